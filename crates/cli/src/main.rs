@@ -1,0 +1,3 @@
+//! The onbeat command.
+#![forbid(unsafe_code)]
+fn main() {}
