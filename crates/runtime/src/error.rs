@@ -1,0 +1,57 @@
+//! The error that an operator returns: one word wide.
+
+use std::fmt;
+
+/// What went wrong inside an operator or while a pipeline was built.
+///
+/// It is one pointer wide, so that `Result<Step, Error>` returns in registers; it is made only when something
+/// fails, never in the steady state.
+///
+/// ```
+/// use onbeat_runtime::Error;
+/// let error = Error::new("antenna 3 is not there: this radio has 2");
+/// assert_eq!(error.to_string(), "antenna 3 is not there: this radio has 2");
+/// ```
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    message: String,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// An error with a message for a person: name the thing, the value, the limit and the fix.
+    pub fn new(message: impl Into<String>) -> Self {
+        Error(Box::new(Inner { message: message.into(), source: None }))
+    }
+
+    /// An error with a message and what caused it.
+    pub fn with_source(
+        message: impl Into<String>,
+        source: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
+        Error(Box::new(Inner { message: message.into(), source: Some(Box::new(source)) }))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        match &self.0.source {
+            Some(source) => write!(f, ": {source}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_ref().map(|source| &**source as &(dyn std::error::Error + 'static))
+    }
+}

@@ -1,0 +1,80 @@
+//! Streams of samples without chunks: what a signal-processing operator implements.
+//!
+//! A [`Kernel`] or a [`Map`] sees slices of samples and keeps its own state. The adapters [`crate::Stream`] and
+//! [`crate::InPlace`] make operators of them: they carry chunks, tags, sample rate and stamps, so that what comes
+//! out cannot depend on where chunks begin and end.
+
+use crate::{Error, Sample};
+
+/// What one call of [`Kernel::process`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Input samples that are used up and will not be offered again.
+    pub consumed: usize,
+    /// Output samples written, from the start of the output slice.
+    pub produced: usize,
+}
+
+/// How many output samples come for how many input samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ratio {
+    /// Output samples.
+    pub up: u32,
+    /// Input samples.
+    pub down: u32,
+}
+
+/// A stream operator whose output has a type or rate of its own.
+///
+/// Output sample `k` belongs to the instant of input sample `k * down / up`: a filter leaves out its own group delay
+/// at the start and pays it back in [`finish`](Kernel::finish). `N` input samples give
+/// `ceil(N * up / down)` output samples, whatever the sizes of the slices were.
+pub trait Kernel: Send + 'static {
+    /// Type of an input sample.
+    type In: Sample;
+    /// Type of an output sample.
+    type Out: Sample;
+
+    /// Called before the first sample, with the sample rate in hertz that came with it (0 when there is none).
+    ///
+    /// # Errors
+    /// When the kernel cannot work at this rate: name the rate, the limit and the parameter to change.
+    fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
+        let _ = rate_hz;
+        Ok(())
+    }
+
+    /// Output samples per input samples, fixed after [`start`](Kernel::start).
+    fn ratio(&self) -> Ratio {
+        Ratio { up: 1, down: 1 }
+    }
+
+    /// Uses up some of `input`, fills some of `output`. It goes on until one of both is used up; it may consume
+    /// without producing, or produce without consuming.
+    fn process(&mut self, input: &[Self::In], output: &mut [Self::Out]) -> Progress;
+
+    /// The stream has ended: writes what is still inside to `output` and returns how many samples that were.
+    /// Called again until it returns 0.
+    fn finish(&mut self, output: &mut [Self::Out]) -> usize {
+        let _ = output;
+        0
+    }
+}
+
+/// A stream operator that changes samples in place: one in, one out, same type.
+pub trait Map: Send + 'static {
+    /// Type of a sample.
+    type Sample: Sample;
+
+    /// As [`Kernel::start`].
+    ///
+    /// # Errors
+    /// As [`Kernel::start`].
+    fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
+        let _ = rate_hz;
+        Ok(())
+    }
+
+    /// Replaces every sample by its result, in order.
+    fn map(&mut self, samples: &mut [Self::Sample]);
+}
