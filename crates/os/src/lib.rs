@@ -1,1 +1,42 @@
-//! placeholder
+//! What onbeat asks of the operating system, and the only room that makes system calls for it.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`clock`] | the clocks, in nanoseconds, and sleeping until a deadline |
+//! | [`futex`] | waiting on a word and waking who waits, straight from the kernel |
+//! | [`park`] | a thread that waits and others that wake it, on one futex word |
+//! | [`thread`] | the one place where threads are made; every one has a name |
+//! | [`signal`] | Ctrl-C and SIGTERM as a call on a thread of its own |
+//! | [`file`](mod@file) | a file as bytes in memory |
+//!
+//! Linux only. Every time is an `u64` of nanoseconds; unless a name says otherwise it is on
+//! `CLOCK_MONOTONIC`, the one clock of a run, which `u64` covers for 584 years after boot.
+//!
+//! # Example
+//!
+//! A thread that waits for work, and one that brings it:
+//!
+//! ```
+//! use onbeat_os::{clock, park::{Parker, Unparked}, thread};
+//!
+//! let parker = Parker::new();
+//! let unparker = parker.unparker();
+//! let helper = thread::spawn("bringer", move || unparker.unpark())?;
+//!
+//! let deadline_ns = clock::monotonic_ns() + 10_000_000_000;
+//! assert_eq!(parker.park_until(deadline_ns), Unparked::Notified);
+//! helper.join().expect("the helper does not panic");
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+pub mod clock;
+pub mod file;
+pub mod futex;
+pub mod park;
+pub mod signal;
+pub mod thread;
+
+pub use file::MappedFile;
+pub use park::{Parker, Unparked, Unparker};

@@ -1,0 +1,99 @@
+//! Measures the kernels of the FM receiver: nanoseconds per sample of their own input, and per sample of the recording.
+//!
+//! `cargo run --release -p onbeat-operators --example kernel_speed`
+#![allow(clippy::disallowed_macros, reason = "an example prints")]
+
+use std::time::Instant;
+
+use num_complex::Complex;
+use onbeat_operators::dsp::{
+    Deemphasis, FirDecimator, LowPass, QuadDemod, Quality, Resampler, Shift, ci8_to_complex,
+};
+use onbeat_operators::recording::{DEVIATION_HZ, EMPHASIS_S, RATE_HZ, SAMPLES, STATION_A_HZ, fm_recording};
+use onbeat_runtime::{Error, Kernel, Map};
+
+/// Samples per slice: 16 KiB of complex samples, which is what an edge carries by default.
+const SLICE: usize = 2048;
+/// The best of so many passes counts: what else runs on the machine can only add time.
+const PASSES: usize = 15;
+
+/// Best time of one pass in nanoseconds.
+fn best(mut pass: impl FnMut()) -> f64 {
+    let one = |_| {
+        let start = Instant::now();
+        pass();
+        start.elapsed().as_nanos() as f64
+    };
+    (0..PASSES).map(one).fold(f64::INFINITY, f64::min)
+}
+
+/// Runs a kernel over a signal, prints its speed, and gives its output and rate.
+fn kernel<K: Kernel>(
+    name: &str,
+    mut kernel: K,
+    (input, rate_hz): (&[K::In], f64),
+    total: &mut f64,
+) -> Result<(Vec<K::Out>, f64), Error> {
+    let mut output = Vec::new();
+    kernel.start(rate_hz)?;
+    let ratio = kernel.ratio();
+    let mut buffer: Vec<K::Out> = vec![bytemuck::Zeroable::zeroed(); SLICE * ratio.up as usize];
+    let nanos = best(|| {
+        output.clear();
+        for mut slice in input.chunks(SLICE) {
+            while !slice.is_empty() {
+                let done = kernel.process(slice, &mut buffer);
+                output.extend_from_slice(&buffer[..done.produced]);
+                slice = &slice[done.consumed..];
+            }
+        }
+    });
+    report(name, nanos, input.len(), total);
+    Ok((output, rate_hz * f64::from(ratio.up) / f64::from(ratio.down)))
+}
+
+/// As [`kernel`], for a map. Each pass works on what the last one left, which costs the same.
+fn map<M: Map>(
+    name: &str,
+    mut map: M,
+    (samples, rate_hz): (&mut [M::Sample], f64),
+    total: &mut f64,
+) -> Result<(), Error> {
+    map.start(rate_hz)?;
+    let nanos = best(|| samples.chunks_mut(SLICE).for_each(|slice| map.map(slice)));
+    report(name, nanos, samples.len(), total);
+    Ok(())
+}
+
+fn report(name: &str, nanos: f64, samples: usize, total: &mut f64) {
+    let recorded = nanos / SAMPLES as f64;
+    *total += recorded;
+    println!("{name:<24} {:>10.2} {recorded:>14.2}", nanos / samples as f64);
+}
+
+fn main() -> Result<(), Error> {
+    let pairs = fm_recording();
+    let mut iq = vec![Complex::new(0.0, 0.0); pairs.len()];
+    let total = &mut 0.0;
+    println!("{:<24} {:>10} {:>14}", "kernel", "ns/input", "ns/recorded");
+
+    let nanos = best(|| {
+        for (pairs, samples) in pairs.chunks(SLICE).zip(iq.chunks_mut(SLICE)) {
+            ci8_to_complex(pairs, samples);
+        }
+    });
+    report("ci8_to_complex", nanos, pairs.len(), total);
+    map("Shift", Shift::new(-STATION_A_HZ)?, (&mut iq, RATE_HZ), total)?;
+    let channel = LowPass { cutoff_hz: 49.5e3, transition_hz: 33e3, attenuation_db: 60.0 };
+    let (iq, rate_hz) =
+        kernel("FirDecimator complex", FirDecimator::new(2, channel)?, (&iq, RATE_HZ), total)?;
+    let (audio, rate_hz) = kernel("QuadDemod", QuadDemod::new(DEVIATION_HZ)?, (&iq, rate_hz), total)?;
+    let band = LowPass { cutoff_hz: 11e3, transition_hz: 6e3, attenuation_db: 60.0 };
+    let (audio, rate_hz) =
+        kernel("FirDecimator real", FirDecimator::new(4, band)?, (&audio, rate_hz), total)?;
+    let resampler = Resampler::to_rate(48e3, Quality::default())?;
+    let (mut audio, rate_hz) = kernel("Resampler real", resampler, (&audio, rate_hz), total)?;
+    map("Deemphasis", Deemphasis::new(EMPHASIS_S)?, (&mut audio, rate_hz), total)?;
+    println!("{:<24} {:>10} {total:>14.2}   {:.0} times real time", "all", "", 1e9 / (*total * RATE_HZ));
+    Ok(())
+}

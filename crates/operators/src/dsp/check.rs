@@ -1,0 +1,60 @@
+//! Checks of parameters: every message names the parameter, its value, the limit and the fix.
+
+use onbeat_runtime::Error;
+
+/// A finite number.
+pub(super) fn finite(name: &str, value: f64) -> Result<(), Error> {
+    if value.is_finite() {
+        return Ok(());
+    }
+    Err(Error::new(format!("`{name}` is {value}: it must be a finite number")))
+}
+
+/// A finite number above zero.
+pub(super) fn positive(name: &str, value: f64) -> Result<(), Error> {
+    if value.is_finite() && value > 0.0 {
+        return Ok(());
+    }
+    Err(Error::new(format!("`{name}` is {value}: it must be a finite number above 0")))
+}
+
+/// A number from `low` to `high`, both included.
+pub(super) fn within(name: &str, value: f64, low: f64, high: f64, fix: &str) -> Result<(), Error> {
+    if value >= low && value <= high {
+        return Ok(());
+    }
+    Err(Error::new(format!("`{name}` is {value}: it must be from {low} to {high}; {fix}")))
+}
+
+/// A frequency whose size is below half of a sample rate, both in hertz.
+pub(super) fn below_half(
+    name: &str,
+    value_hz: f64,
+    rate_hz: f64,
+    which: &str,
+    fix: &str,
+) -> Result<(), Error> {
+    let half = rate_hz / 2.0;
+    if value_hz.abs() < half {
+        return Ok(());
+    }
+    Err(Error::new(format!(
+        "`{name}` is {value_hz}: it must be below {half}, half of the {which} rate; {fix}"
+    )))
+}
+
+/// The sample rate that came with the input, in hertz.
+pub(super) fn rate(rate_hz: f64) -> Result<(), Error> {
+    if rate_hz.is_finite() && rate_hz > 0.0 {
+        return Ok(());
+    }
+    if rate_hz == 0.0 {
+        return Err(Error::new(
+            "needs a sample rate, and none came with its input: give `sample_rate` at the source",
+        ));
+    }
+    Err(Error::new(format!(
+        "the sample rate that came with the input is {rate_hz}: it must be a finite number above 0; \
+         correct `sample_rate` at the source"
+    )))
+}

@@ -1,0 +1,128 @@
+//! De-emphasis: the treble cut of an FM receiver.
+
+use onbeat_runtime::{Error, Map};
+
+use super::check;
+
+/// A one-pole low-pass with time constant `tau_s`, the opposite of the transmitter's treble lift `1 + s tau`.
+///
+/// FM noise grows with the frequency, so a transmitter lifts the treble and a receiver cuts it, and the noise with
+/// it: with 50 µs in Europe and 75 µs in America (ITU-R BS.450). The filter is the bilinear transform of
+/// `1 / (1 + s tau)`, without prewarping:
+///
+/// ```text
+/// y[n] = (x[n] + x[n-1] + (k - 1) y[n-1]) / (k + 1),   k = 2 rate tau
+/// ```
+///
+/// At 48 kHz and 50 µs it follows the analogue filter, in size and phase together, within 0.04 % at 1 kHz, 0.3 % at
+/// 2 kHz, 1.8 % at 4 kHz and 9 % at 8 kHz. Like the analogue one it has no delay of its own to pay back: its phase
+/// is what undoes the transmitter's.
+///
+/// Its memory never ends, so an input that is not finite counts as 0 instead of staying in it for ever.
+#[derive(Debug, Clone)]
+pub struct Deemphasis {
+    tau_s: f64,
+    /// Weight of the two inputs.
+    feed: f64,
+    /// Weight of the last output.
+    pole: f64,
+    last_input: f64,
+    last_output: f64,
+}
+
+impl Deemphasis {
+    /// With a time constant in seconds: 50e-6 in Europe, 75e-6 in America.
+    ///
+    /// # Errors
+    /// When `tau_s` is not above 0 and at most 1.
+    pub fn new(tau_s: f64) -> Result<Self, Error> {
+        check::positive("tau_s", tau_s)?;
+        check::within("tau_s", tau_s, 0.0, 1.0, "it is in seconds: 50 µs is 50e-6")?;
+        Ok(Deemphasis { tau_s, feed: 0.0, pole: 0.0, last_input: 0.0, last_output: 0.0 })
+    }
+}
+
+impl Map for Deemphasis {
+    type Sample = f32;
+
+    fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
+        check::rate(rate_hz)?;
+        let k = 2.0 * rate_hz * self.tau_s;
+        if k < 1.0 {
+            return Err(Error::new(format!(
+                "`tau_s` is {}: it must be at least {}, half a sample at {rate_hz} samples per second; \
+                 a filter that fast does nothing here: leave it out",
+                self.tau_s,
+                0.5 / rate_hz
+            )));
+        }
+        (self.feed, self.pole) = (1.0 / (k + 1.0), (k - 1.0) / (k + 1.0));
+        (self.last_input, self.last_output) = (0.0, 0.0);
+        Ok(())
+    }
+
+    fn map(&mut self, samples: &mut [f32]) {
+        let (feed, pole) = (self.feed, self.pole);
+        let (mut last_input, mut y) = (self.last_input, self.last_output);
+        for sample in samples {
+            let x = if sample.is_finite() { f64::from(*sample) } else { 0.0 };
+            y = feed * (x + last_input) + pole * y;
+            // Silence would decay into denormal numbers, which cost a hundred times as much.
+            y = if y.abs() < 1e-30 { 0.0 } else { y };
+            last_input = x;
+            *sample = y as f32;
+        }
+        (self.last_input, self.last_output) = (last_input, y);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use num_complex::Complex;
+
+    use super::*;
+
+    /// The deviations from the analogue filter that the doc comment states.
+    #[test]
+    fn follows_the_analogue_filter() {
+        for (hz, limit) in [(100.0, 1e-4), (1e3, 4.5e-4), (2e3, 3.1e-3), (4e3, 1.85e-2), (8e3, 9e-2)] {
+            let mut filter = Deemphasis::new(50e-6).unwrap();
+            filter.start(48e3).unwrap();
+            let w = std::f64::consts::TAU * hz;
+            let mut tone: Vec<f32> = (0..9600).map(|n| (w * f64::from(n) / 48e3).cos() as f32).collect();
+            filter.map(&mut tone);
+            // Correlation over whole periods of the second half gives the response at this frequency.
+            let mut sum = Complex::new(0.0, 0.0);
+            for (n, y) in tone.iter().enumerate().skip(4800) {
+                sum += Complex::from_polar(f64::from(*y), -w * n as f64 / 48e3);
+            }
+            let got = sum / 2400.0;
+            let analogue = Complex::new(1.0, 0.0) / Complex::new(1.0, w * 50e-6);
+            let error = (got / analogue - 1.0).norm();
+            assert!(error < limit, "{error} at {hz} Hz");
+        }
+    }
+
+    #[test]
+    fn recovers_from_bad_samples_and_falls_silent() {
+        let mut filter = Deemphasis::new(50e-6).unwrap();
+        filter.start(48e3).unwrap();
+        let mut samples = [1.0, f32::NAN, f32::INFINITY, 0.0, 0.0];
+        filter.map(&mut samples);
+        assert!(samples.iter().all(|y| y.is_finite()));
+        let mut silence = [0.0; 1000];
+        filter.map(&mut silence);
+        assert_eq!(filter.last_output, 0.0);
+    }
+
+    #[test]
+    fn refuses_what_cannot_be() {
+        for tau_s in [0.0, -1.0, f64::NAN] {
+            assert!(Deemphasis::new(tau_s).is_err());
+        }
+        let error = Deemphasis::new(50.0).unwrap_err().to_string();
+        assert!(error.contains("`tau_s` is 50") && error.contains("50 µs is 50e-6"), "{error}");
+        let error = Deemphasis::new(1e-6).unwrap().start(48e3).unwrap_err().to_string();
+        assert!(error.contains("`tau_s` is 0.000001") && error.contains("leave it out"), "{error}");
+    }
+}

@@ -1,0 +1,131 @@
+//! Frequency demodulation.
+
+use std::f64::consts::TAU;
+
+use num_complex::Complex;
+use onbeat_runtime::{Error, Kernel, Progress};
+
+use super::check;
+use super::phase::angle;
+
+/// Samples per round of the inner loops; their angles stay in L1.
+const BLOCK: usize = 256;
+
+/// Demodulates FM: the momentary frequency, scaled so that `deviation_hz` gives 1.
+///
+/// The turn from one sample to the next is `d[n] = angle(x[n] * conj(x[n-1]))`. By itself, `d[n]` is the mean
+/// frequency between two samples: it lies half a sample early and falls off to the treble. Both are mended by the
+/// central difference of fourth order of the phase, which in terms of the turns is
+///
+/// ```text
+/// y[n] = (7 (d[n] + d[n+1]) - (d[n-1] + d[n+2])) / 12 * rate / (2π deviation_hz)
+/// ```
+///
+/// It has no delay, and at a frequency of `w` radians per sample its gain is `1 - w⁴/30`: −0.01 dB at 7 % of the
+/// rate. Since each turn is found on its own, the whole band from −rate/2 to rate/2 is demodulated. At the ends of
+/// the stream the nearest turn stands in for those that are missing; a single sample gives 0.
+///
+/// The angle's error is below 10⁻⁶ radians for samples of sizes from 10⁻¹⁶ to 10¹⁸; a turn from or to zero, or from
+/// or to a sample that is not finite, counts as 0. So a bad sample touches at most five outputs, and none of them is NaN.
+#[derive(Debug, Clone)]
+pub struct QuadDemod {
+    deviation_hz: f64,
+    scale: f32,
+    /// Inputs seen, counted up to 2.
+    seen: u8,
+    /// Outputs that `finish` has still to give.
+    owed: u8,
+    last: Complex<f32>,
+    /// The last three turns, then room for those of one round.
+    turns: [f32; 3 + BLOCK],
+}
+
+impl QuadDemod {
+    /// A demodulator for a peak deviation in hertz.
+    ///
+    /// # Errors
+    /// When `deviation_hz` is not a finite number above 0.
+    pub fn new(deviation_hz: f64) -> Result<Self, Error> {
+        check::positive("deviation_hz", deviation_hz)?;
+        Ok(QuadDemod {
+            deviation_hz,
+            scale: 0.0,
+            seen: 0,
+            owed: 0,
+            last: Complex::new(0.0, 0.0),
+            turns: [0.0; 3 + BLOCK],
+        })
+    }
+
+    /// Takes the first two inputs, for which there is no output yet.
+    fn prime(&mut self, x: Complex<f32>) {
+        if self.seen == 1 {
+            self.turns[..3].fill(turn(self.last, x));
+        }
+        self.last = x;
+        self.seen += 1;
+        self.owed = self.seen;
+    }
+
+    /// Turns `count` new turns, which lie behind the last three, into outputs.
+    fn combine(&mut self, output: &mut [f32]) {
+        let count = output.len();
+        let d = &self.turns[..count + 3];
+        for (n, y) in output.iter_mut().enumerate() {
+            *y = (7.0 * (d[n + 1] + d[n + 2]) - (d[n] + d[n + 3])) * self.scale;
+        }
+        self.turns.copy_within(count..count + 3, 0);
+    }
+}
+
+/// The angle from one sample to the next, in radians.
+#[inline(always)]
+fn turn(from: Complex<f32>, to: Complex<f32>) -> f32 {
+    angle(to.re * from.re + to.im * from.im, to.im * from.re - to.re * from.im)
+}
+
+impl Kernel for QuadDemod {
+    type In = Complex<f32>;
+    type Out = f32;
+
+    fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
+        check::rate(rate_hz)?;
+        let fix = "a wider signal needs a higher rate";
+        check::below_half("deviation_hz", self.deviation_hz, rate_hz, "sample", fix)?;
+        self.scale = (rate_hz / (TAU * self.deviation_hz) / 12.0) as f32;
+        (self.seen, self.owed) = (0, 0);
+        self.turns = [0.0; 3 + BLOCK];
+        Ok(())
+    }
+
+    fn process(&mut self, input: &[Complex<f32>], output: &mut [f32]) -> Progress {
+        let mut consumed = 0;
+        while self.seen < 2 && consumed < input.len() {
+            self.prime(input[consumed]);
+            consumed += 1;
+        }
+        let count = (input.len() - consumed).min(output.len());
+        let input = &input[consumed..consumed + count];
+        for (input, output) in input.chunks(BLOCK).zip(output.chunks_mut(BLOCK)) {
+            let output = &mut output[..input.len()];
+            let turns = &mut self.turns[3..3 + input.len()];
+            turns[0] = turn(self.last, input[0]);
+            for (d, pair) in turns[1..].iter_mut().zip(input.windows(2)) {
+                *d = turn(pair[0], pair[1]);
+            }
+            self.last = input[input.len() - 1];
+            self.combine(output);
+        }
+        Progress { consumed: consumed + count, produced: count }
+    }
+
+    fn finish(&mut self, output: &mut [f32]) -> usize {
+        let count = output.len().min(self.owed.into());
+        for y in &mut output[..count] {
+            self.turns[3] = self.turns[2];
+            self.combine(std::slice::from_mut(y));
+        }
+        self.owed -= count as u8;
+        count
+    }
+}

@@ -1,0 +1,97 @@
+//! Low-pass filter and decimation.
+
+use onbeat_runtime::{Error, Kernel, Progress, Ratio};
+
+use super::check;
+use super::design::LowPass;
+use super::polyphase::{FirSample, Polyphase};
+
+/// A low-pass filter that keeps every `factor`-th sample; a plain filter where `factor` is 1.
+///
+/// The taps are real and symmetric, so the phase is linear, and the delay is paid back: a step in the input is at
+/// the same instant in the output. Only the outputs that are kept are computed. The signal is zero outside of the
+/// stream, so the first and last half filter length fade.
+///
+/// A sample that is not finite spoils every output whose window holds it, and none after.
+#[derive(Debug, Clone)]
+pub struct FirDecimator<T> {
+    factor: u32,
+    plan: Plan,
+    filter: Polyphase<T>,
+}
+
+#[derive(Debug, Clone)]
+enum Plan {
+    /// Designed when the rate is known.
+    Design(LowPass),
+    /// Given by the user; independent of the rate.
+    Taps(Vec<f64>),
+}
+
+impl<T: FirSample> FirDecimator<T> {
+    /// A filter that is designed when its sample rate is known.
+    ///
+    /// # Errors
+    /// When `factor` is 0 or above 4096, or when `low_pass` has a value that no sample rate can make right.
+    pub fn new(factor: u32, low_pass: LowPass) -> Result<Self, Error> {
+        low_pass.check()?;
+        Self::build(factor, Plan::Design(low_pass))
+    }
+
+    /// A filter with these taps, whatever the rate is.
+    ///
+    /// # Errors
+    /// As [`FirDecimator::new`]; also when the number of taps is even (there is no middle one, and so no whole delay
+    /// that could be paid back) or one of them is not finite.
+    pub fn with_taps(factor: u32, taps: &[f32]) -> Result<Self, Error> {
+        if taps.len().is_multiple_of(2) {
+            return Err(Error::new(format!(
+                "`taps` has {} values: it must have an odd number, so that one is the middle; add a zero",
+                taps.len()
+            )));
+        }
+        if let Some(at) = taps.iter().position(|tap| !tap.is_finite()) {
+            return Err(Error::new(format!("`taps[{at}]` is {}: it must be a finite number", taps[at])));
+        }
+        Self::build(factor, Plan::Taps(taps.iter().map(|&tap| tap.into()).collect()))
+    }
+
+    fn build(factor: u32, plan: Plan) -> Result<Self, Error> {
+        check::within("factor", factor.into(), 1.0, 4096.0, "1 filters without decimation")?;
+        Ok(FirDecimator { factor, plan, filter: Polyphase::new(&[1.0], 1, factor as usize) })
+    }
+}
+
+impl<T: FirSample> Kernel for FirDecimator<T> {
+    type In = T;
+    type Out = T;
+
+    fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
+        let factor = self.factor as usize;
+        self.filter = match &self.plan {
+            Plan::Taps(taps) => Polyphase::new(taps, 1, factor),
+            Plan::Design(low_pass) => {
+                check::rate(rate_hz)?;
+                // What lies above half of the output rate folds down. With the cutoff below it, what folds can at
+                // worst reach the transition, never the pass band.
+                let fix = "lower it, or take a smaller `factor`";
+                let out_hz = rate_hz / f64::from(self.factor);
+                check::below_half("cutoff_hz", low_pass.cutoff_hz, out_hz, "output", fix)?;
+                Polyphase::new(&low_pass.taps(rate_hz)?, 1, factor)
+            }
+        };
+        Ok(())
+    }
+
+    fn ratio(&self) -> Ratio {
+        self.filter.ratio()
+    }
+
+    fn process(&mut self, input: &[T], output: &mut [T]) -> Progress {
+        self.filter.process(input, output)
+    }
+
+    fn finish(&mut self, output: &mut [T]) -> usize {
+        self.filter.finish(output)
+    }
+}

@@ -1,0 +1,34 @@
+//! Scale and offset.
+
+use onbeat_runtime::{Error, Map};
+
+use super::check;
+
+/// `y = a * x + b` on real samples; with `b = 0` a gain.
+#[derive(Debug, Clone)]
+pub struct Saxpy {
+    a: f32,
+    b: f32,
+}
+
+impl Saxpy {
+    /// With factor `a` and offset `b`.
+    ///
+    /// # Errors
+    /// When one of both is not a finite number.
+    pub fn new(a: f32, b: f32) -> Result<Self, Error> {
+        check::finite("a", a.into())?;
+        check::finite("b", b.into())?;
+        Ok(Saxpy { a, b })
+    }
+}
+
+impl Map for Saxpy {
+    type Sample = f32;
+
+    fn map(&mut self, samples: &mut [f32]) {
+        for x in samples {
+            *x = self.a * *x + self.b;
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The token that opens the rings of one worker.
+
+use crate::sync;
+
+/// The right to touch the rings that were made with it. There is one per worker and it cannot be copied: whoever
+/// holds `&mut Owner` is alone with all of the worker's rings, so these need neither locks nor atomics.
+///
+/// ```
+/// use onbeat_queue::{Owner, Ring};
+/// let mut owner = Owner::new();
+/// let ring = Ring::new(&owner, 4);
+/// ring.push(&mut owner, 7).unwrap();
+/// assert_eq!(ring.len(&owner), 1);
+/// ```
+#[derive(Debug)]
+pub struct Owner {
+    id: u32,
+}
+
+impl Owner {
+    /// A new token, different from every other in this process.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "two calls never give equal values")]
+    pub fn new() -> Self {
+        Owner { id: sync::next_number() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn id(&self) -> u32 {
+        self.id
+    }
+}

@@ -1,0 +1,207 @@
+//! A bounded first-in-first-out ring for two operators of one worker.
+
+use crate::Owner;
+use crate::sync::UnsafeCell;
+use std::fmt;
+use std::mem::MaybeUninit;
+
+/// The ring was full: here is the item back.
+#[derive(PartialEq, Eq)]
+pub struct Full<T>(pub T);
+
+impl<T> fmt::Debug for Full<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Full(..)")
+    }
+}
+
+/// A bounded ring without atomics.
+///
+/// All access goes through the [`Owner`] it was made with. `&mut Owner` is exclusive and the token is unique, so at
+/// any time one thread at most is inside; handing the token to another thread is what orders the two. That is the
+/// whole soundness argument: `Ring` is `Sync` although it is made of plain cells.
+///
+/// Both counters only grow, so they are also the statistics: [`sent`](Ring::sent) and [`taken`](Ring::taken).
+pub struct Ring<T> {
+    /// Id of the owner that opens this ring.
+    owner: u32,
+    capacity: u32,
+    /// Slots minus one; there is a power of two of them, so that a counter becomes an index by one `and`.
+    mask: u32,
+    counters: UnsafeCell<Counters>,
+    slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
+}
+
+#[derive(Clone, Copy)]
+struct Counters {
+    /// Items ever pushed. The slot of item `n` is `n & mask`.
+    pushed: u64,
+    /// Items ever taken out. Slots `taken..pushed` hold a value, all others none.
+    taken: u64,
+    /// Most items that were ever inside at once.
+    deepest: u32,
+}
+
+// SAFETY: the cells are only reached through `&Owner` (reads) or `&mut Owner` (writes) of the one owner whose id this
+// ring carries, so a write never meets another access. Items cross threads with the ring, hence `T: Send`.
+unsafe impl<T: Send> Sync for Ring<T> {}
+// SAFETY: as above; a ring owns its items.
+unsafe impl<T: Send> Send for Ring<T> {}
+
+impl<T> Ring<T> {
+    /// A ring for at most `capacity` items, opened by `owner`.
+    ///
+    /// # Panics
+    /// When `capacity` is 0 or above 2^24.
+    #[must_use]
+    pub fn new(owner: &Owner, capacity: usize) -> Self {
+        assert!((1..=1 << 24).contains(&capacity), "a ring holds 1 to 2^24 items, not {capacity}");
+        let slots = capacity.next_power_of_two();
+        Ring {
+            owner: owner.id(),
+            capacity: capacity as u32,
+            mask: slots as u32 - 1,
+            counters: UnsafeCell::new(Counters { pushed: 0, taken: 0, deepest: 0 }),
+            slots: (0..slots).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect(),
+        }
+    }
+
+    /// Puts an item in and says how many were there before.
+    ///
+    /// # Errors
+    /// [`Full`] gives the item back.
+    ///
+    /// # Panics
+    /// When `owner` is not the one the ring was made with.
+    #[inline(always)]
+    pub fn push(&self, owner: &mut Owner, item: T) -> Result<u32, Full<T>> {
+        self.check(owner);
+        self.counters.with_mut(|counters| {
+            // SAFETY: `check` and `&mut Owner` prove that nobody else is inside (see the type).
+            let counters = unsafe { &mut *counters };
+            let len = (counters.pushed - counters.taken) as u32;
+            if len >= self.capacity {
+                return Err(Full(item));
+            }
+            let slot = &self.slots[(counters.pushed as u32 & self.mask) as usize];
+            // SAFETY: exclusive as above. The slot holds no value, because `len < capacity <= slots`.
+            slot.with_mut(|slot| unsafe { (*slot).write(item) });
+            counters.pushed += 1;
+            if len >= counters.deepest {
+                counters.deepest = len + 1;
+            }
+            Ok(len)
+        })
+    }
+
+    /// Takes the oldest item out and says how many were there before.
+    ///
+    /// # Panics
+    /// When `owner` is not the one the ring was made with.
+    #[inline(always)]
+    pub fn pop(&self, owner: &mut Owner) -> Option<(T, u32)> {
+        self.check(owner);
+        self.counters.with_mut(|counters| {
+            // SAFETY: `check` and `&mut Owner` prove that nobody else is inside (see the type).
+            let counters = unsafe { &mut *counters };
+            let len = (counters.pushed - counters.taken) as u32;
+            if len == 0 {
+                return None;
+            }
+            let slot = &self.slots[(counters.taken as u32 & self.mask) as usize];
+            counters.taken += 1;
+            // SAFETY: exclusive as above. The slot held the oldest value and `taken` has just moved past it, so it is
+            // read once.
+            let item = slot.with_mut(|slot| unsafe { (*slot).assume_init_read() });
+            Some((item, len))
+        })
+    }
+
+    /// Looks at the oldest item.
+    ///
+    /// # Panics
+    /// When `owner` is not the one the ring was made with.
+    #[inline]
+    pub fn peek<R>(&self, owner: &Owner, look: impl FnOnce(&T) -> R) -> Option<R> {
+        self.check(owner);
+        let counters = self.counters(owner);
+        if counters.pushed == counters.taken {
+            return None;
+        }
+        let slot = &self.slots[(counters.taken as u32 & self.mask) as usize];
+        // SAFETY: a shared `Owner` excludes writers; the slot of `taken` holds a value because the ring is not empty.
+        Some(slot.with(|slot| look(unsafe { (*slot).assume_init_ref() })))
+    }
+
+    /// Items inside.
+    #[inline(always)]
+    pub fn len(&self, owner: &Owner) -> usize {
+        let counters = self.counters(owner);
+        (counters.pushed - counters.taken) as usize
+    }
+
+    /// Whether nothing is inside.
+    #[inline(always)]
+    pub fn is_empty(&self, owner: &Owner) -> bool {
+        self.len(owner) == 0
+    }
+
+    /// Items that fit.
+    #[inline(always)]
+    pub fn capacity(&self) -> usize {
+        self.capacity as usize
+    }
+
+    /// Items ever put in.
+    pub fn sent(&self, owner: &Owner) -> u64 {
+        self.counters(owner).pushed
+    }
+
+    /// Items ever taken out.
+    pub fn taken(&self, owner: &Owner) -> u64 {
+        self.counters(owner).taken
+    }
+
+    /// Most items that were ever inside at once.
+    pub fn deepest(&self, owner: &Owner) -> u32 {
+        self.counters(owner).deepest
+    }
+
+    #[inline(always)]
+    fn counters(&self, owner: &Owner) -> Counters {
+        self.check(owner);
+        // SAFETY: a shared `Owner` excludes writers, and the counters are copied out.
+        self.counters.with(|counters| unsafe { *counters })
+    }
+
+    #[inline(always)]
+    fn check(&self, owner: &Owner) {
+        if owner.id() != self.owner {
+            wrong_owner();
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn wrong_owner() -> ! {
+    panic!("this ring belongs to another worker: its edge must be planned as a cross-worker edge")
+}
+
+impl<T> Drop for Ring<T> {
+    fn drop(&mut self) {
+        // SAFETY: `&mut self`: nobody else is left.
+        let Counters { pushed, taken, .. } = self.counters.with(|counters| unsafe { *counters });
+        for item in taken..pushed {
+            let slot = &self.slots[(item as u32 & self.mask) as usize];
+            // SAFETY: slots `taken..pushed` hold values, and nobody reads them after this.
+            slot.with_mut(|slot| unsafe { (*slot).assume_init_drop() });
+        }
+    }
+}
+
+impl<T> fmt::Debug for Ring<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ring").field("owner", &self.owner).field("capacity", &self.capacity).finish()
+    }
+}

@@ -1,0 +1,283 @@
+//! Where the blocks of one store live and come back to.
+
+use super::{Meta, StoreError};
+use crate::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU32, Ordering};
+use crate::sync::{self, CachePadded, UnsafeCell};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::{NonNull, null_mut};
+
+/// Head of a block. The samples follow at [`data_offset`]; one block is one cache-aligned stretch of memory.
+#[repr(C, align(64))]
+pub(super) struct Head<M> {
+    /// Handles to this block. 1 means unique; the last one to go brings the block home.
+    pub(super) refs: AtomicU32,
+    /// Samples that are valid. Changed by a unique handle only.
+    pub(super) len: UnsafeCell<u32>,
+    /// Bytes after the head.
+    pub(super) bytes: u32,
+    pub(super) home: NonNull<Home<M>>,
+    /// The next free block, while this one is in a free list; unused while it is out.
+    next: UnsafeCell<*mut Head<M>>,
+    /// Changed by a unique handle only.
+    pub(super) meta: UnsafeCell<M>,
+}
+
+/// Bytes from a head to its samples.
+pub(super) const fn data_offset<M>() -> usize {
+    size_of::<Head<M>>().next_multiple_of(64)
+}
+
+pub(super) struct Home<M> {
+    /// Number of the thread that owns the local list; 0 before it is opened and after it is closed.
+    pub(super) owner: AtomicU32,
+    pub(super) blocks: usize,
+    pub(super) bytes: usize,
+    memory: NonNull<u8>,
+    layout: Layout,
+    stride: usize,
+    /// Owner thread only.
+    local: UnsafeCell<Local<M>>,
+    /// Blocks dropped on other threads, newest first; [`closed`] once the store is gone. Its own line: the owner
+    /// polls `local`, others push here.
+    remote: CachePadded<AtomicPtr<Head<M>>>,
+    /// Only after the end of the store: blocks still out. Drops that come before the store has counted make it
+    /// negative for a moment; whoever brings it to 0 frees the memory.
+    remaining: AtomicIsize,
+}
+
+struct Local<M> {
+    /// Free blocks, last home first.
+    free: *mut Head<M>,
+    /// How many `free` has.
+    count: usize,
+    /// Fewest that it ever had.
+    fewest: usize,
+}
+
+/// The mark in `remote` that says: no store any more, count down instead.
+fn closed<M>() -> *mut Head<M> {
+    std::ptr::without_provenance_mut(1)
+}
+
+impl<M: Meta> Home<M> {
+    pub(super) fn new(blocks: usize, bytes: usize) -> Result<NonNull<Self>, StoreError> {
+        if blocks == 0 || bytes == 0 {
+            return Err(StoreError::Empty);
+        }
+        let too_large = StoreError::TooLarge { blocks, bytes };
+        if u32::try_from(bytes).is_err() {
+            return Err(too_large);
+        }
+        let stride = data_offset::<M>() + bytes.next_multiple_of(64);
+        let total = stride.checked_mul(blocks).ok_or(too_large)?;
+        let align = align_of::<Head<M>>().max(64);
+        let layout = Layout::from_size_align(total, align).map_err(|_| too_large)?;
+        // SAFETY: the layout has a size above 0.
+        let memory = NonNull::new(unsafe { alloc_zeroed(layout) })
+            .ok_or(StoreError::OutOfMemory { bytes: total })?;
+        let home = NonNull::from(Box::leak(Box::new(Home {
+            owner: AtomicU32::new(0),
+            blocks,
+            bytes,
+            memory,
+            layout,
+            stride,
+            local: UnsafeCell::new(Local { free: null_mut(), count: blocks, fewest: blocks }),
+            remote: CachePadded::new(AtomicPtr::new(null_mut())),
+            remaining: AtomicIsize::new(0),
+        })));
+        let mut free = null_mut();
+        for index in (0..blocks).rev() {
+            // SAFETY: `index < blocks`, so this stays inside the allocation.
+            let head = unsafe { memory.add(index * stride) }.cast::<Head<M>>();
+            let value = Head {
+                refs: AtomicU32::new(0),
+                len: UnsafeCell::new(0),
+                bytes: bytes as u32,
+                home,
+                next: UnsafeCell::new(free),
+                meta: UnsafeCell::new(M::default()),
+            };
+            // SAFETY: the place is aligned (the stride is a multiple of 64), large enough and not yet in use.
+            unsafe { head.write(value) };
+            free = head.as_ptr();
+        }
+        // SAFETY: nobody else has the home yet.
+        unsafe { home.as_ref() }.local.with_mut(|local| {
+            // SAFETY: as above.
+            unsafe { (*local).free = free }
+        });
+        Ok(home)
+    }
+
+    /// A free block, or `None`.
+    ///
+    /// # Safety
+    /// On the owning thread, with the store alive.
+    #[inline]
+    pub(super) unsafe fn take(this: NonNull<Self>) -> Option<NonNull<Head<M>>> {
+        // SAFETY: the store is alive, so the home is.
+        let home = unsafe { this.as_ref() };
+        home.local.with_mut(|local| {
+            // SAFETY: the local list is touched on the owning thread only, and nothing in here calls out.
+            let local = unsafe { &mut *local };
+            if local.free.is_null() {
+                home.fetch(local);
+            }
+            let head = NonNull::new(local.free)?;
+            // SAFETY: a head in the free list is valid and belongs to the list.
+            local.free = unsafe { head.as_ref() }.next.with(|next| {
+                // SAFETY: as above.
+                unsafe { *next }
+            });
+            local.count -= 1;
+            if local.count < local.fewest {
+                local.fewest = local.count;
+            }
+            Some(head)
+        })
+    }
+
+    /// Brings home what other threads dropped, oldest first: it has had the most time to leave their caches.
+    #[cold]
+    fn fetch(&self, local: &mut Local<M>) {
+        // Acquire, partner: the Release of the push in `give_back`. What the dropping threads did to the blocks, and
+        // their `next`, is visible here.
+        let mut head = self.remote.swap(null_mut(), Ordering::Acquire);
+        while let Some(block) = NonNull::new(head) {
+            // SAFETY: after the swap these blocks are ours alone.
+            head = unsafe { block.as_ref() }.next.with_mut(|next| {
+                // SAFETY: as above.
+                unsafe { std::mem::replace(&mut *next, local.free) }
+            });
+            local.free = block.as_ptr();
+            local.count += 1;
+        }
+    }
+
+    /// Takes back a block whose last handle is gone. From any thread.
+    ///
+    /// # Safety
+    /// `head` is a block of a live home, and no handle to it is left.
+    #[inline]
+    pub(super) unsafe fn give_back(head: NonNull<Head<M>>) {
+        // SAFETY: heads are valid while their home is, and this one still counts as out.
+        let block = unsafe { head.as_ref() };
+        block.meta.with_mut(|meta| {
+            // SAFETY: no handle is left, so this is the only access.
+            unsafe { (*meta).reset() }
+        });
+        // SAFETY: the home lives as long as one of its blocks is out.
+        let home = unsafe { block.home.as_ref() };
+        // Relaxed: the answer can only be "yes" on the one thread that stored its own number there.
+        if home.owner.load(Ordering::Relaxed) == sync::thread_number() {
+            home.local.with_mut(|local| {
+                // SAFETY: this is the owning thread, and nothing in here calls out.
+                let local = unsafe { &mut *local };
+                block.next.with_mut(|next| {
+                    // SAFETY: no handle is left.
+                    unsafe { *next = local.free }
+                });
+                local.free = head.as_ptr();
+                local.count += 1;
+            });
+        } else {
+            // SAFETY: as promised by the caller.
+            unsafe { Self::give_back_from_afar(head) };
+        }
+    }
+
+    /// # Safety
+    /// As [`give_back`](Self::give_back), and the calling thread is not the owner.
+    #[inline(never)]
+    unsafe fn give_back_from_afar(head: NonNull<Head<M>>) {
+        // SAFETY: heads are valid while their home is, and this one still counts as out.
+        let block = unsafe { head.as_ref() };
+        let this = block.home;
+        // SAFETY: the home lives as long as one of its blocks is out.
+        let home = unsafe { this.as_ref() };
+        // Relaxed: only the value is compared; what the list points to is not read here.
+        let mut top = home.remote.load(Ordering::Relaxed);
+        while top != closed() {
+            block.next.with_mut(|next| {
+                // SAFETY: no handle is left, and the block is in no list yet.
+                unsafe { *next = top }
+            });
+            // Release, partner: the Acquire swap in `fetch` and the AcqRel swap in `close`.
+            match home.remote.compare_exchange_weak(top, head.as_ptr(), Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => top = now,
+            }
+        }
+        // SAFETY: the list is closed, so this block counts down instead.
+        unsafe { Self::count_down(this, -1) };
+    }
+
+    /// The store is gone: frees the memory, now or when the last block comes back.
+    ///
+    /// # Safety
+    /// Called once, by the only handle, on the owning thread (or before there is one).
+    pub(super) unsafe fn close(this: NonNull<Self>) {
+        // SAFETY: the handle is still there, so the home is.
+        let home = unsafe { this.as_ref() };
+        // Relaxed: this thread will read it, or one whose number it never was.
+        home.owner.store(0, Ordering::Relaxed);
+        // AcqRel, partner: the Release of the pushes (their blocks are counted as home), and the loads that then find
+        // the list closed.
+        let mut head = home.remote.swap(closed(), Ordering::AcqRel);
+        let mut at_home = home.local.with(|local| {
+            // SAFETY: on the owning thread.
+            unsafe { (*local).count }
+        });
+        while let Some(block) = NonNull::new(head) {
+            at_home += 1;
+            // SAFETY: after the swap these blocks are ours alone.
+            head = unsafe { block.as_ref() }.next.with(|next| {
+                // SAFETY: as above.
+                unsafe { *next }
+            });
+        }
+        // SAFETY: each block that is out counts down exactly once, so the sum reaches 0 once.
+        unsafe { Self::count_down(this, (home.blocks - at_home) as isize) };
+    }
+
+    /// # Safety
+    /// After `close` has shut the list: once with the number of blocks still out, and once with -1 for each of them.
+    unsafe fn count_down(this: NonNull<Self>, change: isize) {
+        // SAFETY: the sum is not 0 before this change, or the change is the one of `close`: the home is alive.
+        let home = unsafe { this.as_ref() };
+        // AcqRel, partner: itself. Whoever reaches 0 has seen all that the others did before they counted.
+        let before = home.remaining.fetch_add(change, Ordering::AcqRel);
+        if before + change == 0 {
+            // SAFETY: nobody else will come: the store and all blocks are gone.
+            unsafe { Self::free(this) };
+        }
+    }
+
+    /// # Safety
+    /// The last access to this home.
+    #[cold]
+    unsafe fn free(this: NonNull<Self>) {
+        // SAFETY: the home was made by `Box::leak`, and this is the last access.
+        let home = unsafe { Box::from_raw(this.as_ptr()) };
+        for index in 0..home.blocks {
+            // SAFETY: `index < blocks`, so this stays inside the allocation.
+            let head = unsafe { home.memory.add(index * home.stride) }.cast::<Head<M>>();
+            // SAFETY: every head was written when the home was made, and is not used again.
+            unsafe { head.drop_in_place() };
+        }
+        // SAFETY: allocated with this layout.
+        unsafe { dealloc(home.memory.as_ptr(), home.layout) };
+    }
+
+    /// # Safety
+    /// On the owning thread, with the store alive.
+    pub(super) unsafe fn in_use_max(this: NonNull<Self>) -> usize {
+        // SAFETY: the store is alive, so the home is.
+        let home = unsafe { this.as_ref() };
+        home.local.with(|local| {
+            // SAFETY: on the owning thread.
+            home.blocks - unsafe { (*local).fewest }
+        })
+    }
+}

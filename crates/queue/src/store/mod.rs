@@ -1,0 +1,213 @@
+//! Blocks of memory that are handed out, shared, and come home by themselves. See `README.md` beside this file for
+//! the states, the protocol and the races it closes.
+
+mod block;
+mod home;
+#[cfg(all(loom, test))]
+mod model;
+
+pub use block::Block;
+
+use crate::sync;
+use bytemuck::Pod;
+use home::Home;
+use std::cell::Cell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+/// What travels in the head of a block beside its samples. It is made once per block and used again.
+pub trait Meta: Default + Clone + Send + Sync + 'static {
+    /// Forgets what was set, and keeps its memory where it can: called when the block comes home.
+    fn reset(&mut self);
+}
+
+/// Why a store could not be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreError {
+    /// No block, or blocks of no bytes.
+    Empty,
+    /// More bytes than an address space or a length field can hold.
+    TooLarge {
+        /// Blocks asked for.
+        blocks: usize,
+        /// Bytes per block asked for.
+        bytes: usize,
+    },
+    /// The system has not that much memory.
+    OutOfMemory {
+        /// Bytes asked for.
+        bytes: usize,
+    },
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::Empty => f.write_str("a chunk store needs at least one block of at least one byte"),
+            StoreError::TooLarge { blocks, bytes } => {
+                write!(f, "a chunk store of {blocks} blocks of {bytes} bytes is larger than memory can be addressed")
+            }
+            StoreError::OutOfMemory { bytes } => {
+                write!(f, "no memory for a chunk store of {bytes} bytes: lower the capacities or the quantum")
+            }
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+/// A store that no thread owns yet: allocated where it is convenient, opened where it is used.
+pub struct Seed<M: Meta> {
+    home: NonNull<Home<M>>,
+}
+
+// SAFETY: a seed is the only handle to its home: no block is out and no thread owns it.
+unsafe impl<M: Meta> Send for Seed<M> {}
+
+impl<M: Meta> Seed<M> {
+    /// Allocates `blocks` blocks of `bytes` bytes each, 64-byte aligned and zeroed (so their pages are there).
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn new(blocks: usize, bytes: usize) -> Result<Self, StoreError> {
+        Home::new(blocks, bytes).map(|home| Seed { home })
+    }
+
+    /// Makes the calling thread the owner.
+    #[must_use]
+    pub fn open(self) -> Store<M> {
+        let home = self.home;
+        std::mem::forget(self);
+        // SAFETY: the seed was the only handle, and the home lives until it is closed and all blocks are back.
+        unsafe { home.as_ref() }.owner.store(sync::thread_number(), sync::atomic::Ordering::Relaxed);
+        Store { home, copies: Cell::new(0), refused: Cell::new(0), not_send: PhantomData }
+    }
+}
+
+impl<M: Meta> Drop for Seed<M> {
+    fn drop(&mut self) {
+        // SAFETY: the seed is the only handle to its home and is not used again.
+        unsafe { Home::close(self.home) };
+    }
+}
+
+/// A fixed number of equal memory blocks, owned by the thread that opened it.
+///
+/// [`get`](Store::get) takes the block that came home last (it is still in the cache); blocks that were dropped on
+/// other threads come back oldest first. The memory lives until the store and the last block are gone.
+///
+/// ```
+/// # use onbeat_queue::{Meta, Seed};
+/// # #[derive(Default, Clone)] struct Label(u64);
+/// # impl Meta for Label { fn reset(&mut self) { self.0 = 0 } }
+/// let store = Seed::<Label>::new(2, 64)?.open();
+/// let mut a = store.get::<f32>().unwrap();
+/// assert_eq!((a.capacity(), a.len()), (16, 16));
+/// a.edit().unwrap().fill(1.0);
+/// let b = a.clone();                        // shared: a count, not a copy
+/// assert!(a.edit().is_none());
+/// store.make_unique(&mut a).unwrap()[0] = 2.0;
+/// assert_eq!((a[0], b[0], store.copies()), (2.0, 1.0, 1));
+/// assert!(store.get::<f32>().is_none());    // both blocks are out
+/// drop(b);
+/// assert!(store.get::<f32>().is_some());
+/// # Ok::<(), onbeat_queue::StoreError>(())
+/// ```
+pub struct Store<M: Meta> {
+    home: NonNull<Home<M>>,
+    copies: Cell<u64>,
+    refused: Cell<u64>,
+    /// The free list belongs to one thread.
+    not_send: PhantomData<*mut ()>,
+}
+
+impl<M: Meta> Store<M> {
+    /// A block whose length is its capacity, or `None` when all are out. Its samples are whatever was there before;
+    /// its meta is reset.
+    ///
+    /// # Panics
+    /// When `T` has no size or is aligned to more than 64 bytes.
+    #[inline]
+    pub fn get<T: Pod>(&self) -> Option<Block<T, M>> {
+        const { assert!(size_of::<T>() > 0 && align_of::<T>() <= 64) };
+        // SAFETY: `Store` stays on the thread that owns the home (it is not `Send`).
+        match unsafe { Home::take(self.home) } {
+            // SAFETY: a block that comes out of the free list has no other handle.
+            Some(head) => Some(unsafe { Block::from_free(head) }),
+            None => {
+                self.refused.set(self.refused.get() + 1);
+                None
+            }
+        }
+    }
+
+    /// The samples of a block, to change: its own when it is not shared, else those of a copy that takes its place.
+    /// `None` when a copy is needed and no block is left.
+    #[inline]
+    pub fn make_unique<'b, T: Pod>(&self, block: &'b mut Block<T, M>) -> Option<&'b mut [T]> {
+        if !block.is_unique() {
+            self.copy(block)?;
+        }
+        block.edit()
+    }
+
+    #[cold]
+    fn copy<T: Pod>(&self, block: &mut Block<T, M>) -> Option<()> {
+        let mut copy = self.get::<T>()?;
+        if copy.capacity() < block.len() {
+            return None;
+        }
+        copy.truncate(block.len());
+        copy.edit().expect("a new block is not shared").copy_from_slice(block);
+        copy.meta_mut().expect("a new block is not shared").clone_from(block.meta());
+        *block = copy;
+        self.copies.set(self.copies.get() + 1);
+        Some(())
+    }
+
+    /// Bytes of one block.
+    pub fn block_bytes(&self) -> usize {
+        self.home().bytes
+    }
+
+    /// Blocks in all.
+    pub fn blocks(&self) -> usize {
+        self.home().blocks
+    }
+
+    /// Most blocks that were out at once, as far as the owning thread could see: blocks dropped elsewhere count until
+    /// they are fetched home.
+    pub fn in_use_max(&self) -> usize {
+        // SAFETY: `Store` stays on the owning thread.
+        unsafe { Home::in_use_max(self.home) }
+    }
+
+    /// Copies made because a shared block was to be changed.
+    pub fn copies(&self) -> u64 {
+        self.copies.get()
+    }
+
+    /// Times that [`get`](Store::get) had no block to give.
+    pub fn refused(&self) -> u64 {
+        self.refused.get()
+    }
+
+    fn home(&self) -> &Home<M> {
+        // SAFETY: the home lives at least until this store is dropped; its shared fields are atomics or constant.
+        unsafe { self.home.as_ref() }
+    }
+}
+
+impl<M: Meta> Drop for Store<M> {
+    fn drop(&mut self) {
+        // SAFETY: on the owning thread, and this handle is not used again.
+        unsafe { Home::close(self.home) };
+    }
+}
+
+impl<M: Meta> fmt::Debug for Store<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Store({} blocks of {} bytes)", self.blocks(), self.block_bytes())
+    }
+}

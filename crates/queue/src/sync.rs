@@ -1,0 +1,72 @@
+//! The one door for atomics and cells. Under `--cfg loom` loom's own types stand in, and `clippy.toml` keeps the rest
+//! of the workspace from going round it (`os` keeps its own, for words shared with the kernel).
+#![allow(clippy::disallowed_types, reason = "this is the door")]
+
+#[cfg(loom)]
+pub use loom::sync::atomic;
+#[cfg(not(loom))]
+pub use std::sync::atomic;
+
+pub use crossbeam_utils::CachePadded;
+
+#[cfg(loom)]
+pub(crate) use loom::cell::UnsafeCell;
+
+/// `std::cell::UnsafeCell` with loom's two methods, so that loom can watch the accesses.
+#[cfg(not(loom))]
+#[derive(Debug)]
+pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> UnsafeCell<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        UnsafeCell(std::cell::UnsafeCell::new(value))
+    }
+
+    #[inline(always)]
+    pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        f(self.0.get())
+    }
+
+    #[inline(always)]
+    pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        f(self.0.get())
+    }
+}
+
+/// A number for the calling thread that is never 0 and never used again in this process. (An address in
+/// thread-local memory would be: the next thread gets the same one.)
+#[inline(always)]
+pub(crate) fn thread_number() -> u32 {
+    let number = NUMBER.with(std::cell::Cell::get);
+    if number != 0 { number } else { give_number() }
+}
+
+#[cfg(not(loom))]
+thread_local! {
+    static NUMBER: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+#[cfg(loom)]
+loom::thread_local! {
+    static NUMBER: std::cell::Cell<u32> = std::cell::Cell::new(0);
+}
+
+#[cold]
+fn give_number() -> u32 {
+    let number = next_number();
+    NUMBER.with(|cell| cell.set(number));
+    number
+}
+
+/// Numbers for threads and owners. The count is no part of any protocol, so it stays a plain atomic under loom too.
+///
+/// # Panics
+/// After 2^32 - 1 numbers.
+pub(crate) fn next_number() -> u32 {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    // Relaxed: only uniqueness matters, nothing is published with the number.
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    assert!(number != 0, "no numbers left for threads and owners: 2^32 were given out in this process");
+    number
+}

@@ -1,0 +1,175 @@
+//! Chunks: pooled, aligned runs of samples that are moved, shared and edited in place.
+
+use crate::message::{Message, Value};
+use crate::{Context, Error};
+use bytemuck::Pod;
+use onbeat_queue::{Block, Meta};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// A plain sample: any bytes are a value of it, and it has no padding.
+pub trait Sample: Pod + Send + Sync {}
+impl<T: Pod + Send + Sync> Sample for T {}
+
+/// A mark on one sample of a stream: it stays on that sample through rate changes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tag {
+    /// Which sample of the chunk, from 0.
+    pub offset: usize,
+    /// What the mark is about.
+    pub key: Arc<str>,
+    /// What it says.
+    pub value: Value,
+}
+
+/// What travels in the head of a chunk.
+#[derive(Debug, Clone, Default)]
+pub struct Info {
+    /// Index in its stream of the first sample.
+    pub start: u64,
+    /// Samples per second; 0 where the stream has no rate.
+    pub rate_hz: f64,
+    /// Rows, columns and planes of a shaped chunk; `[0, 0, 0]` for a plain run of samples.
+    pub shape: [u32; 3],
+    /// Marks on samples, by rising offset.
+    pub tags: Vec<Tag>,
+}
+
+impl Meta for Info {
+    #[inline]
+    fn reset(&mut self) {
+        self.start = 0;
+        self.rate_hz = 0.0;
+        self.shape = [0; 3];
+        self.tags.clear();
+    }
+}
+
+/// A run of samples from a chunk store: 64-byte aligned, one word to move, a slice to read.
+///
+/// It goes back to its store when the last handle is dropped, on whatever thread. A clone shares the samples;
+/// [`edit`](Chunk::edit) of a shared chunk works on a copy, which is counted in the record.
+///
+/// ```
+/// use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Step};
+///
+/// #[derive(Default)]
+/// struct Square { input: Input<Chunk<f32>>, out: Output<Chunk<f32>> }
+///
+/// impl Operator for Square {
+///     fn ports(&mut self, p: &mut Ports) {
+///         p.input("in", &mut self.input);
+///         p.output("out", &mut self.out);
+///     }
+///     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+///         if let Some(mut chunk) = self.input.pop(cx) {
+///             chunk.edit(cx)?.iter_mut().for_each(|x| *x *= *x);
+///             self.out.push(cx, chunk)?;
+///         }
+///         Ok(Step::Wait)
+///     }
+/// }
+/// ```
+pub struct Chunk<T: Sample>(Block<T, Info>);
+
+impl<T: Sample> Chunk<T> {
+    pub(crate) fn from_block(block: Block<T, Info>) -> Self {
+        Chunk(block)
+    }
+
+    /// The samples, to change: in place when no other operator has this chunk, else in a copy that takes its place.
+    ///
+    /// # Errors
+    /// When a copy is needed and the chunk store has none left (an operator holds more chunks than it declared).
+    #[inline]
+    pub fn edit(&mut self, cx: &Context) -> Result<&mut [T], Error> {
+        if !self.0.is_unique() {
+            cx.copy_chunk(&mut self.0)?;
+        }
+        Ok(self.0.edit().expect("unique by now"))
+    }
+
+    /// The samples, to change, if no other operator has this chunk. A chunk fresh from
+    /// [`Output::chunk`](crate::Output::chunk) is such a one.
+    #[inline]
+    pub fn edit_unique(&mut self) -> Option<&mut [T]> {
+        self.0.edit()
+    }
+
+    /// Samples that fit: the quantum of its store.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+
+    /// Keeps the first `len` samples and the tags on them.
+    ///
+    /// # Panics
+    /// When the chunk is shared.
+    #[inline]
+    pub fn truncate(&mut self, len: usize) {
+        self.0.truncate(len);
+        if !self.0.meta().tags.is_empty() {
+            self.info_mut().tags.retain(|tag| tag.offset < len);
+        }
+    }
+
+    /// What travels with the samples.
+    #[inline]
+    pub fn info(&self) -> &Info {
+        self.0.meta()
+    }
+
+    /// What travels with the samples, to change.
+    ///
+    /// # Panics
+    /// When the chunk is shared: [`edit`](Chunk::edit) makes it unique.
+    #[inline]
+    pub fn info_mut(&mut self) -> &mut Info {
+        self.0.meta_mut().expect("a shared chunk cannot be marked: edit it first")
+    }
+
+    /// Samples per second; 0 where the stream has no rate.
+    #[inline]
+    pub fn rate_hz(&self) -> f64 {
+        self.0.meta().rate_hz
+    }
+
+    /// Marks on samples.
+    #[inline]
+    pub fn tags(&self) -> &[Tag] {
+        &self.0.meta().tags
+    }
+}
+
+impl<T: Sample> Deref for Chunk<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T: Sample> Clone for Chunk<T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        Chunk(self.0.clone())
+    }
+}
+
+impl<T: Sample> Message for Chunk<T> {
+    const SAMPLE_BYTES: Option<usize> = Some(size_of::<T>());
+
+    #[inline(always)]
+    fn chunk_bytes(&self) -> usize {
+        self.0.len() * size_of::<T>()
+    }
+}
+
+impl<T: Sample + fmt::Debug> fmt::Debug for Chunk<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

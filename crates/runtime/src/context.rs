@@ -1,0 +1,300 @@
+//! What a step has in its hands: the worker's queues, stores, clock and stamps.
+
+use crate::Error;
+use crate::chunk::{Chunk, Info, Sample};
+use crate::message::{Keys, Stamp, Value};
+use crate::options::Pace;
+use crate::ready::Ready;
+use onbeat_queue::{Block, Owner, Store};
+use std::sync::Arc;
+
+/// No operator.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Added to the unmet conditions of an operator that is done: it is never ready again.
+pub(crate) const DONE: u32 = 1 << 31;
+
+/// Something is to be done for this operator around its next step, beyond the step itself.
+pub(crate) mod flag {
+    /// A closed input may have run empty.
+    pub const CLOSING: u32 = 1;
+    /// A path with or without a limit ends here, or the operator has a deadline.
+    pub const TRACKED: u32 = 2;
+    /// Its last step was not finished with its message: the stamp is put back before the next one.
+    pub const RESUME: u32 = 4;
+    /// Every step is timed.
+    pub const EXACT: u32 = 8;
+}
+
+/// What the hot loop reads and writes for one operator at each step: one quarter of a cache line.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Hot {
+    /// Steps until one is timed.
+    pub left: u32,
+    /// Steps between timed ones, as last set.
+    pub every: u32,
+    /// Conditions that do not hold: full edges that wait, empty edges that are waited for; [`DONE`].
+    pub unmet: u32,
+    /// See [`flag`].
+    pub flags: u32,
+}
+
+/// Whether an operator that could not be stepped is to be stepped when its conditions hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    No,
+    /// It goes back to the ready ones.
+    Ready,
+    /// It goes back to the sources that take turns.
+    Turn,
+}
+
+/// What the engine knows of an edge beside its queue.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct EdgeState {
+    /// The producer is done.
+    pub closed: bool,
+    /// Closed, and seen empty.
+    pub ended: bool,
+    /// The consumer is done.
+    pub gone: bool,
+    /// Messages dropped because the edge was full and chose so.
+    pub dropped: u64,
+    /// Those of them that never were in the queue.
+    pub refused: u64,
+    /// Messages that the consumer did not want any more.
+    pub unread: u64,
+    /// Those of them that were in the queue.
+    pub cleared: u64,
+}
+
+/// The run's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Clock {
+    /// CLOCK_MONOTONIC.
+    Real,
+    /// Moves only when nothing can be done before the next alarm.
+    Manual(u64),
+}
+
+/// Passed to every step: through it ports reach the worker's queues, and operators read the clock and the stamp of
+/// the message in hand.
+pub struct Context {
+    pub(crate) owner: Owner,
+    /// The consumer of what was pushed first in this step; it is stepped next.
+    pub(crate) next: u32,
+    /// Whether this step has popped.
+    pub(crate) popped: bool,
+    pub(crate) stamp: Stamp,
+    pub(crate) keys: Option<Arc<Keys>>,
+    pub(crate) ready: Ready,
+    pub(crate) hot: Box<[Hot]>,
+    pub(crate) held: Box<[Held]>,
+    pub(crate) turn: Ready,
+    pub(crate) edges: Box<[EdgeState]>,
+    /// By rising block size.
+    pub(crate) stores: Vec<Store<Info>>,
+    /// Whether a store had nothing to give in this step.
+    pub(crate) starved: bool,
+    pub(crate) clock: Clock,
+    pub(crate) start_ns: u64,
+    pub(crate) pace: Option<Pace>,
+    pub(crate) length_ns: Option<u64>,
+    pub(crate) names: Arc<Names>,
+    pub(crate) current: u32,
+    pub(crate) notes: Vec<String>,
+}
+
+/// Names of operators and edges by number, for messages.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    pub operators: Vec<String>,
+    /// "a.out → b.in"
+    pub edges: Vec<String>,
+    pub quanta: Vec<u32>,
+}
+
+impl Context {
+    /// Now, in nanoseconds on the run's clock: CLOCK_MONOTONIC, or virtual time.
+    #[inline]
+    pub fn now_ns(&self) -> u64 {
+        match self.clock {
+            Clock::Real => onbeat_os::clock::monotonic_ns(),
+            Clock::Manual(now_ns) => now_ns,
+        }
+    }
+
+    /// When the run began, on the run's clock.
+    pub fn start_ns(&self) -> u64 {
+        self.start_ns
+    }
+
+    /// The name of the operator that is being stepped.
+    pub fn name(&self) -> &str {
+        self.names.operators.get(self.current as usize).map_or("", String::as_str)
+    }
+
+    /// How sources are to keep time: what the run asks for, else what the operator's own parameter says.
+    pub fn pace(&self, own: Pace) -> Pace {
+        self.pace.unwrap_or(own)
+    }
+
+    /// The stamp of the message in hand, which goes out with what is pushed.
+    pub fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// For sources: the source time of what is pushed next in this step, and when it was due on the run's clock
+    /// (`None` where nothing sets a time: such messages are sampled).
+    pub fn set_time(&mut self, time_ns: u64, due_ns: Option<u64>) {
+        self.stamp.time_ns = time_ns;
+        if let Some(due_ns) = due_ns {
+            self.stamp.due_ns = due_ns;
+        }
+    }
+
+    /// Sends what is pushed next in this step under a stamp that was kept from an earlier one.
+    pub fn set_stamp(&mut self, stamp: Stamp) {
+        self.stamp = stamp;
+    }
+
+    /// A user key of the message in hand.
+    pub fn key(&self, name: &str) -> Option<&Value> {
+        self.keys.as_ref()?.get(name)
+    }
+
+    /// All user keys of the message in hand.
+    pub fn keys(&self) -> Option<&Keys> {
+        self.keys.as_deref()
+    }
+
+    /// Sets a user key on what is pushed next in this step. Allocates.
+    pub fn set_key(&mut self, name: &str, value: impl Into<Value>) {
+        let keys = Arc::make_mut(self.keys.get_or_insert_default());
+        keys.insert(name.into(), value.into());
+    }
+
+    /// For sources that know it, in `start`: how much source time they have, so that progress can be shown.
+    pub fn set_length_ns(&mut self, length_ns: u64) {
+        self.length_ns = Some(self.length_ns.unwrap_or(0).max(length_ns));
+    }
+
+    /// Says something in the record and at the end of the run: a value that was replaced, samples that were not
+    /// finite. For rare things: it allocates.
+    pub fn note(&mut self, text: impl Into<String>) {
+        let text = format!("{}: {}", self.name(), text.into());
+        self.notes.push(text);
+    }
+
+    /// Steps `to` next, or soon.
+    #[inline(always)]
+    pub(crate) fn wake(&mut self, to: u32) {
+        if self.next == NONE {
+            self.next = to;
+        } else if self.next != to {
+            self.ready.set(to);
+        }
+    }
+
+    /// One more condition of `operator` does not hold.
+    #[inline(always)]
+    pub(crate) fn unmeet(&mut self, operator: u32) {
+        self.hot[operator as usize].unmet += 1;
+    }
+
+    /// One more condition of `operator` holds.
+    #[inline(always)]
+    pub(crate) fn meet(&mut self, operator: u32) {
+        let hot = &mut self.hot[operator as usize];
+        hot.unmet -= 1;
+        if hot.unmet == 0 {
+            self.release(operator);
+        }
+    }
+
+    #[inline]
+    fn release(&mut self, operator: u32) {
+        match std::mem::replace(&mut self.held[operator as usize], Held::No) {
+            Held::No => {}
+            Held::Ready => self.ready.set(operator),
+            Held::Turn => self.turn.set(operator),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn keys_to_send(&self) -> Option<Arc<Keys>> {
+        if self.keys.is_none() { None } else { self.keys.clone() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn take_keys(&mut self, keys: Option<Arc<Keys>>) {
+        if self.keys.is_some() || keys.is_some() {
+            self.keys = keys;
+        }
+    }
+
+    /// Takes over the stamp and keys of a message; a second one in the same step joins the first: the oldest stamp
+    /// stays, keys are united and the later message wins.
+    pub(crate) fn join(&mut self, stamp: Stamp, keys: Option<Arc<Keys>>) {
+        if !self.popped {
+            self.popped = true;
+            self.stamp = stamp;
+            self.take_keys(keys);
+            return;
+        }
+        if (stamp.time_ns, stamp.sequence()) < (self.stamp.time_ns, self.stamp.sequence()) {
+            self.stamp = Stamp { due_ns: self.stamp.due_ns, ..stamp };
+        }
+        self.stamp.due_ns = match (self.stamp.due_ns, stamp.due_ns) {
+            (0, due) | (due, 0) => due,
+            (one, other) => one.min(other),
+        };
+        if let Some(keys) = keys {
+            let united = Arc::make_mut(self.keys.get_or_insert_default());
+            united.extend(keys.iter().map(|(name, value)| (Arc::clone(name), value.clone())));
+        }
+    }
+
+    #[inline]
+    pub(crate) fn new_chunk<T: Sample>(&mut self, quantum: Option<u32>) -> Option<Chunk<T>> {
+        let quantum = quantum? as usize;
+        let store = self.stores.iter().find(|store| store.block_bytes() == quantum)?;
+        let block = store.get();
+        if block.is_none() {
+            self.starved = true;
+        }
+        block.map(Chunk::from_block)
+    }
+
+    /// Replaces a shared block by a copy of its own.
+    #[cold]
+    pub(crate) fn copy_chunk<T: Sample>(&self, block: &mut Block<T, Info>) -> Result<(), Error> {
+        let bytes = block.block_bytes();
+        let store = self.stores.iter().find(|store| store.block_bytes() == bytes);
+        match store.and_then(|store| store.make_unique(block).map(|_| ())) {
+            Some(()) => Ok(()),
+            None => Err(Error::new(format!(
+                "no chunk of {bytes} bytes is left for a copy: an operator keeps more chunks than its ports declare \
+                 (`holds`)"
+            ))),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn no_room(&self, edge: u32) -> Error {
+        Error::new(format!(
+            "the edge {} is full: push one message per step, ask `room` before more, or choose what the edge does \
+             `when_full`",
+            self.names.edges[edge as usize]
+        ))
+    }
+
+    #[cold]
+    pub(crate) fn over_quantum(&self, edge: u32, bytes: usize) -> Error {
+        Error::new(format!(
+            "a chunk of {bytes} bytes was pushed on the edge {}, whose quantum is {} bytes: raise the quantum or send \
+             smaller chunks",
+            self.names.edges[edge as usize], self.names.quanta[edge as usize]
+        ))
+    }
+}

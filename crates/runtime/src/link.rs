@@ -1,0 +1,331 @@
+//! Both ends of an edge inside one worker: the plain case in a few instructions, all other cases out of line.
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::message::{Message, Slot};
+use crate::ports::Merge;
+use onbeat_queue::{Full, Owner, Ring};
+use onbeat_trace::record::WhenFull;
+use std::any::Any;
+use std::sync::Arc;
+
+/// What the plan says of one edge, as its two ends need to know it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EdgeSpec {
+    /// Its place in the plan, which is also its place in the context's edge states.
+    pub number: u32,
+    pub from: u32,
+    pub to: u32,
+    pub capacity: u32,
+    pub when_full: WhenFull,
+    /// Bytes that a chunk on it may have; `u32::MAX` for other messages.
+    pub quantum: u32,
+    /// Whether the consumer waits for this edge along with others, so that its emptiness is an unmet condition.
+    pub counted: bool,
+}
+
+/// One edge whose ends share a worker.
+pub(crate) struct Edge<M> {
+    ring: Ring<Slot<M>>,
+    spec: EdgeSpec,
+}
+
+/// What the engine sees of an edge without knowing its type.
+pub(crate) trait Probe: Send + Sync {
+    fn len(&self, owner: &Owner) -> usize;
+    fn sent(&self, owner: &Owner) -> u64;
+    fn taken(&self, owner: &Owner) -> u64;
+    fn deepest(&self, owner: &Owner) -> u32;
+    /// Throws away what is inside and says how many that were.
+    fn clear(&self, owner: &mut Owner) -> u64;
+}
+
+impl<M: Message> Probe for Edge<M> {
+    fn len(&self, owner: &Owner) -> usize {
+        self.ring.len(owner)
+    }
+    fn sent(&self, owner: &Owner) -> u64 {
+        self.ring.sent(owner)
+    }
+    fn taken(&self, owner: &Owner) -> u64 {
+        self.ring.taken(owner)
+    }
+    fn deepest(&self, owner: &Owner) -> u32 {
+        self.ring.deepest(owner)
+    }
+    fn clear(&self, owner: &mut Owner) -> u64 {
+        std::iter::from_fn(|| self.ring.pop(owner)).count() as u64
+    }
+}
+
+/// Both typed ends of a new edge and its probe. The ends are `Arc<Edge<M>>` for the M of the ports.
+pub(crate) struct Ends {
+    pub out: Box<dyn Any + Send>,
+    pub input: Box<dyn Any + Send>,
+    pub probe: Arc<dyn Probe>,
+}
+
+pub(crate) type MakeEdge = fn(&Owner, EdgeSpec) -> Ends;
+pub(crate) type MakeOutLink = fn(Vec<Box<dyn Any + Send>>) -> Box<dyn Any + Send>;
+pub(crate) type MakeInLink = fn(Vec<Box<dyn Any + Send>>, Option<Merge>, bool) -> Box<dyn Any + Send>;
+
+pub(crate) fn make_edge<M: Message>(owner: &Owner, spec: EdgeSpec) -> Ends {
+    let edge = Arc::new(Edge::<M> { ring: Ring::new(owner, spec.capacity as usize), spec });
+    Ends { out: Box::new(Arc::clone(&edge)), input: Box::new(Arc::clone(&edge)), probe: edge }
+}
+
+/// The producer's end of a port.
+pub(crate) enum OutLink<M> {
+    /// Not connected: messages go nowhere.
+    Open,
+    /// One edge that waits when full, to an operator with no other input.
+    Direct(Arc<Edge<M>>),
+    /// Any number of edges of any kind.
+    Many(Box<[Arc<Edge<M>>]>),
+}
+
+/// The consumer's end of a port.
+pub(crate) enum InLink<M> {
+    /// Not connected: nothing comes.
+    Open,
+    /// The only edge into this operator.
+    Direct(Arc<Edge<M>>),
+    /// Any number of edges, into an operator with any number of ports.
+    Many(Box<ManyIn<M>>),
+}
+
+pub(crate) struct ManyIn<M> {
+    edges: Box<[Arc<Edge<M>>]>,
+    merge: Merge,
+    /// Where the next look for an arrival begins.
+    turn: usize,
+}
+
+/// Typed links of one port, made from the ends of its edges.
+pub(crate) fn out_link<M: Message>(ends: Vec<Box<dyn Any + Send>>) -> Box<dyn Any + Send> {
+    let edges = typed::<M>(ends);
+    let direct = |edge: &Edge<M>| edge.spec.when_full == WhenFull::Wait && !edge.spec.counted;
+    Box::new(match <[_; 1]>::try_from(edges) {
+        Ok([edge]) if direct(&edge) => OutLink::Direct(edge),
+        Ok([edge]) => OutLink::Many([edge].into()),
+        Err(edges) => OutLink::Many(edges.into()),
+    })
+}
+
+/// As [`out_link`]; `alone` says that this is the only edge into its operator.
+pub(crate) fn in_link<M: Message>(ends: Vec<Box<dyn Any + Send>>, merge: Option<Merge>, alone: bool) -> Box<dyn Any + Send> {
+    let merge = merge.unwrap_or_default();
+    let edges = typed::<M>(ends);
+    Box::new(match <[_; 1]>::try_from(edges) {
+        Ok([edge]) if alone => InLink::Direct(edge),
+        Ok([edge]) => InLink::Many(Box::new(ManyIn { edges: [edge].into(), merge, turn: 0 })),
+        Err(edges) => InLink::Many(Box::new(ManyIn { edges: edges.into(), merge, turn: 0 })),
+    })
+}
+
+fn typed<M: Message>(ends: Vec<Box<dyn Any + Send>>) -> Vec<Arc<Edge<M>>> {
+    ends.into_iter().map(|end| *end.downcast().expect("the graph has compared the types of both ports")).collect()
+}
+
+impl<M: Message> Edge<M> {
+    /// The plain case of a push: see [`OutLink::Direct`].
+    #[inline(always)]
+    pub fn push_direct(&self, cx: &mut Context, message: M) -> Result<(), Error> {
+        if M::SAMPLE_BYTES.is_some() && message.chunk_bytes() > self.spec.quantum as usize {
+            return Err(cx.over_quantum(self.spec.number, message.chunk_bytes()));
+        }
+        let slot = Slot { message, stamp: cx.stamp, keys: cx.keys_to_send() };
+        match self.ring.push(&mut cx.owner, slot) {
+            Ok(before) => {
+                if before + 1 == self.spec.capacity {
+                    cx.unmeet(self.spec.from);
+                }
+                cx.wake(self.spec.to);
+                Ok(())
+            }
+            Err(_) => Err(cx.no_room(self.spec.number)),
+        }
+    }
+
+    /// The plain case of a pop: see [`InLink::Direct`].
+    #[inline(always)]
+    pub fn pop_direct(&self, cx: &mut Context) -> Option<M> {
+        let (slot, before) = self.ring.pop(&mut cx.owner)?;
+        cx.stamp = slot.stamp;
+        cx.popped = true;
+        cx.take_keys(slot.keys);
+        if before == self.spec.capacity && self.spec.when_full == WhenFull::Wait {
+            cx.meet(self.spec.from);
+        }
+        if before > 1 {
+            cx.ready.set(self.spec.to);
+        }
+        Some(slot.message)
+    }
+
+    /// A push on an edge of any kind.
+    pub fn push(&self, cx: &mut Context, message: M) -> Result<(), Error> {
+        let EdgeSpec { number, from, to, capacity, when_full, quantum, counted } = self.spec;
+        if message.chunk_bytes() > quantum as usize {
+            return Err(cx.over_quantum(number, message.chunk_bytes()));
+        }
+        cx.wake(to);
+        let state = &mut cx.edges[number as usize];
+        if state.gone {
+            state.unread += 1;
+            return Ok(());
+        }
+        if when_full == WhenFull::Latest {
+            cx.edges[number as usize].dropped += self.empty(cx);
+        }
+        let slot = Slot { message, stamp: cx.stamp, keys: cx.keys_to_send() };
+        match self.ring.push(&mut cx.owner, slot) {
+            Ok(before) => {
+                if counted && before == 0 {
+                    cx.meet(to);
+                }
+                if when_full == WhenFull::Wait && before + 1 == capacity {
+                    cx.unmeet(from);
+                }
+                Ok(())
+            }
+            Err(Full(slot)) => match when_full {
+                WhenFull::DropNewest => {
+                    cx.edges[number as usize].dropped += 1;
+                    cx.edges[number as usize].refused += 1;
+                    Ok(())
+                }
+                WhenFull::DropOldest => {
+                    drop(self.ring.pop(&mut cx.owner));
+                    cx.edges[number as usize].dropped += 1;
+                    self.ring.push(&mut cx.owner, slot).map(|_| ()).map_err(|_| cx.no_room(number))
+                }
+                WhenFull::Wait | WhenFull::Latest | WhenFull::Error => Err(cx.no_room(number)),
+            },
+        }
+    }
+
+    /// Throws away what is queued, for `latest`.
+    fn empty(&self, cx: &mut Context) -> u64 {
+        let dropped = self.clear(&mut cx.owner);
+        if dropped > 0 && self.spec.counted {
+            cx.unmeet(self.spec.to);
+        }
+        dropped
+    }
+
+    /// A pop from an edge of any kind.
+    fn pop(&self, cx: &mut Context) -> Option<Slot<M>> {
+        let (slot, before) = self.ring.pop(&mut cx.owner)?;
+        if before == self.spec.capacity && self.spec.when_full == WhenFull::Wait {
+            cx.meet(self.spec.from);
+        }
+        if before == 1 && self.spec.counted && !cx.edges[self.spec.number as usize].closed {
+            cx.unmeet(self.spec.to);
+        }
+        Some(slot)
+    }
+
+    fn is_ended(&self, cx: &Context) -> bool {
+        cx.edges[self.spec.number as usize].closed && self.ring.is_empty(&cx.owner)
+    }
+}
+
+impl<M: Message> OutLink<M> {
+    /// Pushes to every edge of this port.
+    #[inline(never)]
+    pub fn push_many(edges: &[Arc<Edge<M>>], cx: &mut Context, message: M) -> Result<(), Error> {
+        let Some((last, others)) = edges.split_last() else { return Ok(()) };
+        for edge in others {
+            edge.push(cx, message.clone())?;
+        }
+        last.push(cx, message)
+    }
+
+    /// Messages for which there is room on every edge that waits.
+    pub fn room(&self, cx: &Context) -> usize {
+        let room = |edge: &Edge<M>| match edge.spec.when_full {
+            WhenFull::Wait | WhenFull::Error if !cx.edges[edge.spec.number as usize].gone => {
+                edge.ring.capacity() - edge.ring.len(&cx.owner)
+            }
+            _ => usize::MAX,
+        };
+        match self {
+            OutLink::Open => usize::MAX,
+            OutLink::Direct(edge) => room(edge),
+            OutLink::Many(edges) => edges.iter().map(|edge| room(edge)).min().unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Bytes that a chunk from this port may have.
+    pub fn quantum(&self) -> Option<u32> {
+        match self {
+            OutLink::Open => None,
+            OutLink::Direct(edge) => Some(edge.spec.quantum),
+            OutLink::Many(edges) => edges.iter().map(|edge| edge.spec.quantum).min(),
+        }
+    }
+}
+
+impl<M: Message> InLink<M> {
+    /// Whether all edges are closed and empty.
+    pub fn is_ended(&self, cx: &Context) -> bool {
+        match self {
+            InLink::Open => true,
+            InLink::Direct(edge) => edge.is_ended(cx),
+            InLink::Many(many) => many.edges.iter().all(|edge| edge.is_ended(cx)),
+        }
+    }
+
+    /// Messages waiting.
+    pub fn len(&self, cx: &Context) -> usize {
+        match self {
+            InLink::Open => 0,
+            InLink::Direct(edge) => edge.ring.len(&cx.owner),
+            InLink::Many(many) => many.edges.iter().map(|edge| edge.ring.len(&cx.owner)).sum(),
+        }
+    }
+}
+
+impl<M: Message> ManyIn<M> {
+    /// The next message of this port, in the order that the port asked for.
+    #[inline(never)]
+    pub fn pop(&mut self, cx: &mut Context) -> Option<M> {
+        let at = match (self.edges.len(), self.merge) {
+            (1, _) => Some(0),
+            (_, Merge::Ordered) => self.earliest(cx),
+            (_, Merge::Arrival) => self.next_arrival(cx),
+        }?;
+        let slot = self.edges[at].pop(cx)?;
+        cx.join(slot.stamp, slot.keys);
+        if self.edges.iter().any(|edge| !edge.ring.is_empty(&cx.owner)) {
+            cx.ready.set(self.edges[at].spec.to);
+        }
+        Some(slot.message)
+    }
+
+    /// The edge whose next message has the lowest (source time, origin, edge); none while an open edge is empty,
+    /// because what comes there may be earlier.
+    fn earliest(&self, cx: &Context) -> Option<usize> {
+        let mut best = None;
+        for (at, edge) in self.edges.iter().enumerate() {
+            match edge.ring.peek(&cx.owner, |slot| (slot.stamp.time_ns, slot.stamp.sequence(), at)) {
+                Some(key) => {
+                    if best.is_none_or(|best| key < best) {
+                        best = Some(key);
+                    }
+                }
+                None if edge.is_ended(cx) => {}
+                None => return None,
+            }
+        }
+        best.map(|(_, _, at)| at)
+    }
+
+    fn next_arrival(&mut self, cx: &Context) -> Option<usize> {
+        let edges = self.edges.len();
+        let at = (0..edges).map(|step| (self.turn + step) % edges).find(|&at| !self.edges[at].ring.is_empty(&cx.owner))?;
+        self.turn = at + 1;
+        Some(at)
+    }
+}

@@ -1,0 +1,135 @@
+//! What travels on an edge, and what travels beside it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// A value that can travel on an edge.
+///
+/// Numbers, text, tuples, `Vec`, `Option`, `Arc` and [`Chunk`](crate::Chunk) are messages. A type of one's own
+/// becomes one by an empty implementation:
+///
+/// ```
+/// use onbeat_runtime::Message;
+/// #[derive(Clone)]
+/// struct Detection { frequency_hz: f64, level_db: f32 }
+/// impl Message for Detection {}
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot travel on an edge",
+    note = "a message is `Clone + Send + 'static` and says so: `impl onbeat::Message for {Self} {{}}`"
+)]
+pub trait Message: Clone + Send + 'static {
+    /// For chunks: bytes of one sample. Chunks come from the chunk store of their edge and obey its quantum.
+    #[doc(hidden)]
+    const SAMPLE_BYTES: Option<usize> = None;
+
+    /// Bytes of samples that this message brings along in a chunk.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn chunk_bytes(&self) -> usize {
+        0
+    }
+}
+
+macro_rules! plain_messages {
+    ($($type:ty),*) => { $(impl Message for $type {})* };
+}
+plain_messages!((), bool, char, u8, i8, u16, i16, u32, i32, u64, i64, u128, i128, usize, isize, f32, f64);
+plain_messages!(String, &'static str, num_complex::Complex<f32>, num_complex::Complex<f64>);
+impl<A: Message, B: Message> Message for (A, B) {}
+impl<A: Message, B: Message, C: Message> Message for (A, B, C) {}
+impl<A: Message, B: Message, C: Message, D: Message> Message for (A, B, C, D) {}
+impl<T: Message> Message for Vec<T> {}
+impl<T: Message> Message for Box<T> {}
+impl<T: Message> Message for Option<T> {}
+impl<T: Clone + Send + 'static, const N: usize> Message for [T; N] {}
+impl<T: Send + Sync + 'static> Message for Arc<T> {}
+
+/// The name of a message type as people write it: without the paths of its modules.
+pub(crate) fn type_label<T: ?Sized>() -> String {
+    let full = std::any::type_name::<T>();
+    let mut label = String::with_capacity(full.len());
+    for part in full.split_inclusive(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')) {
+        label.push_str(part.rsplit("::").next().unwrap_or(part));
+    }
+    label
+}
+
+/// When and where a message began. It is set by the source and handed on by the engine: what an operator pushes
+/// carries the oldest stamp among the messages that it popped in the same step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stamp {
+    /// Source time in nanoseconds since the source's first sample. Ordered fan-in goes by it. 0 for sources without
+    /// a rate.
+    pub time_ns: u64,
+    /// When the source was to emit it, on the run's clock; 0 where nobody looked (a free-running source is sampled).
+    pub due_ns: u64,
+    /// Source in the upper 16 bits, its message count in the lower 48.
+    pub(crate) origin: u64,
+}
+
+impl Stamp {
+    /// Messages that this source had sent before.
+    pub fn sequence(&self) -> u64 {
+        self.origin & SEQUENCE_MASK
+    }
+
+    pub(crate) fn source(self) -> usize {
+        (self.origin >> 48) as usize
+    }
+}
+
+pub(crate) const SEQUENCE_MASK: u64 = (1 << 48) - 1;
+
+/// A value in a tag or among the user keys of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Yes or no.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A number.
+    Float(f64),
+    /// Text.
+    Text(Arc<str>),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Bool(value) => write!(f, "{value}"),
+            Value::Int(value) => write!(f, "{value}"),
+            Value::Float(value) => write!(f, "{value}"),
+            Value::Text(value) => f.write_str(value),
+        }
+    }
+}
+
+macro_rules! value_from {
+    ($($variant:ident: $($type:ty),*);*) => { $($(impl From<$type> for Value {
+        fn from(value: $type) -> Self { Value::$variant(value.into()) }
+    })*)* };
+}
+value_from!(Bool: bool; Int: i64, i32, u32; Float: f64, f32; Text: &str, String, Arc<str>);
+
+/// The user keys of a message: a small dictionary that travels with it and is inherited like its stamp.
+pub type Keys = BTreeMap<Arc<str>, Value>;
+
+/// What lies in a queue.
+#[derive(Clone)]
+pub(crate) struct Slot<M> {
+    pub message: M,
+    pub stamp: Stamp,
+    pub keys: Option<Arc<Keys>>,
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn labels_are_short() {
+        assert_eq!(super::type_label::<u64>(), "u64");
+        assert_eq!(super::type_label::<Option<std::sync::Arc<Vec<f32>>>>(), "Option<Arc<Vec<f32>>>");
+        assert_eq!(super::type_label::<(u8, num_complex::Complex<f32>)>(), "(u8, Complex<f32>)");
+    }
+}

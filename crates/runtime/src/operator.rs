@@ -1,0 +1,83 @@
+//! What user code implements.
+
+use crate::{Context, Error, Ports};
+use std::any::Any;
+
+/// One node of a pipeline: typed ports and a `step`.
+///
+/// The engine calls [`start`](Operator::start) once, then [`step`](Operator::step) whenever every required input has
+/// a message (or has ended) and every output has room for one, then [`stop`](Operator::stop) once, however the run
+/// ended.
+///
+/// ```
+/// use onbeat_runtime::{Context, Error, Input, Operator, Output, Ports, Step};
+///
+/// #[derive(Default)]
+/// struct Double { input: Input<u64>, out: Output<u64> }
+///
+/// impl Operator for Double {
+///     fn ports(&mut self, p: &mut Ports) {
+///         p.input("in", &mut self.input);
+///         p.output("out", &mut self.out);
+///     }
+///     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+///         if let Some(x) = self.input.pop(cx) {
+///             self.out.push(cx, 2 * x)?;
+///         }
+///         Ok(Step::Wait)
+///     }
+/// }
+/// ```
+pub trait Operator: Any + Send {
+    /// Names the ports, one line each, always the same ones in the same order.
+    fn ports(&mut self, p: &mut Ports);
+
+    /// One activation: short, and without waiting inside. Says what it wants next.
+    ///
+    /// # Errors
+    /// An error stops the run cleanly: every operator's `stop` runs, and the report names this one.
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error>;
+
+    /// Called on the worker before the first step: open files, allocate.
+    ///
+    /// # Errors
+    /// The run does not begin; operators that were started are stopped.
+    fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
+        let _ = cx;
+        Ok(())
+    }
+
+    /// Called once after the last step, for every operator that was started: finish files or take them away.
+    ///
+    /// # Errors
+    /// The run counts as failed.
+    fn stop(&mut self, ending: Ending) -> Result<(), Error> {
+        let _ = ending;
+        Ok(())
+    }
+}
+
+/// What an operator wants after a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Step me when there is a message for me (perhaps there is one already). At the end of all inputs this is the
+    /// same as `Done`.
+    Wait,
+    /// I have more to do with what I hold: step me again as soon as the outputs have room, message or not.
+    Again,
+    /// Step me when there is a message, or at this time on the run's clock (ns), whatever comes first.
+    Until(u64),
+    /// I am finished: close my outputs, and let nothing more come.
+    Done,
+}
+
+/// How the run ended, as told to [`Operator::stop`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// All sources ended and everything was worked off.
+    Ended,
+    /// Someone stopped it (Ctrl-C, a duration): what was under way was worked off.
+    Stopped,
+    /// An operator failed. What this operator has written may be incomplete.
+    Failed,
+}

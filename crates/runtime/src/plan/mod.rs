@@ -1,0 +1,303 @@
+//! Who runs where, on which queue: plain data, decided once.
+
+mod error;
+mod order;
+mod resolve;
+mod sizes;
+
+pub use error::GraphError;
+pub(crate) use error::nearest;
+
+use crate::graph::Graph;
+use crate::options::Options;
+use onbeat_trace::record::{Obtained, Scheduler, WhenFull};
+use resolve::Wire;
+use serde::Serialize;
+use std::fmt;
+
+/// What will run where. It is plain data: print it, compare it, test it without threads.
+///
+/// ```
+/// # use onbeat_runtime::{Graph, Options};
+/// let mut graph = Graph::new("tiny");
+/// let ones = graph.source("ones", || Some(1u8));
+/// let end = graph.sink("end", |_: u8| ());
+/// graph.connect(ones, |s| &s.out, end, |e| &e.input);
+/// let plan = graph.plan(&Options::default())?;
+/// assert_eq!(plan.workers[0].operators, ["ones", "end"]);
+/// assert_eq!(plan.edges[0].from, "ones.out");
+/// # Ok::<(), onbeat_runtime::GraphError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Plan {
+    /// Name of the graph.
+    pub name: String,
+    /// The recipe it was made by.
+    pub scheduler: Scheduler,
+    /// Threads that step operators.
+    pub workers: Vec<WorkerPlan>,
+    /// Operators in their order down the graph.
+    pub operators: Vec<OperatorPlan>,
+    /// Edges, in the order in which they were connected.
+    pub edges: Vec<EdgePlan>,
+    /// Chunk stores.
+    pub stores: Vec<StorePlan>,
+    /// Paths that are watched.
+    pub paths: Vec<PathPlan>,
+    /// What was asked for, and what it became.
+    pub obtained: Vec<Obtained>,
+    /// The options it was made with.
+    pub options: Options,
+    /// By operator number: its place in the graph.
+    #[serde(skip)]
+    pub(crate) order: Vec<usize>,
+    /// By edge number: its ends.
+    #[serde(skip)]
+    pub(crate) wires: Vec<Wire>,
+}
+
+/// One thread.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WorkerPlan {
+    /// Thread name.
+    pub name: String,
+    /// Names of the operators it steps, in their order down the graph.
+    pub operators: Vec<String>,
+}
+
+/// One operator.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OperatorPlan {
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: String,
+    /// Place of its worker.
+    pub worker: usize,
+    /// Whether it waits for no input: it takes turns with the other sources.
+    pub source: bool,
+    /// From the source's due time to the end of its step, in nanoseconds.
+    pub deadline_ns: Option<u64>,
+}
+
+/// One edge.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EdgePlan {
+    /// Sending "operator.port".
+    pub from: String,
+    /// Receiving "operator.port".
+    pub to: String,
+    /// Message type.
+    pub message: String,
+    /// Messages that it holds.
+    pub capacity: usize,
+    /// What it does with one more.
+    pub when_full: WhenFull,
+    /// Most bytes of samples in a chunk; `None` for other messages.
+    pub quantum_bytes: Option<u32>,
+    /// "ring" within a worker.
+    pub queue: &'static str,
+}
+
+/// One chunk store.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StorePlan {
+    /// Place of its worker.
+    pub worker: usize,
+    /// Bytes of samples in one chunk.
+    pub quantum_bytes: u32,
+    /// How many chunks there are.
+    pub chunks: usize,
+}
+
+/// One path that is watched.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PathPlan {
+    /// The source.
+    pub from: String,
+    /// The operator where it ends.
+    pub to: String,
+    /// From the source's due time to the end of the step at its end, in nanoseconds.
+    pub max_latency_ns: Option<u64>,
+    /// Place of the source among the sources.
+    #[serde(skip)]
+    pub(crate) source: usize,
+    /// Number of the operator where it ends.
+    #[serde(skip)]
+    pub(crate) end: usize,
+}
+
+/// Pairs of source and sink that are watched without being asked for; above that only paths that are named are.
+const PATHS_UNASKED: usize = 64;
+
+impl Graph {
+    /// Checks the graph and decides who runs where.
+    ///
+    /// # Errors
+    /// See [`GraphError`].
+    pub fn plan(&self, options: &Options) -> Result<Plan, GraphError> {
+        Plan::new(self, options)
+    }
+}
+
+impl Plan {
+    fn new(graph: &Graph, options: &Options) -> Result<Self, GraphError> {
+        if options.scheduler != Scheduler::Greedy {
+            return Err(GraphError::Scheduler(options.scheduler));
+        }
+        resolve::check_names(graph)?;
+        let wires = resolve::wires(graph)?;
+        let order = order::order(graph, &wires)?;
+        let sizes = sizes::Sizes::new(graph, &wires, &order, options)?;
+        let mut number_of = vec![0; order.len()];
+        for (number, &place) in order.iter().enumerate() {
+            number_of[place] = number;
+        }
+        let wires: Vec<Wire> =
+            wires.into_iter().map(|wire| Wire { from: number_of[wire.from], to: number_of[wire.to], ..wire }).collect();
+        let mut has_input = vec![false; order.len()];
+        for wire in wires.iter().filter(|wire| wire.required) {
+            has_input[wire.to] = true;
+        }
+        let operators: Vec<OperatorPlan> = order
+            .iter()
+            .enumerate()
+            .map(|(number, &place)| {
+                let node = &graph.operators[place];
+                OperatorPlan {
+                    name: node.name.clone(),
+                    kind: node.kind.clone(),
+                    worker: 0,
+                    source: !has_input[number],
+                    deadline_ns: node.deadline_ns,
+                }
+            })
+            .collect();
+        let edges = wires
+            .iter()
+            .zip(&graph.edges)
+            .zip(&sizes.edges)
+            .map(|((wire, asked), size)| {
+                let output = &graph.operators[order[wire.from]].ports.outputs[wire.out];
+                let input = &graph.operators[order[wire.to]].ports.inputs[wire.input];
+                EdgePlan {
+                    from: format!("{}.{}", operators[wire.from].name, output.name),
+                    to: format!("{}.{}", operators[wire.to].name, input.name),
+                    message: output.label.clone(),
+                    capacity: size.capacity,
+                    when_full: asked.when_full,
+                    quantum_bytes: output.sample_bytes.map(|_| size.quantum as u32),
+                    queue: "ring",
+                }
+            })
+            .collect();
+        let mut plan = Plan {
+            name: graph.name.clone(),
+            scheduler: options.scheduler,
+            workers: vec![WorkerPlan {
+                name: "onbeat-w0".to_string(),
+                operators: operators.iter().map(|operator| operator.name.clone()).collect(),
+            }],
+            operators,
+            edges,
+            stores: sizes.stores,
+            paths: Vec::new(),
+            obtained: sizes.obtained,
+            options: options.clone(),
+            order,
+            wires,
+        };
+        plan.paths = plan.find_paths(graph)?;
+        if options.strict
+            && let Some(missing) = plan.obtained.iter().find(|setting| setting.asked != setting.obtained)
+        {
+            let reason = missing.reason.as_deref().unwrap_or("not available");
+            let Obtained { what, asked, obtained, .. } = missing;
+            return Err(GraphError::Strict(format!("{what}: {asked} was asked for, {obtained} obtained: {reason}")));
+        }
+        Ok(plan)
+    }
+
+    /// Paths that were asked for, and all others from a source to a sink while they are few.
+    fn find_paths(&self, graph: &Graph) -> Result<Vec<PathPlan>, GraphError> {
+        let mut paths = Vec::new();
+        let number = |name: &str| {
+            self.operators.iter().position(|operator| operator.name == name).ok_or_else(|| {
+                GraphError::UnknownOperator {
+                    name: name.to_string(),
+                    hint: nearest(name, self.operators.iter().map(|operator| operator.name.as_str())),
+                }
+            })
+        };
+        let sources: Vec<usize> = (0..self.operators.len()).filter(|&n| self.operators[n].source).collect();
+        let after = order::Reach::new(self.operators.len(), &self.wires);
+        let name = |number: usize| self.operators[number].name.clone();
+        for asked in &graph.paths {
+            let (from, to) = (number(&asked.from)?, number(&asked.to)?);
+            let Some(source) = sources.iter().position(|&source| source == from) else {
+                let leading = sources.iter().filter(|&&source| after.from(source)[to]).map(|&s| name(s));
+                return Err(GraphError::PathStart {
+                    from: asked.from.clone(),
+                    to: asked.to.clone(),
+                    sources: leading.map(|source| format!("`{source}`")).collect::<Vec<_>>().join(" or "),
+                });
+            };
+            if !after.from(from)[to] || from == to {
+                return Err(GraphError::NoPath { from: asked.from.clone(), to: asked.to.clone() });
+            }
+            paths.push(PathPlan {
+                from: name(from),
+                to: name(to),
+                max_latency_ns: asked.max_latency_ns,
+                source,
+                end: to,
+            });
+        }
+        let mut sends = vec![false; self.operators.len()];
+        for wire in &self.wires {
+            sends[wire.from] = true;
+        }
+        let mut unasked = Vec::new();
+        for (source, &from) in sources.iter().enumerate().take(PATHS_UNASKED + 1) {
+            let reached = after.from(from);
+            for to in (0..self.operators.len()).filter(|&to| !sends[to] && to != from && reached[to]) {
+                if !paths.iter().any(|path| path.source == source && path.end == to) {
+                    unasked.push(PathPlan { from: name(from), to: name(to), max_latency_ns: None, source, end: to });
+                }
+            }
+            if unasked.len() > PATHS_UNASKED {
+                unasked.clear();
+                break;
+            }
+        }
+        paths.extend(unasked);
+        Ok(paths)
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} under {}", self.name, self.scheduler)?;
+        for worker in &self.workers {
+            writeln!(f, "worker {}: {}", worker.name, worker.operators.join(", "))?;
+        }
+        for edge in &self.edges {
+            write!(f, "edge {} → {}: {}, {} of {}", edge.from, edge.to, edge.queue, edge.capacity, edge.message)?;
+            if let Some(quantum) = edge.quantum_bytes {
+                write!(f, " up to {quantum} bytes")?;
+            }
+            writeln!(f, ", when full {}", edge.when_full)?;
+        }
+        for store in &self.stores {
+            writeln!(f, "store: {} chunks of {} bytes", store.chunks, store.quantum_bytes)?;
+        }
+        for path in &self.paths {
+            write!(f, "path {} → {}", path.from, path.to)?;
+            match path.max_latency_ns {
+                Some(limit) => writeln!(f, ": at most {} µs", limit as f64 / 1e3)?,
+                None => writeln!(f)?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! The order of operators down the graph.
+
+use super::GraphError;
+use super::resolve::Wire;
+use crate::graph::Graph;
+
+/// Places in the graph, ordered so that every operator comes after those it waits for, and a chain stays together:
+/// its successor is the next number.
+pub(super) fn order(graph: &Graph, wires: &[Wire]) -> Result<Vec<usize>, GraphError> {
+    let operators = graph.operators.len();
+    let mut waits_for = vec![0; operators];
+    let mut sends_to = vec![Vec::new(); operators];
+    for wire in wires.iter().filter(|wire| wire.required) {
+        waits_for[wire.to] += 1;
+        sends_to[wire.from].push(wire.to);
+    }
+    // Last in, first out: this is what keeps chains together.
+    let mut free: Vec<usize> = (0..operators).rev().filter(|&place| waits_for[place] == 0).collect();
+    let mut order = Vec::with_capacity(operators);
+    while let Some(place) = free.pop() {
+        order.push(place);
+        for &next in sends_to[place].iter().rev() {
+            waits_for[next] -= 1;
+            if waits_for[next] == 0 {
+                free.push(next);
+            }
+        }
+    }
+    if order.len() < operators {
+        return Err(GraphError::Cycle(cycle(graph, wires, &waits_for)));
+    }
+    Ok(order)
+}
+
+/// Names along one cycle among the operators that still wait, the first one again at the end.
+fn cycle(graph: &Graph, wires: &[Wire], waits_for: &[usize]) -> Vec<String> {
+    let before = |place: usize| {
+        wires.iter().find(|wire| wire.required && wire.to == place && waits_for[wire.from] > 0).map(|wire| wire.from)
+    };
+    let mut way = Vec::new();
+    let mut place = waits_for.iter().position(|&waits| waits > 0).unwrap_or(0);
+    // Going backwards: whoever still waits has a predecessor that does, so this must come round.
+    while !way.contains(&place) {
+        way.push(place);
+        match before(place) {
+            Some(previous) => place = previous,
+            None => break,
+        }
+    }
+    let start = way.iter().position(|&seen| seen == place).unwrap_or(0);
+    let mut names: Vec<String> = way[start..].iter().rev().map(|&at| graph.operators[at].name.clone()).collect();
+    if let Some(first) = names.first().cloned() {
+        names.push(first);
+    }
+    names
+}
+
+/// Which operators come after which.
+pub(super) struct Reach {
+    sends_to: Vec<Vec<usize>>,
+}
+
+impl Reach {
+    pub fn new(operators: usize, wires: &[Wire]) -> Self {
+        let mut sends_to = vec![Vec::new(); operators];
+        for wire in wires {
+            sends_to[wire.from].push(wire.to);
+        }
+        Reach { sends_to }
+    }
+
+    /// By operator number: whether a message from `start` may get there.
+    pub fn from(&self, start: usize) -> Vec<bool> {
+        let mut reached = vec![false; self.sends_to.len()];
+        let mut open = vec![start];
+        while let Some(number) = open.pop() {
+            if !std::mem::replace(&mut reached[number], true) {
+                open.extend(&self.sends_to[number]);
+            }
+        }
+        reached
+    }
+}

@@ -1,0 +1,124 @@
+//! Typed ports: the fields through which an operator receives and sends.
+
+use crate::chunk::{Chunk, Sample};
+use crate::context::Context;
+use crate::error::Error;
+use crate::link::{InLink, OutLink};
+use crate::message::Message;
+
+/// Where messages of type `M` come in. A field of an operator, made by `Default`.
+///
+/// ```
+/// use onbeat_runtime::{Context, Input};
+/// fn take_all(input: &mut Input<u64>, cx: &mut Context) -> u64 {
+///     let mut sum = 0;
+///     while let Some(x) = input.pop(cx) {
+///         sum += x;
+///     }
+///     sum
+/// }
+/// ```
+pub struct Input<M: Message> {
+    pub(crate) index: usize,
+    pub(crate) link: InLink<M>,
+}
+
+impl<M: Message> Default for Input<M> {
+    fn default() -> Self {
+        Input { index: usize::MAX, link: InLink::Open }
+    }
+}
+
+impl<M: Message> Input<M> {
+    /// The next message, if there is one. Its stamp and keys are then in the context, and go out with what this step
+    /// pushes.
+    #[inline(always)]
+    pub fn pop(&mut self, cx: &mut Context) -> Option<M> {
+        match &mut self.link {
+            InLink::Direct(edge) => edge.pop_direct(cx),
+            InLink::Many(many) => many.pop(cx),
+            InLink::Open => None,
+        }
+    }
+
+    /// Whether no more will come: all producers have ended and everything was taken. True if nothing is connected.
+    pub fn is_ended(&self, cx: &Context) -> bool {
+        self.link.is_ended(cx)
+    }
+
+    /// Messages waiting.
+    pub fn len(&self, cx: &Context) -> usize {
+        self.link.len(cx)
+    }
+
+    /// Whether no message is waiting.
+    pub fn is_empty(&self, cx: &Context) -> bool {
+        self.len(cx) == 0
+    }
+
+    /// Whether an edge leads here.
+    pub fn is_connected(&self) -> bool {
+        !matches!(self.link, InLink::Open)
+    }
+}
+
+/// Where messages of type `M` go out, to every edge that is connected here. A field of an operator, made by `Default`.
+///
+/// An operator is stepped only when each of its outputs has room for one message; who wants to push more in one step
+/// asks [`room`](Output::room).
+///
+/// ```
+/// use onbeat_runtime::{Context, Error, Output};
+/// fn burst(out: &mut Output<u64>, cx: &mut Context) -> Result<(), Error> {
+///     for n in 0..out.room(cx).min(8) as u64 {
+///         out.push(cx, n)?;
+///     }
+///     Ok(())
+/// }
+/// ```
+pub struct Output<M: Message> {
+    pub(crate) index: usize,
+    pub(crate) link: OutLink<M>,
+}
+
+impl<M: Message> Default for Output<M> {
+    fn default() -> Self {
+        Output { index: usize::MAX, link: OutLink::Open }
+    }
+}
+
+impl<M: Message> Output<M> {
+    /// Sends a message, with the stamp and keys that the context has.
+    ///
+    /// # Errors
+    /// When an edge has no room and is to wait (see [`room`](Output::room)) or to fail, and when a chunk is larger
+    /// than the quantum of an edge.
+    #[inline(always)]
+    pub fn push(&mut self, cx: &mut Context, message: M) -> Result<(), Error> {
+        match &self.link {
+            OutLink::Direct(edge) => edge.push_direct(cx, message),
+            OutLink::Many(edges) => OutLink::push_many(edges, cx, message),
+            OutLink::Open => Ok(()),
+        }
+    }
+
+    /// Messages for which there is room on every edge; `usize::MAX` where no edge can refuse any.
+    pub fn room(&self, cx: &Context) -> usize {
+        self.link.room(cx)
+    }
+
+    /// Whether an edge begins here.
+    pub fn is_connected(&self) -> bool {
+        !matches!(self.link, OutLink::Open)
+    }
+}
+
+impl<T: Sample> Output<Chunk<T>> {
+    /// A chunk to fill, as large as this port's edges allow. Its samples are whatever was there before. `None` when
+    /// the chunk store is empty: return [`Step::Wait`](crate::Step::Wait) and the step comes again when chunks are
+    /// back.
+    #[inline]
+    pub fn chunk(&self, cx: &mut Context) -> Option<Chunk<T>> {
+        cx.new_chunk(self.link.quantum())
+    }
+}

@@ -1,0 +1,181 @@
+//! What follows a step that was more than "wait for the next message", and how operators and edges end.
+
+use super::{Failure, Worker};
+use crate::Error;
+use crate::context::{Context, DONE, Held, flag};
+use crate::operator::Step;
+use std::sync::Arc;
+
+impl Worker {
+    /// Acts on what a step returned and on what is flagged for its operator.
+    #[inline(never)]
+    pub(super) fn after(
+        &mut self,
+        cx: &mut Context,
+        operator: u32,
+        outcome: Result<Step, Error>,
+    ) -> Result<(), Failure> {
+        let step = outcome.map_err(|error| Failure::Operator(operator, error))?;
+        let node = &mut self.nodes[operator as usize];
+        let flags = cx.hot[operator as usize].flags;
+        if flags & flag::TRACKED != 0 && cx.popped && cx.stamp.due_ns != 0 {
+            let now_ns = cx.now_ns();
+            self.tracker.finished(operator, cx.stamp, now_ns, cx.start_ns);
+        }
+        if std::mem::take(&mut cx.starved) {
+            cx.turn.clear(operator);
+            self.starved.push(operator);
+            self.keep_stamp(cx, operator);
+            self.check_closing(cx, operator);
+            return Ok(());
+        }
+        self.moved = true;
+        if node.source {
+            self.after_source(cx, operator, step);
+            return Ok(());
+        }
+        match step {
+            Step::Wait => {
+                self.check_closing(cx, operator);
+                let node = &self.nodes[operator as usize];
+                if node.open_inputs == 0 && !node.done {
+                    self.finish(cx, operator);
+                }
+            }
+            Step::Again => {
+                self.keep_stamp(cx, operator);
+                self.check_closing(cx, operator);
+                cx.ready.set(operator);
+            }
+            Step::Until(time_ns) => {
+                self.keep_stamp(cx, operator);
+                self.check_closing(cx, operator);
+                self.timers.set(operator, time_ns);
+            }
+            Step::Done => self.finish(cx, operator),
+        }
+        Ok(())
+    }
+
+    fn after_source(&mut self, cx: &mut Context, operator: u32, step: Step) {
+        let node = &mut self.nodes[operator as usize];
+        if cx.next != crate::context::NONE {
+            node.sequence += 1;
+        }
+        match step {
+            Step::Again => {
+                if !node.done {
+                    cx.turn.set(operator);
+                }
+            }
+            Step::Wait => cx.turn.clear(operator),
+            Step::Until(time_ns) => {
+                cx.turn.clear(operator);
+                if !node.done {
+                    self.timers.set(operator, time_ns);
+                }
+            }
+            Step::Done => self.finish(cx, operator),
+        }
+    }
+
+    fn keep_stamp(&mut self, cx: &mut Context, operator: u32) {
+        let node = &mut self.nodes[operator as usize];
+        if !node.source {
+            node.kept = Some((cx.stamp, cx.keys.as_ref().map(Arc::clone)));
+            cx.hot[operator as usize].flags |= flag::RESUME;
+        }
+    }
+
+    /// Closed inputs that have run empty are ended now.
+    fn check_closing(&mut self, cx: &mut Context, operator: u32) {
+        if cx.hot[operator as usize].flags & flag::CLOSING == 0 {
+            return;
+        }
+        for at in 0..self.nodes[operator as usize].inputs.len() {
+            let edge = self.nodes[operator as usize].inputs[at];
+            self.end_edge_if_empty(cx, edge);
+        }
+    }
+
+    fn end_edge_if_empty(&mut self, cx: &mut Context, edge: u32) {
+        let ends = &self.edges[edge as usize];
+        let state = &mut cx.edges[edge as usize];
+        if !state.closed || state.ended || ends.probe.len(&cx.owner) > 0 {
+            return;
+        }
+        state.ended = true;
+        let node = &mut self.nodes[ends.to as usize];
+        if ends.required || !node.inputs.iter().any(|&input| self.edges[input as usize].required) {
+            node.open_inputs -= 1;
+        }
+        // Something to see: `is_ended` is true now.
+        cx.ready.set(ends.to);
+    }
+
+    /// The operator is done: its outputs close, and what comes in is not read any more.
+    pub(super) fn finish(&mut self, cx: &mut Context, operator: u32) {
+        let mut open = vec![operator];
+        while let Some(operator) = open.pop() {
+            let node = &mut self.nodes[operator as usize];
+            if std::mem::replace(&mut node.done, true) {
+                continue;
+            }
+            node.kept = None;
+            let (inputs, outputs) = (node.inputs.clone(), node.outputs.clone());
+            self.timers.clear(operator);
+            cx.turn.clear(operator);
+            cx.ready.clear(operator);
+            cx.held[operator as usize] = Held::No;
+            cx.hot[operator as usize].unmet += DONE;
+            cx.hot[operator as usize].flags &= !flag::RESUME;
+            for edge in outputs {
+                self.close(cx, edge);
+            }
+            for edge in inputs {
+                let state = &mut cx.edges[edge as usize];
+                if !std::mem::replace(&mut state.gone, true) && !state.closed {
+                    let producer = self.edges[edge as usize].from;
+                    let node = &mut self.nodes[producer as usize];
+                    node.open_outputs -= 1;
+                    if node.open_outputs == 0 {
+                        // Nobody listens any more.
+                        open.push(producer);
+                    }
+                }
+            }
+            self.clear_inputs(cx, operator);
+        }
+    }
+
+    /// No more will come on this edge.
+    fn close(&mut self, cx: &mut Context, edge: u32) {
+        let ends = &self.edges[edge as usize];
+        cx.edges[edge as usize].closed = true;
+        if self.nodes[ends.to as usize].done {
+            return;
+        }
+        // An empty edge that is closed keeps nobody waiting. (A full one is counted as it runs empty.)
+        if ends.counted && ends.probe.len(&cx.owner) == 0 {
+            cx.meet(ends.to);
+        }
+        cx.hot[ends.to as usize].flags |= flag::CLOSING;
+        self.end_edge_if_empty(cx, edge);
+    }
+
+    /// Throws away what lies before an operator that is done; its producers find room.
+    pub(super) fn clear_inputs(&mut self, cx: &mut Context, operator: u32) {
+        for at in 0..self.nodes[operator as usize].inputs.len() {
+            let edge = self.nodes[operator as usize].inputs[at];
+            let ends = &self.edges[edge as usize];
+            let was_full = ends.probe.len(&cx.owner) == ends.capacity;
+            let cleared = ends.probe.clear(&mut cx.owner);
+            let state = &mut cx.edges[edge as usize];
+            state.unread += cleared;
+            state.cleared += cleared;
+            if was_full && ends.waits {
+                cx.meet(ends.from);
+            }
+        }
+    }
+}

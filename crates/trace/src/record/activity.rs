@@ -1,0 +1,133 @@
+//! What threads, operators, edges, paths and stores did, and what was late.
+
+use serde::{Deserialize, Serialize};
+
+use super::{MissKind, OperatorState, WhenFull};
+use crate::Summary;
+
+/// One thread that the run started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadRecord {
+    /// Its name, as the kernel knows it.
+    pub name: String,
+    /// What it was for, in a few words.
+    pub purpose: String,
+    /// The kernel's id of it.
+    pub tid: i32,
+    /// The time that it had a core, in nanoseconds, as the kernel counted it.
+    pub cpu_ns: u64,
+    /// The time that it spent in steps, in nanoseconds; 0 for a thread that is no worker.
+    pub busy_ns: u64,
+    /// The time that it spent waiting for something to do, in nanoseconds; 0 for a thread that is no
+    /// worker.
+    pub idle_ns: u64,
+}
+
+/// What one operator did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OperatorRecord {
+    /// Its name in the graph.
+    pub name: String,
+    /// Its kind, as the configuration calls it.
+    pub kind: String,
+    /// The worker that stepped it; where several may, the one that did so most.
+    pub worker: String,
+    /// How many steps it made.
+    pub steps: u64,
+    /// How many of them were timed: all if it has a period, a deadline or a path limit, else a sample.
+    pub timed_steps: u64,
+    /// How long the timed steps took.
+    pub step: Summary,
+    /// The time that all its steps took, in nanoseconds; projected from the timed ones.
+    pub busy_ns: u64,
+    /// `busy_ns` as a share of the run's duration: 0 to 1, where 1 is a whole core.
+    pub share: f64,
+    /// The deadline of a step after its due time, in nanoseconds, if it has one.
+    pub deadline_ns: Option<u64>,
+    /// How many steps ended after their deadline.
+    pub late: u64,
+    /// How often it edited a chunk that others held too, so that the chunk had to be copied.
+    pub copies: u64,
+    /// What became of it.
+    pub state: OperatorState,
+}
+
+/// What went over one edge, in messages unless the name says otherwise.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EdgeRecord {
+    /// The output that it begins at: `operator.port`.
+    pub from: String,
+    /// The input that it ends at: `operator.port`.
+    pub to: String,
+    /// The type of its messages.
+    pub message: String,
+    /// How many it holds.
+    pub capacity: u64,
+    /// What it does when it is full.
+    pub when_full: WhenFull,
+    /// The size of its chunks in bytes, if its messages are chunks.
+    pub quantum_bytes: Option<u64>,
+    /// Put in, what it then dropped included.
+    pub sent: u64,
+    /// Taken out.
+    pub received: u64,
+    /// Dropped by its `when_full`.
+    pub dropped: u64,
+    /// Left in it at the end, or sent after its consumer had ended.
+    pub unread: u64,
+    /// The most that it held at a time.
+    pub depth_max: u64,
+    /// How many it held on average over the messages sent, if that was measured.
+    pub depth_mean: Option<f64>,
+}
+
+/// The latency of one path: from the due time of its source to the end of its sink's step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PathRecord {
+    /// The source operator.
+    pub from: String,
+    /// The sink operator.
+    pub to: String,
+    /// The limit in nanoseconds, if one was set.
+    pub max_latency_ns: Option<u64>,
+    /// The latencies.
+    pub latency: Summary,
+    /// How many were above the limit.
+    pub misses: u64,
+}
+
+/// What one chunk store gave out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoreRecord {
+    /// The worker that it belongs to.
+    pub worker: String,
+    /// The size of its chunks in bytes.
+    pub quantum_bytes: u64,
+    /// How many chunks it has.
+    pub chunks: u64,
+    /// The most that were out at a time.
+    pub in_use_max: u64,
+    /// How often it was asked for one and had none.
+    pub refused: u64,
+    /// How many of its chunks were given out to hold the copy of a shared one.
+    pub copies: u64,
+}
+
+/// One step or path that was later than its limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Miss {
+    /// When it ended, in nanoseconds since the start of the run.
+    pub time_ns: u64,
+    /// Which limit was missed.
+    pub kind: MissKind,
+    /// Of what: the operator, or `from → to` of a path.
+    pub name: String,
+    /// Which message of its source, from 0.
+    pub sequence: u64,
+    /// How long it took from the due time, in nanoseconds.
+    pub value_ns: u64,
+    /// How long it might have taken, in nanoseconds.
+    pub limit_ns: u64,
+    /// `value_ns` less `limit_ns`, in nanoseconds.
+    pub late_ns: u64,
+}

@@ -1,0 +1,129 @@
+//! One step in time, what the kernel did meanwhile, and where that knowledge comes from.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+/// One step of one operator. All times in nanoseconds on `CLOCK_MONOTONIC`.
+///
+/// `due_ns <= ready_ns <= start_ns <= end_ns`, except that an input may be ready before it is due.
+/// The gaps between them are what a miss is split into: late input, wait for a turn, own work.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Span {
+    /// Which operator: its index in the plan's order. Names are looked up at the end, not in the loop.
+    pub operator: u32,
+    /// When the step should have begun: by its period, or by its source's due time.
+    pub due_ns: u64,
+    /// When its condition held.
+    pub ready_ns: u64,
+    /// When it began.
+    pub start_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+    /// Which message of its source it worked on, from 0.
+    pub sequence: u64,
+}
+
+/// What kind of interruption a kernel event is, in the order in which one may interrupt another:
+/// what comes first interrupts what comes later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// The core was taken from the kernel itself: by the hypervisor (steal) or by firmware.
+    Hardware,
+    /// An interrupt that cannot be masked.
+    Nmi,
+    /// A hardware interrupt.
+    Irq,
+    /// Deferred interrupt work.
+    Softirq,
+    /// Another thread, of the kernel or of a program.
+    Thread,
+}
+
+/// One interval in which the kernel, or somebody whom it let run, had a core.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelEvent {
+    /// Which core, as the kernel numbers them.
+    pub cpu: u32,
+    /// When it began, in nanoseconds on `CLOCK_MONOTONIC`.
+    pub start_ns: u64,
+    /// How long it had the core, in nanoseconds; what interrupted it is an event of its own and is
+    /// not part of this.
+    pub duration_ns: u64,
+    /// What kind.
+    pub class: Class,
+    /// The kernel's name: of the interrupt's device, of the softirq, of the thread.
+    pub name: String,
+    /// The kernel's id of the thread; 0 where it is not a thread.
+    pub pid: i32,
+    /// The kernel's priority of the thread as tracepoints print it (0 to 98 real-time, 120 a normal
+    /// thread of nice 0); 0 where it is not a thread.
+    pub priority: i32,
+    /// How many events it interrupted: 0 where it interrupted the thread that was running.
+    pub depth: u32,
+}
+
+/// A source of kernel events: perf tracepoints, the osnoise tracer, or what `/proc` has to offer.
+///
+/// The runtime takes any; it asks after the fact, away from the hot loop.
+pub trait Evidence: Send {
+    /// Which source this is, for the record: `"perf"`, `"osnoise"`, `"proc"`, `"none"`.
+    fn source(&self) -> &str;
+
+    /// The events on core `cpu` that overlap `window_ns` (nanoseconds on `CLOCK_MONOTONIC`), by their
+    /// start.
+    ///
+    /// An empty list means that none was seen; a source that lost events in the window, or does not
+    /// reach back that far, gives what it has. `&mut` because asking may drain the kernel's rings.
+    fn events(&mut self, cpu: u32, window_ns: Range<u64>) -> Vec<KernelEvent>;
+}
+
+/// No evidence: what a run has where nothing was asked for or the machine allows nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NoEvidence;
+
+impl Evidence for NoEvidence {
+    fn source(&self) -> &str {
+        "none"
+    }
+
+    fn events(&mut self, _cpu: u32, _window_ns: Range<u64>) -> Vec<KernelEvent> {
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_evidence_says_so_and_knows_nothing() {
+        let mut evidence: Box<dyn Evidence> = Box::new(NoEvidence);
+        assert_eq!(evidence.source(), "none");
+        assert!(evidence.events(0, 0..u64::MAX).is_empty());
+    }
+
+    #[test]
+    fn classes_are_ordered_by_who_interrupts_whom() {
+        let classes = [Class::Hardware, Class::Nmi, Class::Irq, Class::Softirq, Class::Thread];
+        assert!(classes.is_sorted());
+    }
+
+    #[test]
+    fn an_event_survives_json() {
+        let event = KernelEvent {
+            cpu: 1,
+            start_ns: 10,
+            duration_ns: 5,
+            class: Class::Softirq,
+            name: "NET_RX".to_owned(),
+            pid: 0,
+            priority: 0,
+            depth: 1,
+        };
+        let json = serde_json::to_string(&event).unwrap();
+        assert!(json.contains(r#""class":"softirq""#), "{json}");
+        assert_eq!(serde_json::from_str::<KernelEvent>(&json).unwrap(), event);
+    }
+}

@@ -1,0 +1,147 @@
+//! A made-up record in which every field holds something.
+
+use onbeat_trace::machine::Tsc;
+use onbeat_trace::record::*;
+use onbeat_trace::{Machine, Summary};
+use serde_json::json;
+
+pub fn record() -> Record {
+    Record {
+        schema: SCHEMA.to_owned(),
+        version: VERSION,
+        name: "fm-receiver".to_owned(),
+        build: Build {
+            version: "0.1.0".to_owned(),
+            profile: "release".to_owned(),
+            target: "x86_64-unknown-linux-gnu".to_owned(),
+        },
+        started_unix_ns: 1_735_689_600_000_000_000,
+        machine: machine(),
+        config: json!({ "name": "fm-receiver", "scheduler": "pinned", "strict": false }),
+        plan: PlanRecord {
+            scheduler: Scheduler::Pinned,
+            workers: vec![WorkerRecord {
+                name: "worker-0".to_owned(),
+                operators: vec!["iq".to_owned(), "audio".to_owned()],
+            }],
+            order: vec!["iq".to_owned(), "audio".to_owned()],
+        },
+        clock: ClockRecord { kind: ClockKind::Real, read_ns: Some(18.5) },
+        threads: vec![ThreadRecord {
+            name: "worker-0".to_owned(),
+            purpose: "steps operators".to_owned(),
+            tid: 4711,
+            cpu_ns: 1_500_000_000,
+            busy_ns: 1_400_000_000,
+            idle_ns: 8_600_000_000,
+        }],
+        operators: vec![operator()],
+        edges: vec![EdgeRecord {
+            from: "iq.out".to_owned(),
+            to: "audio.in".to_owned(),
+            message: "Chunk<f32>".to_owned(),
+            capacity: 4,
+            when_full: WhenFull::DropOldest,
+            quantum_bytes: Some(16_384),
+            sent: 1_000,
+            received: 996,
+            dropped: 3,
+            unread: 1,
+            depth_max: 4,
+            depth_mean: Some(0.25),
+        }],
+        paths: vec![PathRecord {
+            from: "iq".to_owned(),
+            to: "audio".to_owned(),
+            max_latency_ns: Some(50_000_000),
+            latency: summary(),
+            misses: 1,
+        }],
+        stores: vec![StoreRecord {
+            worker: "worker-0".to_owned(),
+            quantum_bytes: 16_384,
+            chunks: 16,
+            in_use_max: 6,
+            refused: 0,
+            copies: 2,
+        }],
+        misses: vec![Miss {
+            time_ns: 2_000_000_000,
+            kind: MissKind::Path,
+            name: "iq → audio".to_owned(),
+            sequence: 200,
+            value_ns: 50_700_000,
+            limit_ns: 50_000_000,
+            late_ns: 700_000,
+        }],
+        misses_total: 1,
+        obtained: vec![Obtained {
+            what: "policy of worker-0".to_owned(),
+            asked: "f:80".to_owned(),
+            obtained: "o:0".to_owned(),
+            reason: Some("sched_setscheduler: not permitted; `ulimit -r 80` grants it".to_owned()),
+        }],
+        result: RunResult {
+            outcome: Outcome::Stopped,
+            reason: "the time limit of 10 s".to_owned(),
+            duration_ns: 10_000_000_000,
+            lost: 0,
+            exit_status: 0,
+        },
+    }
+}
+
+fn operator() -> OperatorRecord {
+    OperatorRecord {
+        name: "audio".to_owned(),
+        kind: "wav.sink".to_owned(),
+        worker: "worker-0".to_owned(),
+        steps: 1_000,
+        timed_steps: 1_000,
+        step: summary(),
+        busy_ns: 1_400_000_000,
+        share: 0.14,
+        deadline_ns: None,
+        late: 0,
+        copies: 2,
+        state: OperatorState::NotStarted,
+    }
+}
+
+fn summary() -> Summary {
+    Summary {
+        count: 1_000,
+        min_ns: 900_000,
+        mean_ns: 1_400_000.125,
+        median_ns: 1_300_000,
+        p90_ns: 1_600_000,
+        p99_ns: 2_000_000,
+        p99_9_ns: 40_000_000,
+        max_ns: 50_700_000,
+    }
+}
+
+fn machine() -> Machine {
+    let some = |text: &str| Some(text.to_owned());
+    Machine {
+        cpu_model: some("Example CPU 9000"),
+        cores_online: Some(4),
+        cores_possible: Some(8),
+        cores_isolated: some("2-3"),
+        cores_nohz_full: some(""),
+        smt: Some(false),
+        l1d_bytes: Some(49_152),
+        l2_bytes: Some(2_097_152),
+        l3_bytes: None,
+        tsc: Some(Tsc { constant: true, nonstop: true, reliable: false, known_frequency: true }),
+        clock_source: some("tsc"),
+        governor: None,
+        virtualisation: some("kvm"),
+        memory_bytes: Some(8_589_934_592),
+        kernel: some("6.12.1"),
+        preemption: some("PREEMPT_DYNAMIC (full)"),
+        tainted: Some(0),
+        kernel_parameters: Some(vec!["isolcpus=2-3".to_owned()]),
+        distribution: some("Example Linux 12"),
+    }
+}
