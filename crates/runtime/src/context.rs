@@ -6,6 +6,7 @@ use crate::message::{Keys, Stamp, Value};
 use crate::options::Pace;
 use crate::ready::Ready;
 use onbeat_queue::{Block, Owner, Store};
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// No operator.
@@ -24,6 +25,8 @@ pub(crate) mod flag {
     pub const RESUME: u32 = 4;
     /// Every step is timed.
     pub const EXACT: u32 = 8;
+    /// A chunk store had nothing to give in this step.
+    pub const STARVED: u32 = 16;
 }
 
 /// What the hot loop reads and writes for one operator at each step: one quarter of a cache line.
@@ -94,14 +97,16 @@ pub struct Context {
     pub(crate) edges: Box<[EdgeState]>,
     /// By rising block size.
     pub(crate) stores: Vec<Store<Info>>,
-    /// Whether a store had nothing to give in this step.
-    pub(crate) starved: bool,
+    /// The store that had nothing to give in this step, under [`flag::STARVED`].
+    pub(crate) starved: usize,
     pub(crate) clock: Clock,
     pub(crate) start_ns: u64,
     pub(crate) pace: Option<Pace>,
     pub(crate) length_ns: Option<u64>,
     pub(crate) names: Arc<Names>,
     pub(crate) current: u32,
+    /// By operator: copies made because a shared chunk was to be changed.
+    pub(crate) copies: Box<[Cell<u64>]>,
     pub(crate) notes: Vec<String>,
 }
 
@@ -258,10 +263,11 @@ impl Context {
     #[inline]
     pub(crate) fn new_chunk<T: Sample>(&mut self, quantum: Option<u32>) -> Option<Chunk<T>> {
         let quantum = quantum? as usize;
-        let store = self.stores.iter().find(|store| store.block_bytes() == quantum)?;
-        let block = store.get();
+        let at = self.stores.iter().position(|store| store.block_bytes() == quantum)?;
+        let block = self.stores[at].get();
         if block.is_none() {
-            self.starved = true;
+            self.starved = at;
+            self.hot[self.current as usize].flags |= flag::STARVED;
         }
         block.map(Chunk::from_block)
     }
@@ -272,7 +278,11 @@ impl Context {
         let bytes = block.block_bytes();
         let store = self.stores.iter().find(|store| store.block_bytes() == bytes);
         match store.and_then(|store| store.make_unique(block).map(|_| ())) {
-            Some(()) => Ok(()),
+            Some(()) => {
+                let copies = &self.copies[self.current as usize];
+                copies.set(copies.get() + 1);
+                Ok(())
+            }
             None => Err(Error::new(format!(
                 "no chunk of {bytes} bytes is left for a copy: an operator keeps more chunks than its ports declare \
                  (`holds`)"

@@ -1,12 +1,65 @@
-//! Graph, plan, workers and record.
+//! Graph → plan → worker → record: the engine of onbeat.
+//!
+//! | module | what |
+//! |---|---|
+//! | `graph` | what connects: [`Graph`], [`Handle`], subgraphs |
+//! | `plan` | who runs where, checked and frozen: [`Plan`], [`GraphError`] |
+//! | `run` | binds the plan and starts its threads: [`Run`], [`RunError`] |
+//! | `worker` | the hot loop, and everything that is not hot |
+//! | `operator`, `port`, `message`, `chunk`, `context` | what user code sees: [`Operator`], [`Input`], [`Output`], [`Chunk`] |
+//! | `kernel`, `stream` | operators that see samples and not chunks: [`Kernel`], [`Map`], [`Stream`], [`InPlace`] |
+//!
+//! ```
+//! use onbeat_runtime::{Graph, Options};
+//! let mut graph = Graph::new("hello");
+//! let mut n = 0;
+//! let numbers = graph.source("numbers", move || { n += 1; (n <= 3).then_some(n) });
+//! let print = graph.sink("print", |n: u64| println!("{n}"));
+//! graph.connect(numbers, |s| &s.out, print, |p| &p.input);
+//! let record = graph.run(&Options::default())?;
+//! assert_eq!(record.edges[0].received, 3);
+//! # Ok::<(), onbeat_runtime::RunError>(())
+//! ```
 #![forbid(unsafe_code)]
 
+mod chunk;
+mod closure;
+mod context;
 mod error;
+mod graph;
 mod kernel;
+mod kind;
+mod link;
+mod message;
+mod operator;
+mod options;
+mod pace;
+mod plan;
+mod port;
+mod ports;
+mod ready;
+mod record;
+mod run;
+mod stream;
+mod timers;
+mod units;
+mod worker;
 
+pub use chunk::{Chunk, Info, Sample, Tag};
+pub use closure::{FnMap, FnSink, FnSource};
+pub use context::Context;
 pub use error::Error;
+pub use graph::{EdgeOptions, Graph, Handle, Subgraph};
 pub use kernel::{Kernel, Map, Progress, Ratio};
-
-/// A plain sample type: any bytes are a value of it, and it has no padding.
-pub trait Sample: bytemuck::Pod + Send + Sync {}
-impl<T: bytemuck::Pod + Send + Sync> Sample for T {}
+pub use kind::{Folders, Kind, MakeError, PortInfo, Registry};
+pub use message::{Keys, Message, Stamp, Value};
+pub use onbeat_trace::record::{ClockKind, Scheduler, WhenFull};
+pub use operator::{Ending, Operator, Step};
+pub use options::{Options, Pace};
+pub use pace::Pacer;
+pub use plan::{EdgePlan, GraphError, OperatorPlan, PathPlan, Plan, StorePlan, WorkerPlan};
+pub use port::{Input, Output};
+pub use ports::{InputPort, Merge, OutputPort, Ports};
+pub use run::{Position, Run, RunError, Stopper};
+pub use stream::{InPlace, Stream};
+pub use units::{Bytes, Decibels, Hertz, Seconds};

@@ -1,5 +1,6 @@
 //! Feeds kernels with slices of all sizes.
 
+use bytemuck::Zeroable;
 use onbeat_runtime::{Kernel, Map};
 
 /// Small numbers that look random, the same in every run.
@@ -51,7 +52,7 @@ pub const SIZES: [Size; 6] =
 pub fn drive<K: Kernel>(kernel: &mut K, input: &[K::In], size_in: Size, size_out: Size) -> Vec<K::Out> {
     let mut dice = Dice::new(1);
     let mut output = Vec::new();
-    let mut buffer = vec![bytemuck::Zeroable::zeroed(); 5000];
+    let mut buffer = [K::Out::zeroed(); 5000];
     let mut at = 0;
     loop {
         let end = input.len().min(at + size_in.next(&mut dice));

@@ -272,6 +272,19 @@ impl<M: Meta> Home<M> {
 
     /// # Safety
     /// On the owning thread, with the store alive.
+    pub(super) unsafe fn has_free(this: NonNull<Self>) -> bool {
+        // SAFETY: the store is alive, so the home is.
+        let home = unsafe { this.as_ref() };
+        let local = home.local.with(|local| {
+            // SAFETY: on the owning thread.
+            unsafe { !(*local).free.is_null() }
+        });
+        // Relaxed: a hint; `fetch` does the synchronising.
+        local || !home.remote.load(Ordering::Relaxed).is_null()
+    }
+
+    /// # Safety
+    /// On the owning thread, with the store alive.
     pub(super) unsafe fn in_use_max(this: NonNull<Self>) -> usize {
         // SAFETY: the store is alive, so the home is.
         let home = unsafe { this.as_ref() };

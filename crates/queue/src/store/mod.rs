@@ -166,6 +166,12 @@ impl<M: Meta> Store<M> {
         Some(())
     }
 
+    /// Whether [`get`](Store::get) would give a block now.
+    pub fn has_free(&self) -> bool {
+        // SAFETY: `Store` stays on the owning thread.
+        unsafe { Home::has_free(self.home) }
+    }
+
     /// Bytes of one block.
     pub fn block_bytes(&self) -> usize {
         self.home().bytes

@@ -22,14 +22,16 @@ impl Worker {
             let now_ns = cx.now_ns();
             self.tracker.finished(operator, cx.stamp, now_ns, cx.start_ns);
         }
-        if std::mem::take(&mut cx.starved) {
-            cx.turn.clear(operator);
-            self.starved.push(operator);
-            self.keep_stamp(cx, operator);
-            self.check_closing(cx, operator);
-            return Ok(());
+        if flags & flag::STARVED != 0 {
+            cx.hot[operator as usize].flags &= !flag::STARVED;
+            if step != Step::Done {
+                cx.turn.clear(operator);
+                self.starved.push((operator, cx.starved));
+                self.keep_stamp(cx, operator);
+                self.check_closing(cx, operator);
+                return Ok(());
+            }
         }
-        self.moved = true;
         if node.source {
             self.after_source(cx, operator, step);
             return Ok(());
@@ -68,7 +70,14 @@ impl Worker {
                     cx.turn.set(operator);
                 }
             }
-            Step::Wait => cx.turn.clear(operator),
+            Step::Wait => {
+                cx.turn.clear(operator);
+                self.check_closing(cx, operator);
+                let node = &self.nodes[operator as usize];
+                if node.open_inputs == 0 && !node.inputs.is_empty() && !node.done {
+                    self.finish(cx, operator);
+                }
+            }
             Step::Until(time_ns) => {
                 cx.turn.clear(operator);
                 if !node.done {
@@ -126,6 +135,7 @@ impl Worker {
             self.timers.clear(operator);
             cx.turn.clear(operator);
             cx.ready.clear(operator);
+            self.starved.retain(|&(starved, _)| starved != operator);
             cx.held[operator as usize] = Held::No;
             cx.hot[operator as usize].unmet += DONE;
             cx.hot[operator as usize].flags &= !flag::RESUME;

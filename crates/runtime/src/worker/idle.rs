@@ -45,15 +45,17 @@ impl Worker {
     /// Nothing is ready and no source has a turn. Waits for time to pass; says `false` when the run is over.
     #[inline(never)]
     pub(super) fn wait(&mut self, cx: &mut Context) -> Result<bool, Failure> {
-        if !self.starved.is_empty() && std::mem::take(&mut self.moved) {
-            // Others have moved since: chunks may be back.
-            while let Some(operator) = self.starved.pop() {
-                if self.nodes[operator as usize].source {
-                    cx.turn.set(operator);
-                } else {
-                    cx.ready.set(operator);
-                }
+        let mut fed = false;
+        self.starved.retain(|&(operator, store)| {
+            let free = cx.stores[store].has_free();
+            if free {
+                let set = if self.nodes[operator as usize].source { &mut cx.turn } else { &mut cx.ready };
+                set.set(operator);
             }
+            fed |= free;
+            !free
+        });
+        if fed {
             return Ok(true);
         }
         let alarm_ns = match (self.timers.earliest_ns(), self.end_ns.filter(|_| !self.stopping)) {
@@ -71,8 +73,8 @@ impl Worker {
             Clock::Real => {
                 let begin_ns = onbeat_os::clock::monotonic_ns();
                 // Progress is looked at while the worker sleeps, and a stop wakes it.
-                self.control.publish(begin_ns);
-                self.control.park_until(alarm_ns);
+                self.control.publish(begin_ns, cx.stamp.time_ns);
+                let _ = self.parker.park_until(alarm_ns);
                 self.idle_ns += onbeat_os::clock::monotonic_ns().saturating_sub(begin_ns);
             }
             Clock::Manual(now_ns) => *now_ns = alarm_ns.max(*now_ns),
@@ -93,7 +95,7 @@ impl Worker {
         let mut reasons = Vec::new();
         for (operator, node) in self.nodes.iter().enumerate().filter(|(_, node)| !node.done) {
             let mut waits = Vec::new();
-            if self.starved.contains(&(operator as u32)) {
+            if self.starved.iter().any(|&(starved, _)| starved as usize == operator) {
                 waits.push("a chunk from a store that has none left".to_string());
             }
             for &edge in &node.outputs {

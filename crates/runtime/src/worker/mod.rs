@@ -7,7 +7,7 @@ mod meter;
 mod tracker;
 
 pub(crate) use meter::Meter;
-pub(crate) use tracker::Tracker;
+pub(crate) use tracker::{Deadline, Path, Tracker};
 
 use crate::Error;
 use crate::context::{Context, Held, NONE, flag};
@@ -16,6 +16,7 @@ use crate::message::{Keys, Stamp};
 use crate::operator::{Operator, Step};
 use crate::run::Control;
 use crate::timers::Timers;
+use onbeat_os::Parker;
 use std::sync::Arc;
 
 /// Everything of one worker that its operators do not see.
@@ -33,9 +34,9 @@ pub(crate) struct Worker {
     pub cursor: u32,
     /// Whether sources have been told to end.
     pub stopping: bool,
-    /// Operators that found a chunk store empty, and whether anything was stepped since.
-    pub starved: Vec<u32>,
-    pub moved: bool,
+    /// Operators that found a chunk store empty, and which.
+    pub starved: Vec<(u32, usize)>,
+    pub parker: Parker,
     pub idle_ns: u64,
 }
 
@@ -192,7 +193,7 @@ impl Worker {
         let hot = &mut cx.hot[operator as usize];
         self.meters[operator as usize].count(hot.every);
         (hot.every, hot.left) = (every, every);
-        self.control.publish(end_ns);
+        self.control.publish(end_ns, cx.stamp.time_ns);
         self.check_stop(cx, end_ns);
         self.fire_timers(cx, end_ns);
         if !matches!(outcome, Ok(Step::Wait)) || cx.hot[operator as usize].flags != 0 {

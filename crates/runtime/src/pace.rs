@@ -1,0 +1,48 @@
+//! How sources with a sample rate keep time.
+
+use crate::options::Pace;
+use crate::{Context, Step};
+
+/// Says when a source's samples are due, and stamps them.
+///
+/// A run of samples is due when its last sample is: a radio would not have it earlier. Under [`Pace::Real`] the source
+/// waits for that; under [`Pace::Fast`] it does not, and its messages have a source time but no due time.
+///
+/// ```
+/// use onbeat_runtime::{Context, Pace, Pacer, Step};
+/// # fn send(cx: &mut Context, pacer: &Pacer, sent: u64) -> Step {
+/// if let Some(wait) = pacer.wait(cx, sent, sent + 256) {
+///     return wait;
+/// }
+/// // ... push 256 samples ...
+/// # Step::Again }
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Pacer {
+    rate_hz: f64,
+    pace: Pace,
+}
+
+impl Pacer {
+    /// `rate_hz` is samples per second; at 0 there is no time to keep and everything is due at once.
+    pub fn new(rate_hz: f64, pace: Pace) -> Self {
+        Pacer { rate_hz, pace }
+    }
+
+    /// From the first sample to sample number `sample`, in nanoseconds.
+    pub fn time_ns(&self, sample: u64) -> u64 {
+        if self.rate_hz > 0.0 { (sample as f64 * 1e9 / self.rate_hz).round() as u64 } else { 0 }
+    }
+
+    /// For the samples `begin..end`: what to return from the step when they are not due yet. When they are, stamps what
+    /// is pushed next and says `None`.
+    pub fn wait(&self, cx: &mut Context, begin: u64, end: u64) -> Option<Step> {
+        let timed = self.rate_hz > 0.0 && cx.pace(self.pace) == Pace::Real;
+        let due_ns = cx.start_ns() + self.time_ns(end);
+        if timed && cx.now_ns() < due_ns {
+            return Some(Step::Until(due_ns));
+        }
+        cx.set_time(self.time_ns(begin), timed.then_some(due_ns));
+        None
+    }
+}

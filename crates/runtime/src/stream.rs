@@ -1,0 +1,221 @@
+//! Operators made of kernels: they carry chunks, tags, rates and stamps, so that a kernel sees only samples.
+
+use crate::chunk::{Chunk, Tag};
+use crate::kernel::{Kernel, Map, Ratio};
+use crate::message::Stamp;
+use crate::operator::{Operator, Step};
+use crate::{Context, Error, Input, Output, Ports};
+use std::collections::VecDeque;
+
+/// An operator made of a [`Kernel`]: chunks of one type and rate come in, chunks of another go out.
+///
+/// What it puts out does not depend on where chunks begin and end. Tags stay on the sample of the same instant (the
+/// last one at or before it, where rates differ).
+///
+/// ```
+/// use onbeat_runtime::{Kernel, Progress, Ratio, Stream};
+///
+/// /// Every second sample.
+/// struct Half { odd: bool }
+/// impl Kernel for Half {
+///     type In = f32;
+///     type Out = f32;
+///     fn ratio(&self) -> Ratio { Ratio { up: 1, down: 2 } }
+///     fn process(&mut self, input: &[f32], output: &mut [f32]) -> Progress {
+///         let (mut consumed, mut produced) = (0, 0);
+///         for &sample in input {
+///             if !self.odd {
+///                 let Some(place) = output.get_mut(produced) else { break };
+///                 *place = sample;
+///                 produced += 1;
+///             }
+///             self.odd = !self.odd;
+///             consumed += 1;
+///         }
+///         Progress { consumed, produced }
+///     }
+/// }
+/// let half = Stream::new(Half { odd: false });
+/// ```
+pub struct Stream<K: Kernel> {
+    /// Samples in.
+    pub input: Input<Chunk<K::In>>,
+    /// Samples out.
+    pub out: Output<Chunk<K::Out>>,
+    kernel: K,
+    /// The chunk in hand, and how much of it is used up.
+    held: Option<(Chunk<K::In>, usize)>,
+    /// Sample rate of the input, once it is known.
+    rate_hz: Option<f64>,
+    /// The kernel filled the whole output last time: it may have more without new input.
+    more: bool,
+    received: u64,
+    sent: u64,
+    /// Tags on samples that are not sent yet, by index in the output.
+    tags: VecDeque<(u64, Tag)>,
+    stamp: Stamp,
+}
+
+impl<K: Kernel> Stream<K> {
+    /// Makes an operator with the ports `in` and `out`.
+    pub fn new(kernel: K) -> Self {
+        Stream {
+            input: Input::default(),
+            out: Output::default(),
+            kernel,
+            held: None,
+            rate_hz: None,
+            more: false,
+            received: 0,
+            sent: 0,
+            tags: VecDeque::new(),
+            stamp: Stamp::default(),
+        }
+    }
+
+    fn take(&mut self, cx: &mut Context) -> Result<bool, Error> {
+        let Some(chunk) = self.input.pop(cx) else { return Ok(false) };
+        self.stamp = cx.stamp();
+        if check_rate(&mut self.rate_hz, chunk.rate_hz())? {
+            self.kernel.start(chunk.rate_hz())?;
+        }
+        if !chunk.tags().is_empty() {
+            let Ratio { up, down } = self.kernel.ratio();
+            for tag in chunk.tags() {
+                let at = (self.received + tag.offset as u64) as u128 * u128::from(up) / u128::from(down);
+                self.tags.push_back((at as u64, tag.clone()));
+            }
+        }
+        self.received += chunk.len() as u64;
+        self.held = Some((chunk, 0));
+        Ok(true)
+    }
+
+    fn send(&mut self, cx: &mut Context, mut chunk: Chunk<K::Out>, samples: usize) -> Result<(), Error> {
+        let Ratio { up, down } = self.kernel.ratio();
+        chunk.truncate(samples);
+        let info = chunk.info_mut();
+        info.start = self.sent;
+        info.rate_hz = self.rate_hz.unwrap_or(0.0) * f64::from(up) / f64::from(down);
+        let end = self.sent + samples as u64;
+        while let Some((at, _)) = self.tags.front()
+            && *at < end
+        {
+            if let Some((at, tag)) = self.tags.pop_front() {
+                info.tags.push(Tag { offset: (at.max(self.sent) - self.sent) as usize, ..tag });
+            }
+        }
+        self.sent = end;
+        self.out.push(cx, chunk)
+    }
+}
+
+impl<K: Kernel> Operator for Stream<K> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+        p.output("out", &mut self.out).fresh();
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        let working = self.held.is_some() || self.more || self.take(cx)?;
+        let ended = !working && self.input.is_ended(cx);
+        if !working && !ended {
+            return Ok(Step::Wait);
+        }
+        if ended && self.rate_hz.is_none() {
+            return Ok(Step::Done);
+        }
+        let Some(mut chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
+        let output = chunk.edit_unique().expect("a new chunk is not shared");
+        let room = output.len();
+        cx.set_stamp(self.stamp);
+        if ended {
+            let produced = self.kernel.finish(output);
+            if produced == 0 {
+                return Ok(Step::Done);
+            }
+            self.send(cx, chunk, produced)?;
+            return Ok(Step::Again);
+        }
+        let input = self.held.as_ref().map_or(&[][..], |(held, used)| &held[*used..]);
+        let offered = input.len();
+        let progress = self.kernel.process(input, output);
+        let left = offered - progress.consumed;
+        if left == 0 {
+            self.held = None;
+        } else if let Some((_, used)) = &mut self.held {
+            *used += progress.consumed;
+        }
+        self.more = progress.produced == room;
+        if left > 0 && !self.more {
+            return Err(Error::new(format!("the kernel left {left} samples although its output had room")));
+        }
+        if progress.produced > 0 {
+            self.send(cx, chunk, progress.produced)?;
+        }
+        Ok(if left > 0 || self.more || self.input.is_ended(cx) { Step::Again } else { Step::Wait })
+    }
+}
+
+/// An operator made of a [`Map`]: samples are changed in place, chunks move on with all that they carry.
+///
+/// ```
+/// use onbeat_runtime::{InPlace, Map};
+/// struct Invert;
+/// impl Map for Invert {
+///     type Sample = f32;
+///     fn map(&mut self, samples: &mut [f32]) {
+///         samples.iter_mut().for_each(|x| *x = -*x);
+///     }
+/// }
+/// let invert = InPlace::new(Invert);
+/// ```
+pub struct InPlace<F: Map> {
+    /// Samples in.
+    pub input: Input<Chunk<F::Sample>>,
+    /// The same samples, changed.
+    pub out: Output<Chunk<F::Sample>>,
+    map: F,
+    rate_hz: Option<f64>,
+}
+
+impl<F: Map> InPlace<F> {
+    /// Makes an operator with the ports `in` and `out`.
+    pub fn new(map: F) -> Self {
+        InPlace { input: Input::default(), out: Output::default(), map, rate_hz: None }
+    }
+}
+
+impl<F: Map> Operator for InPlace<F> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+        p.output("out", &mut self.out);
+    }
+
+    #[inline]
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(mut chunk) = self.input.pop(cx) {
+            if check_rate(&mut self.rate_hz, chunk.rate_hz())? {
+                self.map.start(chunk.rate_hz())?;
+            }
+            self.map.map(chunk.edit(cx)?);
+            self.out.push(cx, chunk)?;
+        }
+        Ok(Step::Wait)
+    }
+}
+
+/// Whether this is the first chunk.
+fn check_rate(known: &mut Option<f64>, rate_hz: f64) -> Result<bool, Error> {
+    match *known {
+        None => {
+            *known = Some(rate_hz);
+            Ok(true)
+        }
+        Some(known) if known == rate_hz => Ok(false),
+        Some(known) => Err(Error::new(format!(
+            "the sample rate of its input changed from {known} Hz to {rate_hz} Hz, and a filter is made for one rate: \
+             resample before merging streams"
+        ))),
+    }
+}
