@@ -9,10 +9,10 @@
 //! ```
 //! use onbeat_queue::{Owner, Ring};
 //! let mut owner = Owner::new();
-//! let ring = Ring::new(&owner, 2);
-//! assert_eq!(ring.push(&mut owner, 'a'), Ok(0));
-//! assert_eq!(ring.push(&mut owner, 'b'), Ok(1));
-//! assert_eq!(ring.push(&mut owner, 'c').unwrap_err().0, 'c');
+//! let ring: Ring<_> = Ring::new(&owner, 2);
+//! assert_eq!(ring.push(&mut owner, 'a', &()), Ok(0));
+//! assert_eq!(ring.push(&mut owner, 'b', &()), Ok(1));
+//! assert_eq!(ring.push(&mut owner, 'c', &()).unwrap_err().0, 'c');
 //! assert_eq!(ring.pop(&mut owner), Some(('a', 2)));
 //! ```
 

@@ -8,8 +8,8 @@ use crate::sync;
 /// ```
 /// use onbeat_queue::{Owner, Ring};
 /// let mut owner = Owner::new();
-/// let ring = Ring::new(&owner, 4);
-/// ring.push(&mut owner, 7).unwrap();
+/// let ring: Ring<_> = Ring::new(&owner, 4);
+/// ring.push(&mut owner, 7, &()).unwrap();
 /// assert_eq!(ring.len(&owner), 1);
 /// ```
 #[derive(Debug)]

@@ -21,15 +21,24 @@ impl<T> fmt::Debug for Full<T> {
 /// any time one thread at most is inside; handing the token to another thread is what orders the two. That is the
 /// whole soundness argument: `Ring` is `Sync` although it is made of plain cells.
 ///
+/// Beside each item lies a plain value of type `S`, which is read on demand ([`side`](Ring::side)).
+///
 /// Both counters only grow, so they are also the statistics: [`sent`](Ring::sent) and [`taken`](Ring::taken).
-pub struct Ring<T> {
+pub struct Ring<T, S: Copy = ()> {
     /// Id of the owner that opens this ring.
     owner: u32,
     capacity: u32,
     /// Slots minus one; there is a power of two of them, so that a counter becomes an index by one `and`.
     mask: u32,
     counters: UnsafeCell<Counters>,
-    slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
+    slots: Box<[Slot<T, S>]>,
+}
+
+/// Two cells and not one, so that each is stored and loaded in one piece: a wide load that spans two younger stores
+/// waits for both to reach the cache.
+struct Slot<T, S> {
+    item: UnsafeCell<MaybeUninit<T>>,
+    side: UnsafeCell<S>,
 }
 
 #[derive(Clone, Copy)]
@@ -44,11 +53,11 @@ struct Counters {
 
 // SAFETY: the cells are only reached through `&Owner` (reads) or `&mut Owner` (writes) of the one owner whose id this
 // ring carries, so a write never meets another access. Items cross threads with the ring, hence `T: Send`.
-unsafe impl<T: Send> Sync for Ring<T> {}
+unsafe impl<T: Send, S: Copy + Send> Sync for Ring<T, S> {}
 // SAFETY: as above; a ring owns its items.
-unsafe impl<T: Send> Send for Ring<T> {}
+unsafe impl<T: Send, S: Copy + Send> Send for Ring<T, S> {}
 
-impl<T> Ring<T> {
+impl<T, S: Copy + Default> Ring<T, S> {
     /// A ring for at most `capacity` items, opened by `owner`.
     ///
     /// # Panics
@@ -62,11 +71,13 @@ impl<T> Ring<T> {
             capacity: capacity as u32,
             mask: slots as u32 - 1,
             counters: UnsafeCell::new(Counters { pushed: 0, taken: 0, deepest: 0 }),
-            slots: (0..slots).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect(),
+            slots: (0..slots)
+                .map(|_| Slot { item: UnsafeCell::new(MaybeUninit::uninit()), side: UnsafeCell::new(S::default()) })
+                .collect(),
         }
     }
 
-    /// Puts an item in and says how many were there before.
+    /// Puts an item in, and `side` beside it, and says how many were there before.
     ///
     /// # Errors
     /// [`Full`] gives the item back.
@@ -74,24 +85,38 @@ impl<T> Ring<T> {
     /// # Panics
     /// When `owner` is not the one the ring was made with.
     #[inline(always)]
-    pub fn push(&self, owner: &mut Owner, item: T) -> Result<u32, Full<T>> {
+    pub fn push(&self, owner: &mut Owner, item: T, side: &S) -> Result<u32, Full<T>> {
         self.check(owner);
         self.counters.with_mut(|counters| {
             // SAFETY: `check` and `&mut Owner` prove that nobody else is inside (see the type).
             let counters = unsafe { &mut *counters };
             let len = (counters.pushed - counters.taken) as u32;
-            if len >= self.capacity {
-                return Err(Full(item));
+            // `deepest` never exceeds the capacity, so one comparison is enough where no record is set.
+            if len >= counters.deepest {
+                if len >= self.capacity {
+                    return Err(Full(item));
+                }
+                counters.deepest = len + 1;
             }
             let slot = &self.slots[(counters.pushed as u32 & self.mask) as usize];
             // SAFETY: exclusive as above. The slot holds no value, because `len < capacity <= slots`.
-            slot.with_mut(|slot| unsafe { (*slot).write(item) });
+            slot.item.with_mut(|slot| unsafe { (*slot).write(item) });
+            // SAFETY: exclusive as above.
+            slot.side.with_mut(|place| unsafe { *place = *side });
             counters.pushed += 1;
-            if len >= counters.deepest {
-                counters.deepest = len + 1;
-            }
             Ok(len)
         })
+    }
+
+    /// What was put beside the item that was taken last. Only until the next push.
+    ///
+    /// # Panics
+    /// When `owner` is not the one the ring was made with.
+    #[inline(always)]
+    pub fn side(&self, owner: &Owner) -> S {
+        let at = (self.counters(owner).taken as u32).wrapping_sub(1) & self.mask;
+        // SAFETY: a shared `Owner` excludes writers, and every side holds a value from the start.
+        self.slots[at as usize].side.with(|side| unsafe { *side })
     }
 
     /// Takes the oldest item out and says how many were there before.
@@ -112,25 +137,25 @@ impl<T> Ring<T> {
             counters.taken += 1;
             // SAFETY: exclusive as above. The slot held the oldest value and `taken` has just moved past it, so it is
             // read once.
-            let item = slot.with_mut(|slot| unsafe { (*slot).assume_init_read() });
+            let item = slot.item.with_mut(|slot| unsafe { (*slot).assume_init_read() });
             Some((item, len))
         })
     }
 
-    /// Looks at the oldest item.
+    /// Looks at what lies beside the oldest item.
     ///
     /// # Panics
     /// When `owner` is not the one the ring was made with.
     #[inline]
-    pub fn peek<R>(&self, owner: &Owner, look: impl FnOnce(&T) -> R) -> Option<R> {
+    pub fn peek<R>(&self, owner: &Owner, look: impl FnOnce(&S) -> R) -> Option<R> {
         self.check(owner);
         let counters = self.counters(owner);
         if counters.pushed == counters.taken {
             return None;
         }
-        let slot = &self.slots[(counters.taken as u32 & self.mask) as usize];
-        // SAFETY: a shared `Owner` excludes writers; the slot of `taken` holds a value because the ring is not empty.
-        Some(slot.with(|slot| look(unsafe { (*slot).assume_init_ref() })))
+        let side = &self.slots[(counters.taken as u32 & self.mask) as usize].side;
+        // SAFETY: a shared `Owner` excludes writers, and every side holds a value from the start.
+        Some(side.with(|side| look(unsafe { &*side })))
     }
 
     /// Items inside.
@@ -188,19 +213,19 @@ fn wrong_owner() -> ! {
     panic!("this ring belongs to another worker: its edge must be planned as a cross-worker edge")
 }
 
-impl<T> Drop for Ring<T> {
+impl<T, S: Copy> Drop for Ring<T, S> {
     fn drop(&mut self) {
         // SAFETY: `&mut self`: nobody else is left.
         let Counters { pushed, taken, .. } = self.counters.with(|counters| unsafe { *counters });
         for item in taken..pushed {
             let slot = &self.slots[(item as u32 & self.mask) as usize];
             // SAFETY: slots `taken..pushed` hold values, and nobody reads them after this.
-            slot.with_mut(|slot| unsafe { (*slot).assume_init_drop() });
+            slot.item.with_mut(|slot| unsafe { (*slot).assume_init_drop() });
         }
     }
 }
 
-impl<T> fmt::Debug for Ring<T> {
+impl<T, S: Copy> fmt::Debug for Ring<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ring").field("owner", &self.owner).field("capacity", &self.capacity).finish()
     }

@@ -1,12 +1,14 @@
 //! What a step has in its hands: the worker's queues, stores, clock and stamps.
 
 use crate::Error;
+use crate::Step;
 use crate::chunk::{Chunk, Info, Sample};
 use crate::message::{Keys, Stamp, Value};
 use crate::options::Pace;
 use crate::ready::Ready;
 use onbeat_queue::{Block, Owner, Store};
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// No operator.
@@ -27,6 +29,8 @@ pub(crate) mod flag {
     pub const EXACT: u32 = 8;
     /// A chunk store had nothing to give in this step.
     pub const STARVED: u32 = 16;
+    /// It has no inputs at all.
+    pub const SOURCE: u32 = 32;
 }
 
 /// What the hot loop reads and writes for one operator at each step: one quarter of a cache line.
@@ -53,7 +57,7 @@ pub(crate) enum Held {
 }
 
 /// What the engine knows of an edge beside its queue.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct EdgeState {
     /// The producer is done.
     pub closed: bool,
@@ -69,6 +73,8 @@ pub(crate) struct EdgeState {
     pub unread: u64,
     /// Those of them that were in the queue.
     pub cleared: u64,
+    /// User keys of messages in the queue, by the number of the message.
+    pub keys: VecDeque<(u64, Arc<Keys>)>,
 }
 
 /// The run's clock.
@@ -90,6 +96,10 @@ pub struct Context {
     pub(crate) popped: bool,
     pub(crate) stamp: Stamp,
     pub(crate) keys: Option<Arc<Keys>>,
+    /// The edge whose newest message was pushed with just this stamp and these keys; [`NONE`] when they have changed
+    /// since. Its consumer, when it follows at once, finds them in place: reading them back from the queue would make
+    /// every hop wait for the stores of the one before.
+    pub(crate) carried: u32,
     pub(crate) ready: Ready,
     pub(crate) hot: Box<[Hot]>,
     pub(crate) held: Box<[Held]>,
@@ -99,6 +109,8 @@ pub struct Context {
     pub(crate) stores: Vec<Store<Info>>,
     /// The store that had nothing to give in this step, under [`flag::STARVED`].
     pub(crate) starved: usize,
+    /// The time that goes with [`Step::Until`].
+    pub(crate) until_ns: u64,
     pub(crate) clock: Clock,
     pub(crate) start_ns: u64,
     pub(crate) pace: Option<Pace>,
@@ -134,6 +146,20 @@ impl Context {
         self.start_ns
     }
 
+    /// What to return from a step to be stepped again at `time_ns` on the run's clock, or when a message comes.
+    ///
+    /// ```
+    /// # use onbeat_runtime::{Context, Error, Step};
+    /// fn step(cx: &mut Context) -> Result<Step, Error> {
+    ///     let in_a_millisecond = cx.now_ns() + 1_000_000;
+    ///     Ok(cx.until(in_a_millisecond))
+    /// }
+    /// ```
+    pub fn until(&mut self, time_ns: u64) -> Step {
+        self.until_ns = time_ns;
+        Step::Until
+    }
+
     /// The name of the operator that is being stepped.
     pub fn name(&self) -> &str {
         self.names.operators.get(self.current as usize).map_or("", String::as_str)
@@ -152,6 +178,7 @@ impl Context {
     /// For sources: the source time of what is pushed next in this step, and when it was due on the run's clock
     /// (`None` where nothing sets a time: such messages are sampled).
     pub fn set_time(&mut self, time_ns: u64, due_ns: Option<u64>) {
+        self.carried = NONE;
         self.stamp.time_ns = time_ns;
         if let Some(due_ns) = due_ns {
             self.stamp.due_ns = due_ns;
@@ -160,6 +187,7 @@ impl Context {
 
     /// Sends what is pushed next in this step under a stamp that was kept from an earlier one.
     pub fn set_stamp(&mut self, stamp: Stamp) {
+        self.carried = NONE;
         self.stamp = stamp;
     }
 
@@ -175,6 +203,7 @@ impl Context {
 
     /// Sets a user key on what is pushed next in this step. Allocates.
     pub fn set_key(&mut self, name: &str, value: impl Into<Value>) {
+        self.carried = NONE;
         let keys = Arc::make_mut(self.keys.get_or_insert_default());
         keys.insert(name.into(), value.into());
     }
@@ -226,38 +255,28 @@ impl Context {
         }
     }
 
-    #[inline(always)]
-    pub(crate) fn keys_to_send(&self) -> Option<Arc<Keys>> {
-        if self.keys.is_none() { None } else { self.keys.clone() }
-    }
-
-    #[inline(always)]
-    pub(crate) fn take_keys(&mut self, keys: Option<Arc<Keys>>) {
-        if self.keys.is_some() || keys.is_some() {
+    /// Joins the message that was just taken, whose stamp is in place, with what was in hand before. The first message
+    /// of a step stands for itself; with a second one the oldest stamp stays, keys are united, and the later one wins.
+    pub(crate) fn join(&mut self, before: (Stamp, Option<Arc<Keys>>), keys: Option<Arc<Keys>>) {
+        self.carried = NONE;
+        if !std::mem::replace(&mut self.popped, true) {
             self.keys = keys;
-        }
-    }
-
-    /// Takes over the stamp and keys of a message; a second one in the same step joins the first: the oldest stamp
-    /// stays, keys are united and the later message wins.
-    pub(crate) fn join(&mut self, stamp: Stamp, keys: Option<Arc<Keys>>) {
-        if !self.popped {
-            self.popped = true;
-            self.stamp = stamp;
-            self.take_keys(keys);
             return;
         }
-        if (stamp.time_ns, stamp.sequence()) < (self.stamp.time_ns, self.stamp.sequence()) {
-            self.stamp = Stamp { due_ns: self.stamp.due_ns, ..stamp };
-        }
-        self.stamp.due_ns = match (self.stamp.due_ns, stamp.due_ns) {
+        let (stamp, mut united) = before;
+        let due_ns = match (self.stamp.due_ns, stamp.due_ns) {
             (0, due) | (due, 0) => due,
             (one, other) => one.min(other),
         };
+        if (stamp.time_ns, stamp.sequence()) < (self.stamp.time_ns, self.stamp.sequence()) {
+            self.stamp = stamp;
+        }
+        self.stamp.due_ns = due_ns;
         if let Some(keys) = keys {
-            let united = Arc::make_mut(self.keys.get_or_insert_default());
+            let united = Arc::make_mut(united.get_or_insert_default());
             united.extend(keys.iter().map(|(name, value)| (Arc::clone(name), value.clone())));
         }
+        self.keys = united;
     }
 
     #[inline]

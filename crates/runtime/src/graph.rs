@@ -201,7 +201,7 @@ impl Graph {
     /// inner.expose("out", "half.out");
     ///
     /// let mut graph = Graph::new("outer");
-    /// let mut n = 0;
+    /// let mut n = 0u64;
     /// graph.source("numbers", move || { n += 1; (n < 9).then_some(n) });
     /// graph.add_graph("one", inner);
     /// graph.sink("end", |n: u64| assert!(n < 5));

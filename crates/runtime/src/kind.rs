@@ -8,6 +8,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::DeTable;
 
 /// Where a pipeline's files are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +82,7 @@ pub struct Kind {
 
 /// An operator and its parameters with the defaults filled in.
 type Made = (Box<dyn Operator>, serde_json::Value);
-type MakeFn = dyn Fn(toml::Table, &Folders) -> Result<Made, MakeError> + Send + Sync;
+type MakeFn = dyn Fn(Spanned<DeTable<'_>>, &Folders) -> Result<Made, MakeError> + Send + Sync;
 
 /// Why an operator could not be made.
 #[derive(Debug)]
@@ -117,8 +119,8 @@ impl Kind {
         P: DeserializeOwned + Serialize + JsonSchema + 'static,
         O: Operator,
     {
-        let make = move |table: toml::Table, folders: &Folders| {
-            let value: P = table.try_into().map_err(MakeError::Parameter)?;
+        let make = move |table: Spanned<DeTable<'_>>, folders: &Folders| {
+            let value = P::deserialize(toml::de::Deserializer::from(table)).map_err(MakeError::Parameter)?;
             let operator = make(&value, folders).map_err(MakeError::Operator)?;
             let resolved = serde_json::to_value(&value).unwrap_or_default();
             Ok((Box::new(operator) as Box<dyn Operator>, resolved))
@@ -146,13 +148,14 @@ impl Kind {
         (self.schema)(&mut SchemaGenerator::default())
     }
 
-    /// Makes one. Gives the operator and its parameters with the defaults filled in.
+    /// Makes one of parameters that remember where they were written. Gives the operator and its parameters with the
+    /// defaults filled in.
     ///
     /// # Errors
     /// When a parameter is wrong or the operator refuses it.
     pub fn make(
         &self,
-        parameters: toml::Table,
+        parameters: Spanned<DeTable<'_>>,
         folders: &Folders,
     ) -> Result<(Box<dyn Operator>, serde_json::Value), MakeError> {
         (self.make)(parameters, folders)
@@ -163,7 +166,7 @@ impl Kind {
     /// # Panics
     /// When the example makes none: a test of every kind.
     pub fn ports(&self) -> (Vec<PortInfo>, Vec<PortInfo>) {
-        let table = self.example.parse().expect("the example of a kind is TOML");
+        let table = DeTable::parse(self.example).expect("the example of a kind is TOML");
         let folders = Folders { input: PathBuf::new(), output: PathBuf::new() };
         let made = self.make(table, &folders);
         let (mut operator, _) = made.unwrap_or_else(|error| panic!("the example of `{}`: {error:?}", self.name));

@@ -1,8 +1,8 @@
 //! Both ends of an edge inside one worker: the plain case in a few instructions, all other cases out of line.
 
-use crate::context::Context;
+use crate::context::{Context, NONE};
 use crate::error::Error;
-use crate::message::{Message, Slot};
+use crate::message::{KEYED, Keys, Message, Stamp};
 use crate::ports::Merge;
 use onbeat_queue::{Full, Owner, Ring};
 use onbeat_trace::record::WhenFull;
@@ -18,6 +18,8 @@ pub(crate) struct EdgeSpec {
     pub to: u32,
     pub capacity: u32,
     pub when_full: WhenFull,
+    /// Messages in it at which its producer waits; `u32::MAX` where it never does.
+    pub waits_at: u32,
     /// Bytes that a chunk on it may have; `u32::MAX` for other messages.
     pub quantum: u32,
     /// Whether the consumer waits for this edge along with others, so that its emptiness is an unmet condition.
@@ -26,7 +28,7 @@ pub(crate) struct EdgeSpec {
 
 /// One edge whose ends share a worker.
 pub(crate) struct Edge<M> {
-    ring: Ring<Slot<M>>,
+    ring: Ring<M, Stamp>,
     spec: EdgeSpec,
 }
 
@@ -134,12 +136,15 @@ impl<M: Message> Edge<M> {
         if M::SAMPLE_BYTES.is_some() && message.chunk_bytes() > self.spec.quantum as usize {
             return Err(cx.over_quantum(self.spec.number, message.chunk_bytes()));
         }
-        let slot = Slot { message, stamp: cx.stamp, keys: cx.keys_to_send() };
-        match self.ring.push(&mut cx.owner, slot) {
+        if cx.keys.is_some() {
+            self.send_keys(cx);
+        }
+        match self.ring.push(&mut cx.owner, message, &cx.stamp) {
             Ok(before) => {
-                if before + 1 == self.spec.capacity {
+                if before + 1 == self.spec.waits_at {
                     cx.unmeet(self.spec.from);
                 }
+                cx.carried = self.spec.number;
                 cx.wake(self.spec.to);
                 Ok(())
             }
@@ -150,22 +155,59 @@ impl<M: Message> Edge<M> {
     /// The plain case of a pop: see [`InLink::Direct`].
     #[inline(always)]
     pub fn pop_direct(&self, cx: &mut Context) -> Option<M> {
-        let (slot, before) = self.ring.pop(&mut cx.owner)?;
-        cx.stamp = slot.stamp;
+        let (message, before) = self.ring.pop(&mut cx.owner)?;
         cx.popped = true;
-        cx.take_keys(slot.keys);
-        if before == self.spec.capacity && self.spec.when_full == WhenFull::Wait {
+        if cx.carried != self.spec.number || before > 1 {
+            cx.carried = NONE;
+            cx.stamp = self.ring.side(&cx.owner);
+            if cx.keys.is_some() || cx.stamp.origin & KEYED != 0 {
+                cx.keys = self.receive_keys(cx);
+            }
+        }
+        if before == self.spec.waits_at {
             cx.meet(self.spec.from);
         }
         if before > 1 {
             cx.ready.set(self.spec.to);
         }
-        Some(slot.message)
+        Some(message)
+    }
+
+    /// Leaves the keys of the next message with the edge. They are rare, so they do not lie in the queue.
+    #[cold]
+    fn send_keys(&self, cx: &mut Context) {
+        let number = self.ring.sent(&cx.owner);
+        let keys = cx.keys.clone().map(|keys| (number, keys));
+        cx.stamp.origin |= KEYED;
+        let kept = &mut cx.edges[self.spec.number as usize].keys;
+        let taken = self.ring.taken(&cx.owner);
+        while kept.front().is_some_and(|&(number, _)| number < taken) {
+            kept.pop_front();
+        }
+        // A message that was refused leaves its keys under the number of the next one.
+        if kept.back().is_some_and(|&(last, _)| last == number) {
+            kept.pop_back();
+        }
+        kept.extend(keys);
+    }
+
+    /// The keys of the message that was taken last, whose stamp is in place.
+    #[cold]
+    fn receive_keys(&self, cx: &mut Context) -> Option<Arc<Keys>> {
+        let keyed = cx.stamp.origin & KEYED != 0;
+        cx.stamp.origin &= !KEYED;
+        let number = self.ring.taken(&cx.owner) - 1;
+        let kept = &mut cx.edges[self.spec.number as usize].keys;
+        while kept.front().is_some_and(|&(front, _)| front < number) {
+            kept.pop_front();
+        }
+        let found = kept.front().is_some_and(|&(front, _)| front == number);
+        if keyed && found { kept.pop_front().map(|(_, keys)| keys) } else { None }
     }
 
     /// A push on an edge of any kind.
     pub fn push(&self, cx: &mut Context, message: M) -> Result<(), Error> {
-        let EdgeSpec { number, from, to, capacity, when_full, quantum, counted } = self.spec;
+        let EdgeSpec { number, from, to, waits_at, when_full, quantum, counted, .. } = self.spec;
         if message.chunk_bytes() > quantum as usize {
             return Err(cx.over_quantum(number, message.chunk_bytes()));
         }
@@ -178,18 +220,20 @@ impl<M: Message> Edge<M> {
         if when_full == WhenFull::Latest {
             cx.edges[number as usize].dropped += self.empty(cx);
         }
-        let slot = Slot { message, stamp: cx.stamp, keys: cx.keys_to_send() };
-        match self.ring.push(&mut cx.owner, slot) {
+        if cx.keys.is_some() {
+            self.send_keys(cx);
+        }
+        match self.ring.push(&mut cx.owner, message, &cx.stamp) {
             Ok(before) => {
                 if counted && before == 0 {
                     cx.meet(to);
                 }
-                if when_full == WhenFull::Wait && before + 1 == capacity {
+                if before + 1 == waits_at {
                     cx.unmeet(from);
                 }
                 Ok(())
             }
-            Err(Full(slot)) => match when_full {
+            Err(Full(message)) => match when_full {
                 WhenFull::DropNewest => {
                     cx.edges[number as usize].dropped += 1;
                     cx.edges[number as usize].refused += 1;
@@ -198,7 +242,7 @@ impl<M: Message> Edge<M> {
                 WhenFull::DropOldest => {
                     drop(self.ring.pop(&mut cx.owner));
                     cx.edges[number as usize].dropped += 1;
-                    self.ring.push(&mut cx.owner, slot).map(|_| ()).map_err(|_| cx.no_room(number))
+                    self.ring.push(&mut cx.owner, message, &cx.stamp).map(|_| ()).map_err(|_| cx.no_room(number))
                 }
                 WhenFull::Wait | WhenFull::Latest | WhenFull::Error => Err(cx.no_room(number)),
             },
@@ -215,15 +259,15 @@ impl<M: Message> Edge<M> {
     }
 
     /// A pop from an edge of any kind.
-    fn pop(&self, cx: &mut Context) -> Option<Slot<M>> {
-        let (slot, before) = self.ring.pop(&mut cx.owner)?;
-        if before == self.spec.capacity && self.spec.when_full == WhenFull::Wait {
+    fn pop(&self, cx: &mut Context) -> Option<M> {
+        let (message, before) = self.ring.pop(&mut cx.owner)?;
+        if before == self.spec.waits_at {
             cx.meet(self.spec.from);
         }
         if before == 1 && self.spec.counted && !cx.edges[self.spec.number as usize].closed {
             cx.unmeet(self.spec.to);
         }
-        Some(slot)
+        Some(message)
     }
 
     fn is_ended(&self, cx: &Context) -> bool {
@@ -234,7 +278,12 @@ impl<M: Message> Edge<M> {
 impl<M: Message> OutLink<M> {
     /// Pushes to every edge of this port.
     #[inline(never)]
-    pub fn push_many(edges: &[Arc<Edge<M>>], cx: &mut Context, message: M) -> Result<(), Error> {
+    pub fn push_many(&self, cx: &mut Context, message: M) -> Result<(), Error> {
+        let edges = match self {
+            OutLink::Open => return Ok(()),
+            OutLink::Direct(edge) => std::slice::from_ref(edge),
+            OutLink::Many(edges) => edges,
+        };
         let Some((last, others)) = edges.split_last() else { return Ok(()) };
         for edge in others {
             edge.push(cx, message.clone())?;
@@ -289,19 +338,22 @@ impl<M: Message> InLink<M> {
 
 impl<M: Message> ManyIn<M> {
     /// The next message of this port, in the order that the port asked for.
-    #[inline(never)]
     pub fn pop(&mut self, cx: &mut Context) -> Option<M> {
         let at = match (self.edges.len(), self.merge) {
             (1, _) => Some(0),
             (_, Merge::Ordered) => self.earliest(cx),
             (_, Merge::Arrival) => self.next_arrival(cx),
         }?;
-        let slot = self.edges[at].pop(cx)?;
-        cx.join(slot.stamp, slot.keys);
+        let edge = Arc::clone(&self.edges[at]);
+        let message = edge.pop(cx)?;
+        let before = (cx.stamp, cx.keys.take());
+        cx.stamp = edge.ring.side(&cx.owner);
+        let keys = if cx.stamp.origin & KEYED != 0 { edge.receive_keys(cx) } else { None };
+        cx.join(before, keys);
         if self.edges.iter().any(|edge| !edge.ring.is_empty(&cx.owner)) {
             cx.ready.set(self.edges[at].spec.to);
         }
-        Some(slot.message)
+        Some(message)
     }
 
     /// The edge whose next message has the lowest (source time, origin, edge); none while an open edge is empty,
@@ -309,7 +361,7 @@ impl<M: Message> ManyIn<M> {
     fn earliest(&self, cx: &Context) -> Option<usize> {
         let mut best = None;
         for (at, edge) in self.edges.iter().enumerate() {
-            match edge.ring.peek(&cx.owner, |slot| (slot.stamp.time_ns, slot.stamp.sequence(), at)) {
+            match edge.ring.peek(&cx.owner, |stamp| (stamp.time_ns, stamp.sequence(), at)) {
                 Some(key) => {
                     if best.is_none_or(|best| key < best) {
                         best = Some(key);

@@ -65,7 +65,7 @@ pub struct Stamp {
     pub time_ns: u64,
     /// When the source was to emit it, on the run's clock; 0 where nobody looked (a free-running source is sampled).
     pub due_ns: u64,
-    /// Source in the upper 16 bits, its message count in the lower 48.
+    /// From the top: 1 bit that says that user keys go with it ([`KEYED`]), 15 bits of source, 48 of message count.
     pub(crate) origin: u64,
 }
 
@@ -76,9 +76,12 @@ impl Stamp {
     }
 
     pub(crate) fn source(self) -> usize {
-        (self.origin >> 48) as usize
+        ((self.origin & !KEYED) >> 48) as usize
     }
 }
+
+/// In [`Stamp::origin`] within a queue: the message's user keys lie with the edge.
+pub(crate) const KEYED: u64 = 1 << 63;
 
 pub(crate) const SEQUENCE_MASK: u64 = (1 << 48) - 1;
 
@@ -115,14 +118,6 @@ value_from!(Bool: bool; Int: i64, i32, u32; Float: f64, f32; Text: &str, String,
 
 /// The user keys of a message: a small dictionary that travels with it and is inherited like its stamp.
 pub type Keys = BTreeMap<Arc<str>, Value>;
-
-/// What lies in a queue.
-#[derive(Clone)]
-pub(crate) struct Slot<M> {
-    pub message: M,
-    pub stamp: Stamp,
-    pub keys: Option<Arc<Keys>>,
-}
 
 #[cfg(test)]
 mod tests {

@@ -58,15 +58,18 @@ pub trait Operator: Any + Send {
 }
 
 /// What an operator wants after a step.
+///
+/// It is a plain word, so that `Result<Step, Error>` comes back in two registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
 pub enum Step {
     /// Step me when there is a message for me (perhaps there is one already). At the end of all inputs this is the
     /// same as `Done`.
     Wait,
     /// I have more to do with what I hold: step me again as soon as the outputs have room, message or not.
     Again,
-    /// Step me when there is a message, or at this time on the run's clock (ns), whatever comes first.
-    Until(u64),
+    /// Step me when there is a message, or at a time, whatever comes first. Made by [`Context::until`].
+    Until,
     /// I am finished: close my outputs, and let nothing more come.
     Done,
 }

@@ -40,7 +40,7 @@ impl Pacer {
         let timed = self.rate_hz > 0.0 && cx.pace(self.pace) == Pace::Real;
         let due_ns = cx.start_ns() + self.time_ns(end);
         if timed && cx.now_ns() < due_ns {
-            return Some(Step::Until(due_ns));
+            return Some(cx.until(due_ns));
         }
         cx.set_time(self.time_ns(begin), timed.then_some(due_ns));
         None

@@ -34,6 +34,11 @@ impl<M: Message> Input<M> {
     /// pushes.
     #[inline(always)]
     pub fn pop(&mut self, cx: &mut Context) -> Option<M> {
+        if let InLink::Direct(edge) = &self.link { edge.pop_direct(cx) } else { self.pop_many(cx) }
+    }
+
+    #[inline(never)]
+    fn pop_many(&mut self, cx: &mut Context) -> Option<M> {
         match &mut self.link {
             InLink::Direct(edge) => edge.pop_direct(cx),
             InLink::Many(many) => many.pop(cx),
@@ -95,10 +100,10 @@ impl<M: Message> Output<M> {
     /// than the quantum of an edge.
     #[inline(always)]
     pub fn push(&mut self, cx: &mut Context, message: M) -> Result<(), Error> {
-        match &self.link {
-            OutLink::Direct(edge) => edge.push_direct(cx, message),
-            OutLink::Many(edges) => OutLink::push_many(edges, cx, message),
-            OutLink::Open => Ok(()),
+        if let OutLink::Direct(edge) = &self.link {
+            edge.push_direct(cx, message)
+        } else {
+            self.link.push_many(cx, message)
         }
     }
 

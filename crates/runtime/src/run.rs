@@ -231,6 +231,7 @@ fn bind(graph: Graph, plan: &Plan, owner: &Owner) -> (Box<[Box<dyn Operator>]>, 
             from: wire.from as u32,
             to: wire.to as u32,
             capacity: edge.capacity as u32,
+            waits_at: if edge.when_full == WhenFull::Wait { edge.capacity as u32 } else { u32::MAX },
             when_full: edge.when_full,
             quantum: edge.quantum_bytes.unwrap_or(u32::MAX),
             counted,
@@ -348,6 +349,10 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
     for edge in worker.edges.iter().filter(|edge| edge.counted) {
         hot[edge.to as usize].unmet += 1;
     }
+    for (number, node) in worker.nodes.iter().enumerate().filter(|(_, node)| node.source && node.inputs.is_empty()) {
+        debug_assert!(node.open_inputs == 0);
+        hot[number].flags |= flag::SOURCE;
+    }
     for end in worker.tracker.paths.iter().map(|path| path.end) {
         hot[end as usize].flags |= flag::TRACKED;
     }
@@ -368,6 +373,7 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         popped: false,
         stamp: crate::Stamp::default(),
         keys: None,
+        carried: NONE,
         ready: Ready::new(count),
         hot: hot.into(),
         held: vec![Held::No; count].into(),
@@ -375,6 +381,7 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         edges: vec![crate::context::EdgeState::default(); worker.edges.len()].into(),
         stores: seeds.into_iter().map(Seed::open).collect(),
         starved: 0,
+        until_ns: 0,
         clock,
         start_ns: 0,
         pace: plan.options.pace,

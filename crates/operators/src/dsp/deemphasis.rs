@@ -2,7 +2,7 @@
 
 use onbeat_runtime::{Error, Map};
 
-use super::check;
+use crate::check;
 
 /// A one-pole low-pass with time constant `tau_s`, the opposite of the transmitter's treble lift `1 + s tau`.
 ///
@@ -36,8 +36,8 @@ impl Deemphasis {
     /// # Errors
     /// When `tau_s` is not above 0 and at most 1.
     pub fn new(tau_s: f64) -> Result<Self, Error> {
-        check::positive("tau_s", tau_s)?;
-        check::within("tau_s", tau_s, 0.0, 1.0, "it is in seconds: 50 µs is 50e-6")?;
+        check::positive("tau", tau_s)?;
+        check::within("tau", tau_s, 0.0, 1.0, "it is in seconds: 50 µs is 50e-6")?;
         Ok(Deemphasis { tau_s, feed: 0.0, pole: 0.0, last_input: 0.0, last_output: 0.0 })
     }
 }
@@ -50,7 +50,7 @@ impl Map for Deemphasis {
         let k = 2.0 * rate_hz * self.tau_s;
         if k < 1.0 {
             return Err(Error::new(format!(
-                "`tau_s` is {}: it must be at least {}, half a sample at {rate_hz} samples per second; \
+                "`tau` is {}: it must be at least {}, half a sample at {rate_hz} samples per second; \
                  a filter that fast does nothing here: leave it out",
                 self.tau_s,
                 0.5 / rate_hz
@@ -121,8 +121,8 @@ mod tests {
             assert!(Deemphasis::new(tau_s).is_err());
         }
         let error = Deemphasis::new(50.0).unwrap_err().to_string();
-        assert!(error.contains("`tau_s` is 50") && error.contains("50 µs is 50e-6"), "{error}");
+        assert!(error.contains("`tau` is 50") && error.contains("50 µs is 50e-6"), "{error}");
         let error = Deemphasis::new(1e-6).unwrap().start(48e3).unwrap_err().to_string();
-        assert!(error.contains("`tau_s` is 0.000001") && error.contains("leave it out"), "{error}");
+        assert!(error.contains("`tau` is 0.000001") && error.contains("leave it out"), "{error}");
     }
 }

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use num_complex::Complex;
 use onbeat_runtime::{Error, Kernel, Progress};
 
-use super::check;
+use crate::check;
 use super::phase::angle;
 
 /// Samples per round of the inner loops; their angles stay in L1.
@@ -46,7 +46,7 @@ impl QuadDemod {
     /// # Errors
     /// When `deviation_hz` is not a finite number above 0.
     pub fn new(deviation_hz: f64) -> Result<Self, Error> {
-        check::positive("deviation_hz", deviation_hz)?;
+        check::positive("deviation", deviation_hz)?;
         Ok(QuadDemod {
             deviation_hz,
             scale: 0.0,
@@ -91,7 +91,7 @@ impl Kernel for QuadDemod {
     fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
         check::rate(rate_hz)?;
         let fix = "a wider signal needs a higher rate";
-        check::below_half("deviation_hz", self.deviation_hz, rate_hz, "sample", fix)?;
+        check::below_half("deviation", self.deviation_hz, rate_hz, "sample", fix)?;
         self.scale = (rate_hz / (TAU * self.deviation_hz) / 12.0) as f32;
         (self.seen, self.owed) = (0, 0);
         self.turns = [0.0; 3 + BLOCK];

@@ -7,7 +7,7 @@ use std::f64::consts::PI;
 
 use onbeat_runtime::Error;
 
-use super::check;
+use crate::check;
 
 /// The most taps that a filter may get. Beyond it the transition is almost always a slip of the unit.
 const MOST_TAPS: usize = 16_383;
@@ -32,13 +32,13 @@ pub struct LowPass {
 impl LowPass {
     /// Checks what can be checked without a sample rate.
     pub(super) fn check(&self) -> Result<(), Error> {
-        check::positive("cutoff_hz", self.cutoff_hz)?;
-        check::positive("transition_hz", self.transition_hz)?;
+        check::positive("cutoff", self.cutoff_hz)?;
+        check::positive("transition", self.transition_hz)?;
         let fix = "60 suits most signals, and single precision carries no more than 120";
-        check::within("attenuation_db", self.attenuation_db, 20.0, 120.0, fix)?;
+        check::within("attenuation", self.attenuation_db, 20.0, 120.0, fix)?;
         if self.transition_hz > 2.0 * self.cutoff_hz {
             return Err(Error::new(format!(
-                "`transition_hz` is {}: it must be at most {}, twice `cutoff_hz`, or nothing is passed; \
+                "`transition` is {}: it must be at most {}, twice `cutoff`, or nothing is passed; \
                  give a narrower transition",
                 self.transition_hz,
                 2.0 * self.cutoff_hz
@@ -52,7 +52,7 @@ impl LowPass {
         let half = half_length(self.transition_hz / rate_hz, self.attenuation_db);
         if half > (MOST_TAPS / 2) as f64 {
             return Err(Error::new(format!(
-                "`transition_hz` is {}: at {rate_hz} samples per second the filter would need {:.0} taps, and \
+                "`transition` is {}: at {rate_hz} samples per second the filter would need {:.0} taps, and \
                  {MOST_TAPS} is the limit; give a wider transition, or decimate in two steps",
                 self.transition_hz,
                 2.0 * half + 1.0
@@ -160,6 +160,6 @@ mod tests {
             assert!(spec.check().is_err(), "{spec:?}");
         }
         let error = LowPass { transition_hz: 0.5, ..good }.taps(48e3).unwrap_err().to_string();
-        assert!(error.contains("`transition_hz` is 0.5") && error.contains("16383 is the limit"), "{error}");
+        assert!(error.contains("`transition` is 0.5") && error.contains("16383 is the limit"), "{error}");
     }
 }

@@ -2,7 +2,7 @@
 
 use onbeat_runtime::{Error, Kernel, Progress, Ratio};
 
-use super::check;
+use crate::check;
 use super::design::LowPass;
 use super::polyphase::{FirSample, Polyphase};
 
@@ -22,8 +22,8 @@ pub struct FirDecimator<T> {
 
 #[derive(Debug, Clone)]
 enum Plan {
-    /// Designed when the rate is known.
-    Design(LowPass),
+    /// Designed when the rate is known; what is not given is a share of the output rate.
+    Design { cutoff_hz: Option<f64>, transition_hz: Option<f64>, attenuation_db: f64 },
     /// Given by the user; independent of the rate.
     Taps(Vec<f64>),
 }
@@ -35,7 +35,26 @@ impl<T: FirSample> FirDecimator<T> {
     /// When `factor` is 0 or above 4096, or when `low_pass` has a value that no sample rate can make right.
     pub fn new(factor: u32, low_pass: LowPass) -> Result<Self, Error> {
         low_pass.check()?;
-        Self::build(factor, Plan::Design(low_pass))
+        let LowPass { cutoff_hz, transition_hz, attenuation_db } = low_pass;
+        Self::for_rate(factor, Some(cutoff_hz), Some(transition_hz), attenuation_db)
+    }
+
+    /// A filter that suits its output rate: where no other value is given, it passes 80 % of half that rate and stops
+    /// from half of it on, so that nothing folds.
+    ///
+    /// # Errors
+    /// As [`FirDecimator::new`]; what depends on the rate is checked when it is known.
+    pub fn for_rate(
+        factor: u32,
+        cutoff_hz: Option<f64>,
+        transition_hz: Option<f64>,
+        attenuation_db: f64,
+    ) -> Result<Self, Error> {
+        // A value that is not given is taken to suit those that are.
+        let cutoff = cutoff_hz.or(transition_hz).unwrap_or(1.0);
+        let transition = transition_hz.unwrap_or(cutoff);
+        LowPass { cutoff_hz: cutoff, transition_hz: transition, attenuation_db }.check()?;
+        Self::build(factor, Plan::Design { cutoff_hz, transition_hz, attenuation_db })
     }
 
     /// A filter with these taps, whatever the rate is.
@@ -70,13 +89,19 @@ impl<T: FirSample> Kernel for FirDecimator<T> {
         let factor = self.factor as usize;
         self.filter = match &self.plan {
             Plan::Taps(taps) => Polyphase::new(taps, 1, factor),
-            Plan::Design(low_pass) => {
+            &Plan::Design { cutoff_hz, transition_hz, attenuation_db } => {
                 check::rate(rate_hz)?;
                 // What lies above half of the output rate folds down. With the cutoff below it, what folds can at
                 // worst reach the transition, never the pass band.
                 let fix = "lower it, or take a smaller `factor`";
                 let out_hz = rate_hz / f64::from(self.factor);
-                check::below_half("cutoff_hz", low_pass.cutoff_hz, out_hz, "output", fix)?;
+                let low_pass = LowPass {
+                    cutoff_hz: cutoff_hz.unwrap_or(0.45 * out_hz),
+                    transition_hz: transition_hz.unwrap_or(0.1 * out_hz),
+                    attenuation_db,
+                };
+                low_pass.check()?;
+                check::below_half("cutoff", low_pass.cutoff_hz, out_hz, "output", fix)?;
                 Polyphase::new(&low_pass.taps(rate_hz)?, 1, factor)
             }
         };

@@ -8,7 +8,7 @@
 //! | [`QuadDemod`] | complex → real | frequency demodulation |
 //! | [`Deemphasis`] | real | undoes the treble lift of an FM transmitter |
 //! | [`Saxpy`] | real | `a * x + b` |
-//! | [`ci8_to_complex`] | bytes → complex | unpacks a recording |
+//! | [`ci8_to_complex`] and its like | bytes → complex | unpack a recording |
 //!
 //! Three rules hold for all of them, and `tests/kernel_contract.rs` checks them:
 //! - What comes out is the same, bit for bit, however the input and the output were cut into slices.
@@ -19,7 +19,6 @@
 //! because the crates at hand do not fit: futuredsp 0.10 needs a nightly compiler, and its filters leave history,
 //! delay and the end of the stream to the caller; rubato resamples real samples in blocks of a fixed size.
 
-mod check;
 mod convert;
 mod deemphasis;
 mod demod;
@@ -31,7 +30,7 @@ mod resample;
 mod saxpy;
 mod shift;
 
-pub use convert::ci8_to_complex;
+pub use convert::{cf32_le_to_complex, ci8_to_complex, ci16_le_to_complex, cu8_to_complex};
 pub use deemphasis::Deemphasis;
 pub use demod::QuadDemod;
 pub use design::LowPass;

@@ -3,7 +3,8 @@
 use onbeat_runtime::{Error, Kernel, Progress, Ratio};
 
 use super::polyphase::{FirSample, Polyphase};
-use super::{check, design};
+use super::design;
+use crate::check;
 
 /// The largest numerator or denominator, after reduction: enough for 44 100 to 48 000 (160/147) and for most odd
 /// radio rates, and at the default quality it keeps the table of taps below half a megabyte.
@@ -59,7 +60,7 @@ impl<T: FirSample> Resampler<T> {
     /// # Errors
     /// When `rate_hz` is not a whole number from 1 to 4 294 967 295; when a quality is out of range.
     pub fn to_rate(rate_hz: f64, quality: Quality) -> Result<Self, Error> {
-        whole_hertz("rate_hz", rate_hz)?;
+        whole_hertz("rate", rate_hz)?;
         Self::build(Target::Rate(rate_hz), quality)
     }
 
@@ -67,7 +68,7 @@ impl<T: FirSample> Resampler<T> {
         let fix = "0.8 suits most signals, and 1 would take endless taps";
         check::within("pass_band", quality.pass_band, 0.1, 0.98, fix)?;
         let fix = "80 suits most signals, and single precision carries no more than 120";
-        check::within("attenuation_db", quality.attenuation_db, 20.0, 120.0, fix)?;
+        check::within("attenuation", quality.attenuation_db, 20.0, 120.0, fix)?;
         let (up, down) = match target {
             Target::Ratio(up, down) => (up, down),
             Target::Rate(_) => (1, 1),
@@ -135,9 +136,9 @@ impl<T: FirSample> Kernel for Resampler<T> {
             Target::Ratio(up, down) => (up, down),
             Target::Rate(target_hz) => {
                 check::rate(rate_hz)?;
-                let up = whole_hertz("rate_hz", target_hz)?;
+                let up = whole_hertz("rate", target_hz)?;
                 let down = whole_hertz("sample_rate", rate_hz)?;
-                reduced(("rate_hz", up), ("sample_rate", down))?
+                reduced(("rate", up), ("sample_rate", down))?
             }
         };
         self.filter = filter(up as usize, down as usize, self.quality);

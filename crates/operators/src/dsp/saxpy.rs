@@ -2,7 +2,7 @@
 
 use onbeat_runtime::{Error, Map};
 
-use super::check;
+use crate::check;
 
 /// `y = a * x + b` on real samples; with `b = 0` a gain.
 #[derive(Debug, Clone)]

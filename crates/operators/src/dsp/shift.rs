@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use num_complex::Complex;
 use onbeat_runtime::{Error, Map};
 
-use super::check;
+use crate::check;
 
 /// Samples that share one computed angle.
 const BLOCK: usize = 64;
@@ -38,7 +38,7 @@ impl Shift {
     /// # Errors
     /// When `shift_hz` is not a finite number.
     pub fn new(shift_hz: f64) -> Result<Self, Error> {
-        check::finite("shift_hz", shift_hz)?;
+        check::finite("shift", shift_hz)?;
         let one = Complex::new(1.0, 0.0);
         Ok(Shift { shift_hz, step: 0, index: 0, base: one, table: [one; BLOCK] })
     }
@@ -57,7 +57,7 @@ impl Map for Shift {
     fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
         check::rate(rate_hz)?;
         let fix = "beyond it the shift would be taken for another one";
-        check::below_half("shift_hz", self.shift_hz, rate_hz, "sample", fix)?;
+        check::below_half("shift", self.shift_hz, rate_hz, "sample", fix)?;
         self.step = (self.shift_hz / rate_hz * 2f64.powi(64)).round() as i64 as u64;
         self.index = 0;
         self.table = std::array::from_fn(|n| rotation(self.step.wrapping_mul(n as u64)));
@@ -117,7 +117,7 @@ mod tests {
         assert!(Shift::new(f64::INFINITY).is_err());
         let mut shift = Shift::new(-24e3).unwrap();
         let error = shift.start(48e3).unwrap_err().to_string();
-        assert!(error.contains("`shift_hz` is -24000") && error.contains("below 24000"), "{error}");
+        assert!(error.contains("`shift` is -24000") && error.contains("below 24000"), "{error}");
         let error = shift.start(0.0).unwrap_err().to_string();
         assert!(error.contains("give `sample_rate` at the source"), "{error}");
     }

@@ -2,7 +2,7 @@
 
 use super::{Failure, Worker};
 use crate::Error;
-use crate::context::{Context, DONE, Held, flag};
+use crate::context::{Context, DONE, Held, NONE, flag};
 use crate::operator::Step;
 use std::sync::Arc;
 
@@ -15,9 +15,19 @@ impl Worker {
         operator: u32,
         outcome: Result<Step, Error>,
     ) -> Result<(), Failure> {
-        let step = outcome.map_err(|error| Failure::Operator(operator, error))?;
-        let node = &mut self.nodes[operator as usize];
         let flags = cx.hot[operator as usize].flags;
+        let node = &mut self.nodes[operator as usize];
+        match outcome {
+            // The two usual cases that are not "wait for the next message": a source that goes on, ...
+            Ok(Step::Again) if flags == flag::SOURCE => {
+                node.sequence += u64::from(cx.next != NONE);
+                return Ok(());
+            }
+            // ... and the end of a path, of a message that nobody follows.
+            Ok(Step::Wait) if flags == flag::TRACKED && cx.stamp.due_ns == 0 => return Ok(()),
+            _ => {}
+        }
+        let step = outcome.map_err(|error| Failure::Operator(operator, error))?;
         if flags & flag::TRACKED != 0 && cx.popped && cx.stamp.due_ns != 0 {
             let now_ns = cx.now_ns();
             self.tracker.finished(operator, cx.stamp, now_ns, cx.start_ns);
@@ -49,10 +59,10 @@ impl Worker {
                 self.check_closing(cx, operator);
                 cx.ready.set(operator);
             }
-            Step::Until(time_ns) => {
+            Step::Until => {
                 self.keep_stamp(cx, operator);
                 self.check_closing(cx, operator);
-                self.timers.set(operator, time_ns);
+                self.timers.set(operator, cx.until_ns);
             }
             Step::Done => self.finish(cx, operator),
         }
@@ -61,7 +71,7 @@ impl Worker {
 
     fn after_source(&mut self, cx: &mut Context, operator: u32, step: Step) {
         let node = &mut self.nodes[operator as usize];
-        if cx.next != crate::context::NONE {
+        if cx.next != NONE {
             node.sequence += 1;
         }
         match step {
@@ -78,10 +88,10 @@ impl Worker {
                     self.finish(cx, operator);
                 }
             }
-            Step::Until(time_ns) => {
+            Step::Until => {
                 cx.turn.clear(operator);
                 if !node.done {
-                    self.timers.set(operator, time_ns);
+                    self.timers.set(operator, cx.until_ns);
                 }
             }
             Step::Done => self.finish(cx, operator),

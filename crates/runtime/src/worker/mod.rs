@@ -154,6 +154,7 @@ impl Worker {
     /// Puts the stamp in place with which an operator goes on, or that a source begins with.
     fn resume(&mut self, cx: &mut Context, operator: u32) {
         let node = &mut self.nodes[operator as usize];
+        cx.carried = NONE;
         if node.source {
             let origin = node.source_number << 48 | (node.sequence & crate::message::SEQUENCE_MASK);
             cx.stamp = Stamp { time_ns: 0, due_ns: 0, origin };
@@ -181,6 +182,7 @@ impl Worker {
         let begin_ns = cx.now_ns();
         if self.nodes[operator as usize].source && cx.stamp.due_ns == 0 {
             // A free-running source has no due time; this one of its messages is followed.
+            cx.carried = NONE;
             cx.stamp.due_ns = begin_ns;
         }
         cx.next = NONE;

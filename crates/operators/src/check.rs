@@ -3,7 +3,7 @@
 use onbeat_runtime::Error;
 
 /// A finite number.
-pub(super) fn finite(name: &str, value: f64) -> Result<(), Error> {
+pub(crate) fn finite(name: &str, value: f64) -> Result<(), Error> {
     if value.is_finite() {
         return Ok(());
     }
@@ -11,7 +11,7 @@ pub(super) fn finite(name: &str, value: f64) -> Result<(), Error> {
 }
 
 /// A finite number above zero.
-pub(super) fn positive(name: &str, value: f64) -> Result<(), Error> {
+pub(crate) fn positive(name: &str, value: f64) -> Result<(), Error> {
     if value.is_finite() && value > 0.0 {
         return Ok(());
     }
@@ -19,7 +19,7 @@ pub(super) fn positive(name: &str, value: f64) -> Result<(), Error> {
 }
 
 /// A number from `low` to `high`, both included.
-pub(super) fn within(name: &str, value: f64, low: f64, high: f64, fix: &str) -> Result<(), Error> {
+pub(crate) fn within(name: &str, value: f64, low: f64, high: f64, fix: &str) -> Result<(), Error> {
     if value >= low && value <= high {
         return Ok(());
     }
@@ -27,7 +27,7 @@ pub(super) fn within(name: &str, value: f64, low: f64, high: f64, fix: &str) -> 
 }
 
 /// A frequency whose size is below half of a sample rate, both in hertz.
-pub(super) fn below_half(
+pub(crate) fn below_half(
     name: &str,
     value_hz: f64,
     rate_hz: f64,
@@ -44,7 +44,7 @@ pub(super) fn below_half(
 }
 
 /// The sample rate that came with the input, in hertz.
-pub(super) fn rate(rate_hz: f64) -> Result<(), Error> {
+pub(crate) fn rate(rate_hz: f64) -> Result<(), Error> {
     if rate_hz.is_finite() && rate_hz > 0.0 {
         return Ok(());
     }

@@ -1,0 +1,163 @@
+//! The signal-processing kernels as kinds of operators.
+
+use crate::dsp::{Deemphasis, FirDecimator, FirSample, QuadDemod, Quality, Resampler, Saxpy, Shift};
+use num_complex::Complex;
+use onbeat_runtime::{Decibels, Error, Folders, Hertz, InPlace, Kind, Registry, Seconds, Stream};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A frequency shift.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ShiftParameters {
+    /// How far every frequency moves, up or, where negative, down; less than half of the sample rate.
+    shift: Hertz,
+}
+
+fn shift(p: &ShiftParameters, _: &Folders) -> Result<InPlace<Shift>, Error> {
+    Shift::new(p.shift.0).map(InPlace::new)
+}
+
+/// A low-pass filter.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FilterParameters {
+    /// Middle of the transition from pass band to stop band: what is there is halved.
+    cutoff: Hertz,
+    /// Width of the transition; the narrower, the more work.
+    transition: Hertz,
+    /// How far the stop band is down, from 20 to 120 dB; the pass band ripples by as little.
+    #[serde(default = "sixty")]
+    attenuation: Decibels,
+}
+
+fn filter<T: FirSample>(p: &FilterParameters, _: &Folders) -> Result<Stream<FirDecimator<T>>, Error> {
+    FirDecimator::for_rate(1, Some(p.cutoff.0), Some(p.transition.0), p.attenuation.0).map(Stream::new)
+}
+
+/// A low-pass filter that keeps every n-th sample.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DecimateParameters {
+    /// Of so many samples one is kept; from 1 to 4096.
+    factor: u32,
+    /// Middle of the transition from pass band to stop band, below half of the output rate; without it, at 90 % of that.
+    #[serde(default)]
+    cutoff: Option<Hertz>,
+    /// Width of the transition; the narrower, the more work. Without it, a tenth of the output rate.
+    #[serde(default)]
+    transition: Option<Hertz>,
+    /// How far the stop band is down, from 20 to 120 dB; the pass band ripples by as little.
+    #[serde(default = "sixty")]
+    attenuation: Decibels,
+}
+
+fn sixty() -> Decibels {
+    Decibels(60.0)
+}
+
+fn decimate<T: FirSample>(p: &DecimateParameters, _: &Folders) -> Result<Stream<FirDecimator<T>>, Error> {
+    let hz = |value: Option<Hertz>| value.map(|Hertz(hz)| hz);
+    FirDecimator::for_rate(p.factor, hz(p.cutoff), hz(p.transition), p.attenuation.0).map(Stream::new)
+}
+
+/// Frequency demodulation.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DemodParameters {
+    /// The frequency, from the middle of the channel, that becomes 1; below half of the sample rate.
+    deviation: Hertz,
+}
+
+fn demod(p: &DemodParameters, _: &Folders) -> Result<Stream<QuadDemod>, Error> {
+    QuadDemod::new(p.deviation.0).map(Stream::new)
+}
+
+/// De-emphasis.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DeemphasisParameters {
+    /// Time constant: 50 µs in Europe, 75 µs in America.
+    #[serde(default = "europe")]
+    tau: Seconds,
+}
+
+fn europe() -> Seconds {
+    Seconds(50e-6)
+}
+
+fn deemphasis(p: &DeemphasisParameters, _: &Folders) -> Result<InPlace<Deemphasis>, Error> {
+    Deemphasis::new(p.tau.0).map(InPlace::new)
+}
+
+/// A change of the sample rate: either to a `rate`, or by the fraction `up` / `down`.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ResampleParameters {
+    /// The new rate; both rates in whole hertz.
+    #[serde(default)]
+    rate: Option<Hertz>,
+    /// In place of a rate: so many samples are made ...
+    #[serde(default)]
+    up: Option<u32>,
+    /// ... of so many; at most 1024 once the fraction is reduced.
+    #[serde(default)]
+    down: Option<u32>,
+    /// Share of half the lower rate that is passed flat, from 0.1 to 0.98; the nearer to 1, the more work.
+    #[serde(default = "most")]
+    pass_band: f64,
+    /// How far images and what would fold are down, from 20 to 120 dB.
+    #[serde(default = "eighty")]
+    attenuation: Decibels,
+}
+
+fn most() -> f64 {
+    Quality::default().pass_band
+}
+
+fn eighty() -> Decibels {
+    Decibels(Quality::default().attenuation_db)
+}
+
+fn resample<T: FirSample>(p: &ResampleParameters, _: &Folders) -> Result<Stream<Resampler<T>>, Error> {
+    let quality = Quality { pass_band: p.pass_band, attenuation_db: p.attenuation.0 };
+    let resampler = match (p.rate, p.up, p.down) {
+        (Some(Hertz(rate_hz)), None, None) => Resampler::to_rate(rate_hz, quality),
+        (None, None, None) => Err(Error::new("needs `rate`, or `up` and `down`: give one of both")),
+        (None, up, down) => Resampler::new(up.unwrap_or(1), down.unwrap_or(1), quality),
+        (Some(_), ..) => Err(Error::new("has `rate` and also `up` or `down`: give one of both")),
+    };
+    resampler.map(Stream::new)
+}
+
+/// Scale and offset.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SaxpyParameters {
+    /// The factor.
+    a: f32,
+    /// The offset.
+    #[serde(default)]
+    b: f32,
+}
+
+fn saxpy(p: &SaxpyParameters, _: &Folders) -> Result<InPlace<Saxpy>, Error> {
+    Saxpy::new(p.a, p.b).map(InPlace::new)
+}
+
+pub(crate) fn add_kinds(registry: &mut Registry) {
+    let low_pass = "cutoff = \"10 kHz\"\ntransition = \"4 kHz\"";
+    let fir = "low-pass filter without delay";
+    registry.add(Kind::new("freq.shift", "moves every frequency", "shift = \"-40 kHz\"", shift));
+    registry.add(Kind::new("fir.filter", fir, low_pass, filter::<Complex<f32>>));
+    registry.add(Kind::new("fir.filter.real", fir, low_pass, filter::<f32>));
+    let fir = "low-pass filter that keeps every n-th sample";
+    registry.add(Kind::new("fir.decimate", fir, "factor = 4", decimate::<Complex<f32>>));
+    registry.add(Kind::new("fir.decimate.real", fir, "factor = 4", decimate::<f32>));
+    registry.add(Kind::new("quad.demod", "frequency demodulation", "deviation = \"75 kHz\"", demod));
+    registry.add(Kind::new("deemphasis", "the treble cut of an FM receiver", "tau = \"50 us\"", deemphasis));
+    let rate = "changes the sample rate";
+    registry.add(Kind::new("resample", rate, "rate = \"48 kHz\"", resample::<f32>));
+    registry.add(Kind::new("resample.complex", rate, "up = 3\ndown = 2", resample::<Complex<f32>>));
+    registry.add(Kind::new("saxpy", "y = a · x + b", "a = 0.5", saxpy));
+}

@@ -1,0 +1,127 @@
+//! A file that has its name only once it is complete.
+
+use onbeat_runtime::Error;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Written as "NAME.part" in the folder of NAME, and renamed at the end. Who drops it before removes it.
+///
+/// The file is locked, so that two operators or two runs that were given one name find out at the start. What a
+/// killed process has left behind is overwritten.
+pub(crate) struct Part {
+    file: File,
+    path: PathBuf,
+    target: PathBuf,
+    finished: bool,
+}
+
+impl Part {
+    /// Creates the file, and its folders where they are missing.
+    pub fn create(target: &Path) -> Result<Self, Error> {
+        let cannot = |error| cannot("create", target, error);
+        let Some(name) = target.file_name() else {
+            return Err(Error::new(format!("cannot create {}: the path names no file", target.display())));
+        };
+        if fs::metadata(target).is_ok_and(|found| !found.is_file()) {
+            return Err(Error::new(format!(
+                "cannot create {}: something is there that is no file; choose another name",
+                target.display()
+            )));
+        }
+        let mut part_name = name.to_os_string();
+        part_name.push(".part");
+        let path = target.with_file_name(part_name);
+        if let Some(folder) = target.parent() {
+            fs::create_dir_all(folder).map_err(cannot)?;
+        }
+        loop {
+            let file =
+                OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(cannot)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    return Err(Error::new(format!(
+                        "cannot create {}: another operator or another run is writing it; give each a name of its own",
+                        target.display()
+                    )));
+                }
+                Err(TryLockError::Error(error)) => return Err(cannot(error)),
+            }
+            // Between the opening and the lock, its former writer may have renamed it: then it is complete, and not ours.
+            let ours = file.metadata().map_err(cannot)?;
+            if fs::metadata(&path).is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
+                file.set_len(0).map_err(cannot)?;
+                return Ok(Part { file, path, target: target.to_owned(), finished: false });
+            }
+        }
+    }
+
+    /// To write to; every handle goes on where another one left off.
+    pub fn handle(&self) -> Result<File, Error> {
+        self.file.try_clone().map_err(|error| cannot("write", &self.target, error))
+    }
+
+    /// What it will be called.
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// Everything is written: puts it on the disk and gives it its name.
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.file.sync_all().map_err(|error| cannot("write", &self.target, error))?;
+        fs::rename(&self.path, &self.target).map_err(|error| cannot("name", &self.target, error))?;
+        self.finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if !self.finished {
+            // The error that led here is the one to report.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn cannot(what: &str, path: &Path, error: io::Error) -> Error {
+    Error::with_source(format!("cannot {what} {}", path.display()), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn is_there_when_complete_and_not_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("a/b/out.wav");
+        for text in ["a longer first text", "second"] {
+            let part = Part::create(&target).unwrap();
+            part.handle().unwrap().write_all(text.as_bytes()).unwrap();
+            assert_ne!(fs::read_to_string(&target).ok().as_deref(), Some(text));
+            part.finish().unwrap();
+            assert_eq!(fs::read_to_string(&target).unwrap(), text);
+        }
+        drop(Part::create(&target).unwrap());
+        assert_eq!(fs::read_to_string(&target).unwrap(), "second");
+        assert_eq!(fs::read_dir(target.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn has_one_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("out");
+        let first = Part::create(&target).unwrap();
+        let error = Part::create(&target).err().unwrap().to_string();
+        assert!(error.contains("another operator"), "{error}");
+        first.finish().unwrap();
+        assert!(target.is_file());
+        fs::write(folder.path().join("out.part"), "left by a killed process").unwrap();
+        Part::create(&target).unwrap().finish().unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"");
+    }
+}

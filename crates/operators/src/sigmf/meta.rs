@@ -1,0 +1,234 @@
+//! What the metadata of a recording say, and whether it can be true.
+
+use super::data::Datatype;
+use onbeat_runtime::{Error, Value};
+use serde::Deserialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const META: &str = ".sigmf-meta";
+const DATA: &str = ".sigmf-data";
+
+/// Paths of the metadata and of the data, whichever of both or their common part was given.
+pub(super) fn paths(path: &Path) -> Result<(PathBuf, PathBuf), Error> {
+    let text = path.to_string_lossy();
+    for other in [".sigmf", ".sigmf-collection"] {
+        if text.ends_with(other) {
+            return Err(Error::new(format!(
+                "{text}: `{other}` files are not supported: unpack it, and give the `{META}` of one recording"
+            )));
+        }
+    }
+    let base = text.strip_suffix(META).or(text.strip_suffix(DATA));
+    // Only a name without a known ending goes on as it is, whatever bytes are in it.
+    let with = |ending: &str| match base {
+        Some(base) => PathBuf::from(format!("{base}{ending}")),
+        None => {
+            let mut name = path.as_os_str().to_os_string();
+            name.push(ending);
+            PathBuf::from(name)
+        }
+    };
+    Ok((with(META), with(DATA)))
+}
+
+/// A metadata file.
+pub(super) struct Meta {
+    path: PathBuf,
+    file: MetaFile,
+}
+
+/// A mark on one sample of the file.
+pub(super) struct Mark {
+    pub sample: u64,
+    pub key: Arc<str>,
+    pub value: Value,
+}
+
+#[derive(Deserialize)]
+struct MetaFile {
+    global: Global,
+    #[serde(default)]
+    captures: Vec<Capture>,
+    #[serde(default)]
+    annotations: Vec<Annotation>,
+}
+
+#[derive(Deserialize)]
+struct Global {
+    #[serde(rename = "core:version")]
+    version: Option<String>,
+    #[serde(rename = "core:datatype")]
+    datatype: Option<String>,
+    #[serde(rename = "core:sample_rate")]
+    sample_rate: Option<f64>,
+    #[serde(rename = "core:num_channels")]
+    num_channels: Option<u64>,
+    #[serde(rename = "core:sha512")]
+    sha512: Option<String>,
+    #[serde(rename = "core:dataset")]
+    dataset: Option<String>,
+    #[serde(rename = "core:metadata_only", default)]
+    metadata_only: bool,
+    #[serde(rename = "core:trailing_bytes", default)]
+    trailing_bytes: u64,
+    #[serde(rename = "core:extensions", default)]
+    extensions: Vec<Extension>,
+}
+
+#[derive(Deserialize)]
+struct Extension {
+    name: String,
+    #[serde(default)]
+    optional: bool,
+}
+
+#[derive(Deserialize)]
+struct Capture {
+    #[serde(rename = "core:sample_start")]
+    sample_start: u64,
+    #[serde(rename = "core:header_bytes", default)]
+    header_bytes: u64,
+    #[serde(rename = "core:frequency")]
+    frequency: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Annotation {
+    #[serde(rename = "core:sample_start")]
+    sample_start: u64,
+    #[serde(rename = "core:sample_count", default)]
+    sample_count: u64,
+    #[serde(rename = "core:label")]
+    label: Option<String>,
+    #[serde(rename = "core:comment", default)]
+    comment: String,
+}
+
+impl Meta {
+    /// Reads a metadata file and checks what can be checked without the data.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let text = fs::read_to_string(path)
+            .map_err(|error| Error::with_source(format!("cannot read {}", path.display()), error))?;
+        let file = serde_json::from_str(&text)
+            .map_err(|error| Error::with_source(format!("{} is no SigMF metadata", path.display()), error))?;
+        let meta = Meta { path: path.to_owned(), file };
+        meta.check_global()?;
+        meta.check_captures()?;
+        Ok(meta)
+    }
+
+    fn check_global(&self) -> Result<(), Error> {
+        let global = &self.file.global;
+        if global.version.is_none() {
+            return Err(self.error("`core:version` is missing: it is no SigMF metadata, or not complete"));
+        }
+        if let Some(channels) = global.num_channels.filter(|&channels| channels != 1) {
+            return Err(self.error(format!(
+                "`core:num_channels` is {channels}: only recordings of 1 channel are supported; split it"
+            )));
+        }
+        if global.metadata_only {
+            return Err(self.error("`core:metadata_only` is true: there are no samples to play"));
+        }
+        if global.dataset.is_some() || global.trailing_bytes > 0 {
+            return Err(self.error(
+                "`core:dataset` or `core:trailing_bytes` is there: data files of other formats are not supported; \
+                 convert it to a plain `.sigmf-data`",
+            ));
+        }
+        match global.extensions.iter().find(|extension| !extension.optional) {
+            Some(needed) => Err(self.error(format!(
+                "`core:extensions` says that the data cannot be understood without `{}`, which is not supported",
+                needed.name
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn check_captures(&self) -> Result<(), Error> {
+        let captures = &self.file.captures;
+        if let Some(at) = captures.iter().position(|capture| capture.header_bytes > 0) {
+            return Err(self.error(format!(
+                "`core:header_bytes` of capture {at} is {}: only data without headers are supported",
+                captures[at].header_bytes
+            )));
+        }
+        if let Some(at) = captures.windows(2).position(|pair| pair[1].sample_start < pair[0].sample_start) {
+            return Err(self.error(format!(
+                "`core:sample_start` of capture {} is {}, before the {} of the capture before it: they must be sorted",
+                at + 1,
+                captures[at + 1].sample_start,
+                captures[at].sample_start
+            )));
+        }
+        Ok(())
+    }
+
+    /// The type of a sample.
+    pub fn datatype(&self) -> Result<Datatype, Error> {
+        match self.file.global.datatype.as_deref() {
+            Some(name) => Datatype::named(name).map_err(|error| self.error(error)),
+            None => Err(self.error("`core:datatype` is missing: it is no SigMF metadata, or not complete")),
+        }
+    }
+
+    /// Samples per second: what the user has given, else what the metadata say.
+    pub fn rate_hz(&self, given: Option<f64>) -> Result<f64, Error> {
+        let fix = "correct it, or give `sample_rate` at the source";
+        match given.or(self.file.global.sample_rate) {
+            Some(rate_hz) if rate_hz.is_finite() && rate_hz > 0.0 => Ok(rate_hz),
+            Some(rate_hz) => Err(self.error(format!(
+                "`core:sample_rate` is {rate_hz}: it must be a finite number above 0; {fix}"
+            ))),
+            None => Err(self.error(format!("`core:sample_rate` is missing; {fix}"))),
+        }
+    }
+
+    /// The checksum of the data in hexadecimal digits, if there is one.
+    pub fn sha512(&self) -> Option<&str> {
+        self.file.global.sha512.as_deref()
+    }
+
+    /// Marks for captures and annotations, by rising sample.
+    pub fn marks(&self, samples: u64) -> Result<Vec<Mark>, Error> {
+        let contradicts = |what: String| {
+            Err(self.error(format!(
+                "the metadata contradict the data: {what}, and the data have {samples} samples: they are truncated or \
+                 belong to another recording"
+            )))
+        };
+        let mut marks = Vec::new();
+        for (at, capture) in self.file.captures.iter().enumerate() {
+            let sample = capture.sample_start;
+            if sample >= samples {
+                return contradicts(format!("capture {at} begins at sample {sample}"));
+            }
+            if let Some(hz) = capture.frequency {
+                marks.push(Mark { sample, key: "core:frequency".into(), value: hz.into() });
+            }
+        }
+        for (at, annotation) in self.file.annotations.iter().enumerate() {
+            let (sample, label) = (annotation.sample_start, annotation.label.as_deref());
+            // An annotation without a length marks its first sample, at least.
+            let end = sample.saturating_add(annotation.sample_count.max(1));
+            if end > samples {
+                let name = label.map_or(String::new(), |label| format!(" (`{label}`)"));
+                return contradicts(format!("annotation {at}{name} ends with sample {}", end - 1));
+            }
+            let (key, text) = match label {
+                Some(label) => ("core:label", label),
+                None => ("annotation", annotation.comment.as_str()),
+            };
+            marks.push(Mark { sample, key: key.into(), value: text.into() });
+        }
+        // A stable sort: marks of one sample stay in the order of the file.
+        marks.sort_by_key(|mark| mark.sample);
+        Ok(marks)
+    }
+
+    fn error(&self, text: impl std::fmt::Display) -> Error {
+        Error::new(format!("{}: {text}", self.path.display()))
+    }
+}

@@ -1,0 +1,263 @@
+//! WAV files.
+
+use crate::check;
+use crate::part::Part;
+use hound::{SampleFormat, WavSpec, WavWriter};
+use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+/// Bytes per write to the file.
+const BUFFER: usize = 64 << 10;
+/// Samples that are handed to the writer in one go.
+const BLOCK: usize = 1024;
+/// Most bytes of samples: a WAV file counts its own length, header included, in 32 bits.
+const MOST_BYTES: u64 = u32::MAX as u64 - 128;
+/// Highest sample rate: a WAV file counts its bytes per second in 32 bits.
+const MOST_HZ: f64 = (u32::MAX / 4) as f64;
+
+/// How a WAV file has its samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WavFormat {
+    /// Whole numbers of 16 bits: 1.0 becomes 32767, what is beyond is clipped and counted.
+    #[default]
+    I16,
+    /// Floating point of 32 bits, as they come.
+    F32,
+}
+
+/// Writes a WAV file of one channel.
+///
+/// The file is called "NAME.part" until it is complete. When the run fails it goes away; when it is stopped, what came
+/// until then is kept. A sample that is not finite becomes 0. Without a single chunk there is no sample rate, and no
+/// file.
+pub struct WavSink {
+    /// The samples.
+    pub input: Input<Chunk<f32>>,
+    path: PathBuf,
+    format: WavFormat,
+    most_bytes: u64,
+    part: Option<Part>,
+    writer: Option<WavWriter<BufWriter<File>>>,
+    rate_hz: f64,
+    written: u64,
+    clipped: u64,
+    not_finite: u64,
+    summed_up: bool,
+}
+
+impl WavSink {
+    /// Writes 16-bit samples to a file.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        WavSink {
+            input: Input::default(),
+            path: path.into(),
+            format: WavFormat::I16,
+            most_bytes: MOST_BYTES,
+            part: None,
+            writer: None,
+            rate_hz: 0.0,
+            written: 0,
+            clipped: 0,
+            not_finite: 0,
+            summed_up: false,
+        }
+    }
+
+    /// How the file has its samples.
+    pub fn format(mut self, format: WavFormat) -> Self {
+        self.format = format;
+        self
+    }
+
+    /// The first chunk has come, and with it the sample rate: writes the header.
+    fn begin(&mut self, cx: &mut Context, rate_hz: f64) -> Result<(), Error> {
+        if rate_hz == 0.0 {
+            return Err(Error::new(format!(
+                "cannot write {}: a WAV file needs a sample rate, and none came with the input: give `sample_rate` or \
+                 `rate` at the source",
+                self.path.display()
+            )));
+        }
+        let fix = "a WAV file has no room for others; resample before";
+        check::within("sample rate", rate_hz, 1.0, MOST_HZ, fix)?;
+        let whole = rate_hz.round();
+        if whole != rate_hz {
+            cx.note(format!("a WAV file has whole hertz: {rate_hz} Hz became {whole} Hz"));
+        }
+        let (bits_per_sample, sample_format) = match self.format {
+            WavFormat::I16 => (16, SampleFormat::Int),
+            WavFormat::F32 => (32, SampleFormat::Float),
+        };
+        let spec = WavSpec { channels: 1, sample_rate: whole as u32, bits_per_sample, sample_format };
+        let Some(part) = &self.part else { return Ok(()) };
+        let file = BufWriter::with_capacity(BUFFER, part.handle()?);
+        let mut writer = WavWriter::new(file, spec).map_err(|error| cannot_write(&self.path, error))?;
+        if self.format == WavFormat::I16 {
+            // Its buffer is made now and not while samples come.
+            drop(writer.get_i16_writer(BLOCK as u32));
+        }
+        self.rate_hz = rate_hz;
+        self.writer = Some(writer);
+        Ok(())
+    }
+
+    fn write(&mut self, samples: &[f32]) -> Result<(), Error> {
+        let size = match self.format {
+            WavFormat::I16 => 2,
+            WavFormat::F32 => 4,
+        };
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        self.written += samples.len() as u64 * size;
+        if self.written > self.most_bytes {
+            return Err(Error::new(format!(
+                "cannot write {}: a WAV file ends at 4 GiB, {} samples here; end the run before, or write several files",
+                self.path.display(),
+                self.most_bytes / size
+            )));
+        }
+        for block in samples.chunks(BLOCK) {
+            let written = match self.format {
+                WavFormat::I16 => {
+                    let mut out = writer.get_i16_writer(block.len() as u32);
+                    for &x in block {
+                        let y = x * 32767.0;
+                        self.not_finite += u64::from(!x.is_finite());
+                        self.clipped += u64::from(x.is_finite() && y.abs() >= 32767.5);
+                        // To the nearest; the conversion stops at both ends.
+                        out.write_sample(if x.is_finite() { (y + 0.5f32.copysign(y)) as i16 } else { 0 });
+                    }
+                    out.flush()
+                }
+                WavFormat::F32 => block.iter().try_for_each(|&x| {
+                    self.not_finite += u64::from(!x.is_finite());
+                    writer.write_sample(if x.is_finite() { x } else { 0.0 })
+                }),
+            };
+            written.map_err(|error| cannot_write(&self.path, error))?;
+        }
+        Ok(())
+    }
+
+    /// The input has ended: says what was not written as it came.
+    fn sum_up(&mut self, cx: &mut Context) {
+        if std::mem::replace(&mut self.summed_up, true) {
+            return;
+        }
+        if self.writer.is_none() {
+            cx.note(format!("nothing came, so there is no {}", self.path.display()));
+        }
+        if self.clipped > 0 {
+            cx.note(format!("{} samples were beyond ±1 and were clipped: lower the gain", self.clipped));
+        }
+        if self.not_finite > 0 {
+            cx.note(format!("{} samples were not finite and were written as 0", self.not_finite));
+        }
+    }
+}
+
+impl Operator for WavSink {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+    }
+
+    fn start(&mut self, _: &mut Context) -> Result<(), Error> {
+        self.part = Some(Part::create(&self.path)?);
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(chunk) = self.input.pop(cx) {
+            if self.writer.is_none() {
+                self.begin(cx, chunk.rate_hz())?;
+            } else if chunk.rate_hz() != self.rate_hz {
+                return Err(Error::new(format!(
+                    "cannot write {}: the sample rate changed from {} Hz to {} Hz, and a WAV file has one: resample \
+                     before merging streams",
+                    self.path.display(),
+                    self.rate_hz,
+                    chunk.rate_hz()
+                )));
+            }
+            self.write(&chunk)?;
+        }
+        if self.input.is_ended(cx) {
+            self.sum_up(cx);
+        }
+        Ok(Step::Wait)
+    }
+
+    fn stop(&mut self, ending: Ending) -> Result<(), Error> {
+        let (part, writer) = (self.part.take(), self.writer.take());
+        if ending == Ending::Failed {
+            return Ok(());
+        }
+        let (Some(part), Some(writer)) = (part, writer) else { return Ok(()) };
+        writer.finalize().map_err(|error| cannot_write(part.target(), error))?;
+        part.finish()
+    }
+}
+
+fn cannot_write(path: &Path, error: hound::Error) -> Error {
+    let text = format!("cannot write {}", path.display());
+    match error {
+        // Its own text says that it was an input or output error, and the next one what it was.
+        hound::Error::IoError(error) => Error::with_source(text, error),
+        error => Error::with_source(text, error),
+    }
+}
+
+/// A WAV file to write.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    /// The file; folders that are missing are made.
+    path: PathBuf,
+    /// `i16`: whole numbers of 16 bits. `f32`: floating point.
+    #[serde(default)]
+    format: WavFormat,
+}
+
+pub(crate) fn kind() -> Kind {
+    Kind::new("wav.sink", "writes a WAV file", "path = \"audio.wav\"", |p: &Parameters, folders: &Folders| {
+        Ok(WavSink::new(folders.output(&p.path)).format(p.format))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onbeat_runtime::{Graph, Options, Output};
+
+    struct Zeros {
+        out: Output<Chunk<f32>>,
+    }
+    impl Operator for Zeros {
+        fn ports(&mut self, p: &mut Ports) {
+            p.output("out", &mut self.out);
+        }
+        fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+            let Some(mut chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
+            chunk.info_mut().rate_hz = 48e3;
+            self.out.push(cx, chunk)?;
+            Ok(Step::Again)
+        }
+    }
+
+    #[test]
+    fn the_longest_file_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut graph = Graph::new("long");
+        let zeros = graph.add("zeros", Zeros { out: Output::default() });
+        let sink = WavSink { most_bytes: 100_000, ..WavSink::new(folder.path().join("long.wav")) };
+        let wav = graph.add("wav", sink);
+        graph.connect(zeros, |z| &z.out, wav, |w| &w.input);
+        let error = graph.run(&Options::default()).unwrap_err().to_string();
+        assert!(error.contains("4 GiB, 50000 samples here"), "{error}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

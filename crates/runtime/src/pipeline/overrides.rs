@@ -1,0 +1,99 @@
+//! Settings from outside the file: `--set channel.gain=2`.
+
+use super::error::Fault;
+use super::source::shifted;
+use std::borrow::Cow;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Settings that are put over those of a file before it is read.
+///
+/// A key is that of the file's top level (`duration`, `defaults.capacity`) or `operator.key`, where an operator of a
+/// subgraph is called `radio/demod`. A value is TOML, or else text as it stands.
+///
+/// ```
+/// use onbeat_runtime::Overrides;
+/// let mut overrides = Overrides::default();
+/// overrides.set("radio/demod.gain=2");
+/// overrides.flag("--duration", "duration", "30s");
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Overrides(pub(super) Vec<Override>);
+
+/// One of them.
+#[derive(Debug, Clone)]
+pub(super) struct Override {
+    /// How it was given: `--set`.
+    pub flag: String,
+    /// What was given: `radio/demod.gain=2`.
+    pub text: String,
+    /// What it is for, where the flag says it.
+    key: Option<String>,
+}
+
+impl Overrides {
+    /// One setting, written `key=value`. If it is wrong, reading the pipeline says so.
+    pub fn set(&mut self, assignment: impl Into<String>) {
+        self.0.push(Override { flag: "--set".to_string(), text: assignment.into(), key: None });
+    }
+
+    /// One setting that has a flag of its own; errors then name that flag.
+    pub fn flag(&mut self, flag: &str, key: &str, value: impl Into<String>) {
+        self.0.push(Override { flag: flag.to_string(), text: value.into(), key: Some(key.to_string()) });
+    }
+}
+
+/// A setting whose key was taken apart and whose value was read.
+#[derive(Debug, Clone)]
+pub(super) struct Setting<'i> {
+    /// Parts of the key; where there is more than one, the first may be an operator.
+    pub path: Vec<&'i str>,
+    /// Where the key is.
+    pub span: Range<usize>,
+    pub value: Spanned<DeValue<'i>>,
+}
+
+impl Override {
+    /// `base` is where its text begins in the source.
+    pub fn read(&self, base: usize) -> Result<Setting<'_>, Fault> {
+        let (key, value) = match &self.key {
+            Some(key) => (key.as_str(), self.text.as_str()),
+            None => self.text.split_once('=').ok_or_else(|| {
+                Fault::at(base..base + self.text.len(), "a setting is written KEY=VALUE")
+                    .help("such as channel.gain=2, radio/demod.gain=2 or duration=30s")
+            })?,
+        };
+        let start = base + self.text.len() - value.len();
+        let span = if self.key.is_some() { start..start + value.len() } else { base..base + key.len() };
+        let path: Vec<&str> = key.trim().split('.').collect();
+        if path.iter().any(|part| part.is_empty()) {
+            return Err(Fault::at(span, format!("`{key}` is no key: write operator.key, or a key of the top level")));
+        }
+        let blanks = value.len() - value.trim_start().len();
+        let value = match DeValue::parse(value.trim()) {
+            Ok(value) => shifted(value, start + blanks),
+            Err(_) => Spanned::new(start..start + value.len(), DeValue::String(Cow::Borrowed(value))),
+        };
+        Ok(Setting { path, span, value })
+    }
+}
+
+impl<'i> Setting<'i> {
+    /// Puts the value into `table`, under the parts of its key from `depth` on.
+    pub fn apply(&self, table: &mut DeTable<'i>, depth: usize) -> Result<(), Fault> {
+        let (&key, rest) = self.path[depth..].split_first().expect("a key has at least one part");
+        if rest.is_empty() {
+            table.insert(Spanned::new(self.span.clone(), Cow::Borrowed(key)), self.value.clone());
+            return Ok(());
+        }
+        if !table.contains_key(key) {
+            let empty = Spanned::new(self.value.span(), DeValue::Table(DeTable::new()));
+            table.insert(Spanned::new(self.span.clone(), Cow::Borrowed(key)), empty);
+        }
+        match table.get_mut(key).map(Spanned::get_mut) {
+            Some(DeValue::Table(inner)) => self.apply(inner, depth + 1),
+            _ => Err(Fault::at(self.span.clone(), format!("`{key}` is no table: it has no `{}`", rest.join(".")))),
+        }
+    }
+}

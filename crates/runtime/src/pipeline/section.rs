@@ -1,0 +1,130 @@
+//! One table of the file, read key by key.
+
+use super::error::Fault;
+use super::words::{list, near, plain, quoted};
+use crate::units::{Bytes, Seconds};
+use serde::de::DeserializeOwned;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue, ValueDeserializer};
+
+/// A table with what it is called in messages: "an edge", "operator `iq`".
+pub(super) struct Section<'a, 'i> {
+    pub what: &'a str,
+    pub table: &'a DeTable<'i>,
+    /// The head of the table, for what is missing in it.
+    pub span: Range<usize>,
+}
+
+impl<'a, 'i> Section<'a, 'i> {
+    /// The table in `value`, all of whose keys must be `known`.
+    pub fn new(what: &'a str, value: &'a Spanned<DeValue<'i>>, known: &[&str]) -> Result<Self, Fault> {
+        let DeValue::Table(table) = value.get_ref() else {
+            let found = type_words(value.get_ref());
+            return Err(Fault::at(value.span(), format!("{what}: expected a table, found {found}")));
+        };
+        let section = Section { what, table, span: value.span() };
+        section.check_keys(known)?;
+        Ok(section)
+    }
+
+    pub fn check_keys(&self, known: &[&str]) -> Result<(), Fault> {
+        let unknown = self.table.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
+        match unknown.min_by_key(|key| key.span().start) {
+            Some(key) => Err(unknown_key(key, self.what, known)),
+            None => Ok(()),
+        }
+    }
+
+    pub fn raw(&self, key: &str) -> Option<&'a Spanned<DeValue<'i>>> {
+        self.table.get(key)
+    }
+
+    /// The value of `key`, if it is there.
+    pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<Spanned<T>>, Fault> {
+        let Some(value) = self.raw(key) else { return Ok(None) };
+        match T::deserialize(ValueDeserializer::from(value.clone())) {
+            Ok(found) => Ok(Some(Spanned::new(value.span(), found))),
+            Err(error) => {
+                let (message, help) = plain(error.message());
+                let span = error.span().unwrap_or(value.span());
+                Err(Fault { message: format!("`{key}` of {}: {message}", self.what), span: Some(span), help })
+            }
+        }
+    }
+
+    /// The value of `key`, which must be there.
+    pub fn need<T: DeserializeOwned>(&self, key: &str) -> Result<Spanned<T>, Fault> {
+        self.get(key)?.ok_or_else(|| Fault::at(self.span.clone(), format!("{} lacks `{key}`", self.what)))
+    }
+
+    /// A time above 0, in nanoseconds.
+    pub fn time_ns(&self, key: &str) -> Result<Option<u64>, Fault> {
+        let Some(time) = self.get::<Seconds>(key)? else { return Ok(None) };
+        match time.get_ref().as_ns() {
+            Some(ns) if ns > 0 => Ok(Some(ns)),
+            _ => Err(Fault::at(
+                time.span(),
+                format!("`{key}` of {}: {} must be above 0 and below 584 years", self.what, time.get_ref()),
+            )),
+        }
+    }
+
+    /// A number of bytes above 0.
+    pub fn bytes(&self, key: &str) -> Result<Option<usize>, Fault> {
+        let Some(size) = self.get::<Bytes>(key)? else { return Ok(None) };
+        match size.get_ref().as_usize() {
+            Some(bytes) if bytes > 0 => Ok(Some(bytes)),
+            _ => Err(Fault::at(
+                size.span(),
+                format!("`{key}` of {}: {} must be a whole number of bytes above 0", self.what, size.get_ref()),
+            )),
+        }
+    }
+
+    /// How many messages an edge holds.
+    pub fn capacity(&self) -> Result<Option<usize>, Fault> {
+        const LIMIT: i64 = 1 << 24;
+        let Some(capacity) = self.get::<i64>("capacity")? else { return Ok(None) };
+        match *capacity.get_ref() {
+            messages @ 1..=LIMIT => Ok(Some(messages as usize)),
+            messages => Err(Fault::at(
+                capacity.span(),
+                format!("`capacity` of {}: {messages} must be 1 to {LIMIT} messages", self.what),
+            )),
+        }
+    }
+
+    /// The tables of `[[key]]`; none if there are none.
+    pub fn tables(&self, key: &str) -> Result<&'a [Spanned<DeValue<'i>>], Fault> {
+        static NONE: DeArray<'static> = DeArray::new();
+        match self.raw(key).map(|value| (value, value.get_ref())) {
+            None => Ok(NONE.as_ref()),
+            Some((_, DeValue::Array(array))) => Ok(array.as_ref()),
+            Some((value, found)) => Err(Fault::at(
+                value.span(),
+                format!("`{key}` of {}: expected tables, found {}", self.what, type_words(found)),
+            )
+            .help(format!("write [[{key}]] in two brackets: there may be more than one"))),
+        }
+    }
+}
+
+/// An error that a key is not one of those that are known.
+pub(super) fn unknown_key(key: &Spanned<std::borrow::Cow<'_, str>>, what: &str, known: &[&str]) -> Fault {
+    let hint = near(key.get_ref(), known.iter().copied());
+    let fault = Fault::at(key.span(), format!("unknown key {} in {what}{hint}", quoted(key.get_ref())));
+    if known.is_empty() { fault } else { fault.help(format!("its keys are {}", list(known))) }
+}
+
+pub(super) fn type_words(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "an integer",
+        DeValue::Float(_) => "a number",
+        DeValue::Boolean(_) => "a boolean",
+        DeValue::Datetime(_) => "a date or time",
+        DeValue::Array(_) => "an array",
+        DeValue::Table(_) => "a table",
+    }
+}
