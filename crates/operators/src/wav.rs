@@ -99,7 +99,7 @@ impl WavSink {
         let mut writer = WavWriter::new(file, spec).map_err(|error| cannot_write(&self.path, error))?;
         if self.format == WavFormat::I16 {
             // Its buffer is made now and not while samples come.
-            drop(writer.get_i16_writer(BLOCK as u32));
+            let _ = writer.get_i16_writer(BLOCK as u32);
         }
         self.rate_hz = rate_hz;
         self.writer = Some(writer);

@@ -31,6 +31,8 @@ pub(crate) mod flag {
     pub const STARVED: u32 = 16;
     /// It has no inputs at all.
     pub const SOURCE: u32 = 32;
+    /// Several edges lead to it: one pop does not tell whether there is more.
+    pub const MULTI: u32 = 64;
 }
 
 /// What the hot loop reads and writes for one operator at each step: one quarter of a cache line.

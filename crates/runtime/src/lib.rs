@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `graph` | what connects: [`Graph`], [`Handle`], subgraphs |
 //! | `plan` | who runs where, checked and frozen: [`Plan`], [`GraphError`] |
+//! | `pipeline` | a graph and its options from a TOML file: [`Pipeline`], [`PipelineError`] |
 //! | `run` | binds the plan and starts its threads: [`Run`], [`RunError`] |
 //! | `worker` | the hot loop, and everything that is not hot |
 //! | `operator`, `port`, `message`, `chunk`, `context` | what user code sees: [`Operator`], [`Input`], [`Output`], [`Chunk`] |
@@ -34,6 +35,7 @@ mod message;
 mod operator;
 mod options;
 mod pace;
+mod pipeline;
 mod plan;
 mod port;
 mod ports;
@@ -57,6 +59,7 @@ pub use onbeat_trace::record::{ClockKind, Scheduler, WhenFull};
 pub use operator::{Ending, Operator, Step};
 pub use options::{Options, Pace};
 pub use pace::Pacer;
+pub use pipeline::{Overrides, Pipeline, PipelineError};
 pub use plan::{EdgePlan, GraphError, OperatorPlan, PathPlan, Plan, StorePlan, WorkerPlan};
 pub use port::{Input, Output};
 pub use ports::{InputPort, Merge, OutputPort, Ports};

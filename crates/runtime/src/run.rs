@@ -353,6 +353,9 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         debug_assert!(node.open_inputs == 0);
         hot[number].flags |= flag::SOURCE;
     }
+    for (number, _) in worker.nodes.iter().enumerate().filter(|(_, node)| node.inputs.len() > 1) {
+        hot[number].flags |= flag::MULTI;
+    }
     for end in worker.tracker.paths.iter().map(|path| path.end) {
         hot[end as usize].flags |= flag::TRACKED;
     }

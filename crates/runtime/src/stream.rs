@@ -9,8 +9,9 @@ use std::collections::VecDeque;
 
 /// An operator made of a [`Kernel`]: chunks of one type and rate come in, chunks of another go out.
 ///
-/// What it puts out does not depend on where chunks begin and end. Tags stay on the sample of the same instant (the
-/// last one at or before it, where rates differ).
+/// What it puts out does not depend on where chunks begin and end. Tags stay on the sample of the same instant; where
+/// the output has none there, on the next one (the one before may be gone already). A tag after the last output sample
+/// has no place: how many these were is said in the record.
 ///
 /// ```
 /// use onbeat_runtime::{Kernel, Progress, Ratio, Stream};
@@ -82,7 +83,8 @@ impl<K: Kernel> Stream<K> {
         if !chunk.tags().is_empty() {
             let Ratio { up, down } = self.kernel.ratio();
             for tag in chunk.tags() {
-                let at = (self.received + tag.offset as u64) as u128 * u128::from(up) / u128::from(down);
+                let at = u128::from(self.received + tag.offset as u64) * u128::from(up);
+                let at = at.div_ceil(u128::from(down));
                 self.tags.push_back((at as u64, tag.clone()));
             }
         }
@@ -102,7 +104,7 @@ impl<K: Kernel> Stream<K> {
             && *at < end
         {
             if let Some((at, tag)) = self.tags.pop_front() {
-                info.tags.push(Tag { offset: (at.max(self.sent) - self.sent) as usize, ..tag });
+                info.tags.push(Tag { offset: (at - self.sent) as usize, ..tag });
             }
         }
         self.sent = end;
@@ -132,6 +134,9 @@ impl<K: Kernel> Operator for Stream<K> {
         if ended {
             let produced = self.kernel.finish(output);
             if produced == 0 {
+                if !self.tags.is_empty() {
+                    cx.note(format!("{} tags came after the last sample of its output", self.tags.len()));
+                }
                 return Ok(Step::Done);
             }
             self.send(cx, chunk, produced)?;

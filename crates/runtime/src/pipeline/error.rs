@@ -13,10 +13,6 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    pub fn new(message: impl Into<String>) -> Self {
-        Fault { message: message.into(), span: None, help: None }
-    }
-
     pub fn at(span: Range<usize>, message: impl Into<String>) -> Self {
         Fault { message: message.into(), span: Some(span), help: None }
     }

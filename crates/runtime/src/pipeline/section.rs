@@ -6,11 +6,11 @@ use crate::units::{Bytes, Seconds};
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::Spanned;
-use toml::de::{DeArray, DeTable, DeValue, ValueDeserializer};
+use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 /// A table with what it is called in messages: "an edge", "operator `iq`".
 pub(super) struct Section<'a, 'i> {
-    pub what: &'a str,
+    pub what: String,
     pub table: &'a DeTable<'i>,
     /// The head of the table, for what is missing in it.
     pub span: Range<usize>,
@@ -18,7 +18,8 @@ pub(super) struct Section<'a, 'i> {
 
 impl<'a, 'i> Section<'a, 'i> {
     /// The table in `value`, all of whose keys must be `known`.
-    pub fn new(what: &'a str, value: &'a Spanned<DeValue<'i>>, known: &[&str]) -> Result<Self, Fault> {
+    pub fn new(what: impl Into<String>, value: &'a Spanned<DeValue<'i>>, known: &[&str]) -> Result<Self, Fault> {
+        let what = what.into();
         let DeValue::Table(table) = value.get_ref() else {
             let found = type_words(value.get_ref());
             return Err(Fault::at(value.span(), format!("{what}: expected a table, found {found}")));
@@ -31,7 +32,7 @@ impl<'a, 'i> Section<'a, 'i> {
     pub fn check_keys(&self, known: &[&str]) -> Result<(), Fault> {
         let unknown = self.table.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
         match unknown.min_by_key(|key| key.span().start) {
-            Some(key) => Err(unknown_key(key, self.what, known)),
+            Some(key) => Err(unknown_key(key, &self.what, known)),
             None => Ok(()),
         }
     }
@@ -97,9 +98,8 @@ impl<'a, 'i> Section<'a, 'i> {
 
     /// The tables of `[[key]]`; none if there are none.
     pub fn tables(&self, key: &str) -> Result<&'a [Spanned<DeValue<'i>>], Fault> {
-        static NONE: DeArray<'static> = DeArray::new();
         match self.raw(key).map(|value| (value, value.get_ref())) {
-            None => Ok(NONE.as_ref()),
+            None => Ok(&[]),
             Some((_, DeValue::Array(array))) => Ok(array.as_ref()),
             Some((value, found)) => Err(Fault::at(
                 value.span(),

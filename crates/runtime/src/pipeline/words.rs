@@ -17,7 +17,7 @@ pub(super) fn plain(error: &str) -> (String, Option<String>) {
         return (format!("{} is none of {}{hint}", quoted(found), list(&known)), None);
     }
     if let Some(rest) = error.strip_prefix("unknown field `")
-        && let Some((found, known)) = rest.rsplit_once("`, ")
+        && let Some((found, known)) = rest.rsplit_once("`, expected ")
     {
         let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
         let hint = near(found, known.iter().copied());

@@ -43,11 +43,13 @@ impl Worker {
             }
         }
         if node.source {
-            self.after_source(cx, operator, step);
+            self.after_source(cx, operator, step, flags);
             return Ok(());
         }
         match step {
             Step::Wait => {
+                cx.hot[operator as usize].flags &= !flag::RESUME;
+                self.look_for_more(cx, operator, flags);
                 self.check_closing(cx, operator);
                 let node = &self.nodes[operator as usize];
                 if node.open_inputs == 0 && !node.done {
@@ -69,7 +71,7 @@ impl Worker {
         Ok(())
     }
 
-    fn after_source(&mut self, cx: &mut Context, operator: u32, step: Step) {
+    fn after_source(&mut self, cx: &mut Context, operator: u32, step: Step, flags: u32) {
         let node = &mut self.nodes[operator as usize];
         if cx.next != NONE {
             node.sequence += 1;
@@ -82,6 +84,7 @@ impl Worker {
             }
             Step::Wait => {
                 cx.turn.clear(operator);
+                self.look_for_more(cx, operator, flags);
                 self.check_closing(cx, operator);
                 let node = &self.nodes[operator as usize];
                 if node.open_inputs == 0 && !node.inputs.is_empty() && !node.done {
@@ -95,6 +98,16 @@ impl Worker {
                 }
             }
             Step::Done => self.finish(cx, operator),
+        }
+    }
+
+    /// Makes an operator ready that moved on in this step and has messages left, where its pops alone do not tell. One
+    /// that took nothing is left alone: it has seen what is there.
+    fn look_for_more(&mut self, cx: &mut Context, operator: u32, flags: u32) {
+        let moved = cx.popped && flags & flag::MULTI != 0 || flags & flag::RESUME != 0;
+        let inputs = &self.nodes[operator as usize].inputs;
+        if moved && inputs.iter().any(|&edge| self.edges[edge as usize].probe.len(&cx.owner) > 0) {
+            cx.ready.set(operator);
         }
     }
 

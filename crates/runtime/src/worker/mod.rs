@@ -162,7 +162,6 @@ impl Worker {
         } else if let Some((stamp, keys)) = node.kept.take() {
             cx.stamp = stamp;
             cx.keys = keys;
-            cx.hot[operator as usize].flags &= !flag::RESUME;
         }
     }
 

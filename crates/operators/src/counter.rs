@@ -1,0 +1,108 @@
+//! A source of numbers.
+
+use crate::check;
+use onbeat_runtime::{Context, Error, Folders, Hertz, Kind, Operator, Output, Pace, Pacer, Ports, Step};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Counts: 0, 1, 2, and so on.
+pub struct Counter {
+    /// The numbers.
+    pub out: Output<u64>,
+    start: u64,
+    count: u64,
+    rate_hz: f64,
+    pacer: Pacer,
+    sent: u64,
+}
+
+impl Counter {
+    /// Sends `count` numbers from 0 on, as fast as they are taken; `None` for without end.
+    pub fn new(count: Option<u64>) -> Self {
+        Counter {
+            out: Output::default(),
+            start: 0,
+            count: count.unwrap_or(u64::MAX),
+            rate_hz: 0.0,
+            pacer: Pacer::new(0.0, Pace::Fast),
+            sent: 0,
+        }
+    }
+
+    /// The first number. After the largest one comes 0.
+    pub fn start_at(mut self, start: u64) -> Self {
+        self.start = start;
+        self
+    }
+
+    /// So many numbers per second, the first one at once.
+    ///
+    /// # Errors
+    /// When it is not a finite number above 0.
+    pub fn rate(mut self, rate_hz: f64, pace: Pace) -> Result<Self, Error> {
+        check::positive("rate", rate_hz)?;
+        self.rate_hz = rate_hz;
+        self.pacer = Pacer::new(rate_hz, pace);
+        Ok(self)
+    }
+}
+
+impl Operator for Counter {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+
+    fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
+        if self.rate_hz > 0.0 && self.count < u64::MAX {
+            cx.set_length_ns(self.pacer.time_ns(self.count));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if self.sent == self.count {
+            return Ok(Step::Done);
+        }
+        if self.rate_hz > 0.0
+            && let Some(wait) = self.pacer.wait(cx, self.sent, self.sent)
+        {
+            return Ok(wait);
+        }
+        self.out.push(cx, self.start.wrapping_add(self.sent))?;
+        self.sent += 1;
+        Ok(if self.sent == self.count { Step::Done } else { Step::Again })
+    }
+}
+
+/// Numbers to count.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    /// So many numbers; without it, without end.
+    #[serde(default)]
+    count: Option<u64>,
+    /// The first number.
+    #[serde(default)]
+    start: u64,
+    /// Numbers per second, the first one at once; without it there is no time to keep.
+    #[serde(default)]
+    rate: Option<Hertz>,
+    /// Where there is a rate. `real`: a number comes when it is due. `fast`: as soon as there is room.
+    #[serde(default = "real")]
+    pace: Pace,
+}
+
+fn real() -> Pace {
+    Pace::Real
+}
+
+pub(crate) fn kind() -> Kind {
+    Kind::new("counter", "counts: 0, 1, 2, ...", "count = 1000", |p: &Parameters, _: &Folders| {
+        let counter = Counter::new(p.count).start_at(p.start);
+        match p.rate {
+            Some(Hertz(rate_hz)) => counter.rate(rate_hz, p.pace),
+            None => Ok(counter),
+        }
+    })
+}

@@ -1,0 +1,103 @@
+//! Work that does nothing.
+
+use onbeat_runtime::{
+    Chunk, Context, Error, Folders, Input, Kind, Message, Operator, Output, Ports, Registry, Seconds, Step,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::hint::black_box;
+
+/// How long a step of a [`Load`] takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// So many nanoseconds on the run's clock. A manual clock stands still in a step: there it is no work at all.
+    Busy(u64),
+    /// So many rounds of arithmetic, each a multiplication and an addition that wait for the last one: 1 to 2 ns.
+    Rounds(u64),
+}
+
+/// Passes messages on and keeps the core busy at each, in place of an operator that has something to do.
+pub struct Load<M: Message> {
+    /// Messages in.
+    pub input: Input<M>,
+    /// The same messages.
+    pub out: Output<M>,
+    work: Work,
+}
+
+impl<M: Message> Load<M> {
+    /// An operator that works at each message.
+    pub fn new(work: Work) -> Self {
+        Load { input: Input::default(), out: Output::default(), work }
+    }
+}
+
+impl Work {
+    fn work(self, cx: &Context) {
+        match self {
+            Work::Busy(ns) => {
+                let begin_ns = cx.now_ns();
+                let mut now_ns = begin_ns;
+                let mut looks = 0u32;
+                // A clock that has not moved for a thousand looks is a manual one.
+                while now_ns - begin_ns < ns && (now_ns > begin_ns || looks < 1000) {
+                    std::hint::spin_loop();
+                    now_ns = cx.now_ns();
+                    looks = looks.saturating_add(1);
+                }
+            }
+            Work::Rounds(rounds) => {
+                let mut x = black_box(1u64);
+                for _ in 0..rounds {
+                    x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+                }
+                black_box(x);
+            }
+        }
+    }
+}
+
+impl<M: Message> Operator for Load<M> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+        p.output("out", &mut self.out);
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(message) = self.input.pop(cx) {
+            self.work.work(cx);
+            self.out.push(cx, message)?;
+        }
+        Ok(Step::Wait)
+    }
+}
+
+/// Work at each message: for a time (`busy`) or an amount (`count`).
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    /// So long on the run's clock, waiting included if the core is taken away; nothing under a manual clock.
+    #[serde(default)]
+    busy: Option<Seconds>,
+    /// So many rounds of arithmetic, of 1 to 2 ns each.
+    #[serde(default)]
+    count: Option<u64>,
+}
+
+fn load<M: Message>(p: &Parameters, _: &Folders) -> Result<Load<M>, Error> {
+    let work = match (p.busy, p.count) {
+        (Some(busy), None) => Work::Busy(busy.as_ns().ok_or_else(|| {
+            Error::new(format!("`busy` is {busy}: it must be from 0 s to 584 years"))
+        })?),
+        (None, Some(rounds)) => Work::Rounds(rounds),
+        (None, None) => return Err(Error::new("needs `busy`, a time, or `count`, an amount: give one of both")),
+        (Some(_), Some(_)) => return Err(Error::new("has `busy` and `count`: give one of both")),
+    };
+    Ok(Load::new(work))
+}
+
+pub(crate) fn add_kinds(registry: &mut Registry) {
+    let text = "passes on, and keeps the core busy";
+    registry.add(Kind::new("load", text, "busy = \"100 us\"", load::<Chunk<f32>>));
+    registry.add(Kind::new("load.count", text, "count = 1000", load::<u64>));
+}

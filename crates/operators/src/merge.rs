@@ -1,0 +1,44 @@
+//! Many streams of numbers into one.
+
+use onbeat_runtime::{Context, Error, Folders, Input, Kind, Message, Operator, Output, Ports, Step};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Puts messages of several edges into one order: by source time, sequence and edge, the same in every run.
+pub struct Merge<M: Message> {
+    /// Any number of edges.
+    pub input: Input<M>,
+    /// Their messages.
+    pub out: Output<M>,
+}
+
+impl<M: Message> Default for Merge<M> {
+    fn default() -> Self {
+        Merge { input: Input::default(), out: Output::default() }
+    }
+}
+
+impl<M: Message> Operator for Merge<M> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input).many(onbeat_runtime::Merge::Ordered);
+        p.output("out", &mut self.out);
+    }
+
+    #[inline]
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(message) = self.input.pop(cx) {
+            self.out.push(cx, message)?;
+        }
+        Ok(Step::Wait)
+    }
+}
+
+/// There is nothing to set.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Parameters {}
+
+pub(crate) fn kind() -> Kind {
+    let make = |_: &Parameters, _: &Folders| Ok(Merge::<u64>::default());
+    Kind::new("merge", "several streams of numbers in the order of their source times", "", make)
+}

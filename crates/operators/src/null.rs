@@ -1,0 +1,178 @@
+//! Ends of a pipeline that cost nothing: for tests, for benchmarks, and for outputs that nobody wants.
+
+use crate::check;
+use num_complex::Complex;
+use onbeat_runtime::{
+    Chunk, Context, Error, Folders, Hertz, Input, Kind, Message, Operator, Output, Pace, Pacer, Ports, Registry,
+    Sample, Step,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Sends chunks without writing to them: their samples are whatever was there before.
+pub struct NullSource<T: Sample> {
+    /// The chunks.
+    pub out: Output<Chunk<T>>,
+    count: u64,
+    size: Option<usize>,
+    rate_hz: f64,
+    pacer: Pacer,
+    chunks: u64,
+    samples: u64,
+}
+
+impl<T: Sample> NullSource<T> {
+    /// Sends `count` chunks as large as its edges allow, as fast as they are taken; `None` for without end.
+    pub fn new(count: Option<u64>) -> Self {
+        NullSource {
+            out: Output::default(),
+            count: count.unwrap_or(u64::MAX),
+            size: None,
+            rate_hz: 0.0,
+            pacer: Pacer::new(0.0, Pace::Fast),
+            chunks: 0,
+            samples: 0,
+        }
+    }
+
+    /// So many samples per chunk.
+    ///
+    /// # Errors
+    /// When it is 0.
+    pub fn size(mut self, samples: usize) -> Result<Self, Error> {
+        if samples == 0 {
+            return Err(Error::new("`size` is 0: a chunk has 1 sample or more; leave it out for full chunks"));
+        }
+        self.size = Some(samples);
+        Ok(self)
+    }
+
+    /// So many samples per second.
+    ///
+    /// # Errors
+    /// When it is not a finite number above 0.
+    pub fn rate(mut self, rate_hz: f64, pace: Pace) -> Result<Self, Error> {
+        check::positive("rate", rate_hz)?;
+        self.rate_hz = rate_hz;
+        self.pacer = Pacer::new(rate_hz, pace);
+        Ok(self)
+    }
+}
+
+impl<T: Sample> Operator for NullSource<T> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+
+    fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
+        if let (Some(size), true) = (self.size, self.rate_hz > 0.0 && self.count < u64::MAX) {
+            cx.set_length_ns(self.pacer.time_ns(self.count.saturating_mul(size as u64)));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if self.chunks == self.count {
+            return Ok(Step::Done);
+        }
+        let Some(mut chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
+        if let Some(size) = self.size {
+            if size > chunk.capacity() {
+                return Err(Error::new(format!(
+                    "`size` is {size}: the quantum of its edge has room for {} samples; give a larger quantum or a \
+                     smaller size",
+                    chunk.capacity()
+                )));
+            }
+            chunk.truncate(size);
+        }
+        let end = self.samples + chunk.len() as u64;
+        if let Some(wait) = self.pacer.wait(cx, self.samples, end) {
+            return Ok(wait);
+        }
+        let info = chunk.info_mut();
+        info.start = self.samples;
+        info.rate_hz = self.rate_hz;
+        self.out.push(cx, chunk)?;
+        self.chunks += 1;
+        self.samples = end;
+        Ok(if self.chunks == self.count { Step::Done } else { Step::Again })
+    }
+}
+
+/// Takes messages and lets go of them.
+pub struct NullSink<M: Message> {
+    /// What is not wanted.
+    pub input: Input<M>,
+}
+
+impl<M: Message> Default for NullSink<M> {
+    fn default() -> Self {
+        NullSink { input: Input::default() }
+    }
+}
+
+impl<M: Message> Operator for NullSink<M> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+    }
+
+    #[inline]
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        drop(self.input.pop(cx));
+        Ok(Step::Wait)
+    }
+}
+
+/// Empty chunks to send.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    /// So many chunks; without it, without end.
+    #[serde(default)]
+    count: Option<u64>,
+    /// Samples per chunk; without it, as many as the quantum of its edge has room for.
+    #[serde(default)]
+    size: Option<usize>,
+    /// Samples per second; without it there is no time to keep.
+    #[serde(default)]
+    rate: Option<Hertz>,
+    /// Where there is a rate. `real`: a chunk comes when its last sample is due. `fast`: as soon as there is room.
+    #[serde(default = "real")]
+    pace: Pace,
+}
+
+fn real() -> Pace {
+    Pace::Real
+}
+
+fn source<T: Sample>(p: &Parameters, _: &Folders) -> Result<NullSource<T>, Error> {
+    let mut source = NullSource::new(p.count);
+    if let Some(size) = p.size {
+        source = source.size(size)?;
+    }
+    if let Some(Hertz(rate_hz)) = p.rate {
+        source = source.rate(rate_hz, p.pace)?;
+    }
+    Ok(source)
+}
+
+/// There is nothing to set.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NoParameters {}
+
+fn sink<M: Message>(_: &NoParameters, _: &Folders) -> Result<NullSink<M>, Error> {
+    Ok(NullSink::default())
+}
+
+pub(crate) fn add_kinds(registry: &mut Registry) {
+    let text = "sends chunks that nobody has written";
+    registry.add(Kind::new("null.source", text, "count = 1000", source::<f32>));
+    registry.add(Kind::new("null.source.complex", text, "count = 1000", source::<Complex<f32>>));
+    let text = "takes chunks and lets go of them";
+    registry.add(Kind::new("null.sink", text, "", sink::<Chunk<f32>>));
+    registry.add(Kind::new("null.sink.complex", text, "", sink::<Chunk<Complex<f32>>>));
+    registry.add(Kind::new("count.sink", "takes numbers and lets go of them", "", sink::<u64>));
+}

@@ -1,0 +1,88 @@
+//! A brake.
+
+use crate::check;
+use num_complex::Complex;
+use onbeat_runtime::{
+    Chunk, Context, Error, Folders, Hertz, Input, Kind, Operator, Output, Ports, Registry, Sample, Step,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Holds chunks back, so that no more than so many samples per second go through.
+///
+/// A chunk leaves when its last sample is due, counted from the moment when the first chunk came. One that comes later
+/// than that leaves at once; the times of those after it stay as they are.
+pub struct Throttle<T: Sample> {
+    /// Chunks in.
+    pub input: Input<Chunk<T>>,
+    /// The same chunks, later.
+    pub out: Output<Chunk<T>>,
+    rate_hz: f64,
+    held: Option<Chunk<T>>,
+    /// When the first chunk came.
+    began_ns: Option<u64>,
+    /// Samples up to the end of the chunk in hand.
+    samples: u64,
+}
+
+impl<T: Sample> Throttle<T> {
+    /// Lets `rate_hz` samples per second through.
+    ///
+    /// # Errors
+    /// When it is not a finite number above 0.
+    pub fn new(rate_hz: f64) -> Result<Self, Error> {
+        check::positive("rate", rate_hz)?;
+        Ok(Throttle {
+            input: Input::default(),
+            out: Output::default(),
+            rate_hz,
+            held: None,
+            began_ns: None,
+            samples: 0,
+        })
+    }
+}
+
+impl<T: Sample> Operator for Throttle<T> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+        p.output("out", &mut self.out);
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if self.held.is_none() {
+            let Some(chunk) = self.input.pop(cx) else { return Ok(Step::Wait) };
+            self.samples += chunk.len() as u64;
+            self.held = Some(chunk);
+        }
+        let now_ns = cx.now_ns();
+        let began_ns = *self.began_ns.get_or_insert(now_ns);
+        let due_ns = began_ns.saturating_add((self.samples as f64 * 1e9 / self.rate_hz).round() as u64);
+        if now_ns < due_ns {
+            return Ok(cx.until(due_ns));
+        }
+        if let Some(chunk) = self.held.take() {
+            self.out.push(cx, chunk)?;
+        }
+        // What came while this one was held has woken nobody: it is looked for.
+        Ok(Step::Again)
+    }
+}
+
+/// A brake.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    /// Samples per second on the run's clock.
+    rate: Hertz,
+}
+
+fn throttle<T: Sample>(p: &Parameters, _: &Folders) -> Result<Throttle<T>, Error> {
+    Throttle::new(p.rate.0)
+}
+
+pub(crate) fn add_kinds(registry: &mut Registry) {
+    let text = "holds chunks back to a rate";
+    registry.add(Kind::new("throttle", text, "rate = \"48 kHz\"", throttle::<f32>));
+    registry.add(Kind::new("throttle.complex", text, "rate = \"256 kHz\"", throttle::<Complex<f32>>));
+}

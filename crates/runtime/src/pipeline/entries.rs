@@ -1,0 +1,233 @@
+//! The file as it stands: its header, and what its tables say, before anything is built.
+
+use super::error::Fault;
+use super::section::{Section, type_words};
+use super::source::Source;
+use super::words::quoted;
+use crate::options::{Options, Pace};
+use onbeat_trace::record::WhenFull;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::path::PathBuf;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+const TOP_KEYS: [&str; 13] = [
+    "name", "scheduler", "clock", "strict", "output", "duration", "pace", "store", "defaults", "operator", "edge",
+    "path", "subgraph",
+];
+
+/// Everything that the top level says beside its tables.
+pub(super) struct Header {
+    pub name: String,
+    pub options: Options,
+    pub output: PathBuf,
+}
+
+/// `[[operator]]`. Which other keys it may have, its kind says.
+pub(super) struct OperatorEntry<'a, 'i> {
+    pub name: Spanned<String>,
+    pub table: &'a DeTable<'i>,
+    /// Its head.
+    pub at: Range<usize>,
+}
+
+/// `[[edge]]`
+#[derive(Clone)]
+pub(super) struct EdgeEntry {
+    pub from: Spanned<String>,
+    pub to: Spanned<String>,
+    pub capacity: Option<usize>,
+    pub quantum: Option<usize>,
+    pub when_full: WhenFull,
+    pub capacity_at: Option<Range<usize>>,
+    pub quantum_at: Option<Range<usize>>,
+}
+
+/// `[[path]]`
+pub(super) struct PathEntry {
+    pub from: Spanned<String>,
+    pub to: Spanned<String>,
+    pub max_latency_ns: Option<u64>,
+}
+
+/// `[[subgraph]]`
+pub(super) struct SubgraphEntry<'a, 'i> {
+    pub name: Spanned<String>,
+    pub operators: Vec<OperatorEntry<'a, 'i>>,
+    pub edges: Vec<EdgeEntry>,
+    /// Names outside, and the inner ports that they stand for.
+    pub ports: Vec<(String, String)>,
+}
+
+/// The tables of a file.
+pub(super) struct Entries<'a, 'i> {
+    pub operators: Vec<OperatorEntry<'a, 'i>>,
+    pub edges: Vec<EdgeEntry>,
+    pub paths: Vec<PathEntry>,
+    pub subgraphs: HashMap<String, SubgraphEntry<'a, 'i>>,
+}
+
+pub(super) fn top<'a, 'i>(value: &'a Spanned<DeValue<'i>>) -> Result<Section<'a, 'i>, Fault> {
+    Section::new("the pipeline", value, &TOP_KEYS)
+}
+
+impl Header {
+    pub fn read(top: &Section<'_, '_>, file_stem: &str) -> Result<Self, Fault> {
+        let name = match top.get::<String>("name")? {
+            Some(name) => check_pipeline_name(name)?,
+            None => file_stem.to_string(),
+        };
+        let mut options = Options::default();
+        set(&mut options.scheduler, top.get("scheduler")?);
+        set(&mut options.clock, top.get("clock")?);
+        set(&mut options.strict, top.get("strict")?);
+        options.pace = top.get::<Pace>("pace")?.map(Spanned::into_inner);
+        options.duration_ns = top.time_ns("duration")?;
+        options.store_bytes = top.bytes("store")?.unwrap_or(options.store_bytes);
+        if let Some(defaults) = top.raw("defaults") {
+            let defaults = Section::new("[defaults]", defaults, &["capacity", "quantum"])?;
+            options.capacity = defaults.capacity()?.unwrap_or(options.capacity);
+            options.quantum = defaults.bytes("quantum")?.unwrap_or(options.quantum);
+        }
+        let mut output = PathBuf::from("out");
+        set(&mut output, top.get("output")?);
+        Ok(Header { name, options, output })
+    }
+}
+
+fn set<T>(place: &mut T, value: Option<Spanned<T>>) {
+    if let Some(value) = value {
+        *place = value.into_inner();
+    }
+}
+
+/// Files are named after it.
+fn check_pipeline_name(name: Spanned<String>) -> Result<String, Fault> {
+    let text = name.get_ref();
+    let wrong = text.trim().is_empty() || text.starts_with('.') || text.len() > 200;
+    if wrong || text.contains(|c: char| c == '/' || c.is_control()) {
+        return Err(Fault::at(name.span(), format!("{} cannot name a pipeline", quoted(text)))
+            .help("files are named after it: up to 200 bytes without `/`, and no `.` at its begin"));
+    }
+    Ok(name.into_inner())
+}
+
+impl<'a, 'i> Entries<'a, 'i> {
+    pub fn read(top: &Section<'a, 'i>, source: &Source<'_>) -> Result<Self, Fault> {
+        let mut subgraphs: HashMap<String, SubgraphEntry<'a, 'i>> = HashMap::new();
+        for value in top.tables("subgraph")? {
+            let subgraph = SubgraphEntry::read(value, source)?;
+            let name = subgraph.name.clone();
+            if let Some(first) = subgraphs.insert(name.get_ref().clone(), subgraph) {
+                let line = source.line(&first.name.span());
+                return Err(Fault::at(name.span(), format!("two subgraphs are called {}", quoted(name.get_ref())))
+                    .help(format!("the other one is in line {line}")));
+            }
+        }
+        Ok(Entries {
+            operators: operators(top.tables("operator")?, source)?,
+            edges: edges(top.tables("edge")?)?,
+            paths: top.tables("path")?.iter().map(PathEntry::read).collect::<Result<_, _>>()?,
+            subgraphs,
+        })
+    }
+}
+
+fn operators<'a, 'i>(
+    values: &'a [Spanned<DeValue<'i>>],
+    source: &Source<'_>,
+) -> Result<Vec<OperatorEntry<'a, 'i>>, Fault> {
+    let mut seen: HashMap<String, Range<usize>> = HashMap::new();
+    let mut entries = Vec::with_capacity(values.len());
+    for value in values {
+        let DeValue::Table(table) = value.get_ref() else {
+            let found = type_words(value.get_ref());
+            return Err(Fault::at(value.span(), format!("an operator: expected a table, found {found}")));
+        };
+        let section = Section { what: "an operator".to_string(), table, span: value.span() };
+        let name = section.need::<String>("name")?;
+        check_operator_name(&name)?;
+        if let Some(first) = seen.insert(name.get_ref().clone(), name.span()) {
+            let fault = Fault::at(name.span(), format!("two operators are called {}", quoted(name.get_ref())));
+            return Err(fault.help(format!("names are unique; the other one is in line {}", source.line(&first))));
+        }
+        entries.push(OperatorEntry { name, table, at: value.span() });
+    }
+    Ok(entries)
+}
+
+fn check_operator_name(name: &Spanned<String>) -> Result<(), Fault> {
+    let text = name.get_ref();
+    if text.is_empty() || text.contains(|c: char| matches!(c, '.' | '/') || c.is_whitespace() || c.is_control()) {
+        return Err(Fault::at(name.span(), format!("{} cannot name an operator", quoted(text)))
+            .help("a name has at least one character, and no `.`, `/`, blank or line break"));
+    }
+    Ok(())
+}
+
+fn edges(values: &[Spanned<DeValue<'_>>]) -> Result<Vec<EdgeEntry>, Fault> {
+    values.iter().map(EdgeEntry::read).collect()
+}
+
+impl EdgeEntry {
+    fn read(value: &Spanned<DeValue<'_>>) -> Result<Self, Fault> {
+        let edge = Section::new("an edge", value, &["from", "to", "capacity", "when_full", "quantum"])?;
+        Ok(EdgeEntry {
+            from: edge.need("from")?,
+            to: edge.need("to")?,
+            capacity: edge.capacity()?,
+            quantum: edge.bytes("quantum")?,
+            when_full: edge.get("when_full")?.map_or(WhenFull::Wait, Spanned::into_inner),
+            capacity_at: edge.raw("capacity").map(Spanned::span),
+            quantum_at: edge.raw("quantum").map(Spanned::span),
+        })
+    }
+}
+
+impl PathEntry {
+    fn read(value: &Spanned<DeValue<'_>>) -> Result<Self, Fault> {
+        let path = Section::new("a path", value, &["from", "to", "max_latency"])?;
+        Ok(PathEntry {
+            from: path.need("from")?,
+            to: path.need("to")?,
+            max_latency_ns: path.time_ns("max_latency")?,
+        })
+    }
+}
+
+impl<'a, 'i> SubgraphEntry<'a, 'i> {
+    fn read(value: &'a Spanned<DeValue<'i>>, source: &Source<'_>) -> Result<Self, Fault> {
+        let keys = ["name", "inputs", "outputs", "operator", "edge"];
+        let section = Section::new("a subgraph", value, &keys)?;
+        let name: Spanned<String> = section.need("name")?;
+        let what = format!("subgraph {}", quoted(name.get_ref()));
+        let section = Section { what: what.clone(), ..section };
+        let operators = operators(section.tables("operator")?, source)?;
+        if operators.is_empty() {
+            return Err(Fault::at(name.span(), format!("{what} has no operators"))
+                .help("write them below it, as [[subgraph.operator]]"));
+        }
+        let (mut ports, mut seen) = (Vec::new(), HashSet::new());
+        for side in ["inputs", "outputs"] {
+            let Some(value) = section.raw(side) else { continue };
+            let what = format!("`{side}` of {what}");
+            let DeValue::Table(table) = value.get_ref() else {
+                let found = type_words(value.get_ref());
+                return Err(Fault::at(value.span(), format!("{what}: expected a table, found {found}"))
+                    .help(format!("such as {side} = {{ in = \"channel.in\" }}")));
+            };
+            let names = Section { what, table, span: value.span() };
+            for outer in table.keys() {
+                let inner: Spanned<String> = names.need(outer.get_ref())?;
+                let text = outer.get_ref().to_string();
+                if text.is_empty() || text.contains(['.', '/']) || !seen.insert(text.clone()) {
+                    return Err(Fault::at(outer.span(), format!("{} cannot name a port of {}", quoted(&text), section.what))
+                        .help("the name of a port has no `.` or `/`, and no input and output of one subgraph share it"));
+                }
+                ports.push((text, inner.into_inner()));
+            }
+        }
+        Ok(SubgraphEntry { operators, edges: edges(section.tables("edge")?)?, ports, name })
+    }
+}

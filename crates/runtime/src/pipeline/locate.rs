@@ -1,0 +1,134 @@
+//! Where in the file a mistake of the graph was written.
+
+use super::build::Places;
+use super::entries::EdgeEntry;
+use super::error::Fault;
+use super::section::Section;
+use crate::graph::{Graph, PortRef};
+use crate::plan::GraphError;
+use std::ops::Range;
+use toml::Spanned;
+
+/// The error with its place, as far as it can be found.
+pub(super) fn located(error: &GraphError, graph: &Graph, places: &Places, top: &Section<'_, '_>) -> Fault {
+    let search = Search { graph, places, top };
+    let message = error.to_string();
+    Fault { message, span: search.span(error), help: help(error) }
+}
+
+fn help(error: &GraphError) -> Option<String> {
+    match error {
+        GraphError::Unconnected { direction: "input", port, .. } => {
+            Some(format!("write an edge that ends there:\n[[edge]]\nfrom = \"operator.port\"\nto = \"{port}\""))
+        }
+        GraphError::Unconnected { port, .. } => {
+            Some(format!("write an edge that begins there:\n[[edge]]\nfrom = \"{port}\"\nto = \"operator.port\""))
+        }
+        GraphError::Empty(_) => Some("write one as [[operator]] with a `name` and a `kind`".to_string()),
+        _ => None,
+    }
+}
+
+struct Search<'s> {
+    graph: &'s Graph,
+    places: &'s Places,
+    top: &'s Section<'s, 's>,
+}
+
+impl Search<'_> {
+    fn span(&self, error: &GraphError) -> Option<Range<usize>> {
+        match error {
+            GraphError::Scheduler(_) => self.key("scheduler"),
+            GraphError::Strict(_) => self.key("strict"),
+            GraphError::StoreTooSmall { .. } => self.key("store"),
+            GraphError::BadName(name) | GraphError::DuplicateName(name) => self.operator(name),
+            GraphError::UnknownOperator { name, .. } => {
+                self.end(|target| operator_of(target) == name).or_else(|| self.path_end(name))
+            }
+            GraphError::UnknownPort { operator, port, .. } => self
+                .end(|target| target.split_once('.').unwrap_or((target, "")) == (operator.as_str(), port.as_str()))
+                .or_else(|| self.operator(operator)),
+            GraphError::WhichPort { operator, .. } => {
+                self.end(|target| target == operator).or_else(|| self.operator(operator))
+            }
+            GraphError::Types { from, to, .. } => self.edge(from, to).map(|edge| edge.to.span()),
+            GraphError::Unconnected { port, .. } => self.operator(operator_of(port)),
+            GraphError::ConnectedTwice { port, second, .. } => self.edge(second, port).map(|edge| edge.to.span()),
+            GraphError::Cycle(names) => names.windows(2).find_map(|pair| {
+                let edge = self.edges().find(|(from, to, _)| [operator_of(from), operator_of(to)] == [&*pair[0], &*pair[1]]);
+                edge.map(|(.., edge)| edge.from.span())
+            }),
+            GraphError::Capacity { edge, .. } => self.of_edge(edge, |edge| edge.capacity_at.clone(), "capacity"),
+            GraphError::NoQuantum { edge, .. }
+            | GraphError::QuantumTooSmall { edge, .. }
+            | GraphError::QuantumTooLarge { edge, .. } => self.of_edge(edge, |edge| edge.quantum_at.clone(), "quantum"),
+            GraphError::NoPath { from, to } | GraphError::PathStart { from, to, .. } => {
+                let named = |path: &&super::entries::PathEntry| path.from.get_ref() == from && path.to.get_ref() == to;
+                self.places.paths.iter().find(named).map(|path| path.from.span())
+            }
+            GraphError::Empty(_) | GraphError::Mistake(_) => None,
+        }
+    }
+
+    fn key(&self, key: &str) -> Option<Range<usize>> {
+        self.top.raw(key).map(Spanned::span)
+    }
+
+    /// The operator, or the subgraph that it is in.
+    fn operator(&self, name: &str) -> Option<Range<usize>> {
+        let outer = std::iter::successors(Some(name), |name| name.rsplit_once('/').map(|(outer, _)| outer));
+        outer.filter_map(|name| self.places.operators.get(name)).next().cloned()
+    }
+
+    /// All edges, with the inner ports that their ends stand for. The last come first: they are what was added.
+    fn edges(&self) -> impl Iterator<Item = (&str, &str, &EdgeEntry)> {
+        let edges = self.graph.edges.iter().zip(&self.places.edges).rev();
+        edges.map(|(edge, entry)| (self.target(&edge.from), self.target(&edge.to), entry))
+    }
+
+    fn target<'t>(&'t self, port: &'t PortRef) -> &'t str {
+        let PortRef::Name(name) = port else { return "" };
+        let inner = |name: &&'t String| self.graph.exposed.get(*name);
+        std::iter::successors(Some(name), inner).take(1 + self.graph.exposed.len()).last().unwrap_or(name)
+    }
+
+    /// The end of an edge that `is` it.
+    fn end(&self, is: impl Fn(&str) -> bool) -> Option<Range<usize>> {
+        self.edges().find_map(|(from, to, edge)| {
+            let from = is(from).then(|| edge.from.span());
+            from.or_else(|| is(to).then(|| edge.to.span()))
+        })
+    }
+
+    fn path_end(&self, name: &str) -> Option<Range<usize>> {
+        let ends = self.places.paths.iter().flat_map(|path| [&path.from, &path.to]);
+        ends.filter(|end| end.get_ref() == name).map(Spanned::span).next()
+    }
+
+    /// The last edge between two ports that are named in full.
+    fn edge(&self, from: &str, to: &str) -> Option<&EdgeEntry> {
+        self.edges().find(|edge| stands_for(edge.0, from) && stands_for(edge.1, to)).map(|(.., edge)| edge)
+    }
+
+    /// A value of the edge "a.out → b.in", or the default for all edges.
+    fn of_edge(
+        &self,
+        edge: &str,
+        value: impl Fn(&EdgeEntry) -> Option<Range<usize>>,
+        default: &str,
+    ) -> Option<Range<usize>> {
+        let (from, to) = edge.split_once(" → ")?;
+        let edge = self.edge(from, to)?;
+        let defaults = || self.top.raw("defaults")?.get_ref().get(default).map(Spanned::span);
+        value(edge).or_else(defaults).or_else(|| Some(edge.from.span()))
+    }
+}
+
+fn operator_of(port: &str) -> &str {
+    port.split_once('.').map_or(port, |(operator, _)| operator)
+}
+
+/// Whether the end of an edge, where the only port may be left out, is this port.
+fn stands_for(end: &str, port: &str) -> bool {
+    end == port || (!end.contains('.') && operator_of(port) == end)
+}

@@ -1,0 +1,217 @@
+//! Pipelines as TOML files.
+//!
+//! | file | what |
+//! |---|---|
+//! | `source` | the file and the settings as one text, so that every value knows where it was written |
+//! | `overrides` | settings from outside: `--set` |
+//! | `section`, `words` | one table, key by key, and what is wrong with a value in plain words |
+//! | `entries` | what the file says, before anything is built |
+//! | `build`, `parameters` | from there to a graph |
+//! | `locate` | where a mistake of the graph was written |
+//! | `error` | [`PipelineError`] |
+
+mod build;
+mod entries;
+mod error;
+mod locate;
+mod overrides;
+mod parameters;
+mod section;
+mod source;
+mod words;
+
+pub use error::PipelineError;
+pub use overrides::Overrides;
+
+use crate::graph::Graph;
+use crate::kind::{Folders, Registry};
+use crate::options::Options;
+use crate::plan::Plan;
+use crate::run::{Run, RunError};
+use build::{Built, build};
+use entries::{Entries, Header};
+use error::Fault;
+use serde_json::{Value, json};
+use source::Source;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// Most bytes of a pipeline file.
+const FILE_BYTES: u64 = 16 << 20;
+
+/// A pipeline that was read from TOML, checked and planned.
+///
+/// ```
+/// use onbeat_runtime::{Folders, Input, Kind, Operator, Output, Overrides, Pipeline, Ports, Registry, Step};
+/// # use onbeat_runtime::{Context, Error};
+/// # #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+/// # struct Count { to: u64 }
+/// # struct Source { out: Output<u64>, next: u64, to: u64 }
+/// # impl Operator for Source {
+/// #     fn ports(&mut self, p: &mut Ports) { p.output("out", &mut self.out); }
+/// #     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+/// #         if self.next == self.to { return Ok(Step::Done); }
+/// #         self.next += 1;
+/// #         self.out.push(cx, self.next)?;
+/// #         Ok(Step::Again)
+/// #     }
+/// # }
+/// # struct Sink { input: Input<u64> }
+/// # impl Operator for Sink {
+/// #     fn ports(&mut self, p: &mut Ports) { p.input("in", &mut self.input); }
+/// #     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> { self.input.pop(cx); Ok(Step::Wait) }
+/// # }
+/// # #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+/// # struct Nothing {}
+/// # let mut registry = Registry::default();
+/// # registry.add(Kind::new("count", "counts", "to = 3", |p: &Count, _: &Folders| {
+/// #     Ok(Source { out: Output::default(), next: 0, to: p.to })
+/// # }));
+/// # registry.add(Kind::new("end", "takes", "", |_: &Nothing, _: &Folders| Ok(Sink { input: Input::default() })));
+/// let text = r#"
+/// [[operator]]
+/// name = "numbers"
+/// kind = "count"
+/// to = 3
+///
+/// [[operator]]
+/// name = "end"
+/// kind = "end"
+///
+/// [[edge]]
+/// from = "numbers.out"
+/// to = "end.in"
+/// "#;
+/// let mut overrides = Overrides::default();
+/// overrides.set("numbers.to=5");
+/// let pipeline = Pipeline::parse(text, "count.toml", ".", &registry, &overrides)?;
+/// assert_eq!(pipeline.plan.workers[0].operators, ["numbers", "end"]);
+/// let record = pipeline.start()?.wait()?;
+/// assert_eq!(record.edges[0].received, 5);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Pipeline {
+    /// What connects. It carries the resolved configuration for the record.
+    pub graph: Graph,
+    /// How it is to be run.
+    pub options: Options,
+    /// Folder for what sinks and record write, relative to the current directory.
+    pub output: PathBuf,
+    /// Who runs where, made of `graph` and `options`.
+    pub plan: Plan,
+}
+
+impl Pipeline {
+    /// Reads, checks and plans the pipeline in the file `path`. No file that it names is opened.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or anything in it or in `overrides` is wrong.
+    pub fn read(path: impl AsRef<Path>, registry: &Registry, overrides: &Overrides) -> Result<Self, PipelineError> {
+        let path = path.as_ref();
+        let shown = path.display().to_string();
+        let text = read_text(path).map_err(|reason| PipelineError::whole(&shown, reason))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Self::parse(&text, &shown, folder, registry, overrides)
+    }
+
+    /// As [`read`](Pipeline::read), of a text that is called `file` in messages. Files that its operators read are
+    /// looked for in `folder`.
+    ///
+    /// # Errors
+    /// When anything in it or in `overrides` is wrong.
+    pub fn parse(
+        text: &str,
+        file: &str,
+        folder: impl AsRef<Path>,
+        registry: &Registry,
+        overrides: &Overrides,
+    ) -> Result<Self, PipelineError> {
+        let source = Source::new(file, text, overrides);
+        let stem = Path::new(file).file_stem().map_or("pipeline".into(), |stem| stem.to_string_lossy());
+        read_pipeline(&source, &stem, folder.as_ref(), registry).map_err(|fault| source.error(fault))
+    }
+
+    /// The name of the pipeline: its `name`, or that of the file.
+    pub fn name(&self) -> &str {
+        self.graph.name()
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// [`RunError::Begin`] when threads or memory are missing.
+    pub fn start(self) -> Result<Run, RunError> {
+        self.graph.start_plan(self.plan)
+    }
+}
+
+fn read_text(path: &Path) -> Result<String, String> {
+    let cannot = |error: std::io::Error| format!("cannot be read: {error}");
+    let file = std::fs::File::open(path).map_err(cannot)?;
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    if bytes.len() as u64 > FILE_BYTES {
+        return Err(format!("is larger than {} MiB: is it a pipeline?", FILE_BYTES >> 20));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        format!("is no text in UTF-8: see its byte {}; is it a pipeline?", error.utf8_error().valid_up_to())
+    })
+}
+
+fn read_pipeline(
+    source: &Source<'_>,
+    stem: &str,
+    folder: &Path,
+    registry: &Registry,
+) -> Result<Pipeline, Fault> {
+    let mut root = source.parse()?;
+    // What has no operator in its key is for the top level.
+    let (settings_of_top, settings) =
+        source.settings()?.into_iter().partition::<Vec<_>, _>(|setting| setting.path.len() == 1 || setting.path[0] == "defaults");
+    for setting in &settings_of_top {
+        setting.apply(&mut root, 0)?;
+    }
+    let root = Spanned::new(0..0, DeValue::Table(root));
+    let top = entries::top(&root)?;
+    let Header { name, options, output } = Header::read(&top, stem)?;
+    let entries = Entries::read(&top, source)?;
+    let folders = Folders { input: folder.to_path_buf(), output };
+    let Built { mut graph, places, operators } = build(&name, entries, settings, registry, &folders)?;
+    let plan = graph.plan(&options).map_err(|error| locate::located(&error, &graph, &places, &top))?;
+    graph.set_config(config(&plan, &options, &folders.output, operators));
+    Ok(Pipeline { graph, options, output: folders.output, plan })
+}
+
+/// The configuration as it is run: defaults filled in, settings applied, subgraphs put in. Keys are those of the file,
+/// quantities are plain numbers in seconds and bytes.
+fn config(plan: &Plan, options: &Options, output: &Path, operators: Vec<Value>) -> Value {
+    let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
+    let edges = plan.edges.iter().map(|edge| {
+        json!({
+            "from": edge.from,
+            "to": edge.to,
+            "capacity": edge.capacity,
+            "when_full": edge.when_full,
+            "quantum": edge.quantum_bytes,
+        })
+    });
+    let paths = plan.paths.iter();
+    let paths = paths.map(|path| json!({ "from": path.from, "to": path.to, "max_latency": seconds(path.max_latency_ns) }));
+    json!({
+        "name": plan.name,
+        "scheduler": options.scheduler,
+        "clock": options.clock,
+        "strict": options.strict,
+        "output": output,
+        "duration": seconds(options.duration_ns),
+        "pace": options.pace,
+        "store": options.store_bytes,
+        "defaults": { "capacity": options.capacity, "quantum": options.quantum },
+        "operator": operators,
+        "edge": edges.collect::<Vec<_>>(),
+        "path": paths.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,109 @@
+//! The parameters of one operator: known keys, and errors that point at the value.
+
+use super::error::Fault;
+use super::section::{Section, unknown_key};
+use super::words::plain;
+use crate::kind::{Folders, Kind, MakeError};
+use crate::operator::Operator;
+use std::collections::HashMap;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Keys that every operator has beside its parameters.
+const OWN: [&str; 3] = ["name", "kind", "deadline"];
+
+/// By kind: the names of its parameters; `None` where any key may come.
+#[derive(Default)]
+pub(super) struct KnownKeys(HashMap<&'static str, Option<Vec<String>>>);
+
+impl KnownKeys {
+    /// Every key of the operator in `section` must be one of its kind's.
+    pub fn check(&mut self, kind: &Kind, section: &Section<'_, '_>) -> Result<(), Fault> {
+        let known = self.0.entry(kind.name()).or_insert_with(|| parameter_names(kind));
+        let Some(known) = known else { return Ok(()) };
+        let is_known = |key: &str| OWN.contains(&key) || known.iter().any(|name| name == key);
+        let unknown = section.table.keys().filter(|key| !is_known(key.get_ref()));
+        let Some(key) = unknown.min_by_key(|key| key.span().start) else { return Ok(()) };
+        let all: Vec<&str> = known.iter().map(String::as_str).chain(OWN).collect();
+        Err(unknown_key(key, &format!("{} ({})", section.what, kind.name()), &all))
+    }
+}
+
+fn parameter_names(kind: &Kind) -> Option<Vec<String>> {
+    let schema = kind.schema();
+    let object = schema.as_object()?;
+    // Several shapes, or keys that are data: serde then says what fits.
+    let open = ["oneOf", "anyOf", "allOf", "$ref"].iter().any(|key| object.contains_key(*key));
+    let more = object.get("additionalProperties").is_some_and(|more| more != &serde_json::Value::Bool(false));
+    if open || more {
+        return None;
+    }
+    let properties = object.get("properties").and_then(|properties| properties.as_object());
+    Some(properties.map_or_else(Vec::new, |properties| properties.keys().cloned().collect()))
+}
+
+/// Makes the operator in `section`, whose name is at `name_at`.
+pub(super) fn make(
+    kind: &Kind,
+    section: &Section<'_, '_>,
+    folders: &Folders,
+    name_at: Range<usize>,
+) -> Result<(Box<dyn Operator>, serde_json::Value), Fault> {
+    let mut parameters = section.table.clone();
+    for own in OWN {
+        parameters.remove(own);
+    }
+    let what = &section.what;
+    kind.make(Spanned::new(section.span.clone(), parameters), folders).map_err(|error| match error {
+        MakeError::Parameter(error) => {
+            let span = error.span().unwrap_or(section.span.clone());
+            if let Some(missing) = error.message().strip_prefix("missing field ") {
+                let key = key_at(section.table, &span).map_or(String::new(), |key| format!("`{key}` of "));
+                let fault = Fault::at(span, format!("{key}{what} ({}) lacks {missing}", kind.name()));
+                return match description(kind, missing.trim_matches('`')) {
+                    Some(about) => fault.help(format!("{missing}: {about}")),
+                    None => fault,
+                };
+            }
+            let (message, help) = plain(error.message());
+            let key = key_at(section.table, &span).map_or(String::new(), |key| format!("`{key}` of "));
+            Fault { message: format!("{key}{what}: {message}"), span: Some(span), help }
+        }
+        MakeError::Operator(error) => {
+            let message = error.to_string();
+            // Where it names one of its parameters, it is about that one.
+            let named = message.split('`').skip(1).step_by(2).find_map(|word| section.raw(word));
+            Fault::at(named.map_or(name_at, Spanned::span), format!("{what}: {message}"))
+        }
+    })
+}
+
+/// The first sentence about a parameter.
+fn description(kind: &Kind, parameter: &str) -> Option<String> {
+    let schema = kind.schema();
+    let text = schema.pointer(&format!("/properties/{parameter}/description"))?.as_str()?;
+    text.lines().next().map(str::to_string)
+}
+
+/// The dotted key whose value is at `span`.
+fn key_at(table: &DeTable<'_>, span: &Range<usize>) -> Option<String> {
+    let (key, value) = table.iter().find(|(_, value)| contains(value, span))?;
+    match value.get_ref() {
+        DeValue::Table(inner) => Some(match key_at(inner, span) {
+            Some(rest) => format!("{}.{rest}", key.get_ref()),
+            None => key.get_ref().to_string(),
+        }),
+        _ => Some(key.get_ref().to_string()),
+    }
+}
+
+/// Tables written with dotted keys or heads of their own have spans that do not contain their values.
+fn contains(value: &Spanned<DeValue<'_>>, span: &Range<usize>) -> bool {
+    let at = value.span();
+    let inside = match value.get_ref() {
+        DeValue::Table(table) => table.iter().any(|(_, value)| contains(value, span)),
+        _ => false,
+    };
+    inside || (at.start <= span.start && span.end <= at.end)
+}

@@ -1,0 +1,313 @@
+//! Operators of the random graphs, written against the public interface only.
+
+use crate::reference::Data;
+use onbeat_runtime::{
+    Chunk, Context, Error, Input, Kernel, Map, Merge, Operator, Output, Ports, Progress, Ratio, Step, Tag, Value,
+};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+/// Sample `n` of a source: small whole numbers, so that sums are exact.
+pub fn pattern(seed: u64, n: u64) -> f32 {
+    let mixed = (n ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 56) as f32 - 128.0
+}
+
+/// Whether sample `n` carries a tag.
+pub fn tagged(seed: u64, n: u64) -> bool {
+    (n.wrapping_add(seed)).is_multiple_of(997)
+}
+
+pub struct ChunkSource {
+    out: Output<Chunk<f32>>,
+    seed: u64,
+    len: u64,
+    sent: u64,
+}
+
+impl ChunkSource {
+    pub fn new(seed: u64, len: u64) -> Self {
+        ChunkSource { out: Output::default(), seed, len, sent: 0 }
+    }
+}
+
+impl Operator for ChunkSource {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if self.sent == self.len {
+            return Ok(Step::Done);
+        }
+        let Some(mut chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
+        let samples = (self.len - self.sent).min(chunk.capacity() as u64);
+        chunk.truncate(samples as usize);
+        for (sample, n) in chunk.edit_unique().expect("it is new").iter_mut().zip(self.sent..) {
+            *sample = pattern(self.seed, n);
+        }
+        for n in (self.sent..self.sent + samples).filter(|&n| tagged(self.seed, n)) {
+            let tag = Tag { offset: (n - self.sent) as usize, key: "n".into(), value: Value::Int(n as i64) };
+            chunk.info_mut().tags.push(tag);
+        }
+        chunk.info_mut().start = self.sent;
+        self.sent += samples;
+        self.out.push(cx, chunk)?;
+        Ok(Step::Again)
+    }
+}
+
+pub struct MessageSource {
+    out: Output<u64>,
+    len: u64,
+    period: u64,
+    sent: u64,
+}
+
+impl MessageSource {
+    pub fn new(len: u64, period: u64) -> Self {
+        MessageSource { out: Output::default(), len, period, sent: 0 }
+    }
+}
+
+impl Operator for MessageSource {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if self.sent == self.len {
+            return Ok(Step::Done);
+        }
+        cx.set_time(self.sent * self.period, None);
+        self.out.push(cx, self.sent)?;
+        self.sent += 1;
+        Ok(Step::Again)
+    }
+}
+
+pub struct Scale(pub f32);
+
+impl Map for Scale {
+    type Sample = f32;
+    fn map(&mut self, samples: &mut [f32]) {
+        samples.iter_mut().for_each(|x| *x *= self.0);
+    }
+}
+
+pub struct Keep {
+    k: u32,
+    skip: u32,
+}
+
+impl Keep {
+    pub fn new(k: u32) -> Self {
+        Keep { k, skip: 0 }
+    }
+}
+
+impl Kernel for Keep {
+    type In = f32;
+    type Out = f32;
+    fn ratio(&self) -> Ratio {
+        Ratio { up: 1, down: self.k }
+    }
+    fn process(&mut self, input: &[f32], output: &mut [f32]) -> Progress {
+        let mut progress = Progress { consumed: 0, produced: 0 };
+        for &sample in input {
+            if self.skip == 0 {
+                let Some(place) = output.get_mut(progress.produced) else { break };
+                *place = sample;
+                progress.produced += 1;
+                self.skip = self.k;
+            }
+            self.skip -= 1;
+            progress.consumed += 1;
+        }
+        progress
+    }
+}
+
+pub struct Repeat {
+    k: u32,
+    last: f32,
+    left: u32,
+}
+
+impl Repeat {
+    pub fn new(k: u32) -> Self {
+        Repeat { k, last: 0.0, left: 0 }
+    }
+}
+
+impl Kernel for Repeat {
+    type In = f32;
+    type Out = f32;
+    fn ratio(&self) -> Ratio {
+        Ratio { up: self.k, down: 1 }
+    }
+    fn process(&mut self, input: &[f32], output: &mut [f32]) -> Progress {
+        let mut consumed = 0;
+        for (produced, place) in output.iter_mut().enumerate() {
+            if self.left == 0 {
+                let Some(&sample) = input.get(consumed) else { return Progress { consumed, produced } };
+                (self.last, self.left) = (sample, self.k);
+                consumed += 1;
+            }
+            *place = self.last;
+            self.left -= 1;
+        }
+        Progress { consumed, produced: output.len() }
+    }
+}
+
+pub struct Average {
+    last: VecDeque<f32>,
+}
+
+impl Average {
+    pub fn new(n: usize) -> Self {
+        Average { last: std::iter::repeat_n(0.0, n).collect() }
+    }
+}
+
+impl Kernel for Average {
+    type In = f32;
+    type Out = f32;
+    fn process(&mut self, input: &[f32], output: &mut [f32]) -> Progress {
+        let samples = input.len().min(output.len());
+        for (x, y) in input.iter().zip(output) {
+            self.last.pop_front();
+            self.last.push_back(*x);
+            *y = self.last.iter().sum::<f32>() / self.last.len() as f32;
+        }
+        Progress { consumed: samples, produced: samples }
+    }
+}
+
+/// Joins two streams sample by sample, however they are cut into chunks.
+#[derive(Default)]
+pub struct Add {
+    a: Input<Chunk<f32>>,
+    b: Input<Chunk<f32>>,
+    out: Output<Chunk<f32>>,
+    held: [Option<(Chunk<f32>, usize)>; 2],
+}
+
+impl Operator for Add {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("a", &mut self.a);
+        p.input("b", &mut self.b);
+        p.output("out", &mut self.out).fresh();
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        for (held, input) in self.held.iter_mut().zip([&mut self.a, &mut self.b]) {
+            if held.is_none() {
+                *held = input.pop(cx).map(|chunk| (chunk, 0));
+            }
+            if held.is_none() && input.is_ended(cx) {
+                return Ok(Step::Done);
+            }
+        }
+        let [Some((a, a_used)), Some((b, b_used))] = &mut self.held else { return Ok(Step::Wait) };
+        let Some(mut chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
+        let samples = (a.len() - *a_used).min(b.len() - *b_used).min(chunk.capacity());
+        chunk.truncate(samples);
+        let (x, y) = (&a[*a_used..][..samples], &b[*b_used..][..samples]);
+        for (sum, (x, y)) in chunk.edit_unique().expect("it is new").iter_mut().zip(x.iter().zip(y)) {
+            *sum = x + y;
+        }
+        for tag in a.tags().iter().filter(|tag| (*a_used..*a_used + samples).contains(&tag.offset)) {
+            chunk.info_mut().tags.push(Tag { offset: tag.offset - *a_used, ..tag.clone() });
+        }
+        (*a_used, *b_used) = (*a_used + samples, *b_used + samples);
+        self.held.iter_mut().for_each(|held| {
+            held.take_if(|(chunk, used)| *used == chunk.len());
+        });
+        self.out.push(cx, chunk)?;
+        Ok(Step::Again)
+    }
+}
+
+pub struct Filter {
+    input: Input<u64>,
+    out: Output<u64>,
+    modulus: u64,
+    merge: Option<Merge>,
+}
+
+impl Filter {
+    pub fn new(modulus: u64, merge: Option<Merge>) -> Self {
+        Filter { input: Input::default(), out: Output::default(), modulus, merge }
+    }
+}
+
+impl Operator for Filter {
+    fn ports(&mut self, p: &mut Ports) {
+        let port = p.input("in", &mut self.input);
+        if let Some(merge) = self.merge {
+            port.many(merge);
+        }
+        p.output("out", &mut self.out);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(value) = self.input.pop(cx)
+            && value.is_multiple_of(self.modulus)
+        {
+            self.out.push(cx, value)?;
+        }
+        Ok(Step::Wait)
+    }
+}
+
+pub struct ChunkSink {
+    input: Input<Chunk<f32>>,
+    result: Arc<Mutex<Data>>,
+}
+
+impl ChunkSink {
+    pub fn new(result: Arc<Mutex<Data>>) -> Self {
+        ChunkSink { input: Input::default(), result }
+    }
+}
+
+impl Operator for ChunkSink {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(chunk) = self.input.pop(cx) {
+            let mut data = self.result.lock().unwrap();
+            let start = data.samples.len() as u64;
+            for tag in chunk.tags() {
+                if let Value::Int(value) = tag.value {
+                    data.tags.push((start + tag.offset as u64, value));
+                }
+            }
+            data.samples.extend_from_slice(&chunk);
+        }
+        Ok(Step::Wait)
+    }
+}
+
+pub struct MessageSink {
+    input: Input<u64>,
+    result: Arc<Mutex<Data>>,
+}
+
+impl MessageSink {
+    pub fn new(result: Arc<Mutex<Data>>) -> Self {
+        MessageSink { input: Input::default(), result }
+    }
+}
+
+impl Operator for MessageSink {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(value) = self.input.pop(cx) {
+            let stamp = cx.stamp();
+            self.result.lock().unwrap().messages.push((stamp.time_ns, stamp.sequence(), value));
+        }
+        Ok(Step::Wait)
+    }
+}

@@ -1,0 +1,236 @@
+//! What a random graph is made of, and how it becomes a real one.
+
+use crate::operators::{Add, Average, ChunkSink, ChunkSource, Filter, Keep, MessageSink, MessageSource, Repeat, Scale};
+use crate::reference::Data;
+use onbeat_runtime::{Graph, InPlace, Merge, Stream};
+use std::sync::{Arc, Mutex};
+
+/// SplitMix64, by Steele, Lea and Flood (2014): small, and the same everywhere.
+#[derive(Debug, Clone)]
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+}
+
+/// One operator. Inputs are numbers of earlier nodes.
+#[derive(Debug, Clone)]
+pub enum Node {
+    /// Samples of a fixed pattern, with tags on some.
+    Samples { seed: u64, len: u64 },
+    /// Messages `0..len` at times `n * period`.
+    Messages { len: u64, period: u64 },
+    /// y = a·x, in place.
+    Scale { input: usize, a: f32 },
+    /// Every k-th sample.
+    Keep { input: usize, k: u32 },
+    /// Every sample k times.
+    Repeat { input: usize, k: u32 },
+    /// Mean of the last n samples.
+    Average { input: usize, n: usize },
+    /// Sample by sample, until one of both ends.
+    Add { a: usize, b: usize },
+    /// Messages whose value leaves a rest of 0.
+    Filter { input: usize, modulus: u64 },
+    /// Messages by time, sequence, edge.
+    Merge { inputs: Vec<usize> },
+}
+
+#[derive(Debug, Clone)]
+pub struct Spec {
+    pub nodes: Vec<Node>,
+    seed: u64,
+}
+
+/// How fast a stream flows beside others of its component: joins need equal rates, or the queues between fill up.
+#[derive(Clone, Copy, PartialEq)]
+struct Flow {
+    component: usize,
+    up: u64,
+    down: u64,
+}
+
+impl Spec {
+    pub fn random(seed: u64) -> Spec {
+        let mut random = Random(seed);
+        let mut nodes = Vec::new();
+        let mut flows: Vec<(bool, Flow)> = Vec::new();
+        let sources = 1 + random.below(3);
+        for _ in 0..sources {
+            let component = nodes.len();
+            let samples = random.below(3) > 0;
+            nodes.push(if samples {
+                Node::Samples { seed: random.next(), len: random.below(40_000) }
+            } else {
+                Node::Messages { len: random.below(300), period: 1 + random.below(5) }
+            });
+            flows.push((samples, Flow { component, up: 1, down: 1 }));
+        }
+        for _ in 0..1 + random.below(12) {
+            let at = random.below(nodes.len() as u64) as usize;
+            let (samples, flow) = flows[at];
+            let node = if samples { sample_node(&mut random, &mut flows, at) } else { message_node(&mut random, &mut flows, at) };
+            let Some(node) = node else { continue };
+            let rated = match node {
+                Node::Keep { k, .. } => reduced(flow.up, flow.down * u64::from(k)),
+                Node::Repeat { k, .. } => reduced(flow.up * u64::from(k), flow.down),
+                _ => (flow.up, flow.down),
+            };
+            if rated.0 > 16 || rated.1 > 64 {
+                continue;
+            }
+            let component = flows[at].1.component;
+            flows.push((samples, Flow { component, up: rated.0, down: rated.1 }));
+            nodes.push(node);
+        }
+        Spec { nodes, seed }
+    }
+
+    /// The graph, with a sink on every node, and what the sinks will have received. `size` gives quantum and capacity
+    /// for each edge.
+    pub fn build(&self, mut size: impl FnMut(&mut Random) -> (usize, usize)) -> (Graph, Vec<Arc<Mutex<Data>>>) {
+        let mut random = Random(self.seed ^ 0xabcd);
+        let mut graph = Graph::new("random");
+        let mut results = Vec::new();
+        let mut is_samples: Vec<bool> = Vec::new();
+        for (number, node) in self.nodes.iter().enumerate() {
+            let name = format!("n{number}");
+            let mut inputs: Vec<(usize, String)> = Vec::new();
+            let mut to = |input: usize, port: &str| inputs.push((input, format!("n{number}.{port}")));
+            let samples = match node {
+                Node::Samples { seed, len } => {
+                    graph.add(name, ChunkSource::new(*seed, *len));
+                    true
+                }
+                Node::Messages { len, period } => {
+                    graph.add(name, MessageSource::new(*len, *period));
+                    false
+                }
+                Node::Scale { input, a } => {
+                    graph.add(name, InPlace::new(Scale(*a)));
+                    to(*input, "in");
+                    true
+                }
+                Node::Keep { input, k } => {
+                    graph.add(name, Stream::new(Keep::new(*k)));
+                    to(*input, "in");
+                    true
+                }
+                Node::Repeat { input, k } => {
+                    graph.add(name, Stream::new(Repeat::new(*k)));
+                    to(*input, "in");
+                    true
+                }
+                Node::Average { input, n } => {
+                    graph.add(name, Stream::new(Average::new(*n)));
+                    to(*input, "in");
+                    true
+                }
+                Node::Add { a, b } => {
+                    graph.add(name, Add::default());
+                    to(*a, "a");
+                    to(*b, "b");
+                    true
+                }
+                Node::Filter { input, modulus } => {
+                    graph.add(name, Filter::new(*modulus, None));
+                    to(*input, "in");
+                    false
+                }
+                Node::Merge { inputs } => {
+                    graph.add(name, Filter::new(1, Some(Merge::Ordered)));
+                    inputs.iter().for_each(|&input| to(input, "in"));
+                    false
+                }
+            };
+            is_samples.push(samples);
+            for (input, port) in inputs {
+                let (quantum, capacity) = size(&mut random);
+                let edge = graph.connect_names(format!("n{input}.out"), port).capacity(capacity);
+                if samples {
+                    edge.quantum(quantum);
+                }
+            }
+        }
+        for (number, &samples) in is_samples.iter().enumerate() {
+            let result = Arc::new(Mutex::new(Data::default()));
+            results.push(Arc::clone(&result));
+            let name = format!("sink{number}");
+            if samples {
+                graph.add(name, ChunkSink::new(result));
+            } else {
+                graph.add(name, MessageSink::new(result));
+            }
+            let (_, capacity) = size(&mut random);
+            graph.connect_names(format!("n{number}.out"), format!("sink{number}.in")).capacity(capacity);
+        }
+        (graph, results)
+    }
+}
+
+fn reduced(up: u64, down: u64) -> (u64, u64) {
+    let (mut a, mut b) = (up, down);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    (up / a, down / a)
+}
+
+fn sample_node(random: &mut Random, flows: &mut [(bool, Flow)], at: usize) -> Option<Node> {
+    Some(match random.below(6) {
+        0 => Node::Scale { input: at, a: 0.5 + random.below(8) as f32 / 4.0 },
+        1 => Node::Keep { input: at, k: 2 + random.below(6) as u32 },
+        2 => Node::Repeat { input: at, k: 2 + random.below(3) as u32 },
+        3 => Node::Average { input: at, n: 1 + random.below(40) as usize },
+        _ => {
+            let other = random.below(flows.len() as u64) as usize;
+            let (a, (samples, b)) = (flows[at].1, flows[other]);
+            if !samples || other == at {
+                return None;
+            }
+            if a.component == b.component {
+                if a != b {
+                    return None;
+                }
+            } else {
+                // From now on both flow together: b's component is scaled so that the two have one rate.
+                for (_, flow) in flows.iter_mut().filter(|(_, flow)| flow.component == b.component) {
+                    let (up, down) = reduced(flow.up * a.up * b.down, flow.down * a.down * b.up);
+                    *flow = Flow { component: a.component, up, down };
+                }
+            }
+            Node::Add { a: at, b: other }
+        }
+    })
+}
+
+fn message_node(random: &mut Random, flows: &mut [(bool, Flow)], at: usize) -> Option<Node> {
+    if random.below(2) == 0 {
+        return Some(Node::Filter { input: at, modulus: 1 + random.below(4) });
+    }
+    // Only streams that do not yet depend on each other: a filter between a fork and a join starves the join.
+    let mut inputs = vec![at];
+    for other in 0..flows.len() {
+        let (samples, flow) = flows[other];
+        let apart = inputs.iter().all(|&input| flows[input].1.component != flow.component);
+        if !samples && apart && random.below(2) == 0 {
+            inputs.push(other);
+        }
+    }
+    let component = flows[at].1.component;
+    for &input in &inputs[1..] {
+        let joined = flows[input].1.component;
+        flows.iter_mut().filter(|(_, flow)| flow.component == joined).for_each(|(_, flow)| flow.component = component);
+    }
+    Some(Node::Merge { inputs })
+}
