@@ -1,2 +1,79 @@
-//! placeholder
+//! **onbeat is a real-time dataflow runtime for Linux that explains its own jitter.**
+//!
+//! This is the crate to depend on; it has the public names of all rooms.
+//!
+//! | what | where |
+//! |---|---|
+//! | graphs, plans, runs, pipelines from TOML | here |
+//! | what user code sees of them | [`prelude`] |
+//! | the operators that come with onbeat | [`operators`] |
+//! | records, histograms, machine facts | [`trace`] |
+//!
+//! ```
+//! use onbeat::prelude::*;
+//!
+//! /// The running sum of what comes.
+//! #[derive(Default)]
+//! struct Sum { input: Input<u64>, out: Output<u64>, sum: u64 }
+//!
+//! impl Operator for Sum {
+//!     fn ports(&mut self, p: &mut Ports) {
+//!         p.input("in", &mut self.input);
+//!         p.output("out", &mut self.out);
+//!     }
+//!     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+//!         if let Some(x) = self.input.pop(cx) {
+//!             self.sum += x;
+//!             self.out.push(cx, self.sum)?;
+//!         }
+//!         Ok(Step::Wait)
+//!     }
+//! }
+//!
+//! let mut graph = Graph::new("sums");
+//! let mut n = 0;
+//! let numbers = graph.source("numbers", move || { n += 1; (n <= 4).then_some(n) });
+//! let sum = graph.add("sum", Sum::default());
+//! let last = graph.sink("last", |sum: u64| assert!(sum <= 10));
+//! graph.connect(numbers, |s| &s.out, sum, |s| &s.input);
+//! graph.connect(sum, |s| &s.out, last, |s| &s.input);
+//! let record = graph.run(&onbeat::Options::default())?;
+//! assert_eq!(record.edges[1].received, 4);
+//! # Ok::<(), onbeat::RunError>(())
+//! ```
 #![forbid(unsafe_code)]
+
+pub use onbeat_runtime::*;
+pub use onbeat_trace::Record;
+
+/// The names that an operator or a graph needs, to be imported all at once.
+///
+/// ```
+/// use onbeat::prelude::*;
+/// let mut graph = Graph::new("one");
+/// graph.source("ones", || Some(1u8));
+/// ```
+pub mod prelude {
+    pub use onbeat_runtime::{Chunk, Context, Error, Graph, Input, Message, Operator, Output, Ports, Step};
+}
+
+/// The operators that come with onbeat.
+///
+/// ```
+/// let registry = onbeat::operators::registry();
+/// assert!(registry.get("wav.sink").is_some());
+/// ```
+pub mod operators {
+    pub use onbeat_operators::*;
+}
+
+/// What a run has measured, as plain data.
+///
+/// ```
+/// let mut latency = onbeat::trace::Histogram::new();
+/// latency.record(1_000);
+/// assert_eq!(latency.summary().max_ns, 1_000);
+/// ```
+pub mod trace {
+    pub use onbeat_trace::*;
+}

@@ -94,9 +94,11 @@ pub struct Context {
     pub(crate) owner: Owner,
     /// The consumer of what was pushed first in this step; it is stepped next.
     pub(crate) next: u32,
-    /// Whether this step has popped.
-    pub(crate) popped: bool,
+    /// The ports from which the message in hand was made in this step, one bit each (the last bit for all above).
+    pub(crate) popped: u64,
     pub(crate) stamp: Stamp,
+    /// Stamps of messages that this step took before the one in hand, where somebody measures them.
+    pub(crate) earlier: Vec<Stamp>,
     pub(crate) keys: Option<Arc<Keys>>,
     /// The edge whose newest message was pushed with just this stamp and these keys; [`NONE`] when they have changed
     /// since. Its consumer, when it follows at once, finds them in place: reading them back from the queue would make
@@ -257,14 +259,21 @@ impl Context {
         }
     }
 
-    /// Joins the message that was just taken, whose stamp is in place, with what was in hand before. The first message
-    /// of a step stands for itself; with a second one the oldest stamp stays, keys are united, and the later one wins.
-    pub(crate) fn join(&mut self, before: (Stamp, Option<Arc<Keys>>), keys: Option<Arc<Keys>>) {
+    /// Joins the message that was just taken at `port`, whose stamp is in place, with what was in hand before. The first
+    /// message of a port stands for itself; one from another port joins it: the oldest stamp stays, keys are united,
+    /// and the later one wins. A second one from the same port begins anew.
+    pub(crate) fn join(&mut self, port: usize, before: (Stamp, Option<Arc<Keys>>), keys: Option<Arc<Keys>>) {
         self.carried = NONE;
-        if !std::mem::replace(&mut self.popped, true) {
+        let bit = 1 << port.min(63);
+        if self.popped == 0 || self.popped & bit != 0 {
+            if self.popped != 0 {
+                self.keep_earlier(before.0);
+            }
+            self.popped = bit;
             self.keys = keys;
             return;
         }
+        self.popped |= bit;
         let (stamp, mut united) = before;
         let due_ns = match (self.stamp.due_ns, stamp.due_ns) {
             (0, due) | (due, 0) => due,
@@ -279,6 +288,14 @@ impl Context {
             united.extend(keys.iter().map(|(name, value)| (Arc::clone(name), value.clone())));
         }
         self.keys = united;
+    }
+
+    /// A step takes more than one message: the stamp of each counts where a path or deadline ends.
+    #[cold]
+    pub(crate) fn keep_earlier(&mut self, stamp: Stamp) {
+        if self.hot[self.current as usize].flags & flag::TRACKED != 0 && stamp.due_ns != 0 {
+            self.earlier.push(stamp);
+        }
     }
 
     #[inline]

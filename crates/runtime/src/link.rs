@@ -156,7 +156,10 @@ impl<M: Message> Edge<M> {
     #[inline(always)]
     pub fn pop_direct(&self, cx: &mut Context) -> Option<M> {
         let (message, before) = self.ring.pop(&mut cx.owner)?;
-        cx.popped = true;
+        if cx.popped != 0 {
+            cx.keep_earlier(cx.stamp);
+        }
+        cx.popped = 1;
         if cx.carried != self.spec.number || before > 1 {
             cx.carried = NONE;
             cx.stamp = self.ring.side(&cx.owner);
@@ -338,7 +341,7 @@ impl<M: Message> InLink<M> {
 
 impl<M: Message> ManyIn<M> {
     /// The next message of this port, in the order that the port asked for.
-    pub fn pop(&mut self, cx: &mut Context) -> Option<M> {
+    pub fn pop(&mut self, port: usize, cx: &mut Context) -> Option<M> {
         let at = match (self.edges.len(), self.merge) {
             (1, _) => Some(0),
             (_, Merge::Ordered) => self.earliest(cx),
@@ -349,7 +352,7 @@ impl<M: Message> ManyIn<M> {
         let before = (cx.stamp, cx.keys.take());
         cx.stamp = edge.ring.side(&cx.owner);
         let keys = if cx.stamp.origin & KEYED != 0 { edge.receive_keys(cx) } else { None };
-        cx.join(before, keys);
+        cx.join(port, before, keys);
         if self.edges.iter().any(|edge| !edge.ring.is_empty(&cx.owner)) {
             cx.ready.set(self.edges[at].spec.to);
         }

@@ -57,7 +57,8 @@ pub(crate) fn type_label<T: ?Sized>() -> String {
 }
 
 /// When and where a message began. It is set by the source and handed on by the engine: what an operator pushes
-/// carries the oldest stamp among the messages that it popped in the same step.
+/// carries the stamp of the message that it popped last; where it popped from several ports in the same step, the oldest
+/// of those.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamp {
     /// Source time in nanoseconds since the source's first sample. Ordered fan-in goes by it. 0 for sources without

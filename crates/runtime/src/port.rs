@@ -41,7 +41,7 @@ impl<M: Message> Input<M> {
     fn pop_many(&mut self, cx: &mut Context) -> Option<M> {
         match &mut self.link {
             InLink::Direct(edge) => edge.pop_direct(cx),
-            InLink::Many(many) => many.pop(cx),
+            InLink::Many(many) => many.pop(self.index, cx),
             InLink::Open => None,
         }
     }

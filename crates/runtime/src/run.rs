@@ -373,8 +373,9 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
     Context {
         owner,
         next: NONE,
-        popped: false,
+        popped: 0,
         stamp: crate::Stamp::default(),
+        earlier: Vec::with_capacity(1024),
         keys: None,
         carried: NONE,
         ready: Ready::new(count),

@@ -24,13 +24,18 @@ impl Worker {
                 return Ok(());
             }
             // ... and the end of a path, of a message that nobody follows.
-            Ok(Step::Wait) if flags == flag::TRACKED && cx.stamp.due_ns == 0 => return Ok(()),
+            Ok(Step::Wait) if flags == flag::TRACKED && cx.stamp.due_ns == 0 && cx.earlier.is_empty() => return Ok(()),
             _ => {}
         }
         let step = outcome.map_err(|error| Failure::Operator(operator, error))?;
-        if flags & flag::TRACKED != 0 && cx.popped && cx.stamp.due_ns != 0 {
-            let now_ns = cx.now_ns();
-            self.tracker.finished(operator, cx.stamp, now_ns, cx.start_ns);
+        if flags & flag::TRACKED != 0 && cx.popped != 0 {
+            if cx.stamp.due_ns != 0 {
+                cx.earlier.push(cx.stamp);
+            }
+            let now_ns = if cx.earlier.is_empty() { 0 } else { cx.now_ns() };
+            for stamp in cx.earlier.drain(..) {
+                self.tracker.finished(operator, stamp, now_ns, cx.start_ns);
+            }
         }
         if flags & flag::STARVED != 0 {
             cx.hot[operator as usize].flags &= !flag::STARVED;
@@ -104,7 +109,7 @@ impl Worker {
     /// Makes an operator ready that moved on in this step and has messages left, where its pops alone do not tell. One
     /// that took nothing is left alone: it has seen what is there.
     fn look_for_more(&mut self, cx: &mut Context, operator: u32, flags: u32) {
-        let moved = cx.popped && flags & flag::MULTI != 0 || flags & flag::RESUME != 0;
+        let moved = cx.popped != 0 && flags & flag::MULTI != 0 || flags & flag::RESUME != 0;
         let inputs = &self.nodes[operator as usize].inputs;
         if moved && inputs.iter().any(|&edge| self.edges[edge as usize].probe.len(&cx.owner) > 0) {
             cx.ready.set(operator);

@@ -93,7 +93,7 @@ impl Worker {
                     self.step_timed(cx, operator)?;
                 } else {
                     cx.next = NONE;
-                    cx.popped = false;
+                    cx.popped = 0;
                     cx.current = operator;
                     let outcome = self.operators[operator as usize].step(cx);
                     if !matches!(outcome, Ok(Step::Wait)) || cx.hot[operator as usize].flags != 0 {
@@ -185,7 +185,7 @@ impl Worker {
             cx.stamp.due_ns = begin_ns;
         }
         cx.next = NONE;
-        cx.popped = false;
+        cx.popped = 0;
         cx.current = operator;
         let outcome = self.operators[operator as usize].step(cx);
         let end_ns = cx.now_ns();

@@ -1,0 +1,153 @@
+//! What may be typed.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use onbeat::Overrides;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+EXAMPLES
+  onbeat run examples/fm_receiver.toml                  run a pipeline until its sources end
+  onbeat run fm.toml --pace fast --duration 10s         as fast as it can, at most 10 s
+  onbeat run fm.toml --set channel.factor=4             with another parameter
+  onbeat run fm.toml --max-misses 0 --format csv        exit status 2 if anything was late
+  onbeat plan fm.toml                                   what would run where
+  onbeat operators fir.decimate                         parameters and ports of a kind of operator";
+
+const EXIT_STATUS: &str = "\
+EXIT STATUS
+  0  good
+  1  an error, a wrong command line included
+  2  a limit was exceeded: --max-misses
+  3  data was lost that nobody chose to lose";
+
+/// A real-time dataflow runtime that explains its own jitter
+#[derive(Debug, Parser)]
+#[command(name = "onbeat", version, before_help = EXAMPLES, after_help = EXIT_STATUS, max_term_width = 110)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a pipeline, and say what it did
+    #[command(after_help = EXIT_STATUS)]
+    Run(RunArguments),
+    /// Show who would run where, on which queues, without running it
+    Plan(PlanArguments),
+    /// List the kinds of operators, or show one of them
+    Operators(OperatorsArguments),
+}
+
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    #[command(flatten)]
+    pub pipeline: PipelineArguments,
+    /// Write the record to this file, `-` for stdout [default: NAME.record.json in the pipeline's `output` folder]
+    #[arg(long, value_name = "PATH")]
+    pub record: Option<PathBuf>,
+    /// What goes to stdout: a table, the record, or the tables as CSV
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// No progress and no table; errors and --format json|csv are still written
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Exit with status 2 when there are more misses than this
+    #[arg(long, value_name = "N")]
+    pub max_misses: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub struct PlanArguments {
+    #[command(flatten)]
+    pub pipeline: PipelineArguments,
+    /// What goes to stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+#[derive(Debug, Args)]
+pub struct OperatorsArguments {
+    /// The kind to show: its ports, its parameters, an example
+    pub name: Option<String>,
+    /// What goes to stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// A pipeline, and what to change in it.
+#[derive(Debug, Args)]
+pub struct PipelineArguments {
+    /// The pipeline, in TOML
+    pub file: PathBuf,
+    /// Replace a value of the file: `operator.key=value`, `radio/demod.gain=2`, `output=DIR`; may be given again
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// How sources keep time, in place of what the file says: real or fast
+    #[arg(long, value_name = "PACE")]
+    pace: Option<String>,
+    /// Stop after this time: 30s, "2 min"
+    #[arg(long, short, value_name = "TIME")]
+    duration: Option<String>,
+    /// The clock of the run: real, or manual for virtual time
+    #[arg(long, value_name = "CLOCK")]
+    clock: Option<String>,
+    /// The recipe that makes workers of the graph: greedy, ...
+    #[arg(long, value_name = "NAME")]
+    scheduler: Option<String>,
+    /// Fail when something that is asked for is not obtained
+    #[arg(long)]
+    strict: bool,
+}
+
+impl PipelineArguments {
+    /// The flags that say what `--set` could say too come after it: they win.
+    pub fn overrides(&self) -> Overrides {
+        let mut overrides = Overrides::default();
+        for setting in &self.set {
+            overrides.set(setting);
+        }
+        let flags = [
+            ("pace", &self.pace),
+            ("duration", &self.duration),
+            ("clock", &self.clock),
+            ("scheduler", &self.scheduler),
+        ];
+        for (key, value) in flags {
+            if let Some(value) = value {
+                overrides.flag(&format!("--{key}"), key, value);
+            }
+        }
+        if self.strict {
+            overrides.flag("--strict", "strict", "true");
+        }
+        overrides
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Format {
+    /// Tables for people
+    #[default]
+    Human,
+    /// Everything, as JSON
+    Json,
+    /// One table after the other, each with its head, an empty line between them
+    Csv,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn help_begins_with_examples() {
+        assert!(Arguments::command().render_long_help().to_string().starts_with("EXAMPLES"));
+    }
+}

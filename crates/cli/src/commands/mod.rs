@@ -1,0 +1,26 @@
+//! One file per command.
+
+mod operators;
+mod plan;
+mod run;
+
+use crate::arguments::{Command, Format};
+use crate::documents::Document;
+use crate::failure::Failure;
+use crate::{output, views};
+use std::io::{self, IsTerminal};
+
+/// Gives the exit status.
+pub fn dispatch(command: &Command, abort: fn() -> !) -> Result<u8, Failure> {
+    match command {
+        Command::Run(arguments) => run::run(arguments, abort),
+        Command::Plan(arguments) => plan::plan(arguments),
+        Command::Operators(arguments) => operators::operators(arguments),
+    }
+}
+
+/// Shows a document on stdout.
+fn show(document: &Document, format: Format) -> Result<(), Failure> {
+    let colour = output::may_colour(io::stdout().is_terminal());
+    output::to_stdout(&views::view(format, colour).text(document))
+}

@@ -1,0 +1,98 @@
+//! `onbeat run FILE`
+
+use crate::arguments::{Format, RunArguments};
+use crate::documents::{self, RunFacts};
+use crate::failure::Failure;
+use crate::output::{self, Places, RecordTo};
+use crate::progress::Progress;
+use crate::{interrupt, panics, threads, views};
+use onbeat::{Pipeline, Record, RunError, operators};
+use std::io::{self, IsTerminal};
+
+pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
+    let overrides = arguments.pipeline.overrides();
+    let pipeline = Pipeline::read(&arguments.pipeline.file, &operators::registry(), &overrides)?;
+    let places = Places::prepare(&pipeline.output, arguments.record.as_deref(), pipeline.name())?;
+    let name = pipeline.name().to_string();
+    let run = pipeline.start().map_err(|error| {
+        places.give_back();
+        Failure::new(error.to_string())
+    })?;
+    let stopper = run.stopper();
+    let guard = interrupt::listen(stopper.clone(), abort);
+    let progress = Progress::start(&name, stopper.clone(), arguments.quiet);
+    let result = run.wait();
+    let helpers = threads::helpers();
+    progress.end();
+    let (mut record, mut failure) = match result {
+        Ok(record) => (record, None),
+        Err(RunError::Failed(record)) => {
+            let failure = failure_of(&record);
+            (*record, Some(failure))
+        }
+        Err(error) => return Err(Failure::new(error.to_string())),
+    };
+    record.threads.extend(helpers);
+    apply_limit(&mut record, arguments.max_misses);
+    let written = places.record.write(&record);
+    // From here on there is nothing that an interruption could leave half done.
+    drop(guard);
+    let facts = RunFacts {
+        position_ns: stopper.progress().position_ns,
+        output: &places.output,
+        record: written.as_ref().ok().and_then(Option::as_deref),
+    };
+    show(arguments, &record, &facts, &places.record)?;
+    if let Err(error) = written {
+        if let Some(failure) = failure.replace(error) {
+            failure.show();
+        }
+    }
+    match failure {
+        Some(failure) => Err(failure),
+        None => Ok(record.result.exit_status),
+    }
+}
+
+fn failure_of(record: &Record) -> Failure {
+    let failure = Failure::new(record.result.reason.clone());
+    match panics::last() {
+        Some(place) => failure.help(format!("the panic was at {place}; RUST_BACKTRACE=1 shows the way there")),
+        None => failure,
+    }
+}
+
+/// A run that was good but for a limit of the command line was not good. An error or lost data weigh more.
+fn apply_limit(record: &mut Record, max_misses: Option<u64>) {
+    let Some(limit) = max_misses.filter(|&limit| record.misses_total > limit) else { return };
+    if record.result.exit_status == 0 {
+        record.result.exit_status = 2;
+        let misses = record.misses_total;
+        record.result.reason += &format!("; {misses} misses, more than the {limit} of --max-misses");
+    }
+}
+
+/// Data goes to stdout, unless the record itself goes there.
+fn show(
+    arguments: &RunArguments,
+    record: &Record,
+    facts: &RunFacts<'_>,
+    record_to: &RecordTo,
+) -> Result<(), Failure> {
+    let on_stdout = !matches!(record_to, RecordTo::Stdout);
+    match arguments.format {
+        Format::Human if arguments.quiet => return Ok(()),
+        // It is there already.
+        Format::Json if !on_stdout => return Ok(()),
+        _ => {}
+    }
+    let is_terminal = if on_stdout { io::stdout().is_terminal() } else { io::stderr().is_terminal() };
+    let view = views::view(arguments.format, output::may_colour(is_terminal));
+    let text = view.text(&documents::run(record, facts));
+    if on_stdout {
+        output::to_stdout(&text)
+    } else {
+        output::to_stderr(&text);
+        Ok(())
+    }
+}

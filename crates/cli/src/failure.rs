@@ -1,0 +1,150 @@
+//! What goes wrong, shown with the line of the file where there is one.
+
+use crate::output;
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan};
+use onbeat::PipelineError;
+use std::fmt::{self, Write};
+use std::io::{self, IsTerminal};
+
+/// An error for the person at the terminal. It ends the command with status 1.
+#[derive(Debug)]
+pub struct Failure {
+    message: String,
+    help: Option<String>,
+    place: Option<Place>,
+}
+
+/// A place in a file, or in a setting.
+#[derive(Debug)]
+struct Place {
+    source: NamedSource<String>,
+    text: String,
+    span: std::ops::Range<usize>,
+}
+
+impl Failure {
+    pub fn new(message: impl Into<String>) -> Self {
+        Failure { message: message.into(), help: None, place: None }
+    }
+
+    pub fn help(self, help: impl Into<String>) -> Self {
+        Failure { help: Some(help.into()), ..self }
+    }
+
+    /// On stderr: drawn on a terminal, `file:line:column: message` elsewhere.
+    pub fn show(&self) {
+        let is_terminal = io::stderr().is_terminal();
+        let text = if is_terminal { self.drawn(output::may_colour(is_terminal)) } else { self.plain() };
+        output::to_stderr(&text);
+    }
+
+    fn drawn(&self, colour: bool) -> String {
+        let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+        let handler = GraphicalReportHandler::new_themed(theme).with_width(100).with_context_lines(1);
+        let mut text = String::new();
+        // Into a string: it cannot fail but by a mistake in a Display.
+        match handler.render_report(&mut text, self) {
+            Ok(()) => text,
+            Err(fmt::Error) => self.plain(),
+        }
+    }
+
+    fn plain(&self) -> String {
+        let mut text = format!("{}\n", self.message);
+        if let Some(place) = &self.place {
+            place.write(&mut text).expect("a string takes all");
+        }
+        if let Some(help) = &self.help {
+            writeln!(text, "help: {}", help.replace('\n', "\n      ")).expect("a string takes all");
+        }
+        text
+    }
+}
+
+impl Place {
+    /// The line, and what in it.
+    fn write(&self, out: &mut String) -> fmt::Result {
+        /// Characters of a line before the place, and in all.
+        const BEFORE: usize = 60;
+        const SHOWN: usize = 160;
+        let line_start = self.text[..self.span.start].rfind('\n').map_or(0, |newline| newline + 1);
+        let number = self.text[..line_start].matches('\n').count() + 1;
+        let before = self.text[line_start..self.span.start].chars().count();
+        let skipped = before.saturating_sub(BEFORE);
+        let line = self.text[line_start..].lines().next().unwrap_or("");
+        let shown: String = line.chars().skip(skipped).take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let marked = self.text[self.span.clone()].lines().next().unwrap_or("").chars().count();
+        let marked = marked.clamp(1, SHOWN - (before - skipped));
+        writeln!(out, "{number:>5} | {shown}")?;
+        writeln!(out, "      | {}{}", " ".repeat(before - skipped), "^".repeat(marked))
+    }
+}
+
+impl From<PipelineError> for Failure {
+    fn from(error: PipelineError) -> Self {
+        let place = error.span().map(|span| Place {
+            source: NamedSource::new(error.file(), error.text().to_string()),
+            text: error.text().to_string(),
+            span,
+        });
+        // Drawn, the place says where it is; a setting has no line that would say whose it is.
+        Failure { message: error.to_string(), help: error.help().map(str::to_string), place }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl Diagnostic for Failure {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.place.as_ref().map(|place| &place.source as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let place = self.place.as_ref()?;
+        let label = LabeledSpan::new_with_span(Some("here".to_string()), SourceSpan::from(place.span.clone()));
+        Some(Box::new(std::iter::once(label)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onbeat::{Overrides, Pipeline, Registry};
+
+    fn failure(text: &str) -> Failure {
+        let error = Pipeline::parse(text, "x.toml", "", &Registry::default(), &Overrides::default()).unwrap_err();
+        Failure::from(error)
+    }
+
+    #[test]
+    fn plain_errors_show_the_line() {
+        assert_eq!(
+            failure("name = \"x\"\n\tspeed = 3\n").plain(),
+            "x.toml:2:2: unknown key `speed` in the pipeline\n    2 |  speed = 3\n      |  ^^^^^\n\
+             help: its keys are `name`, `scheduler`, `clock`, `strict`, `output`, `duration`, `pace`, `store`, \
+             `defaults`, `operator`, `edge`, `path`, `subgraph`\n"
+        );
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_place() {
+        let text = failure(&format!("x = \"{}\" }}", "y".repeat(100_000))).plain();
+        assert!(text.len() < 1_000 && text.contains('}'), "{text}");
+    }
+
+    #[test]
+    fn drawn_errors_show_the_line_too() {
+        let text = failure("name = \"x\"\nspeed = 3\n").drawn(false);
+        assert!(text.contains("x.toml:2:1") && text.contains("speed = 3") && !text.contains('\u{1b}'), "{text}");
+    }
+}

@@ -1,0 +1,112 @@
+//! Where things are written to: the streams, the output folder, the record.
+
+use crate::failure::Failure;
+use onbeat::Record;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Whether a stream may be coloured.
+pub fn may_colour(is_terminal: bool) -> bool {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    is_terminal && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Data. When nobody reads it any more, that is the reader's choice and no error.
+pub fn to_stdout(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("stdout: cannot be written: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Talk. If it cannot be written there is nobody to tell.
+pub fn to_stderr(text: &str) {
+    let _lost = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Where a run writes to, looked at before it begins.
+pub struct Places {
+    /// The pipeline's folder.
+    pub output: PathBuf,
+    pub record: RecordTo,
+    /// Folders that were made for it, from the outside.
+    made: Vec<PathBuf>,
+}
+
+pub enum RecordTo {
+    Stdout,
+    File(PathBuf),
+}
+
+impl Places {
+    /// Makes the output folder and sees that files can be made there and where the record is to be.
+    pub fn prepare(output: &Path, record: Option<&Path>, name: &str) -> Result<Self, Failure> {
+        let missing = output.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+        let mut made: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
+        made.reverse();
+        let record_to = match record {
+            Some(path) if path == Path::new("-") => RecordTo::Stdout,
+            Some(path) => RecordTo::File(path.to_path_buf()),
+            None => RecordTo::File(output.join(format!("{name}.record.json"))),
+        };
+        let places = Places { output: output.to_path_buf(), record: record_to, made };
+        places.check().inspect_err(|_| places.give_back())?;
+        Ok(places)
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        const FIX: &str = "choose another folder: `output` in the file, or --set output=DIR";
+        let shown = self.output.display();
+        fs::create_dir_all(&self.output)
+            .map_err(|error| Failure::new(format!("output folder `{shown}`: cannot be made: {error}")).help(FIX))?;
+        try_to_write(&self.output)
+            .map_err(|error| Failure::new(format!("output folder `{shown}`: cannot be written: {error}")).help(FIX))?;
+        let RecordTo::File(path) = &self.record else { return Ok(()) };
+        let cannot = |error: &dyn std::fmt::Display| {
+            Failure::new(format!("record `{}`: cannot be written: {error}", path.display()))
+                .help("choose another file with --record PATH, or --record - for stdout")
+        };
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => Err(cannot(&"it is a folder")),
+            // A pipe or a device: it is written to as it is.
+            Ok(found) if !found.is_file() => Ok(()),
+            _ => {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                try_to_write(folder.unwrap_or(Path::new("."))).map_err(|error| cannot(&error))
+            }
+        }
+    }
+
+    /// Takes away the folders that were made, if nothing is in them.
+    pub fn give_back(&self) {
+        for folder in self.made.iter().rev() {
+            // Not empty, or gone: both are well.
+            let _left = fs::remove_dir(folder);
+        }
+    }
+}
+
+impl RecordTo {
+    /// Says where it went, if that is a file.
+    pub fn write(&self, record: &Record) -> Result<Option<PathBuf>, Failure> {
+        match self {
+            RecordTo::Stdout => to_stdout(&record.to_json_pretty()).map(|()| None),
+            RecordTo::File(path) => match record.write(path) {
+                Ok(()) => Ok(Some(path.clone())),
+                Err(error) => Err(Failure::new(format!("record {error}"))
+                    .help("choose another file with --record PATH, or --record - for stdout")),
+            },
+        }
+    }
+}
+
+/// Makes a file there and takes it away again: the only test that counts quotas, read-only mounts and all.
+fn try_to_write(folder: &Path) -> io::Result<()> {
+    let path = folder.join(format!(".onbeat.{}.tmp", std::process::id()));
+    fs::File::create(&path)?;
+    fs::remove_file(&path)
+}

@@ -1,0 +1,26 @@
+//! The threads of this command beside the workers: the record lists every one.
+
+use onbeat::trace::record::ThreadRecord;
+use std::fs;
+use std::path::Path;
+
+const PURPOSES: [(&str, &str); 2] =
+    [(crate::progress::THREAD_NAME, "draws the progress line"), (onbeat_os::signal::THREAD_NAME, "listens for Ctrl-C")];
+
+/// Those that are there now; none where `/proc` does not say.
+pub fn helpers() -> Vec<ThreadRecord> {
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else { return Vec::new() };
+    let mut threads: Vec<_> = tasks.filter_map(|task| thread(&task.ok()?.path())).collect();
+    threads.sort_by_key(|thread| thread.tid);
+    threads
+}
+
+fn thread(task: &Path) -> Option<ThreadRecord> {
+    let name = fs::read_to_string(task.join("comm")).ok()?.trim_end().to_string();
+    let (_, purpose) = PURPOSES.iter().find(|(known, _)| *known == name)?;
+    let tid = task.file_name()?.to_str()?.parse().ok()?;
+    // The first number: nanoseconds on a core.
+    let times = fs::read_to_string(task.join("schedstat")).unwrap_or_default();
+    let cpu_ns = times.split_whitespace().next().and_then(|time| time.parse().ok()).unwrap_or(0);
+    Some(ThreadRecord { name, purpose: (*purpose).to_string(), tid, cpu_ns, busy_ns: 0, idle_ns: 0 })
+}

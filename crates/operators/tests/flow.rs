@@ -1,0 +1,270 @@
+//! Operators that move, hold back, count and look.
+#![forbid(unsafe_code)]
+
+mod harness;
+mod slices;
+
+use harness::{failure, fast, feed, keep, keep_numbers, manual, notes, run};
+use onbeat_operators::{Counter, Load, Merge, NullSink, NullSource, Overrun, Tap, Throttle, Timer, Work};
+use onbeat_runtime::{Chunk, Graph, Options, Pace};
+use serde_json::Value;
+use slices::Dice;
+use std::sync::{Arc, Mutex};
+
+const MS: u64 = 1_000_000;
+
+#[test]
+fn a_counter_counts() {
+    let mut graph = Graph::new("count");
+    let numbers = graph.add("numbers", Counter::new(Some(5)).start_at(u64::MAX - 1));
+    let (end, kept) = keep_numbers(&mut graph, "end");
+    graph.connect(numbers, |o| &o.out, end, |o| &o.input);
+    run(graph, &Options::default());
+    assert_eq!(*kept.lock().unwrap(), [u64::MAX - 1, u64::MAX, 0, 1, 2]);
+}
+
+#[test]
+fn a_counter_with_a_rate_keeps_time() {
+    for (count, duration_ns) in [(0, 0), (1, 0), (4, 1_000 * MS)] {
+        let mut graph = Graph::new("count");
+        let numbers = graph.add("numbers", Counter::new(Some(count)).rate(3.0, Pace::Real).unwrap());
+        let (end, kept) = keep_numbers(&mut graph, "end");
+        graph.connect(numbers, |o| &o.out, end, |o| &o.input);
+        assert_eq!(run(graph, &manual()).result.duration_ns, duration_ns);
+        assert_eq!(*kept.lock().unwrap(), (0..count).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_timer_is_due_at_multiples_of_its_period() {
+    let mut graph = Graph::new("timer");
+    let ticks = graph.add("ticks", Timer::new(7 * MS, Some(1000), Overrun::Skip).unwrap());
+    let (end, kept) = keep_numbers(&mut graph, "end");
+    graph.connect(ticks, |o| &o.out, end, |o| &o.input);
+    graph.path("ticks", "end", None);
+    let record = run(graph, &manual());
+    assert_eq!(*kept.lock().unwrap(), (0..1000).collect::<Vec<_>>());
+    assert_eq!(record.result.duration_ns, 999 * 7 * MS);
+    assert_eq!(record.paths[0].latency.max_ns, 0);
+    assert!(notes(&record).is_empty());
+}
+
+/// Ticks of 1 ms through a brake of one message per `step_ms`.
+fn slow_ticks(overrun: Overrun, step_ms: u64, count: u64) -> (Vec<u64>, Vec<String>) {
+    let mut graph = Graph::new("slow");
+    let ticks = graph.add("ticks", Timer::new(MS, Some(count), overrun).unwrap());
+    let slow = graph.add("slow", Slow { step_ns: step_ms * MS, ..Slow::default() });
+    let (end, kept) = keep_numbers(&mut graph, "end");
+    graph.connect(ticks, |o| &o.out, slow, |o| &o.input).capacity(1);
+    graph.connect(slow, |o| &o.out, end, |o| &o.input);
+    let record = run(graph, &manual());
+    let kept = kept.lock().unwrap().clone();
+    (kept, notes(&record).into_iter().map(str::to_string).collect())
+}
+
+/// Takes a message, and the next one so much later.
+#[derive(Default)]
+struct Slow {
+    input: onbeat_runtime::Input<u64>,
+    out: onbeat_runtime::Output<u64>,
+    step_ns: u64,
+    free_ns: u64,
+}
+
+impl onbeat_runtime::Operator for Slow {
+    fn ports(&mut self, p: &mut onbeat_runtime::Ports) {
+        p.input("in", &mut self.input);
+        p.output("out", &mut self.out);
+    }
+    fn step(
+        &mut self,
+        cx: &mut onbeat_runtime::Context,
+    ) -> Result<onbeat_runtime::Step, onbeat_runtime::Error> {
+        if cx.now_ns() < self.free_ns {
+            return Ok(cx.until(self.free_ns));
+        }
+        if let Some(n) = self.input.pop(cx) {
+            self.out.push(cx, n)?;
+            self.free_ns = cx.now_ns() + self.step_ns;
+            return Ok(cx.until(self.free_ns));
+        }
+        Ok(onbeat_runtime::Step::Wait)
+    }
+}
+
+#[test]
+fn a_late_timer_skips_or_catches_up() {
+    let (ticks, text) = slow_ticks(Overrun::CatchUp, 10, 30);
+    assert_eq!(ticks, (0..30).collect::<Vec<_>>());
+    assert!(text.is_empty(), "{text:?}");
+
+    let (ticks, text) = slow_ticks(Overrun::Skip, 10, 30);
+    assert!(ticks.is_sorted() && ticks.len() < 10, "{ticks:?}");
+    assert!(text[0].contains("left it out"), "{text:?}");
+    assert!(text[1].contains(&format!("{} of 30 ticks were left out", 30 - ticks.len())), "{text:?}");
+}
+
+#[test]
+fn a_throttle_holds_to_its_rate() {
+    let lengths = [100, 1, 999, 2000, 50];
+    let mut graph = Graph::new("throttle");
+    let samples: Vec<f32> = Dice::new(1).values(10_000);
+    let source = graph.add("source", feed(samples.clone(), &lengths, 0.0));
+    let throttle = graph.add("throttle", Throttle::new(1e6).unwrap());
+    // When each chunk left, by a counter of virtual time: the end of a path.
+    let (end, kept) = keep::<f32>(&mut graph, "end");
+    graph.connect(source, |o| &o.out, throttle, |o| &o.input);
+    graph.connect(throttle, |o| &o.out, end, |o| &o.input);
+    let record = run(graph, &manual());
+    assert_eq!(kept.lock().unwrap().samples, samples);
+    assert_eq!(record.result.duration_ns, 10 * MS);
+}
+
+#[test]
+fn a_throttle_counts_from_its_first_chunk() {
+    for capacity in [1, 4, 64] {
+        let mut graph = Graph::new("throttle");
+        let source = graph.add("source", NullSource::new(Some(20)).size(500).unwrap().rate(1e6, Pace::Real).unwrap());
+        let slow = graph.add("slow", Throttle::<f32>::new(250e3).unwrap());
+        let end = graph.add("end", NullSink::<Chunk<f32>>::default());
+        graph.connect(source, |o| &o.out, slow, |o| &o.input);
+        graph.connect(slow, |o| &o.out, end, |o| &o.input);
+        // The first chunk comes after half a millisecond, and 10 000 samples take 40.
+        let record = run(graph, &Options { capacity, ..manual() });
+        assert_eq!(record.result.duration_ns, 40 * MS + MS / 2);
+        assert_eq!(record.edges[1].received, 20);
+    }
+}
+
+/// Taps samples; gives the lines of its file.
+fn tap(samples: &[f32], lengths: &[usize], rate_hz: f64) -> Vec<Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("statistics/tap.jsonl");
+    let mut graph = Graph::new("tap");
+    let source = graph.add("source", feed(samples.to_vec(), lengths, rate_hz));
+    let tap = graph.add("tap", Tap::new().file(&path, 0.01).unwrap());
+    let (end, kept) = keep::<f32>(&mut graph, "end");
+    graph.connect(source, |o| &o.out, tap, |o| &o.input);
+    graph.connect(tap, |o| &o.out, end, |o| &o.input);
+    let record = run(graph, &fast(16 << 10, 4));
+    assert!(bytemuck::cast_slice::<f32, u32>(&kept.lock().unwrap().samples) == bytemuck::cast_slice::<f32, u32>(samples));
+    assert_eq!(record.operators.iter().map(|operator| operator.copies).sum::<u64>(), 0);
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_tap_says_what_passes() {
+    let mut samples: Vec<f32> = Dice::new(5).values(1250);
+    samples[600] = f32::NAN;
+    samples[490] = -3.0;
+    let lines = tap(&samples, &[1000], 48e3);
+    // 480 samples a line, and the rest.
+    let counts: Vec<_> = lines.iter().map(|line| (line["start"].as_u64(), line["count"].as_u64())).collect();
+    assert_eq!(counts, [(Some(0), Some(480)), (Some(480), Some(480)), (Some(960), Some(290))]);
+    assert_eq!((&lines[1]["not_finite"], &lines[1]["min"], &lines[1]["time_s"]), (&1.into(), &(-3.0).into(), &0.01.into()));
+    let rms = (samples[..480].iter().map(|x| f64::from(*x).powi(2)).sum::<f64>() / 480.0).sqrt();
+    assert_eq!(lines[0]["rms"], rms);
+    for lengths in [&[1][..], &[7, 100], &[480], &[481]] {
+        assert_eq!(tap(&samples, lengths, 48e3), lines);
+    }
+    // Without a rate there are no seconds: one line.
+    let lines = tap(&samples, &[100], 0.0);
+    assert_eq!((lines.len(), &lines[0]["count"], &lines[0]["time_s"]), (1, &1250.into(), &Value::Null));
+}
+
+#[test]
+fn a_tap_without_a_file_leaves_a_note() {
+    let mut graph = Graph::new("tap");
+    let source = graph.add("source", feed(vec![3.0f32, -4.0], &[1], 48e3));
+    let tap = graph.add("tap", Tap::new());
+    let end = graph.add("end", NullSink::<Chunk<f32>>::default());
+    graph.connect(source, |o| &o.out, tap, |o| &o.input);
+    graph.connect(tap, |o| &o.out, end, |o| &o.input);
+    let record = run(graph, &fast(16 << 10, 4));
+    assert_eq!(notes(&record), ["tap: 2 samples: min -4, max 3, rms 3.535534, 0 not finite"]);
+}
+
+#[test]
+fn a_load_takes_its_time() {
+    let mut graph = Graph::new("load");
+    let source = graph.add("source", NullSource::new(Some(10)));
+    let busy = graph.add("busy", Load::<Chunk<f32>>::new(Work::Busy(MS)));
+    let rounds = graph.add("rounds", Load::<Chunk<f32>>::new(Work::Rounds(1000)));
+    let end = graph.add("end", NullSink::<Chunk<f32>>::default());
+    graph.connect(source, |o| &o.out, busy, |o| &o.input);
+    graph.connect(busy, |o| &o.out, rounds, |o| &o.input);
+    graph.connect(rounds, |o| &o.out, end, |o| &o.input);
+    let record = run(graph, &Options::default());
+    assert!(record.result.duration_ns >= 10 * MS, "{}", record.result.duration_ns);
+    assert_eq!(record.edges[2].received, 10);
+}
+
+#[test]
+fn a_load_ends_where_time_stands_still() {
+    let mut graph = Graph::new("load");
+    let source = graph.add("source", Counter::new(Some(10)));
+    let busy = graph.add("busy", Load::<u64>::new(Work::Busy(u64::MAX)));
+    let (end, kept) = keep_numbers(&mut graph, "end");
+    graph.connect(source, |o| &o.out, busy, |o| &o.input);
+    graph.connect(busy, |o| &o.out, end, |o| &o.input);
+    assert_eq!(run(graph, &manual()).result.duration_ns, 0);
+    assert_eq!(kept.lock().unwrap().len(), 10);
+}
+
+#[test]
+fn a_merge_goes_by_source_time() {
+    let mut graph = Graph::new("merge");
+    let merge = graph.add("merge", Merge::<u64>::default());
+    let (end, kept) = keep_numbers(&mut graph, "end");
+    for (name, start, rate_hz, count) in [("slow", 1000, 10.0, 10), ("fast", 2000, 30.0, 30), ("one", 3000, 1.0, 1)] {
+        let numbers = Counter::new(Some(count)).start_at(start).rate(rate_hz, Pace::Fast).unwrap();
+        let numbers = graph.add(name, numbers);
+        graph.connect(numbers, |o| &o.out, merge, |o| &o.input);
+    }
+    graph.connect(merge, |o| &o.out, end, |o| &o.input);
+    run(graph, &Options::default());
+    let kept = kept.lock().unwrap();
+    assert_eq!(kept.len(), 41);
+    // Source times in thirtieths of a second never fall.
+    let times: Vec<u64> = kept
+        .iter()
+        .map(|n| match n / 1000 {
+            1 => (n - 1000) * 3,
+            2 => n - 2000,
+            _ => (n - 3000) * 30,
+        })
+        .collect();
+    assert!(times.is_sorted(), "{kept:?}");
+}
+
+#[test]
+fn a_null_source_fills_the_quantum() {
+    for (size, expected) in [(None, 4096), (Some(17), 17)] {
+        let mut graph = Graph::new("null");
+        let mut source = NullSource::new(Some(100)).rate(48e3, Pace::Fast).unwrap();
+        if let Some(size) = size {
+            source = source.size(size).unwrap();
+        }
+        let source = graph.add("source", source);
+        let lengths = Arc::new(Mutex::new(Vec::new()));
+        let into = Arc::clone(&lengths);
+        let end = graph.sink("end", move |chunk: Chunk<f32>| {
+            into.lock().unwrap().push((chunk.info().start, chunk.len(), chunk.rate_hz()));
+        });
+        graph.connect(source, |o| &o.out, end, |o| &o.input);
+        run(graph, &Options::default());
+        let expected: Vec<_> = (0..100).map(|n| (n * expected as u64, expected, 48e3)).collect();
+        assert_eq!(*lengths.lock().unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_null_source_knows_its_quantum() {
+    let mut graph = Graph::new("null");
+    let source = graph.add("source", NullSource::<f32>::new(None).size(5000).unwrap());
+    let end = graph.add("end", NullSink::<Chunk<f32>>::default());
+    graph.connect(source, |o| &o.out, end, |o| &o.input);
+    let text = failure(graph, &Options::default());
+    assert!(text.contains("`size` is 5000") && text.contains("4096 samples"), "{text}");
+}

@@ -1,0 +1,114 @@
+//! Annotations of a recording arrive on their samples, through changes of the rate.
+#![forbid(unsafe_code)]
+
+mod harness;
+
+use harness::{RECORDING, Recording, fast, keep, recording, run};
+use num_complex::Complex;
+use onbeat_operators::SigmfSource;
+use onbeat_operators::dsp::{FirDecimator, LowPass, Quality, Resampler};
+use onbeat_runtime::{Graph, Stream};
+use serde_json::{Value, json};
+use std::path::Path;
+
+type Tags = Vec<(u64, String, String)>;
+
+/// Plays a recording through a decimation by 8 and a resampling by 3/2; gives the tags after the source and at the end.
+fn tags(path: &Path, repeat: u64, quantum: usize, capacity: usize) -> (Tags, Tags) {
+    let mut graph = Graph::new("tags");
+    let iq = graph.add("iq", SigmfSource::new(path).repeat(repeat));
+    let low_pass = LowPass { cutoff_hz: 12e3, transition_hz: 6e3, attenuation_db: 60.0 };
+    let eighth = graph.add("eighth", Stream::new(FirDecimator::<Complex<f32>>::new(8, low_pass).unwrap()));
+    let rate =
+        graph.add("rate", Stream::new(Resampler::<Complex<f32>>::new(3, 2, Quality::default()).unwrap()));
+    let (begin, at_begin) = keep::<Complex<f32>>(&mut graph, "begin");
+    let (end, at_end) = keep::<Complex<f32>>(&mut graph, "end");
+    graph.connect(iq, |o| &o.out, begin, |o| &o.input);
+    graph.connect(iq, |o| &o.out, eighth, |o| &o.input);
+    graph.connect(eighth, |o| &o.out, rate, |o| &o.input);
+    graph.connect(rate, |o| &o.out, end, |o| &o.input);
+    run(graph, &fast(quantum, capacity));
+    let at_end = at_end.lock().unwrap();
+    assert_eq!(at_end.rate_hz, 48e3);
+    (at_begin.lock().unwrap().tags.clone(), at_end.tags.clone())
+}
+
+/// Where a tag belongs after both: on the sample of its instant, or the next one.
+fn moved(tags: &[(u64, String, String)]) -> Tags {
+    let place = |at: u64| (at.div_ceil(8) * 3).div_ceil(2);
+    tags.iter().map(|(at, key, value)| (place(*at), key.clone(), value.clone())).collect()
+}
+
+#[test]
+fn the_stations_of_the_example_are_named_at_their_begin() {
+    let (begin, end) = tags(Path::new(RECORDING), 1, 16 << 10, 4);
+    let label = |text: &str| (0, "core:label".to_string(), text.to_string());
+    let frequency = (0, "core:frequency".to_string(), "100000000".to_string());
+    assert_eq!(begin, [frequency, label("station A"), label("station B")]);
+    assert_eq!(end, begin);
+}
+
+fn annotated(samples: usize) -> Recording {
+    let mut recording = recording(samples);
+    let place = |n: usize| n * n * 7 % (samples - 20);
+    // Not sorted, some on one sample, one at the very begin, one where chunks of 8 KiB end.
+    let mut places: Vec<usize> = (0..40).map(place).collect();
+    places.extend([0, 1, 1023, 1024, 1025]);
+    recording.meta["annotations"] = places
+        .iter()
+        .enumerate()
+        .map(|(n, &at)| json!({ "core:sample_start": at, "core:sample_count": 5, "core:label": format!("mark {n}") }))
+        .collect::<Vec<Value>>()
+        .into();
+    recording
+}
+
+#[test]
+fn tags_are_on_their_samples_for_any_quantum() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = annotated(20_000);
+    let path = recording.write(folder.path());
+    let mut expected: Tags = recording.meta["annotations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|mark| {
+            let label = mark["core:label"].as_str().unwrap().to_string();
+            (mark["core:sample_start"].as_u64().unwrap(), "core:label".to_string(), label)
+        })
+        .collect();
+    expected.sort_by_key(|(at, ..)| *at);
+    for quantum in [8, 1000, 4 << 10, 16 << 10, 64 << 10] {
+        for capacity in [1, 4] {
+            let (begin, end) = tags(&path, 1, quantum, capacity);
+            assert_eq!(begin, expected, "quantum {quantum}");
+            assert_eq!(end, moved(&expected), "quantum {quantum}");
+        }
+    }
+}
+
+#[test]
+fn tags_come_again_with_each_repetition() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut recording = recording(1001);
+    recording.meta["annotations"] = json!([
+        { "core:sample_start": 17, "core:comment": "without a label" },
+        { "core:sample_start": 1000 },
+    ]);
+    recording.meta["captures"] = json!([{ "core:sample_start": 0 }, { "core:sample_start": 500, "core:frequency": 1e6 }]);
+    let path = recording.write(folder.path());
+    let one = [(17, "annotation", "without a label"), (500, "core:frequency", "1000000"), (1000, "annotation", "")];
+    let expected: Tags = (0..3)
+        .flat_map(|n| one.map(|(at, key, value)| (n * 1001 + at, key.to_string(), value.to_string())))
+        .collect();
+    for quantum in [8, 1000, 16 << 10] {
+        let (begin, mut end) = tags(&path, 3, quantum, 4);
+        assert_eq!(begin, expected, "quantum {quantum}");
+        let mut moved = moved(&expected);
+        // What was on the last sample of all has no place after the last sample that is kept.
+        if end.len() < moved.len() {
+            moved.pop();
+        }
+        assert_eq!(std::mem::take(&mut end), moved, "quantum {quantum}");
+    }
+}

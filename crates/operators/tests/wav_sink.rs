@@ -1,0 +1,202 @@
+//! The WAV file: what is in it, and that there is never half of one.
+#![forbid(unsafe_code)]
+#![allow(clippy::disallowed_macros, reason = "says why a test was skipped")]
+
+mod harness;
+
+use harness::{failure, fast, feed, notes, run, watched};
+use onbeat_operators::{NullSource, WavFormat, WavSink};
+use onbeat_runtime::{Graph, Options};
+use onbeat_trace::Record;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A graph that writes these samples.
+fn writer(samples: Vec<f32>, rate_hz: f64, sink: WavSink) -> Graph {
+    let mut graph = Graph::new("write");
+    let samples = graph.add("samples", feed(samples, &[1000], rate_hz));
+    let wav = graph.add("wav", sink);
+    graph.connect(samples, |o| &o.out, wav, |o| &o.input);
+    graph
+}
+
+fn write(samples: Vec<f32>, rate_hz: f64, sink: WavSink) -> Record {
+    run(writer(samples, rate_hz, sink), &Options::default())
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn whole_numbers_are_rounded_and_clipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a/b/out.wav");
+    let samples = vec![0.0, 1.0, -1.0, 0.5, 1.0 / 32767.0, 1.1, -7.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
+    let record = write(samples, 48e3, WavSink::new(&path));
+    let mut wav = hound::WavReader::open(&path).unwrap();
+    assert_eq!(wav.spec().sample_rate, 48_000);
+    let read: Vec<i16> = wav.samples().map(Result::unwrap).collect();
+    assert_eq!(read, [0, 32767, -32767, 16384, 1, 32767, -32768, 0, 0, 0]);
+    let notes = notes(&record);
+    assert_eq!(notes.len(), 2);
+    assert!(notes[0].starts_with("wav: 2 samples were beyond ±1 and were clipped"), "{notes:?}");
+    assert!(notes[1].starts_with("wav: 3 samples were not finite"), "{notes:?}");
+    assert_eq!(files(path.parent().unwrap()), ["out.wav"]);
+}
+
+#[test]
+fn floats_are_kept_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.wav");
+    let samples: Vec<f32> = (0..5000).map(|n| (n as f32 * 0.01).sin() * 3.0).collect();
+    let record = write(samples.clone(), 44.1e3, WavSink::new(&path).format(WavFormat::F32));
+    let mut wav = hound::WavReader::open(&path).unwrap();
+    assert_eq!((wav.spec().sample_rate, wav.spec().bits_per_sample), (44_100, 32));
+    assert_eq!(wav.samples::<f32>().map(Result::unwrap).collect::<Vec<_>>(), samples);
+    assert!(notes(&record).is_empty());
+}
+
+#[test]
+fn a_rate_between_whole_hertz_is_rounded_and_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.wav");
+    let record = write(vec![0.0; 10], 47_999.7, WavSink::new(&path));
+    assert_eq!(hound::WavReader::open(&path).unwrap().spec().sample_rate, 48_000);
+    assert!(notes(&record)[0].contains("47999.7 Hz became 48000 Hz"));
+}
+
+#[test]
+fn rates_that_no_wav_has_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for (rate_hz, expected) in
+        [(0.0, "needs a sample rate"), (0.1, "sample rate"), (2e9, "it must be from 1 to"), (f64::NAN, "sample rate")]
+    {
+        let sink = WavSink::new(folder.path().join("out.wav"));
+        let text = failure(writer(vec![0.0; 10], rate_hz, sink), &Options::default());
+        assert!(text.contains(expected), "{rate_hz}: {text}");
+        assert!(files(folder.path()).is_empty());
+    }
+}
+
+#[test]
+fn nothing_at_all_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = write(vec![], 48e3, WavSink::new(folder.path().join("out.wav")));
+    assert!(notes(&record)[0].contains("nothing came, so there is no "), "{:?}", notes(&record));
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn a_failed_run_leaves_what_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.wav");
+    fs::write(&path, "before").unwrap();
+    let mut graph = writer(vec![0.0; 100_000], 48e3, WavSink::new(&path));
+    let mut numbers = 0;
+    let fails = graph.source("fails", move || {
+        numbers += 1;
+        assert!(numbers < 20, "on purpose");
+        Some(1u64)
+    });
+    let end = graph.sink("end", |_: u64| ());
+    graph.connect(fails, |o| &o.out, end, |o| &o.input);
+    assert!(failure(graph, &Options::default()).contains("on purpose"));
+    assert_eq!(files(folder.path()), ["out.wav"]);
+    assert_eq!(fs::read(&path).unwrap(), b"before");
+}
+
+#[test]
+fn a_stopped_run_keeps_what_came() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.wav");
+    let mut graph = Graph::new("stopped");
+    let source = graph.add("source", NullSource::<f32>::new(None).rate(48e3, onbeat_runtime::Pace::Real).unwrap());
+    let wav = graph.add("wav", WavSink::new(&path));
+    graph.connect(source, |o| &o.out, wav, |o| &o.input);
+    let options = Options { duration_ns: Some(1_000_000_000), ..harness::manual() };
+    let record = graph.run(&options).unwrap();
+    assert_eq!(record.result.outcome.to_string(), "stopped");
+    let length = hound::WavReader::open(&path).unwrap().duration();
+    assert!((48_000 - 4096..=48_000).contains(&length), "{length}");
+    assert_eq!(files(folder.path()), ["out.wav"]);
+}
+
+#[test]
+fn what_cannot_be_written_is_an_error_before_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("file"), "").unwrap();
+    fs::create_dir(at("folder")).unwrap();
+    for (path, expected) in [
+        (at("file/out.wav"), "cannot create"),
+        (at("folder"), "something is there that is no file"),
+        (PathBuf::from("/"), "names no file"),
+        (PathBuf::from("/dev/null"), "something is there that is no file"),
+        (PathBuf::from("/proc/out.wav"), "cannot create /proc/out.wav"),
+    ] {
+        let text = failure(writer(vec![0.0; 10], 48e3, WavSink::new(&path)), &Options::default());
+        assert!(text.contains(expected) && text.contains(&path.display().to_string()), "{text}");
+        assert!(text.starts_with("operator `wav`: cannot start: "), "{text}");
+    }
+    assert_eq!(files(folder.path()), ["file", "folder"]);
+}
+
+#[test]
+fn one_file_has_one_writer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.wav");
+    let mut graph = writer(vec![0.0; 10], 48e3, WavSink::new(&path));
+    let more = graph.add("more", feed(vec![0.0f32; 10], &[10], 48e3));
+    let second = graph.add("second", WavSink::new(&path));
+    graph.connect(more, |o| &o.out, second, |o| &o.input);
+    assert!(failure(graph, &Options::default()).contains("another operator or another run"));
+    assert!(files(folder.path()).is_empty());
+}
+
+/// A file system of its own that is soon full; goes away when dropped.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn mount(kib: u32) -> Result<Self, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let size = format!("size={kib}k");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder.path()).output();
+        match mounted {
+            Ok(output) if output.status.success() => Ok(SmallDisk(folder)),
+            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_string()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    let disk = match SmallDisk::mount(64) {
+        Ok(disk) => disk,
+        Err(why) => return eprintln!("skipped: cannot mount a small disk: {why}"),
+    };
+    let folder = disk.0.path().to_path_buf();
+    let reasons = watched(move || {
+        // Far too much, and so much that only the last write finds the disk full.
+        [1_000_000, 34_000].map(|samples| {
+            let sink = WavSink::new(folder.join("out.wav"));
+            let reason = failure(writer(vec![0.25; samples], 48e3, sink), &fast(16 << 10, 4));
+            (reason, files(&folder))
+        })
+    });
+    for (reason, left) in reasons {
+        assert!(reason.contains("out.wav: No space left on device"), "{reason}");
+        assert!(left.is_empty(), "{left:?}");
+    }
+}

@@ -1,0 +1,128 @@
+//! After the start nothing is allocated: not by a hop, not by chunks, not by forks and joins, with measuring on.
+
+#[path = "random/operators.rs"]
+#[allow(dead_code, reason = "not all of them are needed here")]
+mod operators;
+#[allow(dead_code, reason = "not all of it is needed here")]
+#[path = "random/reference.rs"]
+mod reference;
+#[allow(dead_code, reason = "not all of it is needed here")]
+#[path = "random/spec.rs"]
+mod spec;
+
+use onbeat_runtime::{
+    Chunk, Context, Error, Graph, InPlace, Input, Merge, Operator, Options, Output, Ports, Step, Stream,
+};
+use operators::{Add, Average, Filter, Keep, Repeat, Scale};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use std::alloc::System;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// An endless stream, without tags.
+#[derive(Default)]
+struct Endless {
+    out: Output<Chunk<f32>>,
+    sent: u64,
+}
+
+impl Operator for Endless {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        let Some(chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
+        cx.set_time(self.sent, Some(cx.now_ns()));
+        self.sent += chunk.len() as u64;
+        self.out.push(cx, chunk)?;
+        Ok(Step::Again)
+    }
+}
+
+/// Looks at the allocator's counters after some chunks, and again after many more.
+struct Watch {
+    input: Input<Chunk<f32>>,
+    chunks: u64,
+    at_first: Option<(usize, usize, usize)>,
+}
+
+fn counters() -> (usize, usize, usize) {
+    let stats = ALLOCATOR.stats();
+    (stats.allocations, stats.deallocations, stats.reallocations)
+}
+
+const WARM_UP: u64 = 2_000;
+const WATCHED: u64 = 50_000;
+
+impl Operator for Watch {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        self.chunks += u64::from(self.input.pop(cx).is_some());
+        if self.chunks == WARM_UP {
+            self.at_first = Some(counters());
+        }
+        if self.chunks < WARM_UP + WATCHED {
+            return Ok(Step::Wait);
+        }
+        let (first, last) = (self.at_first.expect("it was noted"), counters());
+        if first != last {
+            return Err(Error::new(format!("allocator counters went from {first:?} to {last:?}")));
+        }
+        Ok(Step::Done)
+    }
+}
+
+#[test]
+fn nothing_is_allocated_in_steady_state() {
+    let mut graph = Graph::new("steady");
+    graph.add("source", Endless::default());
+    graph.add("scale", InPlace::new(Scale(0.5)));
+    graph.add("shared", InPlace::new(Scale(2.0)));
+    graph.add("average", Stream::new(Average::new(4)));
+    graph.add("keep", Stream::new(Keep::new(2)));
+    graph.add("repeat", Stream::new(Repeat::new(2)));
+    graph.add("sum", Add::default());
+    graph.add("watch", Watch { input: Input::default(), chunks: 0, at_first: None });
+    for (from, to) in [
+        ("source", "scale"),
+        ("source", "shared"),
+        ("scale", "average"),
+        ("shared", "keep"),
+        ("keep", "repeat"),
+        ("average", "sum.a"),
+        ("repeat", "sum.b"),
+        ("sum", "watch"),
+    ] {
+        let _ = graph.connect_names(from, to).quantum(4096);
+    }
+    // Messages beside it, with an ordered join.
+    let mut n = 0u64;
+    graph.source("numbers", move || {
+        n += 1;
+        Some(n)
+    });
+    graph.add("even", Filter::new(2, None));
+    graph.add("all", Filter::new(1, Some(Merge::Arrival)));
+    graph.sink("end", |_: u64| ());
+    for (from, to) in [("numbers", "even"), ("numbers", "all"), ("even", "all"), ("all", "end")] {
+        let _ = graph.connect_names(from, to);
+    }
+    graph.path("source", "watch", Some(1_000_000_000));
+    let run = graph.start(&Options::default()).unwrap();
+    let stopper = run.stopper();
+    // The numbers have no end of their own.
+    while stopper.progress().elapsed_ns < 60_000_000_000 && !run.is_finished() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        if stopper.progress().position_ns > (WARM_UP + WATCHED) * 1024 + 1024 {
+            stopper.stop();
+        }
+    }
+    stopper.stop();
+    let record = run.wait().unwrap_or_else(|error| panic!("{error}"));
+    let watch = record.operators.iter().find(|operator| operator.name == "watch").unwrap();
+    assert!(watch.steps >= WARM_UP + WATCHED, "it ran too short to tell: {} steps", watch.steps);
+    assert!(record.stores.iter().map(|store| store.copies).sum::<u64>() > WATCHED, "the fork makes copies");
+}
