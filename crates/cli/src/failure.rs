@@ -12,6 +12,8 @@ pub struct Failure {
     message: String,
     help: Option<String>,
     place: Option<Place>,
+    /// `file:line:column: `, which a drawing shows elsewhere.
+    prefix: String,
 }
 
 /// A place in a file, or in a setting.
@@ -24,7 +26,7 @@ struct Place {
 
 impl Failure {
     pub fn new(message: impl Into<String>) -> Self {
-        Failure { message: message.into(), help: None, place: None }
+        Failure { message: printable(&message.into()), help: None, place: None, prefix: String::new() }
     }
 
     pub fn help(self, help: impl Into<String>) -> Self {
@@ -50,7 +52,7 @@ impl Failure {
     }
 
     fn plain(&self) -> String {
-        let mut text = format!("{}\n", self.message);
+        let mut text = format!("{}{}\n", self.prefix, self.message);
         if let Some(place) = &self.place {
             place.write(&mut text).expect("a string takes all");
         }
@@ -80,6 +82,11 @@ impl Place {
     }
 }
 
+/// What comes from elsewhere does not steer the terminal.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
+}
+
 impl From<PipelineError> for Failure {
     fn from(error: PipelineError) -> Self {
         let place = error.span().map(|span| Place {
@@ -87,8 +94,13 @@ impl From<PipelineError> for Failure {
             text: error.text().to_string(),
             span,
         });
-        // Drawn, the place says where it is; a setting has no line that would say whose it is.
-        Failure { message: error.to_string(), help: error.help().map(str::to_string), place }
+        let prefix = match error.line_column() {
+            Some((line, column)) if !error.is_setting() => format!("{}:{line}:{column}: ", error.file()),
+            _ => String::new(),
+        };
+        let message = if prefix.is_empty() { error.to_string() } else { error.message().to_string() };
+        let message = printable(&message);
+        Failure { message, help: error.help().map(str::to_string), place, prefix }
     }
 }
 

@@ -25,3 +25,14 @@ pub fn install() {
 pub fn last() -> Option<String> {
     LAST.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_place_of_a_worker_s_panic_is_kept() {
+        super::install();
+        let thread = onbeat_os::thread::spawn("onbeat-w9", || panic!("as it was meant to")).expect("a thread");
+        assert!(thread.join().is_err());
+        assert!(super::last().is_some_and(|place| place.contains("panics.rs")));
+    }
+}

@@ -113,7 +113,10 @@ impl Add {
             _ => {}
         }
         let (ended, other) = if a_ended { ("a", "b") } else { ("b", "a") };
-        cx.note(format!("`{ended}` ended after {} samples; what `{other}` has beyond is not read", self.sent));
+        cx.note(format!(
+            "`{ended}` ended after {} samples; what `{other}` has beyond is not read",
+            self.sent
+        ));
         true
     }
 }

@@ -98,7 +98,7 @@ fn real() -> Pace {
 }
 
 pub(crate) fn kind() -> Kind {
-    Kind::new("counter", "counts: 0, 1, 2, ...", "count = 1000", |p: &Parameters, _: &Folders| {
+    Kind::new("counter", "counts from 0 on", "count = 1000", |p: &Parameters, _: &Folders| {
         let counter = Counter::new(p.count).start_at(p.start);
         match p.rate {
             Some(Hertz(rate_hz)) => counter.rate(rate_hz, p.pace),

@@ -86,11 +86,14 @@ struct Parameters {
 
 fn load<M: Message>(p: &Parameters, _: &Folders) -> Result<Load<M>, Error> {
     let work = match (p.busy, p.count) {
-        (Some(busy), None) => Work::Busy(busy.as_ns().ok_or_else(|| {
-            Error::new(format!("`busy` is {busy}: it must be from 0 s to 584 years"))
-        })?),
+        (Some(busy), None) => Work::Busy(
+            busy.as_ns()
+                .ok_or_else(|| Error::new(format!("`busy` is {busy}: it must be from 0 s to 584 years")))?,
+        ),
         (None, Some(rounds)) => Work::Rounds(rounds),
-        (None, None) => return Err(Error::new("needs `busy`, a time, or `count`, an amount: give one of both")),
+        (None, None) => {
+            return Err(Error::new("needs `busy`, a time, or `count`, an amount: give one of both"));
+        }
         (Some(_), Some(_)) => return Err(Error::new("has `busy` and `count`: give one of both")),
     };
     Ok(Load::new(work))

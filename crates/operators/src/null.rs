@@ -3,8 +3,8 @@
 use crate::check;
 use num_complex::Complex;
 use onbeat_runtime::{
-    Chunk, Context, Error, Folders, Hertz, Input, Kind, Message, Operator, Output, Pace, Pacer, Ports, Registry,
-    Sample, Step,
+    Chunk, Context, Error, Folders, Hertz, Input, Kind, Message, Operator, Output, Pace, Pacer, Ports,
+    Registry, Sample, Step,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,9 @@ impl<T: Sample> NullSource<T> {
     /// When it is 0.
     pub fn size(mut self, samples: usize) -> Result<Self, Error> {
         if samples == 0 {
-            return Err(Error::new("`size` is 0: a chunk has 1 sample or more; leave it out for full chunks"));
+            return Err(Error::new(
+                "`size` is 0: a chunk has 1 sample or more; leave it out for full chunks",
+            ));
         }
         self.size = Some(samples);
         Ok(self)

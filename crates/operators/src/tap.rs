@@ -228,8 +228,10 @@ fn second() -> Seconds {
 }
 
 pub(crate) fn kind() -> Kind {
-    Kind::new("tap", "passes on, and says what was in it", "", |p: &Parameters, folders: &Folders| match &p.path {
-        Some(path) => Tap::new().file(folders.output(path), p.every.0),
-        None => Ok(Tap::new()),
+    Kind::new("tap", "passes on, and says what was in it", "", |p: &Parameters, folders: &Folders| {
+        match &p.path {
+            Some(path) => Tap::new().file(folders.output(path), p.every.0),
+            None => Ok(Tap::new()),
+        }
     })
 }

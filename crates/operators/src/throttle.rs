@@ -64,8 +64,7 @@ impl<T: Sample> Operator for Throttle<T> {
         if let Some(chunk) = self.held.take() {
             self.out.push(cx, chunk)?;
         }
-        // What came while this one was held has woken nobody: it is looked for.
-        Ok(Step::Again)
+        Ok(Step::Wait)
     }
 }
 

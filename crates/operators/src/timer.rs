@@ -37,7 +37,9 @@ impl Timer {
     /// When the period is 0.
     pub fn new(period_ns: u64, count: Option<u64>, overrun: Overrun) -> Result<Self, Error> {
         if period_ns == 0 {
-            return Err(Error::new("`period` is 0 ns: it must be 1 ns or more; leave a timer out to go without time"));
+            return Err(Error::new(
+                "`period` is 0 ns: it must be 1 ns or more; leave a timer out to go without time",
+            ));
         }
         let count = count.unwrap_or(u64::MAX);
         Ok(Timer { out: Output::default(), period_ns, count, overrun, next: 0, skipped: 0 })
@@ -54,7 +56,10 @@ impl Timer {
             return;
         }
         if self.skipped == 0 {
-            cx.note(format!("was too late for tick {} and left it out: what follows takes longer than a period", self.next));
+            cx.note(format!(
+                "was too late for tick {} and left it out: what follows takes longer than a period",
+                self.next
+            ));
         }
         self.skipped += first_in_time - self.next;
         self.next = first_in_time;

@@ -34,7 +34,8 @@ fn sum(a: (usize, Lengths<'_>), b: (usize, Lengths<'_>), quantum: usize, capacit
     graph.connect(add, |o| &o.out, end, |o| &o.input);
     let record = run(graph, &fast(quantum, capacity));
     let kept = kept.lock().unwrap();
-    let expected: Vec<f32> = values.iter().zip(&values[10_000..]).map(|(a, b)| a + b).take(a.0.min(b.0)).collect();
+    let expected: Vec<f32> =
+        values.iter().zip(&values[10_000..]).map(|(a, b)| a + b).take(a.0.min(b.0)).collect();
     assert!(kept.samples == expected, "{a:?} {b:?} quantum {quantum} capacity {capacity}");
     Sum { samples: kept.samples.clone(), tags: kept.tags.clone(), record }
 }
@@ -44,9 +45,17 @@ const LENGTHS: [&[usize]; 7] = [&[1], &[3, 7, 1000], &[64], &[1000], &[4096], &[
 #[test]
 fn chunks_do_not_matter() {
     let place = |at: u64, key: &str| (at, key.to_string(), "1".to_string());
-    let expected =
-        [(0, "a0"), (0, "b0"), (10, "a10"), (15, "b15"), (20, "a20"), (20, "b20"), (6000, "a6000"), (6000, "b6000")]
-            .map(|(at, key)| place(at, key));
+    let expected = [
+        (0, "a0"),
+        (0, "b0"),
+        (10, "a10"),
+        (15, "b15"),
+        (20, "a20"),
+        (20, "b20"),
+        (6000, "a6000"),
+        (6000, "b6000"),
+    ]
+    .map(|(at, key)| place(at, key));
     for a in LENGTHS {
         for b in LENGTHS {
             for (quantum, capacity) in [(256, 1), (16 << 10, 4), (16 << 10, 64)] {

@@ -124,7 +124,8 @@ fn a_throttle_holds_to_its_rate() {
 fn a_throttle_counts_from_its_first_chunk() {
     for capacity in [1, 4, 64] {
         let mut graph = Graph::new("throttle");
-        let source = graph.add("source", NullSource::new(Some(20)).size(500).unwrap().rate(1e6, Pace::Real).unwrap());
+        let source =
+            graph.add("source", NullSource::new(Some(20)).size(500).unwrap().rate(1e6, Pace::Real).unwrap());
         let slow = graph.add("slow", Throttle::<f32>::new(250e3).unwrap());
         let end = graph.add("end", NullSink::<Chunk<f32>>::default());
         graph.connect(source, |o| &o.out, slow, |o| &o.input);
@@ -147,7 +148,10 @@ fn tap(samples: &[f32], lengths: &[usize], rate_hz: f64) -> Vec<Value> {
     graph.connect(source, |o| &o.out, tap, |o| &o.input);
     graph.connect(tap, |o| &o.out, end, |o| &o.input);
     let record = run(graph, &fast(16 << 10, 4));
-    assert!(bytemuck::cast_slice::<f32, u32>(&kept.lock().unwrap().samples) == bytemuck::cast_slice::<f32, u32>(samples));
+    assert!(
+        bytemuck::cast_slice::<f32, u32>(&kept.lock().unwrap().samples)
+            == bytemuck::cast_slice::<f32, u32>(samples)
+    );
     assert_eq!(record.operators.iter().map(|operator| operator.copies).sum::<u64>(), 0);
     let text = std::fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -162,7 +166,10 @@ fn a_tap_says_what_passes() {
     // 480 samples a line, and the rest.
     let counts: Vec<_> = lines.iter().map(|line| (line["start"].as_u64(), line["count"].as_u64())).collect();
     assert_eq!(counts, [(Some(0), Some(480)), (Some(480), Some(480)), (Some(960), Some(290))]);
-    assert_eq!((&lines[1]["not_finite"], &lines[1]["min"], &lines[1]["time_s"]), (&1.into(), &(-3.0).into(), &0.01.into()));
+    assert_eq!(
+        (&lines[1]["not_finite"], &lines[1]["min"], &lines[1]["time_s"]),
+        (&1.into(), &(-3.0).into(), &0.01.into())
+    );
     let rms = (samples[..480].iter().map(|x| f64::from(*x).powi(2)).sum::<f64>() / 480.0).sqrt();
     assert_eq!(lines[0]["rms"], rms);
     for lengths in [&[1][..], &[7, 100], &[480], &[481]] {
@@ -217,7 +224,9 @@ fn a_merge_goes_by_source_time() {
     let mut graph = Graph::new("merge");
     let merge = graph.add("merge", Merge::<u64>::default());
     let (end, kept) = keep_numbers(&mut graph, "end");
-    for (name, start, rate_hz, count) in [("slow", 1000, 10.0, 10), ("fast", 2000, 30.0, 30), ("one", 3000, 1.0, 1)] {
+    for (name, start, rate_hz, count) in
+        [("slow", 1000, 10.0, 10), ("fast", 2000, 30.0, 30), ("one", 3000, 1.0, 1)]
+    {
         let numbers = Counter::new(Some(count)).start_at(start).rate(rate_hz, Pace::Fast).unwrap();
         let numbers = graph.add(name, numbers);
         graph.connect(numbers, |o| &o.out, merge, |o| &o.input);

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use onbeat_operators::registry;
-use onbeat_runtime::{Overrides, Pipeline};
+use onbeat_runtime::{Kind, Overrides, Pipeline};
 
 #[test]
 fn every_kind_is_complete() {
@@ -28,13 +28,12 @@ fn every_kind_is_complete() {
         }
     }
     assert!(names.is_sorted());
-    assert_eq!(names.len(), 27);
 }
 
 #[test]
 fn every_output_has_a_sink() {
     let registry = registry();
-    let sinks: Vec<_> = registry.kinds().map(|kind| kind.ports()).filter(|(_, outputs)| outputs.is_empty()).collect();
+    let sinks: Vec<_> = registry.kinds().map(Kind::ports).filter(|(_, outputs)| outputs.is_empty()).collect();
     for kind in registry.kinds() {
         for port in kind.ports().1 {
             assert!(sinks.iter().any(|(inputs, _)| inputs[0].message == port.message), "{}", kind.name());

@@ -95,9 +95,11 @@ fn tags_come_again_with_each_repetition() {
         { "core:sample_start": 17, "core:comment": "without a label" },
         { "core:sample_start": 1000 },
     ]);
-    recording.meta["captures"] = json!([{ "core:sample_start": 0 }, { "core:sample_start": 500, "core:frequency": 1e6 }]);
+    recording.meta["captures"] =
+        json!([{ "core:sample_start": 0 }, { "core:sample_start": 500, "core:frequency": 1e6 }]);
     let path = recording.write(folder.path());
-    let one = [(17, "annotation", "without a label"), (500, "core:frequency", "1000000"), (1000, "annotation", "")];
+    let one =
+        [(17, "annotation", "without a label"), (500, "core:frequency", "1000000"), (1000, "annotation", "")];
     let expected: Tags = (0..3)
         .flat_map(|n| one.map(|(at, key, value)| (n * 1001 + at, key.to_string(), value.to_string())))
         .collect();

@@ -26,8 +26,10 @@ fn write(samples: Vec<f32>, rate_hz: f64, sink: WavSink) -> Record {
 }
 
 fn files(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
@@ -36,7 +38,8 @@ fn files(folder: &Path) -> Vec<String> {
 fn whole_numbers_are_rounded_and_clipped() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a/b/out.wav");
-    let samples = vec![0.0, 1.0, -1.0, 0.5, 1.0 / 32767.0, 1.1, -7.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
+    let samples =
+        vec![0.0, 1.0, -1.0, 0.5, 1.0 / 32767.0, 1.1, -7.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
     let record = write(samples, 48e3, WavSink::new(&path));
     let mut wav = hound::WavReader::open(&path).unwrap();
     assert_eq!(wav.spec().sample_rate, 48_000);
@@ -73,9 +76,12 @@ fn a_rate_between_whole_hertz_is_rounded_and_said() {
 #[test]
 fn rates_that_no_wav_has_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    for (rate_hz, expected) in
-        [(0.0, "needs a sample rate"), (0.1, "sample rate"), (2e9, "it must be from 1 to"), (f64::NAN, "sample rate")]
-    {
+    for (rate_hz, expected) in [
+        (0.0, "needs a sample rate"),
+        (0.1, "sample rate"),
+        (2e9, "it must be from 1 to"),
+        (f64::NAN, "sample rate"),
+    ] {
         let sink = WavSink::new(folder.path().join("out.wav"));
         let text = failure(writer(vec![0.0; 10], rate_hz, sink), &Options::default());
         assert!(text.contains(expected), "{rate_hz}: {text}");
@@ -115,7 +121,8 @@ fn a_stopped_run_keeps_what_came() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.wav");
     let mut graph = Graph::new("stopped");
-    let source = graph.add("source", NullSource::<f32>::new(None).rate(48e3, onbeat_runtime::Pace::Real).unwrap());
+    let source =
+        graph.add("source", NullSource::<f32>::new(None).rate(48e3, onbeat_runtime::Pace::Real).unwrap());
     let wav = graph.add("wav", WavSink::new(&path));
     graph.connect(source, |o| &o.out, wav, |o| &o.input);
     let options = Options { duration_ns: Some(1_000_000_000), ..harness::manual() };
@@ -165,7 +172,8 @@ impl SmallDisk {
     fn mount(kib: u32) -> Result<Self, String> {
         let folder = tempfile::tempdir().unwrap();
         let size = format!("size={kib}k");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder.path()).output();
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder.path()).output();
         match mounted {
             Ok(output) if output.status.success() => Ok(SmallDisk(folder)),
             Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_string()),

@@ -98,7 +98,7 @@ impl<T, S: Copy + Default> Ring<T, S> {
                 }
                 counters.deepest = len + 1;
             }
-            let slot = &self.slots[(counters.pushed as u32 & self.mask) as usize];
+            let slot = self.slot(counters.pushed);
             // SAFETY: exclusive as above. The slot holds no value, because `len < capacity <= slots`.
             slot.item.with_mut(|slot| unsafe { (*slot).write(item) });
             // SAFETY: exclusive as above.
@@ -114,9 +114,9 @@ impl<T, S: Copy + Default> Ring<T, S> {
     /// When `owner` is not the one the ring was made with.
     #[inline(always)]
     pub fn side(&self, owner: &Owner) -> S {
-        let at = (self.counters(owner).taken as u32).wrapping_sub(1) & self.mask;
+        let slot = self.slot(self.counters(owner).taken.wrapping_sub(1));
         // SAFETY: a shared `Owner` excludes writers, and every side holds a value from the start.
-        self.slots[at as usize].side.with(|side| unsafe { *side })
+        slot.side.with(|side| unsafe { *side })
     }
 
     /// Takes the oldest item out and says how many were there before.
@@ -133,7 +133,7 @@ impl<T, S: Copy + Default> Ring<T, S> {
             if len == 0 {
                 return None;
             }
-            let slot = &self.slots[(counters.taken as u32 & self.mask) as usize];
+            let slot = self.slot(counters.taken);
             counters.taken += 1;
             // SAFETY: exclusive as above. The slot held the oldest value and `taken` has just moved past it, so it is
             // read once.
@@ -153,7 +153,7 @@ impl<T, S: Copy + Default> Ring<T, S> {
         if counters.pushed == counters.taken {
             return None;
         }
-        let side = &self.slots[(counters.taken as u32 & self.mask) as usize].side;
+        let side = &self.slot(counters.taken).side;
         // SAFETY: a shared `Owner` excludes writers, and every side holds a value from the start.
         Some(side.with(|side| look(unsafe { &*side })))
     }
@@ -190,6 +190,13 @@ impl<T, S: Copy + Default> Ring<T, S> {
     /// Most items that were ever inside at once.
     pub fn deepest(&self, owner: &Owner) -> u32 {
         self.counters(owner).deepest
+    }
+
+    /// The slot of the item with this number.
+    #[inline(always)]
+    fn slot(&self, number: u64) -> &Slot<T, S> {
+        // SAFETY: `mask` is the number of slots minus one, a power of two minus one, so the index is below that number.
+        unsafe { self.slots.get_unchecked((number as u32 & self.mask) as usize) }
     }
 
     #[inline(always)]

@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// No operator.
 pub(crate) const NONE: u32 = u32::MAX;
 
+/// In [`Context::next`]: this step found a chunk store empty.
+pub(crate) const STARVED: u32 = u32::MAX - 1;
+
 /// Added to the unmet conditions of an operator that is done: it is never ready again.
 pub(crate) const DONE: u32 = 1 << 31;
 
@@ -29,7 +32,7 @@ pub(crate) mod flag {
     pub const EXACT: u32 = 8;
     /// A chunk store had nothing to give in this step.
     pub const STARVED: u32 = 16;
-    /// It has no inputs at all.
+    /// It waits for no input.
     pub const SOURCE: u32 = 32;
     /// Several edges lead to it: one pop does not tell whether there is more.
     pub const MULTI: u32 = 64;
@@ -38,14 +41,26 @@ pub(crate) mod flag {
 /// What the hot loop reads and writes for one operator at each step: one quarter of a cache line.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Hot {
-    /// Steps until one is timed.
+    /// Steps until one that takes the slow way: to be timed, or because of its flags.
     pub left: u32,
-    /// Steps between timed ones, as last set.
+    /// What `left` was when it was last set.
     pub every: u32,
     /// Conditions that do not hold: full edges that wait, empty edges that are waited for; [`DONE`].
     pub unmet: u32,
-    /// See [`flag`].
+    /// See [`flag`]. While there are any, every step takes the slow way: `left` is 1.
     pub flags: u32,
+}
+
+impl Hot {
+    /// Sets flags, so that the next step takes the slow way. The steps made so far (`every - left`) stay the same.
+    pub fn flag(&mut self, flags: u32) {
+        self.flags |= flags;
+        // In the middle of a slow step it is 0, and set anew at its end.
+        if self.left > 1 {
+            self.every -= self.left - 1;
+            self.left = 1;
+        }
+    }
 }
 
 /// Whether an operator that could not be stepped is to be stepped when its conditions hold.
@@ -304,10 +319,20 @@ impl Context {
         let at = self.stores.iter().position(|store| store.block_bytes() == quantum)?;
         let block = self.stores[at].get();
         if block.is_none() {
-            self.starved = at;
-            self.hot[self.current as usize].flags |= flag::STARVED;
+            self.starved(at);
         }
         block.map(Chunk::from_block)
+    }
+
+    /// The step that is under way found a store empty: it comes again when chunks are back.
+    #[cold]
+    fn starved(&mut self, store: usize) {
+        self.starved = store;
+        self.hot[self.current as usize].flags |= flag::STARVED;
+        if self.next < STARVED {
+            self.ready.set(self.next);
+        }
+        self.next = STARVED;
     }
 
     /// Replaces a shared block by a copy of its own.

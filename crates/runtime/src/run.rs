@@ -349,8 +349,7 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
     for edge in worker.edges.iter().filter(|edge| edge.counted) {
         hot[edge.to as usize].unmet += 1;
     }
-    for (number, node) in worker.nodes.iter().enumerate().filter(|(_, node)| node.source && node.inputs.is_empty()) {
-        debug_assert!(node.open_inputs == 0);
+    for (number, _) in worker.nodes.iter().enumerate().filter(|(_, node)| node.source) {
         hot[number].flags |= flag::SOURCE;
     }
     for (number, _) in worker.nodes.iter().enumerate().filter(|(_, node)| node.inputs.len() > 1) {

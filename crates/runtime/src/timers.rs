@@ -25,6 +25,7 @@ impl Timers {
         self.heap.first().map(|&(time_ns, _)| time_ns)
     }
 
+    #[cfg(test)]
     pub fn is_set(&self, operator: u32) -> bool {
         self.place[operator as usize] != ABSENT
     }

@@ -3,9 +3,10 @@
 use crate::arguments::{Format, RunArguments};
 use crate::documents::{self, RunFacts};
 use crate::failure::Failure;
+use crate::interrupt::Interrupts;
 use crate::output::{self, Places, RecordTo};
 use crate::progress::Progress;
-use crate::{interrupt, panics, threads, views};
+use crate::{panics, threads, views};
 use onbeat::{Pipeline, Record, RunError, operators};
 use std::io::{self, IsTerminal};
 
@@ -14,17 +15,18 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
     let pipeline = Pipeline::read(&arguments.pipeline.file, &operators::registry(), &overrides)?;
     let places = Places::prepare(&pipeline.output, arguments.record.as_deref(), pipeline.name())?;
     let name = pipeline.name().to_string();
+    let interrupts = Interrupts::listen(abort);
     let run = pipeline.start().map_err(|error| {
         places.give_back();
         Failure::new(error.to_string())
     })?;
     let stopper = run.stopper();
-    let guard = interrupt::listen(stopper.clone(), abort);
+    interrupts.stop_by(stopper.clone());
     let progress = Progress::start(&name, stopper.clone(), arguments.quiet);
     let result = run.wait();
     let helpers = threads::helpers();
     progress.end();
-    let (mut record, mut failure) = match result {
+    let (mut record, failed) = match result {
         Ok(record) => (record, None),
         Err(RunError::Failed(record)) => {
             let failure = failure_of(&record);
@@ -36,22 +38,18 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
     apply_limit(&mut record, arguments.max_misses);
     let written = places.record.write(&record);
     // From here on there is nothing that an interruption could leave half done.
-    drop(guard);
+    drop(interrupts);
     let facts = RunFacts {
         position_ns: stopper.progress().position_ns,
         output: &places.output,
         record: written.as_ref().ok().and_then(Option::as_deref),
     };
-    show(arguments, &record, &facts, &places.record)?;
-    if let Err(error) = written {
-        if let Some(failure) = failure.replace(error) {
-            failure.show();
-        }
-    }
-    match failure {
-        Some(failure) => Err(failure),
-        None => Ok(record.result.exit_status),
-    }
+    let shown = show(arguments, &record, &facts, &places.record);
+    // All that went wrong is told, the last of it by whoever called.
+    let mut failures: Vec<Failure> = [failed, written.err(), shown.err()].into_iter().flatten().collect();
+    let last = failures.pop();
+    failures.iter().for_each(Failure::show);
+    last.map_or(Ok(record.result.exit_status), Err)
 }
 
 fn failure_of(record: &Record) -> Failure {

@@ -5,8 +5,8 @@ use std::f64::consts::TAU;
 use num_complex::Complex;
 use onbeat_runtime::{Error, Kernel, Progress};
 
-use crate::check;
 use super::phase::angle;
+use crate::check;
 
 /// Samples per round of the inner loops; their angles stay in L1.
 const BLOCK: usize = 256;

@@ -2,9 +2,9 @@
 
 use onbeat_runtime::{Error, Kernel, Progress, Ratio};
 
-use crate::check;
 use super::design::LowPass;
 use super::polyphase::{FirSample, Polyphase};
+use crate::check;
 
 /// A low-pass filter that keeps every `factor`-th sample; a plain filter where `factor` is 1.
 ///

@@ -2,8 +2,8 @@
 
 use onbeat_runtime::{Error, Kernel, Progress, Ratio};
 
-use super::polyphase::{FirSample, Polyphase};
 use super::design;
+use super::polyphase::{FirSample, Polyphase};
 use crate::check;
 
 /// The largest numerator or denominator, after reduction: enough for 44 100 to 48 000 (160/147) and for most odd

@@ -104,7 +104,8 @@ impl Data {
     pub fn verify(&mut self, sha512: Option<&str>) -> Result<(), Error> {
         let Some(expected) = sha512 else { return Ok(()) };
         let mut hash = Sha512::new();
-        io::copy(&mut self.file, &mut HashWriter(&mut hash)).map_err(|error| cannot("read", &self.path, error))?;
+        io::copy(&mut self.file, &mut HashWriter(&mut hash))
+            .map_err(|error| cannot("read", &self.path, error))?;
         let found: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         if !found.eq_ignore_ascii_case(expected) {
             return Err(Error::new(format!(

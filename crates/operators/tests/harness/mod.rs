@@ -3,8 +3,8 @@
 
 use num_complex::Complex;
 use onbeat_runtime::{
-    Chunk, ClockKind, Context, Error, FnSink, Graph, Handle, Options, Operator, Output, Pace, Ports, RunError,
-    Sample, Step, Tag,
+    Chunk, ClockKind, Context, Error, FnSink, Graph, Handle, Operator, Options, Output, Pace, Ports,
+    RunError, Sample, Step, Tag,
 };
 use onbeat_trace::Record;
 use serde_json::{Value, json};
@@ -28,11 +28,17 @@ pub fn manual() -> Options {
 
 /// Runs a graph that must end well and lose nothing.
 pub fn run(graph: Graph, options: &Options) -> Record {
-    let record = graph.run(options).unwrap();
+    let record = graph.run(options).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(record.result.outcome.to_string(), "ended", "{}", record.result.reason);
     assert_eq!((record.result.exit_status, record.result.lost), (0, 0));
     for edge in &record.edges {
-        assert_eq!((edge.received, edge.dropped), (edge.sent - edge.unread, 0), "{} → {}", edge.from, edge.to);
+        assert_eq!(
+            (edge.received, edge.dropped),
+            (edge.sent - edge.unread, 0),
+            "{} → {}",
+            edge.from,
+            edge.to
+        );
     }
     record
 }
@@ -73,7 +79,10 @@ pub fn keep<T: Sample>(graph: &mut Graph, name: &str) -> (Handle<ChunkSink<T>>, 
         assert_eq!(chunk.info().start, kept.samples.len() as u64);
         let start = chunk.info().start;
         kept.tags.extend(
-            chunk.tags().iter().map(|tag| (start + tag.offset as u64, tag.key.to_string(), tag.value.to_string())),
+            chunk
+                .tags()
+                .iter()
+                .map(|tag| (start + tag.offset as u64, tag.key.to_string(), tag.value.to_string())),
         );
         kept.samples.extend_from_slice(&chunk);
         kept.chunks.push(chunk.len());

@@ -1,4 +1,5 @@
 //! Feeds kernels with slices of all sizes.
+#![allow(dead_code, reason = "no test needs all of it")]
 
 use bytemuck::Zeroable;
 use onbeat_runtime::{Kernel, Map};

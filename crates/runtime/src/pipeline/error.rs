@@ -80,6 +80,11 @@ impl PipelineError {
         &self.0.file
     }
 
+    /// Whether the mistake is in a setting and not in the file.
+    pub fn is_setting(&self) -> bool {
+        self.0.is_setting
+    }
+
     /// The text of that file, or what was given with that flag. Empty when the file could not be read.
     pub fn text(&self) -> &str {
         &self.0.text

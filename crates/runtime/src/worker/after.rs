@@ -2,7 +2,7 @@
 
 use super::{Failure, Worker};
 use crate::Error;
-use crate::context::{Context, DONE, Held, NONE, flag};
+use crate::context::{Context, DONE, Held, STARVED, flag};
 use crate::operator::Step;
 use std::sync::Arc;
 
@@ -15,19 +15,9 @@ impl Worker {
         operator: u32,
         outcome: Result<Step, Error>,
     ) -> Result<(), Failure> {
+        let step = outcome.map_err(|error| Failure::Operator(operator, error))?;
         let flags = cx.hot[operator as usize].flags;
         let node = &mut self.nodes[operator as usize];
-        match outcome {
-            // The two usual cases that are not "wait for the next message": a source that goes on, ...
-            Ok(Step::Again) if flags == flag::SOURCE => {
-                node.sequence += u64::from(cx.next != NONE);
-                return Ok(());
-            }
-            // ... and the end of a path, of a message that nobody follows.
-            Ok(Step::Wait) if flags == flag::TRACKED && cx.stamp.due_ns == 0 && cx.earlier.is_empty() => return Ok(()),
-            _ => {}
-        }
-        let step = outcome.map_err(|error| Failure::Operator(operator, error))?;
         if flags & flag::TRACKED != 0 && cx.popped != 0 {
             if cx.stamp.due_ns != 0 {
                 cx.earlier.push(cx.stamp);
@@ -78,9 +68,7 @@ impl Worker {
 
     fn after_source(&mut self, cx: &mut Context, operator: u32, step: Step, flags: u32) {
         let node = &mut self.nodes[operator as usize];
-        if cx.next != NONE {
-            node.sequence += 1;
-        }
+        node.sequence += u64::from(cx.next < STARVED);
         match step {
             Step::Again => {
                 if !node.done {
@@ -120,7 +108,7 @@ impl Worker {
         let node = &mut self.nodes[operator as usize];
         if !node.source {
             node.kept = Some((cx.stamp, cx.keys.as_ref().map(Arc::clone)));
-            cx.hot[operator as usize].flags |= flag::RESUME;
+            cx.hot[operator as usize].flag(flag::RESUME);
         }
     }
 
@@ -197,7 +185,7 @@ impl Worker {
         if ends.counted && ends.probe.len(&cx.owner) == 0 {
             cx.meet(ends.to);
         }
-        cx.hot[ends.to as usize].flags |= flag::CLOSING;
+        cx.hot[ends.to as usize].flag(flag::CLOSING);
         self.end_edge_if_empty(cx, edge);
     }
 

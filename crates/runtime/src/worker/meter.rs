@@ -19,21 +19,32 @@ pub(crate) struct Meter {
     steps: u64,
     timed_steps: u64,
     timed_ns: u64,
+    /// Steps until one is timed.
+    left: u32,
     random: u32,
 }
 
 impl Meter {
     pub fn new(seed: u32) -> Self {
-        Meter { histogram: Histogram::new(), steps: 0, timed_steps: 0, timed_ns: 0, random: seed.wrapping_mul(2) | 1 }
+        Meter { histogram: Histogram::new(), steps: 0, timed_steps: 0, timed_ns: 0, left: 1, random: seed.wrapping_mul(2) | 1 }
     }
 
-    /// Notes the duration of a step and says after how many steps to look again.
-    pub fn timed(&mut self, ns: u64, exact: bool) -> u32 {
+    /// Counts `steps` more, and says whether the next one is to be timed.
+    #[inline]
+    pub fn count(&mut self, steps: u32) -> bool {
+        self.steps += u64::from(steps);
+        self.left = self.left.saturating_sub(steps);
+        self.left == 0
+    }
+
+    /// Notes the duration of a step.
+    pub fn timed(&mut self, ns: u64, exact: bool) {
         self.histogram.record(ns);
         self.timed_steps += 1;
         self.timed_ns += ns;
         if exact {
-            return 1;
+            self.left = 1;
+            return;
         }
         let mean_ns = self.timed_ns / self.timed_steps;
         let every = (LOOKS_NS * SHARE / mean_ns.max(1)).clamp(1, MOST) as u32;
@@ -41,12 +52,13 @@ impl Meter {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 17;
         self.random ^= self.random << 5;
-        every - every / 4 + self.random % (every / 2 + 1)
+        self.left = every - every / 4 + self.random % (every / 2 + 1);
     }
 
-    /// Adds steps that were stepped since the last look.
-    pub fn count(&mut self, steps: u32) {
-        self.steps += u64::from(steps);
+    /// Steps until one is to be timed.
+    #[inline]
+    pub fn left(&self) -> u32 {
+        self.left
     }
 
     /// Steps in all, given those since the last look.

@@ -10,9 +10,9 @@ pub(crate) use meter::Meter;
 pub(crate) use tracker::{Deadline, Path, Tracker};
 
 use crate::Error;
-use crate::context::{Context, Held, NONE, flag};
+use crate::context::{Context, Held, NONE, STARVED, flag};
 use crate::link::Probe;
-use crate::message::{Keys, Stamp};
+use crate::message::{Keys, SEQUENCE_MASK, Stamp};
 use crate::operator::{Operator, Step};
 use crate::run::Control;
 use crate::timers::Timers;
@@ -83,53 +83,54 @@ pub(crate) enum Failure {
 impl Worker {
     /// The hot loop: pick an operator, step it, follow its message to the consumer while the data is in the cache.
     ///
-    /// A step costs a count-down, a call, and two looks at one line of [`Hot`](crate::context::Hot) state.
+    /// Beside the step itself a hop costs a count-down and two looks at [`Hot`](crate::context::Hot) state. Whatever is
+    /// not "one message in, one message out, next" takes the slow way: [`step_slow`](Self::step_slow) before and
+    /// [`after`](Self::after) behind the step.
     pub fn run(&mut self, cx: &mut Context) -> Result<(), Failure> {
         while let Some(mut operator) = self.pick(cx)? {
             loop {
                 let hot = &mut cx.hot[operator as usize];
                 hot.left -= 1;
                 if hot.left == 0 {
-                    self.step_timed(cx, operator)?;
+                    self.step_slow(cx, operator)?;
                 } else {
-                    cx.next = NONE;
-                    cx.popped = 0;
-                    cx.current = operator;
-                    let outcome = self.operators[operator as usize].step(cx);
-                    if !matches!(outcome, Ok(Step::Wait)) || cx.hot[operator as usize].flags != 0 {
+                    let outcome = self.step(cx, operator);
+                    if !matches!(outcome, Ok(Step::Wait)) || cx.next == STARVED {
                         self.after(cx, operator, outcome)?;
                     }
                 }
-                let next = cx.next;
-                if next == NONE {
+                if cx.next >= STARVED {
                     break;
                 }
-                let hot = &cx.hot[next as usize];
-                if hot.unmet != 0 || hot.flags & flag::RESUME != 0 {
-                    cx.ready.set(next);
+                operator = cx.next;
+                if cx.hot[operator as usize].unmet != 0 {
+                    cx.ready.set(operator);
                     break;
                 }
-                operator = next;
             }
         }
         Ok(())
     }
 
-    /// The next operator to step, and its stamp put in place: the one furthest down the graph that has work, else the
-    /// next source in turn, else whatever time or the end brings. `None` when all is done.
+    #[inline(always)]
+    fn step(&mut self, cx: &mut Context, operator: u32) -> Result<Step, Error> {
+        cx.next = NONE;
+        cx.popped = 0;
+        cx.current = operator;
+        self.operators[operator as usize].step(cx)
+    }
+
+    /// The next operator to step: the one furthest down the graph that has work, else the next source in turn, else
+    /// whatever time or the end brings. `None` when all is done.
     #[inline]
     fn pick(&mut self, cx: &mut Context) -> Result<Option<u32>, Failure> {
         loop {
             if let Some(operator) = cx.ready.take_highest() {
-                let hot = &cx.hot[operator as usize];
-                if hot.unmet != 0 {
-                    self.hold(cx, operator, Held::Ready);
-                    continue;
+                if cx.hot[operator as usize].unmet == 0 {
+                    return Ok(Some(operator));
                 }
-                if hot.flags & flag::RESUME != 0 || self.nodes[operator as usize].source {
-                    self.resume(cx, operator);
-                }
-                return Ok(Some(operator));
+                self.hold(cx, operator, Held::Ready);
+                continue;
             }
             if self.needs_care(cx) {
                 self.take_care(cx);
@@ -141,27 +142,11 @@ impl Worker {
                 return Ok(None);
             };
             self.cursor = source + 1;
-            if cx.hot[source as usize].unmet != 0 {
-                cx.turn.clear(source);
-                self.hold(cx, source, Held::Turn);
-                continue;
+            if cx.hot[source as usize].unmet == 0 {
+                return Ok(Some(source));
             }
-            self.resume(cx, source);
-            return Ok(Some(source));
-        }
-    }
-
-    /// Puts the stamp in place with which an operator goes on, or that a source begins with.
-    fn resume(&mut self, cx: &mut Context, operator: u32) {
-        let node = &mut self.nodes[operator as usize];
-        cx.carried = NONE;
-        if node.source {
-            let origin = node.source_number << 48 | (node.sequence & crate::message::SEQUENCE_MASK);
-            cx.stamp = Stamp { time_ns: 0, due_ns: 0, origin };
-            cx.keys = None;
-        } else if let Some((stamp, keys)) = node.kept.take() {
-            cx.stamp = stamp;
-            cx.keys = keys;
+            cx.turn.clear(source);
+            self.hold(cx, source, Held::Turn);
         }
     }
 
@@ -175,31 +160,59 @@ impl Worker {
         }
     }
 
-    /// One step between two looks at the clock.
+    /// One step with what its flags ask for, and between two looks at the clock when it is time for that.
     #[inline(never)]
-    fn step_timed(&mut self, cx: &mut Context, operator: u32) -> Result<(), Failure> {
+    fn step_slow(&mut self, cx: &mut Context, operator: u32) -> Result<(), Failure> {
+        let hot = cx.hot[operator as usize];
+        let timed = self.meters[operator as usize].count(hot.every);
+        if hot.flags & (flag::RESUME | flag::SOURCE) != 0 {
+            self.resume(cx, operator);
+        }
+        let outcome = if timed { self.step_timed(cx, operator) } else { self.step(cx, operator) };
+        let flags = cx.hot[operator as usize].flags;
+        match outcome {
+            // A source that goes on, ...
+            Ok(Step::Again) if flags == flag::SOURCE && cx.next < STARVED => {
+                self.nodes[operator as usize].sequence += 1;
+            }
+            // ... and the end of a path, for a message that nobody follows, are the usual cases.
+            Ok(Step::Wait) if flags & !flag::TRACKED == 0 && cx.stamp.due_ns == 0 && cx.earlier.is_empty() => {}
+            outcome => self.after(cx, operator, outcome)?,
+        }
+        let hot = &mut cx.hot[operator as usize];
+        hot.every = if hot.flags == 0 { self.meters[operator as usize].left() } else { 1 };
+        hot.left = hot.every;
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn step_timed(&mut self, cx: &mut Context, operator: u32) -> Result<Step, Error> {
         let begin_ns = cx.now_ns();
-        if self.nodes[operator as usize].source && cx.stamp.due_ns == 0 {
+        let flags = cx.hot[operator as usize].flags;
+        if flags & flag::SOURCE != 0 && cx.stamp.due_ns == 0 {
             // A free-running source has no due time; this one of its messages is followed.
-            cx.carried = NONE;
             cx.stamp.due_ns = begin_ns;
         }
-        cx.next = NONE;
-        cx.popped = 0;
-        cx.current = operator;
-        let outcome = self.operators[operator as usize].step(cx);
+        let outcome = self.step(cx, operator);
         let end_ns = cx.now_ns();
-        let exact = cx.hot[operator as usize].flags & flag::EXACT != 0;
-        let every = self.meters[operator as usize].timed(end_ns.saturating_sub(begin_ns), exact);
-        let hot = &mut cx.hot[operator as usize];
-        self.meters[operator as usize].count(hot.every);
-        (hot.every, hot.left) = (every, every);
+        self.meters[operator as usize].timed(end_ns.saturating_sub(begin_ns), flags & flag::EXACT != 0);
         self.control.publish(end_ns, cx.stamp.time_ns);
         self.check_stop(cx, end_ns);
         self.fire_timers(cx, end_ns);
-        if !matches!(outcome, Ok(Step::Wait)) || cx.hot[operator as usize].flags != 0 {
-            self.after(cx, operator, outcome)?;
+        outcome
+    }
+
+    /// Puts the stamp in place with which an operator goes on, or that a source begins with.
+    fn resume(&mut self, cx: &mut Context, operator: u32) {
+        let node = &mut self.nodes[operator as usize];
+        cx.carried = NONE;
+        if node.source {
+            let origin = node.source_number << 48 | (node.sequence & SEQUENCE_MASK);
+            cx.stamp = Stamp { time_ns: 0, due_ns: 0, origin };
+            cx.keys = None;
+        } else if let Some((stamp, keys)) = node.kept.take() {
+            cx.stamp = stamp;
+            cx.keys = keys;
         }
-        Ok(())
     }
 }

@@ -1,0 +1,176 @@
+//! The kinds of operators, from what they say of themselves.
+
+use super::Document;
+use super::table::{Cell, Column, Table, Unit};
+use onbeat::{Kind, PortInfo, Registry};
+use serde_json::{Value, json};
+
+pub fn kinds(registry: &Registry) -> Document {
+    let all: Vec<&Kind> = registry.kinds().collect();
+    Document {
+        head: vec![format!("{} kinds of operators; `onbeat operators NAME` shows one", all.len())],
+        tables: vec![Table {
+            columns: vec![
+                Column::new("kind", "kind", Unit::Text),
+                Column::new("summary", "what it does", Unit::Text),
+            ],
+            rows: all.iter().map(|kind| vec![kind.name().into(), kind.summary().into()]).collect(),
+        }],
+        tail: Vec::new(),
+        json: all.iter().map(|kind| json!({ "name": kind.name(), "summary": kind.summary() })).collect(),
+    }
+}
+
+pub fn kind(kind: &Kind) -> Document {
+    let (inputs, outputs) = kind.ports();
+    let schema = kind.schema();
+    let mut tail = vec!["[[operator]]".to_string(), "name = \"my-name\"".to_string()];
+    tail.push(format!("kind = \"{}\"", kind.name()));
+    tail.extend(kind.example().lines().map(|line| line.trim_end().to_string()));
+    Document {
+        head: vec![format!("{}: {}", kind.name(), kind.summary())],
+        tables: vec![ports(&inputs, &outputs), parameters(schema.as_value())],
+        tail,
+        json: json!({
+            "name": kind.name(),
+            "summary": kind.summary(),
+            "inputs": inputs,
+            "outputs": outputs,
+            "parameters": schema,
+            "example": kind.example(),
+        }),
+    }
+}
+
+fn ports(inputs: &[PortInfo], outputs: &[PortInfo]) -> Table {
+    let row = |direction: &'static str, port: &PortInfo| {
+        let edges = match (port.required, port.many) {
+            (true, true) => "one or more",
+            (true, false) => "one",
+            (false, true) => "any number",
+            (false, false) => "one or none",
+        };
+        vec![port.name.as_str().into(), direction.into(), port.message.as_str().into(), edges.into()]
+    };
+    let inputs = inputs.iter().map(|port| row("input", port));
+    Table {
+        columns: vec![
+            Column::new("port", "port", Unit::Text),
+            Column::new("direction", "", Unit::Text),
+            Column::new("message", "message", Unit::Text),
+            Column::new("edges", "edges", Unit::Text),
+        ],
+        rows: inputs.chain(outputs.iter().map(|port| row("output", port))).collect(),
+    }
+}
+
+fn parameters(schema: &Value) -> Table {
+    let mut rows = Vec::new();
+    add_rows(&mut rows, schema, schema, "", 0);
+    Table {
+        columns: vec![
+            Column::new("parameter", "parameter", Unit::Text),
+            Column::new("type", "type", Unit::Text),
+            Column::new("default", "default", Unit::Text),
+            Column::new("description", "what it is", Unit::Text),
+        ],
+        rows,
+    }
+}
+
+/// Tables within tables are shown as `outer.inner`, down to this depth.
+const DEPTH: usize = 4;
+
+fn add_rows(rows: &mut Vec<Vec<Cell>>, root: &Value, table: &Value, prefix: &str, depth: usize) {
+    let Some(properties) = table.get("properties").and_then(Value::as_object) else { return };
+    let required = |name: &str| {
+        let names = table.get("required").and_then(Value::as_array);
+        names.is_some_and(|names| names.iter().any(|required| required == name))
+    };
+    for (name, about) in properties {
+        let full = format!("{prefix}{name}");
+        let target = resolved(root, about);
+        let description = about.get("description").or(target.get("description")).and_then(Value::as_str);
+        let default = match about.get("default") {
+            _ if required(name) => "required".to_string(),
+            None | Some(Value::Null) => String::new(),
+            Some(default) => default_words(default, target),
+        };
+        if depth < DEPTH && target.get("properties").is_some() {
+            add_rows(rows, root, target, &format!("{full}."), depth + 1);
+            continue;
+        }
+        let description = description.unwrap_or("").split_whitespace().collect::<Vec<_>>().join(" ");
+        rows.push(vec![full.into(), type_words(root, target).into(), default.into(), description.into()]);
+    }
+}
+
+/// What a reference refers to, and the one thing that is not nothing in an optional value.
+fn resolved<'v>(root: &'v Value, about: &'v Value) -> &'v Value {
+    let mut found = about;
+    for _ in 0..DEPTH {
+        let reference = found.get("$ref").and_then(Value::as_str).and_then(|path| root.pointer(path.strip_prefix('#')?));
+        let some = found.get("anyOf").and_then(Value::as_array).and_then(|any| {
+            let mut some = any.iter().filter(|one| one.get("type").is_none_or(|word| word != "null"));
+            some.next().filter(|_| some.next().is_none())
+        });
+        match reference.or(some) {
+            Some(next) => found = next,
+            None => break,
+        }
+    }
+    found
+}
+
+fn type_words(root: &Value, about: &Value) -> String {
+    let about = resolved(root, about);
+    if let (Some(noun), Some(unit)) = (about.get("format"), about.get("x-unit")) {
+        return format!("{} ({})", noun.as_str().unwrap_or("quantity"), unit.as_str().unwrap_or("number"));
+    }
+    if let Some(words) = words(about) {
+        return words.join(" | ");
+    }
+    let types: Vec<&str> = match about.get("type") {
+        Some(Value::String(one)) => vec![one],
+        Some(Value::Array(many)) => many.iter().filter_map(Value::as_str).filter(|&word| word != "null").collect(),
+        _ => Vec::new(),
+    };
+    let named = types.iter().map(|&word| match word {
+        "integer" => "whole number".to_string(),
+        "object" => "table".to_string(),
+        "array" => match about.get("items") {
+            Some(items) => format!("array of {}", type_words(root, items)),
+            None => "array".to_string(),
+        },
+        other => other.to_string(),
+    });
+    named.collect::<Vec<_>>().join(" or ")
+}
+
+/// The words of a closed set.
+fn words(about: &Value) -> Option<Vec<&str>> {
+    if let Some(words) = about.get("enum").and_then(Value::as_array) {
+        return words.iter().map(Value::as_str).collect();
+    }
+    let variants = about.get("oneOf").and_then(Value::as_array)?;
+    let mut words = Vec::new();
+    for variant in variants {
+        match (variant.get("const").and_then(Value::as_str), variant.get("enum").and_then(Value::as_array)) {
+            (Some(word), _) => words.push(word),
+            (None, Some(some)) => words.extend(some.iter().filter_map(Value::as_str)),
+            (None, None) => return None,
+        }
+    }
+    Some(words)
+}
+
+fn default_words(default: &Value, about: &Value) -> String {
+    let unit = about.get("x-unit").and_then(Value::as_str).filter(|_| default.is_number());
+    let value = match default {
+        Value::Number(number) if number.as_f64().is_some_and(|value| value.fract() == 0.0 && value.abs() < 1e15) => {
+            format!("{}", number.as_f64().unwrap_or(0.0))
+        }
+        other => other.to_string(),
+    };
+    unit.map_or(value.clone(), |unit| format!("{value} {unit}"))
+}

@@ -1,0 +1,59 @@
+//! What a command has to say, before anybody lays it out: lines, tables, and all of it as JSON.
+
+mod kinds;
+mod plan;
+mod run;
+mod table;
+
+pub use kinds::{kind, kinds};
+pub use plan::plan;
+pub use run::{RunFacts, run};
+pub use table::{Cell, Column, Table, Unit};
+
+/// One answer.
+pub struct Document {
+    /// Before the tables. The first line is the title.
+    pub head: Vec<String>,
+    pub tables: Vec<Table>,
+    /// After the tables.
+    pub tail: Vec<String>,
+    /// Everything, for programs.
+    pub json: serde_json::Value,
+}
+
+/// "1 edge", "2 edges".
+fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A length of time for a sentence.
+fn time(ns: u64) -> String {
+    let value = ns as f64;
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{:.1} µs", value / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} ms", value / 1e6),
+        1_000_000_000..120_000_000_000 => format!("{:.2} s", value / 1e9),
+        _ => format!("{} min {:02} s", ns / 60_000_000_000, ns / 1_000_000_000 % 60),
+    }
+}
+
+/// An amount of memory for a sentence.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_024 => format!("{bytes} B"),
+        1_024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn times_are_short() {
+        let times = [(999, "999 ns"), (12_345, "12.3 µs"), (2_500_000_000, "2.50 s"), (3_723_000_000_000, "62 min 03 s")];
+        for (ns, text) in times {
+            assert_eq!(super::time(ns), text);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What a plan decides.
+
+use super::run::not_obtained;
+use super::table::{Cell, Column, Table, Unit};
+use super::{Document, counted, size};
+use onbeat::Plan;
+
+pub fn plan(plan: &Plan) -> Document {
+    let bytes: u64 = plan.stores.iter().map(|store| u64::from(store.quantum_bytes) * store.chunks as u64).sum();
+    let title = format!(
+        "{}: scheduler {}, {}, {}, {}, chunk stores of {}",
+        plan.name,
+        plan.scheduler,
+        counted(plan.workers.len() as u64, "worker"),
+        counted(plan.operators.len() as u64, "operator"),
+        counted(plan.edges.len() as u64, "edge"),
+        size(bytes)
+    );
+    Document {
+        head: vec![title],
+        tables: vec![workers(plan), operators(plan), edges(plan), stores(plan), paths(plan)],
+        tail: not_obtained(plan.obtained.iter()).collect(),
+        json: serde_json::to_value(plan).expect("a plan is plain data"),
+    }
+}
+
+fn workers(plan: &Plan) -> Table {
+    let row = |worker: &onbeat::WorkerPlan| vec![worker.name.as_str().into(), worker.operators.join(", ").into()];
+    Table {
+        columns: vec![
+            Column::new("worker", "worker", Unit::Text),
+            Column::new("operators", "operators in order", Unit::Text),
+        ],
+        rows: plan.workers.iter().map(row).collect(),
+    }
+}
+
+fn operators(plan: &Plan) -> Table {
+    let row = |operator: &onbeat::OperatorPlan| {
+        vec![
+            operator.name.as_str().into(),
+            operator.kind.as_str().into(),
+            worker(plan, operator.worker),
+            if operator.source { "source".into() } else { Cell::Nothing },
+            operator.deadline_ns.into(),
+        ]
+    };
+    Table {
+        columns: vec![
+            Column::new("operator", "operator", Unit::Text),
+            Column::new("kind", "kind", Unit::Text),
+            Column::new("worker", "worker", Unit::Text),
+            Column::new("role", "role", Unit::Text),
+            Column::new("deadline_ns", "deadline", Unit::Millis).optional(),
+        ],
+        rows: plan.operators.iter().map(row).collect(),
+    }
+}
+
+fn edges(plan: &Plan) -> Table {
+    let row = |edge: &onbeat::EdgePlan| {
+        vec![
+            format!("{} → {}", edge.from, edge.to).into(),
+            edge.message.as_str().into(),
+            edge.queue.into(),
+            (edge.capacity as u64).into(),
+            edge.when_full.to_string().into(),
+            edge.quantum_bytes.map(u64::from).into(),
+        ]
+    };
+    Table {
+        columns: vec![
+            Column::new("edge", "edge", Unit::Text),
+            Column::new("message", "message", Unit::Text),
+            Column::new("queue", "queue", Unit::Text),
+            Column::new("capacity", "capacity", Unit::Count),
+            Column::new("when_full", "when full", Unit::Text),
+            Column::new("quantum_bytes", "quantum", Unit::Bytes).optional(),
+        ],
+        rows: plan.edges.iter().map(row).collect(),
+    }
+}
+
+fn stores(plan: &Plan) -> Table {
+    let row = |store: &onbeat::StorePlan| {
+        vec![worker(plan, store.worker), u64::from(store.quantum_bytes).into(), (store.chunks as u64).into()]
+    };
+    Table {
+        columns: vec![
+            Column::new("store", "chunks of", Unit::Text),
+            Column::new("quantum_bytes", "quantum", Unit::Bytes),
+            Column::new("chunks", "chunks", Unit::Count),
+        ],
+        rows: plan.stores.iter().map(row).collect(),
+    }
+}
+
+fn paths(plan: &Plan) -> Table {
+    let row =
+        |path: &onbeat::PathPlan| vec![format!("{} → {}", path.from, path.to).into(), path.max_latency_ns.into()];
+    Table {
+        columns: vec![
+            Column::new("path", "path", Unit::Text),
+            Column::new("max_latency_ns", "limit", Unit::Millis),
+        ],
+        rows: plan.paths.iter().map(row).collect(),
+    }
+}
+
+fn worker(plan: &Plan, place: usize) -> Cell {
+    plan.workers.get(place).map(|worker| worker.name.as_str()).into()
+}

@@ -1,0 +1,220 @@
+//! What a run did.
+
+use super::table::{Cell, Column, Table, Unit};
+use super::{Document, counted, time};
+use onbeat::Record;
+use onbeat::trace::Summary;
+use onbeat::trace::record::{Obtained, OperatorState, Outcome};
+use std::path::Path;
+
+/// What the record does not say.
+pub struct RunFacts<'a> {
+    /// Source time that was worked off; 0 where no source has a time.
+    pub position_ns: u64,
+    /// Where sinks wrote.
+    pub output: &'a Path,
+    /// The file that the record is in.
+    pub record: Option<&'a Path>,
+}
+
+pub fn run(record: &Record, facts: &RunFacts<'_>) -> Document {
+    let mut tables = vec![outcome(record, facts)];
+    // A run that did not begin has nothing to tell.
+    if record.operators.iter().any(|operator| operator.steps > 0) || record.result.outcome != Outcome::Failed {
+        tables.extend([operators(record), edges(record), paths(record), stores(record)]);
+    }
+    Document {
+        head: head(record, facts),
+        tables,
+        tail: tail(record, facts),
+        json: serde_json::to_value(record).expect("a record is plain data"),
+    }
+}
+
+fn head(record: &Record, facts: &RunFacts<'_>) -> Vec<String> {
+    let result = &record.result;
+    let mut title = format!("{}: {} after {}", record.name, result.outcome, time(result.duration_ns));
+    if facts.position_ns > 0 && result.duration_ns > 0 {
+        let times = facts.position_ns as f64 / result.duration_ns as f64;
+        title += &format!(", {times:.2} x real time");
+    }
+    let mut lines = vec![title];
+    // Why it failed is an error, and told as one.
+    if result.outcome != Outcome::Failed {
+        lines.push(result.reason.clone());
+    }
+    if record.misses_total > 0 {
+        lines.push(format!("{} later than the limit", counted(record.misses_total, "message")));
+    }
+    if result.lost > 0 {
+        lines.push(format!("{} lost that nobody chose to lose", counted(result.lost, "message")));
+    }
+    lines
+}
+
+/// For programs: people have it in the title.
+fn outcome(record: &Record, facts: &RunFacts<'_>) -> Table {
+    let columns = [
+        ("run", Unit::Text),
+        ("outcome", Unit::Text),
+        ("duration_ns", Unit::Millis),
+        ("position_ns", Unit::Millis),
+        ("misses_total", Unit::Count),
+        ("lost", Unit::Count),
+        ("exit_status", Unit::Count),
+    ];
+    Table {
+        columns: columns.map(|(name, unit)| Column::new(name, "", unit)).into(),
+        rows: vec![vec![
+            record.name.as_str().into(),
+            record.result.outcome.to_string().into(),
+            record.result.duration_ns.into(),
+            facts.position_ns.into(),
+            record.misses_total.into(),
+            record.result.lost.into(),
+            u64::from(record.result.exit_status).into(),
+        ]],
+    }
+}
+
+/// A quantile, if anything was measured.
+fn of(summary: &Summary, ns: u64) -> Cell {
+    if summary.count > 0 { Cell::Number(ns) } else { Cell::Nothing }
+}
+
+fn operators(record: &Record) -> Table {
+    let row = |operator: &onbeat::trace::record::OperatorRecord| {
+        let step = &operator.step;
+        vec![
+            operator.name.as_str().into(),
+            operator.kind.as_str().into(),
+            operator.steps.into(),
+            of(step, step.median_ns),
+            of(step, step.p99_ns),
+            of(step, step.max_ns),
+            Cell::Share(operator.share),
+            operator.deadline_ns.into(),
+            if operator.deadline_ns.is_some() { operator.late.into() } else { Cell::Nothing },
+            operator.copies.into(),
+            match operator.state {
+                OperatorState::Done => Cell::Usual(operator.state.to_string()),
+                other => other.to_string().into(),
+            },
+        ]
+    };
+    Table {
+        columns: vec![
+            Column::new("operator", "operator", Unit::Text),
+            Column::new("kind", "kind", Unit::Text),
+            Column::new("steps", "steps", Unit::Count),
+            Column::new("step_median_ns", "median", Unit::Micros),
+            Column::new("step_p99_ns", "p99", Unit::Micros),
+            Column::new("step_max_ns", "max", Unit::Micros),
+            Column::new("share", "core", Unit::Percent),
+            Column::new("deadline_ns", "deadline", Unit::Millis).optional(),
+            Column::new("late", "late", Unit::Count).optional().alarm(),
+            Column::new("copies", "copies", Unit::Count).optional(),
+            Column::new("state", "state", Unit::Text).optional().alarm(),
+        ],
+        rows: record.operators.iter().map(row).collect(),
+    }
+}
+
+fn edges(record: &Record) -> Table {
+    let row = |edge: &onbeat::trace::record::EdgeRecord| {
+        vec![
+            format!("{} → {}", edge.from, edge.to).into(),
+            edge.depth_max.into(),
+            edge.capacity.into(),
+            edge.sent.into(),
+            edge.dropped.into(),
+            edge.unread.into(),
+        ]
+    };
+    Table {
+        columns: vec![
+            Column::new("edge", "edge", Unit::Text),
+            Column::new("depth_max", "deepest", Unit::Count),
+            Column::new("capacity", "of", Unit::Count),
+            Column::new("sent", "sent", Unit::Count),
+            Column::new("dropped", "dropped", Unit::Count).alarm(),
+            Column::new("unread", "unread", Unit::Count).optional().alarm(),
+        ],
+        rows: record.edges.iter().map(row).collect(),
+    }
+}
+
+fn paths(record: &Record) -> Table {
+    let row = |path: &onbeat::trace::record::PathRecord| {
+        let latency = &path.latency;
+        vec![
+            format!("{} → {}", path.from, path.to).into(),
+            latency.count.into(),
+            of(latency, latency.median_ns),
+            of(latency, latency.p99_ns),
+            of(latency, latency.p99_9_ns),
+            of(latency, latency.max_ns),
+            path.max_latency_ns.into(),
+            if path.max_latency_ns.is_some() { path.misses.into() } else { Cell::Nothing },
+        ]
+    };
+    Table {
+        columns: vec![
+            Column::new("path", "path", Unit::Text),
+            Column::new("count", "messages", Unit::Count),
+            Column::new("latency_median_ns", "median", Unit::Millis),
+            Column::new("latency_p99_ns", "p99", Unit::Millis),
+            Column::new("latency_p99_9_ns", "p99.9", Unit::Millis),
+            Column::new("latency_max_ns", "max", Unit::Millis),
+            Column::new("max_latency_ns", "limit", Unit::Millis),
+            Column::new("misses", "misses", Unit::Count).alarm(),
+        ],
+        rows: record.paths.iter().map(row).collect(),
+    }
+}
+
+fn stores(record: &Record) -> Table {
+    let row = |store: &onbeat::trace::record::StoreRecord| {
+        vec![
+            store.worker.as_str().into(),
+            store.quantum_bytes.into(),
+            store.in_use_max.into(),
+            store.chunks.into(),
+            store.copies.into(),
+            store.refused.into(),
+        ]
+    };
+    Table {
+        columns: vec![
+            Column::new("store", "chunks of", Unit::Text),
+            Column::new("quantum_bytes", "quantum", Unit::Bytes),
+            Column::new("in_use_max", "most in use", Unit::Count),
+            Column::new("chunks", "of", Unit::Count),
+            Column::new("copies", "copies", Unit::Count).optional(),
+            Column::new("refused", "refused", Unit::Count).optional(),
+        ],
+        rows: record.stores.iter().map(row).collect(),
+    }
+}
+
+fn tail(record: &Record, facts: &RunFacts<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let (notes, settings): (Vec<&Obtained>, Vec<_>) =
+        record.obtained.iter().partition(|setting| setting.asked.is_empty() && setting.obtained.is_empty());
+    lines.extend(not_obtained(settings.into_iter()));
+    lines.extend(notes.iter().map(|note| format!("note: {}", note.what)));
+    lines.push(match facts.record {
+        Some(record) => format!("files in {}, record in {}", facts.output.display(), record.display()),
+        None => format!("files in {}", facts.output.display()),
+    });
+    lines
+}
+
+/// Lines on what was asked for and is something else now.
+pub(super) fn not_obtained<'o>(settings: impl Iterator<Item = &'o Obtained>) -> impl Iterator<Item = String> {
+    settings.filter(|setting| setting.asked != setting.obtained).map(|setting| {
+        let Obtained { what, asked, obtained, reason } = setting;
+        let reason = reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+        format!("not obtained: {what}: asked {asked}, got {obtained}{reason}")
+    })
+}

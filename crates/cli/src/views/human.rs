@@ -1,0 +1,208 @@
+//! Tables for people: aligned columns, units in the head, `-` for no value.
+
+use super::View;
+use crate::documents::{Cell, Column, Document, Table, Unit};
+
+pub struct Human {
+    pub colour: bool,
+}
+
+/// Most characters of a line, where its last column can be broken at blanks.
+const WIDTH: usize = 110;
+/// Fewest that the last column gets.
+const LAST: usize = 30;
+
+const BOLD: &str = "1";
+const DIM: &str = "2";
+const ALARM: &str = "33";
+
+impl View for Human {
+    fn text(&self, document: &Document) -> String {
+        let mut parts = Vec::new();
+        let mut head = document.head.iter().map(|line| printable(line));
+        let title = head.next().map(|title| self.painted(BOLD, &title));
+        parts.push(title.into_iter().chain(head).map(|line| line + "\n").collect());
+        parts.extend(document.tables.iter().filter_map(|table| self.table(table)));
+        parts.push(document.tail.iter().map(|line| printable(line) + "\n").collect());
+        parts.retain(|part: &String| !part.is_empty());
+        parts.join("\n")
+    }
+}
+
+/// A column as it will be shown.
+struct Shown<'t> {
+    column: &'t Column,
+    place: usize,
+    head: String,
+    width: usize,
+}
+
+impl Human {
+    fn painted(&self, code: &str, text: &str) -> String {
+        if self.colour && !text.trim().is_empty() { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_string() }
+    }
+
+    /// Nothing where there are no rows, or the first column has no head.
+    fn table(&self, table: &Table) -> Option<String> {
+        if table.rows.is_empty() || table.columns.first()?.head.is_empty() {
+            return None;
+        }
+        let columns = columns(table);
+        let (last, others) = columns.split_last()?;
+        let used: usize = others.iter().map(|shown| shown.width + 2).sum();
+        let room = WIDTH.saturating_sub(used).max(LAST);
+        let mut text = String::new();
+        let head: Vec<String> = columns.iter().map(|shown| aligned(&shown.head, shown, shown.width.min(room))).collect();
+        text += self.painted(DIM, head.join("  ").trim_end()).as_str();
+        text.push('\n');
+        for row in &table.rows {
+            let mut line = String::new();
+            for shown in others {
+                line += &self.cell(&row[shown.place], shown, shown.width);
+                line += "  ";
+            }
+            let parts = broken(&cell_text(&row[last.place], last.column), room);
+            for (number, part) in parts.iter().enumerate() {
+                let width = last.width.min(room);
+                let part = aligned(part, last, width);
+                let part = if alarms(&row[last.place], last.column) { self.painted(ALARM, &part) } else { part };
+                if number > 0 {
+                    line = " ".repeat(used);
+                }
+                line += &part;
+                text += line.trim_end();
+                text.push('\n');
+            }
+        }
+        Some(text)
+    }
+
+    fn cell(&self, cell: &Cell, shown: &Shown<'_>, width: usize) -> String {
+        let text = aligned(&cell_text(cell, shown.column), shown, width);
+        if alarms(cell, shown.column) { self.painted(ALARM, &text) } else { text }
+    }
+}
+
+fn columns(table: &Table) -> Vec<Shown<'_>> {
+    let wanted = |place: usize, column: &Column| !column.optional || table.rows.iter().any(|row| !row[place].is_void());
+    let columns = table.columns.iter().enumerate().filter(|&(place, column)| wanted(place, column));
+    columns
+        .map(|(place, column)| {
+            let head = head_text(column);
+            let widths = table.rows.iter().map(|row| length(&cell_text(&row[place], column)));
+            let width = widths.chain([length(&head)]).max().unwrap_or(0);
+            Shown { column, place, head, width }
+        })
+        .collect()
+}
+
+fn head_text(column: &Column) -> String {
+    let unit = match column.unit {
+        Unit::Text | Unit::Count => "",
+        Unit::Micros => " µs",
+        Unit::Millis => " ms",
+        Unit::Percent => " %",
+        Unit::Bytes => " B",
+    };
+    format!("{}{unit}", column.head)
+}
+
+fn cell_text(cell: &Cell, column: &Column) -> String {
+    match (cell, column.unit) {
+        (Cell::Nothing, _) => "-".to_string(),
+        (Cell::Text(text), _) if text.is_empty() => "-".to_string(),
+        (Cell::Text(text) | Cell::Usual(text), _) => printable(text),
+        (Cell::Number(ns), Unit::Micros) => format!("{:.3}", *ns as f64 / 1e3),
+        (Cell::Number(ns), Unit::Millis) => format!("{:.3}", *ns as f64 / 1e6),
+        (Cell::Number(number), _) => number.to_string(),
+        (Cell::Share(share), _) => format!("{:.2}", share * 100.0),
+    }
+}
+
+fn alarms(cell: &Cell, column: &Column) -> bool {
+    column.alarm && !cell.is_void()
+}
+
+/// Text to the left, numbers to the right.
+fn aligned(text: &str, shown: &Shown<'_>, width: usize) -> String {
+    let blanks = " ".repeat(width.saturating_sub(length(text)));
+    if shown.column.unit == Unit::Text { format!("{text}{blanks}") } else { format!("{blanks}{text}") }
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Lines of at most `room` characters, broken at blanks; a longer word stays whole.
+fn broken(text: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is one from the start");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if length(line) + 1 + length(word) <= room {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_string());
+        }
+    }
+    lines
+}
+
+/// What comes from elsewhere does not steer the terminal.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(colour: bool) -> String {
+        let table = Table {
+            columns: vec![
+                Column::new("operator", "operator", Unit::Text),
+                Column::new("max_ns", "max", Unit::Micros),
+                Column::new("late", "late", Unit::Count).alarm(),
+                Column::new("copies", "copies", Unit::Count).optional(),
+            ],
+            rows: vec![
+                vec!["iq".into(), Cell::Number(1_234), 0.into(), 0.into()],
+                vec!["channel→".into(), Cell::Nothing, 2.into(), Cell::Nothing],
+            ],
+        };
+        let head = vec!["fm: ended".to_string(), "by \u{1b}[2Jitself".to_string()];
+        let document =
+            Document { head, tables: vec![table], tail: vec!["files in out".to_string()], json: ().into() };
+        Human { colour }.text(&document)
+    }
+
+    #[test]
+    fn columns_are_aligned_and_the_empty_ones_left_out() {
+        let expected = "\
+fm: ended
+by  [2Jitself
+
+operator  max µs  late
+iq         1.234     0
+channel→       -     2
+
+files in out
+";
+        assert_eq!(text(false), expected);
+    }
+
+    #[test]
+    fn colour_is_for_what_stands_out() {
+        let text = text(true);
+        assert!(text.contains("\u{1b}[1mfm: ended\u{1b}[0m") && text.contains("\u{1b}[33m   2\u{1b}[0m"), "{text:?}");
+    }
+
+    #[test]
+    fn long_lines_are_broken_at_blanks() {
+        assert_eq!(broken("one two three", 7), ["one two", "three"]);
+        assert_eq!(broken("unbreakable", 3), ["unbreakable"]);
+        assert_eq!(broken("", 3), [""]);
+    }
+}

@@ -1,0 +1,182 @@
+//! Runs the built command in a folder of its own, and never waits for ever.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Far above what any of these runs takes, on a busy machine too.
+const WATCHDOG: Duration = Duration::from_secs(60);
+
+/// A folder with the pipelines of these tests.
+pub struct Place {
+    folder: tempfile::TempDir,
+}
+
+/// What a command left.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (name, text) in PIPELINES {
+            fs::write(folder.path().join(name), text).expect("a file there");
+        }
+        Place { folder }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onbeat"));
+        command.args(arguments).current_dir(self.folder.path()).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
+        command
+    }
+
+    /// With its output in files: a full pipe would stop it.
+    pub fn start(&self, arguments: &[&str]) -> Child {
+        let file = |name: &str| File::create(self.path(name)).expect("a file there");
+        self.command(arguments).stdout(file("stdout.txt")).stderr(file("stderr.txt")).spawn().expect("the command")
+    }
+
+    pub fn end(&self, mut child: Child) -> Answer {
+        let text = |name: &str| fs::read_to_string(self.path(name)).unwrap_or_default();
+        let status = wait(&mut child);
+        Answer { status, stdout: text("stdout.txt"), stderr: text("stderr.txt") }
+    }
+
+    pub fn onbeat(&self, arguments: &[&str]) -> Answer {
+        let child = self.start(arguments);
+        self.end(child)
+    }
+}
+
+/// The exit status; `None` for a signal.
+pub fn wait(child: &mut Child) -> Option<i32> {
+    let mut status = None;
+    until("the command has ended", || {
+        status = child.try_wait().expect("a child of ours");
+        if status.is_none() { None } else { Some(()) }
+    })
+    .inspect_err(|_| drop(child.kill()))
+    .unwrap_or_else(|what| panic!("{what}"));
+    status.and_then(|status| status.code())
+}
+
+/// Looks again and again, for as long as the watchdog allows.
+pub fn until(what: &str, mut look: impl FnMut() -> Option<()>) -> Result<(), String> {
+    let begin = Instant::now();
+    while begin.elapsed() < WATCHDOG {
+        if look().is_some() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Err(format!("waited in vain until {what}"))
+}
+
+const PIPELINES: [(&str, &str); 5] = [
+    (
+        "count.toml",
+        r#"
+[[operator]]
+name = "numbers"
+kind = "counter"
+count = 5
+
+[[operator]]
+name = "end"
+kind = "count.sink"
+
+[[edge]]
+from = "numbers"
+to = "end"
+"#,
+    ),
+    // Nothing is done in a nanosecond.
+    (
+        "late.toml",
+        r#"
+name = "always-late"
+[[operator]]
+name = "numbers"
+kind = "counter"
+count = 5
+rate = "1 kHz"
+pace = "real"
+[[operator]]
+name = "end"
+kind = "count.sink"
+[[edge]]
+from = "numbers"
+to = "end"
+[[path]]
+from = "numbers"
+to = "end"
+max_latency = "1ns"
+"#,
+    ),
+    (
+        "endless.toml",
+        r#"
+[[operator]]
+name = "silence"
+kind = "null.source"
+rate = "800 kHz"
+pace = "real"
+size = 800
+[[operator]]
+name = "file"
+kind = "wav.sink"
+path = "silence.wav"
+[[edge]]
+from = "silence"
+to = "file"
+"#,
+    ),
+    // One step takes longer than anybody waits.
+    (
+        "stuck.toml",
+        r#"
+[[operator]]
+name = "numbers"
+kind = "counter"
+count = 2
+[[operator]]
+name = "slow"
+kind = "load.count"
+busy = "50 s"
+[[operator]]
+name = "end"
+kind = "count.sink"
+[[edge]]
+from = "numbers"
+to = "slow"
+[[edge]]
+from = "slow"
+to = "end"
+"#,
+    ),
+    (
+        "no_file.toml",
+        r#"
+[[operator]]
+name = "iq"
+kind = "sigmf.source"
+path = "not-there"
+[[operator]]
+name = "end"
+kind = "null.sink.complex"
+[[edge]]
+from = "iq"
+to = "end"
+"#,
+    ),
+];

@@ -1,0 +1,49 @@
+//! Ctrl-C.
+
+use super::harness::{Place, until};
+use std::fs;
+use std::process::{Child, Command};
+
+fn interrupt(child: &Child) {
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(status.is_ok_and(|status| status.success()), "kill");
+}
+
+#[test]
+fn the_first_one_finishes_the_run() {
+    let place = Place::new();
+    let child = place.start(&["run", "endless.toml"]);
+    let begun = || fs::read_dir(place.path("out")).ok()?.flatten().find(has_samples).map(drop);
+    until("the run writes its file", begun).expect("it begins");
+    interrupt(&child);
+    let answer = place.end(child);
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    assert!(answer.stdout.contains("endless: stopped after"), "{}", answer.stdout);
+    assert!(answer.stderr.contains("stopping"), "{}", answer.stderr);
+    assert!(place.path("out/silence.wav").exists() && place.path("out/endless.record.json").exists());
+}
+
+/// The file under its temporary name, with more than its head in it.
+fn has_samples(entry: &fs::DirEntry) -> bool {
+    entry.file_name().to_string_lossy().contains("wav") && entry.metadata().is_ok_and(|found| found.len() > 1_000)
+}
+
+#[test]
+fn the_second_one_ends_the_process() {
+    let place = Place::new();
+    let child = place.start(&["run", "stuck.toml"]);
+    // It listens when its thread is there.
+    let tasks = format!("/proc/{}/task", child.id());
+    let threads = || {
+        let names = fs::read_dir(&tasks).ok()?.flatten().map(|task| fs::read_to_string(task.path().join("comm")));
+        names.flatten().any(|name| name.trim_end() == "onbeat-signal").then_some(())
+    };
+    until("the command listens", threads).expect("it listens");
+    interrupt(&child);
+    let stopping = || fs::read_to_string(place.path("stderr.txt")).ok()?.contains("stopping").then_some(());
+    until("it has heard", stopping).expect("it hears");
+    interrupt(&child);
+    let answer = place.end(child);
+    assert_eq!(answer.status, Some(130), "{answer:?}");
+    assert!(answer.stderr.contains("aborted"), "{}", answer.stderr);
+}

@@ -1,0 +1,82 @@
+//! The built command, as a person or a script meets it.
+
+mod harness;
+mod interrupted;
+mod outputs;
+
+use harness::Place;
+
+/// One line per behaviour: title; arguments; exit status; parts of stdout; parts of stderr.
+type Case = (&'static str, &'static [&'static str], i32, &'static [&'static str], &'static [&'static str]);
+
+const CASES: &[Case] = &[
+    ("help", &["--help"], 0, &["EXAMPLES", "operators", "EXIT STATUS"], &[]),
+    ("help of run", &["run", "--help"], 0, &["--max-misses", "NAME.record.json"], &[]),
+    ("version", &["-V"], 0, &["onbeat 0."], &[]),
+    ("nothing", &[], 1, &[], &["Usage: onbeat"]),
+    ("a flag that is none", &["run", "--speed"], 1, &[], &["--speed"]),
+    ("a command that is none", &["fly"], 1, &[], &["fly"]),
+    (
+        "a run",
+        &["run", "count.toml"],
+        0,
+        &["count: ended after", "numbers → end", "numbers.out → end.in", "files in out, record in out/count.record.json"],
+        &[],
+    ),
+    ("a run without talk", &["run", "count.toml", "-q"], 0, &[], &[]),
+    ("a setting", &["run", "count.toml", "--set", "numbers.count=7", "--format", "csv"], 0, &[",7,"], &[]),
+    ("a setting of the output", &["run", "count.toml", "--set", "output=a/b"], 0, &["record in a/b/count"], &[]),
+    ("a duration", &["run", "endless.toml", "-d", "50ms"], 0, &["endless: stopped", "the duration was over"], &[]),
+    ("virtual time", &["run", "endless.toml", "--clock", "manual", "-d", "1 h"], 0, &["60 min 00 s", "real time"], &[]),
+    ("no file", &["run", "no.toml"], 1, &[], &["no.toml: cannot be read: No such file"]),
+    (
+        "a kind that is none",
+        &["run", "count.toml", "--set", "numbers.kind=countre"],
+        1,
+        &[],
+        &["--set numbers.kind=countre: there is no operator kind `countre`: did you mean `counter`?"],
+    ),
+    ("an operator that is none", &["run", "count.toml", "--set", "number.count=7"], 1, &[], &["did you mean `numbers`?"]),
+    (
+        "a value of the wrong type",
+        &["run", "count.toml", "--set", "numbers.count=many"],
+        1,
+        &[],
+        &["`count` of operator `numbers`: expected a whole number"],
+    ),
+    ("a pace that is none", &["run", "count.toml", "--pace", "fats"], 1, &[], &["--pace fats: ", "did you mean `fast`?"]),
+    ("a scheduler of later", &["plan", "count.toml", "--scheduler", "pinned"], 1, &[], &["`pinned`", "it has `greedy`"]),
+    ("a duration that is none", &["run", "count.toml", "-d", "long"], 1, &[], &["--duration long: ", "is no time"]),
+    ("an operator that cannot start", &["run", "no_file.toml"], 1, &["failed"], &["operator `iq`: cannot start: "]),
+    ("an output that is a file", &["run", "count.toml", "--set", "output=late.toml"], 1, &[], &["output folder `late.toml`"]),
+    ("a record in no folder", &["run", "count.toml", "--record", "no/x.json"], 1, &[], &["record `no/x.json`: cannot be"]),
+    ("misses without a limit", &["run", "late.toml"], 0, &["5 messages later than the limit"], &[]),
+    ("misses within the limit", &["run", "late.toml", "--max-misses", "5"], 0, &["always-late: ended"], &[]),
+    ("misses above the limit", &["run", "late.toml", "--max-misses", "4"], 2, &["5 misses, more than the 4"], &[]),
+    (
+        "a plan",
+        &["plan", "count.toml"],
+        0,
+        &["count: scheduler greedy, 1 worker, 2 operators, 1 edge", "onbeat-w0  numbers, end", "ring", "wait"],
+        &[],
+    ),
+    ("a plan without its files", &["plan", "no_file.toml"], 0, &["iq.out → end.in"], &[]),
+    ("all kinds", &["operators"], 0, &["counter", "wav.sink"], &[]),
+    ("one kind", &["operators", "counter"], 0, &["port", "u64", "parameter", "count", "[[operator]]"], &[]),
+    ("a kind that is near", &["operators", "countr"], 1, &[], &["`countr`: did you mean `counter`?"]),
+];
+
+#[test]
+fn what_is_typed_is_answered() {
+    let mut wrong = Vec::new();
+    for (title, arguments, status, stdout, stderr) in CASES {
+        let answer = Place::new().onbeat(arguments);
+        let said = |all: &str, parts: &[&str]| parts.iter().all(|part| all.contains(part));
+        // Whoever is not told otherwise hears nothing.
+        let quiet = !stderr.is_empty() || answer.stderr.is_empty();
+        if answer.status != Some(*status) || !said(&answer.stdout, stdout) || !said(&answer.stderr, stderr) || !quiet {
+            wrong.push(format!("{title}: {answer:#?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,108 @@
+//! Data on stdout, talk on stderr, files where they belong.
+
+use super::harness::{Place, wait};
+use onbeat::Record;
+use std::fs;
+use std::process::Stdio;
+
+#[test]
+fn json_is_the_record() {
+    let place = Place::new();
+    let answer = place.onbeat(&["run", "count.toml", "--format", "json", "--quiet"]);
+    let record = Record::from_json(&answer.stdout).expect("a record");
+    assert_eq!((record.name.as_str(), record.edges[0].received), ("count", 5));
+    let written = fs::read_to_string(place.path("out/count.record.json")).expect("the record");
+    assert_eq!(Record::from_json(&written).expect("a record"), record);
+    assert!(record.threads.iter().any(|thread| thread.name == "onbeat-signal"), "{:?}", record.threads);
+}
+
+#[test]
+fn a_limit_is_in_the_record() {
+    let answer = Place::new().onbeat(&["run", "late.toml", "--format", "json", "--max-misses", "0"]);
+    let record = Record::from_json(&answer.stdout).expect("a record");
+    assert_eq!((answer.status, record.result.exit_status), (Some(2), 2));
+    assert!(record.result.reason.contains("--max-misses"), "{}", record.result.reason);
+}
+
+#[test]
+fn the_record_may_go_to_stdout() {
+    let place = Place::new();
+    let answer = place.onbeat(&["run", "count.toml", "--record", "-"]);
+    Record::from_json(&answer.stdout).expect("a record and nothing else");
+    assert!(answer.stderr.contains("count: ended after"), "{}", answer.stderr);
+    assert!(!place.path("out/count.record.json").exists());
+    let answer = place.onbeat(&["run", "count.toml", "--record", "-", "--format", "json"]);
+    Record::from_json(&answer.stdout).expect("once");
+}
+
+#[test]
+fn csv_is_tables() {
+    let answer = Place::new().onbeat(&["run", "late.toml", "--format", "csv"]);
+    let tables: Vec<&str> = answer.stdout.split("\n\n").collect();
+    let names: Vec<&str> = tables.iter().filter_map(|table| table.split(',').next()).collect();
+    assert_eq!(names, ["run", "operator", "edge", "path"]);
+    for table in tables {
+        let columns = table.lines().map(|line| line.split(',').count());
+        assert_eq!(columns.clone().min(), columns.max(), "{table}");
+    }
+    assert!(answer.stdout.contains("numbers → end,5,"), "{}", answer.stdout);
+}
+
+#[test]
+fn plans_and_kinds_are_json_too() {
+    let place = Place::new();
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&place.onbeat(arguments).stdout).expect("JSON")
+    };
+    assert_eq!(json(&["plan", "count.toml", "--format", "json"])["edges"][0]["to"], "end.in");
+    assert_eq!(json(&["operators", "counter", "--format", "json"])["outputs"][0]["message"], "u64");
+    assert!(json(&["operators", "--format", "json"]).as_array().is_some_and(|kinds| kinds.len() > 10));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let place = Place::new();
+    for (arguments, status) in [(&["operators"][..], 0), (&["run", "count.toml"], 0), (&["run", "late.toml", "--max-misses", "0"], 2)] {
+        let mut child =
+            place.command(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the command");
+        drop(child.stdout.take());
+        assert_eq!(wait(&mut child), Some(status), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_under_stdout_is_an_error() {
+    let place = Place::new();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+    let mut child = place.command(&["operators"]).stdout(full).stderr(Stdio::null()).spawn().expect("the command");
+    assert_eq!(wait(&mut child), Some(1));
+}
+
+#[test]
+fn the_record_that_cannot_be_written_is_an_error_after_the_table() {
+    let place = Place::new();
+    let answer = place.onbeat(&["run", "count.toml", "--record", "/dev/full"]);
+    assert_eq!(answer.status, Some(1));
+    assert!(answer.stdout.contains("count: ended after"), "{}", answer.stdout);
+    assert!(answer.stderr.contains("record /dev/full"), "{}", answer.stderr);
+}
+
+#[test]
+fn nothing_is_left_of_a_run_that_did_not_begin() {
+    let place = Place::new();
+    let answer = place.onbeat(&["run", "count.toml", "--set", "output=a/b/c", "--record", "no/x.json"]);
+    assert_eq!(answer.status, Some(1));
+    assert!(!place.path("a").exists());
+}
+
+#[test]
+fn a_mistake_shows_its_line() {
+    let place = Place::new();
+    fs::write(place.path("bad.toml"), "name = \"bad\"\ncapasity = 4\n").expect("a file");
+    let answer = place.onbeat(&["run", "bad.toml"]);
+    assert_eq!(answer.status, Some(1));
+    assert!(answer.stderr.starts_with("bad.toml:2:1: unknown key `capasity`"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("    2 | capasity = 4\n      | ^^^^^^^^\n"), "{}", answer.stderr);
+    assert!(!answer.stderr.contains('\u{1b}'));
+    assert!(!place.path("out").exists());
+}
