@@ -1,7 +1,9 @@
 //! What goes wrong, shown with the line of the file where there is one.
 
 use crate::output;
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan};
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan,
+};
 use onbeat::PipelineError;
 use std::fmt::{self, Write};
 use std::io::{self, IsTerminal};
@@ -74,7 +76,8 @@ impl Place {
         let before = self.text[line_start..self.span.start].chars().count();
         let skipped = before.saturating_sub(BEFORE);
         let line = self.text[line_start..].lines().next().unwrap_or("");
-        let shown: String = line.chars().skip(skipped).take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let shown: String =
+            line.chars().skip(skipped).take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
         let marked = self.text[self.span.clone()].lines().next().unwrap_or("").chars().count();
         let marked = marked.clamp(1, SHOWN - (before - skipped));
         writeln!(out, "{number:>5} | {shown}")?;
@@ -123,7 +126,8 @@ impl Diagnostic for Failure {
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let place = self.place.as_ref()?;
-        let label = LabeledSpan::new_with_span(Some("here".to_string()), SourceSpan::from(place.span.clone()));
+        let label =
+            LabeledSpan::new_with_span(Some("here".to_string()), SourceSpan::from(place.span.clone()));
         Some(Box::new(std::iter::once(label)))
     }
 }
@@ -134,7 +138,8 @@ mod tests {
     use onbeat::{Overrides, Pipeline, Registry};
 
     fn failure(text: &str) -> Failure {
-        let error = Pipeline::parse(text, "x.toml", "", &Registry::default(), &Overrides::default()).unwrap_err();
+        let error =
+            Pipeline::parse(text, "x.toml", "", &Registry::default(), &Overrides::default()).unwrap_err();
         Failure::from(error)
     }
 
@@ -157,6 +162,9 @@ mod tests {
     #[test]
     fn drawn_errors_show_the_line_too() {
         let text = failure("name = \"x\"\nspeed = 3\n").drawn(false);
-        assert!(text.contains("x.toml:2:1") && text.contains("speed = 3") && !text.contains('\u{1b}'), "{text}");
+        assert!(
+            text.contains("x.toml:2:1") && text.contains("speed = 3") && !text.contains('\u{1b}'),
+            "{text}"
+        );
     }
 }

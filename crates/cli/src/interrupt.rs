@@ -31,14 +31,17 @@ impl Interrupts {
                 to_stderr(&format!("{line}onbeat: aborted; files may be incomplete\n"));
                 abort();
             }
-            to_stderr(&format!("{line}onbeat: stopping: what is under way is worked off; Ctrl-C again aborts\n"));
+            to_stderr(&format!(
+                "{line}onbeat: stopping: what is under way is worked off; Ctrl-C again aborts\n"
+            ));
             let mut state = locked(&shared);
             state.asked = true;
             if let Some(stopper) = &state.stopper {
                 stopper.stop();
             }
         });
-        let told = listening.inspect_err(|error| to_stderr(&format!("onbeat: cannot listen for Ctrl-C: {error}\n")));
+        let told =
+            listening.inspect_err(|error| to_stderr(&format!("onbeat: cannot listen for Ctrl-C: {error}\n")));
         Interrupts { state, _guard: told.ok() }
     }
 

@@ -45,7 +45,8 @@ pub enum RecordTo {
 impl Places {
     /// Makes the output folder and sees that files can be made there and where the record is to be.
     pub fn prepare(output: &Path, record: Option<&Path>, name: &str) -> Result<Self, Failure> {
-        let missing = output.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+        let missing =
+            output.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
         let mut made: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
         made.reverse();
         let record_to = match record {
@@ -61,10 +62,12 @@ impl Places {
     fn check(&self) -> Result<(), Failure> {
         const FIX: &str = "choose another folder: `output` in the file, or --set output=DIR";
         let shown = self.output.display();
-        fs::create_dir_all(&self.output)
-            .map_err(|error| Failure::new(format!("output folder `{shown}`: cannot be made: {error}")).help(FIX))?;
-        try_to_write(&self.output)
-            .map_err(|error| Failure::new(format!("output folder `{shown}`: cannot be written: {error}")).help(FIX))?;
+        fs::create_dir_all(&self.output).map_err(|error| {
+            Failure::new(format!("output folder `{shown}`: cannot be made: {error}")).help(FIX)
+        })?;
+        try_to_write(&self.output).map_err(|error| {
+            Failure::new(format!("output folder `{shown}`: cannot be written: {error}")).help(FIX)
+        })?;
         let RecordTo::File(path) = &self.record else { return Ok(()) };
         let cannot = |error: &dyn std::fmt::Display| {
             Failure::new(format!("record `{}`: cannot be written: {error}", path.display()))

@@ -74,7 +74,10 @@ mod tests {
             line("fm", at(1_500_000_000, Some(6_000_000_000)), elapsed),
             "fm  1.5 s of 6.0 s, 25 %, elapsed 2.0 s, 0.75 x real time"
         );
-        assert_eq!(line("fm", at(4_000_000_000, None), elapsed), "fm  4.0 s, elapsed 2.0 s, 2.00 x real time");
+        assert_eq!(
+            line("fm", at(4_000_000_000, None), elapsed),
+            "fm  4.0 s, elapsed 2.0 s, 2.00 x real time"
+        );
         assert_eq!(line("fm", at(0, None), elapsed), "fm  elapsed 2.0 s");
     }
 }

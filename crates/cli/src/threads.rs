@@ -4,8 +4,10 @@ use onbeat::trace::record::ThreadRecord;
 use std::fs;
 use std::path::Path;
 
-const PURPOSES: [(&str, &str); 2] =
-    [(crate::progress::THREAD_NAME, "draws the progress line"), (onbeat_os::signal::THREAD_NAME, "listens for Ctrl-C")];
+const PURPOSES: [(&str, &str); 2] = [
+    (crate::progress::THREAD_NAME, "draws the progress line"),
+    (onbeat_os::signal::THREAD_NAME, "listens for Ctrl-C"),
+];
 
 /// Those that are there now; none where `/proc` does not say.
 pub fn helpers() -> Vec<ThreadRecord> {

@@ -55,7 +55,9 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
 fn failure_of(record: &Record) -> Failure {
     let failure = Failure::new(record.result.reason.clone());
     match panics::last() {
-        Some(place) => failure.help(format!("the panic was at {place}; RUST_BACKTRACE=1 shows the way there")),
+        Some(place) => {
+            failure.help(format!("the panic was at {place}; RUST_BACKTRACE=1 shows the way there"))
+        }
         None => failure,
     }
 }

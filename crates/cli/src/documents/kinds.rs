@@ -109,7 +109,8 @@ fn add_rows(rows: &mut Vec<Vec<Cell>>, root: &Value, table: &Value, prefix: &str
 fn resolved<'v>(root: &'v Value, about: &'v Value) -> &'v Value {
     let mut found = about;
     for _ in 0..DEPTH {
-        let reference = found.get("$ref").and_then(Value::as_str).and_then(|path| root.pointer(path.strip_prefix('#')?));
+        let reference =
+            found.get("$ref").and_then(Value::as_str).and_then(|path| root.pointer(path.strip_prefix('#')?));
         let some = found.get("anyOf").and_then(Value::as_array).and_then(|any| {
             let mut some = any.iter().filter(|one| one.get("type").is_none_or(|word| word != "null"));
             some.next().filter(|_| some.next().is_none())
@@ -132,7 +133,9 @@ fn type_words(root: &Value, about: &Value) -> String {
     }
     let types: Vec<&str> = match about.get("type") {
         Some(Value::String(one)) => vec![one],
-        Some(Value::Array(many)) => many.iter().filter_map(Value::as_str).filter(|&word| word != "null").collect(),
+        Some(Value::Array(many)) => {
+            many.iter().filter_map(Value::as_str).filter(|&word| word != "null").collect()
+        }
         _ => Vec::new(),
     };
     let named = types.iter().map(|&word| match word {
@@ -167,7 +170,9 @@ fn words(about: &Value) -> Option<Vec<&str>> {
 fn default_words(default: &Value, about: &Value) -> String {
     let unit = about.get("x-unit").and_then(Value::as_str).filter(|_| default.is_number());
     let value = match default {
-        Value::Number(number) if number.as_f64().is_some_and(|value| value.fract() == 0.0 && value.abs() < 1e15) => {
+        Value::Number(number)
+            if number.as_f64().is_some_and(|value| value.fract() == 0.0 && value.abs() < 1e15) =>
+        {
             format!("{}", number.as_f64().unwrap_or(0.0))
         }
         other => other.to_string(),

@@ -51,7 +51,12 @@ fn size(bytes: u64) -> String {
 mod tests {
     #[test]
     fn times_are_short() {
-        let times = [(999, "999 ns"), (12_345, "12.3 µs"), (2_500_000_000, "2.50 s"), (3_723_000_000_000, "62 min 03 s")];
+        let times = [
+            (999, "999 ns"),
+            (12_345, "12.3 µs"),
+            (2_500_000_000, "2.50 s"),
+            (3_723_000_000_000, "62 min 03 s"),
+        ];
         for (ns, text) in times {
             assert_eq!(super::time(ns), text);
         }

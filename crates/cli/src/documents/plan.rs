@@ -6,7 +6,8 @@ use super::{Document, counted, size};
 use onbeat::Plan;
 
 pub fn plan(plan: &Plan) -> Document {
-    let bytes: u64 = plan.stores.iter().map(|store| u64::from(store.quantum_bytes) * store.chunks as u64).sum();
+    let bytes: u64 =
+        plan.stores.iter().map(|store| u64::from(store.quantum_bytes) * store.chunks as u64).sum();
     let title = format!(
         "{}: scheduler {}, {}, {}, {}, chunk stores of {}",
         plan.name,
@@ -25,7 +26,8 @@ pub fn plan(plan: &Plan) -> Document {
 }
 
 fn workers(plan: &Plan) -> Table {
-    let row = |worker: &onbeat::WorkerPlan| vec![worker.name.as_str().into(), worker.operators.join(", ").into()];
+    let row =
+        |worker: &onbeat::WorkerPlan| vec![worker.name.as_str().into(), worker.operators.join(", ").into()];
     Table {
         columns: vec![
             Column::new("worker", "worker", Unit::Text),
@@ -96,8 +98,9 @@ fn stores(plan: &Plan) -> Table {
 }
 
 fn paths(plan: &Plan) -> Table {
-    let row =
-        |path: &onbeat::PathPlan| vec![format!("{} → {}", path.from, path.to).into(), path.max_latency_ns.into()];
+    let row = |path: &onbeat::PathPlan| {
+        vec![format!("{} → {}", path.from, path.to).into(), path.max_latency_ns.into()]
+    };
     Table {
         columns: vec![
             Column::new("path", "path", Unit::Text),

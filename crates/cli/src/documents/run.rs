@@ -20,7 +20,8 @@ pub struct RunFacts<'a> {
 pub fn run(record: &Record, facts: &RunFacts<'_>) -> Document {
     let mut tables = vec![outcome(record, facts)];
     // A run that did not begin has nothing to tell.
-    if record.operators.iter().any(|operator| operator.steps > 0) || record.result.outcome != Outcome::Failed {
+    if record.operators.iter().any(|operator| operator.steps > 0) || record.result.outcome != Outcome::Failed
+    {
         tables.extend([operators(record), edges(record), paths(record), stores(record)]);
     }
     Document {

@@ -24,7 +24,9 @@ fn field(cell: &Cell) -> String {
         Cell::Nothing => String::new(),
         Cell::Number(number) => number.to_string(),
         Cell::Share(share) => format!("{share:.6}"),
-        Cell::Text(text) | Cell::Usual(text) if text.contains([',', '"', '\n', '\r']) => format!("\"{}\"", text.replace('"', "\"\"")),
+        Cell::Text(text) | Cell::Usual(text) if text.contains([',', '"', '\n', '\r']) => {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        }
         Cell::Text(text) | Cell::Usual(text) => text.clone(),
     }
 }

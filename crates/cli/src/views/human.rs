@@ -39,7 +39,11 @@ struct Shown<'t> {
 
 impl Human {
     fn painted(&self, code: &str, text: &str) -> String {
-        if self.colour && !text.trim().is_empty() { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_string() }
+        if self.colour && !text.trim().is_empty() {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_string()
+        }
     }
 
     /// Nothing where there are no rows, or the first column has no head.
@@ -52,7 +56,8 @@ impl Human {
         let used: usize = others.iter().map(|shown| shown.width + 2).sum();
         let room = WIDTH.saturating_sub(used).max(LAST);
         let mut text = String::new();
-        let head: Vec<String> = columns.iter().map(|shown| aligned(&shown.head, shown, shown.width.min(room))).collect();
+        let head: Vec<String> =
+            columns.iter().map(|shown| aligned(&shown.head, shown, shown.width.min(room))).collect();
         text += self.painted(DIM, head.join("  ").trim_end()).as_str();
         text.push('\n');
         for row in &table.rows {
@@ -65,7 +70,8 @@ impl Human {
             for (number, part) in parts.iter().enumerate() {
                 let width = last.width.min(room);
                 let part = aligned(part, last, width);
-                let part = if alarms(&row[last.place], last.column) { self.painted(ALARM, &part) } else { part };
+                let part =
+                    if alarms(&row[last.place], last.column) { self.painted(ALARM, &part) } else { part };
                 if number > 0 {
                     line = " ".repeat(used);
                 }
@@ -84,7 +90,9 @@ impl Human {
 }
 
 fn columns(table: &Table) -> Vec<Shown<'_>> {
-    let wanted = |place: usize, column: &Column| !column.optional || table.rows.iter().any(|row| !row[place].is_void());
+    let wanted = |place: usize, column: &Column| {
+        !column.optional || table.rows.iter().any(|row| !row[place].is_void())
+    };
     let columns = table.columns.iter().enumerate().filter(|&(place, column)| wanted(place, column));
     columns
         .map(|(place, column)| {
@@ -196,7 +204,10 @@ files in out
     #[test]
     fn colour_is_for_what_stands_out() {
         let text = text(true);
-        assert!(text.contains("\u{1b}[1mfm: ended\u{1b}[0m") && text.contains("\u{1b}[33m   2\u{1b}[0m"), "{text:?}");
+        assert!(
+            text.contains("\u{1b}[1mfm: ended\u{1b}[0m") && text.contains("\u{1b}[33m   2\u{1b}[0m"),
+            "{text:?}"
+        );
     }
 
     #[test]

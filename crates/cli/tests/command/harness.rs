@@ -36,14 +36,22 @@ impl Place {
 
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_onbeat"));
-        command.args(arguments).current_dir(self.folder.path()).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
+        command
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null())
+            .env_remove("RUST_BACKTRACE");
         command
     }
 
     /// With its output in files: a full pipe would stop it.
     pub fn start(&self, arguments: &[&str]) -> Child {
         let file = |name: &str| File::create(self.path(name)).expect("a file there");
-        self.command(arguments).stdout(file("stdout.txt")).stderr(file("stderr.txt")).spawn().expect("the command")
+        self.command(arguments)
+            .stdout(file("stdout.txt"))
+            .stderr(file("stderr.txt"))
+            .spawn()
+            .expect("the command")
     }
 
     pub fn end(&self, mut child: Child) -> Answer {

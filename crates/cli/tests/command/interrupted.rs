@@ -25,7 +25,8 @@ fn the_first_one_finishes_the_run() {
 
 /// The file under its temporary name, with more than its head in it.
 fn has_samples(entry: &fs::DirEntry) -> bool {
-    entry.file_name().to_string_lossy().contains("wav") && entry.metadata().is_ok_and(|found| found.len() > 1_000)
+    entry.file_name().to_string_lossy().contains("wav")
+        && entry.metadata().is_ok_and(|found| found.len() > 1_000)
 }
 
 #[test]
@@ -35,7 +36,8 @@ fn the_second_one_ends_the_process() {
     // It listens when its thread is there.
     let tasks = format!("/proc/{}/task", child.id());
     let threads = || {
-        let names = fs::read_dir(&tasks).ok()?.flatten().map(|task| fs::read_to_string(task.path().join("comm")));
+        let names =
+            fs::read_dir(&tasks).ok()?.flatten().map(|task| fs::read_to_string(task.path().join("comm")));
         names.flatten().any(|name| name.trim_end() == "onbeat-signal").then_some(())
     };
     until("the command listens", threads).expect("it listens");

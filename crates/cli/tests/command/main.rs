@@ -20,14 +20,37 @@ const CASES: &[Case] = &[
         "a run",
         &["run", "count.toml"],
         0,
-        &["count: ended after", "numbers → end", "numbers.out → end.in", "files in out, record in out/count.record.json"],
+        &[
+            "count: ended after",
+            "numbers → end",
+            "numbers.out → end.in",
+            "files in out, record in out/count.record.json",
+        ],
         &[],
     ),
     ("a run without talk", &["run", "count.toml", "-q"], 0, &[], &[]),
     ("a setting", &["run", "count.toml", "--set", "numbers.count=7", "--format", "csv"], 0, &[",7,"], &[]),
-    ("a setting of the output", &["run", "count.toml", "--set", "output=a/b"], 0, &["record in a/b/count"], &[]),
-    ("a duration", &["run", "endless.toml", "-d", "50ms"], 0, &["endless: stopped", "the duration was over"], &[]),
-    ("virtual time", &["run", "endless.toml", "--clock", "manual", "-d", "1 h"], 0, &["60 min 00 s", "real time"], &[]),
+    (
+        "a setting of the output",
+        &["run", "count.toml", "--set", "output=a/b"],
+        0,
+        &["record in a/b/count"],
+        &[],
+    ),
+    (
+        "a duration",
+        &["run", "endless.toml", "-d", "50ms"],
+        0,
+        &["endless: stopped", "the duration was over"],
+        &[],
+    ),
+    (
+        "virtual time",
+        &["run", "endless.toml", "--clock", "manual", "-d", "10 min", "--set", "silence.rate=8 kHz"],
+        0,
+        &["10 min 00 s", "1.00 x real time"],
+        &[],
+    ),
     ("no file", &["run", "no.toml"], 1, &[], &["no.toml: cannot be read: No such file"]),
     (
         "a kind that is none",
@@ -36,7 +59,13 @@ const CASES: &[Case] = &[
         &[],
         &["--set numbers.kind=countre: there is no operator kind `countre`: did you mean `counter`?"],
     ),
-    ("an operator that is none", &["run", "count.toml", "--set", "number.count=7"], 1, &[], &["did you mean `numbers`?"]),
+    (
+        "an operator that is none",
+        &["run", "count.toml", "--set", "number.count=7"],
+        1,
+        &[],
+        &["did you mean `numbers`?"],
+    ),
     (
         "a value of the wrong type",
         &["run", "count.toml", "--set", "numbers.count=many"],
@@ -44,20 +73,67 @@ const CASES: &[Case] = &[
         &[],
         &["`count` of operator `numbers`: expected a whole number"],
     ),
-    ("a pace that is none", &["run", "count.toml", "--pace", "fats"], 1, &[], &["--pace fats: ", "did you mean `fast`?"]),
-    ("a scheduler of later", &["plan", "count.toml", "--scheduler", "pinned"], 1, &[], &["`pinned`", "it has `greedy`"]),
-    ("a duration that is none", &["run", "count.toml", "-d", "long"], 1, &[], &["--duration long: ", "is no time"]),
-    ("an operator that cannot start", &["run", "no_file.toml"], 1, &["failed"], &["operator `iq`: cannot start: "]),
-    ("an output that is a file", &["run", "count.toml", "--set", "output=late.toml"], 1, &[], &["output folder `late.toml`"]),
-    ("a record in no folder", &["run", "count.toml", "--record", "no/x.json"], 1, &[], &["record `no/x.json`: cannot be"]),
+    (
+        "a pace that is none",
+        &["run", "count.toml", "--pace", "fats"],
+        1,
+        &[],
+        &["--pace fats: ", "did you mean `fast`?"],
+    ),
+    (
+        "a scheduler of later",
+        &["plan", "count.toml", "--scheduler", "pinned"],
+        1,
+        &[],
+        &["`pinned`", "it has `greedy`"],
+    ),
+    (
+        "a duration that is none",
+        &["run", "count.toml", "-d", "long"],
+        1,
+        &[],
+        &["--duration long: ", "is no time"],
+    ),
+    (
+        "an operator that cannot start",
+        &["run", "no_file.toml"],
+        1,
+        &["failed"],
+        &["operator `iq`: cannot start: "],
+    ),
+    (
+        "an output that is a file",
+        &["run", "count.toml", "--set", "output=late.toml"],
+        1,
+        &[],
+        &["output folder `late.toml`"],
+    ),
+    (
+        "a record in no folder",
+        &["run", "count.toml", "--record", "no/x.json"],
+        1,
+        &[],
+        &["record `no/x.json`: cannot be"],
+    ),
     ("misses without a limit", &["run", "late.toml"], 0, &["5 messages later than the limit"], &[]),
     ("misses within the limit", &["run", "late.toml", "--max-misses", "5"], 0, &["always-late: ended"], &[]),
-    ("misses above the limit", &["run", "late.toml", "--max-misses", "4"], 2, &["5 misses, more than the 4"], &[]),
+    (
+        "misses above the limit",
+        &["run", "late.toml", "--max-misses", "4"],
+        2,
+        &["5 misses, more than the 4"],
+        &[],
+    ),
     (
         "a plan",
         &["plan", "count.toml"],
         0,
-        &["count: scheduler greedy, 1 worker, 2 operators, 1 edge", "onbeat-w0  numbers, end", "ring", "wait"],
+        &[
+            "count: scheduler greedy, 1 worker, 2 operators, 1 edge",
+            "onbeat-w0  numbers, end",
+            "ring",
+            "wait",
+        ],
         &[],
     ),
     ("a plan without its files", &["plan", "no_file.toml"], 0, &["iq.out → end.in"], &[]),
@@ -74,7 +150,11 @@ fn what_is_typed_is_answered() {
         let said = |all: &str, parts: &[&str]| parts.iter().all(|part| all.contains(part));
         // Whoever is not told otherwise hears nothing.
         let quiet = !stderr.is_empty() || answer.stderr.is_empty();
-        if answer.status != Some(*status) || !said(&answer.stdout, stdout) || !said(&answer.stderr, stderr) || !quiet {
+        if answer.status != Some(*status)
+            || !said(&answer.stdout, stdout)
+            || !said(&answer.stderr, stderr)
+            || !quiet
+        {
             wrong.push(format!("{title}: {answer:#?}"));
         }
     }

@@ -62,9 +62,17 @@ fn plans_and_kinds_are_json_too() {
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let place = Place::new();
-    for (arguments, status) in [(&["operators"][..], 0), (&["run", "count.toml"], 0), (&["run", "late.toml", "--max-misses", "0"], 2)] {
-        let mut child =
-            place.command(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the command");
+    for (arguments, status) in [
+        (&["operators"][..], 0),
+        (&["run", "count.toml"], 0),
+        (&["run", "late.toml", "--max-misses", "0"], 2),
+    ] {
+        let mut child = place
+            .command(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the command");
         drop(child.stdout.take());
         assert_eq!(wait(&mut child), Some(status), "{arguments:?}");
     }
@@ -74,7 +82,8 @@ fn a_reader_that_goes_away_is_no_error() {
 fn a_full_disk_under_stdout_is_an_error() {
     let place = Place::new();
     let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
-    let mut child = place.command(&["operators"]).stdout(full).stderr(Stdio::null()).spawn().expect("the command");
+    let mut child =
+        place.command(&["operators"]).stdout(full).stderr(Stdio::null()).spawn().expect("the command");
     assert_eq!(wait(&mut child), Some(1));
 }
 

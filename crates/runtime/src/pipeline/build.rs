@@ -113,7 +113,8 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
             self.operator(graph, level, operator)?;
         }
         for edge in level.edges {
-            let mut options = graph.connect_names(edge.from.get_ref(), edge.to.get_ref()).when_full(edge.when_full);
+            let mut options =
+                graph.connect_names(edge.from.get_ref(), edge.to.get_ref()).when_full(edge.when_full);
             if let Some(messages) = edge.capacity {
                 options = options.capacity(messages);
             }
@@ -162,7 +163,8 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         }
         self.operators.push(Value::Object(shown));
         if self.operators.len() > OPERATORS {
-            let message = format!("the pipeline has more than {OPERATORS} operators, those of its subgraphs counted");
+            let message =
+                format!("the pipeline has more than {OPERATORS} operators, those of its subgraphs counted");
             return Err(Fault::at(entry.name.span(), message));
         }
         Ok(())
@@ -183,7 +185,10 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
             return Err(Fault::at(kind.span(), message));
         }
         if within.len() > DEPTH {
-            return Err(Fault::at(kind.span(), format!("there are more than {DEPTH} subgraphs within each other")));
+            return Err(Fault::at(
+                kind.span(),
+                format!("there are more than {DEPTH} subgraphs within each other"),
+            ));
         }
         self.used.insert(key);
         let mut inner = Graph::new(key);
@@ -205,7 +210,8 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
     }
 
     fn unknown_kind(&self, kind: &Spanned<String>) -> Fault {
-        let known = self.registry.kinds().map(|kind| kind.name()).chain(self.subgraphs.keys().map(String::as_str));
+        let known =
+            self.registry.kinds().map(|kind| kind.name()).chain(self.subgraphs.keys().map(String::as_str));
         let hint = near(kind.get_ref(), known);
         Fault::at(kind.span(), format!("there is no operator kind {}{hint}", quoted(kind.get_ref())))
     }
@@ -215,7 +221,10 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         *found = true;
         for setting in settings {
             if setting.path[1] == "name" {
-                return Err(Fault::at(setting.span.clone(), "the name of an operator cannot be set: edges use it"));
+                return Err(Fault::at(
+                    setting.span.clone(),
+                    "the name of an operator cannot be set: edges use it",
+                ));
             }
             setting.apply(table, 1)?;
         }

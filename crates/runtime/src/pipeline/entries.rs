@@ -13,8 +13,19 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 const TOP_KEYS: [&str; 13] = [
-    "name", "scheduler", "clock", "strict", "output", "duration", "pace", "store", "defaults", "operator", "edge",
-    "path", "subgraph",
+    "name",
+    "scheduler",
+    "clock",
+    "strict",
+    "output",
+    "duration",
+    "pace",
+    "store",
+    "defaults",
+    "operator",
+    "edge",
+    "path",
+    "subgraph",
 ];
 
 /// Everything that the top level says beside its tables.
@@ -121,8 +132,11 @@ impl<'a, 'i> Entries<'a, 'i> {
             let name = subgraph.name.clone();
             if let Some(first) = subgraphs.insert(name.get_ref().clone(), subgraph) {
                 let line = source.line(&first.name.span());
-                return Err(Fault::at(name.span(), format!("two subgraphs are called {}", quoted(name.get_ref())))
-                    .help(format!("the other one is in line {line}")));
+                return Err(Fault::at(
+                    name.span(),
+                    format!("two subgraphs are called {}", quoted(name.get_ref())),
+                )
+                .help(format!("the other one is in line {line}")));
             }
         }
         Ok(Entries {
@@ -149,8 +163,11 @@ fn operators<'a, 'i>(
         let name = section.need::<String>("name")?;
         check_operator_name(&name)?;
         if let Some(first) = seen.insert(name.get_ref().clone(), name.span()) {
-            let fault = Fault::at(name.span(), format!("two operators are called {}", quoted(name.get_ref())));
-            return Err(fault.help(format!("names are unique; the other one is in line {}", source.line(&first))));
+            let fault =
+                Fault::at(name.span(), format!("two operators are called {}", quoted(name.get_ref())));
+            return Err(
+                fault.help(format!("names are unique; the other one is in line {}", source.line(&first)))
+            );
         }
         entries.push(OperatorEntry { name, table, at: value.span() });
     }
@@ -159,7 +176,9 @@ fn operators<'a, 'i>(
 
 fn check_operator_name(name: &Spanned<String>) -> Result<(), Fault> {
     let text = name.get_ref();
-    if text.is_empty() || text.contains(|c: char| matches!(c, '.' | '/') || c.is_whitespace() || c.is_control()) {
+    if text.is_empty()
+        || text.contains(|c: char| matches!(c, '.' | '/') || c.is_whitespace() || c.is_control())
+    {
         return Err(Fault::at(name.span(), format!("{} cannot name an operator", quoted(text)))
             .help("a name has at least one character, and no `.`, `/`, blank or line break"));
     }

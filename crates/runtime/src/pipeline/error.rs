@@ -50,7 +50,13 @@ impl PipelineError {
     }
 
     /// An error about `span` of `text`, which is the file called `file`, or a setting given as `file`.
-    pub(super) fn placed(fault: Fault, file: &str, text: &str, span: Option<Range<usize>>, is_setting: bool) -> Self {
+    pub(super) fn placed(
+        fault: Fault,
+        file: &str,
+        text: &str,
+        span: Option<Range<usize>>,
+        is_setting: bool,
+    ) -> Self {
         let span = span.map(|span| {
             let start = border(text, span.start);
             start..border(text, span.end.max(start))

@@ -18,12 +18,12 @@ pub(super) fn located(error: &GraphError, graph: &Graph, places: &Places, top: &
 
 fn help(error: &GraphError) -> Option<String> {
     match error {
-        GraphError::Unconnected { direction: "input", port, .. } => {
-            Some(format!("write an edge that ends there:\n[[edge]]\nfrom = \"operator.port\"\nto = \"{port}\""))
-        }
-        GraphError::Unconnected { port, .. } => {
-            Some(format!("write an edge that begins there:\n[[edge]]\nfrom = \"{port}\"\nto = \"operator.port\""))
-        }
+        GraphError::Unconnected { direction: "input", port, .. } => Some(format!(
+            "write an edge that ends there:\n[[edge]]\nfrom = \"operator.port\"\nto = \"{port}\""
+        )),
+        GraphError::Unconnected { port, .. } => Some(format!(
+            "write an edge that begins there:\n[[edge]]\nfrom = \"{port}\"\nto = \"operator.port\""
+        )),
         GraphError::Empty(_) => Some("write one as [[operator]] with a `name` and a `kind`".to_string()),
         _ => None,
     }
@@ -46,24 +46,36 @@ impl Search<'_> {
                 self.end(|target| operator_of(target) == name).or_else(|| self.path_end(name))
             }
             GraphError::UnknownPort { operator, port, .. } => self
-                .end(|target| target.split_once('.').unwrap_or((target, "")) == (operator.as_str(), port.as_str()))
+                .end(|target| {
+                    target.split_once('.').unwrap_or((target, "")) == (operator.as_str(), port.as_str())
+                })
                 .or_else(|| self.operator(operator)),
             GraphError::WhichPort { operator, .. } => {
                 self.end(|target| target == operator).or_else(|| self.operator(operator))
             }
             GraphError::Types { from, to, .. } => self.edge(from, to).map(|edge| edge.to.span()),
             GraphError::Unconnected { port, .. } => self.operator(operator_of(port)),
-            GraphError::ConnectedTwice { port, second, .. } => self.edge(second, port).map(|edge| edge.to.span()),
+            GraphError::ConnectedTwice { port, second, .. } => {
+                self.edge(second, port).map(|edge| edge.to.span())
+            }
             GraphError::Cycle(names) => names.windows(2).find_map(|pair| {
-                let edge = self.edges().find(|(from, to, _)| [operator_of(from), operator_of(to)] == [&*pair[0], &*pair[1]]);
+                let edge = self
+                    .edges()
+                    .find(|(from, to, _)| [operator_of(from), operator_of(to)] == [&*pair[0], &*pair[1]]);
                 edge.map(|(.., edge)| edge.from.span())
             }),
-            GraphError::Capacity { edge, .. } => self.of_edge(edge, |edge| edge.capacity_at.clone(), "capacity"),
+            GraphError::Capacity { edge, .. } => {
+                self.of_edge(edge, |edge| edge.capacity_at.clone(), "capacity")
+            }
             GraphError::NoQuantum { edge, .. }
             | GraphError::QuantumTooSmall { edge, .. }
-            | GraphError::QuantumTooLarge { edge, .. } => self.of_edge(edge, |edge| edge.quantum_at.clone(), "quantum"),
+            | GraphError::QuantumTooLarge { edge, .. } => {
+                self.of_edge(edge, |edge| edge.quantum_at.clone(), "quantum")
+            }
             GraphError::NoPath { from, to } | GraphError::PathStart { from, to, .. } => {
-                let named = |path: &&super::entries::PathEntry| path.from.get_ref() == from && path.to.get_ref() == to;
+                let named = |path: &&super::entries::PathEntry| {
+                    path.from.get_ref() == from && path.to.get_ref() == to
+                };
                 self.places.paths.iter().find(named).map(|path| path.from.span())
             }
             GraphError::Empty(_) | GraphError::Mistake(_) => None,

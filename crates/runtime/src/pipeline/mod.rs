@@ -109,7 +109,11 @@ impl Pipeline {
     ///
     /// # Errors
     /// When the file cannot be read, or anything in it or in `overrides` is wrong.
-    pub fn read(path: impl AsRef<Path>, registry: &Registry, overrides: &Overrides) -> Result<Self, PipelineError> {
+    pub fn read(
+        path: impl AsRef<Path>,
+        registry: &Registry,
+        overrides: &Overrides,
+    ) -> Result<Self, PipelineError> {
         let path = path.as_ref();
         let shown = path.display().to_string();
         let text = read_text(path).map_err(|reason| PipelineError::whole(&shown, reason))?;
@@ -169,8 +173,10 @@ fn read_pipeline(
 ) -> Result<Pipeline, Fault> {
     let mut root = source.parse()?;
     // What has no operator in its key is for the top level.
-    let (settings_of_top, settings) =
-        source.settings()?.into_iter().partition::<Vec<_>, _>(|setting| setting.path.len() == 1 || setting.path[0] == "defaults");
+    let (settings_of_top, settings) = source
+        .settings()?
+        .into_iter()
+        .partition::<Vec<_>, _>(|setting| setting.path.len() == 1 || setting.path[0] == "defaults");
     for setting in &settings_of_top {
         setting.apply(&mut root, 0)?;
     }
@@ -199,7 +205,8 @@ fn config(plan: &Plan, options: &Options, output: &Path, operators: Vec<Value>) 
         })
     });
     let paths = plan.paths.iter();
-    let paths = paths.map(|path| json!({ "from": path.from, "to": path.to, "max_latency": seconds(path.max_latency_ns) }));
+    let paths = paths
+        .map(|path| json!({ "from": path.from, "to": path.to, "max_latency": seconds(path.max_latency_ns) }));
     json!({
         "name": plan.name,
         "scheduler": options.scheduler,

@@ -68,7 +68,10 @@ impl Override {
         let span = if self.key.is_some() { start..start + value.len() } else { base..base + key.len() };
         let path: Vec<&str> = key.trim().split('.').collect();
         if path.iter().any(|part| part.is_empty()) {
-            return Err(Fault::at(span, format!("`{key}` is no key: write operator.key, or a key of the top level")));
+            return Err(Fault::at(
+                span,
+                format!("`{key}` is no key: write operator.key, or a key of the top level"),
+            ));
         }
         let blanks = value.len() - value.trim_start().len();
         let value = match DeValue::parse(value.trim()) {
@@ -93,7 +96,10 @@ impl<'i> Setting<'i> {
         }
         match table.get_mut(key).map(Spanned::get_mut) {
             Some(DeValue::Table(inner)) => self.apply(inner, depth + 1),
-            _ => Err(Fault::at(self.span.clone(), format!("`{key}` is no table: it has no `{}`", rest.join(".")))),
+            _ => Err(Fault::at(
+                self.span.clone(),
+                format!("`{key}` is no table: it has no `{}`", rest.join(".")),
+            )),
         }
     }
 }

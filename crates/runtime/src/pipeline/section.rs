@@ -18,7 +18,11 @@ pub(super) struct Section<'a, 'i> {
 
 impl<'a, 'i> Section<'a, 'i> {
     /// The table in `value`, all of whose keys must be `known`.
-    pub fn new(what: impl Into<String>, value: &'a Spanned<DeValue<'i>>, known: &[&str]) -> Result<Self, Fault> {
+    pub fn new(
+        what: impl Into<String>,
+        value: &'a Spanned<DeValue<'i>>,
+        known: &[&str],
+    ) -> Result<Self, Fault> {
         let what = what.into();
         let DeValue::Table(table) = value.get_ref() else {
             let found = type_words(value.get_ref());
@@ -78,7 +82,11 @@ impl<'a, 'i> Section<'a, 'i> {
             Some(bytes) if bytes > 0 => Ok(Some(bytes)),
             _ => Err(Fault::at(
                 size.span(),
-                format!("`{key}` of {}: {} must be a whole number of bytes above 0", self.what, size.get_ref()),
+                format!(
+                    "`{key}` of {}: {} must be a whole number of bytes above 0",
+                    self.what,
+                    size.get_ref()
+                ),
             )),
         }
     }

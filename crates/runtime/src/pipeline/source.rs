@@ -47,7 +47,9 @@ impl<'a> Source<'a> {
 
     pub fn error(&self, fault: Fault) -> PipelineError {
         let setting = fault.span.clone().filter(|span| span.start > self.text.len()).and_then(|span| {
-            self.placed().find(|(base, setting)| span.start <= base + setting.text.len()).map(|found| (span, found))
+            self.placed()
+                .find(|(base, setting)| span.start <= base + setting.text.len())
+                .map(|found| (span, found))
         });
         match setting {
             Some((span, (base, setting))) => {
@@ -70,7 +72,9 @@ pub(super) fn shifted(value: Spanned<DeValue<'_>>, by: usize) -> Spanned<DeValue
         DeValue::Table(table) => DeValue::Table(
             table
                 .into_iter()
-                .map(|(key, value)| (Spanned::new(moved(&key.span(), by), key.into_inner()), shifted(value, by)))
+                .map(|(key, value)| {
+                    (Spanned::new(moved(&key.span(), by), key.into_inner()), shifted(value, by))
+                })
                 .collect(),
         ),
         plain => plain,

@@ -5,7 +5,9 @@ use crate::plan::nearest;
 /// A message, and perhaps what else helps.
 pub(super) fn plain(error: &str) -> (String, Option<String>) {
     for start in ["invalid type: ", "invalid value: "] {
-        if let Some((found, expected)) = error.strip_prefix(start).and_then(|rest| rest.rsplit_once(", expected ")) {
+        if let Some((found, expected)) =
+            error.strip_prefix(start).and_then(|rest| rest.rsplit_once(", expected "))
+        {
             return (format!("expected {}, found {}", expected_words(expected), found_words(found)), None);
         }
     }
@@ -21,10 +23,15 @@ pub(super) fn plain(error: &str) -> (String, Option<String>) {
     {
         let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
         let hint = near(found, known.iter().copied());
-        return (format!("unknown key {}{hint}", quoted(found)), Some(format!("its keys are {}", list(&known))));
+        return (
+            format!("unknown key {}{hint}", quoted(found)),
+            Some(format!("its keys are {}", list(&known))),
+        );
     }
     match error {
-        "integer number overflowed" | "floating-point number overflowed" => ("the number is too large".to_string(), None),
+        "integer number overflowed" | "floating-point number overflowed" => {
+            ("the number is too large".to_string(), None)
+        }
         "wanted string or table" => ("expected a string".to_string(), None),
         other => (other.to_string(), None),
     }

@@ -31,7 +31,10 @@ fn invalid_files_are_refused_with_a_reason() {
         let all = format!("{} | {}", found.message(), found.help().unwrap_or(""));
         let pointed = found.span().map(|span| &found.text()[span]);
         if !all.contains(expected) || (at.is_some() && at != pointed) {
-            wrong.push(format!("{}\n  expected: {expected} at {at:?}\n  found: {all} at {pointed:?}", file.display()));
+            wrong.push(format!(
+                "{}\n  expected: {expected} at {at:?}\n  found: {all} at {pointed:?}",
+                file.display()
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -44,10 +47,20 @@ fn texts_that_nobody_wrote_are_refused() {
     let dotted = format!("{} = 1", vec!["a"; 10_000].join("."));
     let tables = format!("[{}]", vec!["a"; 10_000].join("."));
     let inline = format!("x = {}1{}", "{ a = ".repeat(5_000), "}".repeat(5_000));
-    for text in [&deep, &dotted, &tables, &inline, "\0", "name = \"a\0b\"", "name = \"a\\u0000b\"", "\u{feff}\u{feff}"] {
+    for text in [
+        &deep,
+        &dotted,
+        &tables,
+        &inline,
+        "\0",
+        "name = \"a\0b\"",
+        "name = \"a\\u0000b\"",
+        "\u{feff}\u{feff}",
+    ] {
         assert!(read(text).is_err());
     }
-    let huge = "[[operator]]\nname = \"a\"\nkind = \"count\"\nto = 9999999999999999999999999999999999999999999999\n";
+    let huge =
+        "[[operator]]\nname = \"a\"\nkind = \"count\"\nto = 9999999999999999999999999999999999999999999999\n";
     assert!(read(huge).unwrap_err().message().contains("too large"));
     let long = format!("{} = 1", "x".repeat(1 << 20));
     assert!(read(&long).unwrap_err().message().len() < 500);

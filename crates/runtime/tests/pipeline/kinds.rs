@@ -144,14 +144,20 @@ pub fn registry() -> Registry {
         }
         Ok(Shell::new(&["in"], &["out"]))
     }));
-    registry.add(Kind::new("add", "a + b", "", |_: &Nothing, _: &Folders| Ok(Shell::new(&["a", "b"], &["out"]))));
+    registry
+        .add(Kind::new("add", "a + b", "", |_: &Nothing, _: &Folders| Ok(Shell::new(&["a", "b"], &["out"]))));
     registry.add(Kind::new("end", "takes", "", |_: &Nothing, _: &Folders| Ok(Shell::new(&["in"], &[]))));
     registry.add(Kind::new("chunk.source", "chunks", "", |_: &Nothing, _: &Folders| {
         Ok(Shell { chunk_out: Some(Output::default()), ..Shell::default() })
     }));
-    registry.add(Kind::new("chunk.file", "chunks to a file", "path = \"x\"", |p: &File, folders: &Folders| {
-        assert!(!folders.output(&p.path).as_os_str().is_empty());
-        Ok(Shell { chunk_in: Some(Input::default()), ..Shell::default() })
-    }));
+    registry.add(Kind::new(
+        "chunk.file",
+        "chunks to a file",
+        "path = \"x\"",
+        |p: &File, folders: &Folders| {
+            assert!(!folders.output(&p.path).as_os_str().is_empty());
+            Ok(Shell { chunk_in: Some(Input::default()), ..Shell::default() })
+        },
+    ));
     registry
 }

@@ -99,7 +99,11 @@ fn ten_thousand_operators_are_read() {
     let mut text = "[[operator]]\nname = \"o0\"\nkind = \"count\"\nto = 1\n".to_string();
     for n in 1..10_000 {
         let (kind, last) = if n == 9_999 { ("end", n - 1) } else { ("times", n - 1) };
-        writeln!(text, "[[operator]]\nname = \"o{n}\"\nkind = \"{kind}\"\n[[edge]]\nfrom = \"o{last}\"\nto = \"o{n}\"").unwrap();
+        writeln!(
+            text,
+            "[[operator]]\nname = \"o{n}\"\nkind = \"{kind}\"\n[[edge]]\nfrom = \"o{last}\"\nto = \"o{n}\""
+        )
+        .unwrap();
     }
     let begin = std::time::Instant::now();
     let pipeline = read_with(&text, &["o5000.by=7"]).unwrap();

@@ -8,7 +8,8 @@ fn refused(settings: &[&str]) -> String {
 
 #[test]
 fn settings_replace_what_the_file_says() {
-    let pipeline = read_with(CHAIN, &["numbers.to=7", "duration=90 s", "defaults.capacity=9", "output=a b/c"]).unwrap();
+    let pipeline =
+        read_with(CHAIN, &["numbers.to=7", "duration=90 s", "defaults.capacity=9", "output=a b/c"]).unwrap();
     assert_eq!(pipeline.options.duration_ns, Some(90_000_000_000));
     assert_eq!(pipeline.plan.edges[0].capacity, 9);
     assert_eq!(pipeline.output.to_str(), Some("a b/c"));
@@ -41,9 +42,15 @@ fn nested_tables_are_made() {
 fn errors_name_the_setting() {
     let unit = refused(&["duration=1s", "numbers.rate=3 kHZ"]);
     assert!(unit.starts_with("--set numbers.rate=3 kHZ: `rate` of operator `numbers`: "), "{unit}");
-    assert_eq!(refused(&["numbrs.to=3"]), "--set numbrs.to=3: there is no operator `numbrs`: did you mean `numbers`?");
+    assert_eq!(
+        refused(&["numbrs.to=3"]),
+        "--set numbrs.to=3: there is no operator `numbrs`: did you mean `numbers`?"
+    );
     let key = refused(&["numbers.too=3"]);
-    assert_eq!(key, "--set numbers.too=3: unknown key `too` in operator `numbers` (count): did you mean `to`?");
+    assert_eq!(
+        key,
+        "--set numbers.too=3: unknown key `too` in operator `numbers` (count): did you mean `to`?"
+    );
     let top = refused(&["duratoin=3"]);
     assert_eq!(top, "--set duratoin=3: unknown key `duratoin` in the pipeline: did you mean `duration`?");
     assert!(refused(&["numbers.name=x"]).contains("cannot be set"));
@@ -59,5 +66,8 @@ fn what_was_given_by_a_flag_names_the_flag() {
     overrides.flag("--duration", "duration", "soon");
     let error =
         onbeat_runtime::Pipeline::parse(CHAIN, "test.toml", "", &super::registry(), &overrides).unwrap_err();
-    assert!(error.to_string().starts_with("--duration soon: `duration` of the pipeline: `soon` is no time"), "{error}");
+    assert!(
+        error.to_string().starts_with("--duration soon: `duration` of the pipeline: `soon` is no time"),
+        "{error}"
+    );
 }

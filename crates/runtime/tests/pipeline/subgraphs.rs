@@ -85,7 +85,8 @@ fn errors_within_point_at_the_inner_line() {
 #[test]
 fn many_in_many_are_refused_before_they_fill_the_memory() {
     use std::fmt::Write;
-    let mut text = "[[subgraph]]\nname = \"s0\"\n[[subgraph.operator]]\nname = \"a\"\nkind = \"add\"\n".to_string();
+    let mut text =
+        "[[subgraph]]\nname = \"s0\"\n[[subgraph.operator]]\nname = \"a\"\nkind = \"add\"\n".to_string();
     for n in 1..40 {
         writeln!(text, "[[subgraph]]\nname = \"s{n}\"").unwrap();
         for name in ["a", "b"] {
@@ -94,9 +95,15 @@ fn many_in_many_are_refused_before_they_fill_the_memory() {
     }
     text += "[[operator]]\nname = \"all\"\nkind = \"s39\"\n";
     assert!(read(&text).unwrap_err().message().contains("more than 100000 operators"));
-    let mut deep = "[[subgraph]]\nname = \"s0\"\n[[subgraph.operator]]\nname = \"a\"\nkind = \"add\"\n".to_string();
+    let mut deep =
+        "[[subgraph]]\nname = \"s0\"\n[[subgraph.operator]]\nname = \"a\"\nkind = \"add\"\n".to_string();
     for n in 1..10_000 {
-        writeln!(deep, "[[subgraph]]\nname = \"s{n}\"\n[[subgraph.operator]]\nname = \"a\"\nkind = \"s{}\"", n - 1).unwrap();
+        writeln!(
+            deep,
+            "[[subgraph]]\nname = \"s{n}\"\n[[subgraph.operator]]\nname = \"a\"\nkind = \"s{}\"",
+            n - 1
+        )
+        .unwrap();
     }
     assert!(read(&deep).unwrap_err().message().contains("more than 64 subgraphs"));
 }
