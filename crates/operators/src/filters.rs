@@ -97,10 +97,10 @@ struct ResampleParameters {
     /// The new rate; both rates in whole hertz.
     #[serde(default)]
     rate: Option<Hertz>,
-    /// In place of a rate: so many samples are made ...
+    /// In place of a rate, with `down`: so many samples are made of `down`.
     #[serde(default)]
     up: Option<u32>,
-    /// ... of so many; at most 1024 once the fraction is reduced.
+    /// Of so many samples `up` are made; both at most 1024 once the fraction is reduced.
     #[serde(default)]
     down: Option<u32>,
     /// Share of half the lower rate that is passed flat, from 0.1 to 0.98; the nearer to 1, the more work.

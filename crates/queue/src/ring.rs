@@ -72,7 +72,10 @@ impl<T, S: Copy + Default> Ring<T, S> {
             mask: slots as u32 - 1,
             counters: UnsafeCell::new(Counters { pushed: 0, taken: 0, deepest: 0 }),
             slots: (0..slots)
-                .map(|_| Slot { item: UnsafeCell::new(MaybeUninit::uninit()), side: UnsafeCell::new(S::default()) })
+                .map(|_| Slot {
+                    item: UnsafeCell::new(MaybeUninit::uninit()),
+                    side: UnsafeCell::new(S::default()),
+                })
                 .collect(),
         }
     }
@@ -135,9 +138,12 @@ impl<T, S: Copy + Default> Ring<T, S> {
             }
             let slot = self.slot(counters.taken);
             counters.taken += 1;
-            // SAFETY: exclusive as above. The slot held the oldest value and `taken` has just moved past it, so it is
-            // read once.
-            let item = slot.item.with_mut(|slot| unsafe { (*slot).assume_init_read() });
+            let item = slot.item.with_mut(|slot| {
+                // SAFETY: exclusive as above.
+                let slot = unsafe { &*slot };
+                // SAFETY: the slot held the oldest value and `taken` has just moved past it, so it is read once.
+                unsafe { slot.assume_init_read() }
+            });
             Some((item, len))
         })
     }
@@ -226,8 +232,12 @@ impl<T, S: Copy> Drop for Ring<T, S> {
         let Counters { pushed, taken, .. } = self.counters.with(|counters| unsafe { *counters });
         for item in taken..pushed {
             let slot = &self.slots[(item as u32 & self.mask) as usize];
-            // SAFETY: slots `taken..pushed` hold values, and nobody reads them after this.
-            slot.item.with_mut(|slot| unsafe { (*slot).assume_init_drop() });
+            slot.item.with_mut(|slot| {
+                // SAFETY: `&mut self`: nobody else is left.
+                let slot = unsafe { &mut *slot };
+                // SAFETY: slots `taken..pushed` hold values, and nobody reads them after this.
+                unsafe { slot.assume_init_drop() }
+            });
         }
     }
 }

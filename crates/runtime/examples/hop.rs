@@ -104,7 +104,8 @@ impl Bare for u64 {
 
 /// The same chain as plain calls of trait objects, each with a cell before and after it.
 fn bare(operators: usize) -> f64 {
-    let mut chain: Vec<Box<dyn Bare>> = (0..operators + 2).map(|_| black_box(Box::new(1u64)) as Box<dyn Bare>).collect();
+    let mut chain: Vec<Box<dyn Bare>> =
+        (0..operators + 2).map(|_| black_box(Box::new(1u64)) as Box<dyn Bare>).collect();
     let cells: Vec<Cell<Option<u64>>> = (0..operators + 3).map(|_| Cell::new(None)).collect();
     let begin = Instant::now();
     for n in 0..MESSAGES {

@@ -119,7 +119,8 @@ impl Graph {
     /// Puts an operator in, under a name of its own.
     pub fn add<O: Operator>(&mut self, name: impl Into<String>, operator: O) -> Handle<O> {
         let kind = crate::message::type_label::<O>();
-        let number = self.add_boxed(name, kind.split('<').next().unwrap_or("").to_string(), Box::new(operator));
+        let number =
+            self.add_boxed(name, kind.split('<').next().unwrap_or("").to_string(), Box::new(operator));
         Handle { number, operator: PhantomData }
     }
 
@@ -213,14 +214,17 @@ impl Graph {
     pub fn add_graph(&mut self, name: &str, inner: Graph) -> Subgraph {
         let offset = self.operators.len();
         let outer = |inner: &str| format!("{name}/{inner}");
-        self.operators.extend(inner.operators.into_iter().map(|node| Node { name: outer(&node.name), ..node }));
+        self.operators
+            .extend(inner.operators.into_iter().map(|node| Node { name: outer(&node.name), ..node }));
         let moved = |port| match port {
             PortRef::Number(operator, port) => PortRef::Number(operator + offset, port),
             PortRef::Name(port) => PortRef::Name(outer(&port)),
         };
-        self.edges.extend(
-            inner.edges.into_iter().map(|edge| EdgeDef { from: moved(edge.from), to: moved(edge.to), ..edge }),
-        );
+        self.edges.extend(inner.edges.into_iter().map(|edge| EdgeDef {
+            from: moved(edge.from),
+            to: moved(edge.to),
+            ..edge
+        }));
         self.paths.extend(inner.paths.into_iter().map(|path| PathDef {
             from: outer(&path.from),
             to: outer(&path.to),
@@ -238,7 +242,8 @@ impl Graph {
     /// Shows an inner port as a port of this graph, for when it is put into another.
     pub fn expose(&mut self, port: &str, inner: &str) {
         if port.contains(['.', '/']) {
-            self.mistakes.push(format!("`{port}` cannot be the name of an exposed port: it has a `.` or `/` in it"));
+            self.mistakes
+                .push(format!("`{port}` cannot be the name of an exposed port: it has a `.` or `/` in it"));
         }
         if self.exposed.insert(port.to_string(), inner.to_string()).is_some() {
             self.mistakes.push(format!("the port `{port}` is exposed twice"));
@@ -298,4 +303,3 @@ impl EdgeOptions<'_> {
         self
     }
 }
-

@@ -70,7 +70,9 @@ impl Folders {
 /// registry.add(Kind::new("times", "y = by · x", "by = 3.0", |p: &Parameters, _: &Folders| {
 ///     Ok(Times { input: Input::default(), out: Output::default(), by: p.by })
 /// }));
-/// assert_eq!(registry.get("times").unwrap().name(), "times");
+/// assert!(registry.operator("times", "by = 3").is_ok());
+/// let error = registry.operator("times", "by = 'much'").err().unwrap().to_string();
+/// assert!(error.contains("invalid type: string"), "{error}");
 /// ```
 pub struct Kind {
     name: &'static str,
@@ -125,7 +127,13 @@ impl Kind {
             let resolved = serde_json::to_value(&value).unwrap_or_default();
             Ok((Box::new(operator) as Box<dyn Operator>, resolved))
         };
-        Kind { name, summary, example, schema: |generator| generator.root_schema_for::<P>(), make: Box::new(make) }
+        Kind {
+            name,
+            summary,
+            example,
+            schema: |generator| generator.root_schema_for::<P>(),
+            make: Box::new(make),
+        }
     }
 
     /// Its name, as files write it.
@@ -169,7 +177,8 @@ impl Kind {
         let table = DeTable::parse(self.example).expect("the example of a kind is TOML");
         let folders = Folders { input: PathBuf::new(), output: PathBuf::new() };
         let made = self.make(table, &folders);
-        let (mut operator, _) = made.unwrap_or_else(|error| panic!("the example of `{}`: {error:?}", self.name));
+        let (mut operator, _) =
+            made.unwrap_or_else(|error| panic!("the example of `{}`: {error:?}", self.name));
         let mut ports = Described::default();
         operator.ports(&mut Ports::describe(&mut ports));
         let inputs = ports.inputs.into_iter().map(|port| PortInfo {
@@ -202,6 +211,26 @@ impl Registry {
     pub fn add(&mut self, kind: Kind) {
         let name = kind.name;
         assert!(self.kinds.insert(name, kind).is_none(), "two operator kinds are called `{name}`");
+    }
+
+    /// Makes an operator of a kind, with parameters in TOML, for a graph that is built in Rust
+    /// ([`Graph::add_boxed`](crate::Graph::add_boxed)). Files begin at the current directory.
+    ///
+    /// # Errors
+    /// When there is no such kind, a parameter is wrong, or the operator refuses it.
+    pub fn operator(&self, kind: &str, parameters: &str) -> Result<Box<dyn Operator>, Error> {
+        let folders = Folders { input: PathBuf::new(), output: PathBuf::new() };
+        let found = self
+            .get(kind)
+            .ok_or_else(|| Error::new(format!("there is no operator kind `{kind}`{}", self.nearest(kind))))?;
+        let wrong =
+            |error: toml::de::Error| Error::new(format!("a parameter of `{kind}`: {}", error.message()));
+        let table = DeTable::parse(parameters).map_err(wrong)?;
+        match found.make(table, &folders) {
+            Ok((operator, _)) => Ok(operator),
+            Err(MakeError::Parameter(error)) => Err(wrong(error)),
+            Err(MakeError::Operator(error)) => Err(error),
+        }
     }
 
     /// The kind of this name.

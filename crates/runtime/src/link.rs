@@ -115,7 +115,11 @@ pub(crate) fn out_link<M: Message>(ends: Vec<Box<dyn Any + Send>>) -> Box<dyn An
 }
 
 /// As [`out_link`]; `alone` says that this is the only edge into its operator.
-pub(crate) fn in_link<M: Message>(ends: Vec<Box<dyn Any + Send>>, merge: Option<Merge>, alone: bool) -> Box<dyn Any + Send> {
+pub(crate) fn in_link<M: Message>(
+    ends: Vec<Box<dyn Any + Send>>,
+    merge: Option<Merge>,
+    alone: bool,
+) -> Box<dyn Any + Send> {
     let merge = merge.unwrap_or_default();
     let edges = typed::<M>(ends);
     Box::new(match <[_; 1]>::try_from(edges) {
@@ -126,7 +130,9 @@ pub(crate) fn in_link<M: Message>(ends: Vec<Box<dyn Any + Send>>, merge: Option<
 }
 
 fn typed<M: Message>(ends: Vec<Box<dyn Any + Send>>) -> Vec<Arc<Edge<M>>> {
-    ends.into_iter().map(|end| *end.downcast().expect("the graph has compared the types of both ports")).collect()
+    ends.into_iter()
+        .map(|end| *end.downcast().expect("the graph has compared the types of both ports"))
+        .collect()
 }
 
 impl<M: Message> Edge<M> {
@@ -245,7 +251,10 @@ impl<M: Message> Edge<M> {
                 WhenFull::DropOldest => {
                     drop(self.ring.pop(&mut cx.owner));
                     cx.edges[number as usize].dropped += 1;
-                    self.ring.push(&mut cx.owner, message, &cx.stamp).map(|_| ()).map_err(|_| cx.no_room(number))
+                    self.ring
+                        .push(&mut cx.owner, message, &cx.stamp)
+                        .map(|_| ())
+                        .map_err(|_| cx.no_room(number))
                 }
                 WhenFull::Wait | WhenFull::Latest | WhenFull::Error => Err(cx.no_room(number)),
             },
@@ -379,7 +388,9 @@ impl<M: Message> ManyIn<M> {
 
     fn next_arrival(&mut self, cx: &Context) -> Option<usize> {
         let edges = self.edges.len();
-        let at = (0..edges).map(|step| (self.turn + step) % edges).find(|&at| !self.edges[at].ring.is_empty(&cx.owner))?;
+        let at = (0..edges)
+            .map(|step| (self.turn + step) % edges)
+            .find(|&at| !self.edges[at].ring.is_empty(&cx.owner))?;
         self.turn = at + 1;
         Some(at)
     }

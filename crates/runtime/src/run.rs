@@ -143,10 +143,9 @@ impl Run {
     /// # Errors
     /// [`RunError::Failed`] when an operator failed or nothing could go on.
     pub fn wait(self) -> Result<Record, RunError> {
-        let record = self
-            .thread
-            .join()
-            .map_err(|panic| RunError::Begin(format!("the worker itself panicked: {}", panic_text(&*panic))))?;
+        let record = self.thread.join().map_err(|panic| {
+            RunError::Begin(format!("the worker itself panicked: {}", panic_text(&*panic)))
+        })?;
         if record.result.exit_status == 1 { Err(RunError::Failed(Box::new(record))) } else { Ok(record) }
     }
 }
@@ -183,8 +182,11 @@ impl Graph {
             length_ns: AtomicU64::new(0),
             unparker: parker.unparker(),
         });
-        let seeds: Result<Vec<_>, _> =
-            plan.stores.iter().map(|store| Seed::<Info>::new(store.chunks, store.quantum_bytes as usize)).collect();
+        let seeds: Result<Vec<_>, _> = plan
+            .stores
+            .iter()
+            .map(|store| Seed::<Info>::new(store.chunks, store.quantum_bytes as usize))
+            .collect();
         let seeds = seeds.map_err(|error| RunError::Begin(error.to_string()))?;
         let owner = Owner::new();
         let (name, config) = (self.name.clone(), self.config.clone());
@@ -204,8 +206,11 @@ impl Graph {
     }
 }
 
+/// Operators by number, and who is at the ends of each edge.
+type Bindings = (Box<[Box<dyn Operator>]>, Box<[EdgeEnds]>);
+
 /// Makes the queues and hands their ends to the ports. Operators come out in the plan's order.
-fn bind(graph: Graph, plan: &Plan, owner: &Owner) -> (Box<[Box<dyn Operator>]>, Box<[EdgeEnds]>) {
+fn bind(graph: Graph, plan: &Plan, owner: &Owner) -> Bindings {
     let mut places: Vec<Option<crate::graph::Node>> = graph.operators.into_iter().map(Some).collect();
     let mut nodes: Vec<crate::graph::Node> = Vec::with_capacity(places.len());
     for &place in &plan.order {
@@ -257,7 +262,11 @@ fn bind(graph: Graph, plan: &Plan, owner: &Owner) -> (Box<[Box<dyn Operator>]>, 
         }
         for (port, ends) in std::mem::take(&mut in_ends[number]).into_iter().enumerate().filter(has_ends) {
             let alone = edges_into[number] == 1;
-            bound.push(Bound { is_input: true, port, end: (inputs[port].link)(ends, inputs[port].merge, alone) });
+            bound.push(Bound {
+                is_input: true,
+                port,
+                end: (inputs[port].link)(ends, inputs[port].merge, alone),
+            });
         }
         node.operator.ports(&mut Ports::bind(&mut bound));
     }
@@ -425,7 +434,9 @@ fn work(worker: &mut Worker, cx: &mut Context, plan: &Plan) -> Finished {
         match catch_unwind(AssertUnwindSafe(|| worker.run(cx))) {
             Ok(Ok(())) => {}
             Ok(Err(Failure::Operator(operator, error))) => failure = Some((operator, error.to_string())),
-            Ok(Err(Failure::Deadlock(reasons))) => reason = Some(format!("dead-lock: {}", reasons.join("; "))),
+            Ok(Err(Failure::Deadlock(reasons))) => {
+                reason = Some(format!("dead-lock: {}", reasons.join("; ")))
+            }
             Err(panic) => failure = Some((cx.current, format!("panicked: {}", panic_text(&*panic)))),
         }
     }

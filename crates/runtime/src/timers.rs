@@ -77,7 +77,9 @@ impl Timers {
         }
         loop {
             let left = 2 * at + 1;
-            let Some(child) = (left..self.heap.len().min(left + 2)).min_by_key(|&c| self.heap[c]) else { return };
+            let Some(child) = (left..self.heap.len().min(left + 2)).min_by_key(|&c| self.heap[c]) else {
+                return;
+            };
             if self.heap[at] <= self.heap[child] {
                 return;
             }

@@ -115,17 +115,18 @@ fn parse(text: &str, noun: &str, base: &str, units: &[(&str, f64)]) -> Result<f6
     let end = text.find(|c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E')).unwrap_or(text.len());
     let (number, unit) = (text[..end].trim(), text[end..].trim());
     let known = || units.iter().map(|(unit, _)| *unit).collect::<Vec<_>>().join(", ");
-    let value: f64 = number
-        .replace('_', "")
-        .parse()
-        .map_err(|_| format!("`{text}` is no {noun}: write a number and a unit, such as `{}`", example(0.0, units)))?;
+    let value: f64 = number.replace('_', "").parse().map_err(|_| {
+        format!("`{text}` is no {noun}: write a number and a unit, such as `{}`", example(0.0, units))
+    })?;
     let factor = match unit {
         "" => 1.0,
         unit => {
             units
                 .iter()
                 .find(|(known, _)| *known == unit)
-                .ok_or_else(|| format!("`{unit}` in `{text}` is no unit of {noun}: {} (no unit: {base})", known()))?
+                .ok_or_else(|| {
+                    format!("`{unit}` in `{text}` is no unit of {noun}: {} (no unit: {base})", known())
+                })?
                 .1
         }
     };
@@ -158,10 +159,13 @@ mod tests {
 
     #[test]
     fn quantities_are_read_with_and_without_units() {
-        for (text, hz) in [("40 kHz", 40e3), ("-40kHz", -40e3), ("256 kS/s", 256e3), ("1e3", 1e3), ("2.5e2 Hz", 250.0)] {
+        for (text, hz) in
+            [("40 kHz", 40e3), ("-40kHz", -40e3), ("256 kS/s", 256e3), ("1e3", 1e3), ("2.5e2 Hz", 250.0)]
+        {
             assert_eq!(text.parse(), Ok(Hertz(hz)), "{text}");
         }
-        for (text, s) in [("50ms", 0.05), ("50 us", 50e-6), ("50µs", 50e-6), ("2 min", 120.0), ("30s", 30.0)] {
+        for (text, s) in [("50ms", 0.05), ("50 us", 50e-6), ("50µs", 50e-6), ("2 min", 120.0), ("30s", 30.0)]
+        {
             assert_eq!(text.parse(), Ok(Seconds(s)), "{text}");
         }
         assert_eq!("16KiB".parse(), Ok(Bytes(16384.0)));

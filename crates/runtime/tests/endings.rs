@@ -1,7 +1,8 @@
 //! How runs end: by themselves, by a stop, by an error, a panic, a dead-lock; and what operators are told.
 
 use onbeat_runtime::{
-    ClockKind, Context, Ending, Error, Graph, Input, Operator, Options, Output, Ports, RunError, Step, WhenFull,
+    ClockKind, Context, Ending, Error, Graph, Input, Operator, Options, Output, Ports, RunError, Step,
+    WhenFull,
 };
 use onbeat_trace::Record;
 use onbeat_trace::record::{OperatorState, Outcome};
@@ -223,7 +224,11 @@ fn a_duration_ends_the_run_in_virtual_time_too() {
     assert_eq!(record.edges[0].received, 3_600_000, "one per millisecond, and the last is not due any more");
     assert_eq!(record.paths[0].latency.max_ns, 0);
     let again = run();
-    assert_eq!((record.operators, record.edges), (again.operators, again.edges), "virtual time is repeatable");
+    assert_eq!(
+        (record.operators, record.edges),
+        (again.operators, again.edges),
+        "virtual time is repeatable"
+    );
 }
 
 /// Waits for a message that never comes, on its second input.
@@ -321,10 +326,15 @@ fn each_kind_of_full_edge_does_what_it_says() {
         });
         let slow = graph.add("slow", Slow { got: Arc::clone(&got), ..Slow::default() });
         let _ = graph.connect(numbers, |s| &s.out, slow, |s| &s.input).capacity(3).when_full(when_full);
-        let record = watched(move || graph.run(&Options { clock: ClockKind::Manual, ..Options::default() })).unwrap();
+        let record =
+            watched(move || graph.run(&Options { clock: ClockKind::Manual, ..Options::default() })).unwrap();
         assert_eq!(*got.lock().unwrap(), received, "{when_full}");
         let edge = &record.edges[0];
-        assert_eq!((edge.sent, edge.received, edge.dropped), (10, received.len() as u64, dropped), "{when_full}");
+        assert_eq!(
+            (edge.sent, edge.received, edge.dropped),
+            (10, received.len() as u64, dropped),
+            "{when_full}"
+        );
         assert_eq!((edge.unread, record.result.exit_status), (0, 0), "a drop that was chosen is no loss");
     }
 }

@@ -1,9 +1,9 @@
 //! What is wrong with a graph is said with the operator and port it is about.
 
+use onbeat_runtime::{Chunk, Context, Error};
 use onbeat_runtime::{
     ClockKind, Graph, GraphError, Input, Operator, Options, Output, Ports, Scheduler, Step, WhenFull,
 };
-use onbeat_runtime::{Chunk, Context, Error};
 
 /// An operator with the ports that a test needs.
 #[derive(Default)]
@@ -56,24 +56,42 @@ fn every_mistake_is_named() {
     type Build = fn(&mut Graph);
     let cases: &[(&str, Build, &str)] = &[
         ("nothing", |_| (), "the graph `g` has no operators"),
-        ("same name", |g| { source(g, "a"); source(g, "a") }, "two operators are called `a`"),
+        (
+            "same name",
+            |g| {
+                source(g, "a");
+                source(g, "a");
+            },
+            "two operators are called `a`",
+        ),
         ("bad name", |g| source(g, "a.b"), "`a.b` cannot name an operator"),
         ("empty name", |g| source(g, ""), "`` cannot name an operator"),
         ("unconnected output", |g| source(g, "a"), "output `a.out` (u64) is not connected"),
         ("unconnected input", |g| sink(g, "z"), "input `z.in` (u64) is not connected"),
         (
             "unknown operator",
-            |g| { source(g, "numbers"); let _ = g.connect_names("numbrs.out", "z.in"); },
+            |g| {
+                source(g, "numbers");
+                let _ = g.connect_names("numbrs.out", "z.in");
+            },
             "there is no operator `numbrs`: did you mean `numbers`?",
         ),
         (
             "unknown port",
-            |g| { source(g, "a"); sink(g, "z"); let _ = g.connect_names("a.output", "z.in"); },
+            |g| {
+                source(g, "a");
+                sink(g, "z");
+                let _ = g.connect_names("a.output", "z.in");
+            },
             "operator `a` has no output `output`; it has out",
         ),
         (
             "input taken for output",
-            |g| { source(g, "a"); sink(g, "z"); let _ = g.connect_names("z.in", "a.out"); },
+            |g| {
+                source(g, "a");
+                sink(g, "z");
+                let _ = g.connect_names("z.in", "a.out");
+            },
             "operator `z` has no output `in`; it has no outputs",
         ),
         (
@@ -87,7 +105,11 @@ fn every_mistake_is_named() {
         ),
         (
             "types",
-            |g| { source(g, "a"); g.sink("z", |_: f32| ()); let _ = g.connect_names("a.out", "z.in"); },
+            |g| {
+                source(g, "a");
+                g.sink("z", |_: f32| ());
+                let _ = g.connect_names("a.out", "z.in");
+            },
             "`a.out` sends u64, `z.in` takes f32",
         ),
         (
@@ -123,12 +145,20 @@ fn every_mistake_is_named() {
         ),
         (
             "capacity 0",
-            |g| { source(g, "s"); sink(g, "z"); let _ = g.connect_names("s.out", "z.in").capacity(0); },
+            |g| {
+                source(g, "s");
+                sink(g, "z");
+                let _ = g.connect_names("s.out", "z.in").capacity(0);
+            },
             "the edge s.out → z.in has capacity 0: it must be 1 to",
         ),
         (
             "quantum without chunks",
-            |g| { source(g, "s"); sink(g, "z"); let _ = g.connect_names("s.out", "z.in").quantum(64); },
+            |g| {
+                source(g, "s");
+                sink(g, "z");
+                let _ = g.connect_names("s.out", "z.in").quantum(64);
+            },
             "the edge s.out → z.in carries u64, not chunks",
         ),
         (
@@ -160,17 +190,30 @@ fn every_mistake_is_named() {
         ),
         (
             "path from nowhere",
-            |g| { source(g, "s"); sink(g, "z"); let _ = g.connect_names("s", "z"); g.path("q", "z", None); },
+            |g| {
+                source(g, "s");
+                sink(g, "z");
+                let _ = g.connect_names("s", "z");
+                g.path("q", "z", None);
+            },
             "there is no operator `q`",
         ),
         (
             "path the wrong way",
-            |g| { source(g, "s"); sink(g, "z"); let _ = g.connect_names("s", "z"); g.path("z", "s", None); },
+            |g| {
+                source(g, "s");
+                sink(g, "z");
+                let _ = g.connect_names("s", "z");
+                g.path("z", "s", None);
+            },
             "does not begin at a source",
         ),
         (
             "exposed twice",
-            |g| { g.expose("in", "a.in"); g.expose("in", "b.in") },
+            |g| {
+                g.expose("in", "a.in");
+                g.expose("in", "b.in");
+            },
             "the port `in` is exposed twice",
         ),
     ];
@@ -191,7 +234,9 @@ fn a_handle_of_another_graph_is_refused() {
     let mut graph = Graph::new("g");
     let end = graph.sink("end", |_: u64| ());
     let _ = graph.connect(stray, |s| &s.out, end, |e| &e.input);
-    assert!(matches!(graph.plan(&Options::default()), Err(GraphError::Mistake(text)) if text.contains("another graph")));
+    assert!(
+        matches!(graph.plan(&Options::default()), Err(GraphError::Mistake(text)) if text.contains("another graph"))
+    );
 }
 
 #[test]
@@ -217,8 +262,14 @@ fn a_quantum_that_cannot_be_kept_is_said() {
     let plan = build().plan(&Options::default()).unwrap();
     assert_eq!(plan.edges[0].quantum_bytes, Some(4 << 10));
     assert_eq!(plan.obtained.len(), 1);
-    assert_eq!((plan.obtained[0].asked.as_str(), plan.obtained[0].obtained.as_str()), ("65536 bytes", "4096 bytes"));
+    assert_eq!(
+        (plan.obtained[0].asked.as_str(), plan.obtained[0].obtained.as_str()),
+        ("65536 bytes", "4096 bytes")
+    );
     let strict = Options { strict: true, clock: ClockKind::Manual, ..Options::default() };
     let error = build().plan(&strict).unwrap_err().to_string();
-    assert!(error.contains("quantum of a.out → b.in") && error.contains("65536 bytes was asked for"), "{error}");
+    assert!(
+        error.contains("quantum of a.out → b.in") && error.contains("65536 bytes was asked for"),
+        "{error}"
+    );
 }

@@ -73,8 +73,8 @@ impl<M: Meta> Home<M> {
         let align = align_of::<Head<M>>().max(64);
         let layout = Layout::from_size_align(total, align).map_err(|_| too_large)?;
         // SAFETY: the layout has a size above 0.
-        let memory = NonNull::new(unsafe { alloc_zeroed(layout) })
-            .ok_or(StoreError::OutOfMemory { bytes: total })?;
+        let memory =
+            NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(StoreError::OutOfMemory { bytes: total })?;
         let home = NonNull::from(Box::leak(Box::new(Home {
             owner: AtomicU32::new(0),
             blocks,
@@ -204,7 +204,8 @@ impl<M: Meta> Home<M> {
                 unsafe { *next = top }
             });
             // Release, partner: the Acquire swap in `fetch` and the AcqRel swap in `close`.
-            match home.remote.compare_exchange_weak(top, head.as_ptr(), Ordering::Release, Ordering::Relaxed) {
+            match home.remote.compare_exchange_weak(top, head.as_ptr(), Ordering::Release, Ordering::Relaxed)
+            {
                 Ok(_) => return,
                 Err(now) => top = now,
             }

@@ -46,7 +46,10 @@ impl fmt::Display for StoreError {
         match self {
             StoreError::Empty => f.write_str("a chunk store needs at least one block of at least one byte"),
             StoreError::TooLarge { blocks, bytes } => {
-                write!(f, "a chunk store of {blocks} blocks of {bytes} bytes is larger than memory can be addressed")
+                write!(
+                    f,
+                    "a chunk store of {blocks} blocks of {bytes} bytes is larger than memory can be addressed"
+                )
             }
             StoreError::OutOfMemory { bytes } => {
                 write!(f, "no memory for a chunk store of {bytes} bytes: lower the capacities or the quantum")

@@ -187,13 +187,13 @@ fn read_pipeline(
     let folders = Folders { input: folder.to_path_buf(), output };
     let Built { mut graph, places, operators } = build(&name, entries, settings, registry, &folders)?;
     let plan = graph.plan(&options).map_err(|error| locate::located(&error, &graph, &places, &top))?;
-    graph.set_config(config(&plan, &options, &folders.output, operators));
+    graph.set_config(config(&plan, &options, &folders.output, &operators));
     Ok(Pipeline { graph, options, output: folders.output, plan })
 }
 
 /// The configuration as it is run: defaults filled in, settings applied, subgraphs put in. Keys are those of the file,
 /// quantities are plain numbers in seconds and bytes.
-fn config(plan: &Plan, options: &Options, output: &Path, operators: Vec<Value>) -> Value {
+fn config(plan: &Plan, options: &Options, output: &Path, operators: &[Value]) -> Value {
     let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
     let edges = plan.edges.iter().map(|edge| {
         json!({

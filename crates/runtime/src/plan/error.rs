@@ -17,7 +17,9 @@ pub enum GraphError {
     #[error("two operators are called `{0}`: names are unique in a graph")]
     DuplicateName(String),
     /// A name that cannot be used.
-    #[error("`{0}` cannot name an operator: a name has at least one character, and no `.`, blank or line break")]
+    #[error(
+        "`{0}` cannot name an operator: a name has at least one character, and no `.`, blank or line break"
+    )]
     BadName(String),
     /// No such operator.
     #[error("there is no operator `{name}`{hint}")]
@@ -76,7 +78,9 @@ pub enum GraphError {
         message: String,
     },
     /// The same edge twice, or two edges into a port for one.
-    #[error("input `{port}` is connected twice, from `{first}` and `{second}`: it takes one edge; put a `merge` operator before it")]
+    #[error(
+        "input `{port}` is connected twice, from `{first}` and `{second}`: it takes one edge; put a `merge` operator before it"
+    )]
     ConnectedTwice {
         /// The port.
         port: String,
@@ -117,7 +121,9 @@ pub enum GraphError {
         least: usize,
     },
     /// One chunk is larger than all chunk stores may be.
-    #[error("the edge {edge} has a quantum of {quantum} bytes, which is larger than the chunk store ({limit} bytes): lower the quantum or raise `store`")]
+    #[error(
+        "the edge {edge} has a quantum of {quantum} bytes, which is larger than the chunk store ({limit} bytes): lower the quantum or raise `store`"
+    )]
     QuantumTooLarge {
         /// The edge.
         edge: String,
@@ -127,7 +133,9 @@ pub enum GraphError {
         limit: usize,
     },
     /// The chunks of all edges are larger than all chunk stores may be.
-    #[error("the plan needs {needed} bytes of chunks ({detail}), and the chunk store may have {limit}: lower capacities or quanta, or raise `store`")]
+    #[error(
+        "the plan needs {needed} bytes of chunks ({detail}), and the chunk store may have {limit}: lower capacities or quanta, or raise `store`"
+    )]
     StoreTooSmall {
         /// What is needed.
         needed: usize,
@@ -137,7 +145,9 @@ pub enum GraphError {
         limit: usize,
     },
     /// A path that leads nowhere.
-    #[error("there is no way from `{from}` to `{to}`: a path goes along the edges, from a source to a later operator")]
+    #[error(
+        "there is no way from `{from}` to `{to}`: a path goes along the edges, from a source to a later operator"
+    )]
     NoPath {
         /// Its begin.
         from: String,
@@ -145,7 +155,9 @@ pub enum GraphError {
         to: String,
     },
     /// A path that does not begin at a source.
-    #[error("the path from `{from}` to `{to}` does not begin at a source: `{from}` has inputs; begin it at {sources}")]
+    #[error(
+        "the path from `{from}` to `{to}` does not begin at a source: `{from}` has inputs; begin it at {sources}"
+    )]
     PathStart {
         /// Its begin.
         from: String,

@@ -153,8 +153,10 @@ impl Plan {
         for (number, &place) in order.iter().enumerate() {
             number_of[place] = number;
         }
-        let wires: Vec<Wire> =
-            wires.into_iter().map(|wire| Wire { from: number_of[wire.from], to: number_of[wire.to], ..wire }).collect();
+        let wires: Vec<Wire> = wires
+            .into_iter()
+            .map(|wire| Wire { from: number_of[wire.from], to: number_of[wire.to], ..wire })
+            .collect();
         let mut has_input = vec![false; order.len()];
         for wire in wires.iter().filter(|wire| wire.required) {
             has_input[wire.to] = true;
@@ -213,7 +215,9 @@ impl Plan {
         {
             let reason = missing.reason.as_deref().unwrap_or("not available");
             let Obtained { what, asked, obtained, .. } = missing;
-            return Err(GraphError::Strict(format!("{what}: {asked} was asked for, {obtained} obtained: {reason}")));
+            return Err(GraphError::Strict(format!(
+                "{what}: {asked} was asked for, {obtained} obtained: {reason}"
+            )));
         }
         Ok(plan)
     }
@@ -262,7 +266,13 @@ impl Plan {
             let reached = after.from(from);
             for to in (0..self.operators.len()).filter(|&to| !sends[to] && to != from && reached[to]) {
                 if !paths.iter().any(|path| path.source == source && path.end == to) {
-                    unasked.push(PathPlan { from: name(from), to: name(to), max_latency_ns: None, source, end: to });
+                    unasked.push(PathPlan {
+                        from: name(from),
+                        to: name(to),
+                        max_latency_ns: None,
+                        source,
+                        end: to,
+                    });
                 }
             }
             if unasked.len() > PATHS_UNASKED {
@@ -282,7 +292,11 @@ impl fmt::Display for Plan {
             writeln!(f, "worker {}: {}", worker.name, worker.operators.join(", "))?;
         }
         for edge in &self.edges {
-            write!(f, "edge {} → {}: {}, {} of {}", edge.from, edge.to, edge.queue, edge.capacity, edge.message)?;
+            write!(
+                f,
+                "edge {} → {}: {}, {} of {}",
+                edge.from, edge.to, edge.queue, edge.capacity, edge.message
+            )?;
             if let Some(quantum) = edge.quantum_bytes {
                 write!(f, " up to {quantum} bytes")?;
             }

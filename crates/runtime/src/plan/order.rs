@@ -35,7 +35,10 @@ pub(super) fn order(graph: &Graph, wires: &[Wire]) -> Result<Vec<usize>, GraphEr
 /// Names along one cycle among the operators that still wait, the first one again at the end.
 fn cycle(graph: &Graph, wires: &[Wire], waits_for: &[usize]) -> Vec<String> {
     let before = |place: usize| {
-        wires.iter().find(|wire| wire.required && wire.to == place && waits_for[wire.from] > 0).map(|wire| wire.from)
+        wires
+            .iter()
+            .find(|wire| wire.required && wire.to == place && waits_for[wire.from] > 0)
+            .map(|wire| wire.from)
     };
     let mut way = Vec::new();
     let mut place = waits_for.iter().position(|&waits| waits > 0).unwrap_or(0);
@@ -48,7 +51,8 @@ fn cycle(graph: &Graph, wires: &[Wire], waits_for: &[usize]) -> Vec<String> {
         }
     }
     let start = way.iter().position(|&seen| seen == place).unwrap_or(0);
-    let mut names: Vec<String> = way[start..].iter().rev().map(|&at| graph.operators[at].name.clone()).collect();
+    let mut names: Vec<String> =
+        way[start..].iter().rev().map(|&at| graph.operators[at].name.clone()).collect();
     if let Some(first) = names.first().cloned() {
         names.push(first);
     }

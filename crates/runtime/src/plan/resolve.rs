@@ -25,17 +25,24 @@ pub(super) fn check_names(graph: &Graph) -> Result<(), GraphError> {
     }
     let mut seen = HashMap::new();
     for node in &graph.operators {
-        if node.name.is_empty() || node.name.contains(|c: char| c == '.' || c.is_whitespace() || c.is_control()) {
+        if node.name.is_empty()
+            || node.name.contains(|c: char| c == '.' || c.is_whitespace() || c.is_control())
+        {
             return Err(GraphError::BadName(node.name.clone()));
         }
         if seen.insert(node.name.as_str(), ()).is_some() {
             return Err(GraphError::DuplicateName(node.name.clone()));
         }
-        let same = |names: &[&String]| (1..names.len()).find(|&i| names[..i].contains(&names[i])).map(|i| names[i].clone());
+        let same = |names: &[&String]| {
+            (1..names.len()).find(|&i| names[..i].contains(&names[i])).map(|i| names[i].clone())
+        };
         let inputs: Vec<_> = node.ports.inputs.iter().map(|port| &port.name).collect();
         let outputs: Vec<_> = node.ports.outputs.iter().map(|port| &port.name).collect();
         if let Some(port) = same(&inputs).or(same(&outputs)) {
-            return Err(GraphError::Mistake(format!("operator `{}` names the port `{port}` twice", node.name)));
+            return Err(GraphError::Mistake(format!(
+                "operator `{}` names the port `{port}` twice",
+                node.name
+            )));
         }
     }
     Ok(())
@@ -117,7 +124,10 @@ fn inputs(graph: &Graph, place: usize) -> (&'static str, Vec<&str>) {
 }
 
 fn outputs(graph: &Graph, place: usize) -> (&'static str, Vec<&str>) {
-    ("output", graph.operators[place].ports.outputs.iter().map(|port: &OutputInfo| port.name.as_str()).collect())
+    (
+        "output",
+        graph.operators[place].ports.outputs.iter().map(|port: &OutputInfo| port.name.as_str()).collect(),
+    )
 }
 
 fn port(

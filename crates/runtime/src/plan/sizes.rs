@@ -23,7 +23,12 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    pub fn new(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> Result<Self, GraphError> {
+    pub fn new(
+        graph: &Graph,
+        wires: &[Wire],
+        order: &[usize],
+        options: &Options,
+    ) -> Result<Self, GraphError> {
         let mut edges = asked(graph, wires, options)?;
         let obtained = fit_to_those_who_pass_on(graph, wires, order, &mut edges);
         let stores = stores(graph, wires, &mut edges, options)?;
@@ -33,7 +38,10 @@ impl Sizes {
 
 fn edge_name(graph: &Graph, wire: &Wire) -> String {
     let (from, to) = (&graph.operators[wire.from], &graph.operators[wire.to]);
-    format!("{}.{} → {}.{}", from.name, from.ports.outputs[wire.out].name, to.name, to.ports.inputs[wire.input].name)
+    format!(
+        "{}.{} → {}.{}",
+        from.name, from.ports.outputs[wire.out].name, to.name, to.ports.inputs[wire.input].name
+    )
 }
 
 fn asked(graph: &Graph, wires: &[Wire], options: &Options) -> Result<Vec<Size>, GraphError> {
@@ -139,7 +147,8 @@ fn stores(
     for (&(from, out), &quantum) in &ports {
         let (reached, makers) = classes.entry(quantum).or_default();
         *makers += 1;
-        let mut open: Vec<usize> = out_of[from].iter().copied().filter(|&edge| wires[edge].out == out).collect();
+        let mut open: Vec<usize> =
+            out_of[from].iter().copied().filter(|&edge| wires[edge].out == out).collect();
         while let Some(edge) = open.pop() {
             if reached.insert(edge) {
                 let next = &out_of[wires[edge].to];
@@ -153,7 +162,9 @@ fn stores(
         // Each consumer has what it holds, one in hand, and one for a copy.
         let in_hand: usize = reached
             .iter()
-            .map(|&edge| graph.operators[wires[edge].to].ports.inputs[wires[edge].input].holds.saturating_add(2))
+            .map(|&edge| {
+                graph.operators[wires[edge].to].ports.inputs[wires[edge].input].holds.saturating_add(2)
+            })
             .sum();
         stores.push(StorePlan {
             worker: 0,
@@ -161,12 +172,17 @@ fn stores(
             chunks: queued.saturating_add(in_hand).saturating_add(2 * makers),
         });
     }
-    let bytes = |store: &StorePlan| store.chunks.saturating_mul(store.quantum_bytes as usize + CHUNK_OVERHEAD);
+    let bytes =
+        |store: &StorePlan| store.chunks.saturating_mul(store.quantum_bytes as usize + CHUNK_OVERHEAD);
     let needed = stores.iter().map(bytes).fold(0, usize::saturating_add);
     if needed > options.store_bytes {
         let detail: Vec<_> =
             stores.iter().map(|store| format!("{} of {} bytes", store.chunks, store.quantum_bytes)).collect();
-        return Err(GraphError::StoreTooSmall { needed, detail: detail.join(", "), limit: options.store_bytes });
+        return Err(GraphError::StoreTooSmall {
+            needed,
+            detail: detail.join(", "),
+            limit: options.store_bytes,
+        });
     }
     Ok(stores)
 }

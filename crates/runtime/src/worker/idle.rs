@@ -20,7 +20,8 @@ impl Worker {
 
     /// Ends the sources when someone asked for it or the time is up; what is under way is worked off.
     pub(super) fn check_stop(&mut self, cx: &mut Context, now_ns: u64) {
-        if self.stopping || !(self.control.stop_asked() || self.end_ns.is_some_and(|end_ns| now_ns >= end_ns)) {
+        if self.stopping || !(self.control.stop_asked() || self.end_ns.is_some_and(|end_ns| now_ns >= end_ns))
+        {
             return;
         }
         self.stopping = true;
@@ -112,7 +113,9 @@ impl Worker {
                 }
             }
             if node.source && waits.is_empty() {
-                waits.push("nothing that can come: its step returned `Wait`, and no input wakes it".to_string());
+                waits.push(
+                    "nothing that can come: its step returned `Wait`, and no input wakes it".to_string(),
+                );
             }
             if waits.is_empty() {
                 waits.push("something that its step did not say".to_string());

@@ -26,7 +26,14 @@ pub(crate) struct Meter {
 
 impl Meter {
     pub fn new(seed: u32) -> Self {
-        Meter { histogram: Histogram::new(), steps: 0, timed_steps: 0, timed_ns: 0, left: 1, random: seed.wrapping_mul(2) | 1 }
+        Meter {
+            histogram: Histogram::new(),
+            steps: 0,
+            timed_steps: 0,
+            timed_ns: 0,
+            left: 1,
+            random: seed.wrapping_mul(2) | 1,
+        }
     }
 
     /// Counts `steps` more, and says whether the next one is to be timed.

@@ -176,7 +176,8 @@ impl Worker {
                 self.nodes[operator as usize].sequence += 1;
             }
             // ... and the end of a path, for a message that nobody follows, are the usual cases.
-            Ok(Step::Wait) if flags & !flag::TRACKED == 0 && cx.stamp.due_ns == 0 && cx.earlier.is_empty() => {}
+            Ok(Step::Wait)
+                if flags & !flag::TRACKED == 0 && cx.stamp.due_ns == 0 && cx.earlier.is_empty() => {}
             outcome => self.after(cx, operator, outcome)?,
         }
         let hot = &mut cx.hot[operator as usize];

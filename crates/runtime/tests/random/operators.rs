@@ -2,7 +2,8 @@
 
 use crate::reference::Data;
 use onbeat_runtime::{
-    Chunk, Context, Error, Input, Kernel, Map, Merge, Operator, Output, Ports, Progress, Ratio, Step, Tag, Value,
+    Chunk, Context, Error, Input, Kernel, Map, Merge, Operator, Output, Ports, Progress, Ratio, Step, Tag,
+    Value,
 };
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

@@ -42,12 +42,20 @@ pub fn evaluate(spec: &Spec) -> Vec<Data> {
                 let samples: Vec<f32> = input.samples.iter().step_by(*k as usize).copied().collect();
                 // On the next sample that is kept, if there is one.
                 let tags = input.tags.iter().map(|&(at, value)| (at.div_ceil(u64::from(*k)), value));
-                Data { tags: tags.filter(|&(at, _)| at < samples.len() as u64).collect(), samples, ..Data::default() }
+                Data {
+                    tags: tags.filter(|&(at, _)| at < samples.len() as u64).collect(),
+                    samples,
+                    ..Data::default()
+                }
             }
             Node::Repeat { input, k } => {
                 let input = &done[*input];
                 Data {
-                    samples: input.samples.iter().flat_map(|&x| std::iter::repeat_n(x, *k as usize)).collect(),
+                    samples: input
+                        .samples
+                        .iter()
+                        .flat_map(|&x| std::iter::repeat_n(x, *k as usize))
+                        .collect(),
                     tags: input.tags.iter().map(|&(at, value)| (at * u64::from(*k), value)).collect(),
                     ..Data::default()
                 }
@@ -73,10 +81,14 @@ pub fn evaluate(spec: &Spec) -> Vec<Data> {
                 Data { messages, ..Data::default() }
             }
             Node::Merge { inputs } => {
-                let mut rest: Vec<_> = inputs.iter().map(|&input| done[input].messages.iter().peekable()).collect();
+                let mut rest: Vec<_> =
+                    inputs.iter().map(|&input| done[input].messages.iter().peekable()).collect();
                 let mut messages = Vec::new();
                 loop {
-                    let next = rest.iter_mut().enumerate().filter_map(|(edge, input)| input.peek().map(|m| (m.0, m.1, edge)));
+                    let next = rest
+                        .iter_mut()
+                        .enumerate()
+                        .filter_map(|(edge, input)| input.peek().map(|m| (m.0, m.1, edge)));
                     let Some((_, _, edge)) = next.min() else { break };
                     messages.extend(rest[edge].next());
                 }

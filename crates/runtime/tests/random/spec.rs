@@ -1,6 +1,8 @@
 //! What a random graph is made of, and how it becomes a real one.
 
-use crate::operators::{Add, Average, ChunkSink, ChunkSource, Filter, Keep, MessageSink, MessageSource, Repeat, Scale};
+use crate::operators::{
+    Add, Average, ChunkSink, ChunkSource, Filter, Keep, MessageSink, MessageSource, Repeat, Scale,
+};
 use crate::reference::Data;
 use onbeat_runtime::{Graph, InPlace, Merge, Stream};
 use std::sync::{Arc, Mutex};
@@ -79,7 +81,11 @@ impl Spec {
         for _ in 0..1 + random.below(12) {
             let at = random.below(nodes.len() as u64) as usize;
             let (samples, flow) = flows[at];
-            let node = if samples { sample_node(&mut random, &mut flows, at) } else { message_node(&mut random, &mut flows, at) };
+            let node = if samples {
+                sample_node(&mut random, &mut flows, at)
+            } else {
+                message_node(&mut random, &mut flows, at)
+            };
             let Some(node) = node else { continue };
             let rated = match node {
                 Node::Keep { k, .. } => reduced(flow.up, flow.down * u64::from(k)),
@@ -98,7 +104,10 @@ impl Spec {
 
     /// The graph, with a sink on every node, and what the sinks will have received. `size` gives quantum and capacity
     /// for each edge.
-    pub fn build(&self, mut size: impl FnMut(&mut Random) -> (usize, usize)) -> (Graph, Vec<Arc<Mutex<Data>>>) {
+    pub fn build(
+        &self,
+        mut size: impl FnMut(&mut Random) -> (usize, usize),
+    ) -> (Graph, Vec<Arc<Mutex<Data>>>) {
         let mut random = Random(self.seed ^ 0xabcd);
         let mut graph = Graph::new("random");
         let mut results = Vec::new();
@@ -230,7 +239,10 @@ fn message_node(random: &mut Random, flows: &mut [(bool, Flow)], at: usize) -> O
     let component = flows[at].1.component;
     for &input in &inputs[1..] {
         let joined = flows[input].1.component;
-        flows.iter_mut().filter(|(_, flow)| flow.component == joined).for_each(|(_, flow)| flow.component = component);
+        flows
+            .iter_mut()
+            .filter(|(_, flow)| flow.component == joined)
+            .for_each(|(_, flow)| flow.component = component);
     }
     Some(Node::Merge { inputs })
 }
