@@ -77,3 +77,9 @@ pub mod operators {
 pub mod trace {
     pub use onbeat_trace::*;
 }
+
+/// The book's snippets, as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/book/src/operators.md")]
+#[doc = include_str!("../../../README.md")]
+mod book {}

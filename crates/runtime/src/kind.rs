@@ -243,6 +243,11 @@ impl Registry {
         self.kinds.values()
     }
 
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.kinds.keys().copied()
+    }
+
     /// ": did you mean …?" for a name that is not there, or nothing.
     pub fn nearest(&self, name: &str) -> String {
         crate::plan::nearest(name, self.kinds.keys().copied())

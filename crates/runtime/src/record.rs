@@ -5,7 +5,7 @@ use crate::operator::Ending;
 use crate::plan::Plan;
 use crate::worker::Worker;
 use onbeat_trace::record::{
-    Build, ClockKind, ClockRecord, EdgeRecord, Obtained, OperatorRecord, OperatorState, Outcome, PathRecord,
+    Build, ClockKind, ClockRecord, EdgeRecord, OperatorRecord, OperatorState, Outcome, PathRecord,
     PlanRecord, RunResult, StoreRecord, ThreadRecord, WorkerRecord,
 };
 use onbeat_trace::{Machine, Record, record};
@@ -35,13 +35,6 @@ pub(crate) fn record(
     let operators = operators(plan, worker, cx, &finished, duration_ns);
     let edges = edges(plan, worker, cx);
     let worker_name = plan.workers[0].name.clone();
-    let mut obtained = plan.obtained.clone();
-    obtained.extend(cx.notes.iter().map(|note| Obtained {
-        what: note.clone(),
-        asked: String::new(),
-        obtained: String::new(),
-        reason: None,
-    }));
     let machine = Machine::read();
     Record {
         schema: record::SCHEMA.to_string(),
@@ -98,7 +91,8 @@ pub(crate) fn record(
             .collect(),
         misses: worker.tracker.misses.clone(),
         misses_total: worker.tracker.misses_total,
-        obtained,
+        obtained: plan.obtained.clone(),
+        notes: cx.notes.clone(),
         result: result(plan, worker, cx, finished, duration_ns),
     }
 }

@@ -435,7 +435,7 @@ fn work(worker: &mut Worker, cx: &mut Context, plan: &Plan) -> Finished {
             Ok(Ok(())) => {}
             Ok(Err(Failure::Operator(operator, error))) => failure = Some((operator, error.to_string())),
             Ok(Err(Failure::Deadlock(reasons))) => {
-                reason = Some(format!("dead-lock: {}", reasons.join("; ")))
+                reason = Some(format!("dead-lock: {}", reasons.join("; ")));
             }
             Err(panic) => failure = Some((cx.current, format!("panicked: {}", panic_text(&*panic)))),
         }

@@ -67,6 +67,8 @@ pub struct Record {
     pub misses_total: u64,
     /// What was asked of the machine, and what it gave.
     pub obtained: Vec<Obtained>,
+    /// What operators had to say: a value that was replaced, samples that were clipped. Each begins with the operator.
+    pub notes: Vec<String>,
     /// How the run ended.
     pub result: RunResult,
 }

@@ -200,10 +200,8 @@ fn stores(record: &Record) -> Table {
 
 fn tail(record: &Record, facts: &RunFacts<'_>) -> Vec<String> {
     let mut lines = Vec::new();
-    let (notes, settings): (Vec<&Obtained>, Vec<_>) =
-        record.obtained.iter().partition(|setting| setting.asked.is_empty() && setting.obtained.is_empty());
-    lines.extend(not_obtained(settings.into_iter()));
-    lines.extend(notes.iter().map(|note| format!("note: {}", note.what)));
+    lines.extend(not_obtained(record.obtained.iter()));
+    lines.extend(record.notes.iter().map(|note| format!("note: {note}")));
     lines.push(match facts.record {
         Some(record) => format!("files in {}, record in {}", facts.output.display(), record.display()),
         None => format!("files in {}", facts.output.display()),

@@ -56,7 +56,7 @@ pub fn failure(graph: Graph, options: &Options) -> String {
 
 /// Notes of a run.
 pub fn notes(record: &Record) -> Vec<&str> {
-    record.obtained.iter().map(|entry| entry.what.as_str()).collect()
+    record.notes.iter().map(String::as_str).collect()
 }
 
 /// What came to a sink: samples, tags by their place in the stream, and the lengths of the chunks.

@@ -210,8 +210,7 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
     }
 
     fn unknown_kind(&self, kind: &Spanned<String>) -> Fault {
-        let known =
-            self.registry.kinds().map(|kind| kind.name()).chain(self.subgraphs.keys().map(String::as_str));
+        let known = self.registry.names().chain(self.subgraphs.keys().map(String::as_str));
         let hint = near(kind.get_ref(), known);
         Fault::at(kind.span(), format!("there is no operator kind {}{hint}", quoted(kind.get_ref())))
     }

@@ -1,9 +1,10 @@
 //! What one message costs from operator to operator, beside a bare call with a cell slot.
 //!
-//! `cargo run --release -p onbeat-runtime --example hop`
-#![allow(clippy::disallowed_macros, reason = "an example prints")]
+//! `cargo bench -p onbeat --bench hop`
+#![allow(clippy::disallowed_macros, reason = "a bench prints")]
 
-use onbeat_runtime::{Context, Error, Graph, Input, Operator, Options, Output, Ports, Step};
+use onbeat::prelude::*;
+use onbeat::{Ending, Options};
 use std::cell::Cell;
 use std::hint::black_box;
 use std::time::Instant;
@@ -65,7 +66,7 @@ impl Operator for Sum {
         }
         Ok(Step::Wait)
     }
-    fn stop(&mut self, _: onbeat_runtime::Ending) -> Result<(), Error> {
+    fn stop(&mut self, _: Ending) -> Result<(), Error> {
         black_box(self.sum);
         Ok(())
     }
