@@ -66,7 +66,7 @@ impl Operator for Sum {
         }
         Ok(Step::Wait)
     }
-    fn stop(&mut self, _: Ending) -> Result<(), Error> {
+    fn stop(&mut self, _: &mut Context, _: Ending) -> Result<(), Error> {
         black_box(self.sum);
         Ok(())
     }

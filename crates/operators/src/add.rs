@@ -33,15 +33,10 @@ impl Held {
     /// Makes sure that there is one with samples left. Says whether there is.
     fn take(held: &mut Option<Held>, input: &mut Input<Chunk<f32>>, cx: &mut Context) -> bool {
         while held.as_ref().is_none_or(|held| held.used == held.chunk.len()) {
-            // The stamp shall be this message's own, not the older one of all messages of this step.
-            let mut later_than_any = Stamp::default();
-            later_than_any.time_ns = u64::MAX;
-            cx.set_stamp(later_than_any);
-            let Some(chunk) = input.pop(cx) else {
-                *held = None;
+            *held = input.pop_stamped(cx).map(|(chunk, stamp)| Held { chunk, used: 0, stamp });
+            if held.is_none() {
                 return false;
-            };
-            *held = Some(Held { chunk, used: 0, stamp: cx.stamp() });
+            }
         }
         true
     }
@@ -94,7 +89,7 @@ impl Add {
             b.take_tags(count, &mut info.tags);
             info.tags.sort_by_key(|tag| tag.offset);
         }
-        cx.set_stamp(older(a.stamp, b.stamp));
+        cx.set_stamp(a.stamp.older(b.stamp));
         (a.used, b.used) = (a.used + count, b.used + count);
         self.sent += count as u64;
         count
@@ -121,16 +116,6 @@ impl Add {
     }
 }
 
-/// The earlier source time, and the earlier due time of those that are known.
-fn older(a: Stamp, b: Stamp) -> Stamp {
-    let mut stamp = if b.time_ns < a.time_ns { b } else { a };
-    stamp.due_ns = match (a.due_ns, b.due_ns) {
-        (0, due_ns) | (due_ns, 0) => due_ns,
-        (a, b) => a.min(b),
-    };
-    stamp
-}
-
 impl Operator for Add {
     fn ports(&mut self, p: &mut Ports) {
         p.input("a", &mut self.a);
@@ -143,7 +128,16 @@ impl Operator for Add {
             let has_a = Held::take(&mut self.held_a, &mut self.a, cx);
             let has_b = Held::take(&mut self.held_b, &mut self.b, cx);
             if !has_a || !has_b {
-                return Ok(if self.ended(cx, has_a, has_b) { Step::Done } else { Step::Wait });
+                if self.ended(cx, has_a, has_b) {
+                    return Ok(Step::Done);
+                }
+                // The one in hand need not have a message for the next step.
+                if has_a {
+                    self.a.keep(cx);
+                } else if has_b {
+                    self.b.keep(cx);
+                }
+                return Ok(Step::Wait);
             }
             self.check_rates()?;
             if self.out.room(cx) == 0 {

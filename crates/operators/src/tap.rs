@@ -196,7 +196,7 @@ impl Operator for Tap {
         Ok(Step::Wait)
     }
 
-    fn stop(&mut self, ending: Ending) -> Result<(), Error> {
+    fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {
         let (part, file) = (self.part.take(), self.file.take());
         let (Some(part), Some(mut file)) = (part, file) else { return Ok(()) };
         if ending == Ending::Failed {

@@ -191,7 +191,7 @@ impl Operator for WavSink {
         Ok(Step::Wait)
     }
 
-    fn stop(&mut self, ending: Ending) -> Result<(), Error> {
+    fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {
         let (part, writer) = (self.part.take(), self.writer.take());
         if ending == Ending::Failed {
             return Ok(());

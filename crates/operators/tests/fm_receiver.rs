@@ -43,7 +43,12 @@ fn receive(options: &Options) -> (Vec<u8>, Record) {
     let wav = folder.path().join("fm.wav");
     let record = run(receiver(&wav), options);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the WAV file is left");
-    assert!(record.obtained.is_empty() && record.notes.is_empty(), "{:?} {:?}", record.obtained, record.notes);
+    assert!(
+        record.obtained.is_empty() && record.notes.is_empty(),
+        "{:?} {:?}",
+        record.obtained,
+        record.notes
+    );
     (std::fs::read(wav).unwrap(), record)
 }
 

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::Step;
 use crate::chunk::{Chunk, Info, Sample};
-use crate::message::{Keys, Stamp, Value};
+use crate::message::{Keys, NO_DUE, Stamp, Value};
 use crate::options::Pace;
 use crate::ready::Ready;
 use onbeat_queue::{Block, Owner, Store};
@@ -24,7 +24,7 @@ pub(crate) const DONE: u32 = 1 << 31;
 pub(crate) mod flag {
     /// A closed input may have run empty.
     pub const CLOSING: u32 = 1;
-    /// A path with or without a limit ends here, or the operator has a deadline.
+    /// A path with or without a limit ends here, or the operator has a deadline, and it has outputs.
     pub const TRACKED: u32 = 2;
     /// Its last step was not finished with its message: the stamp is put back before the next one.
     pub const RESUME: u32 = 4;
@@ -32,10 +32,15 @@ pub(crate) mod flag {
     pub const EXACT: u32 = 8;
     /// A chunk store had nothing to give in this step.
     pub const STARVED: u32 = 16;
-    /// It waits for no input.
+    /// It waits for no input. (One that has inputs all the same is [`MULTI`] too.)
     pub const SOURCE: u32 = 32;
     /// Several edges lead to it: one pop does not tell whether there is more.
     pub const MULTI: u32 = 64;
+    /// As [`TRACKED`], for an operator without outputs: it is looked at where a chain of steps ends anyway.
+    pub const END: u32 = 128;
+
+    /// Flags with which every step takes the slow way.
+    pub const SLOW: u32 = !(SOURCE | END);
 }
 
 /// What the hot loop reads and writes for one operator at each step: one quarter of a cache line.
@@ -47,7 +52,7 @@ pub(crate) struct Hot {
     pub every: u32,
     /// Conditions that do not hold: full edges that wait, empty edges that are waited for; [`DONE`].
     pub unmet: u32,
-    /// See [`flag`]. While there are any, every step takes the slow way: `left` is 1.
+    /// See [`flag`]. While there are any of [`flag::SLOW`], `left` is 1.
     pub flags: u32,
 }
 
@@ -56,7 +61,7 @@ impl Hot {
     pub fn flag(&mut self, flags: u32) {
         self.flags |= flags;
         // In the middle of a slow step it is 0, and set anew at its end.
-        if self.left > 1 {
+        if self.left > 1 && flags & flag::SLOW != 0 {
             self.every -= self.left - 1;
             self.left = 1;
         }
@@ -78,6 +83,8 @@ pub(crate) enum Held {
 pub(crate) struct EdgeState {
     /// The producer is done.
     pub closed: bool,
+    /// Its consumer does not wait for it until its next step.
+    pub kept: bool,
     /// Closed, and seen empty.
     pub ended: bool,
     /// The consumer is done.
@@ -112,6 +119,11 @@ pub struct Context {
     /// The ports from which the message in hand was made in this step, one bit each (the last bit for all above).
     pub(crate) popped: u64,
     pub(crate) stamp: Stamp,
+    /// Of an operator with several inputs: the stamp of the message that was taken last, before it was joined with
+    /// others.
+    pub(crate) own: Stamp,
+    /// Inputs that an operator does not wait for until its next step, by edge: see [`Input::keep`](crate::Input::keep).
+    pub(crate) kept: Vec<u32>,
     /// Stamps of messages that this step took before the one in hand, where somebody measures them.
     pub(crate) earlier: Vec<Stamp>,
     pub(crate) keys: Option<Arc<Keys>>,
@@ -279,6 +291,7 @@ impl Context {
     /// and the later one wins. A second one from the same port begins anew.
     pub(crate) fn join(&mut self, port: usize, before: (Stamp, Option<Arc<Keys>>), keys: Option<Arc<Keys>>) {
         self.carried = NONE;
+        self.own = self.stamp;
         let bit = 1 << port.min(63);
         if self.popped == 0 || self.popped & bit != 0 {
             if self.popped != 0 {
@@ -290,14 +303,7 @@ impl Context {
         }
         self.popped |= bit;
         let (stamp, mut united) = before;
-        let due_ns = match (self.stamp.due_ns, stamp.due_ns) {
-            (0, due) | (due, 0) => due,
-            (one, other) => one.min(other),
-        };
-        if (stamp.time_ns, stamp.sequence()) < (self.stamp.time_ns, self.stamp.sequence()) {
-            self.stamp = stamp;
-        }
-        self.stamp.due_ns = due_ns;
+        self.stamp = stamp.older(self.stamp);
         if let Some(keys) = keys {
             let united = Arc::make_mut(united.get_or_insert_default());
             united.extend(keys.iter().map(|(name, value)| (Arc::clone(name), value.clone())));
@@ -308,7 +314,8 @@ impl Context {
     /// A step takes more than one message: the stamp of each counts where a path or deadline ends.
     #[cold]
     pub(crate) fn keep_earlier(&mut self, stamp: Stamp) {
-        if self.hot[self.current as usize].flags & flag::TRACKED != 0 && stamp.due_ns != 0 {
+        if self.hot[self.current as usize].flags & (flag::TRACKED | flag::END) != 0 && stamp.due_ns != NO_DUE
+        {
             self.earlier.push(stamp);
         }
     }

@@ -162,16 +162,29 @@ impl<M: Message> Edge<M> {
     #[inline(always)]
     pub fn pop_direct(&self, cx: &mut Context) -> Option<M> {
         let (message, before) = self.ring.pop(&mut cx.owner)?;
+        if before == 1 && cx.carried == self.spec.number {
+            // Followed at once: stamp and keys are in place.
+            cx.popped = 1;
+            if self.spec.waits_at == 1 {
+                cx.meet(self.spec.from);
+            }
+        } else {
+            self.popped_later(cx, before);
+        }
+        Some(message)
+    }
+
+    /// What a pop has to do when something else came between the push and it.
+    #[inline(never)]
+    fn popped_later(&self, cx: &mut Context, before: u32) {
         if cx.popped != 0 {
             cx.keep_earlier(cx.stamp);
         }
         cx.popped = 1;
-        if cx.carried != self.spec.number || before > 1 {
-            cx.carried = NONE;
-            cx.stamp = self.ring.side(&cx.owner);
-            if cx.keys.is_some() || cx.stamp.origin & KEYED != 0 {
-                cx.keys = self.receive_keys(cx);
-            }
+        cx.carried = NONE;
+        cx.stamp = self.ring.side(&cx.owner);
+        if cx.keys.is_some() || cx.stamp.origin & KEYED != 0 {
+            cx.keys = self.receive_keys(cx);
         }
         if before == self.spec.waits_at {
             cx.meet(self.spec.from);
@@ -179,7 +192,6 @@ impl<M: Message> Edge<M> {
         if before > 1 {
             cx.ready.set(self.spec.to);
         }
-        Some(message)
     }
 
     /// Leaves the keys of the next message with the edge. They are rare, so they do not lie in the queue.
@@ -234,7 +246,7 @@ impl<M: Message> Edge<M> {
         }
         match self.ring.push(&mut cx.owner, message, &cx.stamp) {
             Ok(before) => {
-                if counted && before == 0 {
+                if counted && before == 0 && !cx.edges[number as usize].kept {
                     cx.meet(to);
                 }
                 if before + 1 == waits_at {
@@ -264,7 +276,7 @@ impl<M: Message> Edge<M> {
     /// Throws away what is queued, for `latest`.
     fn empty(&self, cx: &mut Context) -> u64 {
         let dropped = self.clear(&mut cx.owner);
-        if dropped > 0 && self.spec.counted {
+        if dropped > 0 && self.spec.counted && !cx.edges[self.spec.number as usize].kept {
             cx.unmeet(self.spec.to);
         }
         dropped
@@ -276,10 +288,23 @@ impl<M: Message> Edge<M> {
         if before == self.spec.waits_at {
             cx.meet(self.spec.from);
         }
-        if before == 1 && self.spec.counted && !cx.edges[self.spec.number as usize].closed {
+        let state = &cx.edges[self.spec.number as usize];
+        if before == 1 && self.spec.counted && !state.closed && !state.kept {
             cx.unmeet(self.spec.to);
         }
         Some(message)
+    }
+
+    /// Lets the consumer's next step come without a message here.
+    pub fn keep(&self, cx: &mut Context) {
+        let state = &mut cx.edges[self.spec.number as usize];
+        if self.spec.counted && !state.kept && !state.closed {
+            state.kept = true;
+            cx.kept.push(self.spec.number);
+            if self.ring.is_empty(&cx.owner) {
+                cx.meet(self.spec.to);
+            }
+        }
     }
 
     fn is_ended(&self, cx: &Context) -> bool {
@@ -335,6 +360,13 @@ impl<M: Message> InLink<M> {
             InLink::Open => true,
             InLink::Direct(edge) => edge.is_ended(cx),
             InLink::Many(many) => many.edges.iter().all(|edge| edge.is_ended(cx)),
+        }
+    }
+
+    /// See [`Edge::keep`].
+    pub fn keep(&self, cx: &mut Context) {
+        if let InLink::Many(many) = self {
+            many.edges.iter().for_each(|edge| edge.keep(cx));
         }
     }
 

@@ -59,18 +59,42 @@ pub(crate) fn type_label<T: ?Sized>() -> String {
 /// When and where a message began. It is set by the source and handed on by the engine: what an operator pushes
 /// carries the stamp of the message that it popped last; where it popped from several ports in the same step, the oldest
 /// of those.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     /// Source time in nanoseconds since the source's first sample. Ordered fan-in goes by it. 0 for sources without
     /// a rate.
     pub time_ns: u64,
-    /// When the source was to emit it, on the run's clock; 0 where nobody looked (a free-running source is sampled).
-    pub due_ns: u64,
+    /// See [`Stamp::due_ns`]; [`NO_DUE`] where nobody looked.
+    pub(crate) due_ns: u64,
     /// From the top: 1 bit that says that user keys go with it ([`KEYED`]), 15 bits of source, 48 of message count.
     pub(crate) origin: u64,
 }
 
+/// In [`Stamp::due_ns`]: nobody looked.
+pub(crate) const NO_DUE: u64 = u64::MAX;
+
+impl Default for Stamp {
+    fn default() -> Self {
+        Stamp { time_ns: 0, due_ns: NO_DUE, origin: 0 }
+    }
+}
+
 impl Stamp {
+    /// When the source was to send it, on the run's clock. `None` where nothing sets a time: of a free-running source
+    /// only samples are followed.
+    pub fn due_ns(&self) -> Option<u64> {
+        (self.due_ns != NO_DUE).then_some(self.due_ns)
+    }
+
+    /// The stamp of something that is made of two messages: the earlier source time with its origin, and the earlier
+    /// due time of those that are known.
+    #[must_use]
+    pub fn older(self, other: Stamp) -> Stamp {
+        let key = |stamp: &Stamp| (stamp.time_ns, stamp.sequence());
+        let older = if key(&other) < key(&self) { other } else { self };
+        Stamp { due_ns: self.due_ns.min(other.due_ns), ..older }
+    }
+
     /// Messages that this source had sent before.
     pub fn sequence(&self) -> u64 {
         self.origin & SEQUENCE_MASK

@@ -51,8 +51,8 @@ pub trait Operator: Any + Send {
     ///
     /// # Errors
     /// The run counts as failed.
-    fn stop(&mut self, ending: Ending) -> Result<(), Error> {
-        let _ = ending;
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
+        let _ = (cx, ending);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use crate::chunk::{Chunk, Sample};
 use crate::context::Context;
 use crate::error::Error;
 use crate::link::{InLink, OutLink};
-use crate::message::Message;
+use crate::message::{Message, Stamp};
 
 /// Where messages of type `M` come in. A field of an operator, made by `Default`.
 ///
@@ -44,6 +44,21 @@ impl<M: Message> Input<M> {
             InLink::Many(many) => many.pop(self.index, cx),
             InLink::Open => None,
         }
+    }
+
+    /// As [`pop`](Input::pop), with the message's own stamp: in a step that takes from several inputs, the context has
+    /// the older of both.
+    pub fn pop_stamped(&mut self, cx: &mut Context) -> Option<(M, Stamp)> {
+        let message = self.pop(cx)?;
+        let stamp = if matches!(self.link, InLink::Many(_)) { cx.own } else { cx.stamp };
+        Some((message, stamp))
+    }
+
+    /// Says that the operator still has some of what came here: its next step does not wait for this input. An
+    /// operator that joins two streams says so for the one of which it holds a part, before it returns
+    /// [`Step::Wait`](crate::Step::Wait).
+    pub fn keep(&self, cx: &mut Context) {
+        self.link.keep(cx);
     }
 
     /// Whether no more will come: all producers have ended and everything was taken. True if nothing is connected.

@@ -358,17 +358,19 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
     for edge in worker.edges.iter().filter(|edge| edge.counted) {
         hot[edge.to as usize].unmet += 1;
     }
-    for (number, _) in worker.nodes.iter().enumerate().filter(|(_, node)| node.source) {
-        hot[number].flags |= flag::SOURCE;
+    for (number, node) in worker.nodes.iter().enumerate().filter(|(_, node)| node.source) {
+        hot[number].flags |= if node.inputs.is_empty() { flag::SOURCE } else { flag::SOURCE | flag::MULTI };
     }
     for (number, _) in worker.nodes.iter().enumerate().filter(|(_, node)| node.inputs.len() > 1) {
         hot[number].flags |= flag::MULTI;
     }
     for end in worker.tracker.paths.iter().map(|path| path.end) {
-        hot[end as usize].flags |= flag::TRACKED;
+        let ends = worker.nodes[end as usize].outputs.is_empty();
+        hot[end as usize].flags |= if ends { flag::END } else { flag::TRACKED };
     }
     for deadline in &worker.tracker.deadlines {
-        hot[deadline.operator as usize].flags |= flag::TRACKED | flag::EXACT;
+        let ends = worker.nodes[deadline.operator as usize].outputs.is_empty();
+        hot[deadline.operator as usize].flags |= flag::EXACT | if ends { flag::END } else { flag::TRACKED };
     }
     let mut turn = Ready::new(count);
     for number in (0..count as u32).filter(|&number| worker.nodes[number as usize].source) {
@@ -383,6 +385,8 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         next: NONE,
         popped: 0,
         stamp: crate::Stamp::default(),
+        own: crate::Stamp::default(),
+        kept: Vec::with_capacity(worker.edges.len()),
         earlier: Vec::with_capacity(1024),
         keys: None,
         carried: NONE,
@@ -451,7 +455,7 @@ fn work(worker: &mut Worker, cx: &mut Context, plan: &Plan) -> Finished {
         cx.current = operator as u32;
         // After one has failed to finish its work, the others are told so.
         let ending = if not_stopped.is_some() { Ending::Failed } else { ending };
-        if let Err(error) = guarded(|| worker.operators[operator].stop(ending)) {
+        if let Err(error) = guarded(|| worker.operators[operator].stop(cx, ending)) {
             not_stopped.get_or_insert((operator as u32, format!("cannot finish: {error}")));
         }
     }

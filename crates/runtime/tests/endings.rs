@@ -64,7 +64,7 @@ impl Operator for Probe {
         self.out.push(cx, n)?;
         Ok(Step::Wait)
     }
-    fn stop(&mut self, ending: Ending) -> Result<(), Error> {
+    fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {
         self.log.lock().unwrap().push(format!("stop {} {ending:?}", self.name));
         if self.what == What::FailStop { Err(Error::new("disk full")) } else { Ok(()) }
     }

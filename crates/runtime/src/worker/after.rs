@@ -3,6 +3,7 @@
 use super::{Failure, Worker};
 use crate::Error;
 use crate::context::{Context, DONE, Held, STARVED, flag};
+use crate::message::NO_DUE;
 use crate::operator::Step;
 use std::sync::Arc;
 
@@ -15,17 +16,16 @@ impl Worker {
         operator: u32,
         outcome: Result<Step, Error>,
     ) -> Result<(), Failure> {
-        let step = outcome.map_err(|error| Failure::Operator(operator, error))?;
         let flags = cx.hot[operator as usize].flags;
-        let node = &mut self.nodes[operator as usize];
-        if flags & flag::TRACKED != 0 && cx.popped != 0 {
-            if cx.stamp.due_ns != 0 {
-                cx.earlier.push(cx.stamp);
-            }
-            let now_ns = if cx.earlier.is_empty() { 0 } else { cx.now_ns() };
-            for stamp in cx.earlier.drain(..) {
-                self.tracker.finished(operator, stamp, now_ns, cx.start_ns);
-            }
+        if matches!(outcome, Ok(Step::Again)) && flags == flag::SOURCE && cx.next < STARVED {
+            // A source that goes on, which is the usual case.
+            self.nodes[operator as usize].sequence += 1;
+            cx.turn.set(operator);
+            return Ok(());
+        }
+        let step = outcome.map_err(|error| Failure::Operator(operator, error))?;
+        if flags & flag::TRACKED != 0 {
+            self.track(cx, operator);
         }
         if flags & flag::STARVED != 0 {
             cx.hot[operator as usize].flags &= !flag::STARVED;
@@ -37,6 +37,7 @@ impl Worker {
                 return Ok(());
             }
         }
+        let node = &mut self.nodes[operator as usize];
         if node.source {
             self.after_source(cx, operator, step, flags);
             return Ok(());
@@ -54,6 +55,7 @@ impl Worker {
             Step::Again => {
                 self.keep_stamp(cx, operator);
                 self.check_closing(cx, operator);
+                self.keep_inputs(cx, operator);
                 cx.ready.set(operator);
             }
             Step::Until => {
@@ -64,6 +66,20 @@ impl Worker {
             Step::Done => self.finish(cx, operator),
         }
         Ok(())
+    }
+
+    /// Notes when a path or deadline that ends here was reached, for each message that the step has taken.
+    pub(super) fn track(&mut self, cx: &mut Context, operator: u32) {
+        if cx.popped == 0 {
+            return;
+        }
+        if cx.stamp.due_ns != NO_DUE {
+            cx.earlier.push(cx.stamp);
+        }
+        let now_ns = if cx.earlier.is_empty() { 0 } else { cx.now_ns() };
+        for stamp in cx.earlier.drain(..) {
+            self.tracker.finished(operator, stamp, now_ns, cx.start_ns);
+        }
     }
 
     fn after_source(&mut self, cx: &mut Context, operator: u32, step: Step, flags: u32) {
@@ -109,6 +125,21 @@ impl Worker {
         if !node.source {
             node.kept = Some((cx.stamp, cx.keys.as_ref().map(Arc::clone)));
             cx.hot[operator as usize].flag(flag::RESUME);
+        }
+    }
+
+    /// The next step comes whether there are messages or not.
+    fn keep_inputs(&mut self, cx: &mut Context, operator: u32) {
+        for &edge in &self.nodes[operator as usize].inputs {
+            let ends = &self.edges[edge as usize];
+            let state = &mut cx.edges[edge as usize];
+            if ends.counted && !state.kept && !state.closed {
+                state.kept = true;
+                cx.kept.push(edge);
+                if ends.probe.len(&cx.owner) == 0 {
+                    cx.meet(operator);
+                }
+            }
         }
     }
 
@@ -182,7 +213,7 @@ impl Worker {
             return;
         }
         // An empty edge that is closed keeps nobody waiting. (A full one is counted as it runs empty.)
-        if ends.counted && ends.probe.len(&cx.owner) == 0 {
+        if ends.counted && ends.probe.len(&cx.owner) == 0 && !cx.edges[edge as usize].kept {
             cx.meet(ends.to);
         }
         cx.hot[ends.to as usize].flag(flag::CLOSING);

@@ -12,7 +12,7 @@ pub(crate) use tracker::{Deadline, Path, Tracker};
 use crate::Error;
 use crate::context::{Context, Held, NONE, STARVED, flag};
 use crate::link::Probe;
-use crate::message::{Keys, SEQUENCE_MASK, Stamp};
+use crate::message::{Keys, NO_DUE, SEQUENCE_MASK, Stamp};
 use crate::operator::{Operator, Step};
 use crate::run::Control;
 use crate::timers::Timers;
@@ -90,6 +90,10 @@ impl Worker {
         while let Some(mut operator) = self.pick(cx)? {
             loop {
                 let hot = &mut cx.hot[operator as usize];
+                if hot.unmet != 0 {
+                    cx.ready.set(operator);
+                    break;
+                }
                 hot.left -= 1;
                 if hot.left == 0 {
                     self.step_slow(cx, operator)?;
@@ -100,13 +104,13 @@ impl Worker {
                     }
                 }
                 if cx.next >= STARVED {
+                    let end = cx.hot[operator as usize].flags & flag::END != 0;
+                    if end && (cx.stamp.due_ns != NO_DUE || !cx.earlier.is_empty()) {
+                        self.track(cx, operator);
+                    }
                     break;
                 }
                 operator = cx.next;
-                if cx.hot[operator as usize].unmet != 0 {
-                    cx.ready.set(operator);
-                    break;
-                }
             }
         }
         Ok(())
@@ -142,10 +146,12 @@ impl Worker {
                 return Ok(None);
             };
             self.cursor = source + 1;
+            // It gets its turn back when it asks for it with `Step::Again`.
+            cx.turn.clear(source);
             if cx.hot[source as usize].unmet == 0 {
+                self.resume(cx, source);
                 return Ok(Some(source));
             }
-            cx.turn.clear(source);
             self.hold(cx, source, Held::Turn);
         }
     }
@@ -168,20 +174,16 @@ impl Worker {
         if hot.flags & (flag::RESUME | flag::SOURCE) != 0 {
             self.resume(cx, operator);
         }
+        if hot.flags & flag::MULTI != 0 && !cx.kept.is_empty() {
+            self.wait_for_all(cx, operator);
+        }
         let outcome = if timed { self.step_timed(cx, operator) } else { self.step(cx, operator) };
         let flags = cx.hot[operator as usize].flags;
-        match outcome {
-            // A source that goes on, ...
-            Ok(Step::Again) if flags == flag::SOURCE && cx.next < STARVED => {
-                self.nodes[operator as usize].sequence += 1;
-            }
-            // ... and the end of a path, for a message that nobody follows, are the usual cases.
-            Ok(Step::Wait)
-                if flags & !flag::TRACKED == 0 && cx.stamp.due_ns == 0 && cx.earlier.is_empty() => {}
-            outcome => self.after(cx, operator, outcome)?,
+        if !matches!(outcome, Ok(Step::Wait)) || flags & flag::SLOW != 0 {
+            self.after(cx, operator, outcome)?;
         }
         let hot = &mut cx.hot[operator as usize];
-        hot.every = if hot.flags == 0 { self.meters[operator as usize].left() } else { 1 };
+        hot.every = if hot.flags & flag::SLOW == 0 { self.meters[operator as usize].left() } else { 1 };
         hot.left = hot.every;
         Ok(())
     }
@@ -190,7 +192,7 @@ impl Worker {
     fn step_timed(&mut self, cx: &mut Context, operator: u32) -> Result<Step, Error> {
         let begin_ns = cx.now_ns();
         let flags = cx.hot[operator as usize].flags;
-        if flags & flag::SOURCE != 0 && cx.stamp.due_ns == 0 {
+        if flags & flag::SOURCE != 0 && cx.stamp.due_ns == NO_DUE {
             // A free-running source has no due time; this one of its messages is followed.
             cx.stamp.due_ns = begin_ns;
         }
@@ -203,13 +205,29 @@ impl Worker {
         outcome
     }
 
+    /// The step has come: what the operator said it would not wait for is waited for again.
+    fn wait_for_all(&mut self, cx: &mut Context, operator: u32) {
+        for at in (0..cx.kept.len()).rev() {
+            let edge = cx.kept[at];
+            let ends = &self.edges[edge as usize];
+            if ends.to == operator {
+                cx.kept.swap_remove(at);
+                let state = &mut cx.edges[edge as usize];
+                state.kept = false;
+                if ends.probe.len(&cx.owner) == 0 && !state.closed {
+                    cx.unmeet(operator);
+                }
+            }
+        }
+    }
+
     /// Puts the stamp in place with which an operator goes on, or that a source begins with.
     fn resume(&mut self, cx: &mut Context, operator: u32) {
         let node = &mut self.nodes[operator as usize];
         cx.carried = NONE;
         if node.source {
             let origin = node.source_number << 48 | (node.sequence & SEQUENCE_MASK);
-            cx.stamp = Stamp { time_ns: 0, due_ns: 0, origin };
+            cx.stamp = Stamp { origin, ..Stamp::default() };
             cx.keys = None;
         } else if let Some((stamp, keys)) = node.kept.take() {
             cx.stamp = stamp;

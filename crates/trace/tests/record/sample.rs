@@ -82,7 +82,8 @@ pub fn record() -> Record {
             reason: Some("sched_setscheduler: not permitted; `ulimit -r 80` grants it".to_owned()),
         }],
 
-        notes: vec!["audio: 3 samples were clipped".to_owned()],        result: RunResult {
+        notes: vec!["audio: 3 samples were clipped".to_owned()],
+        result: RunResult {
             outcome: Outcome::Stopped,
             reason: "the time limit of 10 s".to_owned(),
             duration_ns: 10_000_000_000,
