@@ -112,6 +112,20 @@ pub(crate) enum Clock {
 
 /// Passed to every step: through it ports reach the worker's queues, and operators read the clock and the stamp of
 /// the message in hand.
+///
+/// ```
+/// use onbeat_runtime::{Context, Error, Input, Step};
+///
+/// /// A step that says what comes more than a millisecond late.
+/// fn watch(input: &mut Input<u64>, cx: &mut Context) -> Result<Step, Error> {
+///     if let Some(x) = input.pop(cx)
+///         && cx.stamp().due_ns().is_some_and(|due_ns| cx.now_ns() > due_ns + 1_000_000)
+///     {
+///         cx.note(format!("{x} was late"));
+///     }
+///     Ok(Step::Wait)
+/// }
+/// ```
 pub struct Context {
     pub(crate) owner: Owner,
     /// The consumer of what was pushed first in this step; it is stepped next.

@@ -80,8 +80,9 @@ pub(crate) fn make_edge<M: Message>(owner: &Owner, spec: EdgeSpec) -> Ends {
 pub(crate) enum OutLink<M> {
     /// Not connected: messages go nowhere.
     Open,
-    /// One edge that waits when full, to an operator with no other input.
-    Direct(Arc<Edge<M>>),
+    /// One edge that waits when full, to an operator with no other input: its number is here too, because the way from
+    /// one operator to the next is a chain of dependent loads, and this makes it one shorter.
+    Direct(Arc<Edge<M>>, u32),
     /// Any number of edges of any kind.
     Many(Box<[Arc<Edge<M>>]>),
 }
@@ -108,7 +109,10 @@ pub(crate) fn out_link<M: Message>(ends: Vec<Box<dyn Any + Send>>) -> Box<dyn An
     let edges = typed::<M>(ends);
     let direct = |edge: &Edge<M>| edge.spec.when_full == WhenFull::Wait && !edge.spec.counted;
     Box::new(match <[_; 1]>::try_from(edges) {
-        Ok([edge]) if direct(&edge) => OutLink::Direct(edge),
+        Ok([edge]) if direct(&edge) => {
+            let to = edge.spec.to;
+            OutLink::Direct(edge, to)
+        }
         Ok([edge]) => OutLink::Many([edge].into()),
         Err(edges) => OutLink::Many(edges.into()),
     })
@@ -138,7 +142,7 @@ fn typed<M: Message>(ends: Vec<Box<dyn Any + Send>>) -> Vec<Arc<Edge<M>>> {
 impl<M: Message> Edge<M> {
     /// The plain case of a push: see [`OutLink::Direct`].
     #[inline(always)]
-    pub fn push_direct(&self, cx: &mut Context, message: M) -> Result<(), Error> {
+    pub fn push_direct(&self, cx: &mut Context, to: u32, message: M) -> Result<(), Error> {
         if M::SAMPLE_BYTES.is_some() && message.chunk_bytes() > self.spec.quantum as usize {
             return Err(cx.over_quantum(self.spec.number, message.chunk_bytes()));
         }
@@ -151,7 +155,7 @@ impl<M: Message> Edge<M> {
                     cx.unmeet(self.spec.from);
                 }
                 cx.carried = self.spec.number;
-                cx.wake(self.spec.to);
+                cx.wake(to);
                 Ok(())
             }
             Err(_) => Err(cx.no_room(self.spec.number)),
@@ -318,7 +322,7 @@ impl<M: Message> OutLink<M> {
     pub fn push_many(&self, cx: &mut Context, message: M) -> Result<(), Error> {
         let edges = match self {
             OutLink::Open => return Ok(()),
-            OutLink::Direct(edge) => std::slice::from_ref(edge),
+            OutLink::Direct(edge, _) => std::slice::from_ref(edge),
             OutLink::Many(edges) => edges,
         };
         let Some((last, others)) = edges.split_last() else { return Ok(()) };
@@ -338,7 +342,7 @@ impl<M: Message> OutLink<M> {
         };
         match self {
             OutLink::Open => usize::MAX,
-            OutLink::Direct(edge) => room(edge),
+            OutLink::Direct(edge, _) => room(edge),
             OutLink::Many(edges) => edges.iter().map(|edge| room(edge)).min().unwrap_or(usize::MAX),
         }
     }
@@ -347,7 +351,7 @@ impl<M: Message> OutLink<M> {
     pub fn quantum(&self) -> Option<u32> {
         match self {
             OutLink::Open => None,
-            OutLink::Direct(edge) => Some(edge.spec.quantum),
+            OutLink::Direct(edge, _) => Some(edge.spec.quantum),
             OutLink::Many(edges) => edges.iter().map(|edge| edge.spec.quantum).min(),
         }
     }

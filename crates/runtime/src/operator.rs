@@ -60,6 +60,28 @@ pub trait Operator: Any + Send {
 /// What an operator wants after a step.
 ///
 /// It is a plain word, so that `Result<Step, Error>` comes back in two registers.
+///
+/// ```
+/// use onbeat_runtime::{Context, Error, Input, Output, Step};
+///
+/// /// The step of an operator that sends each number as often as it says.
+/// fn step(
+///     input: &mut Input<u64>,
+///     out: &mut Output<u64>,
+///     left: &mut u64,
+///     cx: &mut Context,
+/// ) -> Result<Step, Error> {
+///     if *left == 0 {
+///         let Some(n) = input.pop(cx) else { return Ok(Step::Wait) };
+///         *left = n;
+///     }
+///     if *left > 0 {
+///         out.push(cx, *left)?;
+///         *left -= 1;
+///     }
+///     Ok(if *left > 0 { Step::Again } else { Step::Wait })
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Step {

@@ -115,8 +115,8 @@ impl<M: Message> Output<M> {
     /// than the quantum of an edge.
     #[inline(always)]
     pub fn push(&mut self, cx: &mut Context, message: M) -> Result<(), Error> {
-        if let OutLink::Direct(edge) = &self.link {
-            edge.push_direct(cx, message)
+        if let OutLink::Direct(edge, to) = &self.link {
+            edge.push_direct(cx, *to, message)
         } else {
             self.link.push_many(cx, message)
         }
