@@ -42,9 +42,9 @@ pub fn realtime_unix_ns() -> u64 {
 /// Sleeps until `CLOCK_MONOTONIC` reads `deadline_ns` or later.
 ///
 /// Returns at once for a deadline that has passed. The deadline is absolute, so signals that interrupt
-/// the sleep do not lengthen it: it is taken up again to the same deadline. How late the thread runs after it is up to the
-/// kernel: the timer slack (50 µs unless set otherwise, none for a real-time policy) and whoever has
-/// the core.
+/// the sleep do not lengthen it: it is taken up again to the same deadline. How late the thread runs
+/// after it is up to the kernel: the timer slack (50 µs unless set otherwise, none for a real-time
+/// policy) and whoever has the core.
 ///
 /// # Panics
 ///

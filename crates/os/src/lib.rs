@@ -3,9 +3,11 @@
 //! | module | what |
 //! |---|---|
 //! | [`clock`] | the clocks, in nanoseconds, and sleeping until a deadline |
+//! | [`tsc`] | a clock that costs less to read, on the same time line |
 //! | [`futex`] | waiting on a word and waking who waits, straight from the kernel |
 //! | [`park`] | a thread that waits and others that wake it, on one futex word |
 //! | [`thread`] | the one place where threads are made; every one has a name |
+//! | [`cores`] | a set of cores, as the kernel and its tools write it |
 //! | [`signal`] | Ctrl-C and SIGTERM as a call on a thread of its own |
 //! | [`file`](mod@file) | a file as bytes in memory |
 //!
@@ -32,11 +34,14 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod clock;
+pub mod cores;
 pub mod file;
 pub mod futex;
 pub mod park;
 pub mod signal;
 pub mod thread;
+pub mod tsc;
 
+pub use cores::CoreSet;
 pub use file::MappedFile;
 pub use park::{Parker, Unparked, Unparker};

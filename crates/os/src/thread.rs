@@ -1,10 +1,15 @@
-//! Making threads: the only place that does, so that none is without a name.
+//! Making threads: the only place that does, so that none is without a name. And the cores they run on.
 //!
 //! The name is what `ps -L`, `top -H`, `perf` and the record show; the kernel keeps 15 bytes of it
 //! (`pthread_setname_np(3)`).
 
 use std::io;
 use std::thread::{Builder, JoinHandle};
+
+use rustix::io::Errno;
+use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
+
+use crate::cores::CoreSet;
 
 /// The longest name of a thread, in bytes: `TASK_COMM_LEN` less the ending zero.
 pub const NAME_MAX_BYTES: usize = 15;
@@ -41,6 +46,80 @@ pub fn current_id() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
+/// The core that the calling thread runs on (`getcpu(2)`).
+///
+/// It may be another one by the time of the return, unless [`set_cores`] left the thread only one.
+#[must_use]
+pub fn current_core() -> usize {
+    sched_getcpu()
+}
+
+/// The cores that the calling thread may run on (`sched_getaffinity(2)`).
+///
+/// # Errors
+///
+/// As [`CoreSet::allowed`].
+pub fn cores() -> io::Result<CoreSet> {
+    CoreSet::allowed()
+}
+
+/// Lets the calling thread run on `cores` only (`sched_setaffinity(2)`); on return it is on one of them.
+/// Threads that it starts later inherit them.
+///
+/// The kernel leaves out, without a word, the cores of the set that are not online or that the cpuset
+/// of the process does not hold, as long as one is left: read [`cores`] back where it matters.
+///
+/// # Errors
+///
+/// `InvalidInput` if the set is empty, or if none of its cores is left: the message names them, those
+/// online and those of the thread. `Unsupported` for a core that the call has no bit for. Else what the
+/// kernel says. The thread keeps the cores that it had.
+///
+/// # Example
+///
+/// ```
+/// use onbeat_os::{CoreSet, thread};
+///
+/// let first = thread::cores()?.iter().next().expect("a thread has a core");
+/// thread::set_cores(&CoreSet::from_cores([first])?)?;
+/// assert_eq!(thread::current_core(), first);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn set_cores(cores: &CoreSet) -> io::Result<()> {
+    let mut mask = CpuSet::new();
+    for core in cores.iter() {
+        if core >= CpuSet::MAX_CPU {
+            let message = format!(
+                "cannot run on the cores {cores}: {core} is beyond the {max} cores that a thread can be \
+                 set to here; take cores up to {last}",
+                max = CpuSet::MAX_CPU,
+                last = CpuSet::MAX_CPU - 1
+            );
+            return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+        }
+        mask.set(core);
+    }
+    if cores.is_empty() {
+        let message = "cannot run on no core at all; name at least one, as in 0-3,5";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    sched_setaffinity(None, &mask).map_err(|errno| {
+        let shown =
+            |cores: io::Result<CoreSet>| cores.map_or_else(|_| "unknown".to_owned(), |c| c.to_string());
+        let error = io::Error::from(errno);
+        let mut message = format!("cannot run on the cores {cores}: {error}");
+        if errno == Errno::INVAL {
+            let (online, allowed) = (shown(CoreSet::online()), shown(self::cores()));
+            message = format!(
+                "cannot run on the cores {cores}: none of them is online and in the cpuset of this process; \
+                 online are {online}, this thread may run on {allowed}; name cores from these, or widen the \
+                 cpuset (the container's or service's cores)"
+            );
+        }
+        io::Error::new(error.kind(), message)
+    })
+}
+
 fn check(name: &str) -> Result<(), String> {
     if name.is_empty() {
         return Err("a thread needs a name".to_owned());
@@ -74,6 +153,64 @@ mod tests {
     fn every_thread_has_its_own_id() {
         let other = spawn("other", current_id).unwrap().join().unwrap();
         assert_ne!(other, current_id());
+    }
+
+    #[test]
+    fn a_thread_runs_on_the_cores_that_it_was_set_to() {
+        let all = cores().unwrap();
+        for core in all.iter() {
+            let one = CoreSet::from_cores([core]).unwrap();
+            let helper = spawn("one-core", move || {
+                set_cores(&one).unwrap();
+                (cores().unwrap() == one, current_core())
+            });
+            assert_eq!(helper.unwrap().join().unwrap(), (true, core));
+        }
+        assert_eq!(cores().unwrap(), all, "only the helpers were set");
+    }
+
+    #[test]
+    fn threads_inherit_cores_and_may_widen_them() {
+        let all = cores().unwrap();
+        let first = CoreSet::from_cores(all.iter().take(1)).unwrap();
+        let helper = spawn("outer", move || {
+            set_cores(&first).unwrap();
+            let inherited = spawn("inner", || cores().unwrap()).unwrap().join().unwrap();
+            assert_eq!(inherited, first);
+            set_cores(&all).unwrap();
+            assert_eq!(cores().unwrap(), all);
+        });
+        helper.unwrap().join().unwrap();
+    }
+
+    #[test]
+    fn cores_that_are_not_there_are_left_out_while_one_is() {
+        let first = cores().unwrap().iter().next().unwrap();
+        let helper = spawn("some-missing", move || {
+            set_cores(&CoreSet::from_cores([first, CpuSet::MAX_CPU - 1]).unwrap()).unwrap();
+            cores().unwrap()
+        });
+        assert_eq!(helper.unwrap().join().unwrap().to_string(), first.to_string());
+    }
+
+    #[test]
+    fn cores_that_cannot_be_had_are_named_with_those_that_can() {
+        // The last core that the call has a bit for; no test machine has it.
+        for (text, kind, messages) in [
+            ("1022-1023", io::ErrorKind::InvalidInput, &["the cores 1022-1023: none", "online are 0"][..]),
+            ("0,1024", io::ErrorKind::Unsupported, &["0,1024: 1024 is beyond", "take cores up to 1023"]),
+        ] {
+            let asked: CoreSet = text.parse().unwrap();
+            let helper = spawn("refused", move || (set_cores(&asked).unwrap_err(), cores().unwrap()));
+            let (error, left) = helper.unwrap().join().unwrap();
+            assert_eq!(error.kind(), kind);
+            for message in messages {
+                assert!(error.to_string().contains(message), "{error}");
+            }
+            assert_eq!(left, cores().unwrap());
+        }
+        let error = set_cores(&CoreSet::default()).unwrap_err();
+        assert!(error.to_string().contains("no core at all"), "{error}");
     }
 
     #[test]

@@ -2,8 +2,12 @@
 //!
 //! - [`Ring`]: the edge between two operators of one worker. No atomics: an [`Owner`] token proves that only one
 //!   thread touches it.
+//! - [`Spsc`]: the edge between two workers. A token on each side; `src/spsc/README.md` has the protocol.
+//! - [`Lossy`]: the same, but when it is full the oldest item makes room; `src/lossy/README.md`.
 //! - [`Store`] and [`Block`]: a fixed number of aligned, reusable memory blocks. A block may be dropped on any thread
 //!   and finds its way home; `src/store/README.md` has the protocol.
+//! - [`Inbox`] and [`Sleeper`]: the work that other threads schedule for a worker, and how it sleeps and is woken;
+//!   `src/list/README.md` has the protocol.
 //! - [`sync`]: the one door for atomics and cells of the whole workspace, so that loom can replace them.
 //!
 //! ```
@@ -16,11 +20,19 @@
 //! assert_eq!(ring.pop(&mut owner), Some(('a', 2)));
 //! ```
 
+mod inbox;
+mod list;
+mod lossy;
 mod owner;
 mod ring;
+mod spsc;
 mod store;
 pub mod sync;
 
+pub use inbox::Inbox;
+pub use list::Sleeper;
+pub use lossy::Lossy;
 pub use owner::Owner;
 pub use ring::{Full, Ring};
+pub use spsc::Spsc;
 pub use store::{Block, Meta, Seed, Store, StoreError};

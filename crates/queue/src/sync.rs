@@ -9,6 +9,8 @@ pub use loom::sync::atomic;
 pub mod atomic {
     pub use std::sync::atomic::{Ordering, fence};
 
+    /// See [`std::sync::atomic::AtomicBool`].
+    pub type AtomicBool = std::sync::atomic::AtomicBool;
     /// See [`std::sync::atomic::AtomicU32`].
     pub type AtomicU32 = std::sync::atomic::AtomicU32;
     /// See [`std::sync::atomic::AtomicU64`].
@@ -81,4 +83,67 @@ pub(crate) fn next_number() -> u32 {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     assert!(number != 0, "no numbers left for threads and owners: 2^32 were given out in this process");
     number
+}
+
+/// A relaxed load that decides what a read-modify-write will do next.
+///
+/// Loom 0.7 searches for other orders between an access and the *last* one to the same word only. So a thread's load
+/// right before its own exchange hides the load of another thread that came before both, and an order is never tried.
+/// Under loom this is an exchange that always fails: it counts as an access that no other one hides.
+#[inline(always)]
+pub(crate) fn look<T>(word: &atomic::AtomicPtr<T>) -> *mut T {
+    #[cfg(not(loom))]
+    let now = word.load(atomic::Ordering::Relaxed);
+    #[cfg(loom)]
+    let now = {
+        use atomic::Ordering::Relaxed;
+        let never = std::ptr::without_provenance_mut(usize::MAX);
+        word.compare_exchange(never, never, Relaxed, Relaxed).unwrap_or_else(|now| now)
+    };
+    now
+}
+
+/// Whether a model has planted the named mistake in the code that it runs, to show that loom finds it. Outside the
+/// models the answer is a constant, so the branch is gone.
+#[cfg(not(all(loom, test)))]
+#[inline(always)]
+pub(crate) const fn planted(_: &'static str) -> bool {
+    false
+}
+
+/// `right`, or Relaxed where a model has planted the mistake `weak`.
+#[inline(always)]
+pub(crate) fn order(weak: &'static str, right: atomic::Ordering) -> atomic::Ordering {
+    if planted(weak) { atomic::Ordering::Relaxed } else { right }
+}
+
+/// A SeqCst fence, or none where a model has planted the mistake `missing`.
+#[inline(always)]
+pub(crate) fn full_fence(missing: &'static str) {
+    if !planted(missing) {
+        atomic::fence(atomic::Ordering::SeqCst);
+    }
+}
+
+#[cfg(all(loom, test))]
+pub(crate) use mistakes::{plant, planted};
+
+/// Loom runs all threads of a model on the thread that started it, so a plain thread-local reaches them all; a test
+/// has its own thread, so it reaches no other model.
+#[cfg(all(loom, test))]
+mod mistakes {
+    use std::cell::Cell;
+
+    thread_local! {
+        static PLANTED: Cell<Option<&'static str>> = const { Cell::new(None) };
+    }
+
+    /// Plants a mistake for the rest of this test.
+    pub(crate) fn plant(mistake: &'static str) {
+        PLANTED.set(Some(mistake));
+    }
+
+    pub(crate) fn planted(mistake: &'static str) -> bool {
+        PLANTED.get() == Some(mistake)
+    }
 }

@@ -166,6 +166,18 @@ impl<T: Sample> Message for Chunk<T> {
     fn chunk_bytes(&self) -> usize {
         self.0.len() * size_of::<T>()
     }
+
+    fn takes_value(value: &Value) -> bool {
+        matches!(value, Value::Int(samples) if *samples >= 0)
+    }
+
+    fn from_value(value: &Value, cx: &mut crate::Context, quantum: u32) -> Option<Self> {
+        let Value::Int(samples) = value else { return None };
+        let mut chunk: Chunk<T> = cx.new_chunk(Some(quantum))?;
+        chunk.truncate(usize::try_from(*samples).ok()?);
+        chunk.edit_unique()?.fill(T::zeroed());
+        Some(chunk)
+    }
 }
 
 impl<T: Sample + fmt::Debug> fmt::Debug for Chunk<T> {

@@ -89,6 +89,8 @@ pub(crate) struct EdgeState {
     pub ended: bool,
     /// The consumer is done.
     pub gone: bool,
+    /// To another worker, and full: its producer waits until the consumer says that there is room.
+    pub waiting: bool,
     /// Messages dropped because the edge was full and chose so.
     pub dropped: u64,
     /// Those of them that never were in the queue.
@@ -102,12 +104,34 @@ pub(crate) struct EdgeState {
 }
 
 /// The run's clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Clock {
     /// CLOCK_MONOTONIC.
-    Real,
+    Real(onbeat_os::tsc::Clock),
     /// Moves only when nothing can be done before the next alarm.
     Manual(u64),
+}
+
+impl Clock {
+    #[inline]
+    pub fn is_real(&self) -> bool {
+        matches!(self, Clock::Real(_))
+    }
+
+    /// The real time, whatever the run goes by.
+    pub fn real_ns(&self) -> u64 {
+        match self {
+            Clock::Real(clock) => clock.now_ns(),
+            Clock::Manual(_) => onbeat_os::clock::monotonic_ns(),
+        }
+    }
+
+    /// What a real one is read from.
+    pub fn source(&self) -> Option<String> {
+        match self {
+            Clock::Real(clock) => Some(clock.source().to_string()),
+            Clock::Manual(_) => None,
+        }
+    }
 }
 
 /// Passed to every step: through it ports reach the worker's queues, and operators read the clock and the stamp of
@@ -130,12 +154,16 @@ pub struct Context {
     pub(crate) owner: Owner,
     /// The consumer of what was pushed first in this step; it is stepped next.
     pub(crate) next: u32,
+    /// In this step something was pushed to another worker.
+    pub(crate) sent_away: bool,
     /// The ports from which the message in hand was made in this step, one bit each (the last bit for all above).
     pub(crate) popped: u64,
     pub(crate) stamp: Stamp,
     /// Of an operator with several inputs: the stamp of the message that was taken last, before it was joined with
     /// others.
     pub(crate) own: Stamp,
+    /// The stamp in hand came round a cycle: it yields to the next one.
+    pub(crate) fed_back: bool,
     /// Inputs that an operator does not wait for until its next step, by edge: see [`Input::keep`](crate::Input::keep).
     pub(crate) kept: Vec<u32>,
     /// Stamps of messages that this step took before the one in hand, where somebody measures them.
@@ -180,9 +208,9 @@ impl Context {
     /// Now, in nanoseconds on the run's clock: CLOCK_MONOTONIC, or virtual time.
     #[inline]
     pub fn now_ns(&self) -> u64 {
-        match self.clock {
-            Clock::Real => onbeat_os::clock::monotonic_ns(),
-            Clock::Manual(now_ns) => now_ns,
+        match &self.clock {
+            Clock::Real(clock) => clock.now_ns(),
+            Clock::Manual(now_ns) => *now_ns,
         }
     }
 
@@ -303,7 +331,14 @@ impl Context {
     /// Joins the message that was just taken at `port`, whose stamp is in place, with what was in hand before. The first
     /// message of a port stands for itself; one from another port joins it: the oldest stamp stays, keys are united,
     /// and the later one wins. A second one from the same port begins anew.
-    pub(crate) fn join(&mut self, port: usize, before: (Stamp, Option<Arc<Keys>>), keys: Option<Arc<Keys>>) {
+    /// What comes round a cycle (`feedback`) is older than all else, and would be for ever: it yields.
+    pub(crate) fn join(
+        &mut self,
+        port: usize,
+        before: (Stamp, Option<Arc<Keys>>),
+        keys: Option<Arc<Keys>>,
+        feedback: bool,
+    ) {
         self.carried = NONE;
         self.own = self.stamp;
         let bit = 1 << port.min(63);
@@ -313,11 +348,17 @@ impl Context {
             }
             self.popped = bit;
             self.keys = keys;
+            self.fed_back = feedback;
             return;
         }
         self.popped |= bit;
         let (stamp, mut united) = before;
-        self.stamp = stamp.older(self.stamp);
+        self.stamp = match (self.fed_back, feedback) {
+            (false, true) => stamp,
+            (true, false) => self.stamp,
+            _ => stamp.older(self.stamp),
+        };
+        self.fed_back &= feedback;
         if let Some(keys) = keys {
             let united = Arc::make_mut(united.get_or_insert_default());
             united.extend(keys.iter().map(|(name, value)| (Arc::clone(name), value.clone())));

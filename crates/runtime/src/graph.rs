@@ -1,6 +1,7 @@
 //! What connects: operators, edges and paths, before anything is decided.
 
-use crate::message::Message;
+use crate::link::Initial;
+use crate::message::{Message, Value};
 use crate::operator::Operator;
 use crate::ports::{Described, Ports};
 use crate::{Input, Output};
@@ -55,16 +56,19 @@ pub(crate) struct Node {
     pub operator: Box<dyn Operator>,
     pub ports: Described,
     pub deadline_ns: Option<u64>,
+    /// In nanoseconds per message of its source, as the user states it.
+    pub cost_ns: Option<u64>,
 }
 
 /// An edge as it was asked for.
-#[derive(Debug, Clone)]
 pub(crate) struct EdgeDef {
     pub from: PortRef,
     pub to: PortRef,
     pub capacity: Option<usize>,
     pub quantum: Option<usize>,
     pub when_full: WhenFull,
+    /// Messages that it has from the start.
+    pub initial: Vec<Initial>,
 }
 
 /// One end of an edge.
@@ -134,7 +138,7 @@ impl Graph {
         let mut ports = Described::default();
         operator.ports(&mut Ports::describe(&mut ports));
         let (name, kind) = (name.into(), kind.into());
-        self.operators.push(Node { name, kind, operator, ports, deadline_ns: None });
+        self.operators.push(Node { name, kind, operator, ports, deadline_ns: None, cost_ns: None });
         self.operators.len() - 1
     }
 
@@ -161,7 +165,14 @@ impl Graph {
     }
 
     fn push_edge(&mut self, from: PortRef, to: PortRef) -> EdgeOptions<'_> {
-        self.edges.push(EdgeDef { from, to, capacity: None, quantum: None, when_full: WhenFull::Wait });
+        self.edges.push(EdgeDef {
+            from,
+            to,
+            capacity: None,
+            quantum: None,
+            when_full: WhenFull::Wait,
+            initial: Vec::new(),
+        });
         EdgeOptions(self.edges.last_mut())
     }
 
@@ -178,6 +189,18 @@ impl Graph {
     pub(crate) fn deadline_of(&mut self, number: usize, deadline_ns: u64) {
         if let Some(node) = self.operators.get_mut(number) {
             node.deadline_ns = Some(deadline_ns);
+        }
+    }
+
+    /// States what an operator costs for each message of its source, in nanoseconds: `pinned` cuts the graph into parts of
+    /// about the same cost. Operators that state none count as 1 µs; sources and sinks as nothing.
+    pub fn cost<O>(&mut self, handle: Handle<O>, cost_ns: u64) {
+        self.cost_of(handle.number, cost_ns);
+    }
+
+    pub(crate) fn cost_of(&mut self, number: usize, cost_ns: u64) {
+        if let Some(node) = self.operators.get_mut(number) {
+            node.cost_ns = Some(cost_ns);
         }
     }
 
@@ -291,6 +314,58 @@ impl EdgeOptions<'_> {
     pub fn quantum(mut self, bytes: usize) -> Self {
         if let Some(edge) = &mut self.0 {
             edge.quantum = Some(bytes);
+        }
+        self
+    }
+
+    /// Puts a message in before the first step. An edge that closes a cycle needs one: without it, every operator of the cycle
+    /// would wait for the one before. What comes along such an edge has its own stamp only until it is joined with
+    /// something that does not.
+    ///
+    /// ```
+    /// use onbeat_runtime::{Context, Error, Graph, Input, Operator, Options, Output, Ports, Step};
+    ///
+    /// /// Adds what comes to the sum that comes back.
+    /// #[derive(Default)]
+    /// struct Sum { input: Input<u64>, before: Input<u64>, out: Output<u64> }
+    /// impl Operator for Sum {
+    ///     fn ports(&mut self, p: &mut Ports) {
+    ///         p.input("in", &mut self.input);
+    ///         p.input("before", &mut self.before);
+    ///         p.output("out", &mut self.out);
+    ///     }
+    ///     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+    ///         if let (Some(x), Some(sum)) = (self.input.pop(cx), self.before.pop(cx)) {
+    ///             self.out.push(cx, x + sum)?;
+    ///         }
+    ///         Ok(Step::Wait)
+    ///     }
+    /// }
+    ///
+    /// let mut graph = Graph::new("sum");
+    /// let mut n = 0u64;
+    /// let numbers = graph.source("numbers", move || { n += 1; (n <= 3).then_some(n) });
+    /// let sum = graph.add("sum", Sum::default());
+    /// let end = graph.sink("end", |sum: u64| assert!([101, 103, 106].contains(&sum)));
+    /// graph.connect(numbers, |s| &s.out, sum, |s| &s.input);
+    /// graph.connect(sum, |s| &s.out, sum, |s| &s.before).initial(100u64);
+    /// graph.connect(sum, |s| &s.out, end, |e| &e.input);
+    /// assert_eq!(graph.run(&Options::default())?.edges[2].received, 3);
+    /// # Ok::<(), onbeat_runtime::RunError>(())
+    /// ```
+    pub fn initial<M: Message>(self, message: M) -> Self {
+        self.begin_with(Initial::Typed(Box::new(message)))
+    }
+
+    /// As [`initial`](EdgeOptions::initial), for an edge whose type is not known here: a number or truth value, or, for
+    /// chunks, how many samples of 0.
+    pub fn initial_value(self, value: Value) -> Self {
+        self.begin_with(Initial::Value(value))
+    }
+
+    fn begin_with(mut self, message: Initial) -> Self {
+        if let Some(edge) = &mut self.0 {
+            edge.initial.push(message);
         }
         self
     }

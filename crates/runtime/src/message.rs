@@ -30,13 +30,64 @@ pub trait Message: Clone + Send + 'static {
     fn chunk_bytes(&self) -> usize {
         0
     }
+
+    /// Whether [`from_value`](Message::from_value) makes a message of it, if chunks are left.
+    #[doc(hidden)]
+    fn takes_value(value: &Value) -> bool {
+        let _ = value;
+        false
+    }
+
+    /// The message that a file means by `initial = value`. For chunks: so many samples of 0, at most `quantum` bytes.
+    #[doc(hidden)]
+    fn from_value(value: &Value, cx: &mut crate::Context, quantum: u32) -> Option<Self> {
+        let _ = (value, cx, quantum);
+        None
+    }
 }
 
 macro_rules! plain_messages {
     ($($type:ty),*) => { $(impl Message for $type {})* };
 }
-plain_messages!((), bool, char, u8, i8, u16, i16, u32, i32, u64, i64, u128, i128, usize, isize, f32, f64);
-plain_messages!(String, &'static str, num_complex::Complex<f32>, num_complex::Complex<f64>);
+plain_messages!((), char, u128, i128, &'static str, num_complex::Complex<f32>, num_complex::Complex<f64>);
+
+/// Messages that a value of a file can stand for.
+macro_rules! value_messages {
+    ($($type:ty: $($pattern:pat => $made:expr),+;)*) => { $(impl Message for $type {
+        fn takes_value(value: &Value) -> bool {
+            Self::make(value).is_some()
+        }
+        fn from_value(value: &Value, _: &mut crate::Context, _: u32) -> Option<Self> {
+            Self::make(value)
+        }
+    }
+    impl Make for $type {
+        fn make(value: &Value) -> Option<Self> {
+            match value { $($pattern => $made,)+ _ => None }
+        }
+    })* };
+}
+
+trait Make: Sized {
+    fn make(value: &Value) -> Option<Self>;
+}
+
+value_messages! {
+    bool: Value::Bool(value) => Some(*value);
+    u8: Value::Int(value) => (*value).try_into().ok();
+    i8: Value::Int(value) => (*value).try_into().ok();
+    u16: Value::Int(value) => (*value).try_into().ok();
+    i16: Value::Int(value) => (*value).try_into().ok();
+    u32: Value::Int(value) => (*value).try_into().ok();
+    i32: Value::Int(value) => (*value).try_into().ok();
+    u64: Value::Int(value) => (*value).try_into().ok();
+    i64: Value::Int(value) => Some(*value);
+    usize: Value::Int(value) => (*value).try_into().ok();
+    isize: Value::Int(value) => (*value).try_into().ok();
+    f32: Value::Float(value) => Some(*value as f32), Value::Int(value) => Some(*value as f32);
+    f64: Value::Float(value) => Some(*value), Value::Int(value) => Some(*value as f64);
+    String: Value::Text(value) => Some(value.to_string());
+}
 impl<A: Message, B: Message> Message for (A, B) {}
 impl<A: Message, B: Message, C: Message> Message for (A, B, C) {}
 impl<A: Message, B: Message, C: Message, D: Message> Message for (A, B, C, D) {}
@@ -131,6 +182,32 @@ impl fmt::Display for Value {
             Value::Float(value) => write!(f, "{value}"),
             Value::Text(value) => f.write_str(value),
         }
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Value {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Value;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, a boolean or a string")
+            }
+            fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+                Ok(Value::Bool(value))
+            }
+            fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+                Ok(Value::Int(value))
+            }
+            fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+                Ok(Value::Float(value))
+            }
+            fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+                Ok(Value::Text(value.into()))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
     }
 }
 

@@ -1,7 +1,9 @@
 //! How a graph is to be run.
 
+use crate::team::Idle;
 use onbeat_trace::record::{ClockKind, Scheduler};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Settings of one run. The default runs `greedy` on the real clock until all sources end.
 ///
@@ -14,6 +16,16 @@ use serde::{Deserialize, Serialize};
 pub struct Options {
     /// The recipe that makes workers of the graph.
     pub scheduler: Scheduler,
+    /// Cores to run on, one worker on each. Empty: `greedy` runs wherever the kernel puts it, `pinned` takes all cores that
+    /// the process may use.
+    pub cores: Vec<usize>,
+    /// For `pinned`: how many workers there are, where no cores are named. They then run wherever the kernel puts them.
+    pub workers: Option<usize>,
+    /// How workers wait for something to do.
+    pub idle: Idle,
+    /// For `pinned`: what operators have cost before, by name, in any unit that all share (such as the busy time of an earlier
+    /// record). Those that are not named count by their own `cost`.
+    pub costs: BTreeMap<String, f64>,
     /// Real or virtual time.
     pub clock: ClockKind,
     /// Stop after this much time on the run's clock.
@@ -34,6 +46,10 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             scheduler: Scheduler::Greedy,
+            cores: Vec::new(),
+            workers: None,
+            idle: Idle::Park,
+            costs: BTreeMap::new(),
             clock: ClockKind::Real,
             duration_ns: None,
             pace: None,
@@ -54,4 +70,40 @@ pub enum Pace {
     /// A chunk comes as soon as there is room.
     #[default]
     Fast,
+}
+
+/// A list of cores in a file: `[0, 1]`, `"0-3,5"`, or one number.
+pub(crate) struct Cores(pub Vec<usize>);
+
+impl<'de> Deserialize<'de> for Cores {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Cores;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("cores, such as \"0-3,5\" or [0, 1]")
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, core: i64) -> Result<Cores, E> {
+                let core =
+                    usize::try_from(core).map_err(|_| E::custom(format!("there is no core {core}")))?;
+                Ok(Cores(vec![core]))
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Cores, E> {
+                let cores: onbeat_os::CoreSet = text.parse().map_err(E::custom)?;
+                Ok(Cores(cores.iter().collect()))
+            }
+
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<Cores, A::Error> {
+                let mut cores = Vec::new();
+                while let Some(core) = list.next_element()? {
+                    cores.push(core);
+                }
+                Ok(Cores(cores))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
 }

@@ -1,7 +1,7 @@
 //! The visitor that every operator shows its ports to.
 
 use crate::link::{MakeEdge, MakeInLink, MakeOutLink, in_link, make_edge, out_link};
-use crate::message::{Message, type_label};
+use crate::message::{Message, Value, type_label};
 use crate::{Input, Output};
 use std::any::{Any, TypeId};
 
@@ -58,6 +58,8 @@ pub(crate) struct OutputInfo {
     pub fresh: bool,
     pub make: MakeEdge,
     pub link: MakeOutLink,
+    /// Whether a value of a file can stand for a message.
+    pub takes_value: fn(&Value) -> bool,
 }
 
 /// In which order the messages of several edges come out of one port.
@@ -127,6 +129,7 @@ impl<'v> Ports<'v> {
                     fresh: false,
                     make: make_edge::<M>,
                     link: out_link::<M>,
+                    takes_value: M::takes_value,
                 });
                 OutputPort(described.outputs.last_mut())
             }

@@ -35,7 +35,6 @@ impl Ready {
         self.words[number as usize / 64] & (1 << (number % 64)) != 0
     }
 
-    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.summary.iter().all(|&word| word == 0)
     }

@@ -1,48 +1,217 @@
-//! What a run has measured, as the record that all views read.
+//! What a run has measured, as the record that all views read: each worker reports at its end, and the reports are joined.
 
-use crate::context::Context;
-use crate::operator::Ending;
+use crate::chunk::Info;
+use crate::context::{Context, EdgeState, NONE};
 use crate::plan::Plan;
-use crate::worker::Worker;
+use crate::run::Fault;
+use crate::worker::{EdgeEnds, NodeState, Path, Stuck, Worker};
+use onbeat_queue::Store;
 use onbeat_trace::record::{
-    Build, ClockKind, ClockRecord, EdgeRecord, OperatorRecord, OperatorState, Outcome, PathRecord,
+    Build, ClockRecord, EdgeRecord, Miss, Obtained, OperatorRecord, OperatorState, Outcome, PathRecord,
     PlanRecord, RunResult, StoreRecord, ThreadRecord, WorkerRecord,
 };
 use onbeat_trace::{Machine, Record, record};
 
-/// How the work came to its end.
-pub(crate) struct Finished {
-    pub started_unix_ns: u64,
-    /// Operators whose `start` succeeded.
-    pub started: usize,
-    pub end_ns: u64,
-    pub ending: Ending,
-    /// The operator that failed, and what it said.
-    pub failure: Option<(u32, String)>,
-    /// Why nothing could go on.
-    pub reason: Option<String>,
+/// What one worker has to say at its end. Numbers are those of the plan.
+#[derive(Debug, Default)]
+pub(crate) struct WorkerReport {
+    operators: Vec<(usize, OperatorRecord)>,
+    outs: Vec<(usize, OutEnd)>,
+    inputs: Vec<(usize, InEnd)>,
+    paths: Vec<(usize, PathRecord)>,
+    stores: Vec<StoreRecord>,
+    misses: Vec<Miss>,
+    misses_total: u64,
+    notes: Vec<String>,
+    obtained: Vec<Obtained>,
+    thread: Option<ThreadRecord>,
+    end_ns: u64,
+    read_ns: Option<f64>,
+    source: Option<String>,
 }
 
-pub(crate) fn record(
-    name: &str,
-    config: serde_json::Value,
+/// What is known at the producer's end of an edge.
+#[derive(Debug, Clone, Copy, Default)]
+struct OutEnd {
+    sent: u64,
+    dropped: u64,
+    /// Of those, the ones that the consumer's counters have too: they were taken out again.
+    dropped_taken: u64,
+    /// Of those dropped, the ones that never were in the queue.
+    refused: u64,
+    /// Not sent because the consumer was done.
+    ignored: u64,
+    deepest: u32,
+}
+
+/// What is known at the consumer's end of an edge.
+#[derive(Debug, Clone, Copy, Default)]
+struct InEnd {
+    taken: u64,
+    cleared: u64,
+    gone: bool,
+}
+
+/// How the run came to its end.
+pub(crate) struct Ended {
+    pub started_unix_ns: u64,
+    /// `None` when it did not come to the first step.
+    pub start_ns: Option<u64>,
+    pub was_stopped: bool,
+    pub faults: Vec<Fault>,
+    pub stuck: Vec<Stuck>,
+}
+
+/// What a worker has measured. On its own thread.
+pub(crate) fn report(
     plan: &Plan,
     worker: &Worker,
     cx: &Context,
-    finished: Finished,
+    started: usize,
+    end_ns: u64,
+    obtained: Vec<Obtained>,
+) -> WorkerReport {
+    let duration_ns = end_ns.saturating_sub(cx.start_ns);
+    let name = plan.workers[worker.seat.worker].name.clone();
+    let path = |path: &Path| {
+        let asked = &plan.paths[path.plan];
+        let record = PathRecord {
+            from: asked.from.clone(),
+            to: asked.to.clone(),
+            max_latency_ns: path.limit_ns,
+            latency: path.latency.summary(),
+            misses: path.misses,
+        };
+        (path.plan, record)
+    };
+    let store = |store: &Store<Info>| StoreRecord {
+        worker: name.clone(),
+        quantum_bytes: store.block_bytes() as u64,
+        chunks: store.blocks() as u64,
+        in_use_max: store.in_use_max() as u64,
+        refused: store.refused(),
+        copies: store.copies(),
+    };
+    let ends = || worker.edges.iter().zip(&cx.edges);
+    WorkerReport {
+        operators: operators(plan, worker, cx, started, duration_ns),
+        outs: ends()
+            .filter(|(ends, _)| ends.from != NONE)
+            .map(|(ends, state)| out_end(cx, ends, state))
+            .collect(),
+        inputs: ends()
+            .filter(|(ends, _)| ends.to != NONE)
+            .map(|(ends, state)| in_end(cx, ends, state))
+            .collect(),
+        paths: worker.tracker.paths.iter().map(path).collect(),
+        stores: cx.stores.iter().map(store).collect(),
+        misses: worker.tracker.misses.clone(),
+        misses_total: worker.tracker.misses_total,
+        notes: cx.notes.clone(),
+        obtained,
+        thread: Some(ThreadRecord {
+            name: name.clone(),
+            purpose: "steps operators".to_string(),
+            tid: onbeat_os::thread::current_id(),
+            cpu_ns: onbeat_os::clock::thread_cpu_ns(),
+            busy_ns: duration_ns.saturating_sub(worker.idle_ns),
+            idle_ns: worker.idle_ns,
+        }),
+        end_ns,
+        read_ns: clock_read_ns(cx),
+        source: cx.clock.source(),
+    }
+}
+
+fn out_end(cx: &Context, ends: &EdgeEnds, state: &EdgeState) -> (usize, OutEnd) {
+    let local = ends.to != NONE;
+    let end = OutEnd {
+        sent: ends.probe.sent(&cx.owner),
+        dropped: state.dropped,
+        dropped_taken: if local { state.dropped - state.refused } else { 0 },
+        refused: state.refused,
+        ignored: state.unread - state.cleared,
+        deepest: ends.probe.deepest(&cx.owner),
+    };
+    (ends.plan, end)
+}
+
+fn in_end(cx: &Context, ends: &EdgeEnds, state: &EdgeState) -> (usize, InEnd) {
+    let end = InEnd { taken: ends.probe.taken(&cx.owner), cleared: state.cleared, gone: state.gone };
+    (ends.plan, end)
+}
+
+fn operators(
+    plan: &Plan,
+    worker: &Worker,
+    cx: &Context,
+    started: usize,
+    duration_ns: u64,
+) -> Vec<(usize, OperatorRecord)> {
+    let record = |(number, node): (usize, &NodeState)| {
+        let operator = &plan.operators[node.plan];
+        let (meter, hot) = (&worker.meters[number], &cx.hot[number]);
+        let steps = meter.steps(hot.every.saturating_sub(hot.left));
+        let busy_ns = meter.busy_ns(steps);
+        let deadline = worker.tracker.deadlines.iter().find(|deadline| deadline.operator as usize == number);
+        let record = OperatorRecord {
+            name: operator.name.clone(),
+            kind: operator.kind.clone(),
+            worker: plan.workers[operator.worker].name.clone(),
+            steps,
+            timed_steps: meter.timed_steps(),
+            step: meter.histogram.summary(),
+            busy_ns,
+            share: if duration_ns > 0 { busy_ns as f64 / duration_ns as f64 } else { 0.0 },
+            deadline_ns: operator.deadline_ns,
+            late: deadline.map_or(0, |deadline| deadline.late),
+            copies: cx.copies[number].get(),
+            state: if number >= started {
+                OperatorState::NotStarted
+            } else if node.done {
+                OperatorState::Done
+            } else {
+                OperatorState::Waiting
+            },
+        };
+        (node.plan, record)
+    };
+    worker.nodes.iter().enumerate().map(record).collect()
+}
+
+/// The record of the run, from what its workers report.
+pub(crate) fn record(
+    name: String,
+    config: serde_json::Value,
+    plan: &Plan,
+    mut reports: Vec<WorkerReport>,
+    ended: Ended,
 ) -> Record {
-    let duration_ns = finished.end_ns.saturating_sub(cx.start_ns);
-    let operators = operators(plan, worker, cx, &finished, duration_ns);
-    let edges = edges(plan, worker, cx);
-    let worker_name = plan.workers[0].name.clone();
-    let machine = Machine::read();
+    let end_ns = reports.iter().map(|report| report.end_ns).max().unwrap_or(0);
+    let duration_ns = ended.start_ns.map_or(0, |start_ns| end_ns.saturating_sub(start_ns));
+    let (edges, left) = edges(plan, &reports);
+    let mut operators: Vec<_> = reports.iter_mut().flat_map(|report| report.operators.drain(..)).collect();
+    operators.sort_by_key(|&(number, _)| number);
+    let mut operators: Vec<OperatorRecord> = operators.into_iter().map(|(_, record)| record).collect();
+    for fault in ended.faults.iter().filter_map(|fault| fault.operator).take(1) {
+        let state = &mut operators[fault].state;
+        if *state != OperatorState::NotStarted {
+            *state = OperatorState::Failed;
+        }
+    }
+    let mut paths: Vec<_> = reports.iter_mut().flat_map(|report| report.paths.drain(..)).collect();
+    paths.sort_by_key(|&(number, _)| number);
+    let mut misses: Vec<Miss> = reports.iter_mut().flat_map(|report| report.misses.drain(..)).collect();
+    misses.sort_by_key(|miss| miss.time_ns);
+    let notes = reports.iter_mut().flat_map(|report| report.notes.drain(..)).collect();
+    let granted: Vec<Obtained> = reports.iter_mut().flat_map(|report| report.obtained.drain(..)).collect();
     Record {
         schema: record::SCHEMA.to_string(),
         version: record::VERSION,
-        name: name.to_string(),
+        name,
         build: build(),
-        started_unix_ns: finished.started_unix_ns,
-        machine,
+        started_unix_ns: ended.started_unix_ns,
+        machine: Machine::read(),
         config,
         plan: PlanRecord {
             scheduler: plan.scheduler,
@@ -53,137 +222,80 @@ pub(crate) fn record(
                 .collect(),
             order: plan.operators.iter().map(|operator| operator.name.clone()).collect(),
         },
-        clock: ClockRecord { kind: plan.options.clock, read_ns: clock_read_ns(plan.options.clock) },
-        threads: vec![ThreadRecord {
-            name: worker_name.clone(),
-            purpose: "steps the operators".to_string(),
-            tid: onbeat_os::thread::current_id(),
-            cpu_ns: onbeat_os::clock::thread_cpu_ns(),
-            busy_ns: duration_ns.saturating_sub(worker.idle_ns),
-            idle_ns: worker.idle_ns,
-        }],
+        clock: ClockRecord {
+            kind: plan.options.clock,
+            source: reports.iter().find_map(|report| report.source.clone()),
+            read_ns: reports.iter().find_map(|report| report.read_ns),
+        },
+        threads: reports.iter_mut().filter_map(|report| report.thread.take()).collect(),
         operators,
         edges,
-        paths: worker
-            .tracker
-            .paths
-            .iter()
-            .zip(&plan.paths)
-            .map(|(path, asked)| PathRecord {
-                from: asked.from.clone(),
-                to: asked.to.clone(),
-                max_latency_ns: path.limit_ns,
-                latency: path.latency.summary(),
-                misses: path.misses,
-            })
-            .collect(),
-        stores: cx
-            .stores
-            .iter()
-            .map(|store| StoreRecord {
-                worker: worker_name.clone(),
-                quantum_bytes: store.block_bytes() as u64,
-                chunks: store.blocks() as u64,
-                in_use_max: store.in_use_max() as u64,
-                refused: store.refused(),
-                copies: store.copies(),
-            })
-            .collect(),
-        misses: worker.tracker.misses.clone(),
-        misses_total: worker.tracker.misses_total,
-        obtained: plan.obtained.clone(),
-        notes: cx.notes.clone(),
-        result: result(plan, worker, cx, finished, duration_ns),
+        paths: paths.into_iter().map(|(_, record)| record).collect(),
+        stores: reports.iter_mut().flat_map(|report| report.stores.drain(..)).collect(),
+        misses,
+        misses_total: reports.iter().map(|report| report.misses_total).sum(),
+        obtained: plan.obtained.iter().cloned().chain(granted).collect(),
+        notes,
+        result: result(plan, ended, left, end_ns, duration_ns),
     }
 }
 
-fn operators(
-    plan: &Plan,
-    worker: &Worker,
-    cx: &Context,
-    finished: &Finished,
-    duration_ns: u64,
-) -> Vec<OperatorRecord> {
-    let failed = finished.failure.as_ref().map(|&(operator, _)| operator as usize);
-    plan.operators
-        .iter()
-        .enumerate()
-        .map(|(number, operator)| {
-            let (meter, hot) = (&worker.meters[number], &cx.hot[number]);
-            let steps = meter.steps(hot.every.saturating_sub(hot.left));
-            let busy_ns = meter.busy_ns(steps);
-            OperatorRecord {
-                name: operator.name.clone(),
-                kind: operator.kind.clone(),
-                worker: plan.workers[operator.worker].name.clone(),
-                steps,
-                timed_steps: meter.timed_steps(),
-                step: meter.histogram.summary(),
-                busy_ns,
-                share: if duration_ns > 0 { busy_ns as f64 / duration_ns as f64 } else { 0.0 },
-                deadline_ns: operator.deadline_ns,
-                late: worker
-                    .tracker
-                    .deadlines
-                    .iter()
-                    .find(|deadline| deadline.operator as usize == number)
-                    .map_or(0, |deadline| deadline.late),
-                copies: cx.copies[number].get(),
-                state: if failed == Some(number) {
-                    OperatorState::Failed
-                } else if number >= finished.started {
-                    OperatorState::NotStarted
-                } else if worker.nodes[number].done {
-                    OperatorState::Done
-                } else {
-                    OperatorState::Waiting
-                },
-            }
-        })
-        .collect()
+/// Every edge, and how many messages were left behind that somebody still wanted.
+fn edges(plan: &Plan, reports: &[WorkerReport]) -> (Vec<EdgeRecord>, u64) {
+    let mut ends = vec![(OutEnd::default(), InEnd::default()); plan.edges.len()];
+    for report in reports {
+        for &(edge, end) in &report.outs {
+            ends[edge].0 = end;
+        }
+        for &(edge, end) in &report.inputs {
+            ends[edge].1 = end;
+        }
+    }
+    let mut lost = 0;
+    let records = plan.edges.iter().zip(ends).map(|(edge, (out, input))| {
+        let dropped_inside = out.dropped - out.refused - out.dropped_taken;
+        let left = out.sent - input.taken - dropped_inside;
+        if !input.gone {
+            lost += left;
+        }
+        EdgeRecord {
+            from: edge.from.clone(),
+            to: edge.to.clone(),
+            message: edge.message.clone(),
+            capacity: edge.capacity as u64,
+            when_full: edge.when_full,
+            quantum_bytes: edge.quantum_bytes.map(u64::from),
+            sent: out.sent + out.refused + out.ignored,
+            received: input.taken - input.cleared - out.dropped_taken,
+            dropped: out.dropped,
+            unread: out.ignored + input.cleared + left,
+            depth_max: u64::from(out.deepest),
+            depth_mean: None,
+        }
+    });
+    (records.collect(), lost)
 }
 
-fn edges(plan: &Plan, worker: &Worker, cx: &Context) -> Vec<EdgeRecord> {
-    plan.edges
-        .iter()
-        .zip(&worker.edges)
-        .zip(&cx.edges)
-        .map(|((edge, ends), state)| {
-            let (queued, taken) = (ends.probe.sent(&cx.owner), ends.probe.taken(&cx.owner));
-            let left = ends.probe.len(&cx.owner) as u64;
-            EdgeRecord {
-                from: edge.from.clone(),
-                to: edge.to.clone(),
-                message: edge.message.clone(),
-                capacity: edge.capacity as u64,
-                when_full: edge.when_full,
-                quantum_bytes: edge.quantum_bytes.map(u64::from),
-                sent: queued + state.refused + (state.unread - state.cleared),
-                received: taken - state.cleared - (state.dropped - state.refused),
-                dropped: state.dropped,
-                unread: state.unread + left,
-                depth_max: u64::from(ends.probe.deepest(&cx.owner)),
-                depth_mean: None,
-            }
-        })
-        .collect()
-}
-
-fn result(plan: &Plan, worker: &Worker, cx: &Context, finished: Finished, duration_ns: u64) -> RunResult {
-    // A failed run leaves messages behind; a good one does not.
-    let left: u64 = worker.edges.iter().map(|edge| edge.probe.len(&cx.owner) as u64).sum();
-    let (outcome, reason) = match (finished.failure, finished.reason, finished.ending) {
-        (Some((operator, text)), ..) => {
-            (Outcome::Failed, format!("operator `{}`: {text}", plan.operators[operator as usize].name))
-        }
-        (None, Some(reason), _) => (Outcome::Failed, reason),
-        (None, None, Ending::Stopped) => {
-            let limit = worker.end_ns.is_some_and(|end_ns| finished.end_ns >= end_ns);
-            let why = if limit { "the duration was over" } else { "a stop was asked for" };
-            (Outcome::Stopped, format!("{why}; what was under way was worked off"))
-        }
-        (None, None, _) => (Outcome::Ended, "all sources ended and everything was worked off".to_string()),
+fn result(plan: &Plan, ended: Ended, left: u64, end_ns: u64, duration_ns: u64) -> RunResult {
+    let dead_lock = ended.stuck.iter().any(|stuck| stuck.serious);
+    let (outcome, reason) = if let Some(Fault { operator, text }) = ended.faults.into_iter().next() {
+        let reason = match operator {
+            Some(operator) => format!("operator `{}`: {text}", plan.operators[operator].name),
+            None => text,
+        };
+        (Outcome::Failed, reason)
+    } else if dead_lock {
+        let reasons: Vec<String> = ended.stuck.into_iter().flat_map(|stuck| stuck.reasons).collect();
+        (Outcome::Failed, format!("dead-lock: {}", reasons.join("; ")))
+    } else if ended.was_stopped {
+        let over = |duration_ns: u64| ended.start_ns.is_some_and(|start_ns| end_ns - start_ns >= duration_ns);
+        let limit = plan.options.duration_ns.is_some_and(over);
+        let why = if limit { "the duration was over" } else { "a stop was asked for" };
+        (Outcome::Stopped, format!("{why}; what was under way was worked off"))
+    } else {
+        (Outcome::Ended, "all sources ended and everything was worked off".to_string())
     };
+    // A failed run leaves messages behind; a good one does not.
     let exit_status = match outcome {
         Outcome::Failed => 1,
         _ if left > 0 => 3,
@@ -201,13 +313,13 @@ fn build() -> Build {
 }
 
 /// What one look at the clock costs here, in nanoseconds.
-fn clock_read_ns(kind: ClockKind) -> Option<f64> {
+fn clock_read_ns(cx: &Context) -> Option<f64> {
     const LOOKS: u32 = 1000;
-    (kind == ClockKind::Real).then(|| {
-        let begin_ns = onbeat_os::clock::monotonic_ns();
+    cx.clock.is_real().then(|| {
+        let begin_ns = cx.now_ns();
         let mut last_ns = begin_ns;
         for _ in 0..LOOKS {
-            last_ns = onbeat_os::clock::monotonic_ns();
+            last_ns = cx.now_ns();
         }
         (last_ns - begin_ns) as f64 / f64::from(LOOKS)
     })

@@ -243,8 +243,8 @@ fn a_handle_of_another_graph_is_refused() {
 fn schedulers_of_later_versions_are_refused() {
     let mut graph = Graph::new("g");
     source(&mut graph, "s");
-    let options = Options { scheduler: Scheduler::Pinned, ..Options::default() };
-    assert!(graph.plan(&options).unwrap_err().to_string().contains("`pinned` is not in this version"));
+    let options = Options { scheduler: Scheduler::Replicated, ..Options::default() };
+    assert!(graph.plan(&options).unwrap_err().to_string().contains("`replicated` is not in this version"));
 }
 
 /// Who may pass chunks on gets none that are larger than what it may send; that is said, and fatal under `strict`.

@@ -89,6 +89,9 @@ pub struct Build {
 pub struct ClockRecord {
     /// Real or manual.
     pub kind: ClockKind,
+    /// What a real one is read from: `tsc`, `clock_gettime`.
+    #[serde(default)]
+    pub source: Option<String>,
     /// What one read of it cost on this machine, in nanoseconds.
     pub read_ns: Option<f64>,
 }

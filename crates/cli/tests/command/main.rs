@@ -82,10 +82,10 @@ const CASES: &[Case] = &[
     ),
     (
         "a scheduler of later",
-        &["plan", "count.toml", "--scheduler", "pinned"],
+        &["plan", "count.toml", "--scheduler", "replicated"],
         1,
         &[],
-        &["`pinned`", "it has `greedy`"],
+        &["`replicated`", "it has `greedy`"],
     ),
     (
         "a duration that is none",

@@ -2,9 +2,10 @@
 
 use super::{Meta, StoreError};
 use crate::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU32, Ordering};
-use crate::sync::{self, CachePadded, UnsafeCell};
+use crate::sync::{self, CachePadded, UnsafeCell, look, planted};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
 
 /// Head of a block. The samples follow at [`data_offset`]; one block is one cache-aligned stretch of memory.
 #[repr(C, align(64))]
@@ -27,6 +28,9 @@ pub(super) const fn data_offset<M>() -> usize {
     size_of::<Head<M>>().next_multiple_of(64)
 }
 
+/// What is called when a block comes home that the owner [wanted](Home::want).
+pub(super) type HomeComing = Arc<dyn Fn() + Send + Sync>;
+
 pub(super) struct Home<M> {
     /// Number of the thread that owns the local list; 0 before it is opened and after it is closed.
     pub(super) owner: AtomicU32,
@@ -37,8 +41,10 @@ pub(super) struct Home<M> {
     stride: usize,
     /// Owner thread only.
     local: UnsafeCell<Local<M>>,
-    /// Blocks dropped on other threads, newest first; [`closed`] once the store is gone. Its own line: the owner
-    /// polls `local`, others push here.
+    /// Set before the home is opened, constant from then on.
+    home_coming: Option<HomeComing>,
+    /// Blocks dropped on other threads, newest first; [`wanted`] while there is none and the owner waits for one;
+    /// [`closed`] once the store is gone. Its own line: the owner polls `local`, others push here.
     remote: CachePadded<AtomicPtr<Head<M>>>,
     /// Only after the end of the store: blocks still out. Drops that come before the store has counted make it
     /// negative for a moment; whoever brings it to 0 frees the memory.
@@ -57,6 +63,11 @@ struct Local<M> {
 /// The mark in `remote` that says: no store any more, count down instead.
 fn closed<M>() -> *mut Head<M> {
     std::ptr::without_provenance_mut(1)
+}
+
+/// The mark in `remote` that says: no block here, and the owner wants to know when there is one.
+fn wanted<M>() -> *mut Head<M> {
+    std::ptr::without_provenance_mut(2)
 }
 
 impl<M: Meta> Home<M> {
@@ -83,6 +94,7 @@ impl<M: Meta> Home<M> {
             layout,
             stride,
             local: UnsafeCell::new(Local { free: null_mut(), count: blocks, fewest: blocks }),
+            home_coming: None,
             remote: CachePadded::new(AtomicPtr::new(null_mut())),
             remaining: AtomicIsize::new(0),
         })));
@@ -108,6 +120,18 @@ impl<M: Meta> Home<M> {
             unsafe { (*local).free = free }
         });
         Ok(home)
+    }
+
+    /// Makes the calling thread the owner.
+    ///
+    /// # Safety
+    /// Called once, by the only handle to a home of which no block is out.
+    pub(super) unsafe fn open(mut this: NonNull<Self>, home_coming: Option<HomeComing>) {
+        // SAFETY: nobody else has the home.
+        let home = unsafe { this.as_mut() };
+        home.home_coming = home_coming;
+        // Relaxed: who reads this thread's number there is this thread.
+        home.owner.store(sync::thread_number(), Ordering::Relaxed);
     }
 
     /// A free block, or `None`.
@@ -141,6 +165,11 @@ impl<M: Meta> Home<M> {
     /// Brings home what other threads dropped, oldest first: it has had the most time to leave their caches.
     #[cold]
     fn fetch(&self, local: &mut Local<M>) {
+        // Relaxed: a look first, so that a mark stays. Only this thread puts one there, so after finding none the
+        // exchange finds none.
+        if !self.has_remote() {
+            return;
+        }
         // Acquire, partner: the Release of the push in `give_back`. What the dropping threads did to the blocks, and
         // their `next`, is visible here.
         let mut head = self.remote.swap(null_mut(), Ordering::Acquire);
@@ -153,6 +182,13 @@ impl<M: Meta> Home<M> {
             local.free = block.as_ptr();
             local.count += 1;
         }
+    }
+
+    /// Whether blocks lie on the remote list. Owner only; a hint: `fetch` does the synchronising.
+    fn has_remote(&self) -> bool {
+        // Relaxed: nothing is read through it.
+        let top = look(&self.remote);
+        !top.is_null() && top != wanted()
     }
 
     /// Takes back a block whose last handle is gone. From any thread.
@@ -197,16 +233,24 @@ impl<M: Meta> Home<M> {
         // SAFETY: the home lives as long as one of its blocks is out.
         let home = unsafe { this.as_ref() };
         // Relaxed: only the value is compared; what the list points to is not read here.
-        let mut top = home.remote.load(Ordering::Relaxed);
+        let mut top = look(&home.remote);
         while top != closed() {
+            let is_wanted = top == wanted();
+            // A clone, and before the exchange: after it the owner may close the store and free the home.
+            let home_coming = if is_wanted { home.home_coming.clone() } else { None };
             block.next.with_mut(|next| {
                 // SAFETY: no handle is left, and the block is in no list yet.
-                unsafe { *next = top }
+                unsafe { *next = if is_wanted { null_mut() } else { top } }
             });
             // Release, partner: the Acquire swap in `fetch` and the AcqRel swap in `close`.
             match home.remote.compare_exchange_weak(top, head.as_ptr(), Ordering::Release, Ordering::Relaxed)
             {
-                Ok(_) => return,
+                Ok(_) => {
+                    if let Some(home_coming) = home_coming {
+                        home_coming();
+                    }
+                    return;
+                }
                 Err(now) => top = now,
             }
         }
@@ -226,6 +270,9 @@ impl<M: Meta> Home<M> {
         // AcqRel, partner: the Release of the pushes (their blocks are counted as home), and the loads that then find
         // the list closed.
         let mut head = home.remote.swap(closed(), Ordering::AcqRel);
+        if head == wanted() {
+            head = null_mut();
+        }
         let mut at_home = home.local.with(|local| {
             // SAFETY: on the owning thread.
             unsafe { (*local).count }
@@ -280,8 +327,30 @@ impl<M: Meta> Home<M> {
             // SAFETY: on the owning thread.
             unsafe { !(*local).free.is_null() }
         });
-        // Relaxed: a hint; `fetch` does the synchronising.
-        local || !home.remote.load(Ordering::Relaxed).is_null()
+        local || home.has_remote()
+    }
+
+    /// True when nothing is free, and then the next block from another thread announces itself.
+    ///
+    /// # Safety
+    /// On the owning thread, with the store alive.
+    pub(super) unsafe fn want(this: NonNull<Self>) -> bool {
+        // SAFETY: as promised by the caller.
+        if unsafe { Self::has_free(this) } {
+            return false;
+        }
+        // SAFETY: the store is alive, so the home is.
+        let home = unsafe { this.as_ref() };
+        if planted("wanted by load and store") {
+            home.remote.store(wanted(), Ordering::Relaxed);
+            return true;
+        }
+        // Relaxed: the mark carries no data. A push either changed the word before, and this fails, or comes after
+        // and finds the mark, because both are read-modify-writes of one word.
+        match home.remote.compare_exchange(null_mut(), wanted(), Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => true,
+            Err(now) => now == wanted(),
+        }
     }
 
     /// # Safety

@@ -8,13 +8,13 @@ mod model;
 
 pub use block::Block;
 
-use crate::sync;
 use bytemuck::Pod;
-use home::Home;
+use home::{Home, HomeComing};
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// What travels in the head of a block beside its samples. It is made once per block and used again.
 pub trait Meta: Default + Clone + Send + Sync + 'static {
@@ -80,10 +80,40 @@ impl<M: Meta> Seed<M> {
     /// Makes the calling thread the owner.
     #[must_use]
     pub fn open(self) -> Store<M> {
+        self.open_as(None)
+    }
+
+    /// Makes the calling thread the owner, and `home_coming` what tells it that a block came home which it
+    /// [wanted](Store::want).
+    ///
+    /// It is called on the thread that dropped the block, so it should do no more than wake somebody. It may be
+    /// called, and be dropped, when the store is gone already.
+    ///
+    /// ```
+    /// # use onbeat_queue::{Meta, Seed};
+    /// # #[derive(Default, Clone)] struct Label;
+    /// # impl Meta for Label { fn reset(&mut self) {} }
+    /// let (come, wait) = std::sync::mpsc::channel();
+    /// let store = Seed::<Label>::new(1, 64)?.open_with(std::sync::Arc::new(move || come.send(()).unwrap()));
+    /// let block = store.get::<u8>().unwrap();
+    /// assert!(store.want());                    // nothing is free
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| drop(block));
+    ///     wait.recv().unwrap();
+    ///     assert!(!store.want());               // now there is
+    /// });
+    /// # Ok::<(), onbeat_queue::StoreError>(())
+    /// ```
+    #[must_use]
+    pub fn open_with(self, home_coming: Arc<dyn Fn() + Send + Sync>) -> Store<M> {
+        self.open_as(Some(home_coming))
+    }
+
+    fn open_as(self, home_coming: Option<HomeComing>) -> Store<M> {
         let home = self.home;
         std::mem::forget(self);
-        // SAFETY: the seed was the only handle, and the home lives until it is closed and all blocks are back.
-        unsafe { home.as_ref() }.owner.store(sync::thread_number(), sync::atomic::Ordering::Relaxed);
+        // SAFETY: the seed was the only handle, and no block was taken yet.
+        unsafe { Home::open(home, home_coming) };
         Store { home, copies: Cell::new(0), refused: Cell::new(0), not_send: PhantomData }
     }
 }
@@ -173,6 +203,17 @@ impl<M: Meta> Store<M> {
     pub fn has_free(&self) -> bool {
         // SAFETY: `Store` stays on the owning thread.
         unsafe { Home::has_free(self.home) }
+    }
+
+    /// Announces that the owner waits for a block. True: none is free, and when the next one comes home from another
+    /// thread, the function given to [`Seed::open_with`] is called, once. False: one is free now.
+    ///
+    /// The wish stands until it is fulfilled, also when [`get`](Store::get) finds a block meanwhile that the owner
+    /// itself dropped; so the function may be called when nobody waits any more. A block that comes home on the
+    /// owning thread does not call it.
+    pub fn want(&self) -> bool {
+        // SAFETY: `Store` stays on the owning thread.
+        unsafe { Home::want(self.home) }
     }
 
     /// Bytes of one block.

@@ -2,8 +2,8 @@
 
 use super::{Meta, Seed};
 use crate::sync::atomic::{AtomicUsize, Ordering};
-use crate::sync::{UnsafeCell, atomic::AtomicPtr};
-use loom::sync::Arc;
+use crate::sync::{UnsafeCell, atomic::AtomicPtr, plant};
+use loom::sync::{Arc, Notify};
 use loom::thread;
 use std::ptr::null_mut;
 
@@ -84,6 +84,110 @@ fn a_store_may_end_before_its_blocks() {
         drop(b);
         other.join().unwrap();
         assert_eq!(visits.load(Ordering::Relaxed), 2);
+    });
+}
+
+/// What a store calls when a wanted block comes home: counts, and wakes who waits.
+#[derive(Default)]
+struct Bell {
+    parker: Notify,
+    rung: AtomicUsize,
+}
+
+fn open_with_bell(blocks: usize) -> (super::Store<Visits>, std::sync::Arc<Bell>) {
+    let bell = std::sync::Arc::new(Bell::default());
+    let store = Seed::new(blocks, 8).unwrap().open_with({
+        let bell = bell.clone();
+        std::sync::Arc::new(move || {
+            bell.rung.fetch_add(1, Ordering::Relaxed);
+            bell.parker.notify();
+        })
+    });
+    (store, bell)
+}
+
+/// A starved owner sleeps until a block comes home from another thread. A wake-up that is lost leaves both threads
+/// blocked, which loom reports.
+fn starved(blocks: usize) {
+    loom::model(move || {
+        let (store, bell) = open_with_bell(blocks);
+        let out: Vec<_> = std::iter::from_fn(|| store.get::<u64>()).collect();
+        let others: Vec<_> = out.into_iter().map(|block| thread::spawn(move || drop(block))).collect();
+        let mut wishes = 0;
+        let block = loop {
+            if let Some(block) = store.get::<u64>() {
+                break block;
+            }
+            if store.want() {
+                wishes = 1;
+                // It may wake for no reason; the wish stands then, and is not counted again.
+                bell.parker.wait();
+            }
+        };
+        for other in others {
+            other.join().unwrap();
+        }
+        drop(block);
+        assert!(bell.rung.load(Ordering::Relaxed) == wishes, "one call for a wish");
+        assert_eq!(
+            std::iter::from_fn(|| store.get::<u64>()).collect::<Vec<_>>().len(),
+            blocks,
+            "a block was lost"
+        );
+    });
+}
+
+#[test]
+fn a_wanted_block_announces_itself() {
+    starved(1);
+}
+
+#[test]
+fn only_the_first_wanted_block_announces_itself() {
+    starved(2);
+}
+
+/// The same without waiting, because a dead-lock in a model ends the process: whatever was wanted was announced.
+fn wanted_once() {
+    loom::model(|| {
+        let (store, bell) = open_with_bell(1);
+        let block = store.get::<u64>().unwrap();
+        let other = thread::spawn(move || drop(block));
+        let is_wanted = store.want();
+        other.join().unwrap();
+        let rung = bell.rung.load(Ordering::Relaxed);
+        assert_eq!((rung, store.has_free()), (usize::from(is_wanted), true), "a wake-up was lost");
+    });
+}
+
+#[test]
+fn a_wish_is_fulfilled_once() {
+    wanted_once();
+}
+
+#[test]
+#[should_panic(expected = "a wake-up was lost")]
+fn a_wish_over_a_block_is_found() {
+    plant("wanted by load and store");
+    wanted_once();
+}
+
+/// The store goes while a block that it wants is on its way home: the memory is freed once, and the bell with it.
+#[test]
+fn a_store_may_end_while_it_wants() {
+    loom::model(|| {
+        let visits = Arc::new(AtomicUsize::new(0));
+        let (store, bell) = open_with_bell(1);
+        let mut block = store.get::<u64>().unwrap();
+        block.meta_mut().unwrap().0 = Some(visits.clone());
+        assert!(store.want());
+        assert!(!store.has_free() && store.get::<u64>().is_none() && store.want());
+        let other = thread::spawn(move || drop(block));
+        drop(store);
+        other.join().unwrap();
+        assert_eq!(visits.load(Ordering::Relaxed), 1);
+        assert!(bell.rung.load(Ordering::Relaxed) <= 1);
+        assert_eq!(std::sync::Arc::strong_count(&bell), 1, "the home is gone, or has forgotten the bell");
     });
 }
 

@@ -119,7 +119,10 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
                 options = options.capacity(messages);
             }
             if let Some(bytes) = edge.quantum {
-                options.quantum(bytes);
+                options = options.quantum(bytes);
+            }
+            if let Some(value) = &edge.initial {
+                options.initial_value(value.get_ref().clone());
             }
         }
         self.places.edges.extend_from_slice(level.edges);
@@ -146,17 +149,24 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         }
         let Some(known) = self.registry.get(kind.get_ref()) else { return Err(self.unknown_kind(&kind)) };
         let deadline_ns = section.time_ns("deadline")?;
+        let cost_ns = section.time_ns("cost")?;
         self.keys.check(known, &section)?;
         let (operator, resolved) = parameters::make(known, &section, self.folders, entry.name.span())?;
         let number = graph.add_boxed(name, known.name(), operator);
         if let Some(deadline_ns) = deadline_ns {
             graph.deadline_of(number, deadline_ns);
         }
+        if let Some(cost_ns) = cost_ns {
+            graph.cost_of(number, cost_ns);
+        }
         let mut shown = Map::new();
         shown.insert("name".to_string(), full.into());
         shown.insert("kind".to_string(), known.name().into());
         if let Some(deadline_ns) = deadline_ns {
             shown.insert("deadline".to_string(), (deadline_ns as f64 / 1e9).into());
+        }
+        if let Some(cost_ns) = cost_ns {
+            shown.insert("cost".to_string(), (cost_ns as f64 / 1e9).into());
         }
         if let Value::Object(parameters) = resolved {
             shown.extend(parameters);

@@ -4,7 +4,8 @@ use super::error::Fault;
 use super::section::{Section, type_words};
 use super::source::Source;
 use super::words::quoted;
-use crate::options::{Options, Pace};
+use crate::message::Value;
+use crate::options::{Cores, Options, Pace};
 use onbeat_trace::record::WhenFull;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -12,9 +13,12 @@ use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-const TOP_KEYS: [&str; 13] = [
+const TOP_KEYS: [&str; 16] = [
     "name",
     "scheduler",
+    "cores",
+    "workers",
+    "idle",
     "clock",
     "strict",
     "output",
@@ -51,6 +55,7 @@ pub(super) struct EdgeEntry {
     pub capacity: Option<usize>,
     pub quantum: Option<usize>,
     pub when_full: WhenFull,
+    pub initial: Option<Spanned<Value>>,
     pub capacity_at: Option<Range<usize>>,
     pub quantum_at: Option<Range<usize>>,
 }
@@ -91,6 +96,11 @@ impl Header {
         };
         let mut options = Options::default();
         set(&mut options.scheduler, top.get("scheduler")?);
+        if let Some(cores) = top.get::<Cores>("cores")? {
+            options.cores = cores.into_inner().0;
+        }
+        options.workers = top.get::<usize>("workers")?.map(Spanned::into_inner);
+        set(&mut options.idle, top.get("idle")?);
         set(&mut options.clock, top.get("clock")?);
         set(&mut options.strict, top.get("strict")?);
         options.pace = top.get::<Pace>("pace")?.map(Spanned::into_inner);
@@ -191,13 +201,15 @@ fn edges(values: &[Spanned<DeValue<'_>>]) -> Result<Vec<EdgeEntry>, Fault> {
 
 impl EdgeEntry {
     fn read(value: &Spanned<DeValue<'_>>) -> Result<Self, Fault> {
-        let edge = Section::new("an edge", value, &["from", "to", "capacity", "when_full", "quantum"])?;
+        let edge =
+            Section::new("an edge", value, &["from", "to", "capacity", "when_full", "quantum", "initial"])?;
         Ok(EdgeEntry {
             from: edge.need("from")?,
             to: edge.need("to")?,
             capacity: edge.capacity()?,
             quantum: edge.bytes("quantum")?,
             when_full: edge.get("when_full")?.map_or(WhenFull::Wait, Spanned::into_inner),
+            initial: edge.get("initial")?,
             capacity_at: edge.raw("capacity").map(Spanned::span),
             quantum_at: edge.raw("quantum").map(Spanned::span),
         })

@@ -64,6 +64,12 @@ impl Search<'_> {
                     .find(|(from, to, _)| [operator_of(from), operator_of(to)] == [&*pair[0], &*pair[1]]);
                 edge.map(|(.., edge)| edge.from.span())
             }),
+            GraphError::Cores(_) => {
+                self.key("cores").or_else(|| self.key("workers")).or_else(|| self.key("scheduler"))
+            }
+            GraphError::Initial { edge, .. } | GraphError::InitialCount { edge, .. } => {
+                self.of_edge(edge, |edge| edge.initial.as_ref().map(Spanned::span), "initial")
+            }
             GraphError::Capacity { edge, .. } => {
                 self.of_edge(edge, |edge| edge.capacity_at.clone(), "capacity")
             }

@@ -202,6 +202,7 @@ fn config(plan: &Plan, options: &Options, output: &Path, operators: &[Value]) ->
             "capacity": edge.capacity,
             "when_full": edge.when_full,
             "quantum": edge.quantum_bytes,
+            "initial": (edge.initial > 0).then_some(edge.initial),
         })
     });
     let paths = plan.paths.iter();
@@ -210,6 +211,9 @@ fn config(plan: &Plan, options: &Options, output: &Path, operators: &[Value]) ->
     json!({
         "name": plan.name,
         "scheduler": options.scheduler,
+        "cores": options.cores,
+        "workers": options.workers,
+        "idle": options.idle,
         "clock": options.clock,
         "strict": options.strict,
         "output": output,

@@ -11,8 +11,31 @@ pub enum GraphError {
     #[error("{0}")]
     Mistake(String),
     /// A recipe that this version does not have.
-    #[error("the scheduler `{0}` is not in this version of onbeat: it has `greedy`")]
+    #[error("the scheduler `{0}` is not in this version of onbeat: it has `greedy` and `pinned`")]
     Scheduler(onbeat_trace::record::Scheduler),
+    /// A core that cannot be used as asked.
+    #[error("{0}")]
+    Cores(String),
+    /// An initial message of another type.
+    #[error("the edge {edge} carries {message}: its initial message is {found}")]
+    Initial {
+        /// The edge.
+        edge: String,
+        /// Its message type.
+        message: String,
+        /// What was given.
+        found: String,
+    },
+    /// More initial messages than the edge can hold.
+    #[error("the edge {edge} has {count} initial messages and a capacity of {capacity}: raise the capacity")]
+    InitialCount {
+        /// The edge.
+        edge: String,
+        /// How many there are.
+        count: usize,
+        /// Its capacity.
+        capacity: usize,
+    },
     /// Two operators have one name.
     #[error("two operators are called `{0}`: names are unique in a graph")]
     DuplicateName(String),
@@ -90,7 +113,10 @@ pub enum GraphError {
         second: String,
     },
     /// Every operator in a circle waits for the one before it.
-    #[error("the cycle {} can never start: each operator waits for the one before it", .0.join(" → "))]
+    #[error(
+        "the cycle {} can never start: each operator waits for the one before it; give one of its edges an `initial` message",
+        .0.join(" → ")
+    )]
     Cycle(Vec<String>),
     /// An edge that holds nothing, or too much.
     #[error("the edge {edge} has capacity {capacity}: it must be 1 to {limit} messages", limit = 1 << 24)]

@@ -4,6 +4,8 @@ mod error;
 mod order;
 mod resolve;
 mod sizes;
+mod split;
+mod workers;
 
 pub use error::GraphError;
 pub(crate) use error::nearest;
@@ -14,6 +16,7 @@ use onbeat_trace::record::{Obtained, Scheduler, WhenFull};
 use resolve::Wire;
 use serde::Serialize;
 use std::fmt;
+use workers::Workers;
 
 /// What will run where. It is plain data: print it, compare it, test it without threads.
 ///
@@ -61,6 +64,8 @@ pub struct Plan {
 pub struct WorkerPlan {
     /// Thread name.
     pub name: String,
+    /// The core that it runs on; `None` for wherever the kernel puts it.
+    pub core: Option<usize>,
     /// Names of the operators it steps, in their order down the graph.
     pub operators: Vec<String>,
 }
@@ -97,6 +102,8 @@ pub struct EdgePlan {
     pub quantum_bytes: Option<u32>,
     /// "ring" within a worker.
     pub queue: &'static str,
+    /// Messages that it has from the start.
+    pub initial: usize,
 }
 
 /// One chunk store.
@@ -142,13 +149,14 @@ impl Graph {
 
 impl Plan {
     fn new(graph: &Graph, options: &Options) -> Result<Self, GraphError> {
-        if options.scheduler != Scheduler::Greedy {
+        if !matches!(options.scheduler, Scheduler::Greedy | Scheduler::Pinned) {
             return Err(GraphError::Scheduler(options.scheduler));
         }
         resolve::check_names(graph)?;
         let wires = resolve::wires(graph)?;
         let order = order::order(graph, &wires)?;
-        let sizes = sizes::Sizes::new(graph, &wires, &order, options)?;
+        let workers = Workers::new(graph, &wires, &order, options)?;
+        let sizes = sizes::Sizes::new(graph, &wires, &order, &workers.worker_of, options)?;
         let mut number_of = vec![0; order.len()];
         for (number, &place) in order.iter().enumerate() {
             number_of[place] = number;
@@ -169,7 +177,7 @@ impl Plan {
                 OperatorPlan {
                     name: node.name.clone(),
                     kind: node.kind.clone(),
-                    worker: 0,
+                    worker: workers.worker_of[number],
                     source: !has_input[number],
                     deadline_ns: node.deadline_ns,
                 }
@@ -189,22 +197,37 @@ impl Plan {
                     capacity: size.capacity,
                     when_full: asked.when_full,
                     quantum_bytes: output.sample_bytes.map(|_| size.quantum as u32),
-                    queue: "ring",
+                    queue: match asked.when_full {
+                        _ if operators[wire.from].worker == operators[wire.to].worker => "ring",
+                        WhenFull::DropOldest | WhenFull::Latest => "overwriting ring",
+                        WhenFull::Wait | WhenFull::DropNewest | WhenFull::Error => "spsc ring",
+                    },
+                    initial: asked.initial.len(),
                 }
             })
             .collect();
         let mut plan = Plan {
             name: graph.name.clone(),
             scheduler: options.scheduler,
-            workers: vec![WorkerPlan {
-                name: "onbeat-w0".to_string(),
-                operators: operators.iter().map(|operator| operator.name.clone()).collect(),
-            }],
+            workers: workers
+                .cores
+                .iter()
+                .enumerate()
+                .map(|(number, &core)| WorkerPlan {
+                    name: format!("onbeat-w{number}"),
+                    core,
+                    operators: operators
+                        .iter()
+                        .filter(|operator| operator.worker == number)
+                        .map(|operator| operator.name.clone())
+                        .collect(),
+                })
+                .collect(),
             operators,
             edges,
             stores: sizes.stores,
             paths: Vec::new(),
-            obtained: sizes.obtained,
+            obtained: workers.obtained.into_iter().chain(sizes.obtained).collect(),
             options: options.clone(),
             order,
             wires,
@@ -289,7 +312,11 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} under {}", self.name, self.scheduler)?;
         for worker in &self.workers {
-            writeln!(f, "worker {}: {}", worker.name, worker.operators.join(", "))?;
+            write!(f, "worker {}", worker.name)?;
+            if let Some(core) = worker.core {
+                write!(f, " on core {core}")?;
+            }
+            writeln!(f, ": {}", worker.operators.join(", "))?;
         }
         for edge in &self.edges {
             write!(
@@ -300,10 +327,15 @@ impl fmt::Display for Plan {
             if let Some(quantum) = edge.quantum_bytes {
                 write!(f, " up to {quantum} bytes")?;
             }
-            writeln!(f, ", when full {}", edge.when_full)?;
+            write!(f, ", when full {}", edge.when_full)?;
+            if edge.initial > 0 {
+                write!(f, ", {} initial", edge.initial)?;
+            }
+            writeln!(f)?;
         }
         for store in &self.stores {
-            writeln!(f, "store: {} chunks of {} bytes", store.chunks, store.quantum_bytes)?;
+            let worker = &self.workers[store.worker].name;
+            writeln!(f, "store of {worker}: {} chunks of {} bytes", store.chunks, store.quantum_bytes)?;
         }
         for path in &self.paths {
             write!(f, "path {} → {}", path.from, path.to)?;

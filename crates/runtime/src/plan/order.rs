@@ -10,7 +10,7 @@ pub(super) fn order(graph: &Graph, wires: &[Wire]) -> Result<Vec<usize>, GraphEr
     let operators = graph.operators.len();
     let mut waits_for = vec![0; operators];
     let mut sends_to = vec![Vec::new(); operators];
-    for wire in wires.iter().filter(|wire| wire.required) {
+    for wire in wires.iter().filter(|wire| wire.required && !wire.feedback) {
         waits_for[wire.to] += 1;
         sends_to[wire.from].push(wire.to);
     }
@@ -37,7 +37,7 @@ fn cycle(graph: &Graph, wires: &[Wire], waits_for: &[usize]) -> Vec<String> {
     let before = |place: usize| {
         wires
             .iter()
-            .find(|wire| wire.required && wire.to == place && waits_for[wire.from] > 0)
+            .find(|wire| wire.required && !wire.feedback && wire.to == place && waits_for[wire.from] > 0)
             .map(|wire| wire.from)
     };
     let mut way = Vec::new();

@@ -14,6 +14,8 @@ pub(crate) struct Wire {
     pub input: usize,
     /// Whether the consumer waits for it.
     pub required: bool,
+    /// Whether it has messages from the start: the order of operators does not go by it.
+    pub feedback: bool,
 }
 
 pub(super) fn check_names(graph: &Graph) -> Result<(), GraphError> {
@@ -69,7 +71,8 @@ pub(super) fn wires(graph: &Graph) -> Result<Vec<Wire>, GraphError> {
                 to_type: input_info.label.clone(),
             });
         }
-        wires.push(Wire { from, out, to, input, required: input_info.required });
+        let feedback = !edge.initial.is_empty();
+        wires.push(Wire { from, out, to, input, required: input_info.required, feedback });
         let before = taken.insert((to, input), number).filter(|_| input_info.merge.is_none());
         if let Some(before) = before.or(pairs.insert((from, out, to, input), number)) {
             let first: &Wire = &wires[before];

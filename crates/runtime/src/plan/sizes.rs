@@ -3,6 +3,8 @@
 use super::resolve::Wire;
 use super::{GraphError, StorePlan};
 use crate::graph::Graph;
+use crate::link::Initial;
+use crate::message::Value;
 use crate::options::Options;
 use onbeat_trace::record::Obtained;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,11 +29,17 @@ impl Sizes {
         graph: &Graph,
         wires: &[Wire],
         order: &[usize],
+        worker_of: &[usize],
         options: &Options,
     ) -> Result<Self, GraphError> {
         let mut edges = asked(graph, wires, options)?;
         let obtained = fit_to_those_who_pass_on(graph, wires, order, &mut edges);
-        let stores = stores(graph, wires, &mut edges, options)?;
+        check_initial(graph, wires, &edges)?;
+        let mut worker_at = vec![0; order.len()];
+        for (number, &place) in order.iter().enumerate() {
+            worker_at[place] = worker_of[number];
+        }
+        let stores = stores(graph, wires, &edges, &worker_at, options)?;
         Ok(Sizes { edges, stores, obtained })
     }
 }
@@ -74,6 +82,39 @@ fn asked(graph: &Graph, wires: &[Wire], options: &Options) -> Result<Vec<Size>, 
     Ok(sizes)
 }
 
+/// Messages that edges have from the start are of their type, and fit.
+fn check_initial(graph: &Graph, wires: &[Wire], sizes: &[Size]) -> Result<(), GraphError> {
+    for ((wire, edge), size) in wires.iter().zip(&graph.edges).zip(sizes) {
+        let output = &graph.operators[wire.from].ports.outputs[wire.out];
+        let name = || edge_name(graph, wire);
+        let wrong =
+            |found: String| GraphError::Initial { edge: name(), message: output.label.clone(), found };
+        for message in &edge.initial {
+            match message {
+                Initial::Typed(message) if (**message).type_id() != output.message => {
+                    return Err(wrong("of another type".to_string()));
+                }
+                Initial::Value(value) if !(output.takes_value)(value) => {
+                    let what = if output.sample_bytes.is_some() { ": say how many samples of 0" } else { "" };
+                    return Err(wrong(format!("{value}{what}")));
+                }
+                Initial::Value(Value::Int(samples)) if output.sample_bytes.is_some() => {
+                    let most = size.quantum / output.sample_bytes.unwrap_or(1);
+                    if usize::try_from(*samples).is_ok_and(|samples| samples > most) {
+                        return Err(wrong(format!("{samples} samples, and its quantum holds {most}")));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if edge.initial.len() > size.capacity {
+            let (count, capacity) = (edge.initial.len(), size.capacity);
+            return Err(GraphError::InitialCount { edge: name(), count, capacity });
+        }
+    }
+    Ok(())
+}
+
 /// An operator that may pass a chunk on gets none that is larger than what it may send: the quantum of an edge is a
 /// hard contract.
 fn fit_to_those_who_pass_on(
@@ -88,32 +129,41 @@ fn fit_to_those_who_pass_on(
         out_of[wire.from].push(edge);
         into[wire.to].push(edge);
     }
-    let mut obtained = Vec::new();
-    // From the end of the graph to its begin, so that one pass is enough.
-    for &place in order.iter().rev() {
-        for &edge in &into[place] {
-            let next = out_of[place].iter().filter(|&&next| passes_on(graph, wires, edge, next));
-            let Some(&next) = next.min_by_key(|&&next| edges[next].quantum) else { continue };
-            let (asked, limit) = (edges[edge].quantum, edges[next].quantum);
-            if asked <= limit {
-                continue;
-            }
-            edges[edge].quantum = limit;
-            if graph.edges[edge].quantum.is_some() {
-                obtained.push(Obtained {
-                    what: format!("quantum of {}", edge_name(graph, &wires[edge])),
-                    asked: format!("{asked} bytes"),
-                    obtained: format!("{limit} bytes"),
-                    reason: Some(format!(
-                        "{} may pass its chunks on to {}",
-                        graph.operators[place].name,
-                        edge_name(graph, &wires[next])
-                    )),
-                });
+    let wishes: Vec<usize> = edges.iter().map(|edge| edge.quantum).collect();
+    let mut limited_by = vec![None; edges.len()];
+    // From the end of the graph to its begin, so that one pass is enough where there is no cycle.
+    loop {
+        let mut changed = false;
+        for &place in order.iter().rev() {
+            for &edge in &into[place] {
+                let next = out_of[place].iter().filter(|&&next| passes_on(graph, wires, edge, next));
+                let Some(&next) = next.min_by_key(|&&next| edges[next].quantum) else { continue };
+                if edges[edge].quantum > edges[next].quantum {
+                    edges[edge].quantum = edges[next].quantum;
+                    limited_by[edge] = Some((place, next));
+                    changed = true;
+                }
             }
         }
+        if !changed {
+            break;
+        }
     }
-    obtained
+    let named = |&(edge, _): &(usize, &Option<(usize, usize)>)| graph.edges[edge].quantum.is_some();
+    let obtained = |(edge, limited_by): (usize, &Option<(usize, usize)>)| {
+        let (place, next) = (*limited_by)?;
+        Some(Obtained {
+            what: format!("quantum of {}", edge_name(graph, &wires[edge])),
+            asked: format!("{} bytes", wishes[edge]),
+            obtained: format!("{} bytes", edges[edge].quantum),
+            reason: Some(format!(
+                "{} may pass its chunks on to {}",
+                graph.operators[place].name,
+                edge_name(graph, &wires[next])
+            )),
+        })
+    };
+    limited_by.iter().enumerate().filter(named).filter_map(obtained).collect()
 }
 
 /// Whether a chunk that came by edge `edge` may leave by edge `next`, as itself.
@@ -123,11 +173,12 @@ fn passes_on(graph: &Graph, wires: &[Wire], edge: usize, next: usize) -> bool {
     input.sample_bytes.is_some() && input.message == output.message && !output.fresh
 }
 
-/// One store per quantum, with as many chunks as can be in queues and hands at once.
+/// One store per worker and quantum, with as many chunks as can be in queues and hands at once.
 fn stores(
     graph: &Graph,
     wires: &[Wire],
-    edges: &mut [Size],
+    edges: &[Size],
+    worker_at: &[usize],
     options: &Options,
 ) -> Result<Vec<StorePlan>, GraphError> {
     let mut out_of: Vec<Vec<usize>> = vec![Vec::new(); graph.operators.len()];
@@ -142,34 +193,39 @@ fn stores(
             *quantum = edges[edge].quantum.min(*quantum);
         }
     }
-    // By quantum: the edges its chunks may lie in, and the ports that make them.
-    let mut classes: BTreeMap<usize, (BTreeSet<usize>, usize)> = BTreeMap::new();
+    // By worker and quantum: the edges its chunks may lie in, and the ports that make them.
+    let mut classes: BTreeMap<(usize, usize), Class> = BTreeMap::new();
     for (&(from, out), &quantum) in &ports {
-        let (reached, makers) = classes.entry(quantum).or_default();
-        *makers += 1;
-        let mut open: Vec<usize> =
-            out_of[from].iter().copied().filter(|&edge| wires[edge].out == out).collect();
-        while let Some(edge) = open.pop() {
-            if reached.insert(edge) {
-                let next = &out_of[wires[edge].to];
-                open.extend(next.iter().copied().filter(|&next| passes_on(graph, wires, edge, next)));
+        let first = || out_of[from].iter().copied().filter(|&edge| wires[edge].out == out);
+        let maker = worker_at[from];
+        let class = classes.entry((maker, quantum)).or_default();
+        class.makers += 1;
+        reach(graph, wires, &out_of, first().collect(), &mut class.reached);
+        let reached: Vec<usize> = class.reached.iter().copied().collect();
+        // Who changes a shared chunk on another worker makes a copy there, and passes that on.
+        for edge in reached {
+            let to = wires[edge].to;
+            if worker_at[to] == maker {
+                continue;
             }
+            let class = classes.entry((worker_at[to], quantum)).or_default();
+            class.copies.insert(edge);
+            let on = out_of[to].iter().copied().filter(|&next| passes_on(graph, wires, edge, next));
+            reach(graph, wires, &out_of, on.collect(), &mut class.reached);
         }
     }
+    // What an edge's consumer has at once: what it holds, one in hand, and one for a copy.
+    let in_hand =
+        |edge: usize| graph.operators[wires[edge].to].ports.inputs[wires[edge].input].holds.saturating_add(2);
     let mut stores = Vec::new();
-    for (quantum, (reached, makers)) in classes {
+    for ((worker, quantum), Class { reached, copies, makers }) in classes {
         let queued: usize = reached.iter().map(|&edge| edges[edge].capacity).sum();
-        // Each consumer has what it holds, one in hand, and one for a copy.
-        let in_hand: usize = reached
-            .iter()
-            .map(|&edge| {
-                graph.operators[wires[edge].to].ports.inputs[wires[edge].input].holds.saturating_add(2)
-            })
-            .sum();
+        let hands: BTreeSet<usize> = reached.union(&copies).copied().collect();
+        let held: usize = hands.into_iter().map(in_hand).fold(0, usize::saturating_add);
         stores.push(StorePlan {
-            worker: 0,
+            worker,
             quantum_bytes: quantum as u32,
-            chunks: queued.saturating_add(in_hand).saturating_add(2 * makers),
+            chunks: queued.saturating_add(held).saturating_add(2 * makers),
         });
     }
     let bytes =
@@ -185,4 +241,31 @@ fn stores(
         });
     }
     Ok(stores)
+}
+
+/// Chunks of one size from one worker.
+#[derive(Default)]
+struct Class {
+    /// Edges that they may lie in.
+    reached: BTreeSet<usize>,
+    /// Edges from which chunks of others come that may be copied here.
+    copies: BTreeSet<usize>,
+    /// Ports that make them.
+    makers: usize,
+}
+
+/// Adds all edges by which a chunk may go on that is sent by one of `open`.
+fn reach(
+    graph: &Graph,
+    wires: &[Wire],
+    out_of: &[Vec<usize>],
+    mut open: Vec<usize>,
+    reached: &mut BTreeSet<usize>,
+) {
+    while let Some(edge) = open.pop() {
+        if reached.insert(edge) {
+            let next = &out_of[wires[edge].to];
+            open.extend(next.iter().copied().filter(|&next| passes_on(graph, wires, edge, next)));
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{Failure, Worker};
 use crate::Error;
-use crate::context::{Context, DONE, Held, STARVED, flag};
+use crate::context::{Context, DONE, Held, NONE, STARVED, flag};
 use crate::message::NO_DUE;
 use crate::operator::Step;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Worker {
 
     fn after_source(&mut self, cx: &mut Context, operator: u32, step: Step, flags: u32) {
         let node = &mut self.nodes[operator as usize];
-        node.sequence += u64::from(cx.next < STARVED);
+        node.sequence += u64::from(cx.next < STARVED || cx.sent_away);
         match step {
             Step::Again => {
                 if !node.done {
@@ -161,10 +161,7 @@ impl Worker {
             return;
         }
         state.ended = true;
-        let node = &mut self.nodes[ends.to as usize];
-        if ends.required || !node.inputs.iter().any(|&input| self.edges[input as usize].required) {
-            node.open_inputs -= 1;
-        }
+        self.nodes[ends.to as usize].open_inputs -= u32::from(ends.vital);
         // Something to see: `is_ended` is true now.
         cx.ready.set(ends.to);
     }
@@ -187,26 +184,44 @@ impl Worker {
             cx.hot[operator as usize].unmet += DONE;
             cx.hot[operator as usize].flags &= !flag::RESUME;
             for edge in outputs {
-                self.close(cx, edge);
+                match self.edges[edge as usize].probe.far() {
+                    Some(far) => far.close(&mut cx.owner),
+                    None => self.close(cx, edge),
+                }
             }
             for edge in inputs {
                 let state = &mut cx.edges[edge as usize];
-                if !std::mem::replace(&mut state.gone, true) && !state.closed {
-                    let producer = self.edges[edge as usize].from;
-                    let node = &mut self.nodes[producer as usize];
-                    node.open_outputs -= 1;
-                    if node.open_outputs == 0 {
-                        // Nobody listens any more.
-                        open.push(producer);
-                    }
+                let ends = &self.edges[edge as usize];
+                if std::mem::replace(&mut state.gone, true) || state.closed {
+                    continue;
+                }
+                if let Some(far) = ends.probe.far() {
+                    far.leave(&mut cx.owner);
+                    continue;
+                }
+                let producer = ends.from;
+                let node = &mut self.nodes[producer as usize];
+                node.open_outputs -= 1;
+                if node.open_outputs == 0 {
+                    // Nobody listens any more.
+                    open.push(producer);
                 }
             }
             self.clear_inputs(cx, operator);
         }
     }
 
-    /// No more will come on this edge.
-    fn close(&mut self, cx: &mut Context, edge: u32) {
+    /// One of its consumers, on another worker, is done.
+    pub(super) fn lose_output(&mut self, cx: &mut Context, operator: u32) {
+        let node = &mut self.nodes[operator as usize];
+        node.open_outputs -= 1;
+        if node.open_outputs == 0 {
+            self.finish(cx, operator);
+        }
+    }
+
+    /// No more will come on this edge, whose consumer is here.
+    pub(super) fn close(&mut self, cx: &mut Context, edge: u32) {
         let ends = &self.edges[edge as usize];
         cx.edges[edge as usize].closed = true;
         if self.nodes[ends.to as usize].done {
@@ -225,7 +240,7 @@ impl Worker {
         for at in 0..self.nodes[operator as usize].inputs.len() {
             let edge = self.nodes[operator as usize].inputs[at];
             let ends = &self.edges[edge as usize];
-            let was_full = ends.probe.len(&cx.owner) == ends.capacity;
+            let was_full = ends.from != NONE && ends.probe.len(&cx.owner) == ends.capacity;
             let cleared = ends.probe.clear(&mut cx.owner);
             let state = &mut cx.edges[edge as usize];
             state.unread += cleared;

@@ -1,21 +1,100 @@
-//! What the worker does when no operator has a message: turns of sources, alarms, the end, and dead-locks.
+//! What the worker does when no operator has a message: it listens to other workers, to alarms, and for the end; and it
+//! says what its operators wait for when nothing goes on any more.
 
-use super::{Failure, Worker};
-use crate::context::{Clock, Context};
+use super::{Failure, Stuck, Worker};
+use crate::context::{Clock, Context, NONE};
+use crate::team::{Event, Rested};
+use std::sync::Arc;
 
 impl Worker {
-    /// Whether anything but the sources' turns is to be looked at. Two loads in the usual case.
+    /// Whether anything but the sources' turns is to be looked at: a few loads in the usual case.
     #[inline]
     pub(super) fn needs_care(&self, cx: &Context) -> bool {
         let timers = !self.timers.is_empty() || (self.end_ns.is_some() && !self.stopping);
-        timers && cx.clock == Clock::Real || self.control.stop_asked() && !self.stopping
+        timers && cx.clock.is_real()
+            || self.control.stop_asked() && !self.stopping
+            || !self.seat.inbox().is_empty()
     }
 
     #[inline(never)]
     pub(super) fn take_care(&mut self, cx: &mut Context) {
+        self.hear(cx);
         let now_ns = cx.now_ns();
         self.check_stop(cx, now_ns);
         self.fire_timers(cx, now_ns);
+    }
+
+    /// Takes in what other workers have told.
+    fn hear(&mut self, cx: &mut Context) {
+        let inbox = Arc::clone(self.seat.inbox());
+        // Collected first: what follows needs the context, and may ring other bells, this worker's own among them.
+        let mut heard = std::mem::take(&mut self.heard);
+        inbox.drain(&mut cx.owner, |_, item| heard.push(item));
+        for item in heard.drain(..) {
+            match self.events[item as usize] {
+                Event::Data(edge) => self.arrived(cx, edge),
+                Event::Room(edge) => self.room_came(cx, edge),
+                Event::Chunk => {
+                    self.feed(cx);
+                }
+                Event::Control => {}
+            }
+        }
+        self.heard = heard;
+    }
+
+    /// Messages came on an edge from another worker, or its end did.
+    fn arrived(&mut self, cx: &mut Context, edge: u32) {
+        let ends = &self.edges[edge as usize];
+        let probe = Arc::clone(&ends.probe);
+        let Some(far) = probe.far() else { return };
+        let (before, now, closed) = far.look(&mut cx.owner);
+        let (to, counted) = (ends.to, ends.counted);
+        if self.nodes[to as usize].done {
+            self.clear_inputs(cx, to);
+            return;
+        }
+        let state = &cx.edges[edge as usize];
+        if before == 0 && now > 0 && counted && !state.kept && !state.closed {
+            cx.meet(to);
+        }
+        if now > 0 {
+            cx.ready.set(to);
+        }
+        if closed && !cx.edges[edge as usize].closed {
+            self.close(cx, edge);
+        }
+    }
+
+    /// An edge to another worker has room again, or its consumer is done.
+    fn room_came(&mut self, cx: &mut Context, edge: u32) {
+        let ends = &self.edges[edge as usize];
+        let probe = Arc::clone(&ends.probe);
+        let Some(far) = probe.far() else { return };
+        let from = ends.from;
+        let left = far.is_left(&cx.owner);
+        if cx.edges[edge as usize].waiting && (left || far.has_room(&mut cx.owner)) {
+            cx.edges[edge as usize].waiting = false;
+            cx.meet(from);
+        }
+        if left && !std::mem::replace(&mut cx.edges[edge as usize].gone, true) {
+            self.lose_output(cx, from);
+        }
+    }
+
+    /// Operators that found a chunk store empty are stepped again when it is not any more.
+    fn feed(&mut self, cx: &mut Context) -> bool {
+        let mut fed = false;
+        self.starved.retain(|&(operator, store)| {
+            let free = cx.stores[store].has_free();
+            if free {
+                let set = if self.nodes[operator as usize].source { &mut cx.turn } else { &mut cx.ready };
+                set.set(operator);
+            }
+            fed |= free;
+            !free
+        });
+        fed
     }
 
     /// Ends the sources when someone asked for it or the time is up; what is under way is worked off.
@@ -27,7 +106,8 @@ impl Worker {
         self.stopping = true;
         self.control.set_stopped();
         for operator in 0..self.nodes.len() as u32 {
-            if self.nodes[operator as usize].source {
+            let node = &self.nodes[operator as usize];
+            if node.source || node.circular {
                 self.finish(cx, operator);
             }
         }
@@ -43,56 +123,52 @@ impl Worker {
         }
     }
 
-    /// Nothing is ready and no source has a turn. Waits for time to pass; says `false` when the run is over.
+    /// Nothing is ready and no source has a turn. Waits for time to pass, or for another worker; says `false` when the
+    /// run is over.
     #[inline(never)]
     pub(super) fn wait(&mut self, cx: &mut Context) -> Result<bool, Failure> {
-        let mut fed = false;
-        self.starved.retain(|&(operator, store)| {
-            let free = cx.stores[store].has_free();
-            if free {
-                let set = if self.nodes[operator as usize].source { &mut cx.turn } else { &mut cx.ready };
-                set.set(operator);
-            }
-            fed |= free;
-            !free
-        });
-        if fed {
+        if self.feed(cx) {
+            return Ok(true);
+        }
+        if self.nodes.iter().all(|node| node.done) {
+            return Ok(false);
+        }
+        // From here on a chunk that comes home from another worker wakes this one.
+        if self.starved.iter().any(|&(_, store)| !cx.stores[store].want()) {
             return Ok(true);
         }
         let alarm_ns = match (self.timers.earliest_ns(), self.end_ns.filter(|_| !self.stopping)) {
             (Some(alarm_ns), Some(end_ns)) => Some(alarm_ns.min(end_ns)),
-            (Some(alarm_ns), None) => Some(alarm_ns),
-            (None, _) => None,
+            (alarm_ns, end_ns) => alarm_ns.or(end_ns),
         };
-        let Some(alarm_ns) = alarm_ns else {
-            if self.nodes.iter().all(|node| node.done) {
-                return Ok(false);
+        if let (Clock::Manual(now_ns), Some(alarm_ns), 1) = (&mut cx.clock, alarm_ns, self.seat.team.len())
+            && self.seat.inbox().is_empty()
+        {
+            // Nobody else to ask.
+            *now_ns = alarm_ns.max(*now_ns);
+        } else {
+            let begin_ns = cx.clock.real_ns();
+            // Progress is looked at while the worker sleeps, and a stop wakes it.
+            self.control.publish(cx.now_ns(), cx.stamp.time_ns);
+            let Context { owner, clock, .. } = cx;
+            let rested = self.seat.rest(owner, alarm_ns, || clock.real_ns());
+            self.idle_ns += cx.clock.real_ns().saturating_sub(begin_ns);
+            if let Clock::Manual(now_ns) = &mut cx.clock {
+                *now_ns = self.seat.virtual_ns().max(*now_ns);
             }
-            return self.dead_end(cx);
-        };
-        match &mut cx.clock {
-            Clock::Real => {
-                let begin_ns = onbeat_os::clock::monotonic_ns();
-                // Progress is looked at while the worker sleeps, and a stop wakes it.
-                self.control.publish(begin_ns, cx.stamp.time_ns);
-                let _ = self.parker.park_until(alarm_ns);
-                self.idle_ns += onbeat_os::clock::monotonic_ns().saturating_sub(begin_ns);
+            if rested == Rested::Silence {
+                return Err(Failure::Stuck(self.what_is_left(cx)));
             }
-            Clock::Manual(now_ns) => *now_ns = alarm_ns.max(*now_ns),
         }
-        let now_ns = cx.now_ns();
-        self.check_stop(cx, now_ns);
-        self.fire_timers(cx, now_ns);
+        self.take_care(cx);
         Ok(true)
     }
 
     /// Nothing can be done and nothing will come. Fine if nothing is left to do, else a dead-lock.
-    fn dead_end(&mut self, cx: &mut Context) -> Result<bool, Failure> {
-        let queued = self.edges.iter().any(|edge| edge.probe.len(&cx.owner) > 0);
-        let sources_done = self.nodes.iter().all(|node| node.done || !node.source);
-        if sources_done && !queued && self.starved.is_empty() {
-            return Ok(false);
-        }
+    fn what_is_left(&self, cx: &Context) -> Stuck {
+        let queued = self.edges.iter().any(|edge| edge.to != NONE && edge.probe.len(&cx.owner) > 0);
+        let sources_done = self.nodes.iter().all(|node| node.done || !(node.source || node.circular));
+        let serious = !sources_done || queued || !self.starved.is_empty();
         let mut reasons = Vec::new();
         for (operator, node) in self.nodes.iter().enumerate().filter(|(_, node)| !node.done) {
             let mut waits = Vec::new();
@@ -101,9 +177,10 @@ impl Worker {
             }
             for &edge in &node.outputs {
                 let ends = &self.edges[edge as usize];
-                let len = ends.probe.len(&cx.owner);
-                if ends.waits && len == ends.capacity {
-                    waits.push(format!("room on {} ({len} of {len})", cx.names.edges[edge as usize]));
+                let full = ends.capacity;
+                let here = ends.to != NONE && ends.waits && ends.probe.len(&cx.owner) == full;
+                if here || cx.edges[edge as usize].waiting {
+                    waits.push(format!("room on {} ({full} of {full})", cx.names.edges[edge as usize]));
                 }
             }
             for &edge in &node.inputs {
@@ -122,6 +199,6 @@ impl Worker {
             }
             reasons.push(format!("{} waits for {}", cx.names.operators[operator], waits.join(" and ")));
         }
-        Err(Failure::Deadlock(reasons))
+        Stuck { serious, reasons }
     }
 }

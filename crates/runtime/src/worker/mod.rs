@@ -15,9 +15,13 @@ use crate::link::Probe;
 use crate::message::{Keys, NO_DUE, SEQUENCE_MASK, Stamp};
 use crate::operator::{Operator, Step};
 use crate::run::Control;
+use crate::team::{Event, Seat};
 use crate::timers::Timers;
-use onbeat_os::Parker;
 use std::sync::Arc;
+
+/// Timed steps after which a chain of steps is broken: a cycle never runs out of messages, and others are to have their
+/// turn too.
+const CHAIN: u32 = 64;
 
 /// Everything of one worker that its operators do not see.
 pub(crate) struct Worker {
@@ -36,22 +40,32 @@ pub(crate) struct Worker {
     pub stopping: bool,
     /// Operators that found a chunk store empty, and which.
     pub starved: Vec<(u32, usize)>,
-    pub parker: Parker,
+    pub seat: Seat,
+    /// What the items of the inbox stand for.
+    pub events: Box<[Event]>,
+    /// Those that were just heard; room for all of them.
+    pub heard: Vec<u32>,
+    /// Timed steps since a source had its turn.
+    pub chain: u32,
     pub idle_ns: u64,
 }
 
 /// What the worker knows of one operator besides its [`Hot`](crate::context::Hot) part.
 #[derive(Debug, Default)]
 pub(crate) struct NodeState {
+    /// Its number in the plan.
+    pub plan: usize,
     pub inputs: Vec<u32>,
     pub outputs: Vec<u32>,
     /// Waits for no input.
     pub source: bool,
-    /// Place among the sources.
+    /// Waits for nothing but what it sends itself, round a cycle: it ends when the sources are told to.
+    pub circular: bool,
+    /// Place among the sources of the plan.
     pub source_number: u64,
     /// Messages sent so far, of a source.
     pub sequence: u64,
-    /// Inputs that it waits for and that are not ended.
+    /// Inputs that are not ended, of those that together end it.
     pub open_inputs: u32,
     /// Outputs whose consumer is still there.
     pub open_outputs: u32,
@@ -60,15 +74,18 @@ pub(crate) struct NodeState {
     pub kept: Option<(Stamp, Option<Arc<Keys>>)>,
 }
 
-/// Who is at the ends of an edge.
+/// Who is at the ends of an edge; [`NONE`] for an end on another worker.
 pub(crate) struct EdgeEnds {
+    /// Its number in the plan.
+    pub plan: usize,
     pub from: u32,
     pub to: u32,
     pub probe: Arc<dyn Probe>,
     pub capacity: usize,
     pub waits: bool,
     pub counted: bool,
-    pub required: bool,
+    /// Its end is one of those that together end its consumer.
+    pub vital: bool,
 }
 
 /// Why the loop ended before its time.
@@ -76,8 +93,16 @@ pub(crate) struct EdgeEnds {
 pub(crate) enum Failure {
     /// An operator returned an error.
     Operator(u32, Error),
-    /// Nothing can be done, and messages are left.
-    Deadlock(Vec<String>),
+    /// Nothing can be done for anyone; what its operators wait for, and whether that is more than the end.
+    Stuck(Stuck),
+}
+
+/// What is left on a worker when nothing goes on any more.
+#[derive(Debug, Default)]
+pub(crate) struct Stuck {
+    /// Messages are left, or sources.
+    pub serious: bool,
+    pub reasons: Vec<String>,
 }
 
 impl Worker {
@@ -97,6 +122,10 @@ impl Worker {
                 hot.left -= 1;
                 if hot.left == 0 {
                     self.step_slow(cx, operator)?;
+                    if self.chain >= CHAIN && cx.next < STARVED {
+                        cx.ready.set(cx.next);
+                        break;
+                    }
                 } else {
                     let outcome = self.step(cx, operator);
                     if !matches!(outcome, Ok(Step::Wait)) || cx.next == STARVED {
@@ -129,7 +158,8 @@ impl Worker {
     #[inline]
     fn pick(&mut self, cx: &mut Context) -> Result<Option<u32>, Failure> {
         loop {
-            if let Some(operator) = cx.ready.take_highest() {
+            let ready = if self.chain < CHAIN { cx.ready.take_highest() } else { None };
+            if let Some(operator) = ready {
                 if cx.hot[operator as usize].unmet == 0 {
                     return Ok(Some(operator));
                 }
@@ -138,13 +168,20 @@ impl Worker {
             }
             if self.needs_care(cx) {
                 self.take_care(cx);
+                if self.chain < CHAIN && !cx.ready.is_empty() {
+                    continue;
+                }
+            }
+            if self.control.is_aborted() {
+                return Ok(None);
             }
             let Some(source) = cx.turn.next_from(self.cursor) else {
-                if self.wait(cx)? {
+                if std::mem::take(&mut self.chain) >= CHAIN || self.wait(cx)? {
                     continue;
                 }
                 return Ok(None);
             };
+            self.chain = 0;
             self.cursor = source + 1;
             // It gets its turn back when it asks for it with `Step::Again`.
             cx.turn.clear(source);
@@ -202,6 +239,7 @@ impl Worker {
         self.control.publish(end_ns, cx.stamp.time_ns);
         self.check_stop(cx, end_ns);
         self.fire_timers(cx, end_ns);
+        self.chain += 1;
         outcome
     }
 
@@ -227,6 +265,7 @@ impl Worker {
         cx.carried = NONE;
         if node.source {
             let origin = node.source_number << 48 | (node.sequence & SEQUENCE_MASK);
+            cx.sent_away = false;
             cx.stamp = Stamp { origin, ..Stamp::default() };
             cx.keys = None;
         } else if let Some((stamp, keys)) = node.kept.take() {

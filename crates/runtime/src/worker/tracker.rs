@@ -18,6 +18,8 @@ pub(crate) struct Tracker {
 
 #[derive(Debug)]
 pub(crate) struct Path {
+    /// Its number in the plan.
+    pub plan: usize,
     pub name: String,
     pub source: usize,
     pub end: u32,

@@ -1,9 +1,10 @@
 //! Operators of the random graphs, written against the public interface only.
 
 use crate::reference::Data;
+use crate::spec::Random;
 use onbeat_runtime::{
-    Chunk, Context, Error, Input, Kernel, Map, Merge, Operator, Output, Ports, Progress, Ratio, Step, Tag,
-    Value,
+    Chunk, Context, Ending, Error, Input, Kernel, Map, Merge, Operator, Output, Ports, Progress, Ratio, Step,
+    Tag, Value,
 };
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -256,6 +257,63 @@ impl Operator for Filter {
             self.out.push(cx, value)?;
         }
         Ok(Step::Wait)
+    }
+}
+
+/// Adds what comes to what came back.
+#[derive(Default)]
+pub struct Total {
+    input: Input<u64>,
+    before: Input<u64>,
+    out: Output<u64>,
+}
+
+impl Operator for Total {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+        p.input("before", &mut self.before);
+        p.output("out", &mut self.out);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if self.input.is_empty(cx) || self.before.is_empty(cx) {
+            return Ok(Step::Wait);
+        }
+        if let (Some(before), Some(value)) = (self.before.pop(cx), self.input.pop(cx)) {
+            self.out.push(cx, before.wrapping_add(value))?;
+        }
+        Ok(Step::Wait)
+    }
+}
+
+/// Another operator, with a random time before each of its steps.
+pub struct Slow {
+    inner: Box<dyn Operator>,
+    random: Random,
+}
+
+impl Slow {
+    pub fn new(inner: Box<dyn Operator>, seed: u64) -> Self {
+        Slow { inner, random: Random(seed) }
+    }
+}
+
+impl Operator for Slow {
+    fn ports(&mut self, p: &mut Ports) {
+        self.inner.ports(p);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        match self.random.below(64) {
+            0 => std::thread::sleep(std::time::Duration::from_micros(self.random.below(100))),
+            1..=7 => std::thread::yield_now(),
+            n => (0..n * 8).for_each(|_| std::hint::spin_loop()),
+        }
+        self.inner.step(cx)
+    }
+    fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
+        self.inner.start(cx)
+    }
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
+        self.inner.stop(cx, ending)
     }
 }
 

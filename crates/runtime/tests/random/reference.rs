@@ -80,6 +80,14 @@ pub fn evaluate(spec: &Spec) -> Vec<Data> {
                 let messages = done[*input].messages.iter().filter(|m| m.2 % modulus == 0).copied().collect();
                 Data { messages, ..Data::default() }
             }
+            Node::Total { input, start } => {
+                let mut total = *start;
+                let messages = done[*input].messages.iter().map(|&(time, sequence, value)| {
+                    total = total.wrapping_add(value);
+                    (time, sequence, total)
+                });
+                Data { messages: messages.collect(), ..Data::default() }
+            }
             Node::Merge { inputs } => {
                 let mut rest: Vec<_> =
                     inputs.iter().map(|&input| done[input].messages.iter().peekable()).collect();

@@ -1,10 +1,11 @@
 //! What a random graph is made of, and how it becomes a real one.
 
 use crate::operators::{
-    Add, Average, ChunkSink, ChunkSource, Filter, Keep, MessageSink, MessageSource, Repeat, Scale,
+    Add, Average, ChunkSink, ChunkSource, Filter, Keep, MessageSink, MessageSource, Repeat, Scale, Slow,
+    Total,
 };
 use crate::reference::Data;
-use onbeat_runtime::{Graph, InPlace, Merge, Stream};
+use onbeat_runtime::{Graph, InPlace, Merge, Operator, Stream};
 use std::sync::{Arc, Mutex};
 
 /// SplitMix64, by Steele, Lea and Flood (2014): small, and the same everywhere.
@@ -46,11 +47,14 @@ pub enum Node {
     Filter { input: usize, modulus: u64 },
     /// Messages by time, sequence, edge.
     Merge { inputs: Vec<usize> },
+    /// Each value added to the total of those before, which comes back round a cycle.
+    Total { input: usize, start: u64 },
 }
 
 #[derive(Debug, Clone)]
 pub struct Spec {
     pub nodes: Vec<Node>,
+    slow: bool,
     seed: u64,
 }
 
@@ -99,7 +103,12 @@ impl Spec {
             flows.push((samples, Flow { component, up: rated.0, down: rated.1 }));
             nodes.push(node);
         }
-        Spec { nodes, seed }
+        Spec { nodes, slow: false, seed }
+    }
+
+    /// Every step takes a random time first.
+    pub fn slowed(self) -> Spec {
+        Spec { slow: true, ..self }
     }
 
     /// The graph, with a sink on every node, and what the sinks will have received. `size` gives quantum and capacity
@@ -110,6 +119,13 @@ impl Spec {
     ) -> (Graph, Vec<Arc<Mutex<Data>>>) {
         let mut random = Random(self.seed ^ 0xabcd);
         let mut graph = Graph::new("random");
+        let slow = self.slow.then_some(self.seed);
+        let put = |graph: &mut Graph, name: String, operator: Box<dyn Operator>| {
+            match slow {
+                Some(seed) => graph.add_boxed(name, "slow", Box::new(Slow::new(operator, seed))),
+                None => graph.add_boxed(name, "plain", operator),
+            };
+        };
         let mut results = Vec::new();
         let mut is_samples: Vec<bool> = Vec::new();
         for (number, node) in self.nodes.iter().enumerate() {
@@ -118,46 +134,59 @@ impl Spec {
             let mut to = |input: usize, port: &str| inputs.push((input, format!("n{number}.{port}")));
             let samples = match node {
                 Node::Samples { seed, len } => {
-                    graph.add(name, ChunkSource::new(*seed, *len));
+                    put(&mut graph, name, Box::new(ChunkSource::new(*seed, *len)));
                     true
                 }
                 Node::Messages { len, period } => {
-                    graph.add(name, MessageSource::new(*len, *period));
+                    put(&mut graph, name, Box::new(MessageSource::new(*len, *period)));
                     false
                 }
                 Node::Scale { input, a } => {
-                    graph.add(name, InPlace::new(Scale(*a)));
+                    put(&mut graph, name, Box::new(InPlace::new(Scale(*a))));
                     to(*input, "in");
                     true
                 }
                 Node::Keep { input, k } => {
-                    graph.add(name, Stream::new(Keep::new(*k)));
+                    put(&mut graph, name, Box::new(Stream::new(Keep::new(*k))));
                     to(*input, "in");
                     true
                 }
                 Node::Repeat { input, k } => {
-                    graph.add(name, Stream::new(Repeat::new(*k)));
+                    put(&mut graph, name, Box::new(Stream::new(Repeat::new(*k))));
                     to(*input, "in");
                     true
                 }
                 Node::Average { input, n } => {
-                    graph.add(name, Stream::new(Average::new(*n)));
+                    put(&mut graph, name, Box::new(Stream::new(Average::new(*n))));
                     to(*input, "in");
                     true
                 }
                 Node::Add { a, b } => {
-                    graph.add(name, Add::default());
+                    put(&mut graph, name, Box::new(Add::default()));
                     to(*a, "a");
                     to(*b, "b");
                     true
                 }
                 Node::Filter { input, modulus } => {
-                    graph.add(name, Filter::new(*modulus, None));
+                    put(&mut graph, name, Box::new(Filter::new(*modulus, None)));
                     to(*input, "in");
                     false
                 }
+                Node::Total { input, start } => {
+                    put(&mut graph, name, Box::new(Total::default()));
+                    put(&mut graph, format!("back{number}"), Box::new(Filter::new(1, None)));
+                    to(*input, "in");
+                    let (_, capacity) = size(&mut random);
+                    let out = format!("n{number}.out");
+                    graph.connect_names(out, format!("back{number}.in")).capacity(capacity);
+                    graph
+                        .connect_names(format!("back{number}.out"), format!("n{number}.before"))
+                        .capacity(capacity)
+                        .initial(*start);
+                    false
+                }
                 Node::Merge { inputs } => {
-                    graph.add(name, Filter::new(1, Some(Merge::Ordered)));
+                    put(&mut graph, name, Box::new(Filter::new(1, Some(Merge::Ordered))));
                     inputs.iter().for_each(|&input| to(input, "in"));
                     false
                 }
@@ -176,9 +205,9 @@ impl Spec {
             results.push(Arc::clone(&result));
             let name = format!("sink{number}");
             if samples {
-                graph.add(name, ChunkSink::new(result));
+                put(&mut graph, name, Box::new(ChunkSink::new(result)));
             } else {
-                graph.add(name, MessageSink::new(result));
+                put(&mut graph, name, Box::new(MessageSink::new(result)));
             }
             let (_, capacity) = size(&mut random);
             graph.connect_names(format!("n{number}.out"), format!("sink{number}.in")).capacity(capacity);
@@ -224,8 +253,10 @@ fn sample_node(random: &mut Random, flows: &mut [(bool, Flow)], at: usize) -> Op
 }
 
 fn message_node(random: &mut Random, flows: &mut [(bool, Flow)], at: usize) -> Option<Node> {
-    if random.below(2) == 0 {
-        return Some(Node::Filter { input: at, modulus: 1 + random.below(4) });
+    match random.below(4) {
+        0 | 1 => return Some(Node::Filter { input: at, modulus: 1 + random.below(4) }),
+        2 => return Some(Node::Total { input: at, start: random.below(100) }),
+        _ => {}
     }
     // Only streams that do not yet depend on each other: a filter between a fork and a join starves the join.
     let mut inputs = vec![at];

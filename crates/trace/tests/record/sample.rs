@@ -26,7 +26,7 @@ pub fn record() -> Record {
             }],
             order: vec!["iq".to_owned(), "audio".to_owned()],
         },
-        clock: ClockRecord { kind: ClockKind::Real, read_ns: Some(18.5) },
+        clock: ClockRecord { kind: ClockKind::Real, source: Some("tsc".to_owned()), read_ns: Some(18.5) },
         threads: vec![ThreadRecord {
             name: "worker-0".to_owned(),
             purpose: "steps operators".to_owned(),

@@ -1,0 +1,185 @@
+//! What other threads schedule for one worker.
+
+use crate::Owner;
+use crate::list::{Link, Sleeper, WorkList};
+use crate::sync::atomic::{AtomicBool, Ordering};
+use std::fmt;
+use std::ptr::NonNull;
+
+/// A fixed number of items, numbered from 0, that any thread may schedule and one worker runs.
+///
+/// - [`schedule`](Inbox::schedule) neither allocates nor blocks, from any thread. It returns whether the item was
+///   queued by this call; false means that it waits already. Either way the run that is coming sees all that the
+///   caller wrote before: no event is lost.
+/// - An item stops being pending just before it runs, so it may be scheduled again while it runs, also by itself.
+/// - Items that were scheduled through the same slot run in that order.
+/// - The worker sleeps through [`sleep`](Inbox::sleep): the first push after that wakes it, and only that one pays.
+///
+/// The worker's side takes the [`Owner`] token that the inbox was made with. An inbox is shared by reference or
+/// `Arc`; threads should use different slots, which keeps them off each other's cache lines, but need not.
+///
+/// ```
+/// # use onbeat_queue::{Inbox, Owner, Sleeper};
+/// # struct Nobody;
+/// # impl Sleeper for Nobody { fn wake(&self) {} }
+/// let mut owner = Owner::new();
+/// let inbox = Inbox::new(&owner, 1, 3, Nobody);
+/// assert!(inbox.schedule(0, 2));
+/// assert!(inbox.schedule(0, 1));
+/// assert!(!inbox.schedule(0, 2));           // pending already
+/// let mut ran = Vec::new();
+/// let count = inbox.drain(&mut owner, |_, item| {
+///     assert_eq!(inbox.schedule(0, 0), ran.is_empty()); // not pending before, pending after
+///     ran.push(item);
+/// });
+/// assert_eq!((ran, count), (vec![2, 1], 2));
+/// assert_eq!(inbox.drain(&mut owner, |_, item| assert_eq!(item, 0)), 1);
+/// assert!(inbox.is_empty());
+/// ```
+pub struct Inbox<S: Sleeper> {
+    /// Id of the owner that drains it.
+    owner: u32,
+    /// Between `sleep` and `wake_up`. Written by the owner only.
+    asleep: AtomicBool,
+    /// Not a `Box`: to move a box says that nobody else points into it, and the list does.
+    items: Vec<Item>,
+    list: WorkList<S>,
+}
+
+/// On a cache line of its own, so that items which different threads schedule do not disturb each other.
+#[repr(align(64))]
+struct Item(Link);
+
+impl<S: Sleeper> Inbox<S> {
+    /// An inbox for `items` items with `slots` heads, drained by `owner`; `sleeper` is how its thread is woken.
+    ///
+    /// # Panics
+    /// When `slots` is 0 or there are 2^32 items or more.
+    #[must_use]
+    pub fn new(owner: &Owner, slots: usize, items: usize, sleeper: S) -> Self {
+        assert!(slots > 0, "an inbox needs at least one slot");
+        assert!(u32::try_from(items).is_ok(), "an inbox has fewer than 2^32 items, not {items}");
+        Inbox {
+            owner: owner.id(),
+            asleep: AtomicBool::new(false),
+            items: (0..items).map(|_| Item(Link::new())).collect(),
+            list: WorkList::new(slots, sleeper),
+        }
+    }
+
+    /// Schedules an item from any thread, through `slot` (modulo the number of slots), and wakes the worker if it
+    /// sleeps. False when the item was pending already.
+    ///
+    /// Everything that the caller did before is visible to the run that follows, whatever the answer.
+    ///
+    /// # Panics
+    /// When there is no such item.
+    #[inline]
+    pub fn schedule(&self, slot: usize, item: u32) -> bool {
+        let Some(Item(link)) = self.items.get(item as usize) else { self.no_such_item(item) };
+        // SAFETY: the items belong to the inbox, as the list does, and stay in their place on the heap; links may be
+        // used from any thread.
+        unsafe { self.list.schedule(slot, NonNull::from(link)) }
+    }
+
+    #[cold]
+    fn no_such_item(&self, item: u32) -> ! {
+        panic!("there is no item {item} in this inbox: it has {}, numbered from 0", self.items.len())
+    }
+
+    /// Whether nothing waits. A hint, and cheap: a few loads.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Runs everything that waits, slot by slot, in each slot the oldest first; returns how many items ran.
+    ///
+    /// An item's pending ends just before `run` gets its number. `run` may schedule on this very inbox: what it adds
+    /// to the slots that have had their turn waits for the next call. When `run` panics, the items that did not get
+    /// to run are still scheduled.
+    ///
+    /// # Panics
+    /// When `owner` is not the one of this inbox.
+    #[inline]
+    pub fn drain(&self, owner: &mut Owner, mut run: impl FnMut(&mut Owner, u32)) -> usize {
+        self.check(owner);
+        let first = self.items.as_ptr().addr();
+        let mut count = 0;
+        for slot in 0..self.list.slots() {
+            for link in self.list.take(slot) {
+                run(owner, ((link.addr().get() - first) / size_of::<Item>()) as u32);
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// Announces that the worker goes to sleep. After `Ok` the next push wakes it: [`Sleeper::wake`] is called, and
+    /// [`is_woken`](Inbox::is_woken) turns true; [`wake_up`](Inbox::wake_up) ends the sleep.
+    ///
+    /// # Errors
+    /// When something waits, the worker is not asleep. The number says how many pushes have called
+    /// [`Sleeper::claim`] and [`Sleeper::wake`] (or will in a moment) in between, as from `wake_up`.
+    ///
+    /// # Panics
+    /// When `owner` is not the one of this inbox, or it is asleep.
+    pub fn sleep(&self, owner: &mut Owner) -> Result<(), u32> {
+        assert!(!self.is_asleep(owner), "the worker of this inbox is asleep already");
+        self.list.sleep()?;
+        // Relaxed: only the owner reads it.
+        self.asleep.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether the worker is between [`sleep`](Inbox::sleep) and [`wake_up`](Inbox::wake_up).
+    ///
+    /// # Panics
+    /// When `owner` is not the one of this inbox.
+    #[inline]
+    pub fn is_asleep(&self, owner: &Owner) -> bool {
+        self.check(owner);
+        // Relaxed: only the owner writes it.
+        self.asleep.load(Ordering::Relaxed)
+    }
+
+    /// Whether the worker is asleep and a push has come since: a few loads, to spin on.
+    ///
+    /// # Panics
+    /// When `owner` is not the one of this inbox.
+    #[inline]
+    pub fn is_woken(&self, owner: &Owner) -> bool {
+        self.is_asleep(owner) && self.list.is_woken()
+    }
+
+    /// Ends the sleep, woken or not. What was pushed waits for [`drain`](Inbox::drain). Returns how many pushes have
+    /// found the worker asleep: so many times [`Sleeper::claim`] was called without an `unclaim` to follow, and all
+    /// that was done before and in those calls is visible now. At most one per slot; 0 when it was not asleep.
+    ///
+    /// # Panics
+    /// When `owner` is not the one of this inbox.
+    pub fn wake_up(&self, owner: &mut Owner) -> u32 {
+        if !self.is_asleep(owner) {
+            return 0;
+        }
+        // Relaxed: only the owner reads it.
+        self.asleep.store(false, Ordering::Relaxed);
+        self.list.wake_up()
+    }
+
+    /// How the worker is woken.
+    pub fn sleeper(&self) -> &S {
+        self.list.sleeper()
+    }
+
+    #[inline(always)]
+    fn check(&self, owner: &Owner) {
+        assert!(self.owner == owner.id(), "this inbox belongs to another owner");
+    }
+}
+
+impl<S: Sleeper> fmt::Debug for Inbox<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Inbox({} items, {} slots)", self.items.len(), self.list.slots())
+    }
+}

@@ -1,0 +1,357 @@
+//! The work list and the inbox, through every interleaving (`ci/loom`). Each property has mistakes planted in the code
+//! itself, which loom must find.
+
+use super::Sleeper;
+use crate::sync::atomic::{AtomicIsize, AtomicU32, Ordering};
+use crate::sync::{UnsafeCell, plant};
+use crate::{Inbox, Owner};
+use loom::sync::{Arc, Notify};
+use loom::thread;
+
+/// Stands in for a parked thread, and counts.
+struct Thread {
+    parker: Notify,
+    claims: AtomicIsize,
+    wakes: AtomicIsize,
+}
+
+impl Thread {
+    fn new() -> Self {
+        Thread { parker: Notify::new(), claims: AtomicIsize::new(0), wakes: AtomicIsize::new(0) }
+    }
+}
+
+impl Sleeper for Thread {
+    fn claim(&self) {
+        self.claims.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn unclaim(&self) {
+        self.claims.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn wake(&self) {
+        self.wakes.fetch_add(1, Ordering::Relaxed);
+        self.parker.notify();
+    }
+}
+
+struct Nobody;
+
+impl Sleeper for Nobody {
+    fn wake(&self) {}
+}
+
+/// What a producer leaves behind for the run, where loom sees it.
+struct Event(UnsafeCell<u32>);
+
+// SAFETY: as with the events of users, the inbox is what makes the accesses take turns; loom watches them.
+unsafe impl Send for Event {}
+// SAFETY: as above.
+unsafe impl Sync for Event {}
+
+/// Two producers with an item of their own each; the worker drains meanwhile. Everything runs once, and sees what was
+/// written before.
+fn own_items(slots: usize) {
+    loom::model(move || {
+        let mut owner = Owner::new();
+        let inbox = Arc::new(Inbox::new(&owner, slots, 2, Nobody));
+        let events = Arc::new([Event(UnsafeCell::new(0)), Event(UnsafeCell::new(0))]);
+        let producers = [0, 1].map(|me| {
+            let (inbox, events) = (inbox.clone(), events.clone());
+            thread::spawn(move || {
+                events[me].0.with_mut(|event| {
+                    // SAFETY: nobody else touches it before the item is scheduled.
+                    unsafe { *event = 7 }
+                });
+                assert!(inbox.schedule(me, me as u32));
+            })
+        });
+        let mut ran = [0, 0];
+        let mut run = |_: &mut Owner, item: u32| {
+            ran[item as usize] += 1;
+            events[item as usize].0.with_mut(|event| {
+                // SAFETY: the producer is done with it.
+                assert_eq!(std::mem::take(unsafe { &mut *event }), 7);
+            });
+        };
+        inbox.drain(&mut owner, &mut run);
+        for producer in producers {
+            producer.join().unwrap();
+        }
+        inbox.drain(&mut owner, &mut run);
+        assert_eq!(ran, [1, 1]);
+        assert!(inbox.is_empty());
+    });
+}
+
+#[test]
+fn each_item_runs_once() {
+    own_items(1);
+}
+
+#[test]
+fn each_item_runs_once_with_two_slots() {
+    own_items(2);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_relaxed_push_is_found() {
+    plant("relaxed push");
+    own_items(1);
+}
+
+/// Two producers schedule the same item while it drains. Each run was promised by one `true`, and what the refused one
+/// wrote is seen by a run as well.
+fn one_item() {
+    loom::model(|| {
+        let mut owner = Owner::new();
+        let inbox = Arc::new(Inbox::new(&owner, 2, 1, Nobody));
+        let events = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+        let producers = [0, 1].map(|me| {
+            let (inbox, events) = (inbox.clone(), events.clone());
+            thread::spawn(move || {
+                // Relaxed: the inbox is to make it visible.
+                events[me].store(1, Ordering::Relaxed);
+                inbox.schedule(me, 0)
+            })
+        });
+        let mut seen = [0, 0];
+        let mut run = |_: &mut Owner, _: u32| {
+            for (seen, event) in seen.iter_mut().zip(events.iter()) {
+                *seen = event.load(Ordering::Relaxed);
+            }
+        };
+        let mut ran = inbox.drain(&mut owner, &mut run);
+        let queued = producers.map(|producer| usize::from(producer.join().unwrap()));
+        ran += inbox.drain(&mut owner, &mut run);
+        assert_eq!(ran, queued[0] + queued[1]);
+        assert_eq!(seen, [1, 1], "an event was lost");
+    });
+}
+
+#[test]
+fn no_event_is_lost() {
+    one_item();
+}
+
+#[test]
+#[should_panic(expected = "an event was lost")]
+fn pending_that_ends_by_a_store_is_found() {
+    plant("pending ended by a store");
+    one_item();
+}
+
+#[test]
+#[should_panic(expected = "an event was lost")]
+fn pending_that_is_only_looked_at_is_found() {
+    plant("pending looked at by a load");
+    one_item();
+}
+
+/// As soon as pending has ended, the item may be pushed again: the list must be done with it.
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_link_that_is_read_too_late_is_found() {
+    plant("pending ended before next is read");
+    one_item();
+}
+
+/// An item that schedules itself while it runs gets `true` and runs again.
+#[test]
+fn an_item_may_schedule_itself() {
+    loom::model(|| {
+        let mut owner = Owner::new();
+        let inbox = Arc::new(Inbox::new(&owner, 1, 1, Nobody));
+        let other = inbox.clone();
+        let producer = thread::spawn(move || usize::from(other.schedule(0, 0)));
+        let mut queued = usize::from(inbox.schedule(0, 0));
+        let mut ran = inbox.drain(&mut owner, |_, _| queued += usize::from(inbox.schedule(0, 0)));
+        queued += producer.join().unwrap();
+        ran += inbox.drain(&mut owner, |_, _| {});
+        assert_eq!(ran, queued);
+        assert!(inbox.is_empty());
+    });
+}
+
+/// The worker sleeps when there is nothing; `producers` threads schedule an item of their own each. A wake-up that is
+/// lost leaves all threads blocked, which loom reports (and ends the process). At the end the claims must be those that were reported.
+fn sleeping(slots: usize, producers: usize) {
+    loom::model(move || {
+        let mut owner = Owner::new();
+        let inbox = Arc::new(Inbox::new(&owner, slots, producers, Thread::new()));
+        let threads: Vec<_> = (0..producers)
+            .map(|me| {
+                let inbox = inbox.clone();
+                thread::spawn(move || assert!(inbox.schedule(me, me as u32)))
+            })
+            .collect();
+        let (mut ran, mut replaced) = (0, 0);
+        while ran < producers {
+            match inbox.sleep(&mut owner) {
+                Ok(()) => {
+                    while !inbox.is_woken(&owner) {
+                        inbox.sleeper().parker.wait();
+                    }
+                    replaced += inbox.wake_up(&mut owner);
+                }
+                Err(meanwhile) => replaced += meanwhile,
+            }
+            ran += inbox.drain(&mut owner, |_, _| {});
+        }
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        finish(&inbox, replaced);
+    });
+}
+
+fn finish(inbox: &Inbox<Thread>, replaced: u32) {
+    // Relaxed: everybody has joined.
+    assert_eq!(inbox.sleeper().claims.load(Ordering::Relaxed), replaced as isize);
+    assert_eq!(inbox.sleeper().wakes.load(Ordering::Relaxed), replaced as isize);
+    assert!(inbox.is_empty());
+}
+
+#[test]
+fn no_wake_up_is_lost() {
+    sleeping(1, 2);
+}
+
+#[test]
+fn no_wake_up_is_lost_with_two_slots() {
+    sleeping(2, 2);
+}
+
+/// The worker gives up its sleep without having been woken (a deadline). What was pushed meanwhile is there, and the
+/// claims come out even.
+fn giving_up(slots: usize, producers: usize) {
+    loom::model(move || {
+        let mut owner = Owner::new();
+        let inbox = Arc::new(Inbox::new(&owner, slots, producers, Thread::new()));
+        let threads: Vec<_> = (0..producers)
+            .map(|me| {
+                let inbox = inbox.clone();
+                thread::spawn(move || assert!(inbox.schedule(me, me as u32)))
+            })
+            .collect();
+        let mut replaced = 0;
+        match inbox.sleep(&mut owner) {
+            Ok(()) => replaced += inbox.wake_up(&mut owner),
+            Err(meanwhile) => replaced += meanwhile,
+        }
+        let mut ran = inbox.drain(&mut owner, |_, _| {});
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        ran += inbox.drain(&mut owner, |_, _| {});
+        assert_eq!(ran, producers, "an item was lost");
+        finish(&inbox, replaced);
+    });
+}
+
+#[test]
+fn a_sleep_may_end_by_itself() {
+    giving_up(1, 2);
+}
+
+#[test]
+fn a_sleep_may_end_by_itself_with_two_slots() {
+    giving_up(2, 2);
+}
+
+#[test]
+#[should_panic(expected = "assertion `left == right` failed")]
+fn a_mark_taken_back_over_a_push_is_found() {
+    plant("mark taken back by load and store");
+    giving_up(1, 1);
+}
+
+#[test]
+#[should_panic(expected = "assertion `left == right` failed")]
+fn a_mark_over_a_push_is_found() {
+    plant("mark by load and store");
+    giving_up(1, 1);
+}
+
+/// What claims are for: `awake` counts threads, and whoever brings it to 0 may conclude that nothing is left to do.
+struct Awake {
+    parker: Notify,
+    awake: AtomicIsize,
+}
+
+impl Awake {
+    /// True when nobody is awake now.
+    fn add(&self, change: isize) -> bool {
+        // AcqRel, partner: itself: who sees 0 has seen what the others did.
+        self.awake.fetch_add(change, Ordering::AcqRel) + change == 0
+    }
+}
+
+impl Sleeper for Awake {
+    fn claim(&self) {
+        self.add(1);
+    }
+
+    fn unclaim(&self) {
+        assert!(!self.add(-1), "the producer itself is awake");
+    }
+
+    fn wake(&self) {
+        self.parker.notify();
+    }
+}
+
+/// One producer and the worker: it never looks as if everybody slept while an item waits or is yet to come.
+fn quiet() {
+    loom::model(|| {
+        let mut owner = Owner::new();
+        let sleeper = Awake { parker: Notify::new(), awake: AtomicIsize::new(2) };
+        let inbox = Arc::new(Inbox::new(&owner, 1, 2, sleeper));
+        let ran = Arc::new(AtomicU32::new(0));
+        let producer = thread::spawn({
+            let (inbox, ran) = (inbox.clone(), ran.clone());
+            move || {
+                inbox.schedule(0, 0);
+                inbox.schedule(0, 1);
+                if inbox.sleeper().add(-1) {
+                    assert_eq!(ran.load(Ordering::Relaxed), 2, "quiet too early");
+                }
+            }
+        });
+        let mut drained = 0;
+        while drained < 2 {
+            let replaced = match inbox.sleep(&mut owner) {
+                Ok(()) => {
+                    assert!(!inbox.sleeper().add(-1), "quiet too early");
+                    while !inbox.is_woken(&owner) {
+                        inbox.sleeper().parker.wait();
+                    }
+                    // Awake again; of the two counts for that, one is the producer's claim.
+                    inbox.wake_up(&mut owner) as isize - 1
+                }
+                Err(replaced) => replaced as isize,
+            };
+            inbox.sleeper().add(-replaced);
+            drained += inbox.drain(&mut owner, |_, _| {
+                ran.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        inbox.sleeper().add(-1);
+        producer.join().unwrap();
+        assert_eq!(inbox.sleeper().awake.load(Ordering::Relaxed), 0);
+    });
+}
+
+#[test]
+fn claims_keep_the_count_of_those_awake() {
+    quiet();
+}
+
+#[test]
+#[should_panic(expected = "quiet too early")]
+fn a_claim_after_the_push_is_found() {
+    plant("claim after the push");
+    quiet();
+}

@@ -1,0 +1,414 @@
+//! A ring from one worker to another that never refuses: the oldest item makes room. See README.md for the
+//! protocol.
+
+#[cfg(all(loom, test))]
+mod model;
+mod word;
+
+use crate::Owner;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{CachePadded, UnsafeCell, order};
+use std::fmt;
+use std::mem::MaybeUninit;
+use word::{Layout, Position, Word};
+
+/// A first-in-first-out ring from one worker (the producer) to another (the consumer) in which the oldest
+/// item makes room for a new one when it is full. With a capacity of 1 it holds the latest item.
+///
+/// Each side is opened by its own [`Owner`], as with [`Spsc`](crate::Spsc). A push never waits: one exchange,
+/// however the consumer is doing. An item that had to go comes back from [`push`](Lossy::push), so it is
+/// dropped where it was made. The consumer tries again when the producer was faster, and each try that fails
+/// is an item that went.
+///
+/// Every method panics when it is called with another owner than that of its side.
+///
+/// ```
+/// use onbeat_queue::{Lossy, Owner};
+/// let (mut producer, mut consumer) = (Owner::new(), Owner::new());
+/// let ring = Lossy::new(&producer, &consumer, 2);
+/// assert_eq!(ring.push(&mut producer, 'a'), None);
+/// assert_eq!(ring.push(&mut producer, 'b'), None);
+/// assert_eq!(ring.push(&mut producer, 'c'), Some('a'));
+/// assert_eq!(ring.look(&mut consumer), 2);
+/// assert_eq!(ring.pop(&mut consumer), Some('b'));
+/// assert_eq!((ring.sent(&producer), ring.dropped(&producer), ring.taken(&consumer)), (3, 1, 1));
+/// ```
+pub struct Lossy<T> {
+    /// Ids of the two owners.
+    producer: u32,
+    consumer: u32,
+    /// How the words in `slots` are put together.
+    layout: Layout,
+    /// One [`Word`] per slot.
+    slots: Box<[AtomicU64]>,
+    /// Two more than slots: each side has one in its hand.
+    cells: Box<[UnsafeCell<MaybeUninit<T>>]>,
+    sender: CachePadded<UnsafeCell<Sender>>,
+    receiver: CachePadded<UnsafeCell<Receiver>>,
+    sent: CachePadded<Sent>,
+    taken: CachePadded<Taken>,
+}
+
+/// Only the producer touches this.
+#[derive(Clone, Copy)]
+struct Sender {
+    /// Where the next item goes.
+    at: Position,
+    /// The cell in the producer's hand. It holds no item.
+    hand: u32,
+    /// Items ever put in.
+    tail: u64,
+    /// Items of these that came back because they had to make room.
+    dropped: u64,
+    /// [`Taken::head`] as of the last look.
+    head: u64,
+    /// Most items that were ever inside at once.
+    deepest: u32,
+}
+
+/// Only the consumer touches this.
+#[derive(Clone, Copy)]
+struct Receiver {
+    /// Where the oldest item is that can still be there.
+    at: Position,
+    /// The cell in the consumer's hand.
+    hand: u32,
+    /// Whether that cell holds an item: one that was peeked at and not yet popped.
+    held: bool,
+    /// Items that were put in before `at`.
+    head: u64,
+    /// Items ever popped.
+    taken: u64,
+    /// [`Sent::tail`] as of the last look.
+    tail: u64,
+}
+
+/// Written by the producer, read by the consumer.
+struct Sent {
+    /// Items ever put in.
+    tail: AtomicU64,
+    /// No more will come.
+    closed: AtomicBool,
+}
+
+/// Written by the consumer, read by the producer.
+struct Taken {
+    /// [`Receiver::head`], for the producer's statistics.
+    head: AtomicU64,
+    /// The consumer takes no more.
+    left: AtomicBool,
+}
+
+// SAFETY: the sender cell is only reached through the producer's `Owner`, the receiver cell through the
+// consumer's, writes through `&mut`; an item's cell is only touched by the side in whose hand it is
+// (README.md). Items cross threads, hence `T: Send`; only one thread at a time looks at an item, hence not
+// `T: Sync`.
+unsafe impl<T: Send> Sync for Lossy<T> {}
+// SAFETY: as above; a ring owns its items.
+unsafe impl<T: Send> Send for Lossy<T> {}
+
+impl<T> Lossy<T> {
+    /// A ring for at most `capacity` items from the owner `producer` to the owner `consumer`.
+    ///
+    /// # Panics
+    /// When `capacity` is 0 or above 2^24.
+    #[must_use]
+    pub fn new(producer: &Owner, consumer: &Owner, capacity: usize) -> Self {
+        assert!((1..=1 << 24).contains(&capacity), "a ring holds 1 to 2^24 items, not {capacity}");
+        let slots = capacity as u32;
+        let layout = Layout::new(slots);
+        let at = Position { lap: 1, slot: 0 };
+        let sender = Sender { at, hand: slots, tail: 0, dropped: 0, head: 0, deepest: 0 };
+        let receiver = Receiver { at, hand: slots + 1, held: false, head: 0, taken: 0, tail: 0 };
+        Lossy {
+            producer: producer.id(),
+            consumer: consumer.id(),
+            layout,
+            slots: (0..slots)
+                .map(|cell| AtomicU64::new(layout.pack(Word { lap: 0, cell, full: false })))
+                .collect(),
+            cells: (0..slots + 2).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect(),
+            sender: CachePadded::new(UnsafeCell::new(sender)),
+            receiver: CachePadded::new(UnsafeCell::new(receiver)),
+            sent: CachePadded::new(Sent { tail: AtomicU64::new(0), closed: AtomicBool::new(false) }),
+            taken: CachePadded::new(Taken { head: AtomicU64::new(0), left: AtomicBool::new(false) }),
+        }
+    }
+
+    /// Puts an item in. When the ring was full, the oldest item comes back.
+    #[inline]
+    pub fn push(&self, producer: &mut Owner, item: T) -> Option<T> {
+        self.with_sender(producer, |sender| {
+            self.keep_record(sender);
+            // SAFETY: the cell is in our hand and holds no item.
+            self.cell(sender.hand).with_mut(|cell| unsafe { (*cell).write(item) });
+            let word = Word { lap: sender.at.lap, cell: sender.hand, full: true };
+            // Release: partner is the Acquire in `claim`. The item is written before the cell can be taken.
+            // Acquire: partner is the Release in `claim`. The consumer has done with the cell that we get.
+            let old = self.slots[sender.at.slot as usize]
+                .swap(self.layout.pack(word), order("lossy push", Ordering::AcqRel));
+            let old = self.layout.unpack(old);
+            sender.hand = old.cell;
+            sender.at = self.layout.next(sender.at);
+            sender.tail += 1;
+            // Release: partner is the Acquire in `look`. Who sees the count finds the item, or a younger one.
+            self.sent.tail.store(sender.tail, Ordering::Release);
+            old.full.then(|| {
+                sender.dropped += 1;
+                // SAFETY: the cell came out of its slot full, so it holds an item, and it is in our hand now.
+                unsafe { self.take(old.cell) }
+            })
+        })
+    }
+
+    /// Counts the item to come, when that is a new record. A full ring can have no more.
+    #[inline(always)]
+    fn keep_record(&self, sender: &mut Sender) {
+        if u64::from(sender.deepest) < self.layout.slots()
+            && sender.tail - sender.head >= u64::from(sender.deepest)
+        {
+            // Relaxed: only a statistic.
+            sender.head = self.taken.head.load(Ordering::Relaxed);
+            let inside = (sender.tail + 1 - sender.head).min(self.layout.slots()) as u32;
+            sender.deepest = sender.deepest.max(inside);
+        }
+    }
+
+    /// Says that no more will come.
+    pub fn close(&self, producer: &mut Owner) {
+        self.check(producer, self.producer);
+        // Release: partner is the Acquire in `is_closed`. Who sees this sees the last count as well.
+        self.sent.closed.store(true, order("lossy close", Ordering::Release));
+    }
+
+    /// Whether the consumer has left: what is put in is not taken out any more.
+    pub fn is_left(&self, producer: &Owner) -> bool {
+        self.check(producer, self.producer);
+        // Acquire: partner is the Release in `leave`.
+        self.taken.left.load(Ordering::Acquire)
+    }
+
+    /// Items ever put in.
+    pub fn sent(&self, producer: &Owner) -> u64 {
+        self.sender(producer).tail
+    }
+
+    /// Items that had to make room for others.
+    pub fn dropped(&self, producer: &Owner) -> u64 {
+        self.sender(producer).dropped
+    }
+
+    /// Most items that were ever inside at once, as the producer saw it: it looks at the other side before it
+    /// sets a new record.
+    pub fn deepest(&self, producer: &Owner) -> u32 {
+        self.sender(producer).deepest
+    }
+
+    /// Looks how many items can be taken out now, and says so: at most the capacity.
+    #[inline]
+    pub fn look(&self, consumer: &mut Owner) -> usize {
+        self.with_receiver(consumer, |receiver| {
+            // Acquire: partner is the Release in `push`. What was counted can be found.
+            receiver.tail = self.sent.tail.load(Ordering::Acquire);
+            self.visible(receiver)
+        })
+    }
+
+    /// Items that could be taken out as of the last [`look`](Lossy::look), less what was popped since: 0
+    /// although newer ones came, if that is so. What is above 0 is true in so far as [`pop`](Lossy::pop)
+    /// gives an item.
+    #[inline]
+    pub fn len(&self, consumer: &Owner) -> usize {
+        self.visible(&self.receiver(consumer))
+    }
+
+    #[inline(always)]
+    fn visible(&self, receiver: &Receiver) -> usize {
+        // The item that lies in the hand counts, and it has left its slot: there may be one more than slots.
+        let waiting = receiver.tail.saturating_sub(receiver.head) + u64::from(receiver.held);
+        waiting.min(self.layout.slots()) as usize
+    }
+
+    /// Takes the oldest item out that is still there, whether a [`look`](Lossy::look) has seen it or not.
+    #[inline]
+    pub fn pop(&self, consumer: &mut Owner) -> Option<T> {
+        self.with_receiver(consumer, |receiver| {
+            if !self.claim(receiver) {
+                return None;
+            }
+            receiver.held = false;
+            receiver.taken += 1;
+            // SAFETY: `claim` put a cell with an item into our hand, and `held` says that it holds none from
+            // here on.
+            Some(unsafe { self.take(receiver.hand) })
+        })
+    }
+
+    /// Looks at the oldest item that is still there. From then on it does not make room any more: it is out
+    /// of the ring and the next [`pop`](Lossy::pop) gives it.
+    pub fn peek<R>(&self, consumer: &mut Owner, look: impl FnOnce(&T) -> R) -> Option<R> {
+        self.with_receiver(consumer, |receiver| {
+            self.claim(receiver).then(|| {
+                self.cell(receiver.hand).with(|cell| {
+                    // SAFETY: the cell is in our hand, and `&mut Owner` keeps everybody else of our side out.
+                    let cell = unsafe { &*cell };
+                    // SAFETY: `claim` put a cell with an item into our hand.
+                    look(unsafe { cell.assume_init_ref() })
+                })
+            })
+        })
+    }
+
+    /// Takes the oldest item into the hand, unless one is there already. False: there is none.
+    #[inline(always)]
+    fn claim(&self, receiver: &mut Receiver) -> bool {
+        if receiver.held {
+            return true;
+        }
+        // Acquire, here and on failure below: partner is the Release in `push`. Who sees an item in a slot
+        // sees the slots before it as they were then, or younger.
+        let mut bits = self.slots[receiver.at.slot as usize].load(Ordering::Acquire);
+        loop {
+            let word = self.layout.unpack(bits);
+            if word.lap < receiver.at.lap {
+                return false;
+            }
+            if word.lap > receiver.at.lap {
+                // Overwritten by an item that is whole laps younger. The oldest that can still be there is
+                // that of the slot after it, one lap before.
+                receiver.head += (word.lap - receiver.at.lap - 1) * self.layout.slots() + 1;
+                receiver.at = self.layout.next(Position { lap: word.lap - 1, ..receiver.at });
+                bits = self.slots[receiver.at.slot as usize].load(Ordering::Acquire);
+                continue;
+            }
+            debug_assert!(word.full, "only the consumer empties a slot, and it moves on then");
+            let empty = Word { lap: word.lap, cell: receiver.hand, full: false };
+            // Acquire: partner is the Release in `push`, for the item. Release: partner is the Acquire in
+            // `push`. We have done with the cell that we give away.
+            match self.slots[receiver.at.slot as usize].compare_exchange(
+                bits,
+                self.layout.pack(empty),
+                order("lossy claim", Ordering::AcqRel),
+                Ordering::Acquire,
+            ) {
+                Ok(_) => {
+                    receiver.hand = word.cell;
+                    receiver.held = true;
+                    receiver.at = self.layout.next(receiver.at);
+                    receiver.head += 1;
+                    // Relaxed: only for the producer's statistics.
+                    self.taken.head.store(receiver.head, Ordering::Relaxed);
+                    return true;
+                }
+                Err(now) => bits = now,
+            }
+        }
+    }
+
+    /// Whether the producer has closed. Who then finds nothing to [`pop`](Lossy::pop) has come to the end.
+    pub fn is_closed(&self, consumer: &Owner) -> bool {
+        self.check(consumer, self.consumer);
+        // Acquire: partner is the Release in `close`.
+        self.sent.closed.load(Ordering::Acquire)
+    }
+
+    /// Says that no more will be taken out. What is inside is dropped with the ring.
+    pub fn leave(&self, consumer: &mut Owner) {
+        self.check(consumer, self.consumer);
+        // Release: partner is the Acquire in `is_left`.
+        self.taken.left.store(true, Ordering::Release);
+    }
+
+    /// Items ever popped.
+    pub fn taken(&self, consumer: &Owner) -> u64 {
+        self.receiver(consumer).taken
+    }
+
+    /// Items that fit.
+    pub fn capacity(&self) -> usize {
+        self.layout.slots() as usize
+    }
+
+    /// Reads the item out of a cell.
+    ///
+    /// # Safety
+    /// The cell is in the caller's hand and holds an item, which must not be read again.
+    #[inline(always)]
+    unsafe fn take(&self, cell: u32) -> T {
+        self.cell(cell).with_mut(|cell| {
+            // SAFETY: the cell is in the caller's hand.
+            let cell = unsafe { &*cell };
+            // SAFETY: the caller says that it holds an item and that it is read once.
+            unsafe { cell.assume_init_read() }
+        })
+    }
+
+    #[inline(always)]
+    fn cell(&self, cell: u32) -> &UnsafeCell<MaybeUninit<T>> {
+        &self.cells[cell as usize]
+    }
+
+    #[inline(always)]
+    fn with_sender<R>(&self, producer: &mut Owner, f: impl FnOnce(&mut Sender) -> R) -> R {
+        self.check(producer, self.producer);
+        // SAFETY: `check` and `&mut Owner` prove that nobody else is on this side (see the type).
+        self.sender.with_mut(|sender| f(unsafe { &mut *sender }))
+    }
+
+    #[inline(always)]
+    fn with_receiver<R>(&self, consumer: &mut Owner, f: impl FnOnce(&mut Receiver) -> R) -> R {
+        self.check(consumer, self.consumer);
+        // SAFETY: `check` and `&mut Owner` prove that nobody else is on this side (see the type).
+        self.receiver.with_mut(|receiver| f(unsafe { &mut *receiver }))
+    }
+
+    #[inline(always)]
+    fn sender(&self, producer: &Owner) -> Sender {
+        self.check(producer, self.producer);
+        // SAFETY: a shared `Owner` excludes writers, and the state is copied out.
+        self.sender.with(|sender| unsafe { *sender })
+    }
+
+    #[inline(always)]
+    fn receiver(&self, consumer: &Owner) -> Receiver {
+        self.check(consumer, self.consumer);
+        // SAFETY: a shared `Owner` excludes writers, and the state is copied out.
+        self.receiver.with(|receiver| unsafe { *receiver })
+    }
+
+    #[inline(always)]
+    fn check(&self, owner: &Owner, expected: u32) {
+        if owner.id() != expected {
+            crate::spsc::wrong_owner();
+        }
+    }
+}
+
+impl<T> Drop for Lossy<T> {
+    fn drop(&mut self) {
+        // SAFETY: `&mut self`: nobody else is left.
+        let receiver = self.receiver.with(|receiver| unsafe { *receiver });
+        if receiver.held {
+            // SAFETY: `held` says that the cell in the consumer's hand holds an item.
+            drop(unsafe { self.take(receiver.hand) });
+        }
+        for slot in &self.slots {
+            // Relaxed: `&mut self`: nobody else is left.
+            let word = self.layout.unpack(slot.load(Ordering::Relaxed));
+            if word.full {
+                // SAFETY: the slot says that its cell holds an item, and nobody is left to look there again.
+                drop(unsafe { self.take(word.cell) });
+            }
+        }
+    }
+}
+
+impl<T> fmt::Debug for Lossy<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lossy")
+            .field("producer", &self.producer)
+            .field("consumer", &self.consumer)
+            .field("capacity", &self.layout.slots())
+            .finish()
+    }
+}

@@ -1,0 +1,178 @@
+//! The ring's races, through every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p onbeat-queue --release
+//! model`.
+
+use super::Spsc;
+use crate::Owner;
+use crate::sync::plant;
+use loom::sync::{Arc, Notify};
+use loom::thread;
+
+/// A ring and its two tokens.
+fn ring(capacity: usize) -> (Arc<Spsc<u32>>, Owner, Owner) {
+    let (producer, consumer) = (Owner::new(), Owner::new());
+    (Arc::new(Spsc::new(&producer, &consumer, capacity)), producer, consumer)
+}
+
+fn take_all(ring: &Spsc<u32>, consumer: &mut Owner, into: &mut Vec<u32>) {
+    ring.look(consumer);
+    while let Some(item) = ring.pop(consumer) {
+        into.push(item);
+    }
+    ring.release(consumer);
+}
+
+/// Both sides go on as far as they can: what went in comes out once and in order, and a slot is not used
+/// again before its item is out (loom watches the cells).
+fn items_pass_in_order() {
+    loom::model(|| {
+        let (ring, mut producer, mut consumer) = ring(2);
+        let thread = thread::spawn({
+            let ring = ring.clone();
+            move || {
+                ring.push(&mut producer, 0).unwrap();
+                ring.stage(&mut producer, 1).unwrap();
+                ring.publish(&mut producer);
+                let sent = 2 + u32::from(ring.push(&mut producer, 2).is_ok());
+                assert_eq!(ring.sent(&producer), u64::from(sent));
+                assert!(ring.room(&mut producer) >= ring.room_known(&producer));
+                sent
+            }
+        });
+        let mut items = Vec::new();
+        take_all(&ring, &mut consumer, &mut items);
+        take_all(&ring, &mut consumer, &mut items);
+        let sent = thread.join().unwrap();
+        take_all(&ring, &mut consumer, &mut items);
+        assert!(items.into_iter().eq(0..sent));
+    });
+}
+
+/// Who sees the ring closed sees all items.
+fn the_end_comes_after_the_items() {
+    loom::model(|| {
+        let (ring, mut producer, mut consumer) = ring(2);
+        let thread = thread::spawn({
+            let ring = ring.clone();
+            move || {
+                ring.push(&mut producer, 0).unwrap();
+                ring.stage(&mut producer, 1).unwrap();
+                ring.close(&mut producer);
+            }
+        });
+        if ring.is_closed(&consumer) {
+            assert_eq!(ring.look(&mut consumer), 2);
+        }
+        thread.join().unwrap();
+        assert!(ring.is_closed(&consumer));
+    });
+}
+
+/// A producer that begins to wait and a consumer that makes room at the same moment: one of them sees the
+/// other.
+fn one_of_two_sees_the_other() {
+    loom::model(|| {
+        let (ring, mut producer, mut consumer) = ring(1);
+        ring.push(&mut producer, 0).unwrap();
+        ring.look(&mut consumer);
+        let thread = thread::spawn({
+            let ring = ring.clone();
+            move || {
+                ring.pop(&mut consumer).unwrap();
+                ring.release(&mut consumer)
+            }
+        });
+        let waits = ring.wait_for_room(&mut producer);
+        let said = thread.join().unwrap();
+        assert!(said || !waits, "the producer would wait for ever");
+    });
+}
+
+/// The whole of it: a producer that sleeps whenever it may and a consumer that wakes it only when it is told
+/// to. A lost word is a deadlock, and loom reports that.
+fn sleepers_are_woken(items: u32) {
+    loom::model(move || {
+        let (ring, mut producer, mut consumer) = ring(1);
+        let (room, data) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let thread = thread::spawn({
+            let (ring, room, data) = (ring.clone(), room.clone(), data.clone());
+            move || {
+                for item in 0..items {
+                    while ring.push(&mut producer, item).is_err() {
+                        if ring.wait_for_room(&mut producer) {
+                            room.wait();
+                        }
+                    }
+                    data.notify();
+                }
+            }
+        });
+        let mut expected = 0;
+        while expected < items {
+            if ring.look(&mut consumer) == 0 {
+                data.wait();
+                continue;
+            }
+            assert_eq!(ring.pop(&mut consumer), Some(expected));
+            expected += 1;
+            if ring.release(&mut consumer) {
+                room.notify();
+            }
+        }
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn nothing_is_lost_or_doubled() {
+    items_pass_in_order();
+}
+
+#[test]
+fn closed_is_seen_after_all_items() {
+    the_end_comes_after_the_items();
+}
+
+#[test]
+fn waiting_and_making_room_do_not_miss_each_other() {
+    one_of_two_sees_the_other();
+}
+
+#[test]
+fn a_waiting_producer_is_always_told() {
+    sleepers_are_woken(3);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_relaxed_publish_is_found() {
+    plant("spsc publish");
+    items_pass_in_order();
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_relaxed_release_is_found() {
+    plant("spsc release");
+    items_pass_in_order();
+}
+
+#[test]
+#[should_panic(expected = "assertion `left == right` failed")]
+fn a_relaxed_close_is_found() {
+    plant("spsc close");
+    the_end_comes_after_the_items();
+}
+
+#[test]
+#[should_panic(expected = "the producer would wait for ever")]
+fn a_missing_fence_before_the_wait_is_found() {
+    plant("spsc wait fence");
+    one_of_two_sees_the_other();
+}
+
+#[test]
+#[should_panic(expected = "the producer would wait for ever")]
+fn a_missing_fence_in_the_release_is_found() {
+    plant("spsc release fence");
+    one_of_two_sees_the_other();
+}

@@ -1,0 +1,474 @@
+//! The inbox against a plain reference, and under threads.
+#![cfg(not(loom))]
+
+use onbeat_queue::sync::CachePadded;
+use onbeat_queue::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
+use onbeat_queue::{Inbox, Owner, Sleeper};
+use proptest::prelude::*;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+/// Runs a test in a thread of its own and fails when it does not come back.
+#[allow(clippy::disallowed_methods, reason = "a test outside the workspace's layers")]
+fn watched(seconds: u64, test: impl FnOnce() + Send + 'static) {
+    let (done, wait) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        test();
+        let _ = done.send(());
+    });
+    match wait.recv_timeout(Duration::from_secs(seconds)) {
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("no end after {seconds} s"),
+        _ => thread.join().unwrap(),
+    }
+}
+
+/// Counts what it is told.
+#[derive(Default)]
+struct Counts {
+    claims: AtomicIsize,
+    unclaims: AtomicIsize,
+    wakes: AtomicIsize,
+}
+
+impl Counts {
+    /// Claims that were not taken back, and wakes.
+    fn now(&self) -> (isize, isize) {
+        // Relaxed: read when the threads that count have been joined.
+        let get = |count: &AtomicIsize| count.load(Ordering::Relaxed);
+        (get(&self.claims) - get(&self.unclaims), get(&self.wakes))
+    }
+}
+
+impl Sleeper for Counts {
+    fn claim(&self) {
+        self.claims.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn unclaim(&self) {
+        self.unclaims.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn wake(&self) {
+        self.wakes.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+const ITEMS: u32 = 5;
+const SLOTS: usize = 3;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Schedule(usize, u32),
+    /// What the first, second, ... item to run schedules.
+    Drain(Vec<(usize, u32)>),
+    Sleep,
+    WakeUp,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    // More slots than there are, for the modulo.
+    let target = || (0..2 * SLOTS, 0..ITEMS);
+    prop_oneof![
+        4 => target().prop_map(|(slot, item)| Step::Schedule(slot, item)),
+        2 => prop::collection::vec(target(), 0..6).prop_map(Step::Drain),
+        2 => Just(Step::Sleep),
+        2 => Just(Step::WakeUp),
+    ]
+}
+
+#[derive(Default)]
+struct Reference {
+    queues: [VecDeque<u32>; SLOTS],
+    pending: [bool; ITEMS as usize],
+    /// While asleep: which marks are still there.
+    marks: Option<[bool; SLOTS]>,
+    wakes: isize,
+}
+
+impl Reference {
+    fn schedule(&mut self, slot: usize, item: u32) -> bool {
+        if std::mem::replace(&mut self.pending[item as usize], true) {
+            return false;
+        }
+        self.queues[slot % SLOTS].push_back(item);
+        if let Some(marks) = &mut self.marks {
+            self.wakes += isize::from(std::mem::take(&mut marks[slot % SLOTS]));
+        }
+        true
+    }
+
+    fn drain(&mut self, reactions: &[(usize, u32)]) -> Vec<u32> {
+        let mut ran = Vec::new();
+        for slot in 0..SLOTS {
+            for item in std::mem::take(&mut self.queues[slot]) {
+                self.pending[item as usize] = false;
+                if let Some(&(slot, item)) = reactions.get(ran.len()) {
+                    self.schedule(slot, item);
+                }
+                ran.push(item);
+            }
+        }
+        ran
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queues.iter().all(VecDeque::is_empty)
+    }
+}
+
+proptest! {
+    #[test]
+    fn it_does_what_the_reference_does(steps in prop::collection::vec(step(), 0..60)) {
+        let mut owner = Owner::new();
+        let inbox = Inbox::new(&owner, SLOTS, ITEMS as usize, Counts::default());
+        let mut reference = Reference::default();
+        for step in steps {
+            match step {
+                Step::Schedule(slot, item) => {
+                    prop_assert_eq!(inbox.schedule(slot, item), reference.schedule(slot, item));
+                }
+                Step::Drain(reactions) => {
+                    let mut ran = Vec::new();
+                    let count = inbox.drain(&mut owner, |_, item| {
+                        if let Some(&(slot, item)) = reactions.get(ran.len()) {
+                            inbox.schedule(slot, item);
+                        }
+                        ran.push(item);
+                    });
+                    prop_assert_eq!(count, ran.len());
+                    prop_assert_eq!(ran, reference.drain(&reactions));
+                }
+                Step::Sleep if reference.marks.is_some() => {}
+                Step::Sleep => {
+                    let went = inbox.sleep(&mut owner);
+                    prop_assert_eq!(went, if reference.is_empty() { Ok(()) } else { Err(0) });
+                    reference.marks = went.ok().map(|()| [true; SLOTS]);
+                }
+                Step::WakeUp => {
+                    let marks = reference.marks.take().unwrap_or([true; SLOTS]);
+                    let replaced = marks.iter().filter(|&&mark| !mark).count();
+                    prop_assert_eq!(inbox.wake_up(&mut owner), replaced as u32);
+                }
+            }
+            prop_assert_eq!(inbox.is_empty(), reference.is_empty());
+            prop_assert_eq!(inbox.is_asleep(&owner), reference.marks.is_some());
+            let woken = reference.marks.is_some_and(|marks| marks.contains(&false));
+            prop_assert_eq!(inbox.is_woken(&owner), woken);
+            prop_assert_eq!(inbox.sleeper().now(), (reference.wakes, reference.wakes));
+        }
+    }
+}
+
+#[test]
+fn items_that_did_not_run_because_of_a_panic_are_still_scheduled() {
+    let mut owner = Owner::new();
+    let inbox = Inbox::new(&owner, 1, 4, Counts::default());
+    for item in 0..4 {
+        inbox.schedule(0, item);
+    }
+    let drained = catch_unwind(AssertUnwindSafe(|| inbox.drain(&mut owner, |_, item| assert!(item != 1))));
+    assert!(drained.is_err());
+    assert!(!inbox.schedule(0, 3) && inbox.schedule(0, 1));
+    let mut ran = Vec::new();
+    inbox.drain(&mut owner, |_, item| ran.push(item));
+    assert_eq!(ran, [2, 3, 1]);
+}
+
+#[test]
+fn an_inbox_may_move_and_end_with_items_in_it() {
+    let mut owner = Owner::new();
+    let inbox = Inbox::new(&owner, 2, 3, Counts::default());
+    inbox.schedule(0, 1);
+    let moved = Box::new(inbox);
+    assert_eq!(moved.drain(&mut owner, |_, item| assert_eq!(item, 1)), 1);
+    moved.schedule(1, 2);
+}
+
+#[test]
+#[should_panic(expected = "another owner")]
+fn the_wrong_owner_is_refused() {
+    let inbox = Inbox::new(&Owner::new(), 1, 1, Counts::default());
+    inbox.drain(&mut Owner::new(), |_, _| {});
+}
+
+#[test]
+#[should_panic(expected = "there is no item 3 in this inbox: it has 3")]
+fn an_item_that_is_not_there_is_refused() {
+    Inbox::new(&Owner::new(), 1, 3, Counts::default()).schedule(0, 3);
+}
+
+#[test]
+#[should_panic(expected = "at least one slot")]
+fn an_inbox_without_slots_is_refused() {
+    let _ = Inbox::new(&Owner::new(), 0, 3, Counts::default());
+}
+
+#[test]
+#[should_panic(expected = "asleep already")]
+fn sleeping_twice_is_refused() {
+    let mut owner = Owner::new();
+    let inbox = Inbox::new(&owner, 1, 1, Counts::default());
+    inbox.sleep(&mut owner).unwrap();
+    let _ = inbox.sleep(&mut owner);
+}
+
+/// Unparks the worker, and counts.
+struct Parked {
+    worker: Thread,
+    counts: Counts,
+}
+
+impl Sleeper for Parked {
+    fn claim(&self) {
+        self.counts.claim();
+    }
+
+    fn unclaim(&self) {
+        self.counts.unclaim();
+    }
+
+    fn wake(&self) {
+        self.counts.wake();
+        self.worker.unpark();
+    }
+}
+
+/// Sleeps until there is work; returns the claims that were found.
+fn wait<S: Sleeper>(inbox: &Inbox<S>, owner: &mut Owner) -> u32 {
+    match inbox.sleep(owner) {
+        Ok(()) => {
+            while !inbox.is_woken(owner) {
+                thread::park();
+            }
+            inbox.wake_up(owner)
+        }
+        Err(replaced) => replaced,
+    }
+}
+
+/// Cheap pseudo-random numbers: xorshift.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+}
+
+const PRODUCERS: usize = 4;
+/// Items that every producer schedules. Each producer has one of its own besides, and the last one ends the worker.
+const SHARED: usize = 2;
+const STOP: usize = SHARED + PRODUCERS;
+
+/// For each item and producer, the last round of which it was told (by the producer), and the last one that a run of
+/// the item has read.
+type Rounds = [[AtomicU64; PRODUCERS]; STOP];
+
+fn produce(me: usize, inbox: &Inbox<Parked>, told: &Rounds, read: &Rounds, end: Instant) -> [u64; STOP] {
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15 ^ (me as u64 + 1));
+    let mut queued = [0; STOP];
+    let mut round = 0;
+    while Instant::now() < end {
+        let item = if dice.roll(2) == 0 { SHARED + me } else { dice.roll(SHARED as u64) as usize };
+        for _ in 0..=dice.roll(6) {
+            round += 1;
+            // Relaxed: the inbox is to make it visible.
+            told[item][me].store(round, Ordering::Relaxed);
+            if dice.roll(512) == 0 {
+                // As if the kernel had taken the processor away.
+                thread::sleep(Duration::from_micros(200));
+            }
+            // Now and then through another one's slot.
+            let slot = if dice.roll(4) == 0 { dice.roll(PRODUCERS as u64) as usize } else { me };
+            queued[item] += u64::from(inbox.schedule(slot, item as u32));
+        }
+        let patience = Instant::now() + Duration::from_secs(20);
+        // Relaxed: only the number counts.
+        while read[item][me].load(Ordering::Relaxed) < round {
+            assert!(Instant::now() < patience, "round {round} of producer {me} was lost");
+            thread::yield_now();
+        }
+    }
+    queued
+}
+
+fn stress_seconds() -> u64 {
+    std::env::var("ONBEAT_STRESS_SECONDS").map_or(1, |text| text.parse().expect("seconds"))
+}
+
+/// Producers schedule items of their own and common ones and wait for the run to have read what they wrote before;
+/// each run was promised by one `true`; the claims come out even.
+#[test]
+fn stress_no_event_is_lost() {
+    let seconds = stress_seconds();
+    watched(seconds + 60, move || {
+        let mut owner = Owner::new();
+        let sleeper = Parked { worker: thread::current(), counts: Counts::default() };
+        let inbox = Inbox::new(&owner, PRODUCERS, STOP + 1, sleeper);
+        let (told, read) = (Rounds::default(), Rounds::default());
+        let end = Instant::now() + Duration::from_secs(seconds);
+        let mut ran = [0; STOP];
+        let mut replaced = 0;
+        let queued = thread::scope(|scope| {
+            let (inbox, told, read) = (&inbox, &told, &read);
+            let all = scope.spawn(move || {
+                let producers: [_; PRODUCERS] =
+                    std::array::from_fn(|me| scope.spawn(move || produce(me, inbox, told, read, end)));
+                let queued = producers.map(thread::ScopedJoinHandle::join);
+                inbox.schedule(0, STOP as u32);
+                queued
+            });
+            let mut running = true;
+            while running {
+                replaced += wait(inbox, &mut owner);
+                inbox.drain(&mut owner, |_, item| {
+                    let item = item as usize;
+                    running &= item != STOP;
+                    if item < STOP {
+                        ran[item] += 1;
+                        for (told, read) in told[item].iter().zip(&read[item]) {
+                            // Relaxed: the inbox has made it visible, or not, which is the question.
+                            read.store(told.load(Ordering::Relaxed), Ordering::Relaxed);
+                        }
+                    }
+                });
+            }
+            all.join().unwrap()
+        });
+        let mut promised = [0; STOP];
+        for queued in queued {
+            for (promised, queued) in promised.iter_mut().zip(queued.expect("a producer has panicked")) {
+                *promised += queued;
+            }
+        }
+        assert_eq!(ran, promised, "runs, and the times that schedule said true");
+        assert!(ran.iter().all(|&runs| runs > 0), "{ran:?}");
+        assert_eq!(inbox.sleeper().counts.now(), (replaced as isize, replaced as isize));
+        assert!(inbox.is_empty());
+    });
+}
+
+/// A few items, one producer, and a worker that never sleeps, so that the two meet as often as can be: the event of a
+/// call that came just as the item's pending ended. (The write of one run delays, in the processor, the end of pending
+/// of the next item, if that is a plain store.)
+#[test]
+fn stress_no_event_of_a_refused_call_is_lost() {
+    const ITEMS: usize = 4;
+    type Rounds = [CachePadded<AtomicU64>; ITEMS];
+    let seconds = stress_seconds();
+    watched(seconds + 60, move || {
+        let mut owner = Owner::new();
+        let inbox = Inbox::new(&owner, 1, ITEMS, Counts::default());
+        let (told, read) = (Rounds::default(), Rounds::default());
+        let done = AtomicBool::new(false);
+        let end = Instant::now() + Duration::from_secs(seconds);
+        // Relaxed throughout: the inbox is to make the numbers visible, and nothing else may help.
+        thread::scope(|scope| {
+            let producer = scope.spawn(|| {
+                let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+                let mut last = [0; ITEMS];
+                let mut lost = false;
+                while Instant::now() < end && !lost {
+                    for _ in 0..12 {
+                        let item = dice.roll(ITEMS as u64) as usize;
+                        last[item] += 1;
+                        told[item].store(last[item], Ordering::Relaxed);
+                        inbox.schedule(0, item as u32);
+                    }
+                    let patience = Instant::now() + Duration::from_secs(20);
+                    let unread = || (0..ITEMS).any(|item| read[item].load(Ordering::Relaxed) < last[item]);
+                    while unread() && !lost {
+                        lost = Instant::now() > patience;
+                    }
+                }
+                done.store(true, Ordering::Relaxed);
+                assert!(!lost, "an event was lost: {last:?} {read:?}");
+            });
+            while !done.load(Ordering::Relaxed) {
+                inbox.drain(&mut owner, |_, item| {
+                    let item = item as usize;
+                    read[item].store(told[item].load(Ordering::Relaxed), Ordering::Relaxed);
+                });
+            }
+            producer.join().unwrap();
+        });
+    });
+}
+
+/// Stops one producer in the middle of its push.
+struct Stopping {
+    parked: Parked,
+    /// The next claim waits here.
+    stop: AtomicBool,
+    stopped: Mutex<mpsc::Sender<()>>,
+    go_on: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Sleeper for Stopping {
+    fn claim(&self) {
+        self.parked.claim();
+        if self.stop.swap(false, Ordering::Relaxed) {
+            self.stopped.lock().unwrap().send(()).unwrap();
+            self.go_on.lock().unwrap().recv().unwrap();
+        }
+    }
+
+    fn unclaim(&self) {
+        self.parked.unclaim();
+    }
+
+    fn wake(&self) {
+        self.parked.wake();
+    }
+}
+
+/// A producer that the kernel stops between its look at the head and its exchange holds up nobody.
+#[test]
+fn a_producer_that_stops_in_the_middle_blocks_nobody() {
+    watched(60, || {
+        let mut owner = Owner::new();
+        let (stopped, until_stopped) = mpsc::channel();
+        let (go_on, until_go_on) = mpsc::channel();
+        let sleeper = Stopping {
+            parked: Parked { worker: thread::current(), counts: Counts::default() },
+            stop: AtomicBool::new(true),
+            stopped: Mutex::new(stopped),
+            go_on: Mutex::new(until_go_on),
+        };
+        let inbox = Arc::new(Inbox::new(&owner, 1, 2, sleeper));
+        inbox.sleep(&mut owner).unwrap();
+        thread::scope(|scope| {
+            let first = scope.spawn(|| inbox.schedule(0, 0));
+            until_stopped.recv().unwrap();
+            assert!(!inbox.is_woken(&owner), "nothing was pushed yet");
+            scope.spawn(|| {
+                for _ in 0..1_000 {
+                    while !inbox.schedule(0, 1) {
+                        thread::yield_now();
+                    }
+                }
+            });
+            let mut replaced = 0;
+            let mut ran = 0;
+            while ran < 1_000 {
+                while inbox.is_asleep(&owner) && !inbox.is_woken(&owner) {
+                    thread::park();
+                }
+                replaced += inbox.wake_up(&mut owner);
+                ran += inbox.drain(&mut owner, |_, item| assert_eq!(item, 1));
+                replaced += inbox.sleep(&mut owner).err().unwrap_or(0);
+            }
+            replaced += inbox.wake_up(&mut owner);
+            go_on.send(()).unwrap();
+            assert!(first.join().unwrap());
+            assert_eq!(inbox.drain(&mut owner, |_, item| assert_eq!(item, 0)), 1);
+            assert_eq!(inbox.sleeper().parked.counts.now(), (replaced as isize, replaced as isize));
+        });
+    });
+}

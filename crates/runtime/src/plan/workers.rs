@@ -1,0 +1,127 @@
+//! Which workers there are, on which cores, and which operators each of them steps.
+
+use super::GraphError;
+use super::resolve::Wire;
+use super::split::{Cost, split};
+use crate::graph::Graph;
+use crate::options::Options;
+use onbeat_os::CoreSet;
+use onbeat_trace::record::{Obtained, Scheduler};
+
+/// What an operator costs that says nothing about it, in nanoseconds.
+const COST_NS: f64 = 1000.0;
+
+pub(super) struct Workers {
+    /// By worker: its core, where it has one of its own.
+    pub cores: Vec<Option<usize>>,
+    /// By operator number.
+    pub worker_of: Vec<usize>,
+    pub obtained: Vec<Obtained>,
+}
+
+impl Workers {
+    /// `wires` go by places in the graph, `order` has the place of each operator number.
+    pub fn new(
+        graph: &Graph,
+        wires: &[Wire],
+        order: &[usize],
+        options: &Options,
+    ) -> Result<Self, GraphError> {
+        check_cores(options)?;
+        match options.scheduler {
+            Scheduler::Greedy => {
+                if let [first, second, ..] = options.cores.as_slice() {
+                    return Err(GraphError::Cores(format!(
+                        "`greedy` has one worker, and more than one core was named ({first}, {second}, ...): name one, or \
+                         choose `scheduler = \"pinned\"`"
+                    )));
+                }
+                if let Some(workers) = options.workers.filter(|&workers| workers != 1) {
+                    return Err(GraphError::Cores(format!(
+                        "`greedy` has one worker, not {workers}: choose `scheduler = \"pinned\"`"
+                    )));
+                }
+                Ok(Workers {
+                    cores: vec![options.cores.first().copied()],
+                    worker_of: vec![0; order.len()],
+                    obtained: Vec::new(),
+                })
+            }
+            _ => pinned(graph, wires, order, options),
+        }
+    }
+}
+
+fn check_cores(options: &Options) -> Result<(), GraphError> {
+    if options.cores.is_empty() {
+        return Ok(());
+    }
+    if let Some(workers) = options.workers.filter(|&workers| workers != options.cores.len()) {
+        return Err(GraphError::Cores(format!(
+            "{workers} workers on {} cores: there is one worker on each core; name the cores or the number, not both",
+            options.cores.len()
+        )));
+    }
+    let online = CoreSet::online().map_err(|error| GraphError::Cores(error.to_string()))?;
+    for (at, &core) in options.cores.iter().enumerate() {
+        if !online.contains(core) {
+            return Err(GraphError::Cores(format!(
+                "there is no core {core} on this machine: it has {online}"
+            )));
+        }
+        if options.cores[..at].contains(&core) {
+            return Err(GraphError::Cores(format!(
+                "core {core} is named twice: there is one worker on each core"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn pinned(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> Result<Workers, GraphError> {
+    let cores: Vec<Option<usize>> = match (options.workers, options.cores.as_slice()) {
+        (Some(0), _) => {
+            return Err(GraphError::Cores("`workers` is 0: there must be one at least".to_string()));
+        }
+        (Some(workers), []) => vec![None; workers],
+        (None, []) => {
+            let allowed = CoreSet::allowed().map_err(|error| GraphError::Cores(error.to_string()))?;
+            allowed.iter().map(Some).collect()
+        }
+        (_, cores) => cores.iter().copied().map(Some).collect(),
+    };
+    let worker_of = split(&costs(graph, wires, order, options, cores.len()), cores.len());
+    let used = worker_of.last().map_or(1, |&last| last + 1);
+    let mut obtained = Vec::new();
+    if used < cores.len() && (options.workers.is_some() || !options.cores.is_empty()) {
+        obtained.push(Obtained {
+            what: "workers".to_string(),
+            asked: cores.len().to_string(),
+            obtained: used.to_string(),
+            reason: Some(format!("there are only {used} operators to share out")),
+        });
+    }
+    Ok(Workers { cores: cores.into_iter().take(used).collect(), worker_of, obtained })
+}
+
+/// By operator number. What is measured goes before what is stated, and that before what is assumed: 1 µs, and nothing for
+/// sources and sinks. With fewer operators than workers, sources and sinks count as well.
+fn costs(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options, workers: usize) -> Vec<Cost> {
+    let (mut takes, mut sends) = (vec![false; order.len()], vec![false; order.len()]);
+    for wire in wires {
+        takes[wire.to] |= wire.required;
+        sends[wire.from] = true;
+    }
+    let cost = |ends_ns: f64| {
+        let cost = |&place: &usize| {
+            let node = &graph.operators[place];
+            let assumed = if takes[place] && sends[place] { COST_NS } else { ends_ns };
+            let stated = node.cost_ns.map_or(assumed, |cost_ns| cost_ns as f64);
+            let cost = options.costs.get(&node.name).copied().unwrap_or(stated);
+            Cost { cost, source: !takes[place] }
+        };
+        order.iter().map(cost).collect::<Vec<_>>()
+    };
+    let costs = cost(0.0);
+    if costs.iter().filter(|cost| cost.cost > 0.0).count() < workers { cost(COST_NS) } else { costs }
+}

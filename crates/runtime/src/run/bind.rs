@@ -1,0 +1,274 @@
+//! From a planned graph to one part per worker: queues are made, ports get their ends, everything gets the numbers by
+//! which its worker knows it.
+
+use crate::context::NONE;
+use crate::graph::{Graph, Node};
+use crate::link::{EdgeSpec, Initial, Probe, Ways};
+use crate::operator::Operator;
+use crate::plan::Plan;
+use crate::ports::{Bound, Described, Merge, Ports};
+use crate::team::{CHUNK, CONTROL, Event, Seat, Team};
+use crate::worker::{EdgeEnds, NodeState};
+use onbeat_queue::Owner;
+use onbeat_trace::record::{ClockKind, WhenFull};
+use std::sync::Arc;
+
+/// What one worker begins with.
+pub(super) struct Part {
+    pub owner: Owner,
+    pub seat: Seat,
+    pub operators: Vec<Box<dyn Operator>>,
+    pub nodes: Vec<NodeState>,
+    pub edges: Vec<EdgeEnds>,
+    pub events: Vec<Event>,
+    /// Messages that edges have from the start, by the worker's number of the edge, of edges that begin here.
+    pub initial: Vec<(u32, Initial)>,
+}
+
+/// Where an operator is: its worker, and its number there.
+type Place = (usize, u32);
+
+/// An edge's two ends: worker and number there; once where both ends share a worker.
+struct EdgePlace {
+    out: Place,
+    input: Place,
+    /// Items of the two inboxes that stand for it.
+    items: Option<(u32, u32)>,
+}
+
+/// Cuts the graph into one part per worker.
+pub(super) fn bind(mut graph: Graph, plan: &Plan) -> (Vec<Part>, Team) {
+    let workers = plan.workers.len();
+    let owners: Vec<Owner> = (0..workers).map(|_| Owner::new()).collect();
+    let operators = number_operators(plan, workers);
+    let (edges, events) = number_edges(plan, &operators, workers);
+    let counts: Vec<usize> = events.iter().map(Vec::len).collect();
+    let (team, parkers) = Team::new(&owners, &counts, plan.options.clock == ClockKind::Manual);
+    let mut nodes: Vec<Node> = in_order(&mut graph, plan);
+    let (specs, probes) = connect(plan, &mut nodes, &operators, &edges, &owners, &team);
+    let mut parts: Vec<Part> = owners
+        .into_iter()
+        .zip(parkers)
+        .zip(events)
+        .enumerate()
+        .map(|(worker, ((owner, parker), events))| Part {
+            owner,
+            seat: Seat { team: team.clone(), worker, parker, idle: plan.options.idle },
+            operators: Vec::new(),
+            nodes: Vec::new(),
+            edges: Vec::new(),
+            events,
+            initial: Vec::new(),
+        })
+        .collect();
+    fill_nodes(plan, &operators, &mut parts);
+    for (number, node) in nodes.into_iter().enumerate() {
+        parts[operators[number].0].operators.push(node.operator);
+    }
+    let vital = vital_edges(plan);
+    for (number, (place, probe)) in edges.iter().zip(probes).enumerate() {
+        let (wire, edge) = (&plan.wires[number], &plan.edges[number]);
+        let (out, input) = specs[number];
+        let ends = |from, to, probe| EdgeEnds {
+            plan: number,
+            from,
+            to,
+            probe,
+            capacity: edge.capacity,
+            waits: edge.when_full == WhenFull::Wait,
+            counted: input.counted,
+            vital: vital[number],
+        };
+        let (from, to) = (operators[wire.from].1, operators[wire.to].1);
+        let initial = std::mem::take(&mut graph.edges[number].initial);
+        let part = &mut parts[place.out.0];
+        part.initial.extend(initial.into_iter().map(|message| (out.number, message)));
+        part.nodes[from as usize].outputs.push(out.number);
+        if place.out.0 == place.input.0 {
+            part.edges.push(ends(from, to, probe));
+            part.nodes[to as usize].inputs.push(out.number);
+        } else {
+            part.edges.push(ends(from, NONE, Arc::clone(&probe)));
+            let part = &mut parts[place.input.0];
+            part.edges.push(ends(NONE, to, probe));
+            part.nodes[to as usize].inputs.push(input.number);
+        }
+    }
+    for part in &mut parts {
+        for node in &mut part.nodes {
+            node.open_inputs =
+                node.inputs.iter().filter(|&&edge| part.edges[edge as usize].vital).count() as u32;
+            node.open_outputs = node.outputs.len() as u32;
+        }
+    }
+    (parts, team)
+}
+
+/// The graph's operators, in the order of the plan.
+fn in_order(graph: &mut Graph, plan: &Plan) -> Vec<Node> {
+    let mut places: Vec<Option<Node>> = graph.operators.drain(..).map(Some).collect();
+    let mut nodes = Vec::with_capacity(places.len());
+    for &place in &plan.order {
+        nodes.extend(places[place].take());
+    }
+    nodes
+}
+
+fn number_operators(plan: &Plan, workers: usize) -> Vec<Place> {
+    let mut next = vec![0u32; workers];
+    plan.operators
+        .iter()
+        .map(|operator| {
+            let number = next[operator.worker];
+            next[operator.worker] += 1;
+            (operator.worker, number)
+        })
+        .collect()
+}
+
+fn number_edges(plan: &Plan, operators: &[Place], workers: usize) -> (Vec<EdgePlace>, Vec<Vec<Event>>) {
+    let mut next = vec![0u32; workers];
+    let mut events: Vec<Vec<Event>> = vec![Vec::new(); workers];
+    for events in &mut events {
+        events.push(Event::Control);
+        events.push(Event::Chunk);
+        debug_assert!((events[CONTROL as usize], events[CHUNK as usize]) == (Event::Control, Event::Chunk));
+    }
+    let mut number = |worker: usize| {
+        next[worker] += 1;
+        (worker, next[worker] - 1)
+    };
+    let places = plan
+        .wires
+        .iter()
+        .map(|wire| {
+            let (from, to) = (operators[wire.from].0, operators[wire.to].0);
+            let out = number(from);
+            if from == to {
+                return EdgePlace { out, input: out, items: None };
+            }
+            let input = number(to);
+            events[from].push(Event::Room(out.1));
+            events[to].push(Event::Data(input.1));
+            EdgePlace {
+                out,
+                input,
+                items: Some((events[from].len() as u32 - 1, events[to].len() as u32 - 1)),
+            }
+        })
+        .collect();
+    (places, events)
+}
+
+/// What both ends of each edge are told, and its probe.
+type Connected = (Vec<(EdgeSpec, EdgeSpec)>, Vec<Arc<dyn Probe>>);
+
+/// Makes the queues and hands their ends to the ports.
+fn connect(
+    plan: &Plan,
+    nodes: &mut [Node],
+    operators: &[Place],
+    edges: &[EdgePlace],
+    owners: &[Owner],
+    team: &Team,
+) -> Connected {
+    let mut edges_into = vec![0u32; nodes.len()];
+    let mut required_into = vec![0u32; nodes.len()];
+    for wire in &plan.wires {
+        edges_into[wire.to] += 1;
+        required_into[wire.to] += u32::from(wire.required);
+    }
+    let mut out_ends: Vec<Vec<Vec<_>>> = nodes.iter().map(|node| no_ends(node.ports.outputs.len())).collect();
+    let mut in_ends: Vec<Vec<Vec<_>>> = nodes.iter().map(|node| no_ends(node.ports.inputs.len())).collect();
+    let (mut specs, mut probes) = (Vec::with_capacity(edges.len()), Vec::with_capacity(edges.len()));
+    for ((wire, edge), place) in plan.wires.iter().zip(&plan.edges).zip(edges) {
+        let port = &nodes[wire.to].ports.inputs[wire.input];
+        let local = place.items.is_none();
+        let out = EdgeSpec {
+            number: place.out.1,
+            from: operators[wire.from].1,
+            to: if local { operators[wire.to].1 } else { NONE },
+            capacity: edge.capacity as u32,
+            waits_at: if edge.when_full == WhenFull::Wait { edge.capacity as u32 } else { u32::MAX },
+            when_full: edge.when_full,
+            quantum: edge.quantum_bytes.unwrap_or(u32::MAX),
+            counted: wire.required && required_into[wire.to] > 1 && port.merge != Some(Merge::Arrival),
+            feedback: wire.feedback,
+        };
+        let input = EdgeSpec {
+            number: place.input.1,
+            from: if local { out.from } else { NONE },
+            to: operators[wire.to].1,
+            ..out
+        };
+        let (from, to) = (place.out.0, place.input.0);
+        let ways = match place.items {
+            None => Ways::Local(&owners[from], out),
+            Some((room, data)) => Ways::Cross([
+                (&owners[from], out, team.bell(to, from, room)),
+                (&owners[to], input, team.bell(from, to, data)),
+            ]),
+        };
+        let ends = (nodes[wire.from].ports.outputs[wire.out].make)(ways);
+        out_ends[wire.from][wire.out].push(ends.out);
+        in_ends[wire.to][wire.input].push(ends.input);
+        probes.push(ends.probe);
+        specs.push((out, input));
+    }
+    for (number, node) in nodes.iter_mut().enumerate() {
+        let mut bound = Vec::new();
+        let Described { inputs, outputs } = &node.ports;
+        for (port, ends) in std::mem::take(&mut out_ends[number]).into_iter().enumerate().filter(has_ends) {
+            bound.push(Bound { is_input: false, port, end: (outputs[port].link)(ends) });
+        }
+        for (port, ends) in std::mem::take(&mut in_ends[number]).into_iter().enumerate().filter(has_ends) {
+            let alone = edges_into[number] == 1;
+            let end = (inputs[port].link)(ends, inputs[port].merge, alone);
+            bound.push(Bound { is_input: true, port, end });
+        }
+        node.operator.ports(&mut Ports::bind(&mut bound));
+    }
+    (specs, probes)
+}
+
+fn no_ends<T>(ports: usize) -> Vec<Vec<T>> {
+    (0..ports).map(|_| Vec::new()).collect()
+}
+
+fn has_ends<T>(port: &(usize, Vec<T>)) -> bool {
+    !port.1.is_empty()
+}
+
+fn fill_nodes(plan: &Plan, operators: &[Place], parts: &mut [Part]) {
+    let mut sources = 0;
+    let mut ordered = vec![false; plan.operators.len()];
+    for wire in plan.wires.iter().filter(|wire| wire.required && !wire.feedback) {
+        ordered[wire.to] = true;
+    }
+    for (number, operator) in plan.operators.iter().enumerate() {
+        let node = NodeState {
+            plan: number,
+            source: operator.source,
+            circular: !operator.source && !ordered[number],
+            source_number: sources,
+            ..NodeState::default()
+        };
+        sources += u64::from(operator.source);
+        parts[operators[number].0].nodes.push(node);
+    }
+}
+
+/// By edge: whether its end is one of those that together end its consumer. Required ones do; those that close a cycle
+/// only where there are no others, and optional ones only where none is required.
+fn vital_edges(plan: &Plan) -> Vec<bool> {
+    let rank = |required: bool, feedback: bool| match (required, feedback) {
+        (true, false) => 2,
+        (true, true) => 1,
+        (false, _) => 0,
+    };
+    let mut best = vec![0; plan.operators.len()];
+    for wire in &plan.wires {
+        best[wire.to] = rank(wire.required, wire.feedback).max(best[wire.to]);
+    }
+    plan.wires.iter().map(|wire| rank(wire.required, wire.feedback) == best[wire.to]).collect()
+}

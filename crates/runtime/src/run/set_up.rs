@@ -1,0 +1,155 @@
+//! What a worker has before its first step.
+
+use super::Control;
+use super::bind::Part;
+use crate::chunk::Info;
+use crate::context::{Clock, Context, EdgeState, Held, Hot, NONE, Names, flag};
+use crate::link::Initial;
+use crate::plan::Plan;
+use crate::ready::Ready;
+use crate::team::CHUNK;
+use crate::timers::Timers;
+use crate::worker::{Deadline, Meter, NodeState, Path, Tracker, Worker};
+use onbeat_queue::{Owner, Seed};
+use onbeat_trace::record::ClockKind;
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// A worker, its context, and the messages that its edges have from the start. On the worker's own thread: the chunk
+/// stores belong to it from now on.
+pub(super) fn set_up(
+    part: Part,
+    seeds: Vec<Seed<Info>>,
+    plan: &Plan,
+    control: &Arc<Control>,
+) -> (Worker, Context, Vec<(u32, Initial)>) {
+    let Part { owner, seat, operators, nodes, edges, events, initial } = part;
+    let count = operators.len();
+    let worker = Worker {
+        operators: operators.into(),
+        edges: edges.into(),
+        meters: (0..count as u32).map(Meter::new).collect(),
+        tracker: tracker(plan, &nodes),
+        nodes: nodes.into(),
+        timers: Timers::new(count),
+        control: Arc::clone(control),
+        end_ns: None,
+        cursor: 0,
+        stopping: false,
+        starved: Vec::with_capacity(count),
+        heard: Vec::with_capacity(events.len()),
+        events: events.into(),
+        seat,
+        chain: 0,
+        idle_ns: 0,
+    };
+    let cx = context(plan, owner, seeds, &worker);
+    (worker, cx, initial)
+}
+
+/// The paths and deadlines that end at operators of this worker.
+fn tracker(plan: &Plan, nodes: &[NodeState]) -> Tracker {
+    let mut here = vec![None; plan.operators.len()];
+    for (number, node) in nodes.iter().enumerate() {
+        here[node.plan] = Some(number as u32);
+    }
+    let mut tracker = Tracker::default();
+    tracker.reserve();
+    for (number, path) in plan.paths.iter().enumerate() {
+        if let Some(end) = here[path.end] {
+            tracker.paths.push(Path {
+                plan: number,
+                name: format!("{} → {}", path.from, path.to),
+                source: path.source,
+                end,
+                limit_ns: path.max_latency_ns,
+                latency: onbeat_trace::Histogram::new(),
+                misses: 0,
+            });
+        }
+    }
+    for (operator, here) in plan.operators.iter().zip(&here) {
+        if let (Some(limit_ns), Some(number)) = (operator.deadline_ns, *here) {
+            let name = operator.name.clone();
+            tracker.deadlines.push(Deadline { name, operator: number, limit_ns, late: 0 });
+        }
+    }
+    tracker
+}
+
+fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -> Context {
+    let count = worker.operators.len();
+    let mut turn = Ready::new(count);
+    for number in (0..count as u32).filter(|&number| worker.nodes[number as usize].source) {
+        turn.set(number);
+    }
+    let inbox = worker.seat.inbox();
+    let home_coming = || {
+        let inbox = Arc::clone(inbox);
+        Arc::new(move || {
+            inbox.schedule(0, CHUNK);
+        })
+    };
+    let stores = seeds.into_iter().map(|seed| seed.open_with(home_coming())).collect();
+    let edge = |number: usize| &plan.edges[worker.edges[number].plan];
+    let edges = || (0..worker.edges.len()).map(edge);
+    Context {
+        owner,
+        next: NONE,
+        sent_away: false,
+        popped: 0,
+        stamp: crate::Stamp::default(),
+        own: crate::Stamp::default(),
+        fed_back: false,
+        kept: Vec::with_capacity(worker.edges.len()),
+        earlier: Vec::with_capacity(1024),
+        keys: None,
+        carried: NONE,
+        ready: Ready::new(count),
+        hot: hot(worker),
+        held: vec![Held::No; count].into(),
+        turn,
+        edges: vec![EdgeState::default(); worker.edges.len()].into(),
+        stores,
+        starved: 0,
+        until_ns: 0,
+        clock: match plan.options.clock {
+            ClockKind::Real => Clock::Real(onbeat_os::tsc::Clock::new()),
+            ClockKind::Manual => Clock::Manual(0),
+        },
+        start_ns: 0,
+        pace: plan.options.pace,
+        length_ns: None,
+        names: Arc::new(Names {
+            operators: worker.nodes.iter().map(|node| plan.operators[node.plan].name.clone()).collect(),
+            edges: edges().map(|edge| format!("{} → {}", edge.from, edge.to)).collect(),
+            quanta: edges().map(|edge| edge.quantum_bytes.unwrap_or(u32::MAX)).collect(),
+        }),
+        current: NONE,
+        copies: vec![Cell::new(0); count].into(),
+        notes: Vec::new(),
+    }
+}
+
+fn hot(worker: &Worker) -> Box<[Hot]> {
+    let mut hot = vec![Hot { left: 1, every: 1, unmet: 0, flags: 0 }; worker.operators.len()];
+    for edge in worker.edges.iter().filter(|edge| edge.counted && edge.to != NONE) {
+        hot[edge.to as usize].unmet += 1;
+    }
+    for (hot, node) in hot.iter_mut().zip(&worker.nodes) {
+        if node.source {
+            hot.flags |= flag::SOURCE;
+        }
+        if node.inputs.len() > usize::from(!node.source) {
+            hot.flags |= flag::MULTI;
+        }
+    }
+    let ends = |number: u32| worker.nodes[number as usize].outputs.is_empty();
+    for end in worker.tracker.paths.iter().map(|path| path.end) {
+        hot[end as usize].flags |= if ends(end) { flag::END } else { flag::TRACKED };
+    }
+    for end in worker.tracker.deadlines.iter().map(|deadline| deadline.operator) {
+        hot[end as usize].flags |= flag::EXACT | if ends(end) { flag::END } else { flag::TRACKED };
+    }
+    hot.into()
+}
