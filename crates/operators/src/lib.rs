@@ -52,10 +52,11 @@ pub use counter::Counter;
 pub use load::{Load, Work};
 pub use merge::Merge;
 pub use null::{NullSink, NullSource};
+pub use onbeat_runtime::Overrun;
 pub use sigmf::SigmfSource;
 pub use tap::Tap;
 pub use throttle::Throttle;
-pub use timer::{Overrun, Timer};
+pub use timer::Timer;
 pub use wav::{WavFormat, WavSink};
 
 use onbeat_runtime::Registry;

@@ -96,12 +96,29 @@ impl onbeat_runtime::Operator for Slow {
 fn a_late_timer_skips_or_catches_up() {
     let (ticks, text) = slow_ticks(Overrun::CatchUp, 10, 30);
     assert_eq!(ticks, (0..30).collect::<Vec<_>>());
-    assert!(text.is_empty(), "{text:?}");
+    assert!(text[0].contains("ms late, more than a period"), "{text:?}");
+    assert!(text[1].contains("came more than a period late, 0 were left out"), "{text:?}");
 
     let (ticks, text) = slow_ticks(Overrun::Skip, 10, 30);
     assert!(ticks.is_sorted() && ticks.len() < 10, "{ticks:?}");
-    assert!(text[0].contains("left it out"), "{text:?}");
-    assert!(text[1].contains(&format!("{} of 30 ticks were left out", 30 - ticks.len())), "{text:?}");
+    assert!(text[0].contains("ms late, more than a period"), "{text:?}");
+    assert!(text[1].contains(&format!("{} were left out", 30 - ticks.len())), "{text:?}");
+
+    // A period at least between two, so the numbers have no gaps.
+    let (ticks, _) = slow_ticks(Overrun::MinGap, 10, 30);
+    assert_eq!(ticks, (0..30).collect::<Vec<_>>());
+
+    let mut graph = Graph::new("stop");
+    let ticks = graph.add("ticks", Timer::new(MS, None, Overrun::Stop).unwrap());
+    let slow = graph.add("slow", Slow { step_ns: 10 * MS, ..Slow::default() });
+    let (end, _) = keep_numbers(&mut graph, "end");
+    graph.connect(ticks, |o| &o.out, slow, |o| &o.input).capacity(1);
+    graph.connect(slow, |o| &o.out, end, |o| &o.input);
+    let error = graph.run(&manual()).unwrap_err().to_string();
+    assert!(
+        error.contains("operator `ticks`: tick 2 came 8.000 ms late, with a period of 1.000 ms"),
+        "{error}"
+    );
 }
 
 #[test]
