@@ -11,6 +11,7 @@ EXAMPLES
   onbeat run fm.toml --set channel.factor=4             with another parameter
   onbeat run fm.toml --max-misses 0 --format csv        exit status 2 if anything was late
   onbeat plan fm.toml                                   what would run where
+  onbeat run fm.toml --scheduler pinned --cores 0,1     a worker on each of two cores
   onbeat operators fir.decimate                         parameters and ports of a kind of operator";
 
 const EXIT_STATUS: &str = "\
@@ -53,7 +54,7 @@ pub struct RunArguments {
     #[arg(long, short)]
     pub quiet: bool,
     /// Exit with status 2 when there are more misses than this
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub max_misses: Option<u64>,
 }
 
@@ -64,6 +65,9 @@ pub struct PlanArguments {
     /// What goes to stdout
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// A drawing for Graphviz in place of the tables: onbeat plan FILE --dot | dot -Tsvg
+    #[arg(long, conflicts_with = "format")]
+    pub dot: bool,
 }
 
 #[derive(Debug, Args)]
@@ -87,14 +91,29 @@ pub struct PipelineArguments {
     #[arg(long, value_name = "PACE")]
     pace: Option<String>,
     /// Stop after this time: 30s, "2 min"
-    #[arg(long, short, value_name = "TIME")]
+    #[arg(long, short, value_name = "TIME", allow_hyphen_values = true)]
     duration: Option<String>,
     /// The clock of the run: real, or manual for virtual time
     #[arg(long, value_name = "CLOCK")]
     clock: Option<String>,
-    /// The recipe that makes workers of the graph: greedy, ...
+    /// The recipe that makes workers of the graph: greedy or pinned
     #[arg(long, value_name = "NAME")]
     scheduler: Option<String>,
+    /// Cores to run on, one worker on each: 0,2-3
+    #[arg(long, short, visible_alias = "cpus", value_name = "LIST")]
+    cores: Option<String>,
+    /// How many workers pinned has, where the kernel is to place them
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    workers: Option<String>,
+    /// How workers wait for something to do: park, spin, or spin:20us
+    #[arg(long, value_name = "HOW")]
+    idle: Option<String>,
+    /// Cores for all threads that are no workers; workers keep off them unless --cores says otherwise
+    #[arg(long, short = 'H', value_name = "LIST")]
+    house_keeping: Option<String>,
+    /// Share the operators out by what they cost in this record of an earlier run, in place of what the file says
+    #[arg(long, value_name = "RECORD")]
+    pub costs: Option<PathBuf>,
     /// Fail when something that is asked for is not obtained
     #[arg(long)]
     strict: bool,
@@ -112,11 +131,17 @@ impl PipelineArguments {
             ("duration", &self.duration),
             ("clock", &self.clock),
             ("scheduler", &self.scheduler),
+            ("cores", &self.cores),
+            ("workers", &self.workers),
+            ("idle", &self.idle),
         ];
         for (key, value) in flags {
             if let Some(value) = value {
                 overrides.flag(&format!("--{key}"), key, value);
             }
+        }
+        if let Some(cores) = &self.house_keeping {
+            overrides.flag("--house-keeping", "house_keeping", cores);
         }
         if self.strict {
             overrides.flag("--strict", "strict", "true");

@@ -12,6 +12,7 @@
 
 mod arguments;
 mod commands;
+mod costs;
 mod documents;
 mod failure;
 mod interrupt;

@@ -1,6 +1,7 @@
 //! The threads of this command beside the workers: the record lists every one.
 
-use onbeat::trace::record::ThreadRecord;
+use onbeat::trace::record::{Obtained, ThreadRecord};
+use onbeat_os::{CoreSet, thread};
 use std::fs;
 use std::path::Path;
 
@@ -8,6 +9,21 @@ const PURPOSES: [(&str, &str); 2] = [
     (crate::progress::THREAD_NAME, "draws the progress line"),
     (onbeat_os::signal::THREAD_NAME, "listens for Ctrl-C"),
 ];
+
+/// Puts the calling thread on the house-keeping cores, and with it the threads that it starts from now on. Says what came of it;
+/// nothing where no cores were named.
+pub fn keep_house(cores: &[usize]) -> Option<Obtained> {
+    if cores.is_empty() {
+        return None;
+    }
+    let set = CoreSet::from_cores(cores.iter().copied()).ok()?;
+    let asked = set.to_string();
+    let (obtained, reason) = match thread::set_cores(&set).and_then(|()| thread::cores()) {
+        Ok(cores) => (cores.to_string(), None),
+        Err(error) => ("any core".to_string(), Some(error.to_string())),
+    };
+    Some(Obtained { what: "house-keeping cores".to_string(), asked, obtained, reason })
+}
 
 /// Those that are there now; none where `/proc` does not say.
 pub fn helpers() -> Vec<ThreadRecord> {

@@ -38,6 +38,7 @@ pub mod dsp;
 mod filters;
 mod load;
 mod merge;
+pub mod mode_s;
 mod null;
 mod part;
 pub mod recording;

@@ -1,6 +1,6 @@
 //! A file that has its name only once it is complete.
 
-use onbeat_runtime::Error;
+use onbeat_runtime::{Error, FileUse};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -15,15 +15,20 @@ pub(crate) struct Part {
     path: PathBuf,
     target: PathBuf,
     finished: bool,
+    _use: FileUse,
 }
 
 impl Part {
     /// Creates the file, and its folders where they are missing.
     pub fn create(target: &Path) -> Result<Self, Error> {
         let cannot = |error| cannot("create", target, error);
-        let Some(name) = target.file_name() else {
-            return Err(Error::new(format!("cannot create {}: the path names no file", target.display())));
+        // Path::file_name would take the folder's name for it.
+        let is_folder = target.as_os_str().as_encoded_bytes().ends_with(b"/");
+        let Some(name) = target.file_name().filter(|_| !is_folder) else {
+            let shown = target.display();
+            return Err(Error::new(format!("cannot create `{shown}`: the path names no file; add a name")));
         };
+        let _use = FileUse::replacing(target, "an operator")?;
         if fs::metadata(target).is_ok_and(|found| !found.is_file()) {
             return Err(Error::new(format!(
                 "cannot create {}: something is there that is no file; choose another name",
@@ -53,7 +58,7 @@ impl Part {
             let ours = file.metadata().map_err(cannot)?;
             if fs::metadata(&path).is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
                 file.set_len(0).map_err(cannot)?;
-                return Ok(Part { file, path, target: target.to_owned(), finished: false });
+                return Ok(Part { file, path, target: target.to_owned(), finished: false, _use });
             }
         }
     }

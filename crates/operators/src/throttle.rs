@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 /// Holds chunks back, so that no more than so many samples per second go through.
 ///
 /// A chunk leaves when its last sample is due, counted from the moment when the first chunk came. One that comes later
-/// than that leaves at once; the times of those after it stay as they are.
+/// than that leaves at once; the times of those after it stay as they are. When the run is told to stop, what is held back
+/// leaves at once.
 pub struct Throttle<T: Sample> {
     /// Chunks in.
     pub input: Input<Chunk<T>>,
@@ -58,7 +59,7 @@ impl<T: Sample> Operator for Throttle<T> {
         let now_ns = cx.now_ns();
         let began_ns = *self.began_ns.get_or_insert(now_ns);
         let due_ns = began_ns.saturating_add((self.samples as f64 * 1e9 / self.rate_hz).round() as u64);
-        if now_ns < due_ns {
+        if now_ns < due_ns && !cx.is_stopping() {
             return Ok(cx.until(due_ns));
         }
         if let Some(chunk) = self.held.take() {

@@ -161,7 +161,7 @@ fn one_file_has_one_writer() {
     let more = graph.add("more", feed(vec![0.0f32; 10], &[10], 48e3));
     let second = graph.add("second", WavSink::new(&path));
     graph.connect(more, |o| &o.out, second, |o| &o.input);
-    assert!(failure(graph, &Options::default()).contains("another operator or another run"));
+    assert!(failure(graph, &Options::default()).contains("give them different files"));
     assert!(files(folder.path()).is_empty());
 }
 

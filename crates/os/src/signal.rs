@@ -1,4 +1,4 @@
-//! Ctrl-C and `SIGTERM`, as a call on a thread of their own.
+//! Ctrl-C, `SIGTERM` and `SIGHUP` (the terminal was closed), as a call on a thread of their own.
 //!
 //! A signal handler may do almost nothing (`signal-safety(7)`); so the handler only writes to a pipe,
 //! and a thread named `onbeat-signal` reads it and makes the call, free to lock, allocate and print.
@@ -12,16 +12,19 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag::register_conditional_default;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::flag::{register, register_conditional_default};
 use signal_hook::iterator::{Handle, Signals};
 
 use crate::thread;
 
+/// Signals by which somebody asks for the end.
+const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
 /// The name of the thread that makes the calls.
 pub const THREAD_NAME: &str = "onbeat-signal";
 
-/// Calls `f` for every `SIGINT` or `SIGTERM` from now until the guard is dropped, with how many have
+/// Calls `f` for every `SIGINT`, `SIGTERM` or `SIGHUP` from now until the guard is dropped, with how many have
 /// come so far: 1 for the first.
 ///
 /// By the house's rule the first asks for a clean end and the second aborts. Signals of one kind that
@@ -47,7 +50,7 @@ pub const THREAD_NAME: &str = "onbeat-signal";
 /// ```
 pub fn on_interrupt(f: impl Fn(u32) + Send + 'static) -> io::Result<InterruptGuard> {
     // In this order a signal in between is not lost: it waits in the pipe.
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let mut signals = Signals::new(ENDING)?;
     let listener = Listener::new()?;
     let handle = signals.handle();
     let thread = thread::spawn(THREAD_NAME, move || {
@@ -110,10 +113,13 @@ impl Listener {
             Some(nobody) => nobody.store(false, SeqCst),
             None => {
                 let nobody = Arc::new(AtomicBool::new(false));
-                for signal in [SIGINT, SIGTERM] {
+                for signal in ENDING {
                     register_conditional_default(signal, Arc::clone(&nobody))?;
                 }
                 listeners.nobody = Some(nobody);
+                // Without a handler, writing beyond the limit on file sizes kills the process; with one that does nothing
+                // the write fails, and whoever writes can clean up.
+                register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
             }
         }
         listeners.count += 1;

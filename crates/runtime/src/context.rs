@@ -191,6 +191,8 @@ pub struct Context {
     pub(crate) names: Arc<Names>,
     pub(crate) current: u32,
     /// By operator: copies made because a shared chunk was to be changed.
+    /// The sources have been told to end.
+    pub(crate) stopping: bool,
     pub(crate) copies: Box<[Cell<u64>]>,
     pub(crate) notes: Vec<String>,
 }
@@ -202,6 +204,8 @@ pub(crate) struct Names {
     /// "a.out → b.in"
     pub edges: Vec<String>,
     pub quanta: Vec<u32>,
+    /// Edges for which it is an error to be full.
+    pub errors: Vec<bool>,
 }
 
 impl Context {
@@ -231,6 +235,12 @@ impl Context {
     pub fn until(&mut self, time_ns: u64) -> Step {
         self.until_ns = time_ns;
         Step::Until
+    }
+
+    /// Whether the run is coming to its end because someone asked for it or its time is up: what is under way is still
+    /// worked off, so an operator that holds messages back lets them go now. It is stepped then, if it waited for a time.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping
     }
 
     /// The name of the operator that is being stepped.
@@ -417,10 +427,16 @@ impl Context {
 
     #[cold]
     pub(crate) fn no_room(&self, edge: u32) -> Error {
+        let name = &self.names.edges[edge as usize];
+        if self.names.errors[edge as usize] {
+            return Error::new(format!(
+                "the edge {name} is full, and its `when_full` is \"error\": raise its `capacity`, or choose \"wait\" or what it \
+                 may drop"
+            ));
+        }
         Error::new(format!(
-            "the edge {} is full: push one message per step, ask `room` before more, or choose what the edge does \
-             `when_full`",
-            self.names.edges[edge as usize]
+            "the edge {name} is full: push one message per step, or ask `room` before more, or choose what the edge \
+             does `when_full`"
         ))
     }
 

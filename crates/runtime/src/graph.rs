@@ -156,6 +156,15 @@ impl Graph {
             self.mistakes.push("a handle of another graph was used to connect two operators".to_string());
             return EdgeOptions(None);
         };
+        for (port, number, what) in [(from_port, from.number, "output"), (to_port, to.number, "input")] {
+            if port == usize::MAX {
+                let name = &self.operators[number].name;
+                self.mistakes.push(format!(
+                    "operator `{name}` has an {what} that its `ports` does not name: add a line `p.{what}(\"...\", &mut self....)`"
+                ));
+                return EdgeOptions(None);
+            }
+        }
         self.push_edge(PortRef::Number(from.number, from_port), PortRef::Number(to.number, to_port))
     }
 

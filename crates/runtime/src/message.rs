@@ -117,7 +117,8 @@ pub struct Stamp {
     pub time_ns: u64,
     /// See [`Stamp::due_ns`]; [`NO_DUE`] where nobody looked.
     pub(crate) due_ns: u64,
-    /// From the top: 1 bit that says that user keys go with it ([`KEYED`]), 15 bits of source, 48 of message count.
+    /// From the top: 1 bit that says that user keys go with it ([`KEYED`]), 1 that says that messages of several sources
+    /// went into it ([`JOINED`]), 14 bits of source, 48 of message count.
     pub(crate) origin: u64,
 }
 
@@ -143,7 +144,9 @@ impl Stamp {
     pub fn older(self, other: Stamp) -> Stamp {
         let key = |stamp: &Stamp| (stamp.time_ns, stamp.sequence());
         let older = if key(&other) < key(&self) { other } else { self };
-        Stamp { due_ns: self.due_ns.min(other.due_ns), ..older }
+        let joined =
+            if self.source() == other.source() { (self.origin | other.origin) & JOINED } else { JOINED };
+        Stamp { due_ns: self.due_ns.min(other.due_ns), origin: older.origin | joined, ..older }
     }
 
     /// Messages that this source had sent before.
@@ -152,12 +155,20 @@ impl Stamp {
     }
 
     pub(crate) fn source(self) -> usize {
-        ((self.origin & !KEYED) >> 48) as usize
+        ((self.origin & !(KEYED | JOINED)) >> 48) as usize
+    }
+
+    /// Whether messages of several sources went into it.
+    pub(crate) fn is_joined(self) -> bool {
+        self.origin & JOINED != 0
     }
 }
 
 /// In [`Stamp::origin`] within a queue: the message's user keys lie with the edge.
 pub(crate) const KEYED: u64 = 1 << 63;
+
+/// In [`Stamp::origin`]: messages of several sources went into it, and this is the oldest of their stamps.
+pub(crate) const JOINED: u64 = 1 << 62;
 
 pub(crate) const SEQUENCE_MASK: u64 = (1 << 48) - 1;
 

@@ -19,6 +19,8 @@ pub struct Options {
     /// Cores to run on, one worker on each. Empty: `greedy` runs wherever the kernel puts it, `pinned` takes all cores that
     /// the process may use.
     pub cores: Vec<usize>,
+    /// Cores for threads that are no workers. Workers that are given no cores keep off them.
+    pub house_keeping: Vec<usize>,
     /// For `pinned`: how many workers there are, where no cores are named. They then run wherever the kernel puts them.
     pub workers: Option<usize>,
     /// How workers wait for something to do.
@@ -47,6 +49,7 @@ impl Default for Options {
         Options {
             scheduler: Scheduler::Greedy,
             cores: Vec::new(),
+            house_keeping: Vec::new(),
             workers: None,
             idle: Idle::Park,
             costs: BTreeMap::new(),

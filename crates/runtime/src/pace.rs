@@ -38,7 +38,7 @@ impl Pacer {
     /// is pushed next and says `None`.
     pub fn wait(&self, cx: &mut Context, begin: u64, end: u64) -> Option<Step> {
         let timed = self.rate_hz > 0.0 && cx.pace(self.pace) == Pace::Real;
-        let due_ns = cx.start_ns() + self.time_ns(end);
+        let due_ns = cx.start_ns().saturating_add(self.time_ns(end));
         if timed && cx.now_ns() < due_ns {
             return Some(cx.until(due_ns));
         }

@@ -118,8 +118,18 @@ impl<M: Message> Output<M> {
         if let OutLink::Direct(edge, to) = &self.link {
             edge.push_direct(cx, *to, message)
         } else {
-            self.link.push_many(cx, message)
+            self.push_many(cx, message)
         }
+    }
+
+    #[inline(never)]
+    fn push_many(&mut self, cx: &mut Context, message: M) -> Result<(), Error> {
+        if self.index == usize::MAX {
+            return Err(Error::new(
+                "it pushes to an output that its `ports` does not name: add a line `p.output(\"...\", &mut self....)`",
+            ));
+        }
+        self.link.push_many(cx, message)
     }
 
     /// Messages for which there is room on every edge; `usize::MAX` where no edge can refuse any.

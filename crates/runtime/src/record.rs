@@ -190,6 +190,7 @@ pub(crate) fn record(
     let end_ns = reports.iter().map(|report| report.end_ns).max().unwrap_or(0);
     let duration_ns = ended.start_ns.map_or(0, |start_ns| end_ns.saturating_sub(start_ns));
     let (edges, left) = edges(plan, &reports);
+    let unread: u64 = edges.iter().map(|edge| edge.unread).sum();
     let mut operators: Vec<_> = reports.iter_mut().flat_map(|report| report.operators.drain(..)).collect();
     operators.sort_by_key(|&(number, _)| number);
     let mut operators: Vec<OperatorRecord> = operators.into_iter().map(|(_, record)| record).collect();
@@ -236,7 +237,7 @@ pub(crate) fn record(
         misses_total: reports.iter().map(|report| report.misses_total).sum(),
         obtained: plan.obtained.iter().cloned().chain(granted).collect(),
         notes,
-        result: result(plan, ended, left, end_ns, duration_ns),
+        result: result(plan, ended, left, unread, end_ns, duration_ns),
     }
 }
 
@@ -276,7 +277,7 @@ fn edges(plan: &Plan, reports: &[WorkerReport]) -> (Vec<EdgeRecord>, u64) {
     (records.collect(), lost)
 }
 
-fn result(plan: &Plan, ended: Ended, left: u64, end_ns: u64, duration_ns: u64) -> RunResult {
+fn result(plan: &Plan, ended: Ended, left: u64, unread: u64, end_ns: u64, duration_ns: u64) -> RunResult {
     let dead_lock = ended.stuck.iter().any(|stuck| stuck.serious);
     let (outcome, reason) = if let Some(Fault { operator, text }) = ended.faults.into_iter().next() {
         let reason = match operator {
@@ -291,9 +292,9 @@ fn result(plan: &Plan, ended: Ended, left: u64, end_ns: u64, duration_ns: u64) -
         let over = |duration_ns: u64| ended.start_ns.is_some_and(|start_ns| end_ns - start_ns >= duration_ns);
         let limit = plan.options.duration_ns.is_some_and(over);
         let why = if limit { "the duration was over" } else { "a stop was asked for" };
-        (Outcome::Stopped, format!("{why}; what was under way was worked off"))
+        (Outcome::Stopped, format!("{why}; {}", worked_off("what was under way", unread)))
     } else {
-        (Outcome::Ended, "all sources ended and everything was worked off".to_string())
+        (Outcome::Ended, format!("all sources ended and {}", worked_off("everything", unread)))
     };
     // A failed run leaves messages behind; a good one does not.
     let exit_status = match outcome {
@@ -302,6 +303,15 @@ fn result(plan: &Plan, ended: Ended, left: u64, end_ns: u64, duration_ns: u64) -
         _ => 0,
     };
     RunResult { outcome, reason, duration_ns, lost: left, exit_status }
+}
+
+/// What became of the last messages. Those that were not read were not wanted: their consumers had ended.
+fn worked_off(what: &str, unread: u64) -> String {
+    match unread {
+        0 => format!("{what} was worked off"),
+        1 => format!("{what} was worked off but one message, whose consumer had ended"),
+        unread => format!("{what} was worked off but {unread} messages, whose consumers had ended"),
+    }
 }
 
 fn build() -> Build {

@@ -4,11 +4,15 @@ use super::show;
 use crate::arguments::PlanArguments;
 use crate::documents;
 use crate::failure::Failure;
-use onbeat::{Pipeline, operators};
+use crate::{costs, output};
+use onbeat::operators;
 
 pub fn plan(arguments: &PlanArguments) -> Result<u8, Failure> {
-    let overrides = arguments.pipeline.overrides();
-    let pipeline = Pipeline::read(&arguments.pipeline.file, &operators::registry(), &overrides)?;
+    let pipeline = costs::read(&arguments.pipeline, &operators::registry())?;
+    if arguments.dot {
+        output::to_stdout(&pipeline.plan.dot())?;
+        return Ok(0);
+    }
     show(&documents::plan(&pipeline.plan), arguments.format)?;
     Ok(0)
 }

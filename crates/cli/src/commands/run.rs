@@ -6,15 +6,29 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::output::{self, Places, RecordTo};
 use crate::progress::Progress;
-use crate::{panics, threads, views};
-use onbeat::{Pipeline, Record, RunError, operators};
+use crate::{costs, panics, threads, views};
+use onbeat::trace::record::Outcome;
+use onbeat::{FileUse, Position, Record, RunError, operators};
 use std::io::{self, IsTerminal};
+use std::path::Path;
 
 pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
-    let overrides = arguments.pipeline.overrides();
-    let pipeline = Pipeline::read(&arguments.pipeline.file, &operators::registry(), &overrides)?;
+    let pipeline = costs::read(&arguments.pipeline, &operators::registry())?;
     let places = Places::prepare(&pipeline.output, arguments.record.as_deref(), pipeline.name())?;
+    let _in_use = in_use(&arguments.pipeline.file, &places.record)?;
     let name = pipeline.name().to_string();
+    // First of all: the threads that are started from here on inherit it, and workers go to cores of their own.
+    let house = threads::keep_house(&pipeline.options.house_keeping);
+    if let Some(setting) =
+        house.as_ref().filter(|setting| setting.asked != setting.obtained && pipeline.options.strict)
+    {
+        places.give_back();
+        let reason = setting.reason.as_deref().unwrap_or("not available");
+        let (what, asked) = (&setting.what, &setting.asked);
+        return Err(Failure::new(format!(
+            "strict: {what}: {asked} was asked for and not obtained: {reason}"
+        )));
+    }
     let interrupts = Interrupts::listen(abort);
     let run = pipeline.start().map_err(|error| {
         places.give_back();
@@ -35,12 +49,13 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
         Err(error) => return Err(Failure::new(error.to_string())),
     };
     record.threads.extend(helpers);
+    record.obtained.extend(house);
     apply_limit(&mut record, arguments.max_misses);
     let written = places.record.write(&record);
     // From here on there is nothing that an interruption could leave half done.
     drop(interrupts);
     let facts = RunFacts {
-        position_ns: stopper.progress().position_ns,
+        position_ns: position_ns(&record, stopper.progress()),
         output: &places.output,
         record: written.as_ref().ok().and_then(Option::as_deref),
     };
@@ -50,6 +65,22 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
     let last = failures.pop();
     failures.iter().for_each(Failure::show);
     last.map_or(Ok(record.result.exit_status), Err)
+}
+
+/// The pipeline file is not to be replaced by what the run writes, and neither is the record.
+fn in_use(file: &Path, record: &RecordTo) -> Result<Vec<FileUse>, Failure> {
+    let failure = |error: onbeat::Error| Failure::new(error.to_string());
+    let mut uses = vec![FileUse::reading(file, "onbeat, as the pipeline,").map_err(failure)?];
+    if let RecordTo::File(path) = record {
+        uses.push(FileUse::replacing(path, "the record").map_err(failure)?);
+    }
+    Ok(uses)
+}
+
+/// Source time at the end: all of it, where the sources knew how much they had and ended by themselves.
+fn position_ns(record: &Record, last: Position) -> u64 {
+    let ended = record.result.outcome == Outcome::Ended;
+    last.length_ns.filter(|_| ended).unwrap_or(last.position_ns)
 }
 
 fn failure_of(record: &Record) -> Failure {

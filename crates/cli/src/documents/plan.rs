@@ -26,11 +26,14 @@ pub fn plan(plan: &Plan) -> Document {
 }
 
 fn workers(plan: &Plan) -> Table {
-    let row =
-        |worker: &onbeat::WorkerPlan| vec![worker.name.as_str().into(), worker.operators.join(", ").into()];
+    let row = |worker: &onbeat::WorkerPlan| {
+        let core = worker.core.map(|core| core as u64);
+        vec![worker.name.as_str().into(), core.into(), worker.operators.join(", ").into()]
+    };
     Table {
         columns: vec![
             Column::new("worker", "worker", Unit::Text),
+            Column::new("core", "core", Unit::Count).optional(),
             Column::new("operators", "operators in order", Unit::Text),
         ],
         rows: plan.workers.iter().map(row).collect(),

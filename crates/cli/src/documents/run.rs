@@ -202,10 +202,14 @@ fn tail(record: &Record, facts: &RunFacts<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(not_obtained(record.obtained.iter()));
     lines.extend(record.notes.iter().map(|note| format!("note: {note}")));
-    lines.push(match facts.record {
-        Some(record) => format!("files in {}, record in {}", facts.output.display(), record.display()),
-        None => format!("files in {}", facts.output.display()),
-    });
+    let output = facts.output.display();
+    match (facts.record, record.result.outcome) {
+        // What it had written is gone or incomplete, and has been told.
+        (Some(record), Outcome::Failed) => lines.push(format!("record in {}", record.display())),
+        (None, Outcome::Failed) => {}
+        (Some(record), _) => lines.push(format!("files in {output}, record in {}", record.display())),
+        (None, _) => lines.push(format!("files in {output}")),
+    }
     lines
 }
 

@@ -13,12 +13,13 @@ use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-const TOP_KEYS: [&str; 16] = [
+const TOP_KEYS: [&str; 17] = [
     "name",
     "scheduler",
     "cores",
     "workers",
     "idle",
+    "house_keeping",
     "clock",
     "strict",
     "output",
@@ -98,6 +99,9 @@ impl Header {
         set(&mut options.scheduler, top.get("scheduler")?);
         if let Some(cores) = top.get::<Cores>("cores")? {
             options.cores = cores.into_inner().0;
+        }
+        if let Some(cores) = top.get::<Cores>("house_keeping")? {
+            options.house_keeping = cores.into_inner().0;
         }
         options.workers = top.get::<usize>("workers")?.map(Spanned::into_inner);
         set(&mut options.idle, top.get("idle")?);

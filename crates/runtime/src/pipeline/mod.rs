@@ -26,13 +26,14 @@ pub use overrides::Overrides;
 use crate::graph::Graph;
 use crate::kind::{Folders, Registry};
 use crate::options::Options;
-use crate::plan::Plan;
+use crate::plan::{GraphError, Plan};
 use crate::run::{Run, RunError};
 use build::{Built, build};
 use entries::{Entries, Header};
 use error::Fault;
 use serde_json::{Value, json};
 use source::Source;
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -138,6 +139,16 @@ impl Pipeline {
         read_pipeline(&source, &stem, folder.as_ref(), registry).map_err(|fault| source.error(fault))
     }
 
+    /// The same pipeline, shared out by what its operators have cost before: see [`Options::costs`].
+    ///
+    /// # Errors
+    /// When it cannot be planned like that.
+    pub fn with_costs(mut self, costs: BTreeMap<String, f64>) -> Result<Self, GraphError> {
+        self.options.costs = costs;
+        self.plan = self.graph.plan(&self.options)?;
+        Ok(self)
+    }
+
     /// The name of the pipeline: its `name`, or that of the file.
     pub fn name(&self) -> &str {
         self.graph.name()
@@ -212,6 +223,7 @@ fn config(plan: &Plan, options: &Options, output: &Path, operators: &[Value]) ->
         "name": plan.name,
         "scheduler": options.scheduler,
         "cores": options.cores,
+        "house_keeping": options.house_keeping,
         "workers": options.workers,
         "idle": options.idle,
         "clock": options.clock,

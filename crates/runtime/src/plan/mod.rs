@@ -1,5 +1,6 @@
 //! Who runs where, on which queue: plain data, decided once.
 
+mod dot;
 mod error;
 mod order;
 mod resolve;

@@ -53,16 +53,24 @@ impl Workers {
 }
 
 fn check_cores(options: &Options) -> Result<(), GraphError> {
-    if options.cores.is_empty() {
+    if options.cores.is_empty() && options.house_keeping.is_empty() {
         return Ok(());
     }
-    if let Some(workers) = options.workers.filter(|&workers| workers != options.cores.len()) {
+    let differs = |&workers: &usize| !options.cores.is_empty() && workers != options.cores.len();
+    if let Some(workers) = options.workers.filter(differs) {
         return Err(GraphError::Cores(format!(
             "{workers} workers on {} cores: there is one worker on each core; name the cores or the number, not both",
             options.cores.len()
         )));
     }
     let online = CoreSet::online().map_err(|error| GraphError::Cores(error.to_string()))?;
+    for &core in &options.house_keeping {
+        if !online.contains(core) {
+            return Err(GraphError::Cores(format!(
+                "there is no core {core} for house-keeping on this machine: it has {online}"
+            )));
+        }
+    }
     for (at, &core) in options.cores.iter().enumerate() {
         if !online.contains(core) {
             return Err(GraphError::Cores(format!(
@@ -86,7 +94,14 @@ fn pinned(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> 
         (Some(workers), []) => vec![None; workers],
         (None, []) => {
             let allowed = CoreSet::allowed().map_err(|error| GraphError::Cores(error.to_string()))?;
-            allowed.iter().map(Some).collect()
+            let free: Vec<_> =
+                allowed.iter().filter(|core| !options.house_keeping.contains(core)).map(Some).collect();
+            if free.is_empty() {
+                return Err(GraphError::Cores(format!(
+                    "no core is left for workers: this process may use {allowed}, and all of them are for house-keeping"
+                )));
+            }
+            free
         }
         (_, cores) => cores.iter().copied().map(Some).collect(),
     };

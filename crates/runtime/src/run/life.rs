@@ -12,6 +12,7 @@ use crate::operator::Ending;
 use crate::plan::Plan;
 use crate::record::{WorkerReport, report};
 use crate::worker::{Failure, Worker};
+use onbeat_os::CoreSet;
 use onbeat_queue::Seed;
 use onbeat_queue::sync::atomic::Ordering;
 use onbeat_trace::record::Obtained;
@@ -33,6 +34,7 @@ pub(super) fn live(part: Part, seeds: Vec<Seed<Info>>, plan: &Plan, control: &Ar
         run(&mut worker, &mut cx, initial, control);
     }
     let end_ns = cx.now_ns();
+    control.publish(end_ns, cx.stamp.time_ns);
     control.gate.wait();
     let ending = ending(control);
     for turn in 0..plan.workers.len() {
@@ -47,18 +49,27 @@ pub(super) fn live(part: Part, seeds: Vec<Seed<Info>>, plan: &Plan, control: &Ar
 /// Goes to the core that the plan has for this worker.
 fn take_cores(worker: usize, plan: &Plan, control: &Control) -> Vec<Obtained> {
     let plan_worker = &plan.workers[worker];
-    let Some(core) = plan_worker.core else { return Vec::new() };
-    let set = onbeat_os::CoreSet::from_cores([core]).map_err(|error| error.to_string());
+    let house_keeping = &plan.options.house_keeping;
+    let wanted = match plan_worker.core {
+        Some(core) => CoreSet::from_cores([core]),
+        // The thread that started this one may be bound to the house-keeping cores.
+        None if !house_keeping.is_empty() => {
+            let online: Vec<usize> = CoreSet::online().map_or(Vec::new(), |online| online.iter().collect());
+            CoreSet::from_cores(online.into_iter().filter(|core| !house_keeping.contains(core)))
+        }
+        None => return Vec::new(),
+    };
+    let set = wanted.map_err(|error| error.to_string());
+    let asked = set.as_ref().map_or(String::new(), ToString::to_string);
     let taken = set.and_then(|set| {
         onbeat_os::thread::set_cores(&set).map_err(|error| error.to_string())?;
         onbeat_os::thread::cores().map_err(|error| error.to_string())
     });
-    let asked = core.to_string();
     let (obtained, reason) = match taken {
         Ok(cores) => (cores.to_string(), None),
         Err(error) => ("any core".to_string(), Some(error)),
     };
-    let setting = Obtained { what: format!("core of {}", plan_worker.name), asked, obtained, reason };
+    let setting = Obtained { what: format!("cores of {}", plan_worker.name), asked, obtained, reason };
     if plan.options.strict && setting.asked != setting.obtained {
         let Obtained { what, asked, obtained, reason } = &setting;
         let reason = reason.as_deref().unwrap_or("not available");

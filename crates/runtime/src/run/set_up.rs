@@ -11,7 +11,7 @@ use crate::team::CHUNK;
 use crate::timers::Timers;
 use crate::worker::{Deadline, Meter, NodeState, Path, Tracker, Worker};
 use onbeat_queue::{Owner, Seed};
-use onbeat_trace::record::ClockKind;
+use onbeat_trace::record::{ClockKind, WhenFull};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -41,6 +41,7 @@ pub(super) fn set_up(
         events: events.into(),
         seat,
         chain: 0,
+        fruitless: 0,
         idle_ns: 0,
     };
     let cx = context(plan, owner, seeds, &worker);
@@ -123,9 +124,11 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         names: Arc::new(Names {
             operators: worker.nodes.iter().map(|node| plan.operators[node.plan].name.clone()).collect(),
             edges: edges().map(|edge| format!("{} → {}", edge.from, edge.to)).collect(),
+            errors: edges().map(|edge| edge.when_full == WhenFull::Error).collect(),
             quanta: edges().map(|edge| edge.quantum_bytes.unwrap_or(u32::MAX)).collect(),
         }),
         current: NONE,
+        stopping: false,
         copies: vec![Cell::new(0); count].into(),
         notes: Vec::new(),
     }

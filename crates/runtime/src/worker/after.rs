@@ -7,6 +7,9 @@ use crate::message::NO_DUE;
 use crate::operator::Step;
 use std::sync::Arc;
 
+/// Steps that may ask for another one without a visible reason while a run is coming to its end.
+const FRUITLESS: u32 = 1_000_000;
+
 impl Worker {
     /// Acts on what a step returned and on what is flagged for its operator.
     #[inline(never)]
@@ -53,6 +56,17 @@ impl Worker {
                 }
             }
             Step::Again => {
+                let fruitful = cx.popped != 0 || cx.next < STARVED || std::mem::take(&mut cx.sent_away);
+                self.fruitless = if fruitful || !self.stopping { 0 } else { self.fruitless + 1 };
+                if self.fruitless > FRUITLESS {
+                    return Err(Failure::Operator(
+                        operator,
+                        Error::new(
+                            "its step returns `Again` again and again without taking or sending anything, so the run cannot end: \
+                         return `Wait` until there is something to do",
+                        ),
+                    ));
+                }
                 self.keep_stamp(cx, operator);
                 self.check_closing(cx, operator);
                 self.keep_inputs(cx, operator);

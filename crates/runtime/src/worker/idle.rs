@@ -104,6 +104,7 @@ impl Worker {
             return;
         }
         self.stopping = true;
+        cx.stopping = true;
         self.control.set_stopped();
         for operator in 0..self.nodes.len() as u32 {
             let node = &self.nodes[operator as usize];
@@ -111,6 +112,8 @@ impl Worker {
                 self.finish(cx, operator);
             }
         }
+        // Whoever waits for a time is asked whether it still wants to.
+        self.fire_timers(cx, u64::MAX);
     }
 
     pub(super) fn fire_timers(&mut self, cx: &mut Context, now_ns: u64) {

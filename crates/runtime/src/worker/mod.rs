@@ -45,6 +45,8 @@ pub(crate) struct Worker {
     pub events: Box<[Event]>,
     /// Those that were just heard; room for all of them.
     pub heard: Vec<u32>,
+    /// Steps in a row that asked for another one and neither took nor sent anything, while the run is to stop.
+    pub fruitless: u32,
     /// Timed steps since a source had its turn.
     pub chain: u32,
     pub idle_ns: u64,

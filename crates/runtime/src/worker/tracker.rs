@@ -60,7 +60,10 @@ impl Tracker {
                 });
             }
         };
-        for path in paths.iter_mut().filter(|path| path.end == operator && path.source == stamp.source()) {
+        // A message that was made of several counts for the paths from all of their sources, by the earliest due time.
+        let counts =
+            |path: &&mut Path| path.end == operator && (path.source == stamp.source() || stamp.is_joined());
+        for path in paths.iter_mut().filter(counts) {
             path.latency.record(value_ns);
             if let Some(limit_ns) = path.limit_ns.filter(|&limit_ns| value_ns > limit_ns) {
                 path.misses += 1;

@@ -1,0 +1,314 @@
+//! Numbers in files and samples in memory.
+
+use num_complex::Complex;
+use onbeat_runtime::Sample;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A sample that files can have: one number, or two of a complex one.
+pub trait FileSample: Sample {
+    /// Numbers in one sample.
+    const PARTS: usize;
+}
+
+impl FileSample for f32 {
+    const PARTS: usize = 1;
+}
+
+impl FileSample for Complex<f32> {
+    const PARTS: usize = 2;
+}
+
+/// How a file of nothing but samples has them; the names are those of SigMF. A complex sample is two numbers, in-phase and
+/// quadrature.
+///
+/// | format | a number is | zero is | 1.0 is |
+/// |---|---|---|---|
+/// | `cu8`, `ru8` | 8 bits without a sign | 127.5 | 255 |
+/// | `ci8`, `ri8` | 8 bits | 0 | 128 |
+/// | `ci16_le`, `ri16_le` | 16 bits, low byte first | 0 | 32768 |
+/// | `cf32_le`, `rf32_le` | 32-bit floating point, low byte first | 0 | 1 |
+///
+/// What is written is rounded to the nearest number. 1.0 becomes the highest there is; what is beyond that by more than one
+/// step, or below the lowest, is clipped and counted. Samples that are not finite are counted; whole numbers have them as 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SampleFormat {
+    /// Complex, 8 bits without a sign: what RTL-SDR sticks give.
+    Cu8,
+    /// Complex, 8 bits.
+    Ci8,
+    /// Complex, 16 bits.
+    Ci16Le,
+    /// Complex, floating point.
+    Cf32Le,
+    /// Real, 8 bits without a sign.
+    Ru8,
+    /// Real, 8 bits.
+    Ri8,
+    /// Real, 16 bits.
+    Ri16Le,
+    /// Real, floating point.
+    Rf32Le,
+}
+
+impl SampleFormat {
+    /// All of them.
+    pub const ALL: [SampleFormat; 8] = [
+        SampleFormat::Cu8,
+        SampleFormat::Ci8,
+        SampleFormat::Ci16Le,
+        SampleFormat::Cf32Le,
+        SampleFormat::Ru8,
+        SampleFormat::Ri8,
+        SampleFormat::Ri16Le,
+        SampleFormat::Rf32Le,
+    ];
+
+    /// Its name in files and parameters.
+    ///
+    /// ```
+    /// assert_eq!(onbeat_operators::SampleFormat::Ci16Le.name(), "ci16_le");
+    /// ```
+    pub fn name(self) -> &'static str {
+        match self {
+            SampleFormat::Cu8 => "cu8",
+            SampleFormat::Ci8 => "ci8",
+            SampleFormat::Ci16Le => "ci16_le",
+            SampleFormat::Cf32Le => "cf32_le",
+            SampleFormat::Ru8 => "ru8",
+            SampleFormat::Ri8 => "ri8",
+            SampleFormat::Ri16Le => "ri16_le",
+            SampleFormat::Rf32Le => "rf32_le",
+        }
+    }
+
+    /// The format of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+
+    /// Numbers in one sample: 2 for a complex one.
+    pub fn parts(self) -> usize {
+        if self.name().starts_with('c') { 2 } else { 1 }
+    }
+
+    /// The format for samples of the other kind with the same numbers.
+    pub(crate) fn other_kind(self) -> Self {
+        let at = Self::ALL.iter().position(|format| *format == self).unwrap_or(0);
+        Self::ALL[(at + 4) % 8]
+    }
+
+    pub(crate) fn coding(self) -> Coding {
+        match self {
+            SampleFormat::Cu8 | SampleFormat::Ru8 => Coding::CU8,
+            SampleFormat::Ci8 | SampleFormat::Ri8 => Coding::I8,
+            SampleFormat::Ci16Le | SampleFormat::Ri16Le => Coding::I16,
+            SampleFormat::Cf32Le | SampleFormat::Rf32Le => Coding::F32,
+        }
+    }
+}
+
+/// How a number is stored, low byte first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Number {
+    U8,
+    I8,
+    U16,
+    I16,
+    I24,
+    U32,
+    I32,
+    U64,
+    I64,
+    F32,
+    F64,
+}
+
+impl Number {
+    pub const fn bytes(self) -> usize {
+        match self {
+            Number::U8 | Number::I8 => 1,
+            Number::U16 | Number::I16 => 2,
+            Number::I24 => 3,
+            Number::U32 | Number::I32 | Number::F32 => 4,
+            Number::U64 | Number::I64 | Number::F64 => 8,
+        }
+    }
+
+    fn is_float(self) -> bool {
+        matches!(self, Number::F32 | Number::F64)
+    }
+}
+
+/// What numbers in a file mean: sample = (number − zero) / full.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Coding {
+    pub number: Number,
+    pub zero: f32,
+    pub full: f32,
+}
+
+/// What was not written as it came.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Lost {
+    pub clipped: u64,
+    pub not_finite: u64,
+}
+
+impl Coding {
+    pub const CU8: Coding = Coding { number: Number::U8, zero: 127.5, full: 127.5 };
+    pub const I8: Coding = Coding { number: Number::I8, zero: 0.0, full: 128.0 };
+    pub const I16: Coding = Coding { number: Number::I16, zero: 0.0, full: 32768.0 };
+    pub const F32: Coding = Coding::plain(Number::F32);
+
+    /// A number means itself.
+    pub const fn plain(number: Number) -> Coding {
+        Coding { number, zero: 0.0, full: 1.0 }
+    }
+
+    /// Turns as many numbers as `samples` has into samples; `bytes` is as long as that.
+    pub fn unpack(self, bytes: &[u8], samples: &mut [f32]) {
+        debug_assert_eq!(bytes.len(), samples.len() * self.number.bytes());
+        let (zero, scale) = (self.zero, 1.0 / self.full);
+        macro_rules! each {
+            ($bytes:literal, $value:expr) => {
+                for (sample, bytes) in samples.iter_mut().zip(bytes.as_chunks::<$bytes>().0) {
+                    let value: f32 = $value(*bytes);
+                    *sample = (value - zero) * scale;
+                }
+            };
+        }
+        match self.number {
+            Number::U8 => each!(1, |b: [u8; 1]| f32::from(b[0])),
+            Number::I8 => each!(1, |b: [u8; 1]| f32::from(b[0] as i8)),
+            Number::U16 => each!(2, |b| f32::from(u16::from_le_bytes(b))),
+            Number::I16 => each!(2, |b| f32::from(i16::from_le_bytes(b))),
+            Number::I24 => each!(3, |[a, b, c]: [u8; 3]| (i32::from_le_bytes([0, a, b, c]) >> 8) as f32),
+            Number::U32 => each!(4, |b| u32::from_le_bytes(b) as f32),
+            Number::I32 => each!(4, |b| i32::from_le_bytes(b) as f32),
+            Number::U64 => each!(8, |b| u64::from_le_bytes(b) as f32),
+            Number::I64 => each!(8, |b| i64::from_le_bytes(b) as f32),
+            Number::F32 => {
+                for (sample, bytes) in samples.iter_mut().zip(bytes.as_chunks::<4>().0) {
+                    *sample = f32::from_le_bytes(*bytes);
+                }
+            }
+            Number::F64 => each!(8, |b| f64::from_le_bytes(b) as f32),
+        }
+    }
+
+    /// How many of these samples are not finite; whole numbers always are.
+    pub fn not_finite(self, samples: &[f32]) -> u64 {
+        if !self.number.is_float() {
+            return 0;
+        }
+        samples.iter().map(|x| u64::from(!x.is_finite())).sum()
+    }
+
+    /// Turns samples into the numbers of a [`SampleFormat`]; `bytes` is as long as they need.
+    pub fn pack(self, samples: &[f32], bytes: &mut [u8], lost: &mut Lost) {
+        debug_assert_eq!(bytes.len(), samples.len() * self.number.bytes());
+        match self.number {
+            Number::U8 => {
+                for (byte, x) in bytes.iter_mut().zip(samples) {
+                    *byte = self.whole(*x, 0.0, 255.0, lost) as u8;
+                }
+            }
+            Number::I8 => {
+                for (byte, x) in bytes.iter_mut().zip(samples) {
+                    *byte = self.whole(*x, -128.0, 127.0, lost) as i8 as u8;
+                }
+            }
+            Number::I16 => {
+                for (pair, x) in bytes.as_chunks_mut::<2>().0.iter_mut().zip(samples) {
+                    *pair = (self.whole(*x, -32768.0, 32767.0, lost) as i16).to_le_bytes();
+                }
+            }
+            _ => {
+                debug_assert_eq!(self.number, Number::F32);
+                lost.not_finite += self.not_finite(samples);
+                for (four, x) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(samples) {
+                    *four = x.to_le_bytes();
+                }
+            }
+        }
+    }
+
+    fn whole(self, x: f32, low: f32, high: f32, lost: &mut Lost) -> f32 {
+        if !x.is_finite() {
+            lost.not_finite += 1;
+            return self.zero.round();
+        }
+        let y = (x * self.full + self.zero).round();
+        // 1.0 is one step above the highest number of a signed format: that much is not worth a word.
+        lost.clipped += u64::from(y < low || y > high + 1.0);
+        y.clamp(low, high)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All numbers of 8 and 16 bits are read and written back.
+    #[test]
+    fn every_whole_number_comes_back() {
+        for coding in [Coding::CU8, Coding::I8, Coding::I16] {
+            let bytes: Vec<u8> = match coding.number {
+                Number::I16 => (0..=u16::MAX).flat_map(u16::to_le_bytes).collect(),
+                _ => (0..=255).collect(),
+            };
+            let mut samples = vec![9.0; bytes.len() / coding.number.bytes()];
+            coding.unpack(&bytes, &mut samples);
+            assert!(samples.iter().all(|x| x.abs() <= 1.0), "{coding:?}");
+            let (mut again, mut lost) = (vec![0; bytes.len()], Lost::default());
+            coding.pack(&samples, &mut again, &mut lost);
+            assert_eq!(again, bytes, "{coding:?}");
+            assert_eq!((lost.clipped, lost.not_finite), (0, 0));
+        }
+    }
+
+    #[test]
+    fn full_scale_is_one() {
+        for (coding, bytes, expected) in [
+            (Coding::CU8, &[0, 255][..], [-1.0, 1.0]),
+            (Coding::I8, &[0x80, 0x40], [-1.0, 0.5]),
+            (Coding::I16, &[0, 0x80, 0, 0x40], [-1.0, 0.5]),
+            (Coding { number: Number::I24, zero: 0.0, full: 8_388_608.0 }, &[0, 0, 0x80, 0, 0, 0x40], [-1.0, 0.5]),
+        ] {
+            let mut samples = [9.0; 2];
+            coding.unpack(bytes, &mut samples);
+            assert_eq!(samples, expected, "{coding:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_beyond_is_clipped_and_counted() {
+        let samples = [1.0, -1.0, 1.1, -1.1, f32::NAN, f32::INFINITY];
+        for (coding, expected) in
+            [(Coding::CU8, [255, 0, 255, 0, 128, 128]), (Coding::I8, [127, 128, 127, 128, 0, 0])]
+        {
+            let (mut bytes, mut lost) = ([9; 6], Lost::default());
+            coding.pack(&samples, &mut bytes, &mut lost);
+            assert_eq!(bytes, expected, "{coding:?}");
+            assert_eq!((lost.clipped, lost.not_finite), (2, 2));
+        }
+        let (mut bytes, mut lost) = ([0; 24], Lost::default());
+        Coding::F32.pack(&samples, &mut bytes, &mut lost);
+        let mut again = [0.0; 6];
+        Coding::F32.unpack(&bytes, &mut again);
+        assert!(again.map(f32::to_bits) == samples.map(f32::to_bits), "{again:?}");
+        assert_eq!((lost.clipped, lost.not_finite), (0, 2));
+    }
+
+    #[test]
+    fn formats_have_names() {
+        for format in SampleFormat::ALL {
+            assert_eq!(SampleFormat::named(format.name()), Some(format));
+            assert_eq!(serde_json::to_value(format).unwrap(), format.name());
+            assert_eq!(format.other_kind().name()[1..], format.name()[1..]);
+            assert_eq!(format.other_kind().parts() + format.parts(), 3);
+        }
+    }
+}

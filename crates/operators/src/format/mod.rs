@@ -1,0 +1,26 @@
+//! Files of samples: how numbers are written down, and what sources and sinks of such files share.
+//!
+//! `coding` turns bytes into samples and back, `read` and `write` do so with files, `play` keeps time and tags for sources.
+
+mod coding;
+mod open;
+mod play;
+mod read;
+mod write;
+
+pub use coding::{FileSample, SampleFormat};
+pub(crate) use coding::{Coding, Number};
+pub(crate) use open::{open, read_text};
+pub(crate) use play::{Mark, Player};
+pub(crate) use read::{Layout, SampleFile};
+pub(crate) use write::SampleWriter;
+
+use onbeat_runtime::Pace;
+
+pub(crate) fn real() -> Pace {
+    Pace::Real
+}
+
+pub(crate) fn once() -> u64 {
+    1
+}

@@ -1,0 +1,108 @@
+//! Samples into a file.
+
+use super::coding::{Coding, FileSample, Lost};
+use super::open::cannot;
+use super::read::hex;
+use crate::part::Part;
+use onbeat_runtime::{Context, Error};
+use sha2::{Digest, Sha512};
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
+
+/// Bytes per write to the file.
+const BUFFER: usize = 64 << 10;
+
+/// Writes samples to a file that has its name only once it is complete.
+pub(crate) struct SampleWriter {
+    /// Samples written.
+    pub samples: u64,
+    part: Part,
+    file: File,
+    coding: Coding,
+    buffer: Box<[u8]>,
+    filled: usize,
+    hash: Option<Sha512>,
+    lost: Lost,
+}
+
+impl SampleWriter {
+    /// `hashed`: whether [`sha512`](SampleWriter::sha512) will be asked for.
+    pub fn create(path: &Path, coding: Coding, hashed: bool) -> Result<Self, Error> {
+        let part = Part::create(path)?;
+        let file = part.handle()?;
+        let buffer = vec![0; BUFFER].into();
+        let hash = hashed.then(Sha512::new);
+        Ok(SampleWriter { samples: 0, part, file, coding, buffer, filled: 0, hash, lost: Lost::default() })
+    }
+
+    /// What the file will be called.
+    pub fn path(&self) -> &Path {
+        self.part.target()
+    }
+
+    /// Writes samples.
+    pub fn write<T: FileSample>(&mut self, samples: &[T]) -> Result<(), Error> {
+        let numbers: &[f32] = bytemuck::cast_slice(samples);
+        let size = self.coding.number.bytes();
+        let mut rest = numbers;
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(rest.len().min((BUFFER - self.filled) / size));
+            let end = self.filled + now.len() * size;
+            self.coding.pack(now, &mut self.buffer[self.filled..end], &mut self.lost);
+            self.filled = end;
+            if BUFFER - self.filled < size {
+                self.flush()?;
+            }
+            rest = later;
+        }
+        self.samples += samples.len() as u64;
+        Ok(())
+    }
+
+    /// Writes bytes that are no samples.
+    pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.flush()?;
+        self.file.write_all(bytes).map_err(|error| cannot("write", self.part.target(), error))
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        let bytes = &self.buffer[..self.filled];
+        self.filled = 0;
+        if let Some(hash) = &mut self.hash {
+            hash.update(bytes);
+        }
+        self.file.write_all(bytes).map_err(|error| cannot("write", self.part.target(), error))
+    }
+
+    /// Replaces bytes at the begin of the file.
+    pub fn rewrite_begin(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.flush()?;
+        let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(bytes));
+        written.map_err(|error| cannot("write", self.part.target(), error))
+    }
+
+    /// The checksum of everything that was written, in hexadecimal digits.
+    pub fn sha512(&mut self) -> Result<String, Error> {
+        self.flush()?;
+        Ok(self.hash.take().map_or(String::new(), |hash| hex(&hash.finalize())))
+    }
+
+    /// Everything is written: the file gets its name.
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.flush()?;
+        self.part.finish()
+    }
+
+    /// Says what was not written as it came.
+    pub fn sum_up(&self, cx: &mut Context) {
+        let Lost { clipped, not_finite } = self.lost;
+        if clipped > 0 {
+            cx.note(format!("{clipped} numbers were beyond full scale and were clipped: lower the gain"));
+        }
+        if not_finite > 0 {
+            let how = if self.coding == Coding::F32 { "as they are" } else { "as 0" };
+            cx.note(format!("{not_finite} numbers were not finite and were written {how}"));
+        }
+    }
+}
