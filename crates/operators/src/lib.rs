@@ -21,10 +21,14 @@
 //! | `counter` | → numbers | 0, 1, 2, ...: [`Counter`] | `count`, `start`, `rate`, `pace` |
 //! | `timer` | → numbers | ticks with a period: [`Timer`] | `period`, `count`, `overrun` |
 //! | `merge` | numbers | several streams in one order: [`Merge`] | |
+//! | `pid` | ticks, value → value | a controller: [`Pid`] | `setpoint`, `kp`, `ki`, `kd`, `least`, `most` |
+//! | `lag` | value | a first-order lag: [`Lag`] | `gain`, `tau` |
+//! | `route` | value → `high`, `low` | one of two outputs: [`Route`] | `threshold` |
+//! | `value.sink` | value → | single values, some to a file: [`ValueSink`] | `path`, `every` |
 //! | `null.source`, `null.source.complex` | → real, complex | chunks that nobody wrote: [`NullSource`] | `count`, `size`, `rate`, `pace` |
 //! | `null.sink`, `null.sink.complex`, `count.sink` | real, complex, numbers → | lets go of what comes: [`NullSink`] | |
 //!
-//! Real is `Chunk<f32>`, complex is `Chunk<Complex<f32>>`, numbers are `u64`. Nothing is allocated in a step, but for
+//! Real is `Chunk<f32>`, complex is `Chunk<Complex<f32>>`, numbers are `u64`, a value is an `f64`. Nothing is allocated in a step, but for
 //! tags, notes and the lines of a tap.
 //!
 //! [`dsp`] holds the signal-processing kernels, plain state machines over slices of samples;
@@ -33,6 +37,7 @@
 
 mod add;
 mod check;
+mod control;
 mod counter;
 pub mod dsp;
 mod filters;
@@ -49,6 +54,7 @@ mod timer;
 mod wav;
 
 pub use add::Add;
+pub use control::{Gains, Lag, Pid, Route, ValueSink};
 pub use counter::Counter;
 pub use load::{Load, Work};
 pub use merge::Merge;
@@ -76,6 +82,7 @@ pub fn registry() -> Registry {
     {
         registry.add(kind);
     }
+    control::add_kinds(&mut registry);
     filters::add_kinds(&mut registry);
     throttle::add_kinds(&mut registry);
     load::add_kinds(&mut registry);

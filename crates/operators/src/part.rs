@@ -122,7 +122,7 @@ mod tests {
         let target = folder.path().join("out");
         let first = Part::create(&target).unwrap();
         let error = Part::create(&target).err().unwrap().to_string();
-        assert!(error.contains("another operator"), "{error}");
+        assert!(error.contains("give them different files"), "{error}");
         first.finish().unwrap();
         assert!(target.is_file());
         fs::write(folder.path().join("out.part"), "left by a killed process").unwrap();

@@ -88,7 +88,7 @@ fn wrong_parameters_are_named() {
         ("counter", "rate = 0", "`rate` is 0"),
         ("counter", "count = -1", "count"),
         ("timer", "period = 0", "`period` is 0"),
-        ("timer", "period = \"1 s\"\noverrun = \"stop\"", "stop"),
+        ("timer", "period = \"1 s\"\noverrun = \"sometimes\"", "sometimes"),
         ("null.source", "size = 0", "`size` is 0"),
     ] {
         let text = refused(kind, parameters);

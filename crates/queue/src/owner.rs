@@ -1,9 +1,17 @@
 //! The token that opens the rings of one worker.
 
 use crate::sync;
+use std::cell::Cell;
+use std::marker::PhantomData;
 
 /// The right to touch the rings that were made with it. There is one per worker and it cannot be copied: whoever
-/// holds `&mut Owner` is alone with all of the worker's rings, so these need neither locks nor atomics.
+/// holds `&mut Owner` is alone with all of the worker's rings, so these need neither locks nor atomics. It can be handed to
+/// another thread, and not be looked at by two: what `&Owner` shows needs to be `Send` only.
+///
+/// ```compile_fail,E0277
+/// fn shared(_: impl Sync) {}
+/// shared(onbeat_queue::Owner::new());
+/// ```
 ///
 /// ```
 /// use onbeat_queue::{Owner, Ring};
@@ -15,6 +23,8 @@ use crate::sync;
 #[derive(Debug)]
 pub struct Owner {
     id: u32,
+    /// Not `Sync`.
+    one_thread: PhantomData<Cell<()>>,
 }
 
 impl Owner {
@@ -22,7 +32,7 @@ impl Owner {
     #[must_use]
     #[expect(clippy::new_without_default, reason = "two calls never give equal values")]
     pub fn new() -> Self {
-        Owner { id: sync::next_number() }
+        Owner { id: sync::next_number(), one_thread: PhantomData }
     }
 
     #[inline(always)]

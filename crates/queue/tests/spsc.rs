@@ -140,16 +140,6 @@ fn a_ring_for_nothing_is_refused() {
     let _ = Spsc::<u8>::new(&Owner::new(), &Owner::new(), 0);
 }
 
-#[test]
-#[should_panic(expected = "looking at this item already")]
-fn a_look_inside_a_look_is_refused() {
-    let (mut producer, mut consumer) = (Owner::new(), Owner::new());
-    let ring = Spsc::new(&producer, &consumer, 1);
-    ring.push(&mut producer, 0).unwrap();
-    ring.look(&mut consumer);
-    ring.peek(&consumer, |_| ring.peek(&consumer, |_| ()));
-}
-
 /// Runs a test in a thread of its own and fails when it does not come back.
 #[allow(clippy::disallowed_methods, reason = "a test outside the workspace's layers")]
 fn watched(limit: Duration, test: impl FnOnce() + Send + 'static) {

@@ -190,7 +190,9 @@ pub(crate) fn record(
     let end_ns = reports.iter().map(|report| report.end_ns).max().unwrap_or(0);
     let duration_ns = ended.start_ns.map_or(0, |start_ns| end_ns.saturating_sub(start_ns));
     let (edges, left) = edges(plan, &reports);
-    let unread: u64 = edges.iter().map(|edge| edge.unread).sum();
+    // What is on its way round a cycle at the end was never to be read.
+    let ahead = edges.iter().zip(&plan.wires).filter(|(_, wire)| !wire.feedback);
+    let unread: u64 = ahead.map(|(edge, _)| edge.unread).sum();
     let mut operators: Vec<_> = reports.iter_mut().flat_map(|report| report.operators.drain(..)).collect();
     operators.sort_by_key(|&(number, _)| number);
     let mut operators: Vec<OperatorRecord> = operators.into_iter().map(|(_, record)| record).collect();

@@ -89,8 +89,6 @@ struct Taken {
     wanted: AtomicU64,
     /// The consumer takes no more.
     left: AtomicBool,
-    /// Somebody is inside [`Spsc::peek`]. Only the consumer's side touches it.
-    peeking: AtomicBool,
 }
 
 /// No counter is above this.
@@ -98,8 +96,8 @@ const NOBODY: u64 = u64::MAX;
 
 // SAFETY: the sender cell is only reached through the producer's `Owner`, the receiver cell through the
 // consumer's, writes through `&mut`; a slot belongs to the side that the counters say (README.md). Items
-// cross threads, one at a time, hence `T: Send`; `peek` keeps two threads from looking at one item at once,
-// hence not `T: Sync`.
+// cross threads, one at a time, hence `T: Send`; an `Owner` is not `Sync`, so two threads cannot look at one item at
+// once, hence not `T: Sync`.
 unsafe impl<T: Send> Sync for Spsc<T> {}
 // SAFETY: as above; a ring owns its items.
 unsafe impl<T: Send> Send for Spsc<T> {}
@@ -126,7 +124,6 @@ impl<T> Spsc<T> {
                 head: AtomicU64::new(0),
                 wanted: AtomicU64::new(NOBODY),
                 left: AtomicBool::new(false),
-                peeking: AtomicBool::new(false),
             }),
         }
     }
@@ -287,21 +284,17 @@ impl<T> Spsc<T> {
     }
 
     /// Looks at the oldest visible item.
-    ///
-    /// # Panics
-    /// When called from inside `look`, or from two threads at once that share the owner.
     pub fn peek<R>(&self, consumer: &Owner, look: impl FnOnce(&T) -> R) -> Option<R> {
         let receiver = self.receiver(consumer);
         if receiver.head == receiver.tail {
             return None;
         }
-        let _alone = Alone::new(&self.taken.peeking);
         Some(self.slot(receiver.head).with(|slot| {
             // SAFETY: the slot is the consumer's, and while `look` runs the shared `Owner` excludes its
             // writers.
             let slot = unsafe { &*slot };
-            // SAFETY: it holds the oldest visible value. Nobody else looks at it (`Alone`), so `T: Send` is
-            // enough.
+            // SAFETY: it holds the oldest visible value. Only this thread looks at it (`Owner` is not `Sync`), so
+            // `T: Send` is enough.
             look(unsafe { slot.assume_init_ref() })
         }))
     }
@@ -415,24 +408,6 @@ impl<T> Spsc<T> {
         if owner.id() != expected {
             wrong_owner();
         }
-    }
-}
-
-/// The proof of being the only one that looks at an item.
-struct Alone<'a>(&'a AtomicBool);
-
-impl<'a> Alone<'a> {
-    fn new(taken: &'a AtomicBool) -> Self {
-        // Acquire: partner is the Release below. The look before this one is over.
-        assert!(!taken.swap(true, Ordering::Acquire), "somebody is looking at this item already");
-        Alone(taken)
-    }
-}
-
-impl Drop for Alone<'_> {
-    fn drop(&mut self) {
-        // Release: partner is the Acquire above.
-        self.0.store(false, Ordering::Release);
     }
 }
 

@@ -162,7 +162,7 @@ impl Spec {
                     true
                 }
                 Node::Add { a, b } => {
-                    put(&mut graph, name, Box::new(Add::default()));
+                    put(&mut graph, name, Box::<Add>::default());
                     to(*a, "a");
                     to(*b, "b");
                     true
@@ -173,7 +173,7 @@ impl Spec {
                     false
                 }
                 Node::Total { input, start } => {
-                    put(&mut graph, name, Box::new(Total::default()));
+                    put(&mut graph, name, Box::<Total>::default());
                     put(&mut graph, format!("back{number}"), Box::new(Filter::new(1, None)));
                     to(*input, "in");
                     let (_, capacity) = size(&mut random);
