@@ -81,5 +81,6 @@ pub mod trace {
 /// The book's snippets, as doc tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/book/src/operators.md")]
+#[doc = include_str!("../../../docs/book/src/program.md")]
 #[doc = include_str!("../../../README.md")]
 mod book {}

@@ -11,7 +11,8 @@ mod reference;
 mod spec;
 
 use onbeat_runtime::{
-    Chunk, Context, Error, Graph, InPlace, Input, Merge, Operator, Options, Output, Ports, Step, Stream,
+    Chunk, Context, Error, Graph, Idle, InPlace, Input, Merge, Operator, Options, Output, Ports, Scheduler,
+    Step, Stream,
 };
 use operators::{Add, Average, Filter, Keep, Repeat, Scale};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -79,8 +80,16 @@ impl Operator for Watch {
     }
 }
 
+/// On one worker, then on two: one after the other, because the allocator's counters are those of the process.
 #[test]
 fn nothing_is_allocated_in_steady_state() {
+    steady(&Options::default());
+    for idle in [Idle::SpinFor(20_000), Idle::Park] {
+        steady(&Options { scheduler: Scheduler::Pinned, workers: Some(2), idle, ..Options::default() });
+    }
+}
+
+fn steady(options: &Options) {
     let (seen, wait) = mpsc::channel();
     let mut graph = Graph::new("steady");
     graph.add("source", Endless::default());
@@ -116,7 +125,7 @@ fn nothing_is_allocated_in_steady_state() {
         let _ = graph.connect_names(from, to);
     }
     graph.path("source", "watch", Some(1_000_000_000));
-    let run = graph.start(&Options::default()).unwrap();
+    let run = graph.start(options).unwrap();
     let stopper = run.stopper();
     // The numbers have no end of their own. (An error comes at once: it drops the sender.)
     let _ = wait.recv_timeout(Duration::from_secs(120));
@@ -124,5 +133,7 @@ fn nothing_is_allocated_in_steady_state() {
     let record = run.wait().unwrap_or_else(|error| panic!("{error}"));
     let watch = record.operators.iter().find(|operator| operator.name == "watch").unwrap();
     assert!(watch.steps >= WARM_UP + WATCHED, "it ran too short to tell: {} steps", watch.steps);
-    assert!(record.stores.iter().map(|store| store.copies).sum::<u64>() > WATCHED, "the fork makes copies");
+    let copies: u64 = record.operators.iter().map(|operator| operator.copies).sum();
+    // On two workers the other branch may be done with a chunk before this one comes to it.
+    assert!(copies > 0, "the fork makes copies");
 }

@@ -153,6 +153,7 @@ fn cores_that_cannot_be_are_refused() {
 
 /// Runs for real: each worker is on its core, and says so.
 #[test]
+#[allow(clippy::disallowed_macros, reason = "a test says that it was skipped")]
 fn workers_are_where_the_plan_says() {
     let allowed = onbeat_os::CoreSet::allowed().unwrap();
     let cores: Vec<usize> = allowed.iter().take(2).collect();
