@@ -37,6 +37,7 @@ pub mod clock;
 pub mod cores;
 pub mod file;
 pub mod futex;
+pub mod memory;
 pub mod park;
 pub mod signal;
 pub mod thread;

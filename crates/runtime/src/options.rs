@@ -40,7 +40,8 @@ pub struct Options {
     pub capacity: usize,
     /// Quantum of edges that name none, in bytes.
     pub quantum: usize,
-    /// Most bytes that all chunk stores together may have.
+    /// Most bytes that all chunk stores together may have. The default is half of the machine's memory: pages that are never
+    /// used are never there.
     pub store_bytes: usize,
 }
 
@@ -59,7 +60,7 @@ impl Default for Options {
             strict: false,
             capacity: 4,
             quantum: 16 << 10,
-            store_bytes: 1 << 30,
+            store_bytes: usize::try_from(onbeat_os::memory::total_bytes() / 2).unwrap_or(usize::MAX),
         }
     }
 }
