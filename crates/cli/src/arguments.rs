@@ -10,6 +10,7 @@ EXAMPLES
   onbeat run fm.toml --pace fast --duration 10s         as fast as it can, at most 10 s
   onbeat run fm.toml --set channel.factor=4             with another parameter
   onbeat run fm.toml --max-misses 0 --format csv        exit status 2 if anything was late
+  onbeat check fm.toml                                  whether it could be run
   onbeat plan fm.toml                                   what would run where
   onbeat run fm.toml --scheduler pinned --cores 0,1     a worker on each of two cores
   onbeat operators fir.decimate                         parameters and ports of a kind of operator";
@@ -38,6 +39,14 @@ pub enum Command {
     Plan(PlanArguments),
     /// List the kinds of operators, or show one of them
     Operators(OperatorsArguments),
+    /// Say whether a pipeline could be run: it is read and planned, and the files that it reads are there
+    Check(CheckArguments),
+    /// Print the JSON Schema of pipeline files, for editors
+    Schema,
+    /// Print a script that completes what is typed
+    Completions(CompletionsArguments),
+    /// Print the manual page
+    Man,
 }
 
 #[derive(Debug, Args)]
@@ -68,6 +77,21 @@ pub struct PlanArguments {
     /// A drawing for Graphviz in place of the tables: onbeat plan FILE --dot | dot -Tsvg
     #[arg(long, conflicts_with = "format")]
     pub dot: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    #[command(flatten)]
+    pub pipeline: PipelineArguments,
+    /// Say nothing when it is good
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CompletionsArguments {
+    /// The shell that completes
+    pub shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@
 //! | `documents` | what a command has to say: tables and lines, no layout |
 //! | `views` | a document for people, as CSV, as JSON |
 //! | `failure` | errors, with the line of the file |
+//! | `stdout` | who writes there |
 //! | `progress`, `interrupt`, `panics`, `threads` | around a run |
 #![forbid(unsafe_code)]
 
@@ -19,6 +20,7 @@ mod interrupt;
 mod output;
 mod panics;
 mod progress;
+mod stdout;
 mod threads;
 mod views;
 

@@ -1,6 +1,8 @@
 //! The signal-processing kernels as kinds of operators.
 
-use crate::dsp::{Deemphasis, FirDecimator, FirSample, QuadDemod, Quality, Resampler, Saxpy, Shift};
+use crate::dsp::{
+    Deemphasis, FirDecimator, FirSample, Magnitude, QuadDemod, Quality, Resampler, Saxpy, Shift,
+};
 use num_complex::Complex;
 use onbeat_runtime::{Decibels, Error, Folders, Hertz, InPlace, Kind, Registry, Seconds, Stream};
 use schemars::JsonSchema;
@@ -59,6 +61,19 @@ fn sixty() -> Decibels {
 fn decimate<T: FirSample>(p: &DecimateParameters, _: &Folders) -> Result<Stream<FirDecimator<T>>, Error> {
     let hz = |value: Option<Hertz>| value.map(|Hertz(hz)| hz);
     FirDecimator::for_rate(p.factor, hz(p.cutoff), hz(p.transition), p.attenuation.0).map(Stream::new)
+}
+
+/// The size of complex samples.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct MagnitudeParameters {
+    /// Whether to give the power, the square of the magnitude, in its place.
+    #[serde(default)]
+    power: bool,
+}
+
+fn magnitude(p: &MagnitudeParameters, _: &Folders) -> Result<Stream<Magnitude>, Error> {
+    Ok(Stream::new(if p.power { Magnitude::power() } else { Magnitude::new() }))
 }
 
 /// Frequency demodulation.
@@ -154,6 +169,7 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
     let fir = "low-pass filter that keeps every n-th sample";
     registry.add(Kind::new("fir.decimate", fir, "factor = 4", decimate::<Complex<f32>>));
     registry.add(Kind::new("fir.decimate.real", fir, "factor = 4", decimate::<f32>));
+    registry.add(Kind::new("magnitude", "size of complex samples, or their power", "", magnitude));
     registry.add(Kind::new("quad.demod", "frequency demodulation", "deviation = \"75 kHz\"", demod));
     registry.add(Kind::new("deemphasis", "the treble cut of an FM receiver", "tau = \"50 us\"", deemphasis));
     let rate = "changes the sample rate";

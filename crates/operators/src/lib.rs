@@ -5,11 +5,19 @@
 //!
 //! | kind | in → out | does | parameters |
 //! |---|---|---|---|
-//! | `sigmf.source` | → complex | plays a SigMF recording, annotations as tags: [`SigmfSource`] | `path`, `pace`, `repeat`, `verify`, `sample_rate` |
+//! | `sigmf.source`, `sigmf.source.real` | → complex, real | plays a SigMF recording, annotations as tags: [`SigmfSource`] | `path`, `pace`, `repeat`, `verify`, `sample_rate`, `channel` |
+//! | `sigmf.sink`, `sigmf.sink.real` | complex, real → | writes one, tags as annotations: [`SigmfSink`] | `path`, `format`, `description` |
+//! | `iq.source`, `iq.source.real` | → complex, real | plays a file of nothing but samples: [`IqSource`] | `path`, `format`, `sample_rate`, `pace`, `repeat`, `offset`, `count`, `channels`, `channel` |
+//! | `iq.sink`, `iq.sink.real` | complex, real → | writes one: [`IqSink`] | `path`, `format` |
+//! | `wav.source` | → real | plays a WAV file: [`WavSource`] | `path`, `channel`, `pace`, `repeat` |
 //! | `wav.sink` | real → | writes a WAV file: [`WavSink`] | `path`, `format` |
+//! | `npy.source`, `npy.source.complex` | → real, complex | plays an array of NumPy, frame by frame: [`NpySource`] | `path`, `rate`, `pace`, `repeat` |
+//! | `npy.sink`, `npy.sink.complex` | real, complex → | writes one: [`NpySink`] | `path` |
+//! | `png.sink` | real → | makes pictures of frames or rows: [`PngSink`] | `path`, `min`, `max`, `map`, `rows` |
 //! | `freq.shift` | complex | moves every frequency: [`dsp::Shift`] | `shift` |
 //! | `fir.filter`, `fir.filter.real` | complex, real | low-pass filter: [`dsp::FirDecimator`] | `cutoff`, `transition`, `attenuation` |
 //! | `fir.decimate`, `fir.decimate.real` | complex, real | the same, and keeps every n-th sample | `factor`, `cutoff`, `transition`, `attenuation` |
+//! | `magnitude` | complex → real | size, or power: [`dsp::Magnitude`] | `power` |
 //! | `quad.demod` | complex → real | frequency demodulation: [`dsp::QuadDemod`] | `deviation` |
 //! | `deemphasis` | real | treble cut of an FM receiver: [`dsp::Deemphasis`] | `tau` |
 //! | `resample`, `resample.complex` | real, complex | changes the sample rate: [`dsp::Resampler`] | `rate` or `up`, `down`; `pass_band`, `attenuation` |
@@ -25,11 +33,23 @@
 //! | `lag` | value | a first-order lag: [`Lag`] | `gain`, `tau` |
 //! | `route` | value → `high`, `low` | one of two outputs: [`Route`] | `threshold` |
 //! | `value.sink` | value → | single values, some to a file: [`ValueSink`] | `path`, `every` |
+//! | `text.source` | → text | lines of a file or of stdin: [`TextSource`] | `path` |
+//! | `text.sink`, `jsonl.sink` | text → | lines to a file or to stdout: [`TextSink`] | `path` |
+//! | `file.sink`, `file.sink.complex`, `file.sink.bytes` | real, complex, bytes → | chunks as they are: [`FileSink`] | `path` |
+//! | `stdin.source`, `stdin.source.complex` | → real, complex | samples from stdin: [`StdinSource`] | `format`, `sample_rate` |
+//! | `stdout.sink`, `stdout.sink.complex` | real, complex → | samples to stdout: [`StdoutSink`] | `format` |
+//! | `udp.source`, `udp.source.complex` | → real, complex | samples from datagrams, lost ones counted: [`UdpSource`] | `bind`, `format`, `header`, `sample_rate`, `timeout` |
+//! | `udp.sink`, `udp.sink.complex` | real, complex → | samples into datagrams: [`UdpSink`] | `address`, `format`, `header`, `size` |
+//! | `tcp.source`, `tcp.source.complex` | → real, complex | samples from a connection: [`TcpSource`] | `connect` or `listen`, `framing`, `format`, `sample_rate`, `patience` |
+//! | `tcp.sink`, `tcp.sink.complex` | real, complex → | samples into a connection: [`TcpSink`] | `connect` or `listen`, `framing`, `format`, `patience` |
+//! | `mode_s.demod`, `mode_s.demod.complex` | real, complex → frames | finds the frames of aircraft: [`mode_s::Demod`] | `remember` |
+//! | `mode_s.decode` | frames → text | what they say, as lines of JSON: [`mode_s::Decode`] | |
+//! | `mode_s.null` | frames → | lets go of frames | |
 //! | `null.source`, `null.source.complex` | → real, complex | chunks that nobody wrote: [`NullSource`] | `count`, `size`, `rate`, `pace` |
 //! | `null.sink`, `null.sink.complex`, `count.sink` | real, complex, numbers → | lets go of what comes: [`NullSink`] | |
 //!
 //! Real is `Chunk<f32>`, complex is `Chunk<Complex<f32>>`, numbers are `u64`, a value is an `f64`. Nothing is allocated in a step, but for
-//! tags, notes and the lines of a tap.
+//! tags, notes, the lines of a tap and pictures.
 //!
 //! [`dsp`] holds the signal-processing kernels, plain state machines over slices of samples;
 //! [`recording`] makes the signal of the FM receiver example.
@@ -41,30 +61,45 @@ mod control;
 mod counter;
 pub mod dsp;
 mod filters;
+mod format;
+mod iq;
 mod load;
 mod merge;
 pub mod mode_s;
+mod npy;
 mod null;
 mod part;
+mod png;
 pub mod recording;
 mod sigmf;
+mod streams;
 mod tap;
 mod throttle;
 mod timer;
 mod wav;
+mod wav_source;
 
 pub use add::Add;
 pub use control::{Gains, Lag, Pid, Route, ValueSink};
 pub use counter::Counter;
+pub use format::{FileSample, SampleFormat};
+pub use iq::{IqSink, IqSource};
 pub use load::{Load, Work};
 pub use merge::Merge;
+pub use npy::{NpySink, NpySource};
 pub use null::{NullSink, NullSource};
 pub use onbeat_runtime::Overrun;
-pub use sigmf::SigmfSource;
+pub use png::{ColourMap, PngSink};
+pub use sigmf::{SigmfSink, SigmfSource};
+pub use streams::{
+    FileSink, Framing, Peer, StdinSource, StdoutSink, TcpSink, TcpSource, TextSink, TextSource, UdpSink,
+    UdpSource, writes_stdout,
+};
 pub use tap::Tap;
 pub use throttle::Throttle;
 pub use timer::Timer;
 pub use wav::{WavFormat, WavSink};
+pub use wav_source::WavSource;
 
 use onbeat_runtime::Registry;
 
@@ -77,15 +112,27 @@ use onbeat_runtime::Registry;
 /// ```
 pub fn registry() -> Registry {
     let mut registry = Registry::default();
-    for kind in
-        [sigmf::kind(), wav::kind(), add::kind(), tap::kind(), counter::kind(), timer::kind(), merge::kind()]
-    {
+    for kind in [
+        wav::kind(),
+        wav_source::kind(),
+        png::kind(),
+        add::kind(),
+        tap::kind(),
+        counter::kind(),
+        timer::kind(),
+        merge::kind(),
+    ] {
         registry.add(kind);
     }
     control::add_kinds(&mut registry);
+    mode_s::add_kinds(&mut registry);
     filters::add_kinds(&mut registry);
+    streams::add_kinds(&mut registry);
     throttle::add_kinds(&mut registry);
     load::add_kinds(&mut registry);
     null::add_kinds(&mut registry);
+    sigmf::add_kinds(&mut registry);
+    iq::add_kinds(&mut registry);
+    npy::add_kinds(&mut registry);
     registry
 }

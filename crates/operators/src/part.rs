@@ -74,8 +74,13 @@ impl Part {
     }
 
     /// Everything is written: puts it on the disk and gives it its name.
-    pub fn finish(mut self) -> Result<(), Error> {
+    pub fn finish(self) -> Result<(), Error> {
         self.file.sync_all().map_err(|error| cannot("write", &self.target, error))?;
+        self.finish_unsynced()
+    }
+
+    /// The same, but leaves it to the system when it goes to the disk: for files that are written while samples come.
+    pub fn finish_unsynced(mut self) -> Result<(), Error> {
         fs::rename(&self.path, &self.target).map_err(|error| cannot("name", &self.target, error))?;
         self.finished = true;
         Ok(())

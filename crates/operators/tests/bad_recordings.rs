@@ -36,15 +36,24 @@ fn bad_metadata_are_refused() {
         (
             "core:datatype",
             json!("rf32_le"),
-            "`rf32_le`, which is not supported: supported are ci8, cu8, ci16_le and cf32_le",
+            "`rf32_le`: its samples are real; play it with `sigmf.source.real`",
         ),
-        ("core:datatype", json!("ci16_be"), "`ci16_be`, which is not supported"),
+        (
+            "core:datatype",
+            json!("ci16_be"),
+            "`ci16_be`, which is not supported: supported are cu8, ci8, ci16_le, ",
+        ),
         ("core:datatype", json!(8), "invalid type: integer `8`, expected a string"),
         ("core:sample_rate", Value::Null, "`core:sample_rate` is missing; correct it, or give `sample_rate`"),
         ("core:sample_rate", json!(0), "`core:sample_rate` is 0: it must be a finite number above 0"),
         ("core:sample_rate", json!(-48e3), "`core:sample_rate` is -48000"),
         ("core:sample_rate", json!("48k"), "expected f64"),
-        ("core:num_channels", json!(2), "`core:num_channels` is 2"),
+        (
+            "core:num_channels",
+            json!(2),
+            "`core:num_channels`: it has 2 channels, and one can be read: choose it with `channel`, from 0 to 1",
+        ),
+        ("core:num_channels", json!(0), "it has 0 channels: there must be from 1 to 1024"),
         ("core:metadata_only", json!(true), "`core:metadata_only` is true"),
         ("core:dataset", json!("a.wav"), "`core:dataset`"),
         ("core:trailing_bytes", json!(8), "`core:trailing_bytes`"),
@@ -88,7 +97,7 @@ type Spoil = fn(Recording, &Path);
 fn bad_files_are_refused() {
     const META: &str = "test.sigmf-meta";
     const DATA: &str = "test.sigmf-data";
-    let table: [(Spoil, &str, &str); 8] = [
+    let table: [(Spoil, &str, &str); 12] = [
         (
             |recording, folder| truncate(recording, folder, 1999),
             DATA,
@@ -98,12 +107,16 @@ fn bad_files_are_refused() {
         (|_, folder| fs::remove_file(folder.join(DATA)).unwrap(), DATA, "No such file or directory"),
         (|_, folder| folder_for(folder.join(DATA)), DATA, "it is no file"),
         (|_, folder| fs::remove_file(folder.join(META)).unwrap(), META, "No such file or directory"),
-        (|_, folder| folder_for(folder.join(META)), META, "Is a directory"),
+        (|_, folder| folder_for(folder.join(META)), META, "it is no file but a folder"),
         (
             |_, folder| fs::write(folder.join(META), "{\"global\": {").unwrap(),
             META,
             "is no SigMF metadata: EOF while parsing",
         ),
+        (|_, folder| pipe_for(folder.join(DATA)), DATA, "it is no file but a pipe"),
+        (|_, folder| pipe_for(folder.join(META)), META, "it is no file but a pipe"),
+        (|_, folder| link_for(folder.join(DATA), DATA), DATA, "Too many levels of symbolic links"),
+        (|_, folder| link_for(folder.join(DATA), "/dev/zero"), DATA, "it is no file but a device"),
         (|_, folder| fs::write(folder.join(META), [0xff, 0xfe]).unwrap(), META, "valid UTF-8"),
     ];
     for (spoil, file, expected) in table {
@@ -125,6 +138,16 @@ fn truncate(mut recording: Recording, folder: &Path, bytes: usize) {
 fn folder_for(file: PathBuf) {
     fs::remove_file(&file).unwrap();
     fs::create_dir(file).unwrap();
+}
+
+fn pipe_for(file: PathBuf) {
+    fs::remove_file(&file).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(file).status().unwrap().success());
+}
+
+fn link_for(file: PathBuf, to: &str) {
+    fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(to, file).unwrap();
 }
 
 #[test]
@@ -151,7 +174,7 @@ fn what_is_no_recording_is_refused() {
         (folder.path().to_path_buf(), "No such file"),
         (folder.path().join("a.sigmf"), "`.sigmf` files are not supported: unpack it"),
         (folder.path().join("a.sigmf-collection"), "not supported"),
-        (PathBuf::from("/dev/zero"), "cannot read /dev/zero.sigmf-meta"),
+        (PathBuf::from("/dev/zero"), "cannot open /dev/zero.sigmf-meta"),
     ] {
         let text = refusal(&path);
         assert!(text.contains(expected), "{text}");

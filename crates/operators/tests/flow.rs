@@ -4,23 +4,19 @@
 mod harness;
 mod slices;
 
-use harness::{failure, fast, feed, keep, keep_numbers, manual, notes, run};
+use harness::{keep_numbers, manual, notes, run};
 use onbeat_operators::{Counter, Load, Merge, NullSink, NullSource, Overrun, Tap, Throttle, Timer, Work};
+use onbeat_runtime::testing::{Feed, Piece, Trial};
 use onbeat_runtime::{Chunk, Graph, Options, Pace};
 use serde_json::Value;
 use slices::Dice;
-use std::sync::{Arc, Mutex};
 
 const MS: u64 = 1_000_000;
 
 #[test]
 fn a_counter_counts() {
-    let mut graph = Graph::new("count");
-    let numbers = graph.add("numbers", Counter::new(Some(5)).start_at(u64::MAX - 1));
-    let (end, kept) = keep_numbers(&mut graph, "end");
-    graph.connect(numbers, |o| &o.out, end, |o| &o.input);
-    run(graph, &Options::default());
-    assert_eq!(*kept.lock().unwrap(), [u64::MAX - 1, u64::MAX, 0, 1, 2]);
+    let seen = Trial::new(Counter::new(Some(5)).start_at(u64::MAX - 1)).run();
+    assert_eq!(seen.messages::<u64>("out"), [u64::MAX - 1, u64::MAX, 0, 1, 2]);
 }
 
 #[test]
@@ -123,18 +119,13 @@ fn a_late_timer_skips_or_catches_up() {
 
 #[test]
 fn a_throttle_holds_to_its_rate() {
-    let lengths = [100, 1, 999, 2000, 50];
-    let mut graph = Graph::new("throttle");
     let samples: Vec<f32> = Dice::new(1).values(10_000);
-    let source = graph.add("source", feed(samples.clone(), &lengths, 0.0));
-    let throttle = graph.add("throttle", Throttle::new(1e6).unwrap());
-    // When each chunk left, by a counter of virtual time: the end of a path.
-    let (end, kept) = keep::<f32>(&mut graph, "end");
-    graph.connect(source, |o| &o.out, throttle, |o| &o.input);
-    graph.connect(throttle, |o| &o.out, end, |o| &o.input);
-    let record = run(graph, &manual());
-    assert_eq!(kept.lock().unwrap().samples, samples);
-    assert_eq!(record.result.duration_ns, 10 * MS);
+    let input = Feed::samples(samples.clone()).cut(&[100, 1, 999, 2000, 50]);
+    let seen = Trial::new(Throttle::<f32>::new(1e6).unwrap()).feed("in", input).run();
+    assert_eq!(seen.samples::<f32>("out"), samples);
+    // Each chunk leaves when its last sample is due, at a microsecond a sample.
+    let late = |piece: &Piece| piece.at_ns != (piece.start + piece.length as u64) * 1000;
+    assert_eq!(seen.pieces("out").into_iter().find(late), None);
 }
 
 #[test]
@@ -158,18 +149,11 @@ fn a_throttle_counts_from_its_first_chunk() {
 fn tap(samples: &[f32], lengths: &[usize], rate_hz: f64) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("statistics/tap.jsonl");
-    let mut graph = Graph::new("tap");
-    let source = graph.add("source", feed(samples.to_vec(), lengths, rate_hz));
-    let tap = graph.add("tap", Tap::new().file(&path, 0.01).unwrap());
-    let (end, kept) = keep::<f32>(&mut graph, "end");
-    graph.connect(source, |o| &o.out, tap, |o| &o.input);
-    graph.connect(tap, |o| &o.out, end, |o| &o.input);
-    let record = run(graph, &fast(16 << 10, 4));
-    assert!(
-        bytemuck::cast_slice::<f32, u32>(&kept.lock().unwrap().samples)
-            == bytemuck::cast_slice::<f32, u32>(samples)
-    );
-    assert_eq!(record.operators.iter().map(|operator| operator.copies).sum::<u64>(), 0);
+    let input = Feed::samples(samples.to_vec()).cut(lengths).rate(rate_hz);
+    let seen = Trial::new(Tap::new().file(&path, 0.01).unwrap()).feed("in", input).run();
+    let passed = seen.samples::<f32>("out");
+    assert!(bytemuck::cast_slice::<f32, u32>(&passed) == bytemuck::cast_slice::<f32, u32>(samples));
+    assert_eq!(seen.record().operators.iter().map(|operator| operator.copies).sum::<u64>(), 0);
     let text = std::fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -199,14 +183,8 @@ fn a_tap_says_what_passes() {
 
 #[test]
 fn a_tap_without_a_file_leaves_a_note() {
-    let mut graph = Graph::new("tap");
-    let source = graph.add("source", feed(vec![3.0f32, -4.0], &[1], 48e3));
-    let tap = graph.add("tap", Tap::new());
-    let end = graph.add("end", NullSink::<Chunk<f32>>::default());
-    graph.connect(source, |o| &o.out, tap, |o| &o.input);
-    graph.connect(tap, |o| &o.out, end, |o| &o.input);
-    let record = run(graph, &fast(16 << 10, 4));
-    assert_eq!(notes(&record), ["tap: 2 samples: min -4, max 3, rms 3.535534, 0 not finite"]);
+    let seen = Trial::new(Tap::new()).feed("in", Feed::samples([3.0f32, -4.0]).cut(&[1]).rate(48e3)).run();
+    assert_eq!(seen.notes(), ["2 samples: min -4, max 3, rms 3.535534, 0 not finite"]);
 }
 
 #[test]
@@ -226,14 +204,8 @@ fn a_load_takes_its_time() {
 
 #[test]
 fn a_load_ends_where_time_stands_still() {
-    let mut graph = Graph::new("load");
-    let source = graph.add("source", Counter::new(Some(10)));
-    let busy = graph.add("busy", Load::<u64>::new(Work::Busy(u64::MAX)));
-    let (end, kept) = keep_numbers(&mut graph, "end");
-    graph.connect(source, |o| &o.out, busy, |o| &o.input);
-    graph.connect(busy, |o| &o.out, end, |o| &o.input);
-    assert_eq!(run(graph, &manual()).result.duration_ns, 0);
-    assert_eq!(kept.lock().unwrap().len(), 10);
+    let seen = Trial::new(Load::<u64>::new(Work::Busy(u64::MAX))).feed("in", Feed::messages(0..10u64)).run();
+    assert_eq!((seen.record().result.duration_ns, seen.messages::<u64>("out").len()), (0, 10));
 }
 
 #[test]
@@ -267,30 +239,18 @@ fn a_merge_goes_by_source_time() {
 #[test]
 fn a_null_source_fills_the_quantum() {
     for (size, expected) in [(None, 4096), (Some(17), 17)] {
-        let mut graph = Graph::new("null");
-        let mut source = NullSource::new(Some(100)).rate(48e3, Pace::Fast).unwrap();
+        let mut source = NullSource::<f32>::new(Some(100)).rate(48e3, Pace::Fast).unwrap();
         if let Some(size) = size {
             source = source.size(size).unwrap();
         }
-        let source = graph.add("source", source);
-        let lengths = Arc::new(Mutex::new(Vec::new()));
-        let into = Arc::clone(&lengths);
-        let end = graph.sink("end", move |chunk: Chunk<f32>| {
-            into.lock().unwrap().push((chunk.info().start, chunk.len(), chunk.rate_hz()));
-        });
-        graph.connect(source, |o| &o.out, end, |o| &o.input);
-        run(graph, &Options::default());
-        let expected: Vec<_> = (0..100).map(|n| (n * expected as u64, expected, 48e3)).collect();
-        assert_eq!(*lengths.lock().unwrap(), expected);
+        let seen = Trial::new(source).run();
+        assert_eq!(seen.lengths("out"), [expected; 100]);
+        assert_eq!((seen.samples::<f32>("out").len(), seen.rate_hz("out")), (100 * expected, 48e3));
     }
 }
 
 #[test]
 fn a_null_source_knows_its_quantum() {
-    let mut graph = Graph::new("null");
-    let source = graph.add("source", NullSource::<f32>::new(None).size(5000).unwrap());
-    let end = graph.add("end", NullSink::<Chunk<f32>>::default());
-    graph.connect(source, |o| &o.out, end, |o| &o.input);
-    let text = failure(graph, &Options::default());
+    let text = Trial::new(NullSource::<f32>::new(None).size(5000).unwrap()).failure();
     assert!(text.contains("`size` is 5000") && text.contains("4096 samples"), "{text}");
 }

@@ -11,7 +11,10 @@ fn every_kind_is_complete() {
     for kind in registry.kinds() {
         let name = kind.name();
         names.push(name);
-        assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '.'), "{name}");
+        assert!(
+            name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '.' || c == '_'),
+            "{name}"
+        );
         let summary = kind.summary();
         assert!(!summary.is_empty() && summary.len() < 80 && !summary.ends_with('.'), "{name}: {summary}");
         // Its example makes one.
@@ -90,6 +93,12 @@ fn wrong_parameters_are_named() {
         ("timer", "period = 0", "`period` is 0"),
         ("timer", "period = \"1 s\"\noverrun = \"sometimes\"", "sometimes"),
         ("null.source", "size = 0", "`size` is 0"),
+        ("udp.source", "bind = \"9000\"", "`bind` is `9000`"),
+        ("udp.source", "bind = \"a:1\"\ntimeout = 0", "`timeout` is 0"),
+        ("udp.sink", "address = \"a:1\"\nsize = 70000", "`size` is 70000"),
+        ("tcp.sink", "connect = \"a:1\"\nframing = \"loose\"", "loose"),
+        ("stdin.source", "sample_rate = -1", "`sample_rate` is -1"),
+        ("stdout.sink.complex", "format = \"ri8\"", "or the format ci8"),
     ] {
         let text = refused(kind, parameters);
         assert!(text.contains(expected), "{kind} with {parameters:?}: {text}");

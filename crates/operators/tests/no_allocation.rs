@@ -7,8 +7,8 @@ use harness::{fast, recording, run};
 use num_complex::Complex;
 use onbeat_operators::dsp::{Deemphasis, FirDecimator, QuadDemod, Quality, Resampler, Saxpy, Shift};
 use onbeat_operators::{
-    Add, Counter, Load, Merge, NullSink, NullSource, Overrun, SigmfSource, Tap, Throttle, Timer, WavSink,
-    Work,
+    Add, Counter, IqSink, Load, Merge, NpySink, NullSink, NullSource, Overrun, SampleFormat, SigmfSink,
+    SigmfSource, Tap, Throttle, Timer, WavSink, Work,
 };
 use onbeat_runtime::{Chunk, Graph, InPlace, Pace, Stream};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -36,6 +36,12 @@ fn nothing_is_allocated_once_samples_flow() {
     // 2048 samples a chunk, a few more chunks than are watched.
     graph.add("iq", SigmfSource::new(iq).repeat((CHUNKS + 10) as u64 * 2048 / 10_000 + 1).pace(Pace::Fast));
     graph.add("brake", Throttle::<Complex<f32>>::new(1e12).unwrap());
+    graph.add("raw", IqSink::<Complex<f32>>::new(folder.path().join("raw"), SampleFormat::Cu8).unwrap());
+    graph.add(
+        "take",
+        SigmfSink::<Complex<f32>>::new(folder.path().join("take"), SampleFormat::Ci16Le).unwrap(),
+    );
+    graph.add("array", NpySink::<Complex<f32>>::new(folder.path().join("array.npy")));
     graph.add("tune", InPlace::new(Shift::new(40e3).unwrap()));
     let decimator = |factor| FirDecimator::<Complex<f32>>::for_rate(factor, None, None, 60.0).unwrap();
     graph.add("channel", Stream::new(decimator(4)));
@@ -59,6 +65,9 @@ fn nothing_is_allocated_once_samples_flow() {
     });
     for (from, to) in [
         ("iq", "brake"),
+        ("brake", "raw"),
+        ("brake", "take"),
+        ("brake", "array"),
         ("brake", "tune"),
         ("tune", "channel"),
         ("channel", "demod"),

@@ -27,17 +27,24 @@ fn play(source: SigmfSource, quantum: usize) -> Vec<Complex<f32>> {
 fn plays_all_types_at_one_scale() {
     let folder = tempfile::tempdir().unwrap();
     let values = [-1.0f32, -0.5, 0.0, 0.25, 0.9921875, -0.0078125];
+    let cu8 = [0u8, 64, 127, 159, 254, 126];
     let bytes = |write: &dyn Fn(f32) -> Vec<u8>| values.iter().flat_map(|&x| write(x)).collect::<Vec<u8>>();
-    let expected: Vec<_> = values.chunks(2).map(|pair| Complex::new(pair[0], pair[1])).collect();
+    let pairs =
+        |values: &[f32]| values.chunks(2).map(|pair| Complex::new(pair[0], pair[1])).collect::<Vec<_>>();
     for (datatype, data) in [
         ("ci8", bytes(&|x| vec![(x * 128.0) as i8 as u8])),
-        ("cu8", bytes(&|x| vec![(x * 128.0 + 128.0) as u8])),
+        ("cu8", cu8.to_vec()),
         ("ci16_le", bytes(&|x| ((x * 32768.0) as i16).to_le_bytes().to_vec())),
         ("cf32_le", bytes(&|x| x.to_le_bytes().to_vec())),
     ] {
         let mut recording = Recording { data, ..recording(0) };
         recording.meta["global"]["core:datatype"] = datatype.into();
         let path = recording.write(folder.path());
+        // Its zero is between two numbers.
+        let expected = match datatype {
+            "cu8" => pairs(&cu8.map(|byte| (f32::from(byte) - 127.5) * (1.0 / 127.5))),
+            _ => pairs(&values),
+        };
         assert_eq!(play(SigmfSource::new(path), 16 << 10), expected, "{datatype}");
     }
 }

@@ -42,9 +42,21 @@ fn moved(tags: &[(u64, String, String)]) -> Tags {
 #[test]
 fn the_stations_of_the_example_are_named_at_their_begin() {
     let (begin, end) = tags(Path::new(RECORDING), 1, 16 << 10, 4);
-    let label = |text: &str| (0, "core:label".to_string(), text.to_string());
-    let frequency = (0, "core:frequency".to_string(), "100000000".to_string());
-    assert_eq!(begin, [frequency, label("station A"), label("station B")]);
+    let tag = |(key, value): (&str, &str)| (0, key.to_string(), value.to_string());
+    let expected = [
+        ("core:frequency", "100000000"),
+        ("core:label", "station A"),
+        ("core:comment", "A melody; 25 kHz deviation, 50 us pre-emphasis"),
+        ("duration_s", "2"),
+        ("core:freq_lower_edge", "100007000"),
+        ("core:freq_upper_edge", "100073000"),
+        ("core:label", "station B"),
+        ("core:comment", "A gliding tone; 25 kHz deviation, 50 us pre-emphasis"),
+        ("duration_s", "2"),
+        ("core:freq_lower_edge", "99907000"),
+        ("core:freq_upper_edge", "99973000"),
+    ];
+    assert_eq!(begin, expected.map(tag));
     assert_eq!(end, begin);
 }
 
@@ -72,9 +84,11 @@ fn tags_are_on_their_samples_for_any_quantum() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|mark| {
-            let label = mark["core:label"].as_str().unwrap().to_string();
-            (mark["core:sample_start"].as_u64().unwrap(), "core:label".to_string(), label)
+        .flat_map(|mark| {
+            let (label, at) =
+                (mark["core:label"].as_str().unwrap(), mark["core:sample_start"].as_u64().unwrap());
+            let duration_s = (5.0 / 256e3).to_string();
+            [(at, "core:label".into(), label.into()), (at, "duration_s".into(), duration_s)]
         })
         .collect();
     expected.sort_by_key(|(at, ..)| *at);

@@ -8,6 +8,7 @@
 //! | `run` | binds the plan and starts its threads: [`Run`], [`RunError`] |
 //! | `worker` | the hot loop, and everything that is not hot |
 //! | `operator`, `port`, `message`, `chunk`, `context` | what user code sees: [`Operator`], [`Input`], [`Output`], [`Chunk`] |
+//! | [`testing`] | tests of one operator |
 //! | `kernel`, `stream` | operators that see samples and not chunks: [`Kernel`], [`Map`], [`Stream`], [`InPlace`] |
 //!
 //! ```
@@ -45,6 +46,7 @@ mod record;
 mod run;
 mod stream;
 mod team;
+pub mod testing;
 mod ticker;
 mod timers;
 mod units;

@@ -1,8 +1,11 @@
 //! One file per command.
 
+mod check;
 mod operators;
 mod plan;
 mod run;
+mod schema;
+mod shell;
 
 use crate::arguments::{Command, Format};
 use crate::documents::Document;
@@ -16,6 +19,10 @@ pub fn dispatch(command: &Command, abort: fn() -> !) -> Result<u8, Failure> {
         Command::Run(arguments) => run::run(arguments, abort),
         Command::Plan(arguments) => plan::plan(arguments),
         Command::Operators(arguments) => operators::operators(arguments),
+        Command::Check(arguments) => check::check(arguments),
+        Command::Schema => schema::schema(),
+        Command::Completions(arguments) => shell::completions(arguments),
+        Command::Man => shell::man(),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::output::{self, Places, RecordTo};
 use crate::progress::Progress;
-use crate::{costs, panics, threads, views};
+use crate::{costs, panics, stdout, threads, views};
 use onbeat::trace::record::Outcome;
 use onbeat::{FileUse, Position, Record, RunError, operators};
 use std::io::{self, IsTerminal};
@@ -14,7 +14,9 @@ use std::path::Path;
 
 pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
     let pipeline = costs::read(&arguments.pipeline, &operators::registry())?;
+    let is_taken = stdout::is_taken(&pipeline)?;
     let places = Places::prepare(&pipeline.output, arguments.record.as_deref(), pipeline.name())?;
+    stdout::check_record(is_taken, &places.record).inspect_err(|_| places.give_back())?;
     let _in_use = in_use(&arguments.pipeline.file, &places.record)?;
     let name = pipeline.name().to_string();
     // First of all: the threads that are started from here on inherit it, and workers go to cores of their own.
@@ -59,7 +61,7 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
         output: &places.output,
         record: written.as_ref().ok().and_then(Option::as_deref),
     };
-    let shown = show(arguments, &record, &facts, &places.record);
+    let shown = show(arguments, &record, &facts, &places.record, is_taken);
     // All that went wrong is told, the last of it by whoever called.
     let mut failures: Vec<Failure> = [failed, written.err(), shown.err()].into_iter().flatten().collect();
     let last = failures.pop();
@@ -103,18 +105,19 @@ fn apply_limit(record: &mut Record, max_misses: Option<u64>) {
     }
 }
 
-/// Data goes to stdout, unless the record itself goes there.
+/// Data goes to stdout, unless the record itself or the data of an operator (`is_taken`) go there.
 fn show(
     arguments: &RunArguments,
     record: &Record,
     facts: &RunFacts<'_>,
     record_to: &RecordTo,
+    is_taken: bool,
 ) -> Result<(), Failure> {
-    let on_stdout = !matches!(record_to, RecordTo::Stdout);
+    let is_there = matches!(record_to, RecordTo::Stdout);
+    let on_stdout = !is_there && !is_taken;
     match arguments.format {
         Format::Human if arguments.quiet => return Ok(()),
-        // It is there already.
-        Format::Json if !on_stdout => return Ok(()),
+        Format::Json if is_there => return Ok(()),
         _ => {}
     }
     let is_terminal = if on_stdout { io::stdout().is_terminal() } else { io::stderr().is_terminal() };

@@ -3,11 +3,13 @@
 mod kinds;
 mod plan;
 mod run;
+mod schema;
 mod table;
 
 pub use kinds::{kind, kinds};
 pub use plan::plan;
 pub use run::{RunFacts, run};
+pub use schema::schema;
 pub use table::{Cell, Column, Table, Unit};
 
 /// One answer.

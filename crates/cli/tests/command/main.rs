@@ -1,8 +1,11 @@
 //! The built command, as a person or a script meets it.
 
+mod files;
 mod harness;
 mod interrupted;
 mod outputs;
+mod schema;
+mod stdout;
 
 use harness::Place;
 
@@ -137,6 +140,26 @@ const CASES: &[Case] = &[
         &[],
     ),
     ("a plan without its files", &["plan", "no_file.toml"], 0, &["iq.out → end.in"], &[]),
+    (
+        "a good pipeline",
+        &["check", "count.toml", "--set", "numbers.count=7"],
+        0,
+        &["count.toml: good: 2 operators, 1 edges"],
+        &[],
+    ),
+    ("a good pipeline without a word", &["check", "count.toml", "-q"], 0, &[], &[]),
+    (
+        "a pipeline whose file is missing",
+        &["check", "no_file.toml"],
+        1,
+        &[],
+        &["operator `iq`: not-there: No such file"],
+    ),
+    ("a pipeline with a mistake", &["check", "count.toml", "--set", "numbers.cnt=7"], 1, &[], &["`cnt`"]),
+    ("completions", &["completions", "bash"], 0, &["_onbeat()", "--max-misses"], &[]),
+    ("completions for a shell that is none", &["completions", "dash"], 1, &[], &["dash"]),
+    ("the manual page", &["man"], 0, &[".TH onbeat", "COMMAND: RUN", "max\\-misses", "EXIT STATUS"], &[]),
+    ("the schema", &["schema"], 0, &["\"$schema\"", "\"fir.decimate\""], &[]),
     ("all kinds", &["operators"], 0, &["counter", "wav.sink"], &[]),
     ("one kind", &["operators", "counter"], 0, &["port", "u64", "parameter", "count", "[[operator]]"], &[]),
     ("a kind that is near", &["operators", "countr"], 1, &[], &["`countr`: did you mean `counter`?"]),

@@ -1,49 +1,37 @@
 //! From the bytes of a recording to samples.
 
+use crate::format::Coding;
 use num_complex::Complex;
+
+/// As many samples as both have; a pair is `N` bytes of two numbers.
+fn unpack<const N: usize>(coding: Coding, pairs: &[[u8; N]], samples: &mut [Complex<f32>]) -> usize {
+    let count = pairs.len().min(samples.len());
+    coding.unpack(pairs[..count].as_flattened(), bytemuck::cast_slice_mut(&mut samples[..count]));
+    count
+}
 
 /// Unpacks signed 8-bit pairs (SigMF `ci8`: in-phase, quadrature) to complex samples, 1/128 per step, so that
 /// −128 becomes −1. Converts as many as both slices hold and returns that number.
 pub fn ci8_to_complex(pairs: &[[i8; 2]], samples: &mut [Complex<f32>]) -> usize {
-    let count = pairs.len().min(samples.len());
-    // As flat floats, which the compiler converts four at a time; as pairs it does not.
-    let floats: &mut [f32] = bytemuck::cast_slice_mut(&mut samples[..count]);
-    for (float, byte) in floats.iter_mut().zip(pairs[..count].as_flattened()) {
-        *float = f32::from(*byte) * (1.0 / 128.0);
-    }
-    count
+    unpack::<2>(Coding::I8, bytemuck::cast_slice(pairs), samples)
 }
 
-/// Unpacks unsigned 8-bit pairs (`cu8`), where 128 is zero, to complex samples, 1/128 per step. Otherwise as
-/// [`ci8_to_complex`].
+/// Unpacks unsigned 8-bit pairs (`cu8`), where zero is between 127 and 128, to complex samples, 1/127.5 per
+/// step: 0 becomes −1 and 255 becomes 1. Otherwise as [`ci8_to_complex`].
 pub fn cu8_to_complex(pairs: &[[u8; 2]], samples: &mut [Complex<f32>]) -> usize {
-    let count = pairs.len().min(samples.len());
-    let floats: &mut [f32] = bytemuck::cast_slice_mut(&mut samples[..count]);
-    for (float, byte) in floats.iter_mut().zip(pairs[..count].as_flattened()) {
-        *float = (f32::from(*byte) - 128.0) * (1.0 / 128.0);
-    }
-    count
+    unpack(Coding::CU8, pairs, samples)
 }
 
-/// Unpacks signed 16-bit pairs, low byte first (`ci16_le`), to complex samples, 1/32768 per step. Otherwise as
-/// [`ci8_to_complex`].
+/// Unpacks signed 16-bit pairs, low byte first (`ci16_le`), to complex samples, 1/32768 per step. Otherwise
+/// as [`ci8_to_complex`].
 pub fn ci16_le_to_complex(pairs: &[[[u8; 2]; 2]], samples: &mut [Complex<f32>]) -> usize {
-    let count = pairs.len().min(samples.len());
-    let floats: &mut [f32] = bytemuck::cast_slice_mut(&mut samples[..count]);
-    for (float, bytes) in floats.iter_mut().zip(pairs[..count].as_flattened()) {
-        *float = f32::from(i16::from_le_bytes(*bytes)) * (1.0 / 32768.0);
-    }
-    count
+    unpack::<4>(Coding::I16, bytemuck::cast_slice(pairs), samples)
 }
 
-/// Copies pairs of 32-bit floats, low byte first (`cf32_le`), to complex samples. Otherwise as [`ci8_to_complex`].
+/// Copies pairs of 32-bit floats, low byte first (`cf32_le`), to complex samples. Otherwise as
+/// [`ci8_to_complex`].
 pub fn cf32_le_to_complex(pairs: &[[[u8; 4]; 2]], samples: &mut [Complex<f32>]) -> usize {
-    let count = pairs.len().min(samples.len());
-    let floats: &mut [f32] = bytemuck::cast_slice_mut(&mut samples[..count]);
-    for (float, bytes) in floats.iter_mut().zip(pairs[..count].as_flattened()) {
-        *float = f32::from_le_bytes(*bytes);
-    }
-    count
+    unpack::<8>(Coding::F32, bytemuck::cast_slice(pairs), samples)
 }
 
 #[cfg(test)]
@@ -51,17 +39,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn full_scale_is_one() {
+    fn as_many_as_both_have() {
         let mut out = [Complex::new(9.0, 9.0); 3];
         assert_eq!(ci8_to_complex(&[[-128, 127], [0, 64]], &mut out), 2);
         assert_eq!(out, [Complex::new(-1.0, 0.9921875), Complex::new(0.0, 0.5), Complex::new(9.0, 9.0)]);
     }
 
     #[test]
-    fn all_types_have_the_same_scale() {
+    fn full_scale_is_one() {
         let mut out = [Complex::new(9.0, 9.0)];
-        assert_eq!(cu8_to_complex(&[[0, 192]], &mut out), 1);
-        assert_eq!(out, [Complex::new(-1.0, 0.5)]);
+        assert_eq!(cu8_to_complex(&[[0, 255]], &mut out), 1);
+        assert_eq!(out, [Complex::new(-1.0, 1.0)]);
         let pair = [(-32768i16).to_le_bytes(), 16384i16.to_le_bytes()];
         assert_eq!(ci16_le_to_complex(&[pair, pair], &mut out), 1);
         assert_eq!(out, [Complex::new(-1.0, 0.5)]);

@@ -5,6 +5,7 @@
 //! | [`Shift`] | complex | moves a frequency to another |
 //! | [`FirDecimator`] | real or complex | low-pass, then keeps every n-th sample |
 //! | [`Resampler`] | real or complex | changes the rate by a fraction |
+//! | [`Magnitude`] | complex → real | size or power |
 //! | [`QuadDemod`] | complex → real | frequency demodulation |
 //! | [`Deemphasis`] | real | undoes the treble lift of an FM transmitter |
 //! | [`Saxpy`] | real | `a * x + b` |
@@ -24,6 +25,7 @@ mod deemphasis;
 mod demod;
 mod design;
 mod fir;
+mod magnitude;
 mod phase;
 mod polyphase;
 mod resample;
@@ -35,6 +37,7 @@ pub use deemphasis::Deemphasis;
 pub use demod::QuadDemod;
 pub use design::LowPass;
 pub use fir::FirDecimator;
+pub use magnitude::Magnitude;
 pub use polyphase::FirSample;
 pub use resample::{Quality, Resampler};
 pub use saxpy::Saxpy;

@@ -19,8 +19,8 @@ impl FileSample for Complex<f32> {
     const PARTS: usize = 2;
 }
 
-/// How a file of nothing but samples has them; the names are those of SigMF. A complex sample is two numbers, in-phase and
-/// quadrature.
+/// How a file of nothing but samples has them; the names are those of SigMF. A complex sample is two numbers,
+/// in-phase and quadrature.
 ///
 /// | format | a number is | zero is | 1.0 is |
 /// |---|---|---|---|
@@ -29,8 +29,9 @@ impl FileSample for Complex<f32> {
 /// | `ci16_le`, `ri16_le` | 16 bits, low byte first | 0 | 32768 |
 /// | `cf32_le`, `rf32_le` | 32-bit floating point, low byte first | 0 | 1 |
 ///
-/// What is written is rounded to the nearest number. 1.0 becomes the highest there is; what is beyond that by more than one
-/// step, or below the lowest, is clipped and counted. Samples that are not finite are counted; whole numbers have them as 0.
+/// What is written is rounded to the nearest number. 1.0 becomes the highest there is; what is beyond that by
+/// more than one step, or below the lowest, is clipped and counted. Samples that are not finite are counted;
+/// whole numbers have them as 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SampleFormat {
@@ -275,7 +276,11 @@ mod tests {
             (Coding::CU8, &[0, 255][..], [-1.0, 1.0]),
             (Coding::I8, &[0x80, 0x40], [-1.0, 0.5]),
             (Coding::I16, &[0, 0x80, 0, 0x40], [-1.0, 0.5]),
-            (Coding { number: Number::I24, zero: 0.0, full: 8_388_608.0 }, &[0, 0, 0x80, 0, 0, 0x40], [-1.0, 0.5]),
+            (
+                Coding { number: Number::I24, zero: 0.0, full: 8_388_608.0 },
+                &[0, 0, 0x80, 0, 0, 0x40],
+                [-1.0, 0.5],
+            ),
         ] {
             let mut samples = [9.0; 2];
             coding.unpack(bytes, &mut samples);

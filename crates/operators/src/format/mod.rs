@@ -1,6 +1,7 @@
 //! Files of samples: how numbers are written down, and what sources and sinks of such files share.
 //!
-//! `coding` turns bytes into samples and back, `read` and `write` do so with files, `play` keeps time and tags for sources.
+//! `coding` turns bytes into samples and back, `read` and `write` do so with files, `play` keeps time and
+//! tags for sources.
 
 mod coding;
 mod open;
@@ -8,8 +9,8 @@ mod play;
 mod read;
 mod write;
 
+pub(crate) use coding::{Coding, Lost, Number};
 pub use coding::{FileSample, SampleFormat};
-pub(crate) use coding::{Coding, Number};
 pub(crate) use open::{open, read_text};
 pub(crate) use play::{Mark, Player};
 pub(crate) use read::{Layout, SampleFile};

@@ -29,7 +29,8 @@ pub(crate) struct Player {
 }
 
 impl Player {
-    /// `repeat` is how often, 0 for without end; `marks` are sorted by sample. With a rate of 0 there is no time to keep.
+    /// `repeat` is how often, 0 for without end; `marks` are sorted by sample. With a rate of 0 there is no
+    /// time to keep.
     pub fn new(file: SampleFile, marks: Vec<Mark>, rate_hz: f64, pace: Pace, repeat: u64) -> Self {
         let pacer = Pacer::new(rate_hz, pace);
         let total = if repeat == 0 { u64::MAX } else { file.samples.saturating_mul(repeat) };
@@ -50,7 +51,11 @@ impl Player {
     }
 
     /// One step of the source.
-    pub fn step<T: FileSample>(&mut self, out: &mut Output<Chunk<T>>, cx: &mut Context) -> Result<Step, Error> {
+    pub fn step<T: FileSample>(
+        &mut self,
+        out: &mut Output<Chunk<T>>,
+        cx: &mut Context,
+    ) -> Result<Step, Error> {
         let Some(mut chunk) = out.chunk(cx) else { return Ok(Step::Wait) };
         let room = chunk.capacity() as u64;
         let length = match self.frame {

@@ -33,7 +33,9 @@ impl Layout {
     /// The text says what is wrong; the caller names the file.
     pub fn choose(coding: Coding, parts: usize, channels: u64, chosen: Option<u64>) -> Result<Self, Error> {
         if channels == 0 || channels > MOST_CHANNELS {
-            return Err(Error::new(format!("it has {channels} channels: there must be from 1 to {MOST_CHANNELS}")));
+            return Err(Error::new(format!(
+                "it has {channels} channels: there must be from 1 to {MOST_CHANNELS}"
+            )));
         }
         let channel = match chosen {
             None if channels > 1 => {
@@ -79,8 +81,8 @@ pub(crate) struct SampleFile {
 }
 
 impl SampleFile {
-    /// A file that has nothing but samples. `named` is what the user calls one; `offset` samples are left out at the
-    /// begin, and after `count` of them what follows is.
+    /// A file that has nothing but samples. `named` is what the user calls one; `offset` samples are left out
+    /// at the begin, and after `count` of them what follows is.
     pub fn open(
         path: PathBuf,
         named: &str,
@@ -95,7 +97,8 @@ impl SampleFile {
         }
         // Who says how many samples to read need not mind what is behind them.
         if count.is_none() && !bytes.is_multiple_of(size) {
-            let each = if layout.channels > 1 { format!(" of {} channels", layout.channels) } else { String::new() };
+            let each =
+                if layout.channels > 1 { format!(" of {} channels", layout.channels) } else { String::new() };
             return Err(Error::new(format!(
                 "{name} has {bytes} bytes, which is no whole number of samples: one of {named}{each} has {size} bytes; \
                  the file is truncated, or its samples are of another type"
@@ -117,7 +120,8 @@ impl SampleFile {
         Self::at(file, used, path, layout, offset * size, samples)
     }
 
-    /// A file with `samples` of each channel from byte `begin` on; the caller has compared that with its size.
+    /// A file with `samples` of each channel from byte `begin` on; the caller has compared that with its
+    /// size.
     pub fn at(
         file: File,
         used: FileUse,

@@ -1,11 +1,10 @@
 //! What the metadata of a recording say, and whether it can be true.
 
-use super::data::Datatype;
+use super::keys;
+use crate::format::{FileSample, Mark, SampleFormat, read_text};
 use onbeat_runtime::{Error, Value};
 use serde::Deserialize;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 const META: &str = ".sigmf-meta";
 const DATA: &str = ".sigmf-data";
@@ -37,13 +36,6 @@ pub(super) fn paths(path: &Path) -> Result<(PathBuf, PathBuf), Error> {
 pub(super) struct Meta {
     path: PathBuf,
     file: MetaFile,
-}
-
-/// A mark on one sample of the file.
-pub(super) struct Mark {
-    pub sample: u64,
-    pub key: Arc<str>,
-    pub value: Value,
 }
 
 #[derive(Deserialize)]
@@ -92,6 +84,8 @@ struct Capture {
     header_bytes: u64,
     #[serde(rename = "core:frequency")]
     frequency: Option<f64>,
+    #[serde(rename = "core:datetime")]
+    datetime: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -104,13 +98,63 @@ struct Annotation {
     label: Option<String>,
     #[serde(rename = "core:comment", default)]
     comment: String,
+    #[serde(rename = "core:freq_lower_edge")]
+    freq_lower_edge: Option<f64>,
+    #[serde(rename = "core:freq_upper_edge")]
+    freq_upper_edge: Option<f64>,
+    #[serde(rename = "core:generator")]
+    generator: Option<String>,
+    #[serde(rename = "core:uuid")]
+    uuid: Option<String>,
+    #[serde(rename = "onbeat:value")]
+    value: Option<serde_json::Value>,
+}
+
+impl Annotation {
+    /// Its tags, in an order from which the sink makes one annotation again.
+    fn tags(&self, rate_hz: f64) -> Vec<(&str, Value)> {
+        let label = self.label.as_deref();
+        if let (Some(key), Some(value)) = (label, &self.value) {
+            return vec![(key, value_of(value))];
+        }
+        let text = |key, text: &Option<String>| text.as_deref().map(|text| (key, Value::from(text)));
+        let number = |key, number: Option<f64>| number.map(|number| (key, Value::from(number)));
+        let first = match label {
+            Some(label) => (keys::LABEL, label.into()),
+            None => (keys::ANNOTATION, self.comment.as_str().into()),
+        };
+        let comment = label.is_some() && !self.comment.is_empty();
+        let lasts = self.sample_count > 0;
+        let others = [
+            comment.then(|| (keys::COMMENT, self.comment.as_str().into())),
+            lasts.then(|| (keys::DURATION, (self.sample_count as f64 / rate_hz).into())),
+            number(keys::LOWER_EDGE, self.freq_lower_edge),
+            number(keys::UPPER_EDGE, self.freq_upper_edge),
+            text(keys::GENERATOR, &self.generator),
+            text(keys::UUID, &self.uuid),
+        ];
+        std::iter::once(first).chain(others.into_iter().flatten()).collect()
+    }
+}
+
+/// What the sink has written of a tag's value.
+fn value_of(json: &serde_json::Value) -> Value {
+    use serde_json::Value as Json;
+    match json {
+        Json::Bool(value) => (*value).into(),
+        Json::Number(number) => match number.as_i64() {
+            Some(whole) => whole.into(),
+            None => number.as_f64().unwrap_or(f64::NAN).into(),
+        },
+        Json::String(text) => text.as_str().into(),
+        other => other.to_string().into(),
+    }
 }
 
 impl Meta {
     /// Reads a metadata file and checks what can be checked without the data.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let text = fs::read_to_string(path)
-            .map_err(|error| Error::with_source(format!("cannot read {}", path.display()), error))?;
+        let text = read_text(path)?;
         let file = serde_json::from_str(&text)
             .map_err(|error| Error::with_source(format!("{} is no SigMF metadata", path.display()), error))?;
         let meta = Meta { path: path.to_owned(), file };
@@ -123,11 +167,6 @@ impl Meta {
         let global = &self.file.global;
         if global.version.is_none() {
             return Err(self.error("`core:version` is missing: it is no SigMF metadata, or not complete"));
-        }
-        if let Some(channels) = global.num_channels.filter(|&channels| channels != 1) {
-            return Err(self.error(format!(
-                "`core:num_channels` is {channels}: only recordings of 1 channel are supported; split it"
-            )));
         }
         if global.metadata_only {
             return Err(self.error("`core:metadata_only` is true: there are no samples to play"));
@@ -166,12 +205,30 @@ impl Meta {
         Ok(())
     }
 
-    /// The type of a sample.
-    pub fn datatype(&self) -> Result<Datatype, Error> {
-        match self.file.global.datatype.as_deref() {
-            Some(name) => Datatype::named(name).map_err(|error| self.error(error)),
-            None => Err(self.error("`core:datatype` is missing: it is no SigMF metadata, or not complete")),
+    /// How the data have their samples, which must be of the kind that `T` is.
+    pub fn format<T: FileSample>(&self) -> Result<SampleFormat, Error> {
+        let Some(name) = self.file.global.datatype.as_deref() else {
+            return Err(self.error("`core:datatype` is missing: it is no SigMF metadata, or not complete"));
+        };
+        let Some(format) = SampleFormat::named(name) else {
+            let known = SampleFormat::ALL.map(SampleFormat::name).join(", ");
+            return Err(self.error(format!(
+                "`core:datatype` is `{name}`, which is not supported: supported are {known}; convert it"
+            )));
+        };
+        if format.parts() != T::PARTS {
+            let (are, kind) =
+                if T::PARTS == 2 { ("real", "sigmf.source.real") } else { ("complex", "sigmf.source") };
+            return Err(self.error(format!(
+                "`core:datatype` is `{name}`: its samples are {are}; play it with `{kind}`"
+            )));
         }
+        Ok(format)
+    }
+
+    /// Interleaved channels in the data.
+    pub fn channels(&self) -> u64 {
+        self.file.global.num_channels.unwrap_or(1)
     }
 
     /// Samples per second: what the user has given, else what the metadata say.
@@ -192,7 +249,7 @@ impl Meta {
     }
 
     /// Marks for captures and annotations, by rising sample.
-    pub fn marks(&self, samples: u64) -> Result<Vec<Mark>, Error> {
+    pub fn marks(&self, samples: u64, rate_hz: f64) -> Result<Vec<Mark>, Error> {
         let contradicts = |what: String| {
             Err(self.error(format!(
                 "the metadata contradict the data: {what}, and the data have {samples} samples: they are truncated or \
@@ -206,7 +263,10 @@ impl Meta {
                 return contradicts(format!("capture {at} begins at sample {sample}"));
             }
             if let Some(hz) = capture.frequency {
-                marks.push(Mark { sample, key: "core:frequency".into(), value: hz.into() });
+                marks.push(Mark { sample, key: keys::FREQUENCY.into(), value: hz.into() });
+            }
+            if let Some(datetime) = &capture.datetime {
+                marks.push(Mark { sample, key: keys::DATETIME.into(), value: datetime.as_str().into() });
             }
         }
         for (at, annotation) in self.file.annotations.iter().enumerate() {
@@ -217,18 +277,16 @@ impl Meta {
                 let name = label.map_or(String::new(), |label| format!(" (`{label}`)"));
                 return contradicts(format!("annotation {at}{name} ends with sample {}", end - 1));
             }
-            let (key, text) = match label {
-                Some(label) => ("core:label", label),
-                None => ("annotation", annotation.comment.as_str()),
-            };
-            marks.push(Mark { sample, key: key.into(), value: text.into() });
+            let tags = annotation.tags(rate_hz);
+            marks.extend(tags.into_iter().map(|(key, value)| Mark { sample, key: key.into(), value }));
         }
         // A stable sort: marks of one sample stay in the order of the file.
         marks.sort_by_key(|mark| mark.sample);
         Ok(marks)
     }
 
-    fn error(&self, text: impl std::fmt::Display) -> Error {
+    /// An error about this file.
+    pub fn error(&self, text: impl std::fmt::Display) -> Error {
         Error::new(format!("{}: {text}", self.path.display()))
     }
 }

@@ -154,6 +154,11 @@ impl Pipeline {
         self.graph.name()
     }
 
+    /// Its operators as the record shows them: `name`, `kind`, and their parameters with the defaults filled in.
+    pub fn operators(&self) -> &[Value] {
+        self.graph.config["operator"].as_array().map_or(&[], Vec::as_slice)
+    }
+
     /// Starts it.
     ///
     /// # Errors
@@ -165,6 +170,12 @@ impl Pipeline {
 
 fn read_text(path: &Path) -> Result<String, String> {
     let cannot = |error: std::io::Error| format!("cannot be read: {error}");
+    // Before opening it: to open a pipe waits for who writes into it.
+    let found = std::fs::metadata(path).map_err(cannot)?.file_type();
+    if !found.is_file() {
+        let what = if found.is_dir() { "a folder" } else { "a pipe, a socket or a device" };
+        return Err(format!("cannot be read: it is no file but {what}"));
+    }
     let file = std::fs::File::open(path).map_err(cannot)?;
     let mut bytes = Vec::new();
     file.take(FILE_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;

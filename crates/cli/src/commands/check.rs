@@ -1,0 +1,57 @@
+//! `onbeat check FILE`
+
+use crate::arguments::CheckArguments;
+use crate::failure::Failure;
+use crate::{costs, output, stdout};
+use onbeat::{Pipeline, Registry, operators};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Reads and plans, as `run` would, and looks whether the files are there that it would read. Opens none of
+/// them.
+pub fn check(arguments: &CheckArguments) -> Result<u8, Failure> {
+    let registry = operators::registry();
+    let pipeline = costs::read(&arguments.pipeline, &registry)?;
+    stdout::is_taken(&pipeline)?;
+    let folder = arguments.pipeline.file.parent().unwrap_or(Path::new(""));
+    let wrong: Vec<String> = inputs(&pipeline, &registry, folder)
+        .filter_map(|(operator, path)| Some(format!("operator `{operator}`: {}", what_is_wrong(&path)?)))
+        .collect();
+    if let [first, others @ ..] = &wrong[..] {
+        let mut message = first.clone();
+        others.iter().for_each(|other| message += &format!("\n{other}"));
+        return Err(Failure::new(message).help("relative names begin at the folder of the pipeline file"));
+    }
+    if !arguments.quiet {
+        let plan = &pipeline.plan;
+        let (operators, edges) = (plan.operators.len(), plan.edges.len());
+        let file = arguments.pipeline.file.display();
+        output::to_stdout(&format!("{file}: good: {operators} operators, {edges} edges\n"))?;
+    }
+    Ok(0)
+}
+
+/// The files that its sources read.
+fn inputs<'p>(
+    pipeline: &'p Pipeline,
+    registry: &'p Registry,
+    folder: &'p Path,
+) -> impl Iterator<Item = (&'p str, PathBuf)> {
+    pipeline.operators().iter().filter_map(move |operator| {
+        let kind = registry.get(operator["kind"].as_str()?)?;
+        let path = operator["path"].as_str().filter(|path| *path != "-")?;
+        kind.ports().0.is_empty().then(|| (operator["name"].as_str().unwrap_or(""), folder.join(path)))
+    })
+}
+
+/// A recording may be named without the ending that says which of its two files is meant.
+fn what_is_wrong(path: &Path) -> Option<String> {
+    let mut longer = path.as_os_str().to_os_string();
+    longer.push(".sigmf-meta");
+    match (fs::metadata(path), fs::metadata(&longer)) {
+        (Ok(found), _) if found.is_file() => None,
+        (_, Ok(found)) if found.is_file() => None,
+        (Ok(_), _) => Some(format!("{} is no file", path.display())),
+        (Err(error), _) => Some(format!("{}: {error}", path.display())),
+    }
+}

@@ -1,0 +1,198 @@
+//! JSON Schema of the pipeline file: what editors check and complete.
+
+use onbeat::{Kind, Registry};
+use serde_json::{Map, Value, json};
+
+/// Draft 2020-12, with the parameters of all kinds.
+pub fn schema(registry: &Registry) -> Value {
+    let mut definitions = Map::new();
+    let mut kinds: Vec<Value> = registry.kinds().map(|kind| operator(kind, &mut definitions)).collect();
+    kinds.push(subgraph_use(registry));
+    definitions.insert("operator".into(), json!({ "oneOf": kinds }));
+    definitions.insert("edge".into(), edge());
+    definitions.insert("path".into(), path());
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "onbeat pipeline",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "name": { "type": "string", "description": "Names the run and its record." },
+            "scheduler": {
+                "enum": ["greedy", "pinned"],
+                "default": "greedy",
+                "description": "The recipe that makes workers of the graph.",
+            },
+            "cores": cores("Cores to run on, one worker on each."),
+            "house_keeping": cores("Cores for all threads that are no workers."),
+            "workers": { "type": "integer", "minimum": 1, "description": "How many workers `pinned` has." },
+            "idle": { "type": "string", "description": "How workers wait: `park`, `spin`, `spin:20us`." },
+            "clock": { "enum": ["real", "manual"], "default": "real", "description": "Real or virtual time." },
+            "strict": {
+                "type": "boolean",
+                "default": false,
+                "description": "A setting that is asked for and not obtained is an error.",
+            },
+            "output": { "type": "string", "default": "out", "description": "Folder for what is written." },
+            "duration": quantity("time", "s", "Stops the run after this time."),
+            "pace": { "enum": ["real", "fast"], "description": "How all sources keep time." },
+            "store": quantity("size", "B", "The most memory for chunks."),
+            "defaults": {
+                "type": "object",
+                "description": "Of edges that say nothing else.",
+                "additionalProperties": false,
+                "properties": { "capacity": capacity(), "quantum": quantum() },
+            },
+            "operator": list("operator"),
+            "edge": list("edge"),
+            "path": list("path"),
+            "subgraph": { "type": "array", "items": subgraph() },
+        },
+        "$defs": definitions,
+    })
+}
+
+fn list(definition: &str) -> Value {
+    json!({ "type": "array", "items": { "$ref": format!("#/$defs/{definition}") } })
+}
+
+fn quantity(noun: &str, unit: &str, description: &str) -> Value {
+    json!({ "type": ["number", "string"], "format": noun, "x-unit": unit, "description": description })
+}
+
+fn cores(description: &str) -> Value {
+    json!({ "type": ["integer", "string", "array"], "items": { "type": "integer" }, "description": description })
+}
+
+fn capacity() -> Value {
+    json!({ "type": "integer", "minimum": 1, "default": 4, "description": "Messages that an edge holds." })
+}
+
+fn quantum() -> Value {
+    quantity("size", "B", "The most bytes of a chunk.")
+}
+
+fn end(description: &str) -> Value {
+    json!({ "type": "string", "description": description })
+}
+
+fn edge() -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["from", "to"],
+        "properties": {
+            "from": end("`operator.output`; the output may be left out where there is one."),
+            "to": end("`operator.input`; the input may be left out where there is one."),
+            "capacity": capacity(),
+            "quantum": quantum(),
+            "when_full": {
+                "enum": ["wait", "drop_oldest", "drop_newest", "latest", "error"],
+                "default": "wait",
+                "description": "What it does with a message for which it has no room.",
+            },
+            "initial": {
+                "type": ["number", "string", "boolean"],
+                "description": "A message that it has from the start; of chunks, how many samples of 0.",
+            },
+        },
+    })
+}
+
+fn path() -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["from", "to"],
+        "properties": {
+            "from": end("A source."),
+            "to": end("An operator."),
+            "max_latency": quantity("time", "s", "A message that takes longer is a miss."),
+        },
+    })
+}
+
+fn subgraph() -> Value {
+    let ports = |what: &str| {
+        let description = format!("Its {what}, and the inner ports that they stand for.");
+        json!({ "type": "object", "additionalProperties": { "type": "string" }, "description": description })
+    };
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["name"],
+        "properties": {
+            "name": { "type": "string", "description": "The kind of the operators that it stands for." },
+            "inputs": ports("inputs"),
+            "outputs": ports("outputs"),
+            "operator": list("operator"),
+            "edge": list("edge"),
+        },
+    })
+}
+
+/// What every operator has beside its parameters.
+fn own(kind: Value) -> Map<String, Value> {
+    let mut own = Map::new();
+    own.insert("name".into(), json!({ "type": "string", "pattern": "^[^./\\s]+$" }));
+    own.insert("kind".into(), kind);
+    own
+}
+
+fn operator(kind: &Kind, definitions: &mut Map<String, Value>) -> Value {
+    let mut schema = kind.schema().to_value();
+    let prefix = format!("{}:", kind.name());
+    move_references(&mut schema, &prefix);
+    if let Some(Value::Object(inner)) = schema.as_object_mut().and_then(|schema| schema.remove("$defs")) {
+        definitions.extend(inner.into_iter().map(|(name, value)| (format!("{prefix}{name}"), value)));
+    }
+    let Some(object) = schema.as_object_mut() else { return schema };
+    object.remove("$schema");
+    object.insert("title".into(), kind.name().into());
+    object.insert("description".into(), kind.summary().into());
+    let mut properties = own(json!({ "const": kind.name() }));
+    properties
+        .insert("deadline".into(), quantity("time", "s", "A step that ends later than this is a miss."));
+    properties.insert("cost".into(), quantity("time", "s", "What it costs per message of its source."));
+    if let Some(Value::Object(parameters)) = object.remove("properties") {
+        properties.extend(parameters);
+    }
+    object.insert("properties".into(), properties.into());
+    let mut required = vec![json!("name"), json!("kind")];
+    if let Some(Value::Array(parameters)) = object.remove("required") {
+        required.extend(parameters);
+    }
+    object.insert("required".into(), required.into());
+    schema
+}
+
+/// Whatever is not the name of a kind may be that of a subgraph.
+fn subgraph_use(registry: &Registry) -> Value {
+    let names: Vec<&str> = registry.names().collect();
+    json!({
+        "title": "subgraph",
+        "description": "The name of a subgraph of this file.",
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["name", "kind"],
+        "properties": own(json!({ "type": "string", "not": { "enum": names } })),
+    })
+}
+
+/// Definitions of all kinds lie side by side: each under the name of its kind.
+fn move_references(value: &mut Value, prefix: &str) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                match value {
+                    Value::String(target) if key == "$ref" => {
+                        *target = target.replacen("#/$defs/", &format!("#/$defs/{prefix}"), 1);
+                    }
+                    other => move_references(other, prefix),
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| move_references(value, prefix)),
+        _ => {}
+    }
+}

@@ -1,0 +1,184 @@
+//! Hostile files: every one is answered with a message and status 1, and none hangs.
+
+use super::harness::{Answer, Place};
+use std::fmt::Write;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+/// What the command says of this text as a pipeline.
+fn answer(text: impl AsRef<[u8]>) -> Answer {
+    let place = Place::new();
+    fs::write(place.path("hostile.toml"), text).expect("a file");
+    place.onbeat(&["check", "hostile.toml"])
+}
+
+fn operator(lines: &str) -> String {
+    format!("[[operator]]\nname = \"it\"\n{lines}\n")
+}
+
+#[test]
+fn hostile_pipelines_are_refused() {
+    let deep = format!("x = {}{}", "[".repeat(10_000), "]".repeat(10_000));
+    let tables = format!("x = {}1{}", "{ x = ".repeat(10_000), " }".repeat(10_000));
+    let keys = format!("{} = 1", vec!["x"; 10_000].join("."));
+    let long = format!("name = \"{}\"", "x".repeat(1 << 20));
+    let huge = "9".repeat(400);
+    let cases: Vec<(&str, Vec<u8>, &str)> = vec![
+        ("NUL", b"name = \"a\0b\"".to_vec(), "hostile.toml:1:"),
+        ("only NULs", vec![0; 4096], "not TOML"),
+        ("no UTF-8", vec![b'n', 0xff, 0xfe], "is no text in UTF-8"),
+        ("an escaped NUL", b"name = \"a\\u0000b\"".to_vec(), "cannot name a pipeline"),
+        ("deep brackets", deep.into_bytes(), "hostile.toml:1:"),
+        ("deep tables", tables.into_bytes(), "hostile.toml:1:"),
+        ("a deep key", keys.into_bytes(), "hostile.toml:1:"),
+        ("a long name", long.into_bytes(), "cannot name a pipeline"),
+        ("a huge integer", format!("workers = {huge}").into_bytes(), "hostile.toml:1:11"),
+        (
+            "a huge count",
+            operator(&format!("kind = \"counter\"\ncount = {huge}")).into_bytes(),
+            "hostile.toml:4:",
+        ),
+        ("a huge exponent", operator("kind = \"saxpy\"\na = 1e999").into_bytes(), "`a`"),
+        ("not a number", operator("kind = \"freq.shift\"\nshift = nan").into_bytes(), "`shift`"),
+        ("a huge capacity", b"[defaults]\ncapacity = 9223372036854775807".to_vec(), "capacity"),
+        ("a huge quantum", b"[defaults]\nquantum = \"9e18 GiB\"".to_vec(), "quantum"),
+        ("a duration without end", b"duration = \"1e300 d\"".to_vec(), "duration"),
+        (
+            "a port beyond",
+            operator("kind = \"udp.source\"\nbind = \"127.0.0.1:65536\"").into_bytes(),
+            "`bind` is",
+        ),
+        ("no port", operator("kind = \"udp.sink\"\naddress = \"localhost\"").into_bytes(), "`address` is"),
+        (
+            "a host with a NUL",
+            operator("kind = \"tcp.sink\"\nconnect = \"a\\u0000b\"").into_bytes(),
+            "`connect` is",
+        ),
+        (
+            "two peers",
+            operator("kind = \"tcp.source\"\nconnect = \"a:1\"\nlisten = \"a:1\"").into_bytes(),
+            "not both",
+        ),
+        ("no peer", operator("kind = \"tcp.source\"").into_bytes(), "needs `connect`"),
+        (
+            "small datagrams",
+            operator("kind = \"udp.sink\"\naddress = \"a:1\"\nsize = 3").into_bytes(),
+            "`size` is 3",
+        ),
+        (
+            "the wrong samples",
+            operator("kind = \"stdin.source\"\nformat = \"cu8\"").into_bytes(),
+            "`format` is cu8",
+        ),
+        ("half a file", b"[[operator".to_vec(), "hostile.toml:1:"),
+    ];
+    let mut wrong = Vec::new();
+    for (title, text, expected) in cases {
+        let answer = answer(text);
+        let short = answer.stderr.len() < 2_000 && !answer.stderr.contains(['\0', '\u{1b}']);
+        if answer.status != Some(1)
+            || !answer.stderr.contains(expected)
+            || !short
+            || !answer.stdout.is_empty()
+        {
+            let said: String = answer.stderr.chars().take(500).collect();
+            wrong.push(format!("{title}: {:?} {said}", answer.status));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn fifo(place: &Place, name: &str) {
+    let made = Command::new("mkfifo").arg(place.path(name)).status();
+    assert!(made.is_ok_and(|status| status.success()), "mkfifo");
+}
+
+#[test]
+fn what_is_no_file_is_no_pipeline() {
+    let place = Place::new();
+    fifo(&place, "pipe.toml");
+    fs::create_dir(place.path("folder.toml")).expect("a folder");
+    symlink("loop2.toml", place.path("loop.toml")).expect("a link");
+    symlink("loop.toml", place.path("loop2.toml")).expect("a link");
+    for (name, expected) in [
+        ("pipe.toml", "it is no file but a pipe"),
+        ("folder.toml", "it is no file but a folder"),
+        ("loop.toml", "Too many levels of symbolic links"),
+        ("/dev/zero", "it is no file but"),
+        ("count.toml/x", "Not a directory"),
+    ] {
+        for command in ["run", "plan", "check"] {
+            let answer = place.onbeat(&[command, name]);
+            assert_eq!(answer.status, Some(1), "{command} {name}: {answer:?}");
+            assert!(answer.stderr.contains(expected), "{command} {name}: {}", answer.stderr);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_file_is_no_data() {
+    let place = Place::new();
+    fifo(&place, "pipe");
+    fs::create_dir(place.path("folder")).expect("a folder");
+    symlink("loop2", place.path("loop")).expect("a link");
+    symlink("loop", place.path("loop2")).expect("a link");
+    let kinds = [
+        ("text.source", ""),
+        ("sigmf.source", ""),
+        ("wav.source", ""),
+        ("iq.source", "format = \"cu8\"\nsample_rate = 1000"),
+    ];
+    let registry = onbeat::operators::registry();
+    for (kind, more) in kinds.into_iter().filter(|(kind, _)| registry.get(kind).is_some()) {
+        let sink = if kind == "text.source" { "text.sink" } else { "file.sink.complex" };
+        let sink = if kind == "wav.source" { "file.sink" } else { sink };
+        for name in ["pipe", "folder", "loop", "no"] {
+            let text = format!(
+                "[[operator]]\nname = \"in\"\nkind = \"{kind}\"\npath = \"{name}\"\n{more}\n\
+                 [[operator]]\nname = \"end\"\nkind = \"{sink}\"\npath = \"end\"\n\
+                 [[edge]]\nfrom = \"in\"\nto = \"end\"\n"
+            );
+            fs::write(place.path("data.toml"), text).expect("a file");
+            for command in ["check", "run"] {
+                let answer = place.onbeat(&[command, "data.toml"]);
+                assert_eq!(answer.status, Some(1), "{command}, {kind} of {name}: {answer:?}");
+                assert!(
+                    answer.stderr.contains("operator `in`"),
+                    "{command}, {kind} of {name}: {}",
+                    answer.stderr
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_operators_are_not_too_many() {
+    const COUNT: usize = 10_000;
+    let mut text = String::from("name = \"many\"\n");
+    let mut add = |name: &str, kind: &str, from: Option<String>| {
+        writeln!(text, "[[operator]]\nname = \"{name}\"\nkind = \"{kind}\"").expect("a string");
+        if kind == "counter" {
+            text.push_str("count = 3\n");
+        }
+        if kind == "load.count" {
+            text.push_str("count = 1\n");
+        }
+        if let Some(from) = from {
+            writeln!(text, "[[edge]]\nfrom = \"{from}\"\nto = \"{name}\"").expect("a string");
+        }
+    };
+    add("n0", "counter", None);
+    for number in 1..COUNT - 1 {
+        add(&format!("n{number}"), "load.count", Some(format!("n{}", number - 1)));
+    }
+    add("end", "count.sink", Some(format!("n{}", COUNT - 2)));
+    let place = Place::new();
+    fs::write(place.path("many.toml"), text).expect("a file");
+    let answer = place.onbeat(&["plan", "many.toml"]);
+    assert_eq!(answer.status, Some(0), "{}", answer.stderr);
+    assert!(answer.stdout.contains("10000 operators, 9999 edges"), "{}", &answer.stdout[..200]);
+    let answer = place.onbeat(&["run", "many.toml", "-q"]);
+    assert_eq!(answer.status, Some(0), "{}", answer.stderr);
+}

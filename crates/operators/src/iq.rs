@@ -1,0 +1,250 @@
+//! Files of nothing but samples, as many radios write them.
+
+use crate::check;
+use crate::format::{FileSample, Layout, Player, SampleFile, SampleFormat, SampleWriter, once, real};
+use num_complex::Complex;
+use onbeat_runtime::{
+    Chunk, Context, Ending, Error, Folders, Hertz, Input, Kind, Operator, Output, Pace, Ports, Registry, Step,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Refuses a format for samples of the other kind; `kind` is what the operator is called for complex samples.
+pub(crate) fn check_kind<T: FileSample>(format: SampleFormat, kind: &str) -> Result<(), Error> {
+    if format.parts() == T::PARTS {
+        return Ok(());
+    }
+    let (are, other) = if T::PARTS == 2 { ("real", ".real") } else { ("complex", "") };
+    Err(Error::new(format!(
+        "`format` is {}: its samples are {are}; use `{kind}{other}`, or the format {}",
+        format.name(),
+        format.other_kind().name()
+    )))
+}
+
+/// Plays a file that has nothing but samples, in a [`SampleFormat`].
+///
+/// Several channels are interleaved, one sample of each after the other; one of them is played. Samples that
+/// are not finite are sent as they are, counted, and noted at the end.
+pub struct IqSource<T: FileSample> {
+    /// The samples.
+    pub out: Output<Chunk<T>>,
+    path: PathBuf,
+    format: SampleFormat,
+    rate_hz: f64,
+    pace: Pace,
+    repeat: u64,
+    offset: u64,
+    count: Option<u64>,
+    channels: u64,
+    channel: Option<u64>,
+    player: Option<Player>,
+}
+
+impl<T: FileSample> IqSource<T> {
+    /// Plays a whole file once, in real time.
+    ///
+    /// # Errors
+    /// When the format is for samples of the other kind, or the rate is not a finite number above 0.
+    pub fn new(path: impl Into<PathBuf>, format: SampleFormat, rate_hz: f64) -> Result<Self, Error> {
+        check_kind::<T>(format, "iq.source")?;
+        check::positive("sample_rate", rate_hz)?;
+        Ok(IqSource {
+            out: Output::default(),
+            path: path.into(),
+            format,
+            rate_hz,
+            pace: Pace::Real,
+            repeat: 1,
+            offset: 0,
+            count: None,
+            channels: 1,
+            channel: None,
+            player: None,
+        })
+    }
+
+    /// How it keeps time, unless the run says otherwise.
+    pub fn pace(mut self, pace: Pace) -> Self {
+        self.pace = pace;
+        self
+    }
+
+    /// How often it plays; 0 for without end. The stream has no seam.
+    pub fn repeat(mut self, times: u64) -> Self {
+        self.repeat = times;
+        self
+    }
+
+    /// Plays `count` samples from sample `offset` on; `None` for all that follow.
+    pub fn part(mut self, offset: u64, count: Option<u64>) -> Self {
+        self.offset = offset;
+        self.count = count;
+        self
+    }
+
+    /// The file has `channels`; plays the one with this number, from 0.
+    pub fn channels(mut self, channels: u64, channel: Option<u64>) -> Self {
+        self.channels = channels;
+        self.channel = channel;
+        self
+    }
+}
+
+impl<T: FileSample> Operator for IqSource<T> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+
+    fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
+        let layout = Layout::choose(self.format.coding(), T::PARTS, self.channels, self.channel)
+            .map_err(|error| Error::new(format!("{}: {error}", self.path.display())))?;
+        let file = SampleFile::open(self.path.clone(), self.format.name(), layout, self.offset, self.count)?;
+        let player = Player::new(file, Vec::new(), self.rate_hz, self.pace, self.repeat);
+        player.start(cx);
+        self.player = Some(player);
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        match &mut self.player {
+            Some(player) => player.step(&mut self.out, cx),
+            None => Ok(Step::Done),
+        }
+    }
+
+    fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
+        if let Some(player) = self.player.take() {
+            player.stop(cx);
+        }
+        Ok(())
+    }
+}
+
+/// Writes samples to a file and nothing else, in a [`SampleFormat`].
+///
+/// The file is called "NAME.part" until it is complete. When the run fails it goes away; when it is stopped,
+/// what came until then is kept. Sample rate, tags and shapes are not written. Without a single chunk there
+/// is no file.
+pub struct IqSink<T: FileSample> {
+    /// The samples.
+    pub input: Input<Chunk<T>>,
+    path: PathBuf,
+    format: SampleFormat,
+    writer: Option<SampleWriter>,
+}
+
+impl<T: FileSample> IqSink<T> {
+    /// Writes a file.
+    ///
+    /// # Errors
+    /// When the format is for samples of the other kind.
+    pub fn new(path: impl Into<PathBuf>, format: SampleFormat) -> Result<Self, Error> {
+        check_kind::<T>(format, "iq.sink")?;
+        Ok(IqSink { input: Input::default(), path: path.into(), format, writer: None })
+    }
+}
+
+impl<T: FileSample> Operator for IqSink<T> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+    }
+
+    fn start(&mut self, _: &mut Context) -> Result<(), Error> {
+        self.writer = Some(SampleWriter::create(&self.path, self.format.coding(), false)?);
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let (Some(chunk), Some(writer)) = (self.input.pop(cx), &mut self.writer) {
+            writer.write(&chunk)?;
+        }
+        Ok(Step::Wait)
+    }
+
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
+        let Some(writer) = self.writer.take().filter(|_| ending != Ending::Failed) else { return Ok(()) };
+        if writer.samples == 0 {
+            cx.note(format!("nothing came, so there is no {}", self.path.display()));
+            return Ok(());
+        }
+        writer.sum_up(cx);
+        writer.finish()
+    }
+}
+
+/// A file of samples to play.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SourceParameters {
+    /// The file.
+    path: PathBuf,
+    /// How it has its samples: `cu8`, `ci8`, `ci16_le`, `cf32_le`; real ones `ru8`, `ri8`, `ri16_le`,
+    /// `rf32_le`.
+    format: SampleFormat,
+    /// Samples per second.
+    sample_rate: Hertz,
+    /// `real`: a chunk comes when its last sample is due. `fast`: as soon as there is room.
+    #[serde(default = "real")]
+    pace: Pace,
+    /// How often it is played; 0 is without end.
+    #[serde(default = "once")]
+    repeat: u64,
+    /// Samples at the begin that are left out.
+    #[serde(default)]
+    offset: u64,
+    /// Samples to play from there; without it, all.
+    #[serde(default)]
+    count: Option<u64>,
+    /// Interleaved channels in the file.
+    #[serde(default = "once")]
+    channels: u64,
+    /// The channel to play, from 0; where there are several, it must be given.
+    #[serde(default)]
+    channel: Option<u64>,
+}
+
+fn source<T: FileSample>(p: &SourceParameters, folders: &Folders) -> Result<IqSource<T>, Error> {
+    Ok(IqSource::new(folders.input(&p.path), p.format, p.sample_rate.0)?
+        .pace(p.pace)
+        .repeat(p.repeat)
+        .part(p.offset, p.count)
+        .channels(p.channels, p.channel))
+}
+
+/// A file of samples to write.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SinkParameters {
+    /// The file; folders that are missing are made.
+    path: PathBuf,
+    /// How it has its samples: `cu8`, `ci8`, `ci16_le`, `cf32_le`; real ones `ru8`, `ri8`, `ri16_le`,
+    /// `rf32_le`.
+    format: SampleFormat,
+}
+
+fn sink<T: FileSample>(p: &SinkParameters, folders: &Folders) -> Result<IqSink<T>, Error> {
+    IqSink::new(folders.output(&p.path), p.format)
+}
+
+pub(crate) fn add_kinds(registry: &mut Registry) {
+    let text = "plays a file of nothing but samples";
+    let complex = "path = \"radio.cu8\"\nformat = \"cu8\"\nsample_rate = \"2.4 MHz\"";
+    let plain = "path = \"voltage.i16\"\nformat = \"ri16_le\"\nsample_rate = \"96 kHz\"";
+    registry.add(Kind::new("iq.source", text, complex, source::<Complex<f32>>));
+    registry.add(Kind::new("iq.source.real", text, plain, source::<f32>));
+    let text = "writes a file of nothing but samples";
+    registry.add(Kind::new(
+        "iq.sink",
+        text,
+        "path = \"radio.cf32\"\nformat = \"cf32_le\"",
+        sink::<Complex<f32>>,
+    ));
+    registry.add(Kind::new(
+        "iq.sink.real",
+        text,
+        "path = \"voltage.f32\"\nformat = \"rf32_le\"",
+        sink::<f32>,
+    ));
+}

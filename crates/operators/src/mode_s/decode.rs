@@ -1,0 +1,59 @@
+//! From frames to text.
+
+use super::Frame;
+use super::fields::{Line, read, rounded};
+use super::position::Positions;
+use onbeat_runtime::{Context, Error, Input, Operator, Output, Ports, Step};
+
+/// Says what frames say: each becomes a line of JSON.
+///
+/// Every line has `time_s` (seconds since the first sample, to 10 ns), `hex`, `df`, `address`, `level_db` (dB of full scale)
+/// and `about`. What else there is depends on the frame, with units in the names: `call_sign`, `category`, `squawk`,
+/// `altitude_ft`, `cpr`, `cpr_latitude`, `cpr_longitude`, `ground_speed_kt`, `track_deg`, `vertical_rate_ft_per_min`,
+/// `vertical_rate_source`; and `latitude_deg`, `longitude_deg` where an even and an odd position came from an aircraft in
+/// flight within 10 s.
+#[derive(Default)]
+pub struct Decode {
+    /// Frames in.
+    pub input: Input<Frame>,
+    /// One line for each, without its end.
+    pub out: Output<String>,
+    positions: Positions,
+}
+
+impl Decode {
+    fn line(&mut self, frame: &Frame) -> Result<String, Error> {
+        let (about, mut fields, position) = read(frame);
+        let found = position.and_then(|p| self.positions.take(frame.address(), frame.time_s, p));
+        if let Some((latitude_deg, longitude_deg)) = found {
+            // A position is sent to about 5 m, 0.00005°.
+            fields.latitude_deg = Some(rounded(latitude_deg, 1e5));
+            fields.longitude_deg = Some(rounded(longitude_deg, 1e5));
+        }
+        let line = Line {
+            time_s: rounded(frame.time_s, 1e8),
+            hex: frame.hex(),
+            df: frame.downlink_format(),
+            address: format!("{:06x}", frame.address()),
+            level_db: rounded(f64::from(frame.level_db), 10.0),
+            about,
+            fields,
+        };
+        serde_json::to_string(&line).map_err(|error| Error::with_source("cannot write a line", error))
+    }
+}
+
+impl Operator for Decode {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+        p.output("out", &mut self.out);
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(frame) = self.input.pop(cx) {
+            let line = self.line(&frame)?;
+            self.out.push(cx, line)?;
+        }
+        Ok(Step::Wait)
+    }
+}

@@ -1,0 +1,150 @@
+//! The search for frames as an operator.
+
+use super::{Frame, RATE_HZ, Search};
+use crate::check;
+use num_complex::Complex;
+use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Sample, Step};
+
+/// A sample that has a magnitude.
+pub trait Magnitude: Sample {
+    /// Its magnitude; not finite where the sample is not.
+    fn magnitude(self) -> f32;
+}
+
+impl Magnitude for f32 {
+    #[inline(always)]
+    fn magnitude(self) -> f32 {
+        self
+    }
+}
+
+impl Magnitude for Complex<f32> {
+    #[inline(always)]
+    fn magnitude(self) -> f32 {
+        (self.re * self.re + self.im * self.im).sqrt()
+    }
+}
+
+/// Finds Mode S frames in a stream at 2 MS/s, of magnitudes or of complex samples: see [`Search`].
+///
+/// What it finds does not depend on where chunks begin and end. A frame goes out when all its samples have come, with its
+/// own time as source time. A sample that is not finite counts as 0; how many these were is noted at the end.
+pub struct Demod<T: Magnitude> {
+    /// Chunks in.
+    pub input: Input<Chunk<T>>,
+    /// Frames out, by rising time.
+    pub out: Output<Frame>,
+    search: Search,
+    /// The chunk in hand, and how much of it is used up.
+    held: Option<(Chunk<T>, usize)>,
+    /// The search may have more frames in what it took.
+    more: bool,
+    started: bool,
+    finished: bool,
+    not_finite: u64,
+}
+
+impl<T: Magnitude> Demod<T> {
+    /// A demodulator that believes in an aircraft for `remember_s` seconds after it was heard; see
+    /// [`Search`] for which frames that matters.
+    ///
+    /// # Errors
+    /// When `remember_s` is not from 0 to 10⁶.
+    pub fn new(remember_s: f64) -> Result<Self, Error> {
+        check::within("remember", remember_s, 0.0, 1e6, "\"60 s\" is usual")?;
+        Ok(Demod {
+            input: Input::default(),
+            out: Output::default(),
+            search: Search::new((remember_s * RATE_HZ) as u64),
+            held: None,
+            more: false,
+            started: false,
+            finished: false,
+            not_finite: 0,
+        })
+    }
+
+    fn check_rate(&mut self, rate_hz: f64) -> Result<(), Error> {
+        if rate_hz == RATE_HZ {
+            self.started = true;
+            return Ok(());
+        }
+        check::rate(rate_hz)?;
+        Err(Error::new(format!(
+            "the sample rate of its input is {rate_hz} Hz, and it works at {RATE_HZ} Hz, one sample per pulse: \
+             resample to that rate before it"
+        )))
+    }
+
+    /// Gives samples to the search.
+    fn take(&mut self) {
+        let Some((chunk, used)) = &mut self.held else { return };
+        let not_finite = &mut self.not_finite;
+        *used += self.search.take(&chunk[*used..], |x| {
+            let size = x.magnitude();
+            if size.is_finite() {
+                size
+            } else {
+                *not_finite += 1;
+                0.0
+            }
+        });
+        if *used == chunk.len() {
+            self.held = None;
+        }
+        self.more = true;
+    }
+
+    /// At the end of the stream: whether there was anything left to do.
+    fn finish(&mut self, cx: &mut Context) -> bool {
+        if std::mem::replace(&mut self.finished, true) {
+            return false;
+        }
+        self.search.finish();
+        self.more = true;
+        if self.not_finite > 0 {
+            cx.note(format!("{} samples were not finite and counted as 0", self.not_finite));
+        }
+        true
+    }
+}
+
+impl<T: Magnitude> Operator for Demod<T> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+        p.output("out", &mut self.out);
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if !self.more && self.held.is_none() {
+            if let Some(chunk) = self.input.pop(cx) {
+                self.check_rate(chunk.rate_hz())?;
+                self.held = Some((chunk, 0));
+            } else if !self.input.is_ended(cx) {
+                return Ok(Step::Wait);
+            } else if !self.finish(cx) {
+                return Ok(Step::Done);
+            }
+        }
+        loop {
+            if !self.more {
+                if self.held.is_none() {
+                    break;
+                }
+                self.take();
+            }
+            for _ in 0..self.out.room(cx).min(64) {
+                let Some(frame) = self.search.next() else {
+                    self.more = false;
+                    break;
+                };
+                cx.set_time((frame.time_s * 1e9) as u64, None);
+                self.out.push(cx, frame)?;
+            }
+            if self.more {
+                return Ok(Step::Again);
+            }
+        }
+        Ok(if self.input.is_ended(cx) { Step::Again } else { Step::Wait })
+    }
+}

@@ -1,0 +1,189 @@
+//! Arrays to play.
+
+use super::header::Header;
+use crate::check;
+use crate::format::{FileSample, Layout, Player, SampleFile, once, open, real};
+use num_complex::Complex;
+use onbeat_runtime::{
+    Chunk, Context, Ending, Error, Folders, Hertz, Kind, Operator, Output, Pace, Ports, Registry, Step,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::io::Seek;
+use std::path::PathBuf;
+
+/// Plays an array of an NPY file: samples where it has one axis, else frames, of which each is one chunk with
+/// a shape.
+///
+/// Numbers are taken as they are, without a scale: `|u1` 255 becomes 255.0. `<f4`, `<f8`, `|u1`, `|i1`, `|b1`
+/// and whole numbers of 16, 32 and 64 bits become real samples, `<c8` and `<c16` complex ones, rounded to
+/// 32-bit floating point. What is not finite then is sent as it is, counted, and noted at the end. The sample
+/// rate of frames is that of their samples.
+pub struct NpySource<T: FileSample> {
+    /// Samples or frames.
+    pub out: Output<Chunk<T>>,
+    path: PathBuf,
+    rate_hz: f64,
+    pace: Pace,
+    repeat: u64,
+    player: Option<Player>,
+}
+
+/// What the shape of an array means.
+struct Frames {
+    /// How many; for a plain stream, samples.
+    count: u64,
+    /// Samples in one, and its shape; none for a plain stream.
+    frame: Option<(u64, [u32; 3])>,
+}
+
+impl<T: FileSample> NpySource<T> {
+    /// Plays an array once, as fast as it is taken.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        NpySource {
+            out: Output::default(),
+            path: path.into(),
+            rate_hz: 0.0,
+            pace: Pace::Fast,
+            repeat: 1,
+            player: None,
+        }
+    }
+
+    /// So many frames per second; where the array has one axis, samples.
+    ///
+    /// # Errors
+    /// When it is not a finite number above 0.
+    pub fn rate(mut self, rate_hz: f64, pace: Pace) -> Result<Self, Error> {
+        check::positive("rate", rate_hz)?;
+        self.rate_hz = rate_hz;
+        self.pace = pace;
+        Ok(self)
+    }
+
+    /// How often it plays; 0 for without end.
+    pub fn repeat(mut self, times: u64) -> Self {
+        self.repeat = times;
+        self
+    }
+
+    fn open(&self) -> Result<(SampleFile, Frames), Error> {
+        let wrong = |text: String| Error::new(format!("{}: {text}", self.path.display()));
+        let (mut file, bytes, used) = open(&self.path)?;
+        let header = Header::read(&mut file).map_err(wrong)?;
+        if header.parts != T::PARTS {
+            let (are, kind) =
+                if T::PARTS == 2 { ("real", "npy.source") } else { ("complex", "npy.source.complex") };
+            return Err(wrong(format!("its samples are {are}: play it with `{kind}`")));
+        }
+        let frames = frames(&header.shape).map_err(wrong)?;
+        let layout = Layout { coding: header.coding, parts: header.parts, channels: 1, channel: 0 };
+        let begin = file.stream_position().map_err(|error| wrong(error.to_string()))?;
+        let samples = frames.frame.map_or(1, |(samples, _)| samples).checked_mul(frames.count);
+        let expected = samples.and_then(|samples| samples.checked_mul(layout.frame_bytes() as u64));
+        let (Some(samples), Some(expected)) = (samples, expected) else {
+            return Err(wrong(format!("its shape {:?} is too large", header.shape)));
+        };
+        if bytes - begin != expected {
+            return Err(wrong(format!(
+                "its shape {:?} needs {expected} bytes of samples, and {} are there: it is truncated, or was not finished; \
+                 save it anew",
+                header.shape,
+                bytes - begin
+            )));
+        }
+        Ok((SampleFile::at(file, used, self.path.clone(), layout, begin, samples)?, frames))
+    }
+}
+
+fn frames(shape: &[u64]) -> Result<Frames, String> {
+    let [count, axes @ ..] = shape else {
+        return Err(
+            "it is a single number: the first axis is time, so save an array of one axis or more".into()
+        );
+    };
+    if axes.len() > 3 {
+        return Err(format!(
+            "it has {} axes: there may be 4, time and those of a frame; reshape it",
+            shape.len()
+        ));
+    }
+    if shape.contains(&0) {
+        return Err(format!("its shape {shape:?} has a 0: there is nothing to play"));
+    }
+    if axes.is_empty() {
+        return Ok(Frames { count: *count, frame: None });
+    }
+    let (mut samples, mut lengths) = (1u64, [0; 3]);
+    for (length, axis) in lengths.iter_mut().zip(axes) {
+        let both = u32::try_from(*axis).ok().zip(samples.checked_mul(*axis));
+        (*length, samples) = both.ok_or_else(|| format!("its shape {shape:?} is too large"))?;
+    }
+    Ok(Frames { count: *count, frame: Some((samples, lengths)) })
+}
+
+impl<T: FileSample> Operator for NpySource<T> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+
+    fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
+        let (file, frames) = self.open()?;
+        let samples = frames.frame.map_or(1, |(samples, _)| samples);
+        let mut player = Player::new(file, Vec::new(), self.rate_hz * samples as f64, self.pace, self.repeat);
+        if let Some((samples, shape)) = frames.frame {
+            player = player.frames(samples, shape);
+        }
+        player.start(cx);
+        self.player = Some(player);
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        match &mut self.player {
+            Some(player) => player.step(&mut self.out, cx),
+            None => Ok(Step::Done),
+        }
+    }
+
+    fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
+        if let Some(player) = self.player.take() {
+            player.stop(cx);
+        }
+        Ok(())
+    }
+}
+
+/// An array to play.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    /// The file, as `numpy.save` writes it. The first axis is time; what is left of the shape is that of a
+    /// frame.
+    path: PathBuf,
+    /// Frames per second; samples, where the array has one axis. Without it there is no time to keep.
+    #[serde(default)]
+    rate: Option<Hertz>,
+    /// Where there is a rate. `real`: a chunk comes when its last sample is due. `fast`: as soon as there is
+    /// room.
+    #[serde(default = "real")]
+    pace: Pace,
+    /// How often it is played; 0 is without end.
+    #[serde(default = "once")]
+    repeat: u64,
+}
+
+fn source<T: FileSample>(p: &Parameters, folders: &Folders) -> Result<NpySource<T>, Error> {
+    let source = NpySource::new(folders.input(&p.path)).repeat(p.repeat);
+    match p.rate {
+        Some(Hertz(rate_hz)) => source.rate(rate_hz, p.pace),
+        None => Ok(source),
+    }
+}
+
+pub(super) fn add_kinds(registry: &mut Registry) {
+    let (text, example) =
+        ("plays an array of NumPy, frame by frame", "path = \"frames.npy\"\nrate = \"25 Hz\"");
+    registry.add(Kind::new("npy.source", text, example, source::<f32>));
+    registry.add(Kind::new("npy.source.complex", text, example, source::<Complex<f32>>));
+}

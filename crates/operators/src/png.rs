@@ -1,0 +1,352 @@
+//! Pictures of frames and of streams.
+
+use crate::npy::{axes, shape_text};
+use crate::part::Part;
+use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Where the number of a picture stands in its name.
+const NUMBER: &str = "{n}";
+/// Most rows of a picture that is made row by row.
+const MOST_ROWS: u32 = 16384;
+
+/// From black to white: where the colours of [`ColourMap::Heat`] are, by even steps.
+const HEAT: [[u8; 3]; 5] = [[0, 0, 0], [64, 0, 128], [208, 32, 64], [255, 160, 0], [255, 255, 224]];
+
+/// What low and high samples look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ColourMap {
+    /// Black to white.
+    #[default]
+    Grey,
+    /// Black, violet, red, yellow, white.
+    Heat,
+}
+
+/// Makes PNG pictures of chunks: of each with rows and columns one picture, of plain ones and those of one
+/// axis a picture row by row, the first row on top.
+///
+/// With `{n}` in its name, each picture has its number there, six digits from 000000 on, and its file as soon
+/// as it is complete; those stay even if the run fails later. Without, there is one file: the last picture,
+/// or the last rows. It is called "NAME.part" until the end, and goes away when the run fails.
+///
+/// The lowest sample is black, the highest white, or what the colour map has for them: of each picture by
+/// itself, unless `min` or `max` say what they are. Beyond these it goes on with the same colour. Chunks with
+/// three planes are red, green and blue, at one scale. A row that is shorter than the first one is filled up
+/// with the lowest colour, and so is what is not finite, which is counted and noted at the end. Making a
+/// picture allocates.
+pub struct PngSink {
+    /// Frames or rows.
+    pub input: Input<Chunk<f32>>,
+    path: PathBuf,
+    numbered: bool,
+    low: Option<f32>,
+    high: Option<f32>,
+    colours: Option<Box<[[u8; 3]; 256]>>,
+    rows: u32,
+    part: Option<Part>,
+    /// Pictures written.
+    written: u64,
+    size: Option<Size>,
+    /// Samples of the picture that is made.
+    samples: Vec<f32>,
+    /// Of a picture made row by row: where the oldest row is, once rows are replaced.
+    oldest: usize,
+    pixels: Vec<u8>,
+    not_finite: u64,
+}
+
+/// Of a picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Size {
+    width: usize,
+    planes: usize,
+    by_row: bool,
+}
+
+impl PngSink {
+    /// Grey pictures, of 256 rows where they are made row by row, each at a scale of its own.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        let numbered = path.to_string_lossy().contains(NUMBER);
+        PngSink {
+            input: Input::default(),
+            path,
+            numbered,
+            low: None,
+            high: None,
+            colours: None,
+            rows: 256,
+            part: None,
+            written: 0,
+            size: None,
+            samples: Vec::new(),
+            oldest: 0,
+            pixels: Vec::new(),
+            not_finite: 0,
+        }
+    }
+
+    /// What is black and what is white; `None` for the lowest and the highest sample of each picture.
+    ///
+    /// # Errors
+    /// When one is not finite, or the second is not above the first.
+    pub fn scale(mut self, low: Option<f32>, high: Option<f32>) -> Result<Self, Error> {
+        for (name, value) in [("min", low), ("max", high)] {
+            crate::check::finite(name, f64::from(value.unwrap_or(0.0)))?;
+        }
+        if let (Some(low), Some(high)) = (low, high)
+            && low >= high
+        {
+            return Err(Error::new(format!(
+                "`max` is {high}: it must be above `min`, which is {low}; raise it"
+            )));
+        }
+        (self.low, self.high) = (low, high);
+        Ok(self)
+    }
+
+    /// How samples look.
+    pub fn map(mut self, map: ColourMap) -> Self {
+        self.colours = (map == ColourMap::Heat).then(heat);
+        self
+    }
+
+    /// Rows of a picture that is made row by row.
+    ///
+    /// # Errors
+    /// When it is not from 1 to 16384.
+    pub fn rows(mut self, rows: u32) -> Result<Self, Error> {
+        let fix = "of chunks with rows and columns it changes nothing";
+        crate::check::within("rows", f64::from(rows), 1.0, f64::from(MOST_ROWS), fix)?;
+        self.rows = rows;
+        Ok(self)
+    }
+
+    fn target(&self) -> PathBuf {
+        if !self.numbered {
+            return self.path.clone();
+        }
+        self.path.to_string_lossy().replace(NUMBER, &format!("{:06}", self.written)).into()
+    }
+
+    fn take(&mut self, chunk: &Chunk<f32>) -> Result<(), Error> {
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        let shape = chunk.info().shape;
+        let (rows, size) = match *axes(&shape) {
+            [] | [_] => (1, Size { width: chunk.len(), planes: 1, by_row: true }),
+            [rows, columns] => (rows, Size { width: columns as usize, planes: 1, by_row: false }),
+            [rows, columns, planes] => {
+                (rows, Size { width: columns as usize, planes: planes as usize, by_row: false })
+            }
+            _ => unreachable!("a shape has three axes"),
+        };
+        let known = *self.size.get_or_insert(size);
+        if size.by_row != known.by_row || !matches!(size.planes, 1 | 3) {
+            return Err(self.cannot(&format!(
+                "a chunk of shape {} cannot be a part of it: give chunks of rows × columns, rows × columns × 3, or all \
+                 without",
+                shape_text(&shape)
+            )));
+        }
+        if !size.by_row && rows as usize * size.width * size.planes != chunk.len() {
+            return Err(self.cannot(&format!(
+                "a chunk of shape {} has {} samples",
+                shape_text(&shape),
+                chunk.len()
+            )));
+        }
+        self.not_finite += chunk.iter().map(|x| u64::from(!x.is_finite())).sum::<u64>();
+        if size.by_row {
+            return self.take_row(chunk, known.width);
+        }
+        self.size = Some(size);
+        self.samples.clear();
+        self.samples.extend_from_slice(chunk);
+        if self.numbered { self.write() } else { Ok(()) }
+    }
+
+    fn take_row(&mut self, row: &[f32], width: usize) -> Result<(), Error> {
+        if row.len() > width {
+            return Err(self.cannot(&format!(
+                "a row of {} samples came, and the first one had {width}: all chunks must have the same length",
+                row.len()
+            )));
+        }
+        let whole = width * self.rows as usize;
+        let begin = if self.samples.len() < whole {
+            self.samples.resize(self.samples.len() + width, 0.0);
+            self.samples.len() - width
+        } else {
+            let begin = self.oldest * width;
+            self.oldest = (self.oldest + 1) % self.rows as usize;
+            begin
+        };
+        let (now, rest) = self.samples[begin..begin + width].split_at_mut(row.len());
+        now.copy_from_slice(row);
+        // What is not finite has the lowest colour.
+        rest.fill(f32::NAN);
+        if self.numbered && self.samples.len() == whole {
+            self.write()?;
+            self.samples.clear();
+        }
+        Ok(())
+    }
+
+    /// Writes the picture that is there.
+    fn write(&mut self) -> Result<(), Error> {
+        let Some(Size { width, planes, .. }) = self.size.filter(|_| !self.samples.is_empty()) else {
+            return Ok(());
+        };
+        let part = match self.part.take() {
+            Some(part) => part,
+            None => Part::create(&self.target())?,
+        };
+        let line = width * planes;
+        self.samples.rotate_left(self.oldest * line);
+        self.oldest = 0;
+        self.paint(planes);
+        let lines = self.samples.len() / line;
+        let colour = planes == 3 || self.colours.is_some();
+        let cannot = |error| Error::with_source(format!("cannot write {}", part.target().display()), error);
+        let (Ok(width), Ok(height)) = (u32::try_from(width), u32::try_from(lines)) else {
+            return Err(self.cannot("a picture has at most 4294967295 rows and columns"));
+        };
+        let mut file = BufWriter::new(part.handle()?);
+        let mut encoder = png::Encoder::new(&mut file, width, height);
+        encoder.set_color(if colour { png::ColorType::Rgb } else { png::ColorType::Grayscale });
+        encoder.set_compression(png::Compression::Fast);
+        let written = encoder.write_header().and_then(|mut writer| {
+            writer.write_image_data(&self.pixels)?;
+            writer.finish()
+        });
+        written.map_err(cannot)?;
+        file.flush().map_err(|error| cannot(error.into()))?;
+        drop(file);
+        // Numbered pictures come while others wait for their turn: they are not waited for until they are on
+        // the disk.
+        if self.numbered {
+            part.finish_unsynced()?;
+        } else {
+            part.finish()?;
+        }
+        self.written += 1;
+        Ok(())
+    }
+
+    /// Makes pixels of samples.
+    fn paint(&mut self, planes: usize) {
+        let finite = || self.samples.iter().copied().filter(|x| x.is_finite());
+        let low = self.low.unwrap_or_else(|| finite().fold(f32::INFINITY, f32::min));
+        let high = self.high.unwrap_or_else(|| finite().fold(f32::NEG_INFINITY, f32::max));
+        // All samples are the same, or none is finite: all black.
+        let scale = if high > low { 255.0 / (f64::from(high) - f64::from(low)) } else { 0.0 };
+        let level = |x: f32| {
+            if x.is_finite() { ((f64::from(x) - f64::from(low)) * scale).round() as u8 } else { 0 }
+        };
+        self.pixels.clear();
+        match &self.colours {
+            Some(colours) if planes == 1 => {
+                self.pixels.extend(self.samples.iter().flat_map(|&x| colours[usize::from(level(x))]));
+            }
+            _ => self.pixels.extend(self.samples.iter().map(|&x| level(x))),
+        }
+    }
+
+    fn cannot(&self, text: &str) -> Error {
+        Error::new(format!("cannot write {}: {text}", self.path.display()))
+    }
+}
+
+fn heat() -> Box<[[u8; 3]; 256]> {
+    let mut colours = Box::new([[0; 3]; 256]);
+    for (level, colour) in colours.iter_mut().enumerate() {
+        let place = level as f32 / 255.0 * (HEAT.len() - 1) as f32;
+        let (at, part) = ((place as usize).min(HEAT.len() - 2), place.fract());
+        let part = if place as usize > at { 1.0 } else { part };
+        for (value, (from, to)) in colour.iter_mut().zip(HEAT[at].iter().zip(HEAT[at + 1])) {
+            *value = (f32::from(*from) + part * (f32::from(to) - f32::from(*from))).round() as u8;
+        }
+    }
+    colours
+}
+
+impl Operator for PngSink {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+    }
+
+    fn start(&mut self, _: &mut Context) -> Result<(), Error> {
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        if folder.to_string_lossy().contains(NUMBER) {
+            return Err(self.cannot("`{n}` stands in the name of a folder: put it into that of the file"));
+        }
+        // The first one now, so that what cannot be written is known before the run.
+        self.part = Some(Part::create(&self.target())?);
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(chunk) = self.input.pop(cx) {
+            self.take(&chunk)?;
+        }
+        Ok(Step::Wait)
+    }
+
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
+        if ending == Ending::Failed {
+            self.part = None;
+            return Ok(());
+        }
+        // Numbered frames are written already.
+        if !self.numbered || self.size.is_some_and(|size| size.by_row) {
+            self.write()?;
+        }
+        self.part = None;
+        if self.written == 0 {
+            cx.note(format!("nothing came, so there is no {}", self.path.display()));
+        }
+        if self.not_finite > 0 {
+            cx.note(format!("{} samples were not finite and have the lowest colour", self.not_finite));
+        }
+        Ok(())
+    }
+}
+
+/// Pictures to write.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    /// The file; folders that are missing are made. With `{n}` in it there is one for each picture, else only
+    /// the last one.
+    path: PathBuf,
+    /// The sample that is black; without it, the lowest of each picture.
+    #[serde(default)]
+    min: Option<f32>,
+    /// The sample that is white; without it, the highest of each picture.
+    #[serde(default)]
+    max: Option<f32>,
+    /// `grey`: black to white. `heat`: black, violet, red, yellow, white.
+    #[serde(default)]
+    map: ColourMap,
+    /// Rows of a picture, where chunks have no rows of their own and each is one.
+    #[serde(default = "rows")]
+    rows: u32,
+}
+
+fn rows() -> u32 {
+    256
+}
+
+pub(crate) fn kind() -> Kind {
+    let make = |p: &Parameters, folders: &Folders| {
+        PngSink::new(folders.output(&p.path)).map(p.map).scale(p.min, p.max)?.rows(p.rows)
+    };
+    Kind::new("png.sink", "makes pictures of frames or rows", "path = \"frame-{n}.png\"", make)
+}

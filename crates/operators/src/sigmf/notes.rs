@@ -1,0 +1,123 @@
+//! Tags of a stream as captures and annotations.
+
+use super::keys;
+use onbeat_runtime::{Tag, Value};
+use serde_json::{Map, Value as Json, json};
+
+/// Collects tags; see the table of the module above.
+#[derive(Default)]
+pub(super) struct Notes {
+    captures: Vec<(u64, Map<String, Json>)>,
+    annotations: Vec<Annotation>,
+}
+
+struct Annotation {
+    sample: u64,
+    duration_s: Option<f64>,
+    fields: Map<String, Json>,
+    /// Whether tags that follow on the same sample may belong to it.
+    open: bool,
+}
+
+impl Notes {
+    /// Takes a tag on a sample of the stream; samples must not fall.
+    pub fn take(&mut self, sample: u64, tag: &Tag) {
+        let text = || Json::from(tag.value.to_string());
+        match &*tag.key {
+            key @ (keys::FREQUENCY | keys::DATETIME) => {
+                let value = if key == keys::DATETIME { text() } else { number(&tag.value) };
+                if self.captures.last().is_none_or(|(at, _)| *at != sample) {
+                    self.captures.push((sample, Map::new()));
+                }
+                if let Some((_, fields)) = self.captures.last_mut() {
+                    fields.insert(key.into(), value);
+                }
+            }
+            keys::LABEL => self.begin(sample, true).fields.extend([(keys::LABEL.into(), text())]),
+            keys::ANNOTATION => {
+                let begun = self.begin(sample, true);
+                if !matches!(&tag.value, Value::Text(comment) if comment.is_empty()) {
+                    begun.fields.insert(keys::COMMENT.into(), text());
+                }
+            }
+            keys::DURATION => {
+                let duration_s = number(&tag.value).as_f64();
+                self.belonging(sample, |begun| begun.duration_s.is_none()).duration_s = duration_s;
+            }
+            key @ (keys::COMMENT | keys::GENERATOR | keys::UUID) => {
+                let begun = self.belonging(sample, |begun| !begun.fields.contains_key(key));
+                begun.fields.insert(key.into(), text());
+            }
+            key @ (keys::LOWER_EDGE | keys::UPPER_EDGE) => {
+                let begun = self.belonging(sample, |begun| !begun.fields.contains_key(key));
+                begun.fields.insert(key.into(), number(&tag.value));
+            }
+            key => {
+                let fields = [(keys::LABEL.into(), key.into()), (keys::VALUE.into(), any(&tag.value))];
+                self.begin(sample, false).fields.extend(fields);
+            }
+        }
+    }
+
+    fn begin(&mut self, sample: u64, open: bool) -> &mut Annotation {
+        self.annotations.push(Annotation { sample, duration_s: None, fields: Map::new(), open });
+        self.annotations.last_mut().expect("just pushed")
+    }
+
+    /// The annotation that was begun last, if it is on this sample and has `room`, else a new one.
+    fn belonging(&mut self, sample: u64, room: impl Fn(&Annotation) -> bool) -> &mut Annotation {
+        match self.annotations.last() {
+            Some(last) if last.open && last.sample == sample && room(last) => {
+                self.annotations.last_mut().expect("just seen")
+            }
+            _ => self.begin(sample, true),
+        }
+    }
+
+    /// Captures and annotations of a recording with so many samples.
+    pub fn finish(self, samples: u64, rate_hz: f64) -> (Json, Json) {
+        let mut captures = Vec::new();
+        if self.captures.first().is_none_or(|(sample, _)| *sample > 0) {
+            captures.push(json!({ "core:sample_start": 0 }));
+        }
+        captures.extend(self.captures.into_iter().map(|(sample, fields)| with_start(sample, None, fields)));
+        let annotations = self.annotations.into_iter().map(|begun| {
+            let most = samples.saturating_sub(begun.sample);
+            let count = begun.duration_s.map(|duration_s| ((duration_s * rate_hz).round() as u64).min(most));
+            with_start(begun.sample, count.filter(|&count| count > 0), begun.fields)
+        });
+        (captures.into(), annotations.collect::<Vec<_>>().into())
+    }
+
+    /// Whether there are tags that SigMF has no field for.
+    pub fn has_values(&self) -> bool {
+        self.annotations.iter().any(|begun| begun.fields.contains_key(keys::VALUE))
+    }
+}
+
+fn with_start(sample: u64, count: Option<u64>, fields: Map<String, Json>) -> Json {
+    let mut all = Map::new();
+    all.insert("core:sample_start".into(), sample.into());
+    if let Some(count) = count {
+        all.insert("core:sample_count".into(), count.into());
+    }
+    all.extend(fields);
+    all.into()
+}
+
+/// A number where it is one; JSON has no others than finite ones.
+fn number(value: &Value) -> Json {
+    match value {
+        Value::Int(value) => (*value as f64).into(),
+        Value::Float(value) if value.is_finite() => (*value).into(),
+        other => other.to_string().into(),
+    }
+}
+
+fn any(value: &Value) -> Json {
+    match value {
+        Value::Bool(value) => (*value).into(),
+        Value::Int(value) => (*value).into(),
+        other => number(other),
+    }
+}

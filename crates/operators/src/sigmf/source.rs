@@ -1,0 +1,178 @@
+//! Recordings to play.
+
+use super::meta::{self, Meta};
+use crate::check;
+use crate::format::{FileSample, Layout, Player, SampleFile, once, real};
+use num_complex::Complex;
+use onbeat_runtime::{
+    Chunk, Context, Ending, Error, Folders, Hertz, Kind, Operator, Output, Pace, Ports, Registry, Step,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Plays one channel of a SigMF recording; its datatype is a [`SampleFormat`](crate::SampleFormat).
+///
+/// Annotations come as tags on their first sample, with the key `core:label` and the label for a value (or,
+/// without a label, `annotation` and the comment); what else they say follows as more tags: `core:comment`,
+/// `duration_s` in seconds, `core:freq_lower_edge`, `core:freq_upper_edge`, `core:generator` and `core:uuid`.
+/// Each capture's frequency comes as a tag `core:frequency`, its time as `core:datetime`. Samples that are
+/// not finite are sent as they are, counted, and noted at the end.
+pub struct SigmfSource<T: FileSample = Complex<f32>> {
+    /// The samples.
+    pub out: Output<Chunk<T>>,
+    path: PathBuf,
+    pace: Pace,
+    repeat: u64,
+    verify: bool,
+    sample_rate_hz: Option<f64>,
+    channel: Option<u64>,
+    player: Option<Player>,
+}
+
+impl SigmfSource {
+    /// Plays a recording of complex samples once, in real time. The path is that of the `.sigmf-meta` or the
+    /// `.sigmf-data`, or what both have in common.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self::any(path)
+    }
+}
+
+impl SigmfSource<f32> {
+    /// The same for a recording of real samples.
+    pub fn real(path: impl Into<PathBuf>) -> Self {
+        Self::any(path)
+    }
+}
+
+impl<T: FileSample> SigmfSource<T> {
+    fn any(path: impl Into<PathBuf>) -> Self {
+        SigmfSource {
+            out: Output::default(),
+            path: path.into(),
+            pace: Pace::Real,
+            repeat: 1,
+            verify: true,
+            sample_rate_hz: None,
+            channel: None,
+            player: None,
+        }
+    }
+
+    /// How it keeps time, unless the run says otherwise.
+    pub fn pace(mut self, pace: Pace) -> Self {
+        self.pace = pace;
+        self
+    }
+
+    /// How often it plays the recording; 0 for without end. The stream has no seam.
+    pub fn repeat(mut self, times: u64) -> Self {
+        self.repeat = times;
+        self
+    }
+
+    /// Whether the data are compared with the checksum, where the metadata have one. This reads them one time
+    /// more, before the run begins.
+    pub fn verify(mut self, verify: bool) -> Self {
+        self.verify = verify;
+        self
+    }
+
+    /// The channel to play, from 0.
+    pub fn channel(mut self, channel: u64) -> Self {
+        self.channel = Some(channel);
+        self
+    }
+
+    /// A sample rate in place of the one in the metadata.
+    ///
+    /// # Errors
+    /// When it is not a finite number above 0.
+    pub fn sample_rate(mut self, rate_hz: f64) -> Result<Self, Error> {
+        check::positive("sample_rate", rate_hz)?;
+        self.sample_rate_hz = Some(rate_hz);
+        Ok(self)
+    }
+}
+
+impl<T: FileSample> Operator for SigmfSource<T> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+
+    fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
+        let (meta_path, data_path) = meta::paths(&self.path)?;
+        let meta = Meta::read(&meta_path)?;
+        let rate_hz = meta.rate_hz(self.sample_rate_hz)?;
+        let format = meta.format::<T>()?;
+        let layout = Layout::choose(format.coding(), T::PARTS, meta.channels(), self.channel)
+            .map_err(|error| meta.error(format!("`core:num_channels`: {error}")))?;
+        let mut file = SampleFile::open(data_path, format.name(), layout, 0, None)?;
+        let marks = meta.marks(file.samples, rate_hz)?;
+        if self.verify {
+            file.verify(meta.sha512())?;
+        }
+        let player = Player::new(file, marks, rate_hz, self.pace, self.repeat);
+        player.start(cx);
+        self.player = Some(player);
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        match &mut self.player {
+            Some(player) => player.step(&mut self.out, cx),
+            None => Ok(Step::Done),
+        }
+    }
+
+    fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
+        if let Some(player) = self.player.take() {
+            player.stop(cx);
+        }
+        Ok(())
+    }
+}
+
+/// A SigMF recording to play.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    /// The recording: its `.sigmf-meta` or `.sigmf-data`, or what both names have in common.
+    path: PathBuf,
+    /// `real`: a chunk comes when its last sample is due. `fast`: as soon as there is room.
+    #[serde(default = "real")]
+    pace: Pace,
+    /// How often it is played; 0 is without end.
+    #[serde(default = "once")]
+    repeat: u64,
+    /// Compare the data with the checksum in the metadata before the run begins.
+    #[serde(default = "yes")]
+    verify: bool,
+    /// Samples per second, in place of what the metadata say.
+    #[serde(default)]
+    sample_rate: Option<Hertz>,
+    /// The channel to play, from 0; where there are several, it must be given.
+    #[serde(default)]
+    channel: Option<u64>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn source<T: FileSample>(p: &Parameters, folders: &Folders) -> Result<SigmfSource<T>, Error> {
+    let mut source = SigmfSource::any(folders.input(&p.path)).pace(p.pace).repeat(p.repeat).verify(p.verify);
+    if let Some(channel) = p.channel {
+        source = source.channel(channel);
+    }
+    match p.sample_rate {
+        Some(Hertz(rate_hz)) => source.sample_rate(rate_hz),
+        None => Ok(source),
+    }
+}
+
+pub(super) fn add_kinds(registry: &mut Registry) {
+    let (text, example) = ("plays a SigMF recording", "path = \"fm.sigmf-meta\"");
+    registry.add(Kind::new("sigmf.source", text, example, source::<Complex<f32>>));
+    registry.add(Kind::new("sigmf.source.real", text, example, source::<f32>));
+}

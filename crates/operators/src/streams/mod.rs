@@ -1,0 +1,63 @@
+//! Samples and text that come from elsewhere and go elsewhere: standard streams, files of plain bytes, UDP
+//! and TCP.
+//!
+//! | file | what |
+//! |---|---|
+//! | `wire` | samples as bytes, in a [`SampleFormat`](crate::SampleFormat) |
+//! | `patience` | when to look again, where nothing has come |
+//! | `standard` | stdin and stdout without ever waiting in them |
+//! | `text` | lines of text |
+//! | `pipe` | samples on stdin and stdout, plain bytes to a file |
+//! | `udp`, `udp_sink` | datagrams, with or without a number of their own |
+//! | `tcp`, `tcp_sink`, `connection` | a connection, with or without frames |
+//!
+//! A step never waits: where nothing has come, or nothing can be sent, the operator is stepped again after
+//! 0.05 to 1 ms, and the worker does something else meanwhile.
+
+mod connection;
+mod patience;
+mod pipe;
+mod standard;
+mod tcp;
+mod tcp_sink;
+mod text;
+mod udp;
+mod udp_sink;
+mod wire;
+
+pub use pipe::{FileSink, StdinSource, StdoutSink};
+pub use tcp::TcpSource;
+pub use tcp_sink::TcpSink;
+pub use text::{TextSink, TextSource};
+pub use udp::UdpSource;
+pub use udp_sink::UdpSink;
+
+pub use connection::{Framing, Peer};
+
+use onbeat_runtime::Registry;
+use serde_json::Value;
+
+pub(crate) fn add_kinds(registry: &mut Registry) {
+    text::add_kinds(registry);
+    pipe::add_kinds(registry);
+    udp::add_kinds(registry);
+    udp_sink::add_kinds(registry);
+    tcp::add_kinds(registry);
+    tcp_sink::add_kinds(registry);
+}
+
+/// Whether an operator of this kind, with these parameters, writes its data to stdout. Tables then have to go
+/// elsewhere.
+///
+/// ```
+/// use serde_json::json;
+/// assert!(onbeat_operators::writes_stdout("text.sink", &json!({ "path": "-" })));
+/// assert!(!onbeat_operators::writes_stdout("text.sink", &json!({ "path": "lines.txt" })));
+/// ```
+pub fn writes_stdout(kind: &str, parameters: &Value) -> bool {
+    match kind {
+        "stdout.sink" | "stdout.sink.complex" => true,
+        "text.sink" | "jsonl.sink" => parameters["path"] == "-",
+        _ => false,
+    }
+}

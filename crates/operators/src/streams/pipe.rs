@@ -1,0 +1,296 @@
+//! Samples on stdin and stdout, and as plain bytes in a file.
+
+use super::patience::Patience;
+use super::standard::{Outgoing, Read, Stdin, Written};
+use super::wire::Wire;
+use crate::format::{FileSample, SampleFormat};
+use crate::part::Part;
+use num_complex::Complex;
+use onbeat_runtime::{
+    Chunk, Context, Ending, Error, Folders, Hertz, Input, Kind, Operator, Output, Ports, Registry, Sample,
+    Step,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+/// Reads samples from stdin, as they come, until it ends.
+///
+/// A chunk has what was there when it was looked at. Bytes behind the last whole sample are left out and
+/// noted.
+pub struct StdinSource<T: FileSample> {
+    /// The samples.
+    pub out: Output<Chunk<T>>,
+    wire: Wire<T>,
+    rate_hz: f64,
+    stdin: Option<Stdin>,
+    bytes: Vec<u8>,
+    /// Bytes of a sample that has not come as a whole.
+    rest: usize,
+    sent: u64,
+    patience: Patience,
+}
+
+impl<T: FileSample> StdinSource<T> {
+    /// Reads samples in a format, at a rate (0: without one).
+    ///
+    /// # Errors
+    /// When the format is for samples of the other kind.
+    pub fn new(format: Option<SampleFormat>, rate_hz: f64) -> Result<Self, Error> {
+        Ok(StdinSource {
+            out: Output::default(),
+            wire: Wire::new(format)?,
+            rate_hz,
+            stdin: None,
+            bytes: Vec::new(),
+            rest: 0,
+            sent: 0,
+            patience: Patience::default(),
+        })
+    }
+}
+
+impl<T: FileSample> Operator for StdinSource<T> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+
+    fn start(&mut self, _: &mut Context) -> Result<(), Error> {
+        self.stdin = Some(Stdin::open()?);
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        let Some(stdin) = &mut self.stdin else { return Ok(Step::Done) };
+        let Some(chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
+        let size = self.wire.bytes();
+        self.bytes.resize(chunk.capacity() * size, 0);
+        match stdin.read(&mut self.bytes[self.rest..])? {
+            Read::Nothing => Ok(self.patience.wait(cx)),
+            Read::End => {
+                if self.rest > 0 {
+                    cx.note(format!(
+                        "stdin ended in the middle of a sample: {} bytes are left out",
+                        self.rest
+                    ));
+                }
+                Ok(Step::Done)
+            }
+            Read::Bytes(count) => {
+                self.patience.reset();
+                let have = self.rest + count;
+                let whole = have / size;
+                if whole > 0 {
+                    let bytes = &self.bytes[..whole * size];
+                    send(&mut self.out, chunk, &self.wire, bytes, (&mut self.sent, self.rate_hz), cx)?;
+                    self.bytes.copy_within(whole * size..have, 0);
+                }
+                self.rest = have - whole * size;
+                Ok(Step::Again)
+            }
+        }
+    }
+}
+
+/// Sends bytes as a chunk that goes on where the stream was.
+pub(super) fn send<T: FileSample>(
+    out: &mut Output<Chunk<T>>,
+    mut chunk: Chunk<T>,
+    wire: &Wire<T>,
+    bytes: &[u8],
+    (sent, rate_hz): (&mut u64, f64),
+    cx: &mut Context,
+) -> Result<(), Error> {
+    chunk.truncate(bytes.len() / wire.bytes());
+    if let Some(samples) = chunk.edit_unique() {
+        wire.unpack(bytes, samples);
+    }
+    stamp(&mut chunk, (sent, rate_hz), cx);
+    out.push(cx, chunk)
+}
+
+/// What has come from outside is due when it is there.
+pub(super) fn stamp<T: Sample>(chunk: &mut Chunk<T>, (sent, rate_hz): (&mut u64, f64), cx: &mut Context) {
+    let info = chunk.info_mut();
+    (info.start, info.rate_hz) = (*sent, rate_hz);
+    let time_ns = if rate_hz > 0.0 { (*sent as f64 * 1e9 / rate_hz).round() as u64 } else { 0 };
+    let now_ns = cx.now_ns();
+    cx.set_time(time_ns, Some(now_ns));
+    *sent += chunk.len() as u64;
+}
+
+/// Writes samples to stdout.
+///
+/// While stdout is full, the edge before it fills. When its reader has gone, the operator is done, and so is
+/// what feeds nobody else: that is no error.
+pub struct StdoutSink<T: FileSample> {
+    /// The samples.
+    pub input: Input<Chunk<T>>,
+    wire: Wire<T>,
+    outgoing: Option<Outgoing>,
+    patience: Patience,
+}
+
+impl<T: FileSample> StdoutSink<T> {
+    /// Writes samples in a format.
+    ///
+    /// # Errors
+    /// When the format is for samples of the other kind.
+    pub fn new(format: Option<SampleFormat>) -> Result<Self, Error> {
+        let wire = Wire::new(format)?;
+        Ok(StdoutSink { input: Input::default(), wire, outgoing: None, patience: Patience::default() })
+    }
+}
+
+impl<T: FileSample> Operator for StdoutSink<T> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+    }
+
+    fn start(&mut self, _: &mut Context) -> Result<(), Error> {
+        self.outgoing = Some(Outgoing::open()?);
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        let Some(outgoing) = &mut self.outgoing else { return Ok(Step::Done) };
+        if outgoing.bytes.is_empty()
+            && let Some(chunk) = self.input.pop(cx)
+        {
+            self.wire.pack(&chunk, &mut outgoing.bytes);
+        }
+        match outgoing.send()? {
+            Written::Part(_) => Ok(self.patience.wait(cx)),
+            Written::All => {
+                self.patience.reset();
+                // Messages that came while it was full are not announced again.
+                Ok(if self.input.is_empty(cx) { Step::Wait } else { Step::Again })
+            }
+            Written::Closed => {
+                cx.note("the reader of stdout has gone: what came after that is not written");
+                Ok(Step::Done)
+            }
+        }
+    }
+
+    fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
+        self.outgoing = None;
+        self.wire.sum_up(cx);
+        Ok(())
+    }
+}
+
+/// Writes chunks to a file, byte by byte as they are in memory.
+///
+/// The file is called "NAME.part" until it is complete; when the run fails it goes away.
+pub struct FileSink<T: Sample> {
+    /// The chunks.
+    pub input: Input<Chunk<T>>,
+    path: PathBuf,
+    open: Option<(Part, BufWriter<File>)>,
+}
+
+impl<T: Sample> FileSink<T> {
+    /// Writes to a file.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        FileSink { input: Input::default(), path: path.into(), open: None }
+    }
+
+    fn cannot_write(&self, error: std::io::Error) -> Error {
+        Error::with_source(format!("cannot write {}", self.path.display()), error)
+    }
+}
+
+impl<T: Sample> Operator for FileSink<T> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+    }
+
+    fn start(&mut self, _: &mut Context) -> Result<(), Error> {
+        let part = Part::create(&self.path)?;
+        let writer = BufWriter::with_capacity(64 << 10, part.handle()?);
+        self.open = Some((part, writer));
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let (Some((_, writer)), Some(chunk)) = (&mut self.open, self.input.pop(cx)) {
+            let written = writer.write_all(bytemuck::cast_slice(&chunk));
+            written.map_err(|error| self.cannot_write(error))?;
+        }
+        Ok(Step::Wait)
+    }
+
+    fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {
+        let Some((part, mut writer)) = self.open.take() else { return Ok(()) };
+        if ending == Ending::Failed {
+            return Ok(());
+        }
+        writer.flush().map_err(|error| self.cannot_write(error))?;
+        part.finish()
+    }
+}
+
+/// Samples from stdin.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SourceParameters {
+    /// How samples are written down; without it, floating point of 32 bits.
+    #[serde(default)]
+    format: Option<SampleFormat>,
+    /// Samples per second; without it there is no source time.
+    #[serde(default)]
+    sample_rate: Option<Hertz>,
+}
+
+/// Samples to stdout.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SinkParameters {
+    /// How samples are written down; without it, floating point of 32 bits.
+    #[serde(default)]
+    format: Option<SampleFormat>,
+}
+
+/// A file of plain bytes.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FileParameters {
+    /// The file; folders that are missing are made.
+    path: PathBuf,
+}
+
+/// A rate that may be left out.
+pub(super) fn rate(rate: Option<Hertz>) -> Result<f64, Error> {
+    let Some(Hertz(rate_hz)) = rate else { return Ok(0.0) };
+    crate::check::positive("sample_rate", rate_hz)?;
+    Ok(rate_hz)
+}
+
+fn source<T: FileSample>(p: &SourceParameters, _: &Folders) -> Result<StdinSource<T>, Error> {
+    StdinSource::new(p.format, rate(p.sample_rate)?)
+}
+
+fn sink<T: FileSample>(p: &SinkParameters, _: &Folders) -> Result<StdoutSink<T>, Error> {
+    StdoutSink::new(p.format)
+}
+
+fn file<T: Sample>(p: &FileParameters, folders: &Folders) -> Result<FileSink<T>, Error> {
+    Ok(FileSink::new(folders.output(&p.path)))
+}
+
+pub(crate) fn add_kinds(registry: &mut Registry) {
+    let text = "reads samples from stdin";
+    registry.add(Kind::new("stdin.source", text, "sample_rate = \"48 kHz\"", source::<f32>));
+    let example = "format = \"cu8\"\nsample_rate = \"2.4 MHz\"";
+    registry.add(Kind::new("stdin.source.complex", text, example, source::<Complex<f32>>));
+    let text = "writes samples to stdout";
+    registry.add(Kind::new("stdout.sink", text, "format = \"ri16_le\"", sink::<f32>));
+    registry.add(Kind::new("stdout.sink.complex", text, "", sink::<Complex<f32>>));
+    let text = "writes chunks to a file, byte by byte";
+    registry.add(Kind::new("file.sink", text, "path = \"samples.f32\"", file::<f32>));
+    registry.add(Kind::new("file.sink.complex", text, "path = \"samples.cf32\"", file::<Complex<f32>>));
+    registry.add(Kind::new("file.sink.bytes", text, "path = \"bytes\"", file::<u8>));
+}

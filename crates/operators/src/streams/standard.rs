@@ -1,0 +1,148 @@
+//! Stdin and stdout without ever waiting in them.
+//!
+//! Both are looked at with `poll` before they are used. They are not made non-blocking: the terminal behind
+//! them is the shell's as well.
+
+use onbeat_runtime::Error;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::{Mutex, PoisonError};
+
+/// What a pipe that can be written to takes without waiting: `PIPE_BUF`.
+const PIPE_BYTES: usize = 4096;
+
+/// Which of both is in use: a second operator would get, or write, half of it.
+static TAKEN: Mutex<[bool; 2]> = Mutex::new([false; 2]);
+
+struct Place(usize);
+
+impl Place {
+    fn take(which: usize, name: &str) -> Result<Self, Error> {
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut taken[which], true) {
+            return Err(Error::new(format!(
+                "{name} is used by another operator of this run: give one of both a file"
+            )));
+        }
+        Ok(Place(which))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        TAKEN.lock().unwrap_or_else(PoisonError::into_inner)[self.0] = false;
+    }
+}
+
+/// What a look at stdin gave.
+pub(super) enum Read {
+    Bytes(usize),
+    Nothing,
+    End,
+}
+
+/// Stdin, for one operator.
+pub(super) struct Stdin {
+    _place: Place,
+}
+
+impl Stdin {
+    pub fn open() -> Result<Self, Error> {
+        Ok(Stdin { _place: Place::take(0, "stdin")? })
+    }
+
+    /// What has come, as far as `bytes` has room.
+    pub fn read(&mut self, bytes: &mut [u8]) -> Result<Read, Error> {
+        let stdin = io::stdin();
+        if !is_ready(stdin.as_fd(), PollFlags::IN) {
+            return Ok(Read::Nothing);
+        }
+        match rustix::io::read(stdin.as_fd(), bytes) {
+            Ok(0) => Ok(Read::End),
+            Ok(count) => Ok(Read::Bytes(count)),
+            Err(Errno::INTR | Errno::AGAIN) => Ok(Read::Nothing),
+            Err(error) => Err(Error::with_source("stdin cannot be read", error)),
+        }
+    }
+}
+
+/// What became of bytes for stdout.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    All,
+    /// So many; there is no room for more at the moment.
+    Part(usize),
+    /// Nobody reads it any more.
+    Closed,
+}
+
+/// Stdout, for one operator.
+pub(super) struct Stdout {
+    _place: Place,
+    /// A regular file always has room, and takes any amount.
+    is_file: bool,
+}
+
+impl Stdout {
+    pub fn open() -> Result<Self, Error> {
+        let found = rustix::fs::fstat(io::stdout().as_fd());
+        let is_file = found.is_ok_and(|found| rustix::fs::FileType::from_raw_mode(found.st_mode).is_file());
+        Ok(Stdout { _place: Place::take(1, "stdout")?, is_file })
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) -> Result<Written, Error> {
+        let stdout = io::stdout();
+        let mut done = 0;
+        while done < bytes.len() {
+            let most = if self.is_file { usize::MAX } else { PIPE_BYTES };
+            if !self.is_file && !is_ready(stdout.as_fd(), PollFlags::OUT) {
+                return Ok(Written::Part(done));
+            }
+            match rustix::io::write(stdout.as_fd(), &bytes[done..bytes.len().min(done.saturating_add(most))])
+            {
+                Ok(count) => done += count,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(Written::Part(done)),
+                Err(Errno::PIPE) => return Ok(Written::Closed),
+                Err(error) => return Err(Error::with_source("stdout cannot be written", error)),
+            }
+        }
+        Ok(Written::All)
+    }
+}
+
+/// Whether a read or a write would not wait. An end or an error counts: the call says which.
+fn is_ready(fd: impl AsFd, what: PollFlags) -> bool {
+    let mut fds = [PollFd::new(&fd, what)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    // Where it cannot be asked, the call itself tells.
+    poll(&mut fds, Some(&at_once)).map_or(true, |ready| ready > 0)
+}
+
+/// Bytes on their way to stdout.
+pub(super) struct Outgoing {
+    stdout: Stdout,
+    pub bytes: Vec<u8>,
+    done: usize,
+}
+
+impl Outgoing {
+    pub fn open() -> Result<Self, Error> {
+        Ok(Outgoing { stdout: Stdout::open()?, bytes: Vec::new(), done: 0 })
+    }
+
+    /// Writes what it has. [`Written::Part`] says only that there is more.
+    pub fn send(&mut self) -> Result<Written, Error> {
+        let written = self.stdout.write(&self.bytes[self.done..])?;
+        match written {
+            Written::Part(count) => self.done += count,
+            Written::All | Written::Closed => {
+                self.bytes.clear();
+                self.done = 0;
+            }
+        }
+        Ok(written)
+    }
+}

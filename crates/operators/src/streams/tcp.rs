@@ -1,0 +1,241 @@
+//! Samples from a connection.
+
+use super::connection::{Dial, Dialed, Framing, Peer, broken};
+use super::patience::Patience;
+use super::pipe::{rate, send};
+use super::udp::time_ns;
+use super::wire::Wire;
+use crate::format::{FileSample, SampleFormat};
+use num_complex::Complex;
+use onbeat_runtime::{
+    Chunk, Context, Ending, Error, Folders, Hertz, Kind, Operator, Output, Ports, Registry, Seconds, Step,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::io::{ErrorKind, Read};
+use std::net::TcpStream;
+
+/// Bytes of a frame's length.
+pub(super) const LENGTH: usize = 4;
+
+/// Receives samples from one TCP connection until it ends.
+///
+/// What the end is, the [`Framing`] says. A connection that breaks (it was reset, the peer has vanished) is
+/// always an error. With raw framing, bytes behind the last whole sample are left out and noted.
+pub struct TcpSource<T: FileSample> {
+    /// The samples.
+    pub out: Output<Chunk<T>>,
+    peer: Peer,
+    framing: Framing,
+    wire: Wire<T>,
+    rate_hz: f64,
+    patience_ns: u64,
+    dial: Option<Dial>,
+    stream: Option<TcpStream>,
+    bytes: Vec<u8>,
+    /// Bytes at its begin that were not used.
+    rest: usize,
+    /// Bytes of the frame that are still to come; `None` between frames.
+    frame: Option<usize>,
+    sent: u64,
+    looks: Patience,
+}
+
+impl<T: FileSample> TcpSource<T> {
+    /// Receives from a peer.
+    ///
+    /// # Errors
+    /// When the format is for samples of the other kind.
+    pub fn new(peer: Peer, format: Option<SampleFormat>) -> Result<Self, Error> {
+        Ok(TcpSource {
+            out: Output::default(),
+            peer,
+            framing: Framing::Raw,
+            wire: Wire::new(format)?,
+            rate_hz: 0.0,
+            patience_ns: PATIENCE_NS,
+            dial: None,
+            stream: None,
+            bytes: Vec::new(),
+            rest: 0,
+            frame: None,
+            sent: 0,
+            looks: Patience::default(),
+        })
+    }
+
+    /// How the bytes are divided.
+    pub fn framing(mut self, framing: Framing) -> Self {
+        self.framing = framing;
+        self
+    }
+
+    /// Samples per second; 0 where there is no rate.
+    pub fn rate(mut self, rate_hz: f64) -> Self {
+        self.rate_hz = rate_hz;
+        self
+    }
+
+    /// How long it waits for a connection.
+    pub fn patience(mut self, time_ns: u64) -> Self {
+        self.patience_ns = time_ns;
+        self
+    }
+
+    /// Whole samples at the begin of `bytes[..have]`, as far as the frame goes and `room` allows, in
+    /// bytes: where they begin and end. Takes the lengths of frames out. `None` for the end of the stream.
+    fn samples(&mut self, have: usize, room: usize) -> Result<Option<std::ops::Range<usize>>, Error> {
+        let size = self.wire.bytes();
+        if self.framing == Framing::Raw {
+            return Ok(Some(0..have.min(room) / size * size));
+        }
+        let mut at = 0;
+        if self.frame.is_none_or(|left| left == 0) {
+            let Some((length, _)) = self.bytes[..have].split_first_chunk::<LENGTH>() else {
+                return Ok(Some(0..0));
+            };
+            let length = u32::from_le_bytes(*length) as usize;
+            if length == 0 {
+                return Ok(None);
+            }
+            if !length.is_multiple_of(size) {
+                return Err(Error::new(format!(
+                    "{} sent a frame of {length} bytes, which is no whole number of samples of {size} bytes: does it \
+                     send {}, with `framing = \"strict\"`?",
+                    self.peer.address(),
+                    self.wire.format.name()
+                )));
+            }
+            self.frame = Some(length);
+            at = LENGTH;
+        }
+        let left = self.frame.unwrap_or(0);
+        let count = left.min(have - at).min(room) / size * size;
+        self.frame = Some(left - count);
+        Ok(Some(at..at + count))
+    }
+
+    /// The peer sends no more.
+    fn closed(&self, cx: &mut Context) -> Result<Step, Error> {
+        match self.framing {
+            Framing::Strict => Err(Error::new(format!(
+                "{} closed the connection in the middle of the stream, after {} samples",
+                self.peer.address(),
+                self.sent
+            ))),
+            Framing::Raw => {
+                if self.rest > 0 {
+                    let text = "closed the connection in the middle of a sample";
+                    cx.note(format!("{} {text}: {} bytes are left out", self.peer.address(), self.rest));
+                }
+                Ok(Step::Done)
+            }
+        }
+    }
+}
+
+impl<T: FileSample> Operator for TcpSource<T> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+
+    fn start(&mut self, _: &mut Context) -> Result<(), Error> {
+        let mut dial = Dial::new(self.peer.clone(), self.patience_ns);
+        dial.start()?;
+        self.dial = Some(dial);
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(dial) = &mut self.dial {
+            match dial.step(cx)? {
+                Dialed::NotYet(step) => return Ok(step),
+                Dialed::Open(stream) => self.stream = Some(stream),
+            }
+            self.dial = None;
+        }
+        let Some(stream) = &mut self.stream else { return Ok(Step::Done) };
+        let Some(chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
+        // One chunk at most comes of one read, with the length of its frame before it.
+        self.bytes.resize(chunk.capacity() * self.wire.bytes() + LENGTH, 0);
+        let room = if self.framing == Framing::Raw { self.bytes.len() - LENGTH } else { self.bytes.len() };
+        let mut closed = false;
+        let came = match stream.read(&mut self.bytes[self.rest..room]) {
+            Ok(count) => {
+                closed = count == 0 && self.rest < room;
+                count
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => 0,
+            Err(error) => return Err(broken(&self.peer, error)),
+        };
+        let have = self.rest + came;
+        let room = chunk.capacity() * self.wire.bytes();
+        let Some(whole) = self.samples(have, room)? else { return Ok(Step::Done) };
+        let moved = whole.end > 0;
+        if !whole.is_empty() {
+            let bytes = &self.bytes[whole.clone()];
+            send(&mut self.out, chunk, &self.wire, bytes, (&mut self.sent, self.rate_hz), cx)?;
+        }
+        self.bytes.copy_within(whole.end..have, 0);
+        self.rest = have - whole.end;
+        if moved || came > 0 {
+            self.looks.reset();
+            return Ok(Step::Again);
+        }
+        // What came before the end of the connection is used up.
+        if closed {
+            return self.closed(cx);
+        }
+        Ok(self.looks.wait(cx))
+    }
+
+    fn stop(&mut self, _: &mut Context, _: Ending) -> Result<(), Error> {
+        (self.dial, self.stream) = (None, None);
+        Ok(())
+    }
+}
+
+/// How long to wait for a connection, unless something else is said.
+pub(super) const PATIENCE_NS: u64 = 10_000_000_000;
+
+/// The other end of a connection.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    /// The address and port to call, such as `127.0.0.1:9000`; or give `listen`.
+    #[serde(default)]
+    connect: Option<String>,
+    /// The address and port to be called at, by one caller; or give `connect`.
+    #[serde(default)]
+    listen: Option<String>,
+    /// `raw`: samples, until the connection closes. `strict`: runs of samples with their length, and an end
+    /// that is said.
+    #[serde(default)]
+    framing: Framing,
+    /// How samples are written down; without it, floating point of 32 bits.
+    #[serde(default)]
+    format: Option<SampleFormat>,
+    /// Samples per second; without it there is no source time.
+    #[serde(default)]
+    sample_rate: Option<Hertz>,
+    /// How long to wait for a connection.
+    #[serde(default = "usual")]
+    patience: Seconds,
+}
+
+pub(super) fn usual() -> Seconds {
+    Seconds(PATIENCE_NS as f64 / 1e9)
+}
+
+fn source<T: FileSample>(p: &Parameters, _: &Folders) -> Result<TcpSource<T>, Error> {
+    let peer = Peer::of(p.connect.as_deref(), p.listen.as_deref())?;
+    let source = TcpSource::new(peer, p.format)?.framing(p.framing).rate(rate(p.sample_rate)?);
+    Ok(source.patience(time_ns("patience", p.patience)?))
+}
+
+pub(crate) fn add_kinds(registry: &mut Registry) {
+    let text = "receives samples from a TCP connection";
+    let example = "listen = \"127.0.0.1:9000\"";
+    registry.add(Kind::new("tcp.source", text, example, source::<f32>));
+    registry.add(Kind::new("tcp.source.complex", text, example, source::<Complex<f32>>));
+}

@@ -1,0 +1,209 @@
+//! Samples into a connection.
+
+use super::connection::{Dial, Dialed, Framing, Peer, broken};
+use super::patience::Patience;
+use super::tcp::{LENGTH, PATIENCE_NS, usual};
+use super::udp::time_ns;
+use super::wire::Wire;
+use crate::format::{FileSample, SampleFormat};
+use num_complex::Complex;
+use onbeat_runtime::{
+    Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Seconds, Step,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::io::{ErrorKind, Write};
+use std::net::{Shutdown, TcpStream};
+
+/// Sends samples into one TCP connection.
+///
+/// While the peer does not read, the edge before it fills. A peer that closes the connection before the end
+/// is an error with strict framing; with raw framing the operator is then done, and says so. When the stream
+/// has ended and the peer does not take what is left for `patience`, that is an error too.
+pub struct TcpSink<T: FileSample> {
+    /// The samples.
+    pub input: Input<Chunk<T>>,
+    peer: Peer,
+    framing: Framing,
+    wire: Wire<T>,
+    patience_ns: u64,
+    dial: Option<Dial>,
+    stream: Option<TcpStream>,
+    bytes: Vec<u8>,
+    done: usize,
+    /// The end was put into `bytes`.
+    said_end: bool,
+    /// When the peer took something last.
+    taken_ns: u64,
+    sent: u64,
+    looks: Patience,
+}
+
+impl<T: FileSample> TcpSink<T> {
+    /// Sends to a peer.
+    ///
+    /// # Errors
+    /// When the format is for samples of the other kind.
+    pub fn new(peer: Peer, format: Option<SampleFormat>) -> Result<Self, Error> {
+        Ok(TcpSink {
+            input: Input::default(),
+            peer,
+            framing: Framing::Raw,
+            wire: Wire::new(format)?,
+            patience_ns: PATIENCE_NS,
+            dial: None,
+            stream: None,
+            bytes: Vec::new(),
+            done: 0,
+            said_end: false,
+            taken_ns: 0,
+            sent: 0,
+            looks: Patience::default(),
+        })
+    }
+
+    /// How the bytes are divided.
+    pub fn framing(mut self, framing: Framing) -> Self {
+        self.framing = framing;
+        self
+    }
+
+    /// How long it waits for a connection, and at the end for what is left to be taken.
+    pub fn patience(mut self, time_ns: u64) -> Self {
+        self.patience_ns = time_ns;
+        self
+    }
+
+    /// Puts what comes next into `bytes`.
+    fn fill(&mut self, cx: &mut Context) {
+        let strict = self.framing == Framing::Strict;
+        if let Some(chunk) = self.input.pop(cx) {
+            let length = chunk.len() * self.wire.bytes();
+            if length > 0 {
+                if strict {
+                    self.bytes.extend_from_slice(&(length as u32).to_le_bytes());
+                }
+                self.wire.pack(&chunk, &mut self.bytes);
+                self.sent += chunk.len() as u64;
+            }
+        } else if self.input.is_ended(cx) && !self.said_end {
+            self.said_end = true;
+            if strict {
+                self.bytes.extend_from_slice(&[0; LENGTH]);
+            }
+        }
+    }
+
+    /// The peer has gone before the end.
+    fn closed(&self, cx: &mut Context) -> Result<Step, Error> {
+        let text = format!("{} closed the connection before the end of the stream", self.peer.address());
+        match self.framing {
+            Framing::Strict => Err(Error::new(format!("{text}, after {} samples", self.sent))),
+            Framing::Raw => {
+                cx.note(format!("{text}: what came after that is not sent"));
+                Ok(Step::Done)
+            }
+        }
+    }
+}
+
+impl<T: FileSample> Operator for TcpSink<T> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+    }
+
+    fn start(&mut self, _: &mut Context) -> Result<(), Error> {
+        let mut dial = Dial::new(self.peer.clone(), self.patience_ns);
+        dial.start()?;
+        self.dial = Some(dial);
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(dial) = &mut self.dial {
+            match dial.step(cx)? {
+                Dialed::NotYet(step) => return Ok(step),
+                Dialed::Open(stream) => self.stream = Some(stream),
+            }
+            self.dial = None;
+            self.taken_ns = cx.now_ns();
+        }
+        if self.bytes.is_empty() {
+            self.fill(cx);
+        }
+        let Some(stream) = &mut self.stream else { return Ok(Step::Done) };
+        while self.done < self.bytes.len() {
+            match stream.write(&self.bytes[self.done..]) {
+                Ok(count) => {
+                    self.done += count;
+                    self.taken_ns = cx.now_ns();
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::WouldBlock => {
+                        let waited_ns = cx.now_ns().saturating_sub(self.taken_ns);
+                        if self.said_end && waited_ns >= self.patience_ns {
+                            let (ms, address) = (self.patience_ns / 1_000_000, self.peer.address());
+                            return Err(Error::new(format!(
+                                "{address} has not taken the end of the stream for {ms} ms (`patience`)"
+                            )));
+                        }
+                        return Ok(self.looks.wait(cx));
+                    }
+                    ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => return self.closed(cx),
+                    _ => return Err(broken(&self.peer, error)),
+                },
+            }
+        }
+        self.looks.reset();
+        self.bytes.clear();
+        self.done = 0;
+        if self.said_end {
+            // The peer reads what is under way, and then the end. If it has gone, that is its affair.
+            let _gone = stream.shutdown(Shutdown::Write);
+            return Ok(Step::Done);
+        }
+        Ok(if self.input.is_empty(cx) && !self.input.is_ended(cx) { Step::Wait } else { Step::Again })
+    }
+
+    fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
+        (self.dial, self.stream) = (None, None);
+        self.wire.sum_up(cx);
+        Ok(())
+    }
+}
+
+/// The other end of a connection.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    /// The address and port to call, such as `127.0.0.1:9000`; or give `listen`.
+    #[serde(default)]
+    connect: Option<String>,
+    /// The address and port to be called at, by one caller; or give `connect`.
+    #[serde(default)]
+    listen: Option<String>,
+    /// `raw`: samples, until the connection closes. `strict`: runs of samples with their length, and an end
+    /// that is said.
+    #[serde(default)]
+    framing: Framing,
+    /// How samples are written down; without it, floating point of 32 bits.
+    #[serde(default)]
+    format: Option<SampleFormat>,
+    /// How long to wait for a connection, and at the end for what is left to be taken.
+    #[serde(default = "usual")]
+    patience: Seconds,
+}
+
+fn sink<T: FileSample>(p: &Parameters, _: &Folders) -> Result<TcpSink<T>, Error> {
+    let peer = Peer::of(p.connect.as_deref(), p.listen.as_deref())?;
+    let sink = TcpSink::new(peer, p.format)?.framing(p.framing);
+    Ok(sink.patience(time_ns("patience", p.patience)?))
+}
+
+pub(crate) fn add_kinds(registry: &mut Registry) {
+    let text = "sends samples into a TCP connection";
+    let example = "connect = \"127.0.0.1:9000\"";
+    registry.add(Kind::new("tcp.sink", text, example, sink::<f32>));
+    registry.add(Kind::new("tcp.sink.complex", text, example, sink::<Complex<f32>>));
+}

@@ -1,0 +1,272 @@
+//! Lines of text.
+
+use super::patience::Patience;
+use super::standard::{Outgoing, Read, Stdin, Written};
+use crate::part::Part;
+use onbeat_runtime::{
+    Context, Ending, Error, Folders, Input, Kind, Merge, Operator, Output, Ports, Registry, Step,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// The name that stands for a standard stream.
+const STANDARD: &str = "-";
+/// Bytes that may wait for room on stdout before no more lines are taken.
+const WAITING: usize = 64 << 10;
+/// Bytes per read.
+const BLOCK: usize = 16 << 10;
+/// Most bytes of a line that is read.
+const LINE: usize = 1 << 20;
+
+/// Writes each message as a line, to a file or to stdout.
+///
+/// A file is called "NAME.part" until it is complete; when the run fails it goes away. Lines for stdout are
+/// written as soon as no other is waiting; while it is full, the edge before it fills. When the reader of
+/// stdout has gone, the operator is done, and so is what feeds nobody else: that is no error.
+pub struct TextSink {
+    /// The lines, without line breaks at their end. Several edges come in by source time.
+    pub input: Input<String>,
+    path: PathBuf,
+    to: Option<To>,
+    patience: Patience,
+}
+
+enum To {
+    File { part: Part, writer: BufWriter<File> },
+    Stdout(Outgoing),
+}
+
+impl TextSink {
+    /// Writes to a file; `-` is stdout.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        TextSink { input: Input::default(), path: path.into(), to: None, patience: Patience::default() }
+    }
+}
+
+impl Operator for TextSink {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input).many(Merge::Ordered);
+    }
+
+    fn start(&mut self, _: &mut Context) -> Result<(), Error> {
+        self.to = Some(if self.path == Path::new(STANDARD) {
+            To::Stdout(Outgoing::open()?)
+        } else {
+            let part = Part::create(&self.path)?;
+            let writer = BufWriter::with_capacity(WAITING, part.handle()?);
+            To::File { part, writer }
+        });
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        match &mut self.to {
+            None => Ok(Step::Done),
+            Some(To::File { writer, .. }) => {
+                if let Some(line) = self.input.pop(cx) {
+                    writeln!(writer, "{line}").map_err(|error| cannot_write(&self.path, error))?;
+                }
+                Ok(Step::Wait)
+            }
+            Some(To::Stdout(outgoing)) => {
+                while outgoing.bytes.len() < WAITING
+                    && let Some(line) = self.input.pop(cx)
+                {
+                    outgoing.bytes.extend_from_slice(line.as_bytes());
+                    outgoing.bytes.push(b'\n');
+                }
+                match outgoing.send()? {
+                    Written::Part(_) => Ok(self.patience.wait(cx)),
+                    Written::All => {
+                        self.patience.reset();
+                        // Messages that came while it was full are not announced again.
+                        Ok(if self.input.is_empty(cx) { Step::Wait } else { Step::Again })
+                    }
+                    Written::Closed => {
+                        cx.note("the reader of stdout has gone: what came after that is not written");
+                        Ok(Step::Done)
+                    }
+                }
+            }
+        }
+    }
+
+    fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {
+        let Some(To::File { part, mut writer }) = self.to.take() else { return Ok(()) };
+        if ending == Ending::Failed {
+            return Ok(());
+        }
+        writer.flush().map_err(|error| cannot_write(&self.path, error))?;
+        part.finish()
+    }
+}
+
+fn cannot_write(path: &Path, error: std::io::Error) -> Error {
+    Error::with_source(format!("cannot write {}", path.display()), error)
+}
+
+/// Reads lines from a file or from stdin, and sends each as a message without its line break.
+///
+/// Lines are UTF-8 of at most 1 MiB; a last line without a line break is one too.
+pub struct TextSource {
+    /// The lines.
+    pub out: Output<String>,
+    path: PathBuf,
+    from: Option<From>,
+    bytes: Vec<u8>,
+    /// Where the next line begins, and up to where there is no line break.
+    at: usize,
+    looked: usize,
+    lines: u64,
+    ended: bool,
+    patience: Patience,
+}
+
+enum From {
+    File { file: File, _use: onbeat_runtime::FileUse },
+    Stdin(Stdin),
+}
+
+impl TextSource {
+    /// Reads a file; `-` is stdin.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        TextSource {
+            out: Output::default(),
+            path: path.into(),
+            from: None,
+            bytes: Vec::new(),
+            at: 0,
+            looked: 0,
+            lines: 0,
+            ended: false,
+            patience: Patience::default(),
+        }
+    }
+
+    /// The next line, if all of it is there.
+    fn line(&mut self) -> Result<Option<String>, Error> {
+        let found = self.bytes[self.looked..].iter().position(|byte| *byte == b'\n');
+        let end = match found {
+            Some(offset) => self.looked + offset,
+            None if self.ended && self.at < self.bytes.len() => self.bytes.len(),
+            None => {
+                self.looked = self.bytes.len();
+                if self.bytes.len() - self.at > LINE {
+                    let line = self.lines + 1;
+                    let shown = self.path.display();
+                    return Err(Error::new(format!(
+                        "{shown}: line {line} is longer than {} MiB: is it a file of lines?",
+                        LINE >> 20
+                    )));
+                }
+                return Ok(None);
+            }
+        };
+        self.lines += 1;
+        let line = &self.bytes[self.at..end];
+        let text = std::str::from_utf8(line.strip_suffix(b"\r").unwrap_or(line)).map_err(|_| {
+            Error::new(format!("{}: line {} is no text in UTF-8", self.path.display(), self.lines))
+        })?;
+        let text = text.to_string();
+        self.at = (end + 1).min(self.bytes.len());
+        self.looked = self.at;
+        Ok(Some(text))
+    }
+
+    /// Reads more; says whether anything came.
+    fn read(&mut self) -> Result<bool, Error> {
+        self.bytes.drain(..self.at);
+        self.looked -= self.at;
+        self.at = 0;
+        let begin = self.bytes.len();
+        self.bytes.resize(begin + BLOCK, 0);
+        let read = match &mut self.from {
+            None => Read::End,
+            Some(From::Stdin(stdin)) => stdin.read(&mut self.bytes[begin..])?,
+            Some(From::File { file, .. }) => match std::io::Read::read(file, &mut self.bytes[begin..]) {
+                Ok(0) => Read::End,
+                Ok(count) => Read::Bytes(count),
+                Err(error) => {
+                    return Err(Error::with_source(format!("cannot read {}", self.path.display()), error));
+                }
+            },
+        };
+        let count = if let Read::Bytes(count) = read { count } else { 0 };
+        self.bytes.truncate(begin + count);
+        self.ended |= matches!(read, Read::End);
+        Ok(!matches!(read, Read::Nothing))
+    }
+}
+
+impl Operator for TextSource {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+
+    fn start(&mut self, _: &mut Context) -> Result<(), Error> {
+        self.from = Some(if self.path == Path::new(STANDARD) {
+            From::Stdin(Stdin::open()?)
+        } else {
+            let (file, _, _use) = crate::format::open(&self.path)?;
+            From::File { file, _use }
+        });
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        loop {
+            if let Some(line) = self.line()? {
+                self.out.push(cx, line)?;
+                return Ok(Step::Again);
+            }
+            if self.ended {
+                return Ok(Step::Done);
+            }
+            if !self.read()? {
+                return Ok(self.patience.wait(cx));
+            }
+            self.patience.reset();
+        }
+    }
+}
+
+/// Lines to write.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SinkParameters {
+    /// The file; folders that are missing are made. `-` is stdout: what else is said then goes to stderr.
+    path: PathBuf,
+}
+
+/// Lines to read.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SourceParameters {
+    /// The file; `-` is stdin.
+    path: PathBuf,
+}
+
+fn sink(p: &SinkParameters, folders: &Folders) -> Result<TextSink, Error> {
+    let standard = p.path == Path::new(STANDARD);
+    Ok(TextSink::new(if standard { p.path.clone() } else { folders.output(&p.path) }))
+}
+
+fn source(p: &SourceParameters, folders: &Folders) -> Result<TextSource, Error> {
+    let standard = p.path == Path::new(STANDARD);
+    Ok(TextSource::new(if standard { p.path.clone() } else { folders.input(&p.path) }))
+}
+
+pub(crate) fn add_kinds(registry: &mut Registry) {
+    registry.add(Kind::new("text.sink", "writes lines to a file or to stdout", "path = \"lines.txt\"", sink));
+    let text = "writes JSON lines to a file or to stdout: one value a line, as it comes";
+    registry.add(Kind::new("jsonl.sink", text, "path = \"found.jsonl\"", sink));
+    registry.add(Kind::new(
+        "text.source",
+        "reads lines from a file or from stdin",
+        "path = \"lines.txt\"",
+        source,
+    ));
+}

@@ -1,0 +1,235 @@
+//! Samples into datagrams.
+
+use super::patience::Patience;
+use super::udp::{HEADER, LAST, check_address, yes};
+use super::wire::Wire;
+use crate::format::{FileSample, SampleFormat};
+use num_complex::Complex;
+use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Step};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::io::ErrorKind;
+use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+
+/// Bytes of samples in a datagram that passes an Ethernet link in one piece, headers of IPv6 and UDP counted.
+const USUAL: usize = 1400;
+/// Most bytes that a datagram has.
+const MOST: usize = 65_507;
+/// How often the last datagram is sent: each of them may be lost.
+const LAST_SENT: usize = 3;
+
+/// Sends samples in UDP datagrams, each with as many as fit, none with samples of two chunks.
+///
+/// With a header, a datagram begins with its number:
+///
+/// ```text
+///  byte 0 .. 7                                    8 ..
+/// ┌──────────────────────────────────────────┬───────────────┐
+/// │ bits 0..62  number, from 0, low byte first │ samples       │
+/// │ bit  63     this is the end              │ (none, at end) │
+/// └──────────────────────────────────────────┴───────────────┘
+/// ```
+///
+/// and the end of the stream is a datagram without samples, sent three times, whose number is how many there
+/// were. When nobody listens at the other end the datagrams are lost, as they are on the way; those that the
+/// other end refuses are counted.
+pub struct UdpSink<T: FileSample> {
+    /// The samples.
+    pub input: Input<Chunk<T>>,
+    address: String,
+    wire: Wire<T>,
+    header: bool,
+    most: usize,
+    socket: Option<UdpSocket>,
+    /// The chunk in hand, and its first sample that is not sent.
+    held: Option<(Chunk<T>, usize)>,
+    datagram: Vec<u8>,
+    number: u64,
+    refused: u64,
+    last_sent: usize,
+    patience: Patience,
+}
+
+impl<T: FileSample> UdpSink<T> {
+    /// Sends to an address with a port.
+    ///
+    /// # Errors
+    /// When the format is for samples of the other kind.
+    pub fn new(address: impl Into<String>, format: Option<SampleFormat>) -> Result<Self, Error> {
+        Ok(UdpSink {
+            input: Input::default(),
+            address: address.into(),
+            wire: Wire::new(format)?,
+            header: true,
+            most: USUAL,
+            socket: None,
+            held: None,
+            datagram: Vec::new(),
+            number: 0,
+            refused: 0,
+            last_sent: 0,
+            patience: Patience::default(),
+        })
+    }
+
+    /// Whether each datagram begins with its number.
+    pub fn header(mut self, header: bool) -> Self {
+        self.header = header;
+        self
+    }
+
+    /// Most bytes of samples in a datagram.
+    ///
+    /// # Errors
+    /// When that is less than a sample, or more than a datagram has.
+    pub fn size(mut self, bytes: usize) -> Result<Self, Error> {
+        let (least, most) = (self.wire.bytes(), MOST - HEADER);
+        if !(least..=most).contains(&bytes) {
+            return Err(Error::new(format!(
+                "`size` is {bytes}: a datagram has from {least} (one sample) to {most} bytes of samples"
+            )));
+        }
+        self.most = bytes;
+        Ok(self)
+    }
+
+    /// Sends what is in `datagram`; says whether it is gone.
+    fn send(&mut self) -> Result<bool, Error> {
+        let Some(socket) = &self.socket else { return Ok(true) };
+        match socket.send(&self.datagram) {
+            Ok(_) => Ok(true),
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::OutOfMemory => Ok(false),
+                // What is said here is about one that was sent before.
+                ErrorKind::ConnectionRefused => {
+                    self.refused += 1;
+                    Ok(false)
+                }
+                _ => Err(Error::with_source(format!("cannot send to {}", self.address), error)),
+            },
+        }
+    }
+
+    fn begin(&mut self, number: u64) {
+        self.datagram.clear();
+        if self.header {
+            self.datagram.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+
+    /// Sends what it holds; says whether all of it is gone.
+    fn send_held(&mut self) -> Result<bool, Error> {
+        let per_datagram = self.most / self.wire.bytes();
+        while let Some((chunk, at)) = self.held.take() {
+            let end = chunk.len().min(at + per_datagram);
+            if at < end {
+                self.begin(self.number);
+                let mut datagram = std::mem::take(&mut self.datagram);
+                self.wire.pack(&chunk[at..end], &mut datagram);
+                self.datagram = datagram;
+                if !self.send_or_again()? {
+                    self.held = Some((chunk, at));
+                    return Ok(false);
+                }
+                self.number += 1;
+            }
+            self.held = (end < chunk.len()).then_some((chunk, end));
+        }
+        Ok(true)
+    }
+
+    /// One that was refused is not the one that is being sent.
+    fn send_or_again(&mut self) -> Result<bool, Error> {
+        let refused = self.refused;
+        Ok(self.send()? || self.refused > refused && self.send()?)
+    }
+}
+
+impl<T: FileSample> Operator for UdpSink<T> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+    }
+
+    fn start(&mut self, _: &mut Context) -> Result<(), Error> {
+        let cannot = |error| Error::with_source(format!("cannot send to {}", self.address), error);
+        let found = self.address.to_socket_addrs().map_err(cannot)?.next();
+        let Some(address) = found else {
+            return Err(Error::new(format!("cannot send to {}: the host has no address", self.address)));
+        };
+        let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+        let socket = UdpSocket::bind(any.parse::<SocketAddr>().expect("an address")).map_err(cannot)?;
+        socket.connect(address).map_err(cannot)?;
+        socket.set_nonblocking(true).map_err(cannot)?;
+        self.socket = Some(socket);
+        self.datagram.reserve(HEADER + self.most);
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if self.held.is_none()
+            && let Some(chunk) = self.input.pop(cx)
+        {
+            self.held = Some((chunk, 0));
+        }
+        if !self.send_held()? {
+            return Ok(self.patience.wait(cx));
+        }
+        self.patience.reset();
+        if self.input.is_ended(cx) {
+            while self.header && self.last_sent < LAST_SENT {
+                self.begin(self.number | LAST);
+                if !self.send_or_again()? {
+                    return Ok(self.patience.wait(cx));
+                }
+                self.last_sent += 1;
+            }
+            return Ok(Step::Done);
+        }
+        Ok(if self.input.is_empty(cx) { Step::Wait } else { Step::Again })
+    }
+
+    fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
+        self.socket = None;
+        self.wire.sum_up(cx);
+        if self.refused > 0 {
+            let (refused, address) = (self.refused, &self.address);
+            cx.note(format!(
+                "{refused} times {address} said that nobody listens there: what was sent is lost"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Where datagrams go.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    /// The address and port to send to, such as `127.0.0.1:9000`.
+    address: String,
+    /// How samples are written down; without it, floating point of 32 bits.
+    #[serde(default)]
+    format: Option<SampleFormat>,
+    /// Whether each datagram begins with its number, 8 bytes, low byte first, and the end is sent as well.
+    #[serde(default = "yes")]
+    header: bool,
+    /// Most bytes of samples in a datagram.
+    #[serde(default = "usual")]
+    size: usize,
+}
+
+fn usual() -> usize {
+    USUAL
+}
+
+fn sink<T: FileSample>(p: &Parameters, _: &Folders) -> Result<UdpSink<T>, Error> {
+    check_address("address", &p.address)?;
+    UdpSink::new(&p.address, p.format)?.header(p.header).size(p.size)
+}
+
+pub(crate) fn add_kinds(registry: &mut Registry) {
+    let text = "sends samples in UDP datagrams with numbers";
+    let example = "address = \"127.0.0.1:9000\"";
+    registry.add(Kind::new("udp.sink", text, example, sink::<f32>));
+    registry.add(Kind::new("udp.sink.complex", text, example, sink::<Complex<f32>>));
+}

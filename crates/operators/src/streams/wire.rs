@@ -1,0 +1,75 @@
+//! Samples as bytes, on their way out or in.
+
+use crate::format::{Coding, FileSample, SampleFormat};
+use onbeat_runtime::{Context, Error};
+use std::marker::PhantomData;
+
+/// Turns samples into bytes and back.
+pub(super) struct Wire<T> {
+    coding: Coding,
+    pub format: SampleFormat,
+    lost: crate::format::Lost,
+    samples: PhantomData<fn() -> T>,
+}
+
+/// The format without a loss, for samples with so many numbers.
+fn lossless(parts: usize) -> SampleFormat {
+    if parts == 2 { SampleFormat::Cf32Le } else { SampleFormat::Rf32Le }
+}
+
+impl<T: FileSample> Wire<T> {
+    /// Floating point, unless a format says otherwise.
+    pub fn new(format: Option<SampleFormat>) -> Result<Self, Error> {
+        let format = format.unwrap_or(lossless(T::PARTS));
+        if format.parts() != T::PARTS {
+            let (are, fix) = if T::PARTS == 2 {
+                ("real", "use the kind without `.complex`")
+            } else {
+                ("complex", "use the kind that ends in `.complex`")
+            };
+            let other = format.other_kind().name();
+            return Err(Error::new(format!(
+                "`format` is {}: its samples are {are}; {fix}, or the format {other}",
+                format.name()
+            )));
+        }
+        Ok(Wire {
+            coding: format.coding(),
+            format,
+            lost: crate::format::Lost::default(),
+            samples: PhantomData,
+        })
+    }
+
+    /// Bytes of one sample.
+    pub fn bytes(&self) -> usize {
+        self.coding.number.bytes() * T::PARTS
+    }
+
+    /// `bytes` is as long as `samples` needs.
+    pub fn unpack(&self, bytes: &[u8], samples: &mut [T]) {
+        self.coding.unpack(bytes, bytemuck::cast_slice_mut(samples));
+    }
+
+    /// Puts samples behind what is there.
+    pub fn pack(&mut self, samples: &[T], bytes: &mut Vec<u8>) {
+        let begin = bytes.len();
+        bytes.resize(begin + samples.len() * self.bytes(), 0);
+        self.coding.pack(bytemuck::cast_slice(samples), &mut bytes[begin..], &mut self.lost);
+    }
+
+    /// Says what was not written as it came.
+    pub fn sum_up(&mut self, cx: &mut Context) {
+        let lost = std::mem::take(&mut self.lost);
+        if lost.clipped > 0 {
+            let name = self.format.name();
+            cx.note(format!(
+                "{} numbers were beyond what {name} holds and were clipped: lower the gain",
+                lost.clipped
+            ));
+        }
+        if lost.not_finite > 0 {
+            cx.note(format!("{} numbers were not finite", lost.not_finite));
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Datagrams on loopback: what is lost, late, cut or refused is counted.
+#![forbid(unsafe_code)]
+
+use num_complex::Complex;
+use onbeat_operators::{SampleFormat, UdpSink, UdpSource};
+use onbeat_runtime::Sample;
+use onbeat_runtime::testing::{Feed, Seen, Trial};
+use std::net::UdpSocket;
+use std::time::Duration;
+
+const LAST: u64 = 1 << 63;
+
+/// A socket of this machine, and one that sends to it. What is sent waits in the socket, so that nothing has
+/// to be timed.
+fn pair() -> (UdpSocket, UdpSocket) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+    sender.connect(socket.local_addr().unwrap()).unwrap();
+    (socket, sender)
+}
+
+/// A datagram with a number and samples.
+fn datagram(number: u64, samples: &[f32]) -> Vec<u8> {
+    number.to_le_bytes().into_iter().chain(samples.iter().flat_map(|x| x.to_le_bytes())).collect()
+}
+
+/// What a source makes of these datagrams.
+fn received(datagrams: &[Vec<u8>], change: impl FnOnce(UdpSource<f32>) -> UdpSource<f32>) -> Seen {
+    let (socket, sender) = pair();
+    for datagram in datagrams {
+        sender.send(datagram).unwrap();
+    }
+    let source = UdpSource::new("127.0.0.1:0", None).unwrap().socket(socket).timeout(1_000_000_000);
+    Trial::new(change(source)).run()
+}
+
+#[test]
+fn samples_come_in_order_and_the_end_is_said() {
+    let datagrams =
+        [datagram(0, &[1.0, 2.0]), datagram(1, &[3.0]), datagram(2, &[]), datagram(3 | LAST, &[])];
+    let seen = received(&datagrams, |source| source.rate(1000.0));
+    assert_eq!(seen.samples::<f32>("out"), [1.0, 2.0, 3.0]);
+    assert_eq!((seen.rate_hz("out"), seen.is_done(), seen.notes()), (1000.0, true, &[][..]));
+}
+
+#[test]
+fn a_gap_is_counted_and_marked() {
+    let datagrams = [
+        datagram(0, &[0.0; 10]),
+        datagram(3, &[1.0; 10]),
+        datagram(2, &[9.0; 10]),
+        datagram(3, &[9.0; 10]),
+        datagram(4, &[2.0; 10]),
+        datagram(7 | LAST, &[]),
+    ];
+    let seen = received(&datagrams, |source| source);
+    assert_eq!(seen.tags("out"), [(10, "lost".to_string(), 2.into())]);
+    let expected: Vec<f32> = [0.0, 1.0, 2.0].iter().flat_map(|x| [*x; 10]).collect();
+    assert_eq!(seen.samples::<f32>("out"), expected);
+    let notes = seen.notes();
+    assert!(notes[0].starts_with("4 datagrams were lost"), "{notes:?}");
+    assert!(notes[1].starts_with("2 datagrams came too late or again"), "{notes:?}");
+}
+
+#[test]
+fn a_sender_that_begins_anew_is_followed() {
+    let datagrams =
+        [datagram(0, &[1.0]), datagram(1 << 40, &[2.0]), datagram(0, &[3.0]), datagram(1 | LAST, &[])];
+    let seen = received(&datagrams, |source| source);
+    assert_eq!(seen.samples::<f32>("out"), [1.0, 2.0, 3.0]);
+    assert!(seen.notes().iter().any(|note| note == "1 times the sender began anew"), "{:?}", seen.notes());
+}
+
+#[test]
+fn bytes_that_are_no_sample_are_left_out() {
+    let mut ragged = datagram(0, &[1.0, 2.0]);
+    ragged.extend([7, 7]);
+    let seen = received(&[ragged, vec![1, 2, 3], datagram(1 | LAST, &[])], |source| source);
+    assert_eq!(seen.samples::<f32>("out"), [1.0, 2.0]);
+    assert!(seen.notes()[0].starts_with("1 datagrams ended in the middle of a sample"), "{:?}", seen.notes());
+    assert!(seen.notes()[1].starts_with("1 datagrams were shorter than their header"), "{:?}", seen.notes());
+}
+
+#[test]
+fn silence_ends_it_where_no_end_is_said() {
+    let datagrams: Vec<Vec<u8>> = (0..20u8).map(|n| f32::from(n).to_le_bytes().to_vec()).collect();
+    let seen = received(&datagrams, |source| source.header(false));
+    assert_eq!(seen.samples::<f32>("out"), (0..20u8).map(f32::from).collect::<Vec<_>>());
+    assert_eq!(seen.notes(), ["nothing has come at 127.0.0.1:0 for 1000 ms: taken for the end"]);
+}
+
+#[test]
+fn datagrams_are_cut_where_a_chunk_is_full() {
+    let samples: Vec<f32> = (0..4000).map(|n| n as f32).collect();
+    let datagrams: Vec<Vec<u8>> =
+        samples.chunks(1000).enumerate().map(|(n, samples)| datagram(n as u64, samples)).collect();
+    let (socket, sender) = pair();
+    for datagram in &datagrams {
+        sender.send(datagram).unwrap();
+    }
+    sender.send(&datagram(4 | LAST, &[])).unwrap();
+    let source = UdpSource::<f32>::new("x:1", None).unwrap().socket(socket);
+    let seen = Trial::new(source).quantum(300 * 4).capacity(1).run();
+    assert_eq!(seen.samples::<f32>("out"), samples);
+}
+
+/// What a sink sends of these samples.
+fn sent<T: Sample + onbeat_operators::FileSample>(
+    samples: Vec<T>,
+    format: Option<SampleFormat>,
+    change: impl FnOnce(UdpSink<T>) -> UdpSink<T>,
+) -> (Vec<Vec<u8>>, Seen) {
+    let (socket, _) = pair();
+    socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    let sink = UdpSink::new(socket.local_addr().unwrap().to_string(), format).unwrap();
+    let seen = Trial::new(change(sink)).feed("in", Feed::samples(samples).cut(&[700])).run();
+    let mut datagrams = Vec::new();
+    let mut buffer = [0; 1 << 16];
+    while let Ok(length) = socket.recv(&mut buffer) {
+        datagrams.push(buffer[..length].to_vec());
+    }
+    (datagrams, seen)
+}
+
+#[test]
+fn datagrams_have_numbers_and_an_end() {
+    let samples: Vec<f32> = (0..1000).map(|n| n as f32).collect();
+    let (datagrams, seen) = sent(samples.clone(), None, |sink| sink);
+    let lengths: Vec<usize> = datagrams.iter().map(|datagram| (datagram.len() - 8) / 4).collect();
+    assert_eq!(lengths, [350, 350, 300, 0, 0, 0]);
+    let numbers: Vec<u64> =
+        datagrams.iter().map(|datagram| u64::from_le_bytes(datagram[..8].try_into().unwrap())).collect();
+    assert_eq!(numbers, [0, 1, 2, 3 | LAST, 3 | LAST, 3 | LAST]);
+    assert_eq!(datagrams[1], datagram(1, &samples[350..700]));
+    assert!(seen.notes().is_empty());
+}
+
+#[test]
+fn samples_may_be_small_and_alone() {
+    let samples = vec![Complex::new(1.0f32, -1.0), Complex::new(0.5, f32::NAN), Complex::new(3.0, 0.0)];
+    let (datagrams, seen) =
+        sent(samples, Some(SampleFormat::Ci8), |sink| sink.header(false).size(4).unwrap());
+    assert_eq!(datagrams, [vec![127, 128, 64, 0], vec![127, 0]]);
+    let notes = seen.notes();
+    assert!(notes[0].contains("1 numbers were beyond what ci8 holds"), "{notes:?}");
+    assert!(notes[1].contains("1 numbers were not finite"), "{notes:?}");
+}
+
+#[test]
+fn nobody_at_the_other_end_is_said() {
+    let (socket, _) = pair();
+    let address = socket.local_addr().unwrap().to_string();
+    drop(socket);
+    let sink = UdpSink::<f32>::new(address, None).unwrap();
+    let seen = Trial::new(sink).feed("in", Feed::samples(vec![0.0f32; 5000])).run();
+    assert!(seen.notes()[0].contains("said that nobody listens there"), "{:?}", seen.notes());
+}
+
+#[test]
+fn addresses_that_cannot_be_are_refused() {
+    let (socket, _) = pair();
+    let taken = socket.local_addr().unwrap().to_string();
+    for (bind, expected) in
+        [(taken.as_str(), "in use"), ("127.0.0.1", "cannot receive at 127.0.0.1"), ("\0:1", "cannot receive")]
+    {
+        let text = Trial::new(UdpSource::<f32>::new(bind, None).unwrap()).failure();
+        assert!(text.contains("cannot start") && text.contains(expected), "{bind}: {text}");
+    }
+    let text = Trial::new(UdpSink::<f32>::new("127.0.0.1:65536", None).unwrap())
+        .feed("in", Feed::samples([0.0f32]))
+        .failure();
+    assert!(text.contains("cannot send to 127.0.0.1:65536"), "{text}");
+}
+
+#[test]
+fn there_and_back() {
+    let samples: Vec<f32> = (0..3000).map(|n| (n as f32).sin()).collect();
+    let (socket, _) = pair();
+    let sink = UdpSink::<f32>::new(socket.local_addr().unwrap().to_string(), None).unwrap();
+    Trial::new(sink).feed("in", Feed::samples(samples.clone())).run();
+    let source = UdpSource::<f32>::new("x:1", None).unwrap().socket(socket);
+    assert_eq!(Trial::new(source).run().samples::<f32>("out"), samples);
+}
