@@ -124,7 +124,7 @@ pub struct PipelineArguments {
     #[arg(long, value_name = "NAME")]
     scheduler: Option<String>,
     /// Cores to run on, one worker on each: 0,2-3
-    #[arg(long, short, visible_alias = "cpus", value_name = "LIST")]
+    #[arg(long, short, visible_alias = "cpus", value_name = "LIST", allow_hyphen_values = true)]
     cores: Option<String>,
     /// How many workers pinned has, where the kernel is to place them
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
@@ -133,7 +133,7 @@ pub struct PipelineArguments {
     #[arg(long, value_name = "HOW")]
     idle: Option<String>,
     /// Cores for all threads that are no workers; workers keep off them unless --cores says otherwise
-    #[arg(long, short = 'H', value_name = "LIST")]
+    #[arg(long, short = 'H', value_name = "LIST", allow_hyphen_values = true)]
     house_keeping: Option<String>,
     /// Share the operators out by what they cost in this record of an earlier run, in place of what the file says
     #[arg(long, value_name = "RECORD")]

@@ -66,6 +66,9 @@ fn one_way(idle: Idle, trips: u64) -> f64 {
     graph.run(&options(idle)).expect("it runs").result.duration_ns as f64 / trips as f64 / 2.0
 }
 
+/// What is measured, and its name.
+type Case = (&'static str, fn() -> f64);
+
 fn show(mut values: Vec<f64>) -> String {
     values.sort_by(f64::total_cmp);
     format!("{:7.0} ({:.0}, {:.0})", values[values.len() / 2], values[0], values[values.len() - 1])
@@ -73,7 +76,7 @@ fn show(mut values: Vec<f64>) -> String {
 
 fn main() {
     println!("ns between two workers, median (least, most) of {ROUNDS} rounds, all cases in turn");
-    let cases: [(&str, fn() -> f64); 5] = [
+    let cases: [Case; 5] = [
         ("stream, capacity 1024, spin", || stream(Idle::Spin, 1024)),
         ("stream, capacity 1024, park", || stream(Idle::Park, 1024)),
         ("stream, capacity 4, spin", || stream(Idle::Spin, 4)),

@@ -67,7 +67,7 @@ fn identification(call_sign: &str) -> Bits {
 
 /// Zones of longitude at a latitude.
 fn zones(latitude_deg: f64) -> f64 {
-    let a = 1.0 - (TAU / 120.0).cos();
+    let a = 1.0 - (TAU / 60.0).cos();
     let b = latitude_deg.to_radians().cos().powi(2);
     (TAU / (1.0 - a / b).acos()).floor()
 }

@@ -1,7 +1,7 @@
 //! The signal-processing kernels as kinds of operators.
 
 use crate::dsp::{
-    Deemphasis, FirDecimator, FirSample, Magnitude, QuadDemod, Quality, Resampler, Saxpy, Shift,
+    Deemphasis, FirDecimator, FirSample, Level, Magnitude, QuadDemod, Quality, Resampler, Saxpy, Shift,
 };
 use num_complex::Complex;
 use onbeat_runtime::{Decibels, Error, Folders, Hertz, InPlace, Kind, Registry, Seconds, Stream};
@@ -145,6 +145,40 @@ fn resample<T: FirSample>(p: &ResampleParameters, _: &Folders) -> Result<Stream<
     resampler.map(Stream::new)
 }
 
+/// Automatic gain.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AgcParameters {
+    /// Mean magnitude that comes out.
+    #[serde(default = "one")]
+    target: f64,
+    /// Time constant with which it follows a louder signal.
+    #[serde(default = "ten_ms")]
+    attack: Seconds,
+    /// Time constant with which it follows a softer one.
+    #[serde(default = "half_second")]
+    decay: Seconds,
+    /// The largest gain, so that silence stays silent.
+    #[serde(default = "sixty")]
+    most: Decibels,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn ten_ms() -> Seconds {
+    Seconds(0.01)
+}
+
+fn half_second() -> Seconds {
+    Seconds(0.5)
+}
+
+fn agc<T: Level>(p: &AgcParameters, _: &Folders) -> Result<InPlace<Agc<T>>, Error> {
+    Agc::new(p.attack.0, p.decay.0, p.target, 10f64.powf(p.most.0 / 20.0)).map(InPlace::new)
+}
+
 /// Scale and offset.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -169,6 +203,9 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
     let fir = "low-pass filter that keeps every n-th sample";
     registry.add(Kind::new("fir.decimate", fir, "factor = 4", decimate::<Complex<f32>>));
     registry.add(Kind::new("fir.decimate.real", fir, "factor = 4", decimate::<f32>));
+    let text = "brings a signal to a level";
+    registry.add(Kind::new("agc", text, "target = 0.25", agc::<f32>));
+    registry.add(Kind::new("agc.complex", text, "target = 0.25", agc::<Complex<f32>>));
     registry.add(Kind::new("magnitude", "size of complex samples, or their power", "", magnitude));
     registry.add(Kind::new("quad.demod", "frequency demodulation", "deviation = \"75 kHz\"", demod));
     registry.add(Kind::new("deemphasis", "the treble cut of an FM receiver", "tau = \"50 us\"", deemphasis));

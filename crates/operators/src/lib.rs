@@ -21,6 +21,9 @@
 //! | `quad.demod` | complex → real | frequency demodulation: [`dsp::QuadDemod`] | `deviation` |
 //! | `deemphasis` | real | treble cut of an FM receiver: [`dsp::Deemphasis`] | `tau` |
 //! | `resample`, `resample.complex` | real, complex | changes the sample rate: [`dsp::Resampler`] | `rate` or `up`, `down`; `pass_band`, `attenuation` |
+//! | `agc`, `agc.complex` | real, complex | brings a signal to a level: [`dsp::Agc`] | `target`, `attack`, `decay`, `most` |
+//! | `fft`, `fft.real` | complex, real → complex | transforms of frames: [`spectral::Fft`] | `size`, `hop`, `window` |
+//! | `spectrum`, `spectrum.real` | complex, real → real | power by frequency: [`spectral::Spectrum`] | `size`, `hop`, `window`, `average` |
 //! | `saxpy` | real | a · x + b: [`dsp::Saxpy`] | `a`, `b` |
 //! | `add` | real `a`, `b` → real | sum of two streams: [`Add`] | |
 //! | `tap` | real | statistics of what passes: [`Tap`] | `path`, `every` |
@@ -72,6 +75,7 @@ mod part;
 mod png;
 pub mod recording;
 mod sigmf;
+pub mod spectral;
 mod streams;
 mod tap;
 mod throttle;
@@ -127,6 +131,7 @@ pub fn registry() -> Registry {
     control::add_kinds(&mut registry);
     mode_s::add_kinds(&mut registry);
     filters::add_kinds(&mut registry);
+    spectral::add_kinds(&mut registry);
     streams::add_kinds(&mut registry);
     throttle::add_kinds(&mut registry);
     load::add_kinds(&mut registry);

@@ -11,8 +11,19 @@ fn interrupt(child: &Child) {
 
 #[test]
 fn the_first_one_finishes_the_run() {
+    finishes(&["run", "endless.toml"]);
+}
+
+#[test]
+fn the_first_one_finishes_a_run_on_two_workers() {
+    for idle in ["park", "spin", "spin:20us"] {
+        finishes(&["run", "endless.toml", "--scheduler", "pinned", "--workers", "2", "--idle", idle]);
+    }
+}
+
+fn finishes(arguments: &[&str]) {
     let place = Place::new();
-    let child = place.start(&["run", "endless.toml"]);
+    let child = place.start(arguments);
     let begun = || fs::read_dir(place.path("out")).ok()?.flatten().find(has_samples).map(drop);
     until("the run writes its file", begun).expect("it begins");
     interrupt(&child);
@@ -33,14 +44,18 @@ fn has_samples(entry: &fs::DirEntry) -> bool {
 fn the_second_one_ends_the_process() {
     let place = Place::new();
     let child = place.start(&["run", "stuck.toml"]);
-    // It listens when its thread is there.
+    // It listens before it starts its worker, and that is in its step once it has used its core for a while.
     let tasks = format!("/proc/{}/task", child.id());
-    let threads = || {
-        let names =
-            fs::read_dir(&tasks).ok()?.flatten().map(|task| fs::read_to_string(task.path().join("comm")));
-        names.flatten().any(|name| name.trim_end() == "onbeat-signal").then_some(())
+    let steps = || {
+        let busy = |task: fs::DirEntry| {
+            let name = fs::read_to_string(task.path().join("comm")).ok()?;
+            let times = fs::read_to_string(task.path().join("schedstat")).ok()?;
+            let cpu_ns: u64 = times.split_whitespace().next()?.parse().ok()?;
+            (name.trim_end() == "onbeat-w0" && cpu_ns > 20_000_000).then_some(())
+        };
+        fs::read_dir(&tasks).ok()?.flatten().find_map(busy)
     };
-    until("the command listens", threads).expect("it listens");
+    until("the worker is in its step", steps).expect("it steps");
     interrupt(&child);
     let stopping = || fs::read_to_string(place.path("stderr.txt")).ok()?.contains("stopping").then_some(());
     until("it has heard", stopping).expect("it hears");

@@ -6,6 +6,7 @@ mod interrupted;
 mod outputs;
 mod schema;
 mod stdout;
+mod workers;
 
 use harness::Place;
 

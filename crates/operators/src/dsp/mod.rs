@@ -8,6 +8,7 @@
 //! | [`Magnitude`] | complex → real | size or power |
 //! | [`QuadDemod`] | complex → real | frequency demodulation |
 //! | [`Deemphasis`] | real | undoes the treble lift of an FM transmitter |
+//! | [`Agc`] | real or complex | automatic gain |
 //! | [`Saxpy`] | real | `a * x + b` |
 //! | [`ci8_to_complex`] and its like | bytes → complex | unpack a recording |
 //!
@@ -20,6 +21,7 @@
 //! because the crates at hand do not fit: futuredsp 0.10 needs a nightly compiler, and its filters leave history,
 //! delay and the end of the stream to the caller; rubato resamples real samples in blocks of a fixed size.
 
+mod agc;
 mod convert;
 mod deemphasis;
 mod demod;
@@ -32,6 +34,7 @@ mod resample;
 mod saxpy;
 mod shift;
 
+pub use agc::{Agc, Level};
 pub use convert::{cf32_le_to_complex, ci8_to_complex, ci16_le_to_complex, cu8_to_complex};
 pub use deemphasis::Deemphasis;
 pub use demod::QuadDemod;

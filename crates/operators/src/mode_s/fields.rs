@@ -200,7 +200,7 @@ mod tests {
 
         let (about, got) = fields(0x2A00516D492B80, 7);
         assert_eq!((about, got.squawk.as_deref()), ("identity reply", Some("0356")));
-        let (about, got) = fields(0x20001838_CA3804, 7);
+        let (about, got) = fields(0x0020_0018_38CA_3804, 7);
         assert_eq!((about, got.altitude_ft), ("altitude reply", Some(38_000)));
     }
 

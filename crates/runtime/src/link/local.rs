@@ -88,8 +88,10 @@ impl<M: Message> Edge<M> {
         cx.popped = 1;
         cx.carried = NONE;
         cx.stamp = self.ring.side(&cx.owner);
-        if cx.keys.is_some() || cx.stamp.origin & KEYED != 0 {
-            cx.keys = self.receive_keys(cx);
+        let keyed = cx.stamp.origin & KEYED != 0;
+        if cx.keys.is_some() || keyed {
+            cx.stamp.origin &= !KEYED;
+            cx.keys = self.receive_keys(cx, keyed);
         }
         if before == self.spec.waits_at {
             cx.meet(self.spec.from);
@@ -117,11 +119,9 @@ impl<M: Message> Edge<M> {
         kept.extend(keys);
     }
 
-    /// The keys of the message that was taken last, whose stamp is in place.
+    /// The keys of the message that was taken last; `keyed` is what its stamp says.
     #[cold]
-    pub fn receive_keys(&self, cx: &mut Context) -> Option<Arc<Keys>> {
-        let keyed = cx.stamp.origin & KEYED != 0;
-        cx.stamp.origin &= !KEYED;
+    pub fn receive_keys(&self, cx: &mut Context, keyed: bool) -> Option<Arc<Keys>> {
         let number = self.ring.taken(&cx.owner) - 1;
         let kept = &mut cx.edges[self.spec.number as usize].keys;
         while kept.front().is_some_and(|&(front, _)| front < number) {

@@ -139,7 +139,7 @@ impl<M: Message> Either<M> {
             Either::Local(edge) => {
                 let message = edge.pop(cx)?;
                 let mut stamp = edge.ring.side(&cx.owner);
-                let keys = if stamp.origin & KEYED != 0 { edge.receive_keys(cx) } else { None };
+                let keys = if stamp.origin & KEYED != 0 { edge.receive_keys(cx, true) } else { None };
                 stamp.origin &= !KEYED;
                 Some((message, stamp, keys))
             }

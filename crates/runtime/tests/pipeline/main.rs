@@ -60,11 +60,12 @@ fn the_configuration_is_resolved() {
     let config = serde_json::to_string(&record.config).unwrap();
     assert_eq!(
         config,
-        r#"{"name":"test","scheduler":"greedy","clock":"manual","strict":false,"output":"out","duration":30.0,"#
+        r#"{"name":"test","scheduler":"greedy","cores":[],"house_keeping":[],"workers":null,"idle":"park","#
             .to_string()
+            + r#""clock":"manual","strict":false,"output":"out","duration":30.0,"#
             + r#""pace":"fast","store":1048576,"defaults":{"capacity":4,"quantum":16384},"operator":[{"name":"numbers","#
             + r#""kind":"count","to":3,"pace":"fast","rate":1000.0},{"name":"end","kind":"end"}],"edge":[{"from":"#
-            + r#""numbers.out","to":"end.in","capacity":4,"when_full":"wait","quantum":null}],"path":[{"from":"numbers","#
+            + r#""numbers.out","to":"end.in","capacity":4,"when_full":"wait","quantum":null,"initial":null}],"path":[{"from":"numbers","#
             + r#""to":"end","max_latency":null}]}"#
     );
 }
@@ -88,9 +89,14 @@ fn a_file_that_is_not_there_is_named() {
     let error = Pipeline::read("no/such.toml", &registry(), &Overrides::default()).unwrap_err();
     assert!(error.to_string().starts_with("no/such.toml: cannot be read: No such file"), "{error}");
     let error = Pipeline::read("/dev/zero", &registry(), &Overrides::default()).unwrap_err();
+    assert!(error.message().contains("a pipe, a socket or a device"), "{error}");
+    let large = std::env::temp_dir().join(format!("onbeat-large-{}.toml", std::process::id()));
+    std::fs::File::create(&large).unwrap().set_len(17 << 20).unwrap();
+    let error = Pipeline::read(&large, &registry(), &Overrides::default()).unwrap_err();
+    std::fs::remove_file(&large).unwrap();
     assert!(error.message().contains("larger than 16 MiB"), "{error}");
     let error = Pipeline::read("/", &registry(), &Overrides::default()).unwrap_err();
-    assert!(error.message().contains("directory"), "{error}");
+    assert!(error.message().contains("folder"), "{error}");
 }
 
 #[test]

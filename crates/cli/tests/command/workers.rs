@@ -1,0 +1,81 @@
+//! Where workers run, as the command line says it.
+
+use super::harness::Place;
+
+fn record(place: &Place, name: &str) -> serde_json::Value {
+    let text = std::fs::read_to_string(place.path(&format!("out/{name}.record.json"))).expect("a record");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+#[test]
+fn a_plan_can_be_drawn() {
+    let place = Place::new();
+    let answer = place.onbeat(&["plan", "count.toml", "--scheduler", "pinned", "--workers", "2", "--dot"]);
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    for part in ["digraph \"count\" {", "subgraph cluster_1 {", "o0 -> o1", "spsc ring", "style=bold"] {
+        assert!(answer.stdout.contains(part), "{part}: {}", answer.stdout);
+    }
+    assert_eq!(answer.stdout.matches('{').count(), answer.stdout.matches('}').count());
+}
+
+#[test]
+fn workers_and_all_other_threads_go_where_they_are_told() {
+    let place = Place::new();
+    let allowed = onbeat_os::CoreSet::allowed().expect("the cores of this process");
+    let Some(core) = allowed.iter().last().map(|core| core.to_string()) else { return };
+    let first = allowed.iter().next().unwrap_or(0).to_string();
+    let answer = place.onbeat(&["run", "count.toml", "--cores", &core, "-H", &first]);
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    let record = record(&place, "count");
+    let granted: Vec<String> = record["obtained"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|setting| format!("{} {} {}", setting["what"], setting["asked"], setting["obtained"]))
+        .collect();
+    assert_eq!(
+        granted,
+        [
+            format!("\"cores of onbeat-w0\" \"{core}\" \"{core}\""),
+            format!("\"house-keeping cores\" \"{first}\" \"{first}\"")
+        ]
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let place = Place::new();
+    for (arguments, parts) in [
+        (["--cores", "9999"], ["there is no core 9999", "--cores"]),
+        (["--cores", "3-1"], ["3-1", "--cores"]),
+        (["--cores", "-1"], ["-1", "--cores"]),
+        (["--workers", "0"], ["`workers` is 0", "--workers"]),
+        (["--workers", "two"], ["two", "--workers"]),
+        (["--idle", "sleep"], ["`sleep` is no way to idle", "--idle"]),
+        (["--idle", "spin:never"], ["`never` is no time to spin for", "--idle"]),
+        (["-H", "9999"], ["there is no core 9999", "house"]),
+        (["--costs", "no.json"], ["no.json", "cannot be read"]),
+    ] {
+        let mut all = vec!["run", "count.toml", "--scheduler", "pinned"];
+        all.extend(arguments);
+        let answer = place.onbeat(&all);
+        assert_eq!(answer.status, Some(1), "{arguments:?}: {answer:?}");
+        for part in parts {
+            assert!(answer.stderr.contains(part), "{arguments:?}: {part}: {}", answer.stderr);
+        }
+        assert!(!place.path("out").exists(), "{arguments:?} left something behind");
+    }
+}
+
+#[test]
+fn operators_are_shared_out_by_what_they_cost() {
+    let place = Place::new();
+    assert_eq!(place.onbeat(&["run", "count.toml"]).status, Some(0));
+    let costs = "out/count.record.json";
+    let plan = ["plan", "count.toml", "--scheduler", "pinned", "--workers", "2", "--costs", costs];
+    let answer = place.onbeat(&plan);
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    let answer = place.onbeat(&["plan", "late.toml", "--scheduler", "pinned", "--costs", "count.toml"]);
+    assert_eq!(answer.status, Some(1), "{answer:?}");
+    assert!(answer.stderr.contains("count.toml"), "{}", answer.stderr);
+}

@@ -1,0 +1,209 @@
+//! Frames of a stream, transformed.
+
+use super::{Measure, Window};
+use crate::check;
+use num_complex::Complex;
+use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Sample, Stamp, Step};
+use rustfft::FftPlanner;
+use std::sync::Arc;
+
+/// A sample that can be transformed.
+pub trait Signal: Sample {
+    /// Whether it has an imaginary part.
+    const IS_COMPLEX: bool;
+
+    /// As a complex number.
+    fn complex(self) -> Complex<f32>;
+}
+
+impl Signal for f32 {
+    const IS_COMPLEX: bool = false;
+    fn complex(self) -> Complex<f32> {
+        Complex::new(self, 0.0)
+    }
+}
+
+impl Signal for Complex<f32> {
+    const IS_COMPLEX: bool = true;
+    fn complex(self) -> Complex<f32> {
+        self
+    }
+}
+
+/// Cuts a stream into frames of `size` samples, one beginning every `hop` samples, weighs and transforms them.
+///
+/// Frame `k` is made of the samples from `k * hop` on, wherever chunks begin and end. Each chunk that is sent is one
+/// result, with one axis as its shape, at the rate that makes its first sample's time that of the frame. What does not
+/// fill a frame at the end is left out; tags are not passed on. A sample that is not finite counts as 0, and how many
+/// these were is noted at the end.
+pub struct Framed<T: Signal, M: Measure> {
+    /// Samples in.
+    pub input: Input<Chunk<T>>,
+    /// Results out.
+    pub out: Output<Chunk<M::Out>>,
+    measure: M,
+    weights: Vec<f32>,
+    hop: usize,
+    fft: Arc<dyn rustfft::Fft<f32>>,
+    /// Samples of the frame that is coming.
+    frame: Vec<Complex<f32>>,
+    /// Samples to leave out before it.
+    skip: usize,
+    transform: Vec<Complex<f32>>,
+    scratch: Vec<Complex<f32>>,
+    held: Option<(Chunk<T>, usize)>,
+    /// The measure has something to send.
+    ready: bool,
+    finished: bool,
+    rate_hz: Option<f64>,
+    stamp: Stamp,
+    sent: u64,
+    not_finite: u64,
+}
+
+impl<T: Signal, M: Measure> Framed<T, M> {
+    /// Frames of `size` samples, one every `hop`.
+    ///
+    /// # Errors
+    /// When the size is not from 2 to 2²⁰, or the hop not from 1 to 2³⁰.
+    pub fn new(size: usize, hop: usize, window: Window, mut measure: M) -> Result<Self, Error> {
+        check::within("size", size as f64, 2.0, 1_048_576.0, "powers of two are fastest")?;
+        check::within("hop", hop as f64, 1.0, 1_073_741_824.0, "without it frames follow one another")?;
+        let weights = window.weights(size);
+        measure.start(&weights, T::IS_COMPLEX);
+        let fft = FftPlanner::new().plan_fft_forward(size);
+        Ok(Framed {
+            input: Input::default(),
+            out: Output::default(),
+            measure,
+            weights,
+            hop,
+            frame: Vec::with_capacity(size),
+            skip: 0,
+            transform: vec![Complex::default(); size],
+            scratch: vec![Complex::default(); fft.get_inplace_scratch_len()],
+            fft,
+            held: None,
+            ready: false,
+            finished: false,
+            rate_hz: None,
+            stamp: Stamp::default(),
+            sent: 0,
+            not_finite: 0,
+        })
+    }
+
+    /// Takes samples of the chunk in hand up to the end of the frame, and transforms that.
+    fn take(&mut self) {
+        let Some((chunk, used)) = &mut self.held else { return };
+        let rest = &chunk[*used..];
+        let skip = self.skip.min(rest.len());
+        let count = (self.weights.len() - self.frame.len()).min(rest.len() - skip);
+        self.skip -= skip;
+        let not_finite = &mut self.not_finite;
+        self.frame.extend(rest[skip..skip + count].iter().map(|x| {
+            let x = x.complex();
+            if x.is_finite() {
+                x
+            } else {
+                *not_finite += 1;
+                Complex::default()
+            }
+        }));
+        *used += skip + count;
+        if *used == chunk.len() {
+            self.held = None;
+        }
+        if self.frame.len() < self.weights.len() {
+            return;
+        }
+        for ((to, x), w) in self.transform.iter_mut().zip(&self.frame).zip(&self.weights) {
+            *to = x * w;
+        }
+        self.fft.process_with_scratch(&mut self.transform, &mut self.scratch);
+        self.ready = self.measure.take(&self.transform);
+        let kept = self.frame.len().saturating_sub(self.hop);
+        self.skip = self.hop.saturating_sub(self.frame.len());
+        let begin = self.frame.len() - kept;
+        self.frame.copy_within(begin.., 0);
+        self.frame.truncate(kept);
+    }
+
+    /// Sends a result. Says whether there was a chunk for it.
+    fn send(&mut self, cx: &mut Context) -> Result<bool, Error> {
+        let Some(mut chunk) = self.out.chunk(cx) else { return Ok(false) };
+        let len = self.measure.len();
+        if len > chunk.capacity() {
+            return Err(Error::new(format!(
+                "`size` is {}: a result has {len} samples, and the quantum of its edge has room for {}; give that edge \
+                 `quantum = {}` or more, or a smaller size",
+                self.weights.len(),
+                chunk.capacity(),
+                len * size_of::<M::Out>()
+            )));
+        }
+        chunk.truncate(len);
+        self.measure.write(chunk.edit_unique().expect("a new chunk is not shared"));
+        let info = chunk.info_mut();
+        info.start = self.sent;
+        info.rate_hz =
+            self.rate_hz.unwrap_or(0.0) * len as f64 / (self.hop as f64 * self.measure.frames() as f64);
+        info.shape = [len as u32, 0, 0];
+        self.sent += len as u64;
+        self.ready = false;
+        cx.set_stamp(self.stamp);
+        self.out.push(cx, chunk)?;
+        Ok(true)
+    }
+
+    fn check_rate(&mut self, rate_hz: f64) -> Result<(), Error> {
+        let known_hz = *self.rate_hz.get_or_insert(rate_hz);
+        if known_hz == rate_hz {
+            return Ok(());
+        }
+        Err(Error::new(format!(
+            "the sample rate of its input changed from {known_hz} Hz to {rate_hz} Hz: frames are of one rate; resample \
+             before merging streams"
+        )))
+    }
+
+    fn finish(&mut self, cx: &mut Context) {
+        self.finished = true;
+        self.ready = self.measure.finish();
+        if self.not_finite > 0 {
+            cx.note(format!("{} samples were not finite and counted as 0", self.not_finite));
+        }
+    }
+}
+
+impl<T: Signal, M: Measure> Operator for Framed<T, M> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+        p.output("out", &mut self.out).fresh();
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        loop {
+            if self.ready {
+                if self.out.room(cx) == 0 {
+                    return Ok(Step::Again);
+                }
+                if !self.send(cx)? {
+                    return Ok(Step::Wait);
+                }
+            } else if self.held.is_some() {
+                self.take();
+            } else if let Some(chunk) = self.input.pop(cx) {
+                self.check_rate(chunk.rate_hz())?;
+                self.stamp = cx.stamp();
+                self.held = (!chunk.is_empty()).then_some((chunk, 0));
+            } else if !self.input.is_ended(cx) {
+                return Ok(Step::Wait);
+            } else if self.finished {
+                return Ok(Step::Done);
+            } else {
+                self.finish(cx);
+            }
+        }
+    }
+}
