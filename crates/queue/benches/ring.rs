@@ -94,6 +94,33 @@ fn stream(publish: u64, release: u64) -> f64 {
     both(send, receive) / ITEMS as f64
 }
 
+/// As [`stream`], with whole batches put in and taken out.
+fn stream_batches() -> f64 {
+    let (mut producer, mut consumer) = (Owner::new(), Owner::new());
+    let ring = Spsc::new(&producer, &consumer, CAPACITY);
+    let send = || {
+        for first in (0..ITEMS).step_by(BATCH as usize) {
+            let mut next = first;
+            while next < first + BATCH {
+                next += ring.extend(&mut producer, next..first + BATCH) as u64;
+            }
+        }
+    };
+    let receive = || {
+        let (mut sum, mut left) = (0u64, ITEMS);
+        while left > 0 {
+            if ring.look(&mut consumer) == 0 {
+                spin_loop();
+                continue;
+            }
+            left -= ring.drain(&mut consumer, |item| sum = sum.wrapping_add(item)) as u64;
+            ring.release(&mut consumer);
+        }
+        assert_eq!(black_box(sum), ITEMS * (ITEMS - 1) / 2);
+    };
+    both(send, receive) / ITEMS as f64
+}
+
 /// The least that can be: batches through a plain array of words and two counters, without a ring's checks.
 fn stream_words() -> f64 {
     let words: Vec<AtomicU64> = (0..CAPACITY).map(|_| AtomicU64::new(0)).collect();
@@ -215,7 +242,8 @@ fn ping_two_words() -> f64 {
 type Case = (&'static str, fn() -> f64);
 
 fn main() {
-    let cases: [Case; 8] = [
+    let cases: [Case; 9] = [
+        ("per item, in batches of 64", stream_batches),
         ("per item, published by 64", || stream(BATCH, BATCH)),
         ("per item, published one by one", || stream(1, BATCH)),
         ("per item, released one by one too", || stream(1, 1)),

@@ -14,16 +14,21 @@ use toml::de::DeTable;
 /// Where a pipeline's files are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folders {
-    /// Relative names of files that are read begin here: the folder of the pipeline file.
+    /// Relative names of files that are read begin here: the folder of the pipeline file. What is not there is looked for in the
+    /// current folder, where a name that was typed with `--set` begins.
     pub input: PathBuf,
     /// Relative names of files that are written begin here.
     pub output: PathBuf,
 }
 
 impl Folders {
-    /// A file to read.
+    /// A file to read: beside the pipeline, or else, if it is there, in the current folder.
     pub fn input(&self, path: impl AsRef<Path>) -> PathBuf {
-        self.input.join(path)
+        let path = path.as_ref();
+        let beside = self.input.join(path);
+        // Links that lead nowhere are there too.
+        let is_there = |path: &Path| path.symlink_metadata().is_ok();
+        if !is_there(&beside) && is_there(path) { path.to_path_buf() } else { beside }
     }
 
     /// A file to write.

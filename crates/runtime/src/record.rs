@@ -50,6 +50,7 @@ struct InEnd {
     taken: u64,
     cleared: u64,
     gone: bool,
+    deepest: u32,
 }
 
 /// How the run came to its end.
@@ -137,7 +138,13 @@ fn out_end(cx: &Context, ends: &EdgeEnds, state: &EdgeState) -> (usize, OutEnd) 
 }
 
 fn in_end(cx: &Context, ends: &EdgeEnds, state: &EdgeState) -> (usize, InEnd) {
-    let end = InEnd { taken: ends.probe.taken(&cx.owner), cleared: state.cleared, gone: state.gone };
+    let local = ends.from != NONE;
+    let end = InEnd {
+        taken: ends.probe.taken(&cx.owner),
+        cleared: state.cleared,
+        gone: state.gone,
+        deepest: if local { 0 } else { ends.probe.most_visible(&cx.owner) },
+    };
     (ends.plan, end)
 }
 
@@ -272,7 +279,7 @@ fn edges(plan: &Plan, reports: &[WorkerReport]) -> (Vec<EdgeRecord>, u64) {
             received: input.taken - input.cleared - out.dropped_taken,
             dropped: out.dropped,
             unread: out.ignored + input.cleared + left,
-            depth_max: u64::from(out.deepest),
+            depth_max: u64::from(out.deepest.max(input.deepest)),
             depth_mean: None,
         }
     });

@@ -1,5 +1,6 @@
 //! A bounded ring from one worker to another. See README.md for the protocol.
 
+mod batch;
 #[cfg(all(loom, test))]
 mod model;
 
@@ -57,7 +58,7 @@ struct Sender {
     published: u64,
     /// [`Taken::head`] as of the last look.
     head: u64,
-    /// Most items that were ever inside at once.
+    /// Most items that were inside when it looked at the other side.
     deepest: u32,
 }
 
@@ -70,6 +71,8 @@ struct Receiver {
     released: u64,
     /// [`Sent::tail`] as of the last look.
     tail: u64,
+    /// Most items that were visible after a look.
+    deepest: u32,
 }
 
 /// Written by the producer, read by the consumer.
@@ -118,7 +121,12 @@ impl<T> Spsc<T> {
             mask: slots as u32 - 1,
             slots: (0..slots).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect(),
             sender: CachePadded::new(UnsafeCell::new(Sender { tail: 0, published: 0, head: 0, deepest: 0 })),
-            receiver: CachePadded::new(UnsafeCell::new(Receiver { head: 0, released: 0, tail: 0 })),
+            receiver: CachePadded::new(UnsafeCell::new(Receiver {
+                head: 0,
+                released: 0,
+                tail: 0,
+                deepest: 0,
+            })),
             sent: CachePadded::new(Sent { tail: AtomicU64::new(0), closed: AtomicBool::new(false) }),
             taken: CachePadded::new(Taken {
                 head: AtomicU64::new(0),
@@ -149,14 +157,11 @@ impl<T> Spsc<T> {
     pub fn stage(&self, producer: &mut Owner, item: T) -> Result<u32, Full<T>> {
         self.with_sender(producer, |sender| {
             let mut len = (sender.tail - sender.head) as u32;
-            // `deepest` never exceeds the capacity, so one comparison is enough where no record is set.
-            if len >= sender.deepest {
+            // Only now: a look at what the consumer writes costs a cache miss.
+            if len >= self.capacity {
                 len = self.look_at_head(sender);
-                if len >= sender.deepest {
-                    if len >= self.capacity {
-                        return Err(Full(item));
-                    }
-                    sender.deepest = len + 1;
+                if len >= self.capacity {
+                    return Err(Full(item));
                 }
             }
             // SAFETY: the slot is the producer's and holds no value: `tail - head < capacity <= slots`, where
@@ -241,8 +246,9 @@ impl<T> Spsc<T> {
         self.sender(producer).tail
     }
 
-    /// Most items that were ever inside at once, as the producer saw it: it looks at the other side before it
-    /// sets a new record.
+    /// Most items that were inside when the producer looked at the other side, which it does when it seems full: exact for a
+    /// ring that was full, and otherwise not above the truth. The consumer may have seen
+    /// [more](Spsc::most_visible).
     pub fn deepest(&self, producer: &Owner) -> u32 {
         self.sender(producer).deepest
     }
@@ -253,8 +259,15 @@ impl<T> Spsc<T> {
         self.with_receiver(consumer, |receiver| {
             // Acquire: partner is the Release in `publish`. The items are there before we see their count.
             receiver.tail = self.sent.tail.load(Ordering::Acquire);
-            (receiver.tail - receiver.head) as usize
+            let visible = (receiver.tail - receiver.head) as u32;
+            receiver.deepest = receiver.deepest.max(visible);
+            visible as usize
         })
+    }
+
+    /// Most items that a [`look`](Spsc::look) found.
+    pub fn most_visible(&self, consumer: &Owner) -> u32 {
+        self.receiver(consumer).deepest
     }
 
     /// Visible items, as of the last [`look`](Spsc::look).
@@ -364,7 +377,9 @@ impl<T> Spsc<T> {
     fn look_at_head(&self, sender: &mut Sender) -> u32 {
         // Acquire: partner is the Release in `release`. The items are out before their places are used again.
         sender.head = self.taken.head.load(Ordering::Acquire);
-        (sender.tail - sender.head) as u32
+        let inside = (sender.tail - sender.head) as u32;
+        sender.deepest = sender.deepest.max(inside);
+        inside
     }
 
     /// The slot of the item with this number.

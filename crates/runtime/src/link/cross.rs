@@ -188,6 +188,13 @@ impl<M: Message> Probe for Cross<M> {
         }
     }
 
+    fn most_visible(&self, owner: &Owner) -> u32 {
+        match &self.ring {
+            Kind::Strict(ring) => ring.most_visible(owner),
+            Kind::Lossy(_) => 0,
+        }
+    }
+
     fn clear(&self, owner: &mut Owner) -> u64 {
         std::iter::from_fn(|| self.take(owner)).count() as u64
     }

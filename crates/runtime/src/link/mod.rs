@@ -56,6 +56,11 @@ pub(crate) trait Probe: Send + Sync {
     fn taken(&self, owner: &Owner) -> u64;
     /// Known at the producer's end.
     fn deepest(&self, owner: &Owner) -> u32;
+    /// Known at the consumer's end, where that is on another worker.
+    fn most_visible(&self, owner: &Owner) -> u32 {
+        let _ = owner;
+        0
+    }
     /// At the consumer's end: throws away what is inside and says how many that were.
     fn clear(&self, owner: &mut Owner) -> u64;
     /// At the producer's end, before the first step: puts a message in.
