@@ -1,12 +1,12 @@
 //! Writes the capture of the ADS-B example, `adsb.cu8` and `adsb.frames`: a made-up flight, 36 ms at 2 MS/s.
 //!
-//! Run from the root of the workspace: `cargo run --release -p onbeat-operators --example make_adsb_capture`. The
-//! one argument is the folder to write to, `examples` without it. The capture has unsigned bytes, 127.5 is zero; the
-//! other file has, for each frame, its bytes and when its preamble begins, in seconds.
+//! Run from the root of the workspace: `cargo run --release -p onbeat-operators --example make_adsb_capture`.
+//! The one argument is the folder to write to, `examples` without it. The capture has unsigned bytes, 127.5
+//! is zero; the other file has, for each frame, its bytes and when its preamble begins, in seconds.
 //!
-//! It is made from the standards and shares no code with the demodulator that is tested with it: pulses with edges of
-//! 50 ns at 40 MS/s, a carrier off by some kilohertz, each sample the mean of 20 such, and noise. Frames begin anywhere
-//! between two samples. A real aircraft sends them 50 times as slowly.
+//! It is made from the standards and shares no code with the demodulator that is tested with it: pulses with
+//! edges of 50 ns at 40 MS/s, a carrier off by some kilohertz, each sample the mean of 20 such, and noise.
+//! Frames begin anywhere between two samples. A real aircraft sends them 50 times as slowly.
 #![allow(clippy::disallowed_macros, reason = "an example prints")]
 
 use std::f64::consts::TAU;

@@ -1,7 +1,7 @@
 //! The signal-processing kernels as kinds of operators.
 
 use crate::dsp::{
-    Deemphasis, FirDecimator, FirSample, Level, Magnitude, QuadDemod, Quality, Resampler, Saxpy, Shift,
+    Agc, Deemphasis, FirDecimator, FirSample, Level, Magnitude, QuadDemod, Quality, Resampler, Saxpy, Shift,
 };
 use num_complex::Complex;
 use onbeat_runtime::{Decibels, Error, Folders, Hertz, InPlace, Kind, Registry, Seconds, Stream};

@@ -26,6 +26,11 @@
 //! | `spectrum`, `spectrum.real` | complex, real → real | power by frequency: [`spectral::Spectrum`] | `size`, `hop`, `window`, `average` |
 //! | `saxpy` | real | a · x + b: [`dsp::Saxpy`] | `a`, `b` |
 //! | `add` | real `a`, `b` → real | sum of two streams: [`Add`] | |
+//! | `sum` | real `in0`, `in1`, ... → real | sum of streams: [`lanes::Sum`] | `inputs` |
+//! | `interleave` | real `in0`, `in1`, ... → real | streams in turn: [`lanes::Interleave`] | `inputs` |
+//! | `deinterleave` | real → real `out0`, `out1`, ... | every n-th sample: [`lanes::Deinterleave`] | `outputs` |
+//! | `delay`, `delay.complex` | real, complex | later: [`Delay`] | `samples` or `time` |
+//! | `squelch`, `squelch.complex` | real, complex | silence without a signal: [`Squelch`] | `open`, `close`, `tau`, `closed` |
 //! | `tap` | real | statistics of what passes: [`Tap`] | `path`, `every` |
 //! | `throttle`, `throttle.complex` | real, complex | holds chunks back to a rate: [`Throttle`] | `rate` |
 //! | `load`, `load.count` | real, numbers | keeps the core busy: [`Load`] | `busy` or `count` |
@@ -62,10 +67,12 @@ mod add;
 mod check;
 mod control;
 mod counter;
+mod delay;
 pub mod dsp;
 mod filters;
 mod format;
 mod iq;
+pub mod lanes;
 mod load;
 mod merge;
 pub mod mode_s;
@@ -76,6 +83,7 @@ mod png;
 pub mod recording;
 mod sigmf;
 pub mod spectral;
+mod squelch;
 mod streams;
 mod tap;
 mod throttle;
@@ -86,6 +94,7 @@ mod wav_source;
 pub use add::Add;
 pub use control::{Gains, Lag, Pid, Route, ValueSink};
 pub use counter::Counter;
+pub use delay::{Delay, Lag as DelayLag};
 pub use format::{FileSample, SampleFormat};
 pub use iq::{IqSink, IqSource};
 pub use load::{Load, Work};
@@ -95,6 +104,7 @@ pub use null::{NullSink, NullSource};
 pub use onbeat_runtime::Overrun;
 pub use png::{ColourMap, PngSink};
 pub use sigmf::{SigmfSink, SigmfSource};
+pub use squelch::{Closed, Squelch};
 pub use streams::{
     FileSink, Framing, Peer, StdinSource, StdoutSink, TcpSink, TcpSource, TextSink, TextSource, UdpSink,
     UdpSource, writes_stdout,
@@ -129,7 +139,10 @@ pub fn registry() -> Registry {
         registry.add(kind);
     }
     control::add_kinds(&mut registry);
+    delay::add_kinds(&mut registry);
+    lanes::add_kinds(&mut registry);
     mode_s::add_kinds(&mut registry);
+    squelch::add_kinds(&mut registry);
     filters::add_kinds(&mut registry);
     spectral::add_kinds(&mut registry);
     streams::add_kinds(&mut registry);

@@ -197,6 +197,8 @@ impl Team {
 /// One worker's place in its team.
 pub(crate) struct Seat {
     pub team: Team,
+    /// Its own, of the team's.
+    pub inbox: Arc<Inbox>,
     pub worker: usize,
     pub parker: Parker,
     pub idle: Idle,
@@ -212,8 +214,9 @@ pub(crate) enum Rested {
 }
 
 impl Seat {
+    #[inline]
     pub fn inbox(&self) -> &Arc<Inbox> {
-        &self.team.inboxes[self.worker]
+        &self.inbox
     }
 
     /// Waits until something is in the inbox, or until `alarm_ns` on the run's clock. `now_ns` reads the real clock.

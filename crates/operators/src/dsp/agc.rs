@@ -37,16 +37,17 @@ impl Level for Complex<f32> {
 
 /// Brings a signal to a mean magnitude of `target`.
 ///
-/// The level follows the magnitude with one time constant where it rises and another where it falls; the gain is
-/// `target / level`, at most `most`:
+/// The level follows the magnitude with one time constant where it rises and another where it falls; the gain
+/// is `target / level`, at most `most`:
 ///
 /// ```text
 /// level += (|x| - level) * (1 - e^(-1 / (rate τ))),   τ = attack if |x| > level, else decay
 /// y = x * min(target / level, most)
 /// ```
 ///
-/// With equal time constants a steady signal comes to a mean magnitude of `target`; an attack that is shorter than the
-/// decay lets the level ride nearer to the peaks. A sample that is not finite becomes 0 and does not move the level.
+/// With equal time constants a steady signal comes to a mean magnitude of `target`; an attack that is shorter
+/// than the decay lets the level ride nearer to the peaks. A sample that is not finite becomes 0 and does not
+/// move the level.
 #[derive(Debug, Clone)]
 pub struct Agc<T: Level> {
     attack_s: f64,

@@ -5,8 +5,8 @@ use onbeat_runtime::{Kernel, Progress};
 
 /// The size of each complex sample: `|x|`, or its square, the power.
 ///
-/// It is computed in single precision, within 2 units in the last place, for sizes from 10⁻¹⁸ to 10¹⁸. A sample that is
-/// not finite gives one that is not.
+/// It is computed in single precision, within 2 units in the last place, for sizes from 10⁻¹⁸ to 10¹⁸. A
+/// sample that is not finite gives one that is not.
 #[derive(Debug, Clone, Default)]
 pub struct Magnitude {
     power: bool,

@@ -7,11 +7,11 @@ use onbeat_runtime::{Context, Error, Input, Operator, Output, Ports, Step};
 
 /// Says what frames say: each becomes a line of JSON.
 ///
-/// Every line has `time_s` (seconds since the first sample, to 10 ns), `hex`, `df`, `address`, `level_db` (dB of full scale)
-/// and `about`. What else there is depends on the frame, with units in the names: `call_sign`, `category`, `squawk`,
-/// `altitude_ft`, `cpr`, `cpr_latitude`, `cpr_longitude`, `ground_speed_kt`, `track_deg`, `vertical_rate_ft_per_min`,
-/// `vertical_rate_source`; and `latitude_deg`, `longitude_deg` where an even and an odd position came from an aircraft in
-/// flight within 10 s.
+/// Every line has `time_s` (seconds since the first sample, to 10 ns), `hex`, `df`, `address`, `level_db` (dB
+/// of full scale) and `about`. What else there is depends on the frame, with units in the names: `call_sign`,
+/// `category`, `squawk`, `altitude_ft`, `cpr`, `cpr_latitude`, `cpr_longitude`, `ground_speed_kt`,
+/// `track_deg`, `vertical_rate_ft_per_min`, `vertical_rate_source`; and `latitude_deg`, `longitude_deg` where
+/// an even and an odd position came from an aircraft in flight within 10 s.
 #[derive(Default)]
 pub struct Decode {
     /// Frames in.

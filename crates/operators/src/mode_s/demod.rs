@@ -27,8 +27,9 @@ impl Magnitude for Complex<f32> {
 
 /// Finds Mode S frames in a stream at 2 MS/s, of magnitudes or of complex samples: see [`Search`].
 ///
-/// What it finds does not depend on where chunks begin and end. A frame goes out when all its samples have come, with its
-/// own time as source time. A sample that is not finite counts as 0; how many these were is noted at the end.
+/// What it finds does not depend on where chunks begin and end. A frame goes out when all its samples have
+/// come, with its own time as source time. A sample that is not finite counts as 0; how many these were is
+/// noted at the end.
 pub struct Demod<T: Magnitude> {
     /// Chunks in.
     pub input: Input<Chunk<T>>,
@@ -71,8 +72,8 @@ impl<T: Magnitude> Demod<T> {
         }
         check::rate(rate_hz)?;
         Err(Error::new(format!(
-            "the sample rate of its input is {rate_hz} Hz, and it works at {RATE_HZ} Hz, one sample per pulse: \
-             resample to that rate before it"
+            "the sample rate of its input is {rate_hz} Hz, and it works at {RATE_HZ} Hz, one sample per \
+             pulse: resample to that rate before it"
         )))
     }
 

@@ -1,7 +1,8 @@
 //! What the bits of a frame mean, with units.
 //!
-//! The crate adsb reads them; where it would make a number of bits that say "there is none", we look first. Bits are
-//! counted as the standards do, from 1 (ICAO Annex 10, volume IV, 3.1.2, and ICAO document 9871, appendix A).
+//! The crate adsb reads them; where it would make a number of bits that say "there is none", we look first.
+//! Bits are counted as the standards do, from 1 (ICAO Annex 10, volume IV, 3.1.2, and ICAO document 9871,
+//! appendix A).
 
 use super::Frame;
 use adsb::{ADSBMessageKind, CPRFrame, MessageKind, ModeSMessageKind, Parity};
@@ -114,7 +115,8 @@ fn squitter(frame: &Frame, fields: &mut Fields, position: &mut Option<CPRFrame>)
             fields.category = Some(format!("{set}{emitter_category}"));
         }
         ADSBMessageKind::AirbornePosition { altitude, cpr_frame } => {
-            // Without the Q bit it is in steps of 100 ft and a code of its own, which the crate does not read.
+            // Without the Q bit it is in steps of 100 ft and a code of its own, which the crate does not
+            // read.
             fields.altitude_ft = (bits(frame, 48, 48) == 1).then_some(altitude.into());
             fields.cpr = Some(if cpr_frame.parity == Parity::Even { "even" } else { "odd" });
             fields.cpr_latitude = Some(cpr_frame.position.latitude as u32);
@@ -136,15 +138,16 @@ fn squitter(frame: &Frame, fields: &mut Fields, position: &mut Option<CPRFrame>)
     about
 }
 
-/// The altitude in bits 20 to 32 of a reply. Only where it is in steps of 25 ft, as nearly all are; metres and the old
-/// steps of 100 ft are left out.
+/// The altitude in bits 20 to 32 of a reply. Only where it is in steps of 25 ft, as nearly all are; metres
+/// and the old steps of 100 ft are left out.
 fn altitude_13(frame: &Frame) -> Option<i32> {
     let (metres, q) = (bits(frame, 26, 26), bits(frame, 28, 28));
     let steps = bits(frame, 20, 25) << 5 | bits(frame, 27, 27) << 4 | bits(frame, 29, 32);
     (metres == 0 && q == 1).then_some(steps as i32 * 25 - 1000)
 }
 
-/// The identity in bits 20 to 32. The crate reads it of the short reply only; the long one begins in the same way.
+/// The identity in bits 20 to 32. The crate reads it of the short reply only; the long one begins in the same
+/// way.
 fn squawk(frame: &Frame) -> Option<String> {
     let mut short = [0; 7];
     short.copy_from_slice(frame.bytes().get(..7)?);

@@ -8,8 +8,8 @@ use std::fmt::Write;
 pub struct Frame {
     bytes: [u8; 14],
     short: bool,
-    /// When the first pulse of its preamble began, in seconds since the first sample of the stream. It is known to about
-    /// a fifth of a sample, 100 ns.
+    /// When the first pulse of its preamble began, in seconds since the first sample of the stream. It is known
+    /// to about a quarter of a sample, 125 ns.
     pub time_s: f64,
     /// Mean power over the frame, its gaps included, in dB of full scale (a magnitude of 1).
     pub level_db: f32,
@@ -47,7 +47,8 @@ impl Frame {
         self.bytes[0] >> 3
     }
 
-    /// The aircraft's address, 24 bits: in the frame for DF 11, 17 and 18, laid over the parity for the others.
+    /// The aircraft's address, 24 bits: in the frame for DF 11, 17 and 18, laid over the parity for the
+    /// others.
     pub fn address(&self) -> u32 {
         if matches!(self.downlink_format(), 11 | 17 | 18) {
             u32::from_be_bytes([0, self.bytes[1], self.bytes[2], self.bytes[3]])
@@ -56,8 +57,8 @@ impl Frame {
         }
     }
 
-    /// What its parity leaves: 0 for a clean DF 17 or 18, an interrogator's code below 128 for a clean DF 11, the
-    /// address for the others.
+    /// What its parity leaves: 0 for a clean DF 17 or 18, an interrogator's code below 128 for a clean DF 11,
+    /// the address for the others.
     pub fn remainder(&self) -> u32 {
         remainder(self.bytes())
     }

@@ -7,9 +7,10 @@
 //! | [`Frame`] | one frame, its parity and its address |
 //! | [`Decode`] | what a frame says, as a line of JSON: `mode_s.decode` |
 //!
-//! Fields of frames are read by the crate adsb (MIT or Apache-2.0, pure Rust, two dependencies). It knows fewer messages
-//! than its rivals, but adsb_deku 0.8 does not build with the versions of deku that are not withdrawn, and rs1090 0.7
-//! brings 157 packages, among them an async runtime and a compiler of protocol buffers.
+//! Fields of frames are read by the crate adsb (MIT or Apache-2.0, pure Rust, two dependencies). It knows
+//! fewer messages than its rivals, but adsb_deku 0.8 does not build with the versions of deku that are not
+//! withdrawn, and rs1090 0.7 brings 157 packages, among them an async runtime and a compiler of protocol
+//! buffers.
 
 mod decode;
 mod demod;
@@ -35,8 +36,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DemodParameters {
-    /// How long an aircraft counts as known after it was heard. Most kinds of frames have their address laid over the
-    /// parity and are only believed from known aircraft; at 0 only DF 11, 17 and 18 are given.
+    /// How long an aircraft counts as known after it was heard. Most kinds of frames have their address laid
+    /// over the parity and are only believed from known aircraft; at 0 only DF 11, 17 and 18 are given.
     #[serde(default = "minute")]
     remember: Seconds,
 }

@@ -2,9 +2,9 @@
 
 use adsb::{CPRFrame, Parity, Position, cpr};
 
-/// The last positions of the aircraft that were heard. One position says where in a zone of about 600 km, an even and an
-/// odd one together which zone (ICAO document 9871, appendix C): between both the aircraft must not have flown far, for
-/// which 10 s are allowed.
+/// The last positions of the aircraft that were heard. One position says where in a zone of about 600 km, an
+/// even and an odd one together which zone (ICAO document 9871, appendix C): between both the aircraft must
+/// not have flown far, for which 10 s are allowed.
 #[derive(Debug, Default)]
 pub(super) struct Positions {
     /// By rising address.

@@ -20,8 +20,8 @@ const BLOCK: usize = 512;
 /// Samples kept, beside those that a look may need.
 const ROOM: usize = 16 << 10;
 
-// The limits below were tuned on a real recording of 0.18 s with one aircraft. Without any of them the search finds 146
-// distinct DF 17 there in place of 141, and takes twenty times as long.
+// The limits below were tuned on a real recording of 0.18 s with one aircraft. Without any of them the search
+// finds 150 distinct DF 17 there in place of 141, and takes seventeen times as long.
 
 /// Pulses of a preamble hold this many times as much as its gaps.
 const PULSES_TO_GAPS: f32 = 1.1;
@@ -35,24 +35,25 @@ const PEAK: f32 = 0.8;
 /// The power of the first byte that pulses do not explain is at most this part of it.
 const UNEXPLAINED: f32 = 0.25;
 
-/// Positions are looked at further that explain as much of the first byte as the best one, but for this part of it.
+/// Positions are looked at further that explain as much of the first byte as the best one, but for this part
+/// of it.
 const NEARLY: f32 = 0.06;
 
 /// The search for frames in a stream of magnitudes at 2 MS/s. Plain state: samples in, frames out.
 ///
-/// A frame (ICAO Annex 10, volume IV, 3.1.2.2) is a preamble of four pulses of half a microsecond, at 0, 1, 3.5 and
-/// 4.5 µs, and after 8 µs its 56 or 112 bits, one microsecond each: a pulse in the first half is a 1, in the second a 0.
-/// At this rate a pulse is one sample long and, as transmitter and receiver share no clock, falls on two of them. So
-/// a look is taken at four positions from one sample to the next, and the bits of each are those that explain the samples
-/// best, all together.
+/// A frame (ICAO Annex 10, volume IV, 3.1.2.2) is a preamble of four pulses of half a microsecond, at 0, 1,
+/// 3.5 and 4.5 µs, and after 8 µs its 56 or 112 bits, one microsecond each: a pulse in the first half is a 1,
+/// in the second a 0. At this rate a pulse is one sample long and, as transmitter and receiver share no
+/// clock, falls on two of them. So a look is taken at four positions from one sample to the next, and the
+/// bits of each are those that explain the samples best, all together.
 ///
-/// What a look gives is believed when the parity says so, and never mended: DF 17 and 18 with remainder 0, DF 11 too, or
-/// with an interrogator's code for an aircraft that was heard before; and of such aircraft also DF 0, 4, 5, 16, 20 and
-/// 21, whose remainder is the address. (Among 24 bits of noise the code of an interrogator is found every 131,072nd
-/// time, which would be an aircraft out of nothing every few minutes.)
+/// What a look gives is believed when the parity says so, and never mended: DF 17 and 18 with remainder 0, DF
+/// 11 too, or with an interrogator's code for an aircraft that was heard before; and of such aircraft also DF
+/// 0, 4, 5, 16, 20 and 21, whose remainder is the address. (Among 24 bits of noise the code of an
+/// interrogator is found every 131,072nd time, which would be an aircraft out of nothing every few minutes.)
 ///
-/// What is found at a sample depends on the samples around it and on the frames before, never on how samples were
-/// handed in.
+/// What is found at a sample depends on the samples around it and on the frames before, never on how samples
+/// were handed in.
 #[derive(Debug, Clone)]
 pub struct Search {
     /// Samples from number `first` on, after one that is only there to be compared with.
@@ -82,8 +83,8 @@ impl Search {
         Search { samples, first: 0, at: 1, known: Known::new(age) }
     }
 
-    /// Takes samples, as many as it has place for, and says how many. Ask for [`next`](Search::next) until there is
-    /// none, and it has place again.
+    /// Takes samples, as many as it has place for, and says how many. Ask for [`next`](Search::next) until
+    /// there is none, and it has place again.
     pub fn take<T: Copy>(&mut self, samples: &[T], mut magnitude: impl FnMut(T) -> f32) -> usize {
         if self.samples.capacity() - self.samples.len() < samples.len() {
             let done = self.at - 1;

@@ -1,16 +1,16 @@
 //! From samples to bits.
 //!
-//! Of a pulse that begins the part `f` of a sample late, `1 - f` is in one sample and `f` in the next. So of a bit's two
-//! samples the first also holds the end of the bit before it, and with pulses of size 1 they are
+//! Of a pulse that begins the part `f` of a sample late, `1 - f` is in one sample and `f` in the next. So of
+//! a bit's two samples the first also holds the end of the bit before it, and with pulses of size 1 they are
 //!
 //! ```text
 //! x[0] = (1 - f) bit + f (1 - bit before)        x[1] = (1 - f) (1 - bit) + f bit
 //! ```
 //!
-//! At `f = 1/2` all samples of a run of equal bits are the same, and only its begin tells which bits they are: a look
-//! at one bit cannot know. So the sequence with the least sum of squared differences is searched for, by Viterbi's
-//! algorithm (IEEE Transactions on Information Theory 13, 1967) with two states, the last bit's values. Before the first
-//! bit there is a gap, as after a 1.
+//! At `f = 1/2` all samples of a run of equal bits are the same, and only its begin tells which bits they
+//! are: a look at one bit cannot know. So the sequence with the least sum of squared differences is searched
+//! for, by Viterbi's algorithm (IEEE Transactions on Information Theory 13, 1967) with two states, the last
+//! bit's values. Before the first bit there is a gap, as after a 1.
 
 /// What a sample adds to the squared distance, less its own square.
 #[inline(always)]
@@ -18,9 +18,9 @@ fn distance(size: f32, x: f32) -> f32 {
     size * (size - 2.0 * x)
 }
 
-/// Slices two samples per bit, at most 128 bits, with pulses of size `pulse` that begin the part `f` of a sample late.
-/// Gives the bits, the last one lowest, and how far their pulses are from the samples: the sum of squared differences,
-/// less the squares of the samples.
+/// Slices two samples per bit, at most 128 bits, with pulses of size `pulse` that begin the part `f` of a
+/// sample late. Gives the bits, the last one lowest, and how far their pulses are from the samples: the sum
+/// of squared differences, less the squares of the samples.
 pub(super) fn slice(samples: &[f32], f: f32, pulse: f32) -> (u128, f32) {
     let (f, g) = (f * pulse, (1.0 - f) * pulse);
     let (mut d0, mut d1) = (f32::MAX, 0.0);

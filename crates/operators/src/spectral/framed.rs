@@ -30,12 +30,13 @@ impl Signal for Complex<f32> {
     }
 }
 
-/// Cuts a stream into frames of `size` samples, one beginning every `hop` samples, weighs and transforms them.
+/// Cuts a stream into frames of `size` samples, one beginning every `hop` samples, weighs and transforms
+/// them.
 ///
-/// Frame `k` is made of the samples from `k * hop` on, wherever chunks begin and end. Each chunk that is sent is one
-/// result, with one axis as its shape, at the rate that makes its first sample's time that of the frame. What does not
-/// fill a frame at the end is left out; tags are not passed on. A sample that is not finite counts as 0, and how many
-/// these were is noted at the end.
+/// Frame `k` is made of the samples from `k * hop` on, wherever chunks begin and end. Each chunk that is sent
+/// is one result, with one axis as its shape, at the rate that makes its first sample's time that of the
+/// frame. What does not fill a frame at the end is left out; tags are not passed on. A sample that is not
+/// finite counts as 0, and how many these were is noted at the end.
 pub struct Framed<T: Signal, M: Measure> {
     /// Samples in.
     pub input: Input<Chunk<T>>,
@@ -132,11 +133,11 @@ impl<T: Signal, M: Measure> Framed<T, M> {
     /// Sends a result. Says whether there was a chunk for it.
     fn send(&mut self, cx: &mut Context) -> Result<bool, Error> {
         let Some(mut chunk) = self.out.chunk(cx) else { return Ok(false) };
-        let len = self.measure.len();
+        let len = self.measure.samples();
         if len > chunk.capacity() {
             return Err(Error::new(format!(
-                "`size` is {}: a result has {len} samples, and the quantum of its edge has room for {}; give that edge \
-                 `quantum = {}` or more, or a smaller size",
+                "`size` is {}: a result has {len} samples, and the quantum of its edge has room for {}; give \
+                 that edge `quantum = {}` or more, or a smaller size",
                 self.weights.len(),
                 chunk.capacity(),
                 len * size_of::<M::Out>()
@@ -162,8 +163,8 @@ impl<T: Signal, M: Measure> Framed<T, M> {
             return Ok(());
         }
         Err(Error::new(format!(
-            "the sample rate of its input changed from {known_hz} Hz to {rate_hz} Hz: frames are of one rate; resample \
-             before merging streams"
+            "the sample rate of its input changed from {known_hz} Hz to {rate_hz} Hz: frames are of one \
+             rate; resample before merging streams"
         )))
     }
 

@@ -13,7 +13,7 @@ pub trait Measure: Send + 'static {
     fn start(&mut self, weights: &[f32], is_complex: bool);
 
     /// Samples that it sends at a time.
-    fn len(&self) -> usize;
+    fn samples(&self) -> usize;
 
     /// Frames that it makes one of.
     fn frames(&self) -> usize {
@@ -28,12 +28,12 @@ pub trait Measure: Send + 'static {
         false
     }
 
-    /// Writes what it has to send, `len` samples.
+    /// Writes what it has to send, that many samples.
     fn write(&mut self, out: &mut [Self::Out]);
 }
 
-/// Each transform as it is: `X[k] = Σ w[n] x[n] e^(-2πi k n / size)`, bin 0 first, the upper half being the negative
-/// frequencies.
+/// Each transform as it is: `X[k] = Σ w[n] x[n] e^(-2πi k n / size)`, bin 0 first, the upper half being the
+/// negative frequencies.
 #[derive(Debug, Clone, Default)]
 pub struct Fft {
     bins: Vec<Complex<f32>>,
@@ -46,7 +46,7 @@ impl Measure for Fft {
         self.bins = vec![Complex::default(); weights.len()];
     }
 
-    fn len(&self) -> usize {
+    fn samples(&self) -> usize {
         self.bins.len()
     }
 
@@ -62,9 +62,10 @@ impl Measure for Fft {
 
 /// Power by frequency in decibels, the mean of so many frames.
 ///
-/// A complex tone of size 1 on a bin is 0 dB there, and a real one, `cos`, −3 dB: its power. Of complex signals bin 0
-/// is the lowest frequency, −rate/2, and frequency 0 in the middle; of real ones, which have `size / 2 + 1` bins, bin 0 is
-/// frequency 0. Nothing at all is −200 dB. Where the stream ends within a mean, that is of the frames it has.
+/// A complex tone of size 1 on a bin is 0 dB there, and a real one, `cos`, −3 dB: its power. Of complex
+/// signals bin 0 is the lowest frequency, −rate/2, and frequency 0 in the middle; of real ones, which have
+/// `size / 2 + 1` bins, bin 0 is frequency 0. Nothing at all is −200 dB. Where the stream ends within a mean,
+/// that is of the frames it has.
 #[derive(Debug, Clone)]
 pub struct Spectrum {
     average: usize,
@@ -100,7 +101,7 @@ impl Measure for Spectrum {
         self.sums = vec![0.0; if is_complex { self.size } else { self.size / 2 + 1 }];
     }
 
-    fn len(&self) -> usize {
+    fn samples(&self) -> usize {
         self.sums.len()
     }
 

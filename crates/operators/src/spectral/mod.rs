@@ -7,8 +7,8 @@
 //! | [`Fft`] | each transform as it is: `fft` |
 //! | [`Spectrum`] | mean powers, in decibels: `spectrum` |
 //!
-//! The transform is that of the crate rustfft (pure Rust, MIT or Apache-2.0), which picks the processor's vector
-//! instructions when it starts: the last bits may differ from one kind of processor to another.
+//! The transform is that of the crate rustfft (pure Rust, MIT or Apache-2.0), which picks the processor's
+//! vector instructions when it starts: the last bits may differ from one kind of processor to another.
 
 mod framed;
 mod kinds;

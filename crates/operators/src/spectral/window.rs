@@ -6,8 +6,9 @@ use std::f64::consts::TAU;
 
 /// How the samples of a frame are weighed before the transform.
 ///
-/// A tone between two bins leaks into all others; a window that fades in and out holds it together, at the price of
-/// resolution. All are sums of cosines over one period of the frame (F. J. Harris, Proceedings of the IEEE 66, 1978).
+/// A tone between two bins leaks into all others; a window that fades in and out holds it together, at the
+/// price of resolution. All are sums of cosines over one period of the frame (F. J. Harris, Proceedings of
+/// the IEEE 66, 1978).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Window {

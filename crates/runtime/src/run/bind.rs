@@ -53,7 +53,13 @@ pub(super) fn bind(mut graph: Graph, plan: &Plan) -> (Vec<Part>, Team) {
         .enumerate()
         .map(|(worker, ((owner, parker), events))| Part {
             owner,
-            seat: Seat { team: team.clone(), worker, parker, idle: plan.options.idle },
+            seat: Seat {
+                team: team.clone(),
+                inbox: Arc::clone(&team.inboxes[worker]),
+                worker,
+                parker,
+                idle: plan.options.idle,
+            },
             operators: Vec::new(),
             nodes: Vec::new(),
             edges: Vec::new(),

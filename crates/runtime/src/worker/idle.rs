@@ -12,7 +12,7 @@ impl Worker {
     pub(super) fn needs_care(&self, cx: &Context) -> bool {
         let timers = !self.timers.is_empty() || (self.end_ns.is_some() && !self.stopping);
         timers && cx.clock.is_real()
-            || self.control.stop_asked() && !self.stopping
+            || self.control.stop_asked() && (!self.stopping || self.control.is_aborted())
             || !self.seat.inbox().is_empty()
     }
 

@@ -170,12 +170,12 @@ impl Worker {
             }
             if self.needs_care(cx) {
                 self.take_care(cx);
+                if self.control.is_aborted() {
+                    return Ok(None);
+                }
                 if self.chain < CHAIN && !cx.ready.is_empty() {
                     continue;
                 }
-            }
-            if self.control.is_aborted() {
-                return Ok(None);
             }
             let Some(source) = cx.turn.next_from(self.cursor) else {
                 if std::mem::take(&mut self.chain) >= CHAIN || self.wait(cx)? {

@@ -1,0 +1,128 @@
+//! A stream, later.
+
+use crate::check;
+use num_complex::Complex;
+use onbeat_runtime::{
+    Chunk, Context, Error, Folders, Input, Kind, Operator, Output, Ports, Registry, Sample, Seconds, Step,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How far a stream is put back.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Lag {
+    /// By so many samples.
+    Samples(u64),
+    /// By so many seconds, to the nearest sample.
+    Seconds(f64),
+}
+
+/// Puts a stream back: zeros first, then all that comes, as it is. So it is longer by that. Chunks are passed
+/// on, not copied, and tags stay on their samples.
+pub struct Delay<T: Sample> {
+    /// Samples in.
+    pub input: Input<Chunk<T>>,
+    /// The same, later.
+    pub out: Output<Chunk<T>>,
+    lag: Lag,
+    /// Zeros still to send; `None` before the first chunk.
+    zeros: Option<u64>,
+    held: Option<Chunk<T>>,
+    sent: u64,
+}
+
+impl<T: Sample> Delay<T> {
+    /// A delay.
+    ///
+    /// # Errors
+    /// When a time is negative, not finite or above 10⁶ s.
+    pub fn new(lag: Lag) -> Result<Self, Error> {
+        if let Lag::Seconds(time_s) = lag {
+            check::within("time", time_s, 0.0, 1e6, "a stream cannot come before it is there")?;
+        }
+        let (input, out) = (Input::default(), Output::default());
+        Ok(Delay { input, out, lag, zeros: None, held: None, sent: 0 })
+    }
+
+    fn begin(&self, rate_hz: f64) -> Result<u64, Error> {
+        match self.lag {
+            Lag::Samples(count) => Ok(count),
+            Lag::Seconds(time_s) => {
+                check::rate(rate_hz)?;
+                Ok((time_s * rate_hz).round() as u64)
+            }
+        }
+    }
+
+    fn send(&mut self, cx: &mut Context, mut chunk: Chunk<T>) -> Result<(), Error> {
+        if chunk.info().start != self.sent {
+            chunk.edit(cx)?;
+            chunk.info_mut().start = self.sent;
+        }
+        self.sent += chunk.len() as u64;
+        self.out.push(cx, chunk)
+    }
+}
+
+impl<T: Sample> Operator for Delay<T> {
+    fn ports(&mut self, p: &mut Ports) {
+        // The first chunk is kept while zeros are sent.
+        p.input("in", &mut self.input);
+        p.output("out", &mut self.out);
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if self.held.is_none() {
+            self.held = self.input.pop(cx);
+        }
+        let Some(chunk) = &self.held else { return Ok(Step::Wait) };
+        let rate_hz = chunk.rate_hz();
+        let left = match self.zeros {
+            Some(left) => left,
+            None => self.begin(rate_hz)?,
+        };
+        self.zeros = Some(left);
+        if left > 0 {
+            let Some(mut zeros) = self.out.chunk(cx) else { return Ok(Step::Wait) };
+            let count = left.min(zeros.capacity() as u64);
+            zeros.truncate(count as usize);
+            zeros.edit_unique().expect("a new chunk is not shared").fill(T::zeroed());
+            let info = zeros.info_mut();
+            (info.start, info.rate_hz) = (self.sent, rate_hz);
+            self.zeros = Some(left - count);
+            self.send(cx, zeros)?;
+            return Ok(Step::Again);
+        }
+        if let Some(chunk) = self.held.take() {
+            self.send(cx, chunk)?;
+        }
+        Ok(if self.input.is_ended(cx) { Step::Done } else { Step::Wait })
+    }
+}
+
+/// How far: by samples or by time.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    /// By so many samples.
+    #[serde(default)]
+    samples: Option<u64>,
+    /// In place of samples: by this time, to the nearest sample.
+    #[serde(default)]
+    time: Option<Seconds>,
+}
+
+fn make<T: Sample>(p: &Parameters, _: &Folders) -> Result<Delay<T>, Error> {
+    match (p.samples, p.time) {
+        (Some(count), None) => Delay::new(Lag::Samples(count)),
+        (None, Some(Seconds(time_s))) => Delay::new(Lag::Seconds(time_s)),
+        (None, None) => Err(Error::new("needs `samples` or `time`: give one of both")),
+        (Some(_), Some(_)) => Err(Error::new("has `samples` and also `time`: give one of both")),
+    }
+}
+
+pub(crate) fn add_kinds(registry: &mut Registry) {
+    let text = "puts a stream back by samples or time";
+    registry.add(Kind::new("delay", text, "samples = 100", make::<f32>));
+    registry.add(Kind::new("delay.complex", text, "time = \"1 ms\"", make::<Complex<f32>>));
+}

@@ -1,0 +1,196 @@
+//! Silence where there is no signal.
+
+use crate::check;
+use crate::dsp::Level;
+use num_complex::Complex;
+use onbeat_runtime::{
+    Chunk, Context, Decibels, Error, Folders, Input, Kind, Operator, Output, Ports, Registry, Seconds, Step,
+    Tag,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What becomes of samples while a squelch is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Closed {
+    /// They become 0.
+    #[default]
+    Mute,
+    /// They are left out, and the stream is shorter.
+    Gate,
+}
+
+/// Lets a signal through while its power is high enough.
+///
+/// The power is `|x|²`, smoothed with a time constant `tau`, in dB of full scale (a magnitude of 1). Above
+/// `open` it lets samples through from that one on, below `close` no more.
+///
+/// A tag `squelch` says where it opens and closes: `true` and `false` on the first sample of each state when
+/// it mutes; when it is a gate, on each first sample the number that it had in the stream that came. Other
+/// tags stay on their samples and are left out with them. A sample that is not finite counts as 0 and becomes
+/// it; how many is noted.
+pub struct Squelch<T: Level> {
+    /// Samples in.
+    pub input: Input<Chunk<T>>,
+    /// Those that are let through.
+    pub out: Output<Chunk<T>>,
+    open: f64,
+    close: f64,
+    tau_s: f64,
+    closed: Closed,
+    /// Share of each new sample in the power.
+    part: f64,
+    rate_hz: Option<f64>,
+    power: f64,
+    is_open: bool,
+    received: u64,
+    sent: u64,
+    not_finite: u64,
+}
+
+impl<T: Level> Squelch<T> {
+    /// Opens above and closes below so many decibels, of the power with a time constant of `tau_s` seconds.
+    ///
+    /// # Errors
+    /// When `close_db` is above `open_db`, or a number is not finite, or `tau_s` not above 0.
+    pub fn new(open_db: f64, close_db: f64, tau_s: f64, closed: Closed) -> Result<Self, Error> {
+        check::finite("open", open_db)?;
+        check::within("close", close_db, -1e3, open_db, "it must not be above `open`")?;
+        check::positive("tau", tau_s)?;
+        let power = |db: f64| 10f64.powf(db / 10.0);
+        Ok(Squelch {
+            input: Input::default(),
+            out: Output::default(),
+            open: power(open_db),
+            close: power(close_db),
+            tau_s,
+            closed,
+            part: 0.0,
+            rate_hz: None,
+            power: 0.0,
+            is_open: false,
+            received: 0,
+            sent: 0,
+            not_finite: 0,
+        })
+    }
+
+    fn check_rate(&mut self, rate_hz: f64) -> Result<(), Error> {
+        match self.rate_hz {
+            Some(known_hz) if known_hz == rate_hz => Ok(()),
+            Some(known_hz) => Err(Error::new(format!(
+                "the sample rate of its input changed from {known_hz} Hz to {rate_hz} Hz: resample before merging \
+                 streams"
+            ))),
+            None => {
+                check::rate(rate_hz)?;
+                self.rate_hz = Some(rate_hz);
+                self.part = -(-1.0 / (rate_hz * self.tau_s)).exp_m1();
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether a sample is let through.
+    fn passes(&mut self, x: &mut T) -> bool {
+        let mut size = f64::from(x.size());
+        if !size.is_finite() {
+            self.not_finite += 1;
+            (*x, size) = (T::zeroed(), 0.0);
+        }
+        self.power += (size * size - self.power) * self.part;
+        let limit = if self.is_open { self.close } else { self.open };
+        self.power >= limit
+    }
+
+    /// Changes the samples of a chunk, and leaves those that go on at its begin. Gives how many, and their
+    /// tags.
+    fn filter(&mut self, samples: &mut [T], tags: &[Tag]) -> (usize, Vec<Tag>) {
+        let mut kept = 0;
+        let (mut new, mut old) = (Vec::new(), tags.iter().peekable());
+        for at in 0..samples.len() {
+            let mut x = samples[at];
+            let passes = self.passes(&mut x);
+            let goes_on = passes || self.closed == Closed::Mute;
+            if passes != std::mem::replace(&mut self.is_open, passes) && goes_on {
+                let value = match self.closed {
+                    Closed::Mute => passes.into(),
+                    Closed::Gate => ((self.received + at as u64) as i64).into(),
+                };
+                new.push(Tag { offset: kept, key: "squelch".into(), value });
+            }
+            while let Some(tag) = old.next_if(|tag| tag.offset == at) {
+                if goes_on {
+                    new.push(Tag { offset: kept, ..tag.clone() });
+                }
+            }
+            if goes_on {
+                samples[kept] = if passes { x } else { T::zeroed() };
+                kept += 1;
+            }
+        }
+        self.received += samples.len() as u64;
+        (kept, new)
+    }
+}
+
+impl<T: Level> Operator for Squelch<T> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+        p.output("out", &mut self.out);
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(mut chunk) = self.input.pop(cx) {
+            self.check_rate(chunk.rate_hz())?;
+            chunk.edit(cx)?;
+            let tags = std::mem::take(&mut chunk.info_mut().tags);
+            let (kept, tags) = self.filter(chunk.edit(cx)?, &tags);
+            if kept > 0 {
+                chunk.truncate(kept);
+                let info = chunk.info_mut();
+                (info.start, info.tags) = (self.sent, tags);
+                self.sent += kept as u64;
+                self.out.push(cx, chunk)?;
+            }
+        }
+        if self.input.is_ended(cx) && self.not_finite > 0 {
+            let count = std::mem::take(&mut self.not_finite);
+            cx.note(format!("{count} samples were not finite and became 0"));
+        }
+        Ok(Step::Wait)
+    }
+}
+
+/// A squelch.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    /// The power, in dB of full scale, from which on it lets samples through.
+    open: Decibels,
+    /// The power below which it closes again; without it, 3 dB below `open`.
+    #[serde(default)]
+    close: Option<Decibels>,
+    /// Time constant of the power.
+    #[serde(default = "ten_ms")]
+    tau: Seconds,
+    /// What becomes of samples while it is closed. `mute`: they become 0. `gate`: they are left out.
+    #[serde(default)]
+    closed: Closed,
+}
+
+fn ten_ms() -> Seconds {
+    Seconds(0.01)
+}
+
+fn make<T: Level>(p: &Parameters, _: &Folders) -> Result<Squelch<T>, Error> {
+    let close_db = p.close.map_or(p.open.0 - 3.0, |db| db.0);
+    Squelch::new(p.open.0, close_db, p.tau.0, p.closed)
+}
+
+pub(crate) fn add_kinds(registry: &mut Registry) {
+    let text = "lets a signal through while it is strong enough";
+    registry.add(Kind::new("squelch", text, "open = \"-30 dB\"", make::<f32>));
+    registry.add(Kind::new("squelch.complex", text, "open = \"-30 dB\"", make::<Complex<f32>>));
+}
