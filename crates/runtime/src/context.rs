@@ -150,15 +150,26 @@ impl Clock {
 ///     Ok(Step::Wait)
 /// }
 /// ```
+#[repr(C, align(64))]
 pub struct Context {
+    // What every hop touches comes first: it shares a cache line.
     pub(crate) owner: Owner,
     /// The consumer of what was pushed first in this step; it is stepped next.
     pub(crate) next: u32,
-    /// In this step something was pushed to another worker.
-    pub(crate) sent_away: bool,
+    /// The edge whose newest message was pushed with just this stamp and these keys; [`NONE`] when they have changed
+    /// since. Its consumer, when it follows at once, finds them in place: reading them back from the queue would make
+    /// every hop wait for the stores of the one before.
+    pub(crate) carried: u32,
+    pub(crate) current: u32,
     /// The ports from which the message in hand was made in this step, one bit each (the last bit for all above).
     pub(crate) popped: u64,
     pub(crate) stamp: Stamp,
+    pub(crate) keys: Option<Arc<Keys>>,
+    pub(crate) hot: Box<[Hot]>,
+    pub(crate) edges: Box<[EdgeState]>,
+    pub(crate) ready: Ready,
+    /// In this step something was pushed to another worker.
+    pub(crate) sent_away: bool,
     /// Of an operator with several inputs: the stamp of the message that was taken last, before it was joined with
     /// others.
     pub(crate) own: Stamp,
@@ -168,16 +179,8 @@ pub struct Context {
     pub(crate) kept: Vec<u32>,
     /// Stamps of messages that this step took before the one in hand, where somebody measures them.
     pub(crate) earlier: Vec<Stamp>,
-    pub(crate) keys: Option<Arc<Keys>>,
-    /// The edge whose newest message was pushed with just this stamp and these keys; [`NONE`] when they have changed
-    /// since. Its consumer, when it follows at once, finds them in place: reading them back from the queue would make
-    /// every hop wait for the stores of the one before.
-    pub(crate) carried: u32,
-    pub(crate) ready: Ready,
-    pub(crate) hot: Box<[Hot]>,
     pub(crate) held: Box<[Held]>,
     pub(crate) turn: Ready,
-    pub(crate) edges: Box<[EdgeState]>,
     /// By rising block size.
     pub(crate) stores: Vec<Store<Info>>,
     /// The store that had nothing to give in this step, under [`flag::STARVED`].
@@ -189,7 +192,6 @@ pub struct Context {
     pub(crate) pace: Option<Pace>,
     pub(crate) length_ns: Option<u64>,
     pub(crate) names: Arc<Names>,
-    pub(crate) current: u32,
     /// By operator: copies made because a shared chunk was to be changed.
     /// The sources have been told to end.
     pub(crate) stopping: bool,
