@@ -22,7 +22,8 @@ fn pinned(workers: usize, idle: Idle) -> Options {
     Options { scheduler: Scheduler::Pinned, workers: Some(workers), idle, ..Options::default() }
 }
 
-/// All ways to run a graph, each with a name.
+/// All ways to run a graph, each with a name. (The graph with operators, `crates/operators/tests/adsb.rs`, has a table
+/// of its own.)
 fn schedulers() -> Vec<(String, Options)> {
     let mut all = vec![("greedy".to_string(), greedy())];
     for idle in [Idle::Park, Idle::Spin, Idle::SpinFor(20_000)] {
