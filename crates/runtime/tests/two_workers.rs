@@ -133,7 +133,8 @@ fn a_start_that_fails_steps_nobody() {
             let record = failed(result);
             assert!(record.result.reason.contains("operator `second`: cannot start: "), "{record:?}");
             assert!(record.operators.iter().all(|operator| operator.steps == 0));
-            assert_eq!(log, ["first Failed"]);
+            // The workers start theirs at the same time, so the other one may not have come to it. If it has, it is stopped.
+            assert!(log.is_empty() || log == ["first Failed"], "{log:?}");
         }
     });
 }
