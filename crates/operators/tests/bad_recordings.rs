@@ -19,6 +19,9 @@ fn refusal(path: &Path) -> String {
     graph.connect(iq, |o| &o.out, end, |o| &o.input);
     let text = failure(graph, &fast(16 << 10, 4));
     assert!(text.starts_with("operator `iq`: cannot start: "), "{text}");
+    // It can be asked before a run, too.
+    let checked = SigmfSource::new(path).check().expect_err("a run fails").to_string();
+    assert!(text.ends_with(&checked), "{text} | {checked}");
     text
 }
 

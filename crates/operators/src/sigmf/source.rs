@@ -93,14 +93,16 @@ impl<T: FileSample> SigmfSource<T> {
         self.sample_rate_hz = Some(rate_hz);
         Ok(self)
     }
-}
 
-impl<T: FileSample> Operator for SigmfSource<T> {
-    fn ports(&mut self, p: &mut Ports) {
-        p.output("out", &mut self.out);
+    /// Looks whether it could be played: reads the metadata, and compares them with the data.
+    ///
+    /// # Errors
+    /// Those with which a run would not begin.
+    pub fn check(&self) -> Result<(), Error> {
+        self.open().map(drop)
     }
 
-    fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
+    fn open(&self) -> Result<Player, Error> {
         let (meta_path, data_path) = meta::paths(&self.path)?;
         let meta = Meta::read(&meta_path)?;
         let rate_hz = meta.rate_hz(self.sample_rate_hz)?;
@@ -112,7 +114,17 @@ impl<T: FileSample> Operator for SigmfSource<T> {
         if self.verify {
             file.verify(meta.sha512())?;
         }
-        let player = Player::new(file, marks, rate_hz, self.pace, self.repeat);
+        Ok(Player::new(file, marks, rate_hz, self.pace, self.repeat))
+    }
+}
+
+impl<T: FileSample> Operator for SigmfSource<T> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+
+    fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
+        let player = self.open()?;
         player.start(cx);
         self.player = Some(player);
         Ok(())
