@@ -101,7 +101,7 @@ impl Player {
             }
             (filled, self.at) = (end, self.at + piece);
             if self.at == self.file.samples {
-                self.file.rewind()?;
+                self.file.rewind();
                 (self.at, self.mark) = (0, 0);
             }
         }
