@@ -5,9 +5,9 @@ mod harness;
 mod slices;
 
 use harness::{keep_numbers, manual, notes, run};
-use onbeat_operators::{Counter, Load, Merge, NullSink, NullSource, Overrun, Tap, Throttle, Timer, Work};
+use onbeat_operators::{Counter, Load, Merge, NullSource, Overrun, Tap, Throttle, Timer, Work};
 use onbeat_runtime::testing::{Feed, Piece, Trial};
-use onbeat_runtime::{Chunk, Graph, Options, Pace};
+use onbeat_runtime::{Chunk, ClockKind, Graph, Pace};
 use serde_json::Value;
 use slices::Dice;
 
@@ -22,27 +22,20 @@ fn a_counter_counts() {
 #[test]
 fn a_counter_with_a_rate_keeps_time() {
     for (count, duration_ns) in [(0, 0), (1, 0), (4, 1_000 * MS)] {
-        let mut graph = Graph::new("count");
-        let numbers = graph.add("numbers", Counter::new(Some(count)).rate(3.0, Pace::Real).unwrap());
-        let (end, kept) = keep_numbers(&mut graph, "end");
-        graph.connect(numbers, |o| &o.out, end, |o| &o.input);
-        assert_eq!(run(graph, &manual()).result.duration_ns, duration_ns);
-        assert_eq!(*kept.lock().unwrap(), (0..count).collect::<Vec<_>>());
+        let seen = Trial::new(Counter::new(Some(count)).rate(3.0, Pace::Real).unwrap()).run();
+        assert_eq!(seen.record().result.duration_ns, duration_ns);
+        assert_eq!(seen.messages::<u64>("out"), (0..count).collect::<Vec<_>>());
     }
 }
 
 #[test]
 fn a_timer_is_due_at_multiples_of_its_period() {
-    let mut graph = Graph::new("timer");
-    let ticks = graph.add("ticks", Timer::new(7 * MS, Some(1000), Overrun::Skip).unwrap());
-    let (end, kept) = keep_numbers(&mut graph, "end");
-    graph.connect(ticks, |o| &o.out, end, |o| &o.input);
-    graph.path("ticks", "end", None);
-    let record = run(graph, &manual());
-    assert_eq!(*kept.lock().unwrap(), (0..1000).collect::<Vec<_>>());
-    assert_eq!(record.result.duration_ns, 999 * 7 * MS);
-    assert_eq!(record.paths[0].latency.max_ns, 0);
-    assert!(notes(&record).is_empty());
+    let seen = Trial::new(Timer::new(7 * MS, Some(1000), Overrun::Skip).unwrap()).run();
+    assert_eq!(seen.messages::<u64>("out"), (0..1000).collect::<Vec<_>>());
+    for (n, tick) in (0..).zip(seen.pieces("out")) {
+        assert_eq!((tick.time_ns, tick.at_ns), (n * 7 * MS, n * 7 * MS));
+    }
+    assert!(seen.notes().is_empty());
 }
 
 /// Ticks of 1 ms through a brake of one message per `step_ms`.
@@ -131,17 +124,12 @@ fn a_throttle_holds_to_its_rate() {
 #[test]
 fn a_throttle_counts_from_its_first_chunk() {
     for capacity in [1, 4, 64] {
-        let mut graph = Graph::new("throttle");
-        let source =
-            graph.add("source", NullSource::new(Some(20)).size(500).unwrap().rate(1e6, Pace::Real).unwrap());
-        let slow = graph.add("slow", Throttle::<f32>::new(250e3).unwrap());
-        let end = graph.add("end", NullSink::<Chunk<f32>>::default());
-        graph.connect(source, |o| &o.out, slow, |o| &o.input);
-        graph.connect(slow, |o| &o.out, end, |o| &o.input);
+        let input = Feed::samples(vec![0.0f32; 10_000]).rate(1e6).cut(&[500]).paced();
+        let slow = Throttle::<f32>::new(250e3).unwrap();
         // The first chunk comes after half a millisecond, and 10 000 samples take 40.
-        let record = run(graph, &Options { capacity, ..manual() });
-        assert_eq!(record.result.duration_ns, 40 * MS + MS / 2);
-        assert_eq!(record.edges[1].received, 20);
+        let seen = Trial::new(slow).feed("in", input).capacity(capacity).run();
+        assert_eq!(seen.record().result.duration_ns, 40 * MS + MS / 2);
+        assert_eq!(seen.lengths("out"), [500; 20]);
     }
 }
 
@@ -189,17 +177,14 @@ fn a_tap_without_a_file_leaves_a_note() {
 
 #[test]
 fn a_load_takes_its_time() {
-    let mut graph = Graph::new("load");
-    let source = graph.add("source", NullSource::new(Some(10)));
-    let busy = graph.add("busy", Load::<Chunk<f32>>::new(Work::Busy(MS)));
-    let rounds = graph.add("rounds", Load::<Chunk<f32>>::new(Work::Rounds(1000)));
-    let end = graph.add("end", NullSink::<Chunk<f32>>::default());
-    graph.connect(source, |o| &o.out, busy, |o| &o.input);
-    graph.connect(busy, |o| &o.out, rounds, |o| &o.input);
-    graph.connect(rounds, |o| &o.out, end, |o| &o.input);
-    let record = run(graph, &Options::default());
-    assert!(record.result.duration_ns >= 10 * MS, "{}", record.result.duration_ns);
-    assert_eq!(record.edges[2].received, 10);
+    for (work, least_ns) in [(Work::Busy(MS), 10 * MS), (Work::Rounds(1000), 0)] {
+        let samples: Vec<f32> = Dice::new(2).values(1000);
+        let input = Feed::samples(samples.clone()).cut(&[100]);
+        let trial = Trial::new(Load::<Chunk<f32>>::new(work)).feed("in", input);
+        let seen = trial.options(|options| options.clock = ClockKind::Real).run();
+        assert!(seen.record().result.duration_ns >= least_ns, "{}", seen.record().result.duration_ns);
+        assert_eq!(seen.samples::<f32>("out"), samples);
+    }
 }
 
 #[test]
@@ -210,21 +195,13 @@ fn a_load_ends_where_time_stands_still() {
 
 #[test]
 fn a_merge_goes_by_source_time() {
-    let mut graph = Graph::new("merge");
-    let merge = graph.add("merge", Merge::<u64>::default());
-    let (end, kept) = keep_numbers(&mut graph, "end");
-    for (name, start, rate_hz, count) in
-        [("slow", 1000, 10.0, 10), ("fast", 2000, 30.0, 30), ("one", 3000, 1.0, 1)]
-    {
-        let numbers = Counter::new(Some(count)).start_at(start).rate(rate_hz, Pace::Fast).unwrap();
-        let numbers = graph.add(name, numbers);
-        graph.connect(numbers, |o| &o.out, merge, |o| &o.input);
+    let mut trial = Trial::new(Merge::<u64>::default());
+    for (start, every_ns, count) in [(1000u64, 90, 10), (2000, 30, 30), (3000, 900, 1)] {
+        trial = trial.feed("in", Feed::messages(start..start + count).every(every_ns));
     }
-    graph.connect(merge, |o| &o.out, end, |o| &o.input);
-    run(graph, &Options::default());
-    let kept = kept.lock().unwrap();
+    let kept = trial.run().messages::<u64>("out");
     assert_eq!(kept.len(), 41);
-    // Source times in thirtieths of a second never fall.
+    // Source times in units of 30 ns never fall.
     let times: Vec<u64> = kept
         .iter()
         .map(|n| match n / 1000 {

@@ -3,24 +3,21 @@
 
 mod harness;
 
-use harness::{Recording, failure, fast, keep, manual, recording, run};
+use harness::{Recording, failure, fast, recording};
 use num_complex::Complex;
 use onbeat_operators::SigmfSource;
-use onbeat_runtime::{Chunk, Graph};
+use onbeat_runtime::testing::Trial;
+use onbeat_runtime::{Chunk, Ending, Graph};
 use std::fs;
 
 /// Plays a recording and gives its samples.
 fn play(source: SigmfSource, quantum: usize) -> Vec<Complex<f32>> {
-    let mut graph = Graph::new("play");
-    let iq = graph.add("iq", source);
-    let (end, kept) = keep::<Complex<f32>>(&mut graph, "end");
-    graph.connect(iq, |o| &o.out, end, |o| &o.input);
-    run(graph, &fast(quantum, 4));
-    let kept = kept.lock().unwrap();
+    let seen = Trial::new(source).quantum(quantum).run();
     // Every chunk but the last one is full.
-    let full = kept.chunks.split_last().map_or(&[][..], |(_, others)| others);
+    let lengths = seen.lengths("out");
+    let full = lengths.split_last().map_or(&[][..], |(_, others)| others);
     assert!(full.iter().all(|&length| length == quantum / 8));
-    kept.samples.clone()
+    seen.samples("out")
 }
 
 #[test]
@@ -74,15 +71,10 @@ fn repeats_without_a_seam() {
 fn endless_until_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let path = recording(1000).write(folder.path());
-    let mut graph = Graph::new("endless");
-    let iq = graph.add("iq", SigmfSource::new(path).repeat(0));
-    let (end, kept) = keep::<Complex<f32>>(&mut graph, "end");
-    graph.connect(iq, |o| &o.out, end, |o| &o.input);
-    let options = onbeat_runtime::Options { duration_ns: Some(1_000_000_000), ..manual() };
-    let record = graph.run(&options).unwrap();
-    assert_eq!(record.result.outcome.to_string(), "stopped");
+    let seen = Trial::new(SigmfSource::new(path).repeat(0)).stop_after(1_000_000_000).run();
+    assert_eq!(seen.ending(), Some(Ending::Stopped));
     // 256 000 samples are due by then; the chunk that is due just then may come or not.
-    let played = kept.lock().unwrap().samples.len();
+    let played = seen.samples::<Complex<f32>>("out").len();
     assert!((256_000 - 2048..=256_000).contains(&played), "{played}");
 }
 
@@ -92,12 +84,8 @@ fn a_rate_of_ones_own_is_taken() {
     let mut recording = recording(480);
     recording.meta["global"].as_object_mut().unwrap().remove("core:sample_rate");
     let path = recording.write(folder.path());
-    let mut graph = Graph::new("rate");
-    let iq = graph.add("iq", SigmfSource::new(path).sample_rate(48e3).unwrap());
-    let (end, kept) = keep::<Complex<f32>>(&mut graph, "end");
-    graph.connect(iq, |o| &o.out, end, |o| &o.input);
-    assert_eq!(run(graph, &manual()).result.duration_ns, 10_000_000);
-    assert_eq!(kept.lock().unwrap().rate_hz, 48e3);
+    let seen = Trial::new(SigmfSource::new(path).sample_rate(48e3).unwrap()).run();
+    assert_eq!((seen.record().result.duration_ns, seen.rate_hz("out")), (10_000_000, 48e3));
 }
 
 #[test]

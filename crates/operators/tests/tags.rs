@@ -3,34 +3,35 @@
 
 mod harness;
 
-use harness::{RECORDING, Recording, fast, keep, recording, run};
+use harness::{RECORDING, Recording, again, recording};
 use num_complex::Complex;
 use onbeat_operators::SigmfSource;
 use onbeat_operators::dsp::{FirDecimator, LowPass, Quality, Resampler};
-use onbeat_runtime::{Graph, Stream};
+use onbeat_runtime::Stream;
+use onbeat_runtime::testing::{Seen, Trial};
 use serde_json::{Value, json};
 use std::path::Path;
 
 type Tags = Vec<(u64, String, String)>;
 
-/// Plays a recording through a decimation by 8 and a resampling by 3/2; gives the tags after the source and at the end.
+fn tags_of(seen: &Seen) -> Tags {
+    seen.tags("out").into_iter().map(|(at, key, value)| (at, key, value.to_string())).collect()
+}
+
+/// Plays a recording, and takes it through a decimation by 8 and a resampling by 3/2; gives the tags after the source and
+/// at the end.
 fn tags(path: &Path, repeat: u64, quantum: usize, capacity: usize) -> (Tags, Tags) {
-    let mut graph = Graph::new("tags");
-    let iq = graph.add("iq", SigmfSource::new(path).repeat(repeat));
+    let sized = |trial: Trial| trial.quantum(quantum).capacity(capacity);
     let low_pass = LowPass { cutoff_hz: 12e3, transition_hz: 6e3, attenuation_db: 60.0 };
-    let eighth = graph.add("eighth", Stream::new(FirDecimator::<Complex<f32>>::new(8, low_pass).unwrap()));
-    let rate =
-        graph.add("rate", Stream::new(Resampler::<Complex<f32>>::new(3, 2, Quality::default()).unwrap()));
-    let (begin, at_begin) = keep::<Complex<f32>>(&mut graph, "begin");
-    let (end, at_end) = keep::<Complex<f32>>(&mut graph, "end");
-    graph.connect(iq, |o| &o.out, begin, |o| &o.input);
-    graph.connect(iq, |o| &o.out, eighth, |o| &o.input);
-    graph.connect(eighth, |o| &o.out, rate, |o| &o.input);
-    graph.connect(rate, |o| &o.out, end, |o| &o.input);
-    run(graph, &fast(quantum, capacity));
-    let at_end = at_end.lock().unwrap();
-    assert_eq!(at_end.rate_hz, 48e3);
-    (at_begin.lock().unwrap().tags.clone(), at_end.tags.clone())
+    let eighth = Stream::new(FirDecimator::<Complex<f32>>::new(8, low_pass).unwrap());
+    let rate = Stream::new(Resampler::<Complex<f32>>::new(3, 2, Quality::default()).unwrap());
+    let played = sized(Trial::new(SigmfSource::new(path).repeat(repeat))).run();
+    let feed = again::<Complex<f32>>(&played, "out");
+    let fewer = sized(Trial::new(eighth)).feed("in", feed).run();
+    let feed = again::<Complex<f32>>(&fewer, "out");
+    let end = sized(Trial::new(rate)).feed("in", feed).run();
+    assert_eq!(end.rate_hz("out"), 48e3);
+    (tags_of(&played), tags_of(&end))
 }
 
 /// Where a tag belongs after both: on the sample of its instant, or the next one.

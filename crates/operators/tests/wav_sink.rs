@@ -4,34 +4,21 @@
 
 mod harness;
 
-use harness::{failure, fast, feed, notes, run, watched};
+use harness::{failure, files};
 use onbeat_operators::{NullSource, WavFormat, WavSink};
-use onbeat_runtime::{Graph, Options};
-use onbeat_trace::Record;
+use onbeat_runtime::testing::{Feed, Seen, Trial};
+use onbeat_runtime::{Ending, Graph, Options, Pace};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-/// A graph that writes these samples.
-fn writer(samples: Vec<f32>, rate_hz: f64, sink: WavSink) -> Graph {
-    let mut graph = Graph::new("write");
-    let samples = graph.add("samples", feed(samples, &[1000], rate_hz));
-    let wav = graph.add("wav", sink);
-    graph.connect(samples, |o| &o.out, wav, |o| &o.input);
-    graph
+/// A sink to which these samples come.
+fn writer(samples: Vec<f32>, rate_hz: f64, sink: WavSink) -> Trial {
+    Trial::new(sink).feed("in", Feed::samples(samples).cut(&[1000]).rate(rate_hz))
 }
 
-fn write(samples: Vec<f32>, rate_hz: f64, sink: WavSink) -> Record {
-    run(writer(samples, rate_hz, sink), &Options::default())
-}
-
-fn files(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
+fn write(samples: Vec<f32>, rate_hz: f64, sink: WavSink) -> Seen {
+    writer(samples, rate_hz, sink).run()
 }
 
 #[test]
@@ -40,15 +27,15 @@ fn whole_numbers_are_rounded_and_clipped() {
     let path = folder.path().join("a/b/out.wav");
     let samples =
         vec![0.0, 1.0, -1.0, 0.5, 1.0 / 32767.0, 1.1, -7.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
-    let record = write(samples, 48e3, WavSink::new(&path));
+    let seen = write(samples, 48e3, WavSink::new(&path));
     let mut wav = hound::WavReader::open(&path).unwrap();
     assert_eq!(wav.spec().sample_rate, 48_000);
     let read: Vec<i16> = wav.samples().map(Result::unwrap).collect();
     assert_eq!(read, [0, 32767, -32767, 16384, 1, 32767, -32768, 0, 0, 0]);
-    let notes = notes(&record);
+    let notes = seen.notes();
     assert_eq!(notes.len(), 2);
-    assert!(notes[0].starts_with("wav: 2 samples were beyond ±1 and were clipped"), "{notes:?}");
-    assert!(notes[1].starts_with("wav: 3 samples were not finite"), "{notes:?}");
+    assert!(notes[0].starts_with("2 samples were beyond ±1 and were clipped"), "{notes:?}");
+    assert!(notes[1].starts_with("3 samples were not finite"), "{notes:?}");
     assert_eq!(files(path.parent().unwrap()), ["out.wav"]);
 }
 
@@ -57,20 +44,20 @@ fn floats_are_kept_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.wav");
     let samples: Vec<f32> = (0..5000).map(|n| (n as f32 * 0.01).sin() * 3.0).collect();
-    let record = write(samples.clone(), 44.1e3, WavSink::new(&path).format(WavFormat::F32));
+    let seen = write(samples.clone(), 44.1e3, WavSink::new(&path).format(WavFormat::F32));
     let mut wav = hound::WavReader::open(&path).unwrap();
     assert_eq!((wav.spec().sample_rate, wav.spec().bits_per_sample), (44_100, 32));
     assert_eq!(wav.samples::<f32>().map(Result::unwrap).collect::<Vec<_>>(), samples);
-    assert!(notes(&record).is_empty());
+    assert!(seen.notes().is_empty());
 }
 
 #[test]
 fn a_rate_between_whole_hertz_is_rounded_and_said() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.wav");
-    let record = write(vec![0.0; 10], 47_999.7, WavSink::new(&path));
+    let seen = write(vec![0.0; 10], 47_999.7, WavSink::new(&path));
     assert_eq!(hound::WavReader::open(&path).unwrap().spec().sample_rate, 48_000);
-    assert!(notes(&record)[0].contains("47999.7 Hz became 48000 Hz"));
+    assert!(seen.notes()[0].contains("47999.7 Hz became 48000 Hz"));
 }
 
 #[test]
@@ -83,7 +70,7 @@ fn rates_that_no_wav_has_are_refused() {
         (f64::NAN, "sample rate"),
     ] {
         let sink = WavSink::new(folder.path().join("out.wav"));
-        let text = failure(writer(vec![0.0; 10], rate_hz, sink), &Options::default());
+        let text = writer(vec![0.0; 10], rate_hz, sink).failure();
         assert!(text.contains(expected), "{rate_hz}: {text}");
         assert!(files(folder.path()).is_empty());
     }
@@ -92,8 +79,8 @@ fn rates_that_no_wav_has_are_refused() {
 #[test]
 fn nothing_at_all_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
-    let record = write(vec![], 48e3, WavSink::new(folder.path().join("out.wav")));
-    assert!(notes(&record)[0].contains("nothing came, so there is no "), "{:?}", notes(&record));
+    let seen = write(vec![], 48e3, WavSink::new(folder.path().join("out.wav")));
+    assert!(seen.notes()[0].contains("nothing came, so there is no "), "{:?}", seen.notes());
     assert!(files(folder.path()).is_empty());
 }
 
@@ -102,16 +89,9 @@ fn a_failed_run_leaves_what_was_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.wav");
     fs::write(&path, "before").unwrap();
-    let mut graph = writer(vec![0.0; 100_000], 48e3, WavSink::new(&path));
-    let mut numbers = 0;
-    let fails = graph.source("fails", move || {
-        numbers += 1;
-        assert!(numbers < 20, "on purpose");
-        Some(1u64)
-    });
-    let end = graph.sink("end", |_: u64| ());
-    graph.connect(fails, |o| &o.out, end, |o| &o.input);
-    assert!(failure(graph, &Options::default()).contains("on purpose"));
+    let feed = Feed::samples(vec![0.0f32; 100_000]).rate(48e3).then_fail("on purpose");
+    let text = Trial::new(WavSink::new(&path)).feed("in", feed).failure();
+    assert!(text.contains("on purpose"), "{text}");
     assert_eq!(files(folder.path()), ["out.wav"]);
     assert_eq!(fs::read(&path).unwrap(), b"before");
 }
@@ -120,14 +100,9 @@ fn a_failed_run_leaves_what_was_there() {
 fn a_stopped_run_keeps_what_came() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.wav");
-    let mut graph = Graph::new("stopped");
-    let source =
-        graph.add("source", NullSource::<f32>::new(None).rate(48e3, onbeat_runtime::Pace::Real).unwrap());
-    let wav = graph.add("wav", WavSink::new(&path));
-    graph.connect(source, |o| &o.out, wav, |o| &o.input);
-    let options = Options { duration_ns: Some(1_000_000_000), ..harness::manual() };
-    let record = graph.run(&options).unwrap();
-    assert_eq!(record.result.outcome.to_string(), "stopped");
+    let feed = Feed::samples(vec![0.0f32; 96_000]).rate(48e3).paced();
+    let seen = Trial::new(WavSink::new(&path)).feed("in", feed).stop_after(1_000_000_000).run();
+    assert_eq!(seen.ending(), Some(Ending::Stopped));
     let length = hound::WavReader::open(&path).unwrap().duration();
     assert!((48_000 - 4096..=48_000).contains(&length), "{length}");
     assert_eq!(files(folder.path()), ["out.wav"]);
@@ -146,9 +121,9 @@ fn what_cannot_be_written_is_an_error_before_the_run() {
         (PathBuf::from("/dev/null"), "something is there that is no file"),
         (PathBuf::from("/proc/out.wav"), "cannot create /proc/out.wav"),
     ] {
-        let text = failure(writer(vec![0.0; 10], 48e3, WavSink::new(&path)), &Options::default());
+        let text = writer(vec![0.0; 10], 48e3, WavSink::new(&path)).failure();
         assert!(text.contains(expected) && text.contains(&path.display().to_string()), "{text}");
-        assert!(text.starts_with("operator `wav`: cannot start: "), "{text}");
+        assert!(text.starts_with("cannot start: "), "{text}");
     }
     assert_eq!(files(folder.path()), ["file", "folder"]);
 }
@@ -157,10 +132,12 @@ fn what_cannot_be_written_is_an_error_before_the_run() {
 fn one_file_has_one_writer() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.wav");
-    let mut graph = writer(vec![0.0; 10], 48e3, WavSink::new(&path));
-    let more = graph.add("more", feed(vec![0.0f32; 10], &[10], 48e3));
-    let second = graph.add("second", WavSink::new(&path));
-    graph.connect(more, |o| &o.out, second, |o| &o.input);
+    let mut graph = Graph::new("two");
+    let source = graph.add("source", NullSource::<f32>::new(Some(1)).rate(48e3, Pace::Fast).unwrap());
+    for name in ["first", "second"] {
+        let sink = graph.add(name, WavSink::new(&path));
+        graph.connect(source, |o| &o.out, sink, |o| &o.input);
+    }
     assert!(failure(graph, &Options::default()).contains("give them different files"));
     assert!(files(folder.path()).is_empty());
 }
@@ -195,16 +172,10 @@ fn a_full_disk_is_an_error() {
         Err(why) => return eprintln!("skipped: cannot mount a small disk: {why}"),
     };
     let folder = disk.0.path().to_path_buf();
-    let reasons = watched(move || {
-        // Far too much, and so much that only the last write finds the disk full.
-        [1_000_000, 34_000].map(|samples| {
-            let sink = WavSink::new(folder.join("out.wav"));
-            let reason = failure(writer(vec![0.25; samples], 48e3, sink), &fast(16 << 10, 4));
-            (reason, files(&folder))
-        })
-    });
-    for (reason, left) in reasons {
+    // Far too much, and so much that only the last write finds the disk full.
+    for samples in [1_000_000, 34_000] {
+        let reason = writer(vec![0.25; samples], 48e3, WavSink::new(folder.join("out.wav"))).failure();
         assert!(reason.contains("out.wav: No space left on device"), "{reason}");
-        assert!(left.is_empty(), "{left:?}");
+        assert!(files(&folder).is_empty(), "{:?}", files(&folder));
     }
 }

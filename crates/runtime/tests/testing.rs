@@ -112,6 +112,34 @@ fn shows_messages_time_and_notes() {
 }
 
 #[test]
+fn frames_come_as_they_are() {
+    let frames =
+        || Feed::frames([([2, 3, 0], vec![1.0f32; 6]), ([1, 2, 0], vec![2.0; 2]), ([0; 3], vec![3.0])]);
+    let seen = cuts(|| Trial::new(InPlace::new(Invert)).feed("in", frames()));
+    let shapes: Vec<_> = seen.pieces("out").iter().map(|piece| (piece.shape, piece.length)).collect();
+    assert_eq!(shapes, [([2, 3, 0], 6), ([1, 2, 0], 2), ([0; 3], 1)]);
+    let text = Trial::new(InPlace::new(Invert)).quantum(20).feed("in", frames()).failure();
+    assert!(text.contains("a frame needs a quantum of 24 bytes, and has 20"), "{text}");
+}
+
+#[test]
+fn feeds_keep_time_and_fail_when_they_are_told_to() {
+    let paced = || Feed::samples([0.0f32; 1000]).rate(1e3).cut(&[10]).paced();
+    let seen = Trial::new(InPlace::new(Invert)).feed("in", paced()).run();
+    assert!(seen.pieces("out").iter().all(|piece| piece.at_ns == (piece.start + 10) * 1_000_000));
+    let seen = Trial::new(InPlace::new(Invert)).feed("in", paced()).stop_after(500_000_000).run();
+    assert!((490..=500).contains(&seen.samples::<f32>("out").len()));
+    assert_eq!(seen.ending(), Some(Ending::Stopped));
+    for feed in [paced().then_fail("on purpose"), Feed::samples([0.0f32; 0]).then_fail("on purpose")] {
+        let text = Trial::new(InPlace::new(Invert)).feed("in", feed).failure();
+        assert!(text.contains("on purpose"), "{text}");
+    }
+    let failing = Feed::messages([1u64, 2]).then_fail("on purpose");
+    let text = Trial::new(Pairs::default()).keep::<Pair>("out").feed("in", failing).failure();
+    assert!(text.contains("on purpose"), "{text}");
+}
+
+#[test]
 fn sources_run_to_their_end_or_are_stopped() {
     struct Numbers(Output<u64>, u64, u64);
     impl Operator for Numbers {

@@ -1,9 +1,10 @@
 //! Annotations become tags and tags annotations, on the same samples.
 
-use crate::harness::{Recording, failure, fast, feed, recording};
-use crate::{C32, Source, add_kind, copy, files, joined};
+use crate::harness::{Recording, again, fast, files, recording};
+use crate::{C32, add_kind, play};
 use onbeat_operators::{SampleFormat, SigmfSink, SigmfSource};
-use onbeat_runtime::{Chunk, Context, Error, Graph, Input, Operator, Output, Ports, Step, Tag};
+use onbeat_runtime::testing::{Feed, Trial};
+use onbeat_runtime::{Graph, Value as TagValue};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -48,16 +49,18 @@ fn they_survive_the_round_trip() {
     let first = annotated();
     let path = first.write(folder.path());
     for quantum in [8, 1000, 16 << 10] {
-        let again = folder.path().join(format!("again-{quantum}"));
-        copy(SigmfSource::new(&path), SigmfSink::new(&again, SampleFormat::Ci8).unwrap(), quantum);
-        let second = meta(&again.with_extension("sigmf-meta"));
+        let played = play(SigmfSource::new(&path), quantum);
+        let copy = folder.path().join(format!("again-{quantum}"));
+        let sink = SigmfSink::<C32>::new(&copy, SampleFormat::Ci8).unwrap();
+        Trial::new(sink).feed("in", again::<C32>(&played, "out")).quantum(quantum).run();
+        let second = meta(&copy.with_extension("sigmf-meta"));
         assert_eq!(second["annotations"], first.meta["annotations"], "quantum {quantum}");
         assert_eq!(second["captures"], first.meta["captures"], "quantum {quantum}");
         assert_eq!(second["global"]["core:sample_rate"], 256e3);
         assert_eq!(second["global"]["core:datatype"], "ci8");
-        assert_eq!(fs::read(again.with_extension("sigmf-data")).unwrap(), first.data);
+        assert_eq!(fs::read(copy.with_extension("sigmf-data")).unwrap(), first.data);
         // Its checksum holds, or it would not start.
-        crate::play(SigmfSource::new(&again), quantum);
+        play(SigmfSource::new(&copy), quantum);
     }
 }
 
@@ -93,9 +96,11 @@ fn they_follow_the_rate() {
 fn any_tag_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tags.sigmf-data");
-    let mut source = feed(vec![C32::new(0.5, 0.0); 3000], &[700], 1e6);
-    source.tags = vec![(0, "trigger"), (699, "trigger"), (700, "trigger"), (2999, "duration_s")];
-    copy(source, SigmfSink::new(&path, SampleFormat::Cf32Le).unwrap().description("tags"), 16 << 10);
+    let feed = Feed::samples(vec![C32::new(0.5, 0.0); 3000]).cut(&[700]).rate(1e6);
+    let marks = [(0, "trigger"), (699, "trigger"), (700, "trigger"), (2999, "duration_s")];
+    let feed = marks.into_iter().fold(feed, |feed, (at, key)| feed.tag(at, key, 1));
+    let sink = SigmfSink::<C32>::new(&path, SampleFormat::Cf32Le).unwrap().description("tags");
+    Trial::new(sink).feed("in", feed).run();
     let written = meta(&path.with_extension("sigmf-meta"));
     let trigger = |at: u64| json!({ "core:sample_start": at, "core:label": "trigger", "onbeat:value": 1 });
     // A second from the last sample on: it ends with the recording.
@@ -104,38 +109,10 @@ fn any_tag_is_kept() {
     assert_eq!(written["captures"], json!([{ "core:sample_start": 0 }]));
     assert_eq!(written["global"]["core:description"], "tags");
     assert_eq!(written["global"]["core:extensions"][0]["optional"], true);
-    let (kept, _) = crate::play(SigmfSource::new(&path), 4 << 10);
-    let kept = kept.lock().unwrap();
-    let tag = |at, key: &str, value: &str| (at, key.to_string(), value.to_string());
-    assert_eq!(kept.tags[..3], [0, 699, 700].map(|at| tag(at, "trigger", "1")));
-    assert_eq!(kept.tags[3..], [tag(2999, "annotation", ""), tag(2999, "duration_s", "0.000001")]);
-}
-
-/// Passes chunks on until it fails.
-struct Fails {
-    input: Input<Chunk<C32>>,
-    out: Output<Chunk<C32>>,
-    left: u32,
-}
-
-impl Operator for Fails {
-    fn ports(&mut self, p: &mut Ports) {
-        p.input("in", &mut self.input);
-        p.output("out", &mut self.out);
-    }
-    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        let Some(mut chunk) = self.input.pop(cx) else { return Ok(Step::Wait) };
-        self.left = self.left.checked_sub(1).ok_or_else(|| Error::new("on purpose"))?;
-        chunk.info_mut().tags.push(Tag { offset: 0, key: "left".into(), value: i64::from(self.left).into() });
-        self.out.push(cx, chunk)?;
-        Ok(Step::Wait)
-    }
-}
-
-impl Source<C32> for Fails {
-    fn out(&self) -> &Output<Chunk<C32>> {
-        &self.out
-    }
+    let tags = play(SigmfSource::new(&path), 4 << 10).tags("out");
+    let tag = |at, key: &str, value: TagValue| (at, key.to_string(), value);
+    assert_eq!(tags[..3], [0, 699, 700].map(|at| tag(at, "trigger", 1.into())));
+    assert_eq!(tags[3..], [tag(2999, "annotation", "".into()), tag(2999, "duration_s", 1e-6.into())]);
 }
 
 #[test]
@@ -143,12 +120,9 @@ fn a_failed_run_leaves_what_was_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("take.sigmf-meta");
     fs::write(&path, "before").unwrap();
-    let fails = Fails { input: Input::default(), out: Output::default(), left: 5 };
-    let mut graph = joined(fails, SigmfSink::new(&path, SampleFormat::Cf32Le).unwrap());
-    let iq = graph.add("iq", feed(vec![C32::new(0.5, 0.0); 30_000], &[700], 1e6));
-    graph.connect_names("iq.out", "source.in");
-    let _ = iq;
-    let text = failure(graph, &fast(16 << 10, 1));
+    let feed = Feed::samples(vec![C32::new(0.5, 0.0); 30_000]).rate(1e6).tag(7, "left", 5);
+    let sink = SigmfSink::<C32>::new(&path, SampleFormat::Cf32Le).unwrap();
+    let text = Trial::new(sink).feed("in", feed.then_fail("on purpose")).failure();
     assert!(text.contains("on purpose"), "{text}");
     assert_eq!(files(folder.path()), ["take.sigmf-meta"]);
     assert_eq!(fs::read(&path).unwrap(), b"before");

@@ -1,13 +1,13 @@
 //! Arrays of NumPy: shapes, types, frames.
 
-use crate::harness::{failure, fast, feed, notes};
-use crate::{C32, copy, files, frames, joined, play};
+use crate::harness::files;
+use crate::{C32, play, write};
 use onbeat_operators::{NpySink, NpySource};
-use onbeat_runtime::{Graph, Pace};
+use onbeat_runtime::Pace;
+use onbeat_runtime::testing::{Feed, Trial};
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
 /// An NPY file as NumPy writes it.
 pub fn npy(descr: &str, shape: &str, data: &[u8], version: u8) -> Vec<u8> {
@@ -27,16 +27,10 @@ pub fn npy(descr: &str, shape: &str, data: &[u8], version: u8) -> Vec<u8> {
 
 /// What chunks came: shape, start and samples.
 fn chunks(path: &Path, quantum: usize) -> Vec<([u32; 3], u64, Vec<f32>)> {
-    let kept = Arc::new(Mutex::new(Vec::new()));
-    let into = Arc::clone(&kept);
-    let mut graph = Graph::new("chunks");
-    let source = graph.add("source", NpySource::<f32>::new(path));
-    let end = graph.sink("end", move |chunk: onbeat_runtime::Chunk<f32>| {
-        into.lock().unwrap().push((chunk.info().shape, chunk.info().start, chunk.to_vec()));
-    });
-    graph.connect(source, |s| &s.out, end, |e| &e.input);
-    crate::run(graph, &fast(quantum, 2));
-    std::mem::take(&mut *kept.lock().unwrap())
+    let seen = play(NpySource::<f32>::new(path), quantum);
+    let mut samples = seen.samples::<f32>("out").into_iter();
+    let pieces = seen.pieces("out").into_iter();
+    pieces.map(|piece| (piece.shape, piece.start, samples.by_ref().take(piece.length).collect())).collect()
 }
 
 #[test]
@@ -65,8 +59,8 @@ fn every_type_is_taken_as_it_is() {
     ] {
         for version in [1, 2, 3] {
             fs::write(&path, npy(descr, "(4,)", &data, version)).unwrap();
-            let (kept, _) = play(NpySource::<f32>::new(&path), 1000);
-            let read: Vec<f64> = kept.lock().unwrap().samples.iter().map(|&x| x.into()).collect();
+            let seen = play(NpySource::<f32>::new(&path), 1000);
+            let read: Vec<f64> = seen.samples::<f32>("out").into_iter().map(Into::into).collect();
             assert_eq!(read, values, "{descr}, version {version}");
         }
     }
@@ -74,8 +68,7 @@ fn every_type_is_taken_as_it_is() {
     let parts: Vec<f32> = pairs.iter().flat_map(|pair| [pair.re, pair.im]).collect();
     for (descr, data) in [("<c8", bytes!(parts, f32)), ("<c16", bytes!(parts, f64))] {
         fs::write(&path, npy(descr, "(2,)", &data, 1)).unwrap();
-        let (kept, _) = play(NpySource::<C32>::new(&path), 1000);
-        assert_eq!(kept.lock().unwrap().samples, pairs, "{descr}");
+        assert_eq!(play(NpySource::<C32>::new(&path), 1000).samples::<C32>("out"), pairs, "{descr}");
     }
 }
 
@@ -103,7 +96,8 @@ proptest! {
                 prop_assert_eq!(frame.len() as u64, samples);
             }
         }
-        copy(NpySource::<f32>::new(&from), NpySink::new(&to), 4 << 10);
+        let frames = came.iter().map(|(shape, _, samples)| (*shape, samples.clone()));
+        Trial::new(NpySink::<f32>::new(&to)).feed("in", Feed::frames(frames)).run();
         let written = fs::read(&to).unwrap();
         prop_assert!(written.ends_with(&data) && written.len() == 192 + data.len());
         prop_assert_eq!(chunks(&to, 4 << 10), came);
@@ -115,15 +109,9 @@ fn frames_keep_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.npy");
     fs::write(&path, npy("|u1", "(50, 4, 5)", &[7; 1000], 1)).unwrap();
-    let mut graph = Graph::new("paced");
-    let source = graph.add("source", NpySource::<f32>::new(&path).rate(25.0, Pace::Real).unwrap().repeat(3));
-    let (end, kept) = crate::keep::<f32>(&mut graph, "end");
-    graph.connect(source, |s| &s.out, end, |e| &e.input);
-    let record = crate::run(graph, &crate::harness::manual());
-    assert_eq!(record.result.duration_ns, 6_000_000_000);
-    let kept = kept.lock().unwrap();
-    assert_eq!((kept.chunks.len(), kept.rate_hz), (150, 500.0));
-    assert!(kept.chunks.iter().all(|&length| length == 20));
+    let seen = play(NpySource::<f32>::new(&path).rate(25.0, Pace::Real).unwrap().repeat(3), 16 << 10);
+    assert_eq!(seen.record().result.duration_ns, 6_000_000_000);
+    assert_eq!((seen.lengths("out"), seen.rate_hz("out")), (vec![20; 150], 500.0));
 }
 
 #[test]
@@ -131,9 +119,8 @@ fn a_stream_of_complex_samples_comes_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a/b.npy");
     let samples: Vec<C32> = (0..5000).map(|n| C32::new(n as f32, -(n as f32) / 3.0)).collect();
-    copy(feed(samples.clone(), &[333], 1e3), NpySink::new(&path), 16 << 10);
-    let (kept, _) = play(NpySource::<C32>::new(&path), 1 << 10);
-    assert_eq!(kept.lock().unwrap().samples, samples);
+    write(samples.clone(), &[333], 1e3, NpySink::<C32>::new(&path));
+    assert_eq!(play(NpySource::<C32>::new(&path), 1 << 10).samples::<C32>("out"), samples);
     assert_eq!(files(path.parent().unwrap()), ["b.npy"]);
 }
 
@@ -141,18 +128,18 @@ fn a_stream_of_complex_samples_comes_back() {
 fn what_fits_no_array_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.npy");
-    let row = |shape, samples| (shape, vec![0.0; samples]);
+    let row = |shape, samples| (shape, vec![0.0f32; samples]);
     for (chunks, expected) in [
         (vec![row([2, 3, 0], 6), row([3, 2, 0], 6)], "the shape of the chunks changed from 2 × 3 to 3 × 2"),
         (vec![row([2, 3, 0], 6), row([0; 3], 6)], "changed from 2 × 3 to none"),
         (vec![row([2, 3, 0], 5)], "a chunk of shape 2 × 3 has 5 samples, and 6 belong to it"),
     ] {
-        let text = failure(joined(frames(chunks), NpySink::new(&path)), &fast(1000, 2));
+        let text = Trial::new(NpySink::<f32>::new(&path)).feed("in", Feed::frames(chunks)).failure();
         assert!(text.contains(expected), "{text}");
         assert!(files(folder.path()).is_empty());
     }
-    let record = copy(frames([]), NpySink::new(&path), 1000);
-    assert!(notes(&record)[0].contains("nothing came"), "{:?}", notes(&record));
+    let seen = write(Vec::<f32>::new(), &[1], 0.0, NpySink::<f32>::new(&path));
+    assert!(seen.notes()[0].contains("nothing came"), "{:?}", seen.notes());
     assert!(files(folder.path()).is_empty());
 }
 
@@ -161,8 +148,7 @@ fn a_frame_needs_a_quantum() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.npy");
     fs::write(&path, npy("|u1", "(2, 30, 10)", &[7; 600], 1)).unwrap();
-    let text =
-        failure(joined(NpySource::<f32>::new(&path), NpySink::new(folder.path().join("b"))), &fast(1000, 2));
+    let text = Trial::new(NpySource::<f32>::new(&path)).quantum(1000).failure();
     assert!(
         text.contains(
             "a frame of 30 × 10 has 300 samples, which is 1200 bytes: the edges of `out` have room for 250"

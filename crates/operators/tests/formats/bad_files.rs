@@ -5,6 +5,7 @@ use crate::arrays::npy;
 use crate::harness::{failure, fast};
 use onbeat_operators::registry;
 use onbeat_runtime::Graph;
+use onbeat_runtime::testing::Trial;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -22,13 +23,8 @@ fn parameters(kind: &str, path: &Path, more: &str) -> String {
 
 /// What it says when it is started.
 fn refusal(kind: &str, path: &Path, more: &str) -> String {
-    let complex = kind == "iq.source" || kind.ends_with(".complex");
-    let mut graph = Graph::new("refused");
-    add_kind(&mut graph, "source", kind, &parameters(kind, path, more));
-    add_kind(&mut graph, "end", if complex { "null.sink.complex" } else { "null.sink" }, "");
-    graph.connect_names("source.out", "end.in");
-    let text = failure(graph, &fast(16 << 10, 4));
-    assert!(text.starts_with("operator `source`: cannot start: "), "{text}");
+    let text = Trial::kind(&registry(), kind, &parameters(kind, path, more)).failure();
+    assert!(text.starts_with("cannot start: "), "{text}");
     assert!(text.contains(&path.display().to_string()), "no file is named: {text}");
     text
 }

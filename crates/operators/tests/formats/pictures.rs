@@ -1,11 +1,17 @@
 //! Pictures of frames and rows.
 
-use crate::harness::{failure, fast, feed, notes};
-use crate::{copy, files, frames, joined};
+use crate::harness::files;
+use crate::write;
 use onbeat_operators::{ColourMap, PngSink};
+use onbeat_runtime::testing::{Feed, Trial};
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
+
+/// A sink to which these chunks come, with their shapes.
+fn drawn(frames: impl IntoIterator<Item = ([u32; 3], Vec<f32>)>, sink: PngSink) -> Trial {
+    Trial::new(sink).feed("in", Feed::frames(frames))
+}
 
 /// Width, height and pixels.
 fn read(path: &Path) -> (u32, u32, Vec<u8>) {
@@ -25,14 +31,14 @@ fn frames_are_numbered() {
         ([1, 1, 3], vec![0.0, 5.0, 10.0]),
         ([1, 3, 0], vec![f32::NAN, 1.0, 1.0]),
     ];
-    let record = copy(frames(all), PngSink::new(&path), 1000);
+    let seen = drawn(all, PngSink::new(&path)).run();
     let folder = path.parent().unwrap();
     assert_eq!(files(folder), [0, 1, 2, 3].map(|n| format!("frame-{n:06}.png")));
     assert_eq!(read(&folder.join("frame-000000.png")), (3, 2, vec![0, 51, 102, 153, 204, 255]));
     assert_eq!(read(&folder.join("frame-000001.png")), (2, 1, vec![0, 255]));
     assert_eq!(read(&folder.join("frame-000002.png")), (1, 1, vec![0, 128, 255]));
     assert_eq!(read(&folder.join("frame-000003.png")), (3, 1, vec![0, 0, 0]));
-    assert_eq!(notes(&record), ["sink: 1 samples were not finite and have the lowest colour"]);
+    assert_eq!(seen.notes(), ["1 samples were not finite and have the lowest colour"]);
 }
 
 #[test]
@@ -40,7 +46,7 @@ fn without_a_number_it_is_the_last_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("last.png");
     let sink = PngSink::new(&path).scale(Some(0.0), Some(51.0)).unwrap().map(ColourMap::Heat);
-    copy(frames([([1, 2, 0], vec![9.0, 9.0]), ([2, 2, 0], vec![-5.0, 0.0, 51.0, 99.0])]), sink, 1000);
+    drawn([([1, 2, 0], vec![9.0, 9.0]), ([2, 2, 0], vec![-5.0, 0.0, 51.0, 99.0])], sink).run();
     assert_eq!(files(folder.path()), ["last.png"]);
     assert_eq!(read(&path), (2, 2, [[0, 0, 0], [0, 0, 0], [255, 255, 224], [255, 255, 224]].concat()));
 }
@@ -50,13 +56,12 @@ fn rows_scroll_or_turn_the_page() {
     let folder = tempfile::tempdir().unwrap();
     let samples: Vec<f32> = (0..19).map(|n| n as f32).collect();
     // Rows of 4; the fifth has 3.
-    let rows = || feed(samples.clone(), &[4], 0.0);
     let sink = |name: &str| {
         let sink = PngSink::new(folder.path().join(name)).scale(Some(0.0), Some(255.0)).unwrap();
         sink.rows(3).unwrap()
     };
-    copy(rows(), sink("last.png"), 1000);
-    copy(rows(), sink("page-{n}.png"), 1000);
+    write(samples.clone(), &[4], 0.0, sink("last.png"));
+    write(samples.clone(), &[4], 0.0, sink("page-{n}.png"));
     assert_eq!(files(folder.path()), ["last.png", "page-000000.png", "page-000001.png"]);
     let pixels = |range: std::ops::Range<u8>| range.collect::<Vec<u8>>();
     let with_gap = |range| [pixels(range), vec![0]].concat();
@@ -76,16 +81,16 @@ fn what_makes_no_picture_is_refused() {
         (vec![row([0; 3], 4), row([0; 3], 5)], 1, "a row of 5 samples came, and the first one had 4"),
         (vec![row([2, 2, 0], 3)], 1, "a chunk of shape 2 × 2 has 3 samples"),
     ] {
-        let text = failure(joined(frames(chunks), PngSink::new(&path)), &fast(1000, 2));
+        let text = drawn(chunks, PngSink::new(&path)).failure();
         assert!(text.contains(expected), "{text}");
         // Pictures that were complete stay.
         assert_eq!(files(folder.path()).len(), left, "{expected}");
     }
     fs::remove_file(folder.path().join("000000.png")).unwrap();
-    let record = copy(frames([]), PngSink::new(&path), 1000);
-    assert!(notes(&record)[0].contains("nothing came"), "{:?}", notes(&record));
+    let seen = drawn([], PngSink::new(&path)).run();
+    assert!(seen.notes()[0].contains("nothing came"), "{:?}", seen.notes());
     assert!(files(folder.path()).is_empty());
-    let text = failure(joined(frames([]), PngSink::new(folder.path().join("{n}/a.png"))), &fast(1000, 2));
+    let text = drawn([], PngSink::new(folder.path().join("{n}/a.png"))).failure();
     assert!(text.contains("stands in the name of a folder"), "{text}");
     assert!(PngSink::new("a").scale(Some(1.0), Some(1.0)).is_err());
     assert!(PngSink::new("a").rows(0).is_err());

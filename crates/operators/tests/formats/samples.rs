@@ -1,11 +1,12 @@
 //! Every sample format, written and read back.
 
-use crate::harness::{feed, notes};
-use crate::{C32, copy, files, play};
+use crate::harness::{again, files};
+use crate::{C32, play, write};
 use onbeat_operators::{
     FileSample, IqSink, IqSource, SampleFormat, SigmfSink, SigmfSource, WavFormat, WavSink, WavSource,
 };
-use onbeat_runtime::{Error, Pace};
+use onbeat_runtime::testing::Trial;
+use onbeat_runtime::{Error, Operator};
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
@@ -30,14 +31,12 @@ fn iq_copy<T: FileSample>(
     quantum: usize,
 ) -> Result<(), Error>
 where
-    IqSource<T>: crate::Source<T>,
-    IqSink<T>: crate::Sink<T>,
+    IqSource<T>: Operator,
+    IqSink<T>: Operator,
 {
-    let source = IqSource::<T>::new(from, format, 1e6)?
-        .pace(Pace::Fast)
-        .part(part.0, Some(part.1))
-        .channels(channels.0, Some(channels.1));
-    copy(source, IqSink::<T>::new(to, format)?, quantum);
+    let source = IqSource::<T>::new(from, format, 1e6)?;
+    let seen = play(source.part(part.0, Some(part.1)).channels(channels.0, Some(channels.1)), quantum);
+    Trial::new(IqSink::<T>::new(to, format)?).feed("in", again::<T>(&seen, "out")).quantum(quantum).run();
     Ok(())
 }
 
@@ -102,13 +101,12 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/take.sigmf-meta");
         let samples: Vec<C32> = samples.into_iter().map(|(re, im)| C32::new(re, im)).collect();
-        let source = feed(samples.clone(), &[length], 2.4e6);
-        copy(source, SigmfSink::new(&path, format).unwrap(), 16 << 10);
+        write(samples.clone(), &[length], 2.4e6, SigmfSink::<C32>::new(&path, format).unwrap());
         prop_assert_eq!(files(path.parent().unwrap()), ["take.sigmf-data", "take.sigmf-meta"]);
-        let (kept, _) = play(SigmfSource::new(&path), 4 << 10);
-        let kept = kept.lock().unwrap();
-        prop_assert_eq!(kept.rate_hz, 2.4e6);
-        prop_assert_eq!(kept.samples.len(), samples.len());
+        let seen = play(SigmfSource::new(&path), 4 << 10);
+        prop_assert_eq!(seen.rate_hz("out"), 2.4e6);
+        let played = seen.samples::<C32>("out");
+        prop_assert_eq!(played.len(), samples.len());
         // 1.0 itself is cut by a whole step where numbers have a sign.
         let step = match format {
             SampleFormat::Cu8 => 0.5001 / 127.5,
@@ -116,7 +114,7 @@ proptest! {
             SampleFormat::Ci16Le => 1.0 / 32768.0,
             _ => 0.0,
         };
-        for (read, sample) in kept.samples.iter().zip(&samples) {
+        for (read, sample) in played.iter().zip(&samples) {
             let most = (read.re - sample.re).abs().max((read.im - sample.im).abs());
             prop_assert!(most <= step, "{read} and {sample} differ by {most}");
         }
@@ -129,23 +127,23 @@ fn what_is_lost_is_said() {
     let path = folder.path().join("real");
     let samples = vec![0.5, f32::NAN, 2.0, f32::NEG_INFINITY];
     let sink = |format| IqSink::<f32>::new(&path, format).unwrap();
-    let record = copy(feed(samples.clone(), &[4], 0.0), sink(SampleFormat::Ri16Le), 1000);
+    let seen = write(samples.clone(), &[4], 0.0, sink(SampleFormat::Ri16Le));
     assert_eq!(
-        notes(&record),
+        seen.notes(),
         [
-            "sink: 1 numbers were beyond full scale and were clipped: lower the gain",
-            "sink: 2 numbers were not finite and were written as 0"
+            "1 numbers were beyond full scale and were clipped: lower the gain",
+            "2 numbers were not finite and were written as 0"
         ]
     );
     assert_eq!(fs::read(&path).unwrap(), [0, 64, 0, 0, 255, 127, 0, 0]);
-    let record = copy(feed(samples.clone(), &[4], 0.0), sink(SampleFormat::Rf32Le), 1000);
-    assert_eq!(notes(&record), ["sink: 2 numbers were not finite and were written as they are"]);
-    let (kept, record) = play(IqSource::<f32>::new(&path, SampleFormat::Rf32Le, 1.0).unwrap(), 1000);
+    let seen = write(samples.clone(), &[4], 0.0, sink(SampleFormat::Rf32Le));
+    assert_eq!(seen.notes(), ["2 numbers were not finite and were written as they are"]);
+    let seen = play(IqSource::<f32>::new(&path, SampleFormat::Rf32Le, 1.0).unwrap(), 1000);
     let bits = |samples: &[f32]| samples.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-    assert_eq!(bits(&kept.lock().unwrap().samples), bits(&samples));
+    assert_eq!(bits(&seen.samples("out")), bits(&samples));
     assert_eq!(
-        notes(&record),
-        [format!("source: 2 numbers of {} were not finite and were sent as they are", path.display())]
+        seen.notes(),
+        [format!("2 numbers of {} were not finite and were sent as they are", path.display())]
     );
 }
 
@@ -155,8 +153,7 @@ fn a_file_is_repeated_without_a_seam() {
     let path = folder.path().join("bytes");
     fs::write(&path, [0, 1, 2, 3, 4, 5, 6]).unwrap();
     let source = IqSource::<f32>::new(&path, SampleFormat::Ri8, 10.0).unwrap().part(2, Some(3)).repeat(4);
-    let (kept, _) = play(source, 16);
-    let read: Vec<f32> = kept.lock().unwrap().samples.iter().map(|x| x * 128.0).collect();
+    let read: Vec<f32> = play(source, 16).samples::<f32>("out").iter().map(|x| x * 128.0).collect();
     assert_eq!(read, [2.0, 3.0, 4.0].repeat(4));
 }
 
@@ -164,11 +161,10 @@ fn a_file_is_repeated_without_a_seam() {
 fn nothing_at_all_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("none");
-    let nothing = || feed(Vec::<C32>::new(), &[1], 1e6);
-    let iq = copy(nothing(), IqSink::<C32>::new(&path, SampleFormat::Cu8).unwrap(), 1000);
-    let sigmf = copy(nothing(), SigmfSink::new(&path, SampleFormat::Cu8).unwrap(), 1000);
-    for record in [iq, sigmf] {
-        assert!(notes(&record)[0].contains("nothing came, so there is no "), "{:?}", notes(&record));
+    let iq = write(Vec::<C32>::new(), &[1], 1e6, IqSink::<C32>::new(&path, SampleFormat::Cu8).unwrap());
+    let sigmf = write(Vec::<C32>::new(), &[1], 1e6, SigmfSink::<C32>::new(&path, SampleFormat::Cu8).unwrap());
+    for seen in [iq, sigmf] {
+        assert!(seen.notes()[0].contains("nothing came, so there is no "), "{:?}", seen.notes());
     }
     assert!(files(folder.path()).is_empty());
 }
@@ -202,12 +198,12 @@ fn wav_files_of_every_type_are_played() {
             }
             wav.finalize().unwrap();
             for channel in 0..channels {
-                let (kept, _) = play(WavSource::new(&path).channel(channel.into()), 64);
-                let kept = kept.lock().unwrap();
-                assert_eq!(kept.rate_hz, 22050.0);
+                let seen = play(WavSource::new(&path).channel(channel.into()), 64);
+                assert_eq!(seen.rate_hz("out"), 22050.0);
+                let played = seen.samples::<f32>("out");
                 let most = if bits == 8 { 1.0 / 128.0 } else { 1.0 / 32768.0 };
-                assert_eq!(kept.samples.len(), values.len());
-                for (read, value) in kept.samples.iter().zip(values) {
+                assert_eq!(played.len(), values.len());
+                for (read, value) in played.iter().zip(values) {
                     let value = value / f32::from(1 + channel);
                     assert!(
                         (read - value).abs() < most,
@@ -225,11 +221,9 @@ fn floats_survive_a_wav_file() {
     let path = folder.path().join("a.wav");
     let samples: Vec<f32> = (0..10_000).map(|n| (n as f32 * 0.01).sin() * 3.0).collect();
     let sink = WavSink::new(&path).format(WavFormat::F32);
-    copy(feed(samples.clone(), &[777], 48e3), sink, 16 << 10);
-    let (kept, _) = play(WavSource::new(&path).repeat(2), 4 << 10);
-    let kept = kept.lock().unwrap();
-    assert_eq!((kept.rate_hz, kept.samples.len()), (48e3, 20_000));
-    assert_eq!(kept.samples[..10_000], samples);
-    assert_eq!(kept.samples[10_000..], samples);
-    assert!(kept.tags.is_empty());
+    write(samples.clone(), &[777], 48e3, sink);
+    let seen = play(WavSource::new(&path).repeat(2), 4 << 10);
+    assert_eq!(seen.rate_hz("out"), 48e3);
+    assert_eq!(seen.samples::<f32>("out"), samples.repeat(2));
+    assert!(seen.tags("out").is_empty());
 }

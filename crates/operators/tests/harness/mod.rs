@@ -1,11 +1,9 @@
-//! What the tests of operators in a graph share: recordings to play, sources to feed, sinks that keep what came.
+//! What the tests of operators share: recordings to play, and ways to run a graph.
 #![allow(dead_code, reason = "no test needs all of it")]
 
 use num_complex::Complex;
-use onbeat_runtime::{
-    Chunk, ClockKind, Context, Error, FnSink, Graph, Handle, Operator, Options, Output, Pace, Ports,
-    RunError, Sample, Step, Tag,
-};
+use onbeat_runtime::testing::{Feed, Seen};
+use onbeat_runtime::{ClockKind, FnSink, Graph, Handle, Options, Pace, RunError, Sample};
 use onbeat_trace::Record;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -59,38 +57,6 @@ pub fn notes(record: &Record) -> Vec<&str> {
     record.notes.iter().map(String::as_str).collect()
 }
 
-/// What came to a sink: samples, tags by their place in the stream, and the lengths of the chunks.
-pub struct Stream<T> {
-    pub samples: Vec<T>,
-    pub tags: Vec<(u64, String, String)>,
-    pub chunks: Vec<usize>,
-    pub rate_hz: f64,
-}
-
-type ChunkSink<T> = FnSink<Chunk<T>, Box<dyn FnMut(Chunk<T>) + Send>>;
-
-/// A sink that keeps chunks, after checking that they follow one another.
-pub fn keep<T: Sample>(graph: &mut Graph, name: &str) -> (Handle<ChunkSink<T>>, Arc<Mutex<Stream<T>>>) {
-    let stream = Stream { samples: Vec::new(), tags: Vec::new(), chunks: Vec::new(), rate_hz: 0.0 };
-    let kept = Arc::new(Mutex::new(stream));
-    let into = Arc::clone(&kept);
-    let take = move |chunk: Chunk<T>| {
-        let mut kept = into.lock().unwrap();
-        assert_eq!(chunk.info().start, kept.samples.len() as u64);
-        let start = chunk.info().start;
-        kept.tags.extend(
-            chunk
-                .tags()
-                .iter()
-                .map(|tag| (start + tag.offset as u64, tag.key.to_string(), tag.value.to_string())),
-        );
-        kept.samples.extend_from_slice(&chunk);
-        kept.chunks.push(chunk.len());
-        kept.rate_hz = chunk.rate_hz();
-    };
-    (graph.sink(name, Box::new(take) as Box<dyn FnMut(Chunk<T>) + Send>), kept)
-}
-
 type NumberSink = FnSink<u64, Box<dyn FnMut(u64) + Send>>;
 
 /// A sink that keeps numbers.
@@ -101,48 +67,10 @@ pub fn keep_numbers(graph: &mut Graph, name: &str) -> (Handle<NumberSink>, Arc<M
     (graph.sink(name, Box::new(take) as Box<dyn FnMut(u64) + Send>), kept)
 }
 
-/// Sends samples in chunks of given lengths, the last one for ever.
-pub struct Feed<T: Sample> {
-    pub out: Output<Chunk<T>>,
-    pub samples: Vec<T>,
-    pub lengths: Vec<usize>,
-    pub rate_hz: f64,
-    pub tags: Vec<(usize, &'static str)>,
-    pub at: usize,
-    pub chunk: usize,
-}
-
-pub fn feed<T: Sample>(samples: Vec<T>, lengths: &[usize], rate_hz: f64) -> Feed<T> {
-    let lengths = lengths.to_vec();
-    Feed { out: Output::default(), samples, lengths, rate_hz, tags: Vec::new(), at: 0, chunk: 0 }
-}
-
-impl<T: Sample> Operator for Feed<T> {
-    fn ports(&mut self, p: &mut Ports) {
-        p.output("out", &mut self.out);
-    }
-
-    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        if self.at == self.samples.len() {
-            return Ok(Step::Done);
-        }
-        let Some(mut chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
-        let length = self.lengths[self.chunk.min(self.lengths.len() - 1)];
-        let end = self.samples.len().min(self.at + length.min(chunk.capacity()));
-        chunk.truncate(end - self.at);
-        chunk.edit_unique().unwrap().copy_from_slice(&self.samples[self.at..end]);
-        let info = chunk.info_mut();
-        (info.start, info.rate_hz) = (self.at as u64, self.rate_hz);
-        for &(place, key) in self.tags.iter().filter(|(place, _)| (self.at..end).contains(place)) {
-            info.tags.push(Tag { offset: place - self.at, key: key.into(), value: 1i64.into() });
-        }
-        if self.rate_hz > 0.0 {
-            cx.set_time((self.at as f64 * 1e9 / self.rate_hz) as u64, None);
-        }
-        self.out.push(cx, chunk)?;
-        (self.at, self.chunk) = (end, self.chunk + 1);
-        Ok(Step::Again)
-    }
+/// What an operator sent, to be fed to another one as it was.
+pub fn again<T: Sample>(seen: &Seen, output: &str) -> Feed {
+    let feed = Feed::samples(seen.samples::<T>(output)).rate(seen.rate_hz(output));
+    seen.tags(output).into_iter().fold(feed, |feed, (sample, key, value)| feed.tag(sample, &key, value))
 }
 
 /// A recording of `samples` samples at 256 kHz, to be changed before it is written.
@@ -175,6 +103,15 @@ impl Recording {
         let float = |byte: u8| f32::from(byte as i8) / 128.0;
         self.data.chunks(2).map(|pair| Complex::new(float(pair[0]), float(pair[1]))).collect()
     }
+}
+
+/// Names in a folder, sorted.
+pub fn files(folder: &Path) -> Vec<String> {
+    let names =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    names
 }
 
 /// Runs `test` in a thread and panics when it does not end.

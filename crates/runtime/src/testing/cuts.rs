@@ -19,7 +19,7 @@ pub fn cuts(trial: impl Fn() -> Trial) -> Seen {
         for lengths in LENGTHS {
             let mut trial = trial().quantum(quantum).capacity(capacity);
             for (_, feed) in &mut trial.feeds {
-                if feed.sample_bytes.is_some() {
+                if feed.can_be_cut {
                     feed.shape.lengths = lengths.to_vec();
                 }
             }

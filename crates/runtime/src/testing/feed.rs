@@ -4,7 +4,7 @@ use crate::chunk::{Chunk, Sample, Tag};
 use crate::message::{Message, Value};
 use crate::operator::{Operator, Step};
 use crate::ports::Ports;
-use crate::{Context, Error, Output};
+use crate::{Context, Error, Output, Pace, Pacer};
 use std::collections::VecDeque;
 
 /// Samples or messages for one input of a [`Trial`](super::Trial), and then the end of the stream.
@@ -17,8 +17,8 @@ use std::collections::VecDeque;
 pub struct Feed {
     make: Box<dyn FnOnce(Shape) -> Box<dyn Operator>>,
     pub(super) shape: Shape,
-    /// Of one sample; `None` for messages, which cannot be cut.
-    pub(super) sample_bytes: Option<usize>,
+    /// Not so messages and frames.
+    pub(super) can_be_cut: bool,
     quantum: Option<usize>,
 }
 
@@ -27,11 +27,22 @@ pub struct Feed {
 pub(super) struct Shape {
     /// Lengths of chunks, the last one for ever; without any, as long as the edge allows.
     pub lengths: Vec<usize>,
+    /// Rows, columns and planes of each chunk, where they have some.
+    shapes: Vec<[u32; 3]>,
     rate_hz: f64,
     start: u64,
     /// By rising sample.
     tags: VecDeque<(u64, Tag)>,
     every_ns: u64,
+    paced: bool,
+    failure: Option<String>,
+}
+
+impl Shape {
+    /// What the step after the last one returns.
+    fn end(&mut self) -> Result<Step, Error> {
+        self.failure.take().map_or(Ok(Step::Done), |reason| Err(Error::new(reason)))
+    }
 }
 
 impl Feed {
@@ -43,9 +54,26 @@ impl Feed {
                 Box::new(Samples { out: Output::default(), samples, shape, at: 0, chunk: 0 })
             }),
             shape: Shape::default(),
-            sample_bytes: Some(size_of::<T>()),
+            can_be_cut: true,
             quantum: None,
         }
+    }
+
+    /// Chunks that have a shape, such as pictures: each as it is, so the edge must have room for the largest.
+    ///
+    /// ```
+    /// use onbeat_runtime::testing::Feed;
+    /// let two_rows_of_three = ([2, 3, 0], vec![0.0f32; 6]);
+    /// let pictures = Feed::frames([two_rows_of_three]);
+    /// ```
+    pub fn frames<T: Sample>(frames: impl IntoIterator<Item = ([u32; 3], Vec<T>)>) -> Self {
+        let (shapes, frames): (Vec<_>, Vec<_>) = frames.into_iter().unzip();
+        let lengths = frames.iter().map(Vec::len).collect();
+        let mut feed = Self::samples(frames.concat());
+        // Frames are not to be cut.
+        feed.can_be_cut = false;
+        feed.shape = Shape { lengths, shapes, ..Shape::default() };
+        feed
     }
 
     /// Messages of any type. (Chunks have a feed of their own: [`samples`](Feed::samples).)
@@ -56,7 +84,7 @@ impl Feed {
                 Box::new(Messages { out: Output::default(), messages, shape, sent: 0 })
             }),
             shape: Shape::default(),
-            sample_bytes: None,
+            can_be_cut: false,
             quantum: None,
         }
     }
@@ -95,6 +123,18 @@ impl Feed {
         self
     }
 
+    /// Each chunk comes when its last sample is due by the rate, as from a radio; without it, all come at once.
+    pub fn paced(mut self) -> Self {
+        self.shape.paced = true;
+        self
+    }
+
+    /// After the last sample or message the run fails, as by an operator further up.
+    pub fn then_fail(mut self, reason: &str) -> Self {
+        self.shape.failure = Some(reason.to_string());
+        self
+    }
+
     /// Most bytes of a chunk on the edge that it feeds; without it, those of the trial.
     pub fn quantum(mut self, bytes: usize) -> Self {
         self.quantum = Some(bytes);
@@ -125,28 +165,35 @@ impl<T: Sample> Operator for Samples<T> {
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         if self.at == self.samples.len() {
-            return Ok(Step::Done);
+            return self.shape.end();
         }
         let Some(mut chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
         let lengths = &self.shape.lengths;
         let length = lengths.get(self.chunk).or(lengths.last()).map_or(chunk.capacity(), |&length| length);
+        let shape = self.shape.shapes.get(self.chunk).copied().unwrap_or_default();
+        if !self.shape.shapes.is_empty() && length > chunk.capacity() {
+            let (quantum, needed) = (chunk.capacity() * size_of::<T>(), length * size_of::<T>());
+            return Err(Error::new(format!("a frame needs a quantum of {needed} bytes, and has {quantum}")));
+        }
         let end = self.samples.len().min(self.at + length.min(chunk.capacity()));
+        let start = self.shape.start + self.at as u64;
+        let pace = if self.shape.paced { Pace::Real } else { Pace::Fast };
+        let last = start + (end - self.at) as u64;
+        if let Some(wait) = Pacer::new(self.shape.rate_hz, pace).wait(cx, start, last) {
+            return Ok(wait);
+        }
         chunk.truncate(end - self.at);
         if let Some(samples) = chunk.edit_unique() {
             samples.copy_from_slice(&self.samples[self.at..end]);
         }
-        let start = self.shape.start + self.at as u64;
         let info = chunk.info_mut();
-        (info.start, info.rate_hz) = (start, self.shape.rate_hz);
+        (info.start, info.rate_hz, info.shape) = (start, self.shape.rate_hz, shape);
         while let Some((sample, _)) = self.shape.tags.front()
-            && *sample < start + (end - self.at) as u64
+            && *sample < last
         {
             if let Some((sample, tag)) = self.shape.tags.pop_front() {
                 info.tags.push(Tag { offset: sample.saturating_sub(start) as usize, ..tag });
             }
-        }
-        if self.shape.rate_hz > 0.0 {
-            cx.set_time((start as f64 * 1e9 / self.shape.rate_hz).round() as u64, None);
         }
         self.out.push(cx, chunk)?;
         (self.at, self.chunk) = (end, self.chunk + 1);
@@ -167,7 +214,7 @@ impl<M: Message> Operator for Messages<M> {
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        let Some(message) = self.messages.pop_front() else { return Ok(Step::Done) };
+        let Some(message) = self.messages.pop_front() else { return self.shape.end() };
         cx.set_time(self.sent * self.shape.every_ns, None);
         self.sent += 1;
         self.out.push(cx, message)?;
