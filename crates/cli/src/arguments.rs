@@ -100,7 +100,7 @@ pub struct OperatorsArguments {
     pub name: Option<String>,
     /// What goes to stdout
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: KindsFormat,
 }
 
 /// A pipeline, and what to change in it.
@@ -183,6 +183,32 @@ pub enum Format {
     Json,
     /// One table after the other, each with its head, an empty line between them
     Csv,
+}
+
+/// The same for kinds of operators, and a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum KindsFormat {
+    /// Tables for people
+    #[default]
+    Human,
+    /// Everything, as JSON
+    Json,
+    /// One table after the other, each with its head, an empty line between them
+    Csv,
+    /// A page for a book; without a NAME, all kinds with their parameters
+    Markdown,
+}
+
+impl KindsFormat {
+    /// `None` for a page.
+    pub fn tables(self) -> Option<Format> {
+        match self {
+            KindsFormat::Human => Some(Format::Human),
+            KindsFormat::Json => Some(Format::Json),
+            KindsFormat::Csv => Some(Format::Csv),
+            KindsFormat::Markdown => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -4,20 +4,23 @@ use super::show;
 use crate::arguments::OperatorsArguments;
 use crate::documents;
 use crate::failure::Failure;
+use crate::output;
 use onbeat::operators::registry;
 
 pub fn operators(arguments: &OperatorsArguments) -> Result<u8, Failure> {
     let registry = registry();
-    let document = match &arguments.name {
-        None => documents::kinds(&registry),
-        Some(name) => match registry.get(name) {
-            Some(kind) => documents::kind(kind),
-            None => {
-                let message = format!("there is no operator kind `{name}`{}", registry.nearest(name));
-                return Err(Failure::new(message).help("`onbeat operators` lists them"));
-            }
-        },
-    };
-    show(&document, arguments.format)?;
+    let kind = arguments.name.as_ref().map(|name| {
+        registry.get(name).ok_or_else(|| {
+            let message = format!("there is no operator kind `{name}`{}", registry.nearest(name));
+            Failure::new(message).help("`onbeat operators` lists them")
+        })
+    });
+    let kind = kind.transpose()?;
+    match (arguments.format.tables(), kind) {
+        (Some(format), None) => show(&documents::kinds(&registry), format)?,
+        (Some(format), Some(kind)) => show(&documents::kind(kind), format)?,
+        (None, None) => output::to_stdout(&documents::page(&registry))?,
+        (None, Some(kind)) => output::to_stdout(&documents::page_of(&registry, kind))?,
+    }
     Ok(0)
 }

@@ -64,7 +64,7 @@ fn ports(inputs: &[PortInfo], outputs: &[PortInfo]) -> Table {
     }
 }
 
-fn parameters(schema: &Value) -> Table {
+pub(super) fn parameters(schema: &Value) -> Table {
     let mut rows = Vec::new();
     add_rows(&mut rows, schema, schema, "", 0);
     Table {

@@ -1,12 +1,14 @@
 //! What a command has to say, before anybody lays it out: lines, tables, and all of it as JSON.
 
 mod kinds;
+mod page;
 mod plan;
 mod run;
 mod schema;
 mod table;
 
 pub use kinds::{kind, kinds};
+pub use page::{page, page_of};
 pub use plan::plan;
 pub use run::{RunFacts, run};
 pub use schema::schema;
