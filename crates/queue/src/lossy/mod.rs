@@ -1,13 +1,15 @@
 //! A ring from one worker to another that never refuses: the oldest item makes room. See README.md for the
 //! protocol.
 
+mod consumer;
 #[cfg(all(loom, test))]
 mod model;
+mod producer;
 mod word;
 
 use crate::Owner;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::sync::{CachePadded, UnsafeCell, order};
+use crate::sync::{CachePadded, UnsafeCell};
 use std::fmt;
 use std::mem::MaybeUninit;
 use word::{Layout, Position, Word};
@@ -133,195 +135,6 @@ impl<T> Lossy<T> {
             sent: CachePadded::new(Sent { tail: AtomicU64::new(0), closed: AtomicBool::new(false) }),
             taken: CachePadded::new(Taken { head: AtomicU64::new(0), left: AtomicBool::new(false) }),
         }
-    }
-
-    /// Puts an item in. When the ring was full, the oldest item comes back.
-    #[inline]
-    pub fn push(&self, producer: &mut Owner, item: T) -> Option<T> {
-        self.with_sender(producer, |sender| {
-            self.keep_record(sender);
-            // SAFETY: the cell is in our hand and holds no item.
-            self.cell(sender.hand).with_mut(|cell| unsafe { (*cell).write(item) });
-            let word = Word { lap: sender.at.lap, cell: sender.hand, full: true };
-            // Release: partner is the Acquire in `claim`. The item is written before the cell can be taken.
-            // Acquire: partner is the Release in `claim`. The consumer has done with the cell that we get.
-            let old = self.slots[sender.at.slot as usize]
-                .swap(self.layout.pack(word), order("lossy push", Ordering::AcqRel));
-            let old = self.layout.unpack(old);
-            sender.hand = old.cell;
-            sender.at = self.layout.next(sender.at);
-            sender.tail += 1;
-            // Release: partner is the Acquire in `look`. Who sees the count finds the item, or a younger one.
-            self.sent.tail.store(sender.tail, Ordering::Release);
-            old.full.then(|| {
-                sender.dropped += 1;
-                // SAFETY: the cell came out of its slot full, so it holds an item, and it is in our hand now.
-                unsafe { self.take(old.cell) }
-            })
-        })
-    }
-
-    /// Counts the item to come, when that is a new record. A full ring can have no more.
-    #[inline(always)]
-    fn keep_record(&self, sender: &mut Sender) {
-        if u64::from(sender.deepest) < self.layout.slots()
-            && sender.tail - sender.head >= u64::from(sender.deepest)
-        {
-            // Relaxed: only a statistic.
-            sender.head = self.taken.head.load(Ordering::Relaxed);
-            let inside = (sender.tail + 1 - sender.head).min(self.layout.slots()) as u32;
-            sender.deepest = sender.deepest.max(inside);
-        }
-    }
-
-    /// Says that no more will come.
-    pub fn close(&self, producer: &mut Owner) {
-        self.check(producer, self.producer);
-        // Release: partner is the Acquire in `is_closed`. Who sees this sees the last count as well.
-        self.sent.closed.store(true, order("lossy close", Ordering::Release));
-    }
-
-    /// Whether the consumer has left: what is put in is not taken out any more.
-    pub fn is_left(&self, producer: &Owner) -> bool {
-        self.check(producer, self.producer);
-        // Acquire: partner is the Release in `leave`.
-        self.taken.left.load(Ordering::Acquire)
-    }
-
-    /// Items ever put in.
-    pub fn sent(&self, producer: &Owner) -> u64 {
-        self.sender(producer).tail
-    }
-
-    /// Items that had to make room for others.
-    pub fn dropped(&self, producer: &Owner) -> u64 {
-        self.sender(producer).dropped
-    }
-
-    /// Most items that were ever inside at once, as the producer saw it: it looks at the other side before it
-    /// sets a new record.
-    pub fn deepest(&self, producer: &Owner) -> u32 {
-        self.sender(producer).deepest
-    }
-
-    /// Looks how many items can be taken out now, and says so: at most the capacity.
-    #[inline]
-    pub fn look(&self, consumer: &mut Owner) -> usize {
-        self.with_receiver(consumer, |receiver| {
-            // Acquire: partner is the Release in `push`. What was counted can be found.
-            receiver.tail = self.sent.tail.load(Ordering::Acquire);
-            self.visible(receiver)
-        })
-    }
-
-    /// Items that could be taken out as of the last [`look`](Lossy::look), less what was popped since: 0
-    /// although newer ones came, if that is so. What is above 0 is true in so far as [`pop`](Lossy::pop)
-    /// gives an item.
-    #[inline]
-    pub fn len(&self, consumer: &Owner) -> usize {
-        self.visible(&self.receiver(consumer))
-    }
-
-    #[inline(always)]
-    fn visible(&self, receiver: &Receiver) -> usize {
-        // The item that lies in the hand counts, and it has left its slot: there may be one more than slots.
-        let waiting = receiver.tail.saturating_sub(receiver.head) + u64::from(receiver.held);
-        waiting.min(self.layout.slots()) as usize
-    }
-
-    /// Takes the oldest item out that is still there, whether a [`look`](Lossy::look) has seen it or not.
-    #[inline]
-    pub fn pop(&self, consumer: &mut Owner) -> Option<T> {
-        self.with_receiver(consumer, |receiver| {
-            if !self.claim(receiver) {
-                return None;
-            }
-            receiver.held = false;
-            receiver.taken += 1;
-            // SAFETY: `claim` put a cell with an item into our hand, and `held` says that it holds none from
-            // here on.
-            Some(unsafe { self.take(receiver.hand) })
-        })
-    }
-
-    /// Looks at the oldest item that is still there. From then on it does not make room any more: it is out
-    /// of the ring and the next [`pop`](Lossy::pop) gives it.
-    pub fn peek<R>(&self, consumer: &mut Owner, look: impl FnOnce(&T) -> R) -> Option<R> {
-        self.with_receiver(consumer, |receiver| {
-            self.claim(receiver).then(|| {
-                self.cell(receiver.hand).with(|cell| {
-                    // SAFETY: the cell is in our hand, and `&mut Owner` keeps everybody else of our side out.
-                    let cell = unsafe { &*cell };
-                    // SAFETY: `claim` put a cell with an item into our hand.
-                    look(unsafe { cell.assume_init_ref() })
-                })
-            })
-        })
-    }
-
-    /// Takes the oldest item into the hand, unless one is there already. False: there is none.
-    #[inline(always)]
-    fn claim(&self, receiver: &mut Receiver) -> bool {
-        if receiver.held {
-            return true;
-        }
-        // Acquire, here and on failure below: partner is the Release in `push`. Who sees an item in a slot
-        // sees the slots before it as they were then, or younger.
-        let mut bits = self.slots[receiver.at.slot as usize].load(Ordering::Acquire);
-        loop {
-            let word = self.layout.unpack(bits);
-            if word.lap < receiver.at.lap {
-                return false;
-            }
-            if word.lap > receiver.at.lap {
-                // Overwritten by an item that is whole laps younger. The oldest that can still be there is
-                // that of the slot after it, one lap before.
-                receiver.head += (word.lap - receiver.at.lap - 1) * self.layout.slots() + 1;
-                receiver.at = self.layout.next(Position { lap: word.lap - 1, ..receiver.at });
-                bits = self.slots[receiver.at.slot as usize].load(Ordering::Acquire);
-                continue;
-            }
-            debug_assert!(word.full, "only the consumer empties a slot, and it moves on then");
-            let empty = Word { lap: word.lap, cell: receiver.hand, full: false };
-            // Acquire: partner is the Release in `push`, for the item. Release: partner is the Acquire in
-            // `push`. We have done with the cell that we give away.
-            match self.slots[receiver.at.slot as usize].compare_exchange(
-                bits,
-                self.layout.pack(empty),
-                order("lossy claim", Ordering::AcqRel),
-                Ordering::Acquire,
-            ) {
-                Ok(_) => {
-                    receiver.hand = word.cell;
-                    receiver.held = true;
-                    receiver.at = self.layout.next(receiver.at);
-                    receiver.head += 1;
-                    // Relaxed: only for the producer's statistics.
-                    self.taken.head.store(receiver.head, Ordering::Relaxed);
-                    return true;
-                }
-                Err(now) => bits = now,
-            }
-        }
-    }
-
-    /// Whether the producer has closed. Who then finds nothing to [`pop`](Lossy::pop) has come to the end.
-    pub fn is_closed(&self, consumer: &Owner) -> bool {
-        self.check(consumer, self.consumer);
-        // Acquire: partner is the Release in `close`.
-        self.sent.closed.load(Ordering::Acquire)
-    }
-
-    /// Says that no more will be taken out. What is inside is dropped with the ring.
-    pub fn leave(&self, consumer: &mut Owner) {
-        self.check(consumer, self.consumer);
-        // Release: partner is the Acquire in `is_left`.
-        self.taken.left.store(true, Ordering::Release);
-    }
-
-    /// Items ever popped.
-    pub fn taken(&self, consumer: &Owner) -> u64 {
-        self.receiver(consumer).taken
     }
 
     /// Items that fit.

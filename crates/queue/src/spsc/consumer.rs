@@ -1,0 +1,121 @@
+//! The side that takes items out.
+
+use super::{NOBODY, Spsc};
+use crate::Owner;
+use crate::sync::atomic::Ordering;
+use crate::sync::{full_fence, order};
+
+impl<T> Spsc<T> {
+    /// Makes visible what was published, and says how many items are visible.
+    #[inline(always)]
+    pub fn look(&self, consumer: &mut Owner) -> usize {
+        self.with_receiver(consumer, |receiver| {
+            // Acquire: partner is the Release in `publish`. The items are there before we see their count.
+            receiver.tail = self.sent.tail.load(Ordering::Acquire);
+            let visible = (receiver.tail - receiver.head) as u32;
+            receiver.deepest = receiver.deepest.max(visible);
+            visible as usize
+        })
+    }
+
+    /// Most items that a [`look`](Spsc::look) found.
+    pub fn most_visible(&self, consumer: &Owner) -> u32 {
+        self.receiver(consumer).deepest
+    }
+
+    /// Visible items, as of the last [`look`](Spsc::look).
+    #[inline(always)]
+    pub fn len(&self, consumer: &Owner) -> usize {
+        let receiver = self.receiver(consumer);
+        (receiver.tail - receiver.head) as usize
+    }
+
+    /// Takes the oldest visible item out. Its place is room only after the next [`release`](Spsc::release).
+    #[inline(always)]
+    pub fn pop(&self, consumer: &mut Owner) -> Option<T> {
+        self.with_receiver(consumer, |receiver| {
+            if receiver.head == receiver.tail {
+                return None;
+            }
+            let slot = self.slot(receiver.head);
+            receiver.head += 1;
+            Some(slot.with_mut(|slot| {
+                // SAFETY: the slot is the consumer's: its item was published and its place not yet given
+                // back.
+                let slot = unsafe { &*slot };
+                // SAFETY: it held the oldest value and `head` has just moved past it, so it is read once.
+                unsafe { slot.assume_init_read() }
+            }))
+        })
+    }
+
+    /// Looks at the oldest visible item.
+    pub fn peek<R>(&self, consumer: &Owner, look: impl FnOnce(&T) -> R) -> Option<R> {
+        let receiver = self.receiver(consumer);
+        if receiver.head == receiver.tail {
+            return None;
+        }
+        Some(self.slot(receiver.head).with(|slot| {
+            // SAFETY: the slot is the consumer's, and while `look` runs the shared `Owner` excludes its
+            // writers.
+            let slot = unsafe { &*slot };
+            // SAFETY: it holds the oldest visible value. Only this thread looks at it (`Owner` is not `Sync`), so
+            // `T: Send` is enough.
+            look(unsafe { slot.assume_init_ref() })
+        }))
+    }
+
+    /// Gives the places of all items that were popped back to the producer. True: the producer waits for that
+    /// and is to be told (see [`wait_for_room`](Spsc::wait_for_room)). Does nothing when none was popped
+    /// since the last time.
+    #[inline]
+    pub fn release(&self, consumer: &mut Owner) -> bool {
+        self.with_receiver(consumer, |receiver| {
+            let head = receiver.head;
+            if receiver.released == head {
+                return false;
+            }
+            receiver.released = head;
+            // Release: partner is the Acquire in `look_at_head`. The items are out before their places are
+            // used again.
+            self.taken.head.store(head, order("spsc release", Ordering::Release));
+            // Partner: the fence in `wait_for_room`. Either the producer sees the new head, or we see what it
+            // wants.
+            full_fence("spsc release fence");
+            // Relaxed: the fences order it.
+            let wanted = self.taken.wanted.load(Ordering::Relaxed);
+            // Relaxed: only whether it is still the same wish matters. A newer one came after a look at this
+            // head.
+            head > wanted
+                && self
+                    .taken
+                    .wanted
+                    .compare_exchange(wanted, NOBODY, Ordering::Relaxed, Ordering::Relaxed)
+                    .is_ok()
+        })
+    }
+
+    /// Whether the producer has closed. A [`look`](Spsc::look) after this returned true sees all that was
+    /// sent.
+    #[inline]
+    pub fn is_closed(&self, consumer: &Owner) -> bool {
+        self.check(consumer, self.consumer);
+        // Acquire: partner is the Release in `close`.
+        self.sent.closed.load(Ordering::Acquire)
+    }
+
+    /// Releases what was popped and says that no more will be taken out. What is inside is dropped with the
+    /// ring.
+    ///
+    /// A producer that waits for room is not told by this: it has to be told in any case.
+    pub fn leave(&self, consumer: &mut Owner) {
+        self.release(consumer);
+        // Release: partner is the Acquire in `is_left`.
+        self.taken.left.store(true, Ordering::Release);
+    }
+
+    /// Items ever taken out.
+    pub fn taken(&self, consumer: &Owner) -> u64 {
+        self.receiver(consumer).head
+    }
+}

@@ -1,0 +1,125 @@
+//! The side that puts items in.
+
+use super::{NOBODY, Spsc};
+use crate::sync::atomic::Ordering;
+use crate::sync::{full_fence, order};
+use crate::{Full, Owner};
+
+impl<T> Spsc<T> {
+    /// Puts an item in, publishes it and all staged ones, and says how many were there before, as far as the
+    /// producer knows: never too few.
+    ///
+    /// # Errors
+    /// [`Full`] gives the item back. Nothing is published then.
+    #[inline(always)]
+    pub fn push(&self, producer: &mut Owner, item: T) -> Result<u32, Full<T>> {
+        let before = self.stage(producer, item)?;
+        self.publish(producer);
+        Ok(before)
+    }
+
+    /// Puts an item in, to be visible with the next [`publish`](Spsc::publish), and says how many were there
+    /// before, as far as the producer knows: never too few.
+    ///
+    /// # Errors
+    /// [`Full`] gives the item back.
+    #[inline(always)]
+    pub fn stage(&self, producer: &mut Owner, item: T) -> Result<u32, Full<T>> {
+        self.with_sender(producer, |sender| {
+            let mut len = (sender.tail - sender.head) as u32;
+            // Only now: a look at what the consumer writes costs a cache miss.
+            if len >= self.capacity {
+                len = self.look_at_head(sender);
+                if len >= self.capacity {
+                    return Err(Full(item));
+                }
+            }
+            // SAFETY: the slot is the producer's and holds no value: `tail - head < capacity <= slots`, where
+            // `head` is what the consumer has given back, and it is not the consumer's again before it is
+            // published.
+            self.slot(sender.tail).with_mut(|slot| unsafe { (*slot).write(item) });
+            sender.tail += 1;
+            Ok(len)
+        })
+    }
+
+    /// Makes all staged items visible.
+    #[inline(always)]
+    pub fn publish(&self, producer: &mut Owner) {
+        self.with_sender(producer, |sender| {
+            if sender.published != sender.tail {
+                sender.published = sender.tail;
+                // Release: the items are written before the consumer's Acquire load in `look` sees the count.
+                self.sent.tail.store(sender.tail, order("spsc publish", Ordering::Release));
+            }
+        });
+    }
+
+    /// Items that still fit, exact at this moment.
+    #[inline]
+    pub fn room(&self, producer: &mut Owner) -> usize {
+        self.with_sender(producer, |sender| (self.capacity - self.look_at_head(sender)) as usize)
+    }
+
+    /// Items that still fit as of the producer's last look at the other side: never too many.
+    #[inline]
+    pub fn room_known(&self, producer: &Owner) -> usize {
+        let sender = self.sender(producer);
+        self.capacity as usize - (sender.tail - sender.head) as usize
+    }
+
+    /// Asks to be told when there is room, and publishes all staged items, because otherwise none might ever
+    /// come.
+    ///
+    /// True: the ring is full, and the [`release`](Spsc::release) that makes room will return true, once.
+    /// False: there is room now. (A release that made this room may return true all the same: a word too
+    /// many, never one too few.)
+    ///
+    /// A consumer that leaves says so with [`leave`](Spsc::leave) and not here: ask
+    /// [`is_left`](Spsc::is_left) afterwards.
+    pub fn wait_for_room(&self, producer: &mut Owner) -> bool {
+        self.publish(producer);
+        self.with_sender(producer, |sender| {
+            if self.look_at_head(sender) < self.capacity {
+                return false;
+            }
+            // Relaxed: the fence orders it. (The ring is full, so this does not underflow.)
+            self.taken.wanted.store(sender.tail - u64::from(self.capacity), Ordering::Relaxed);
+            // Partner: the fence in `release`. Either we see the new head, or the consumer sees what we want.
+            full_fence("spsc wait fence");
+            if self.look_at_head(sender) >= self.capacity {
+                return true;
+            }
+            // Relaxed: if the consumer has already seen the wish, it says so, and nothing is lost by that.
+            self.taken.wanted.store(NOBODY, Ordering::Relaxed);
+            false
+        })
+    }
+
+    /// Publishes all staged items and says that no more will come.
+    pub fn close(&self, producer: &mut Owner) {
+        self.publish(producer);
+        // Release: partner is the Acquire in `is_closed`. Who sees this sees the last published count as
+        // well.
+        self.sent.closed.store(true, order("spsc close", Ordering::Release));
+    }
+
+    /// Whether the consumer has left: what is put in is not taken out any more.
+    pub fn is_left(&self, producer: &Owner) -> bool {
+        self.check(producer, self.producer);
+        // Acquire: partner is the Release in `leave`. Who sees that sees the last head as well.
+        self.taken.left.load(Ordering::Acquire)
+    }
+
+    /// Items ever put in, staged ones included.
+    pub fn sent(&self, producer: &Owner) -> u64 {
+        self.sender(producer).tail
+    }
+
+    /// Most items that were inside when the producer looked at the other side, which it does when it seems full: exact for a
+    /// ring that was full, and otherwise not above the truth. The consumer may have seen
+    /// [more](Spsc::most_visible).
+    pub fn deepest(&self, producer: &Owner) -> u32 {
+        self.sender(producer).deepest
+    }
+}
