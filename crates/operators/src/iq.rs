@@ -1,7 +1,10 @@
 //! Files of nothing but samples, as many radios write them.
 
 use crate::check;
-use crate::format::{FileSample, Layout, Player, SampleFile, SampleFormat, SampleWriter, once, real};
+use crate::format::{
+    Channels, FileSample, Layout, Player, SampleFile, SampleFormat, SampleWriter, once, real,
+};
+use crate::lanes::{Aligned, channel_inputs, channel_outputs, one_or_all, show_inputs, show_outputs};
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Hertz, Input, Kind, Operator, Output, Pace, Ports, Registry, Step,
@@ -25,11 +28,13 @@ pub(crate) fn check_kind<T: FileSample>(format: SampleFormat, kind: &str) -> Res
 
 /// Plays a file that has nothing but samples, in a [`SampleFormat`].
 ///
-/// Several channels are interleaved, one sample of each after the other; one of them is played. Samples that
-/// are not finite are sent as they are, counted, and noted at the end.
+/// Several channels are interleaved, one sample of each after the other. Samples that are not finite are sent as
+/// they are, counted, and noted at the end.
 pub struct IqSource<T: FileSample> {
-    /// The samples.
+    /// The samples of the only channel that is played.
     pub out: Output<Chunk<T>>,
+    /// Where several are, the samples of each: `out0`, `out1`, ... in place of `out`.
+    pub outputs: Vec<Output<Chunk<T>>>,
     path: PathBuf,
     format: SampleFormat,
     rate_hz: f64,
@@ -37,9 +42,8 @@ pub struct IqSource<T: FileSample> {
     repeat: u64,
     offset: u64,
     count: Option<u64>,
-    channels: u64,
-    channel: Option<u64>,
-    player: Option<Player>,
+    channels: Channels,
+    player: Option<Player<T>>,
 }
 
 impl<T: FileSample> IqSource<T> {
@@ -52,6 +56,7 @@ impl<T: FileSample> IqSource<T> {
         check::positive("sample_rate", rate_hz)?;
         Ok(IqSource {
             out: Output::default(),
+            outputs: Vec::new(),
             path: path.into(),
             format,
             rate_hz,
@@ -59,8 +64,7 @@ impl<T: FileSample> IqSource<T> {
             repeat: 1,
             offset: 0,
             count: None,
-            channels: 1,
-            channel: None,
+            channels: Channels { count: Some(1), chosen: None },
             player: None,
         })
     }
@@ -84,21 +88,25 @@ impl<T: FileSample> IqSource<T> {
         self
     }
 
-    /// The file has `channels`; plays the one with this number, from 0.
-    pub fn channels(mut self, channels: u64, channel: Option<u64>) -> Self {
-        self.channels = channels;
-        self.channel = channel;
-        self
+    /// The file has `channels`; plays the one with this number, from 0, or all of them.
+    ///
+    /// # Errors
+    /// When there are none, or more than 64 to play.
+    pub fn channels(mut self, channels: u64, channel: Option<u64>) -> Result<Self, Error> {
+        self.channels = Channels { count: Some(channels), chosen: channel };
+        self.outputs = channel_outputs(self.channels.lanes())?;
+        Ok(self)
     }
 }
 
 impl<T: FileSample> Operator for IqSource<T> {
     fn ports(&mut self, p: &mut Ports) {
-        p.output("out", &mut self.out);
+        show_outputs(p, &mut self.out, &mut self.outputs);
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
-        let layout = Layout::choose(self.format.coding(), T::PARTS, self.channels, self.channel)
+        let channels = self.channels.count.unwrap_or(1);
+        let layout = Layout::choose(self.format.coding(), T::PARTS, channels, self.channels)
             .map_err(|error| Error::new(format!("{}: {error}", self.path.display())))?;
         let file = SampleFile::open(self.path.clone(), self.format.name(), layout, self.offset, self.count)?;
         let player = Player::new(file, Vec::new(), self.rate_hz, self.pace, self.repeat);
@@ -109,7 +117,7 @@ impl<T: FileSample> Operator for IqSource<T> {
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         match &mut self.player {
-            Some(player) => player.step(&mut self.out, cx),
+            Some(player) => player.step(one_or_all(&mut self.out, &mut self.outputs), cx),
             None => Ok(Step::Done),
         }
     }
@@ -122,14 +130,18 @@ impl<T: FileSample> Operator for IqSource<T> {
     }
 }
 
-/// Writes samples to a file and nothing else, in a [`SampleFormat`].
+/// Writes samples to a file and nothing else, in a [`SampleFormat`]; of several channels one sample of each after the
+/// other.
 ///
 /// The file is called "NAME.part" until it is complete. When the run fails it goes away; when it is stopped,
-/// what came until then is kept. Sample rate, tags and shapes are not written. Without a single chunk there
-/// is no file.
+/// what came until then is kept. Several channels must have one sample rate, and end with the shortest.
+/// Sample rate, tags and shapes are not written. Without a single chunk there is no file.
 pub struct IqSink<T: FileSample> {
-    /// The samples.
+    /// The samples of the only channel.
     pub input: Input<Chunk<T>>,
+    /// Where there are several, the samples of each: `in0`, `in1`, ... in place of `in`.
+    pub inputs: Vec<Input<Chunk<T>>>,
+    streams: Aligned<T>,
     path: PathBuf,
     format: SampleFormat,
     writer: Option<SampleWriter>,
@@ -142,13 +154,30 @@ impl<T: FileSample> IqSink<T> {
     /// When the format is for samples of the other kind.
     pub fn new(path: impl Into<PathBuf>, format: SampleFormat) -> Result<Self, Error> {
         check_kind::<T>(format, "iq.sink")?;
-        Ok(IqSink { input: Input::default(), path: path.into(), format, writer: None })
+        Ok(IqSink {
+            input: Input::default(),
+            inputs: Vec::new(),
+            streams: Aligned::new(1),
+            path: path.into(),
+            format,
+            writer: None,
+        })
+    }
+
+    /// How many channels come and are written.
+    ///
+    /// # Errors
+    /// When it is not from 1 to 64.
+    pub fn channels(mut self, channels: u64) -> Result<Self, Error> {
+        self.inputs = channel_inputs(channels)?;
+        self.streams = Aligned::new(channels as usize);
+        Ok(self)
     }
 }
 
 impl<T: FileSample> Operator for IqSink<T> {
     fn ports(&mut self, p: &mut Ports) {
-        p.input("in", &mut self.input);
+        show_inputs(p, &mut self.input, &mut self.inputs);
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
@@ -157,10 +186,12 @@ impl<T: FileSample> Operator for IqSink<T> {
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        if let (Some(chunk), Some(writer)) = (self.input.pop(cx), &mut self.writer) {
-            writer.write(&chunk)?;
-        }
-        Ok(Step::Wait)
+        let Some(writer) = &mut self.writer else { return Ok(Step::Done) };
+        let inputs = one_or_all(&mut self.input, &mut self.inputs);
+        let Some(count) = self.streams.take(inputs, cx)? else { return Ok(self.streams.wait(inputs, cx)) };
+        self.streams.frames(count, |samples| writer.write(samples))?;
+        self.streams.consume(count);
+        Ok(self.streams.rest())
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
@@ -197,20 +228,20 @@ struct SourceParameters {
     /// Samples to play from there; without it, all.
     #[serde(default)]
     count: Option<u64>,
-    /// Interleaved channels in the file.
+    /// Interleaved channels in the file. Where there are several and none is chosen, all are played: `out0`, `out1`, ...
     #[serde(default = "once")]
     channels: u64,
-    /// The channel to play, from 0; where there are several, it must be given.
+    /// The only channel to play, from 0.
     #[serde(default)]
     channel: Option<u64>,
 }
 
 fn source<T: FileSample>(p: &SourceParameters, folders: &Folders) -> Result<IqSource<T>, Error> {
-    Ok(IqSource::new(folders.input(&p.path), p.format, p.sample_rate.0)?
+    IqSource::new(folders.input(&p.path), p.format, p.sample_rate.0)?
         .pace(p.pace)
         .repeat(p.repeat)
         .part(p.offset, p.count)
-        .channels(p.channels, p.channel))
+        .channels(p.channels, p.channel)
 }
 
 /// A file of samples to write.
@@ -222,10 +253,13 @@ struct SinkParameters {
     /// How it has its samples: `cu8`, `ci8`, `ci16_le`, `cf32_le`; real ones `ru8`, `ri8`, `ri16_le`,
     /// `rf32_le`.
     format: SampleFormat,
+    /// Interleaved channels. Where there are several, each has an input: `in0`, `in1`, ...
+    #[serde(default = "once")]
+    channels: u64,
 }
 
 fn sink<T: FileSample>(p: &SinkParameters, folders: &Folders) -> Result<IqSink<T>, Error> {
-    IqSink::new(folders.output(&p.path), p.format)
+    IqSink::new(folders.output(&p.path), p.format)?.channels(p.channels)
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {

@@ -5,12 +5,12 @@
 //!
 //! | kind | in → out | does | parameters |
 //! |---|---|---|---|
-//! | `sigmf.source`, `sigmf.source.real` | → complex, real | plays a SigMF recording, annotations as tags: [`SigmfSource`] | `path`, `pace`, `repeat`, `verify`, `sample_rate`, `channel` |
-//! | `sigmf.sink`, `sigmf.sink.real` | complex, real → | writes one, tags as annotations: [`SigmfSink`] | `path`, `format`, `description` |
+//! | `sigmf.source`, `sigmf.source.real` | → complex, real | plays a SigMF recording, annotations as tags: [`SigmfSource`] | `path`, `pace`, `repeat`, `verify`, `sample_rate`, `channel`, `channels` |
+//! | `sigmf.sink`, `sigmf.sink.real` | complex, real → | writes one, tags as annotations: [`SigmfSink`] | `path`, `format`, `channels`, `description` |
 //! | `iq.source`, `iq.source.real` | → complex, real | plays a file of nothing but samples: [`IqSource`] | `path`, `format`, `sample_rate`, `pace`, `repeat`, `offset`, `count`, `channels`, `channel` |
-//! | `iq.sink`, `iq.sink.real` | complex, real → | writes one: [`IqSink`] | `path`, `format` |
-//! | `wav.source` | → real | plays a WAV file: [`WavSource`] | `path`, `channel`, `pace`, `repeat` |
-//! | `wav.sink` | real → | writes a WAV file: [`WavSink`] | `path`, `format` |
+//! | `iq.sink`, `iq.sink.real` | complex, real → | writes one: [`IqSink`] | `path`, `format`, `channels` |
+//! | `wav.source` | → real | plays a WAV file: [`WavSource`] | `path`, `channel`, `channels`, `pace`, `repeat` |
+//! | `wav.sink` | real → | writes a WAV file: [`WavSink`] | `path`, `format`, `channels` |
 //! | `npy.source`, `npy.source.complex` | → real, complex | plays an array of NumPy, frame by frame: [`NpySource`] | `path`, `rate`, `pace`, `repeat` |
 //! | `npy.sink`, `npy.sink.complex` | real, complex → | writes one: [`NpySink`] | `path` |
 //! | `png.sink` | real → | makes pictures of frames or rows: [`PngSink`] | `path`, `min`, `max`, `map`, `rows` |

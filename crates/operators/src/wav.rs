@@ -1,6 +1,8 @@
 //! WAV files.
 
 use crate::check;
+use crate::format::once;
+use crate::lanes::{Aligned, channel_inputs, one_or_all, show_inputs};
 use crate::part::Part;
 use hound::{SampleFormat, WavSpec, WavWriter};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
@@ -16,8 +18,8 @@ const BUFFER: usize = 64 << 10;
 const BLOCK: usize = 1024;
 /// Most bytes of samples: a WAV file counts its own length, header included, in 32 bits.
 const MOST_BYTES: u64 = u32::MAX as u64 - 128;
-/// Highest sample rate: a WAV file counts its bytes per second in 32 bits.
-const MOST_HZ: f64 = (u32::MAX / 4) as f64;
+/// A WAV file counts its bytes per second in 32 bits.
+const MOST_BYTES_PER_SECOND: u64 = u32::MAX as u64;
 
 /// How a WAV file has its samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -30,24 +32,22 @@ pub enum WavFormat {
     F32,
 }
 
-/// Writes a WAV file of one channel.
+/// Writes a WAV file of one or more channels.
 ///
 /// The file is called "NAME.part" until it is complete. When the run fails it goes away; when it is stopped, what came
-/// until then is kept. A sample that is not finite becomes 0. Without a single chunk there is no sample rate, and no
-/// file.
+/// until then is kept. Several channels must have one sample rate, and end with the shortest. A sample that is not
+/// finite becomes 0. Without a single chunk there is no sample rate, and no file.
 pub struct WavSink {
-    /// The samples.
+    /// The samples of the only channel.
     pub input: Input<Chunk<f32>>,
+    /// Where there are several, the samples of each: `in0`, `in1`, ... in place of `in`.
+    pub inputs: Vec<Input<Chunk<f32>>>,
+    streams: Aligned<f32>,
     path: PathBuf,
     format: WavFormat,
     most_bytes: u64,
     part: Option<Part>,
-    writer: Option<WavWriter<BufWriter<File>>>,
-    rate_hz: f64,
-    written: u64,
-    clipped: u64,
-    not_finite: u64,
-    summed_up: bool,
+    wave: Option<Wave>,
 }
 
 impl WavSink {
@@ -55,16 +55,13 @@ impl WavSink {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         WavSink {
             input: Input::default(),
+            inputs: Vec::new(),
+            streams: Aligned::new(1),
             path: path.into(),
             format: WavFormat::I16,
             most_bytes: MOST_BYTES,
             part: None,
-            writer: None,
-            rate_hz: 0.0,
-            written: 0,
-            clipped: 0,
-            not_finite: 0,
-            summed_up: false,
+            wave: None,
         }
     }
 
@@ -74,8 +71,18 @@ impl WavSink {
         self
     }
 
+    /// How many channels come and are written.
+    ///
+    /// # Errors
+    /// When it is not from 1 to 64.
+    pub fn channels(mut self, channels: u64) -> Result<Self, Error> {
+        self.inputs = channel_inputs(channels)?;
+        self.streams = Aligned::new(channels as usize);
+        Ok(self)
+    }
+
     /// The first chunk has come, and with it the sample rate: writes the header.
-    fn begin(&mut self, cx: &mut Context, rate_hz: f64) -> Result<(), Error> {
+    fn begin(&self, cx: &mut Context, rate_hz: f64) -> Result<Option<Wave>, Error> {
         if rate_hz == 0.0 {
             return Err(Error::new(format!(
                 "cannot write {}: a WAV file needs a sample rate, and none came with the input: give `sample_rate` or \
@@ -83,8 +90,10 @@ impl WavSink {
                 self.path.display()
             )));
         }
+        let channels = self.inputs.len().max(1) as u64;
+        let most_hz = MOST_BYTES_PER_SECOND / (channels * self.format.bytes());
         let fix = "a WAV file has no room for others; resample before";
-        check::within("sample rate", rate_hz, 1.0, MOST_HZ, fix)?;
+        check::within("sample rate", rate_hz, 1.0, most_hz as f64, fix)?;
         let whole = rate_hz.round();
         if whole != rate_hz {
             cx.note(format!("a WAV file has whole hertz: {rate_hz} Hz became {whole} Hz"));
@@ -93,37 +102,69 @@ impl WavSink {
             WavFormat::I16 => (16, SampleFormat::Int),
             WavFormat::F32 => (32, SampleFormat::Float),
         };
-        let spec = WavSpec { channels: 1, sample_rate: whole as u32, bits_per_sample, sample_format };
-        let Some(part) = &self.part else { return Ok(()) };
+        let spec =
+            WavSpec { channels: channels as u16, sample_rate: whole as u32, bits_per_sample, sample_format };
+        let Some(part) = &self.part else { return Ok(None) };
         let file = BufWriter::with_capacity(BUFFER, part.handle()?);
         let mut writer = WavWriter::new(file, spec).map_err(|error| cannot_write(&self.path, error))?;
         if self.format == WavFormat::I16 {
             // Its buffer is made now and not while samples come.
             let _ = writer.get_i16_writer(BLOCK as u32);
         }
-        self.rate_hz = rate_hz;
-        self.writer = Some(writer);
-        Ok(())
+        let most = self.most_bytes / self.format.bytes() / channels * channels;
+        Ok(Some(Wave { writer, format: self.format, rate_hz, left: most, most, clipped: 0, not_finite: 0 }))
     }
 
-    fn write(&mut self, samples: &[f32]) -> Result<(), Error> {
-        let size = match self.format {
+    /// Says what was not written as it came.
+    fn sum_up(&self, cx: &mut Context) {
+        let Some(wave) = &self.wave else {
+            cx.note(format!("nothing came, so there is no {}", self.path.display()));
+            return;
+        };
+        if wave.clipped > 0 {
+            cx.note(format!("{} samples were beyond ±1 and were clipped: lower the gain", wave.clipped));
+        }
+        if wave.not_finite > 0 {
+            cx.note(format!("{} samples were not finite and were written as 0", wave.not_finite));
+        }
+    }
+}
+
+impl WavFormat {
+    /// Bytes of one sample.
+    fn bytes(self) -> u64 {
+        match self {
             WavFormat::I16 => 2,
             WavFormat::F32 => 4,
-        };
-        let Some(writer) = &mut self.writer else { return Ok(()) };
-        self.written += samples.len() as u64 * size;
-        if self.written > self.most_bytes {
-            return Err(Error::new(format!(
-                "cannot write {}: a WAV file ends at 4 GiB, {} samples here; end the run before, or write several files",
-                self.path.display(),
-                self.most_bytes / size
-            )));
         }
+    }
+}
+
+/// A file that has its header.
+struct Wave {
+    writer: WavWriter<BufWriter<File>>,
+    format: WavFormat,
+    rate_hz: f64,
+    /// Samples of all channels for which there is room, now and at the begin.
+    left: u64,
+    most: u64,
+    clipped: u64,
+    not_finite: u64,
+}
+
+impl Wave {
+    fn write(&mut self, samples: &[f32], path: &Path) -> Result<(), Error> {
+        self.left = self.left.checked_sub(samples.len() as u64).ok_or_else(|| {
+            Error::new(format!(
+                "cannot write {}: a WAV file ends at 4 GiB, {} samples here; end the run before, or write several files",
+                path.display(),
+                self.most
+            ))
+        })?;
         for block in samples.chunks(BLOCK) {
             let written = match self.format {
                 WavFormat::I16 => {
-                    let mut out = writer.get_i16_writer(block.len() as u32);
+                    let mut out = self.writer.get_i16_writer(block.len() as u32);
                     for &x in block {
                         let y = x * 32767.0;
                         self.not_finite += u64::from(!x.is_finite());
@@ -135,34 +176,18 @@ impl WavSink {
                 }
                 WavFormat::F32 => block.iter().try_for_each(|&x| {
                     self.not_finite += u64::from(!x.is_finite());
-                    writer.write_sample(if x.is_finite() { x } else { 0.0 })
+                    self.writer.write_sample(if x.is_finite() { x } else { 0.0 })
                 }),
             };
-            written.map_err(|error| cannot_write(&self.path, error))?;
+            written.map_err(|error| cannot_write(path, error))?;
         }
         Ok(())
-    }
-
-    /// The input has ended: says what was not written as it came.
-    fn sum_up(&mut self, cx: &mut Context) {
-        if std::mem::replace(&mut self.summed_up, true) {
-            return;
-        }
-        if self.writer.is_none() {
-            cx.note(format!("nothing came, so there is no {}", self.path.display()));
-        }
-        if self.clipped > 0 {
-            cx.note(format!("{} samples were beyond ±1 and were clipped: lower the gain", self.clipped));
-        }
-        if self.not_finite > 0 {
-            cx.note(format!("{} samples were not finite and were written as 0", self.not_finite));
-        }
     }
 }
 
 impl Operator for WavSink {
     fn ports(&mut self, p: &mut Ports) {
-        p.input("in", &mut self.input);
+        show_inputs(p, &mut self.input, &mut self.inputs);
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
@@ -171,33 +196,36 @@ impl Operator for WavSink {
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        if let Some(chunk) = self.input.pop(cx) {
-            if self.writer.is_none() {
-                self.begin(cx, chunk.rate_hz())?;
-            } else if chunk.rate_hz() != self.rate_hz {
+        let inputs = one_or_all(&mut self.input, &mut self.inputs);
+        let Some(count) = self.streams.take(inputs, cx)? else { return Ok(self.streams.wait(inputs, cx)) };
+        let rate_hz = self.streams.rate_hz();
+        if self.wave.is_none() {
+            self.wave = self.begin(cx, rate_hz)?;
+        }
+        if let Some(wave) = &mut self.wave {
+            if rate_hz != wave.rate_hz {
                 return Err(Error::new(format!(
-                    "cannot write {}: the sample rate changed from {} Hz to {} Hz, and a WAV file has one: resample \
-                     before merging streams",
+                    "cannot write {}: the sample rate changed from {} Hz to {rate_hz} Hz, and a WAV file has one: \
+                     resample before merging streams",
                     self.path.display(),
-                    self.rate_hz,
-                    chunk.rate_hz()
+                    wave.rate_hz
                 )));
             }
-            self.write(&chunk)?;
+            self.streams.frames(count, |samples| wave.write(samples, &self.path))?;
         }
-        if self.input.is_ended(cx) {
-            self.sum_up(cx);
-        }
-        Ok(Step::Wait)
+        self.streams.consume(count);
+        Ok(self.streams.rest())
     }
 
-    fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {
-        let (part, writer) = (self.part.take(), self.writer.take());
-        if ending == Ending::Failed {
-            return Ok(());
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
+        if ending != Ending::Failed {
+            self.sum_up(cx);
         }
-        let (Some(part), Some(writer)) = (part, writer) else { return Ok(()) };
-        writer.finalize().map_err(|error| cannot_write(part.target(), error))?;
+        let (part, wave) = (self.part.take(), self.wave.take());
+        let (Some(part), Some(wave)) = (part, wave.filter(|_| ending != Ending::Failed)) else {
+            return Ok(());
+        };
+        wave.writer.finalize().map_err(|error| cannot_write(part.target(), error))?;
         part.finish()
     }
 }
@@ -220,11 +248,14 @@ struct Parameters {
     /// `i16`: whole numbers of 16 bits. `f32`: floating point.
     #[serde(default)]
     format: WavFormat,
+    /// Interleaved channels. Where there are several, each has an input: `in0`, `in1`, ...
+    #[serde(default = "once")]
+    channels: u64,
 }
 
 pub(crate) fn kind() -> Kind {
     Kind::new("wav.sink", "writes a WAV file", "path = \"audio.wav\"", |p: &Parameters, folders: &Folders| {
-        Ok(WavSink::new(folders.output(&p.path)).format(p.format))
+        WavSink::new(folders.output(&p.path)).format(p.format).channels(p.channels)
     })
 }
 

@@ -1,6 +1,7 @@
 //! WAV files to play.
 
-use crate::format::{Coding, Layout, Number, Player, SampleFile, once, open, real};
+use crate::format::{Channels, Coding, Layout, Number, Player, SampleFile, once, open, real};
+use crate::lanes::{channel_outputs, one_or_all, show_outputs};
 use hound::{SampleFormat, WavReader};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Kind, Operator, Output, Pace, Ports, Step};
 use schemars::JsonSchema;
@@ -8,20 +9,22 @@ use serde::{Deserialize, Serialize};
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-/// Plays one channel of a WAV file, at the sample rate in it.
+/// Plays a WAV file, one of its channels or all, at the sample rate in it.
 ///
 /// Whole numbers of 8, 16, 24 and 32 bits become samples of which full scale is 1 (so what
 /// [`WavSink`](crate::WavSink) writes as 16 bits comes back smaller by one part in 32768), floating point of
 /// 32 bits stays as it is. Samples that are not finite are sent as they are, counted, and noted at the end.
 /// There are no tags.
 pub struct WavSource {
-    /// The samples.
+    /// The samples of the only channel that is played.
     pub out: Output<Chunk<f32>>,
+    /// Where all are, the samples of each: `out0`, `out1`, ... in place of `out`.
+    pub outputs: Vec<Output<Chunk<f32>>>,
     path: PathBuf,
-    channel: Option<u64>,
+    channels: Channels,
     pace: Pace,
     repeat: u64,
-    player: Option<Player>,
+    player: Option<Player<f32>>,
 }
 
 impl WavSource {
@@ -29,18 +32,30 @@ impl WavSource {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         WavSource {
             out: Output::default(),
+            outputs: Vec::new(),
             path: path.into(),
-            channel: None,
+            channels: Channels::default(),
             pace: Pace::Real,
             repeat: 1,
             player: None,
         }
     }
 
-    /// The channel to play, from 0.
+    /// The only channel to play, from 0.
     pub fn channel(mut self, channel: u64) -> Self {
-        self.channel = Some(channel);
+        self.channels.chosen = Some(channel);
+        self.outputs.clear();
         self
+    }
+
+    /// How many channels the file has; unless one is chosen, all are played.
+    ///
+    /// # Errors
+    /// When there are none, or more than 64 to play.
+    pub fn channels(mut self, channels: u64) -> Result<Self, Error> {
+        self.channels.count = Some(channels);
+        self.outputs = channel_outputs(self.channels.lanes())?;
+        Ok(self)
     }
 
     /// How it keeps time, unless the run says otherwise.
@@ -108,7 +123,7 @@ impl WavSource {
         };
         let channels = u64::from(spec.channels);
         let layout =
-            Layout::choose(coding, 1, channels, self.channel).map_err(|error| wrong(error.to_string()))?;
+            Layout::choose(coding, 1, channels, self.channels).map_err(|error| wrong(error.to_string()))?;
         let file = file.into_inner();
         let file = SampleFile::at(file, used, self.path.clone(), layout, begin, numbers / channels)?;
         Ok((file, f64::from(spec.sample_rate)))
@@ -117,7 +132,7 @@ impl WavSource {
 
 impl Operator for WavSource {
     fn ports(&mut self, p: &mut Ports) {
-        p.output("out", &mut self.out);
+        show_outputs(p, &mut self.out, &mut self.outputs);
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
@@ -130,7 +145,7 @@ impl Operator for WavSource {
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         match &mut self.player {
-            Some(player) => player.step(&mut self.out, cx),
+            Some(player) => player.step(one_or_all(&mut self.out, &mut self.outputs), cx),
             None => Ok(Step::Done),
         }
     }
@@ -149,9 +164,12 @@ impl Operator for WavSource {
 struct Parameters {
     /// The file.
     path: PathBuf,
-    /// The channel to play, from 0; where there are several, it must be given.
+    /// The only channel to play, from 0.
     #[serde(default)]
     channel: Option<u64>,
+    /// How many channels there are. Where there are several and none is chosen, all are played: `out0`, `out1`, ...
+    #[serde(default)]
+    channels: Option<u64>,
     /// `real`: a chunk comes when its last sample is due. `fast`: as soon as there is room.
     #[serde(default = "real")]
     pace: Pace,
@@ -166,11 +184,14 @@ pub(crate) fn kind() -> Kind {
         "plays a WAV file",
         "path = \"audio.wav\"",
         |p: &Parameters, folders: &Folders| {
-            let source = WavSource::new(folders.input(&p.path)).pace(p.pace).repeat(p.repeat);
-            Ok(match p.channel {
-                Some(channel) => source.channel(channel),
-                None => source,
-            })
+            let mut source = WavSource::new(folders.input(&p.path)).pace(p.pace).repeat(p.repeat);
+            if let Some(channel) = p.channel {
+                source = source.channel(channel);
+            }
+            match p.channels {
+                Some(channels) => source.channels(channels),
+                None => Ok(source),
+            }
         },
     )
 }

@@ -48,7 +48,7 @@ fn bad_metadata_are_refused() {
         (
             "core:num_channels",
             json!(2),
-            "`core:num_channels`: it has 2 channels, and one can be read: choose it with `channel`, from 0 to 1",
+            "`core:num_channels`: it has 2 channels: choose one with `channel`, from 0 to 1, or have all of them",
         ),
         ("core:num_channels", json!(0), "it has 0 channels: there must be from 1 to 1024"),
         ("core:metadata_only", json!(true), "`core:metadata_only` is true"),

@@ -13,7 +13,7 @@ pub(crate) use coding::{Coding, Lost, Number};
 pub use coding::{FileSample, SampleFormat};
 pub(crate) use open::{open, read_text};
 pub(crate) use play::{Mark, Player};
-pub(crate) use read::{Layout, SampleFile};
+pub(crate) use read::{Channels, Layout, SampleFile};
 pub(crate) use write::SampleWriter;
 
 use onbeat_runtime::Pace;

@@ -8,13 +8,17 @@ use std::sync::Arc;
 /// A tag on one sample of a file.
 pub(crate) struct Mark {
     pub sample: u64,
+    /// The channel, where it is not for all.
+    pub channel: Option<u64>,
     pub key: Arc<str>,
     pub value: Value,
 }
 
-/// Plays a file of samples.
-pub(crate) struct Player {
+/// Plays a file of samples, each of its channels that are read to an output.
+pub(crate) struct Player<T: FileSample> {
     file: SampleFile,
+    /// Chunks for the outputs, within a step.
+    chunks: Vec<Chunk<T>>,
     marks: Vec<Mark>,
     rate_hz: f64,
     pacer: Pacer,
@@ -28,13 +32,14 @@ pub(crate) struct Player {
     frame: Option<(u64, [u32; 3])>,
 }
 
-impl Player {
+impl<T: FileSample> Player<T> {
     /// `repeat` is how often, 0 for without end; `marks` are sorted by sample. With a rate of 0 there is no
     /// time to keep.
     pub fn new(file: SampleFile, marks: Vec<Mark>, rate_hz: f64, pace: Pace, repeat: u64) -> Self {
         let pacer = Pacer::new(rate_hz, pace);
         let total = if repeat == 0 { u64::MAX } else { file.samples.saturating_mul(repeat) };
-        Player { file, marks, rate_hz, pacer, total, sent: 0, at: 0, mark: 0, frame: None }
+        let chunks = Vec::with_capacity(file.lanes() as usize);
+        Player { file, chunks, marks, rate_hz, pacer, total, sent: 0, at: 0, mark: 0, frame: None }
     }
 
     /// Every chunk is one frame of so many samples and this shape.
@@ -51,13 +56,17 @@ impl Player {
     }
 
     /// One step of the source.
-    pub fn step<T: FileSample>(
-        &mut self,
-        out: &mut Output<Chunk<T>>,
-        cx: &mut Context,
-    ) -> Result<Step, Error> {
-        let Some(mut chunk) = out.chunk(cx) else { return Ok(Step::Wait) };
-        let room = chunk.capacity() as u64;
+    pub fn step(&mut self, outputs: &mut [Output<Chunk<T>>], cx: &mut Context) -> Result<Step, Error> {
+        // All or none: what lies in the hand while the store is empty would be missing elsewhere.
+        self.chunks.clear();
+        for output in outputs.iter() {
+            let Some(chunk) = output.chunk(cx) else {
+                self.chunks.clear();
+                return Ok(Step::Wait);
+            };
+            self.chunks.push(chunk);
+        }
+        let room = self.chunks.iter().map(Chunk::capacity).min().unwrap_or(0) as u64;
         let length = match self.frame {
             None => room,
             Some((samples, _)) if samples <= room => samples,
@@ -72,31 +81,39 @@ impl Player {
         };
         let end = self.total.min(self.sent.saturating_add(length));
         if let Some(wait) = self.pacer.wait(cx, self.sent, end) {
+            self.chunks.clear();
             return Ok(wait);
         }
-        chunk.truncate((end - self.sent) as usize);
-        self.fill(&mut chunk)?;
-        out.push(cx, chunk)?;
+        self.fill((end - self.sent) as usize)?;
+        for (output, chunk) in outputs.iter_mut().zip(self.chunks.drain(..)) {
+            output.push(cx, chunk)?;
+        }
         Ok(if self.sent == self.total { Step::Done } else { Step::Again })
     }
 
-    /// Fills a chunk with the next samples and their tags.
-    fn fill<T: FileSample>(&mut self, chunk: &mut Chunk<T>) -> Result<(), Error> {
-        let (mut filled, count) = (0, chunk.len());
-        let info = chunk.info_mut();
-        (info.start, info.rate_hz) = (self.sent, self.rate_hz);
-        if let Some((_, shape)) = self.frame {
-            info.shape = shape;
+    /// Fills the chunks with the next samples and their tags.
+    fn fill(&mut self, count: usize) -> Result<(), Error> {
+        for chunk in &mut self.chunks {
+            chunk.truncate(count);
+            let info = chunk.info_mut();
+            (info.start, info.rate_hz) = (self.sent, self.rate_hz);
+            if let Some((_, shape)) = self.frame {
+                info.shape = shape;
+            }
         }
+        let mut filled = 0;
         while filled < count {
             let piece = (self.file.samples - self.at).min((count - filled) as u64);
             let end = filled + piece as usize;
-            let samples = chunk.edit_unique().expect("a new chunk is not shared");
-            self.file.read(&mut samples[filled..end])?;
+            self.file.read(&mut self.chunks, filled..end)?;
             while let Some(mark) = self.marks.get(self.mark).filter(|mark| mark.sample < self.at + piece) {
                 let offset = filled + (mark.sample - self.at) as usize;
-                let (key, value) = (mark.key.clone(), mark.value.clone());
-                chunk.info_mut().tags.push(Tag { offset, key, value });
+                for (channel, chunk) in (self.file.first()..).zip(&mut self.chunks) {
+                    if mark.channel.is_none_or(|only| only == channel) {
+                        let (key, value) = (mark.key.clone(), mark.value.clone());
+                        chunk.info_mut().tags.push(Tag { offset, key, value });
+                    }
+                }
                 self.mark += 1;
             }
             (filled, self.at) = (end, self.at + piece);

@@ -2,7 +2,7 @@
 
 use super::coding::{Coding, FileSample};
 use super::open::{cannot, open};
-use onbeat_runtime::{Error, FileUse};
+use onbeat_runtime::{Chunk, Error, FileUse};
 use sha2::{Digest, Sha512};
 use std::fs::File;
 use std::io;
@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 /// Bytes per read of the file, as many whole frames as they hold. Measured: with 16 KiB, samples of 8 bits are a quarter
 /// slower; with 128 KiB nothing is faster, and the steps that read are twice as long.
 const BUFFER: usize = 64 << 10;
+/// Bytes of one channel that are unpacked in one go, a whole number of samples of any type.
+const LANE: usize = 4 << 10;
 /// Most channels of a file.
 const MOST_CHANNELS: u64 = 1024;
 
@@ -22,38 +24,56 @@ pub(crate) struct Layout {
     pub coding: Coding,
     /// Numbers in one sample.
     pub parts: usize,
+    /// Channels of the file.
     pub channels: u64,
+    /// The first one that is read, from 0, and how many are.
+    pub first: u64,
+    pub lanes: u64,
+}
+
+/// What the user says about the channels of a file.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Channels {
+    /// How many there are; all are read, unless one is chosen.
+    pub count: Option<u64>,
     /// The one to read, from 0.
-    pub channel: u64,
+    pub chosen: Option<u64>,
+}
+
+impl Channels {
+    /// How many are sent.
+    pub fn lanes(self) -> u64 {
+        if self.chosen.is_some() { 1 } else { self.count.unwrap_or(1) }
+    }
 }
 
 impl Layout {
-    /// Of `channels`, the one that the user has chosen. Where there are several, one must be chosen.
+    /// Of a file with `channels`, those that the user wants. Where there are several, the user must say something.
     ///
     /// # Errors
     /// The text says what is wrong; the caller names the file.
-    pub fn choose(coding: Coding, parts: usize, channels: u64, chosen: Option<u64>) -> Result<Self, Error> {
+    pub fn choose(coding: Coding, parts: usize, channels: u64, wanted: Channels) -> Result<Self, Error> {
         if channels == 0 || channels > MOST_CHANNELS {
             return Err(Error::new(format!(
                 "it has {channels} channels: there must be from 1 to {MOST_CHANNELS}"
             )));
         }
-        let channel = match chosen {
-            None if channels > 1 => {
-                return Err(Error::new(format!(
-                    "it has {channels} channels, and one can be read: choose it with `channel`, from 0 to {}",
-                    channels - 1
-                )));
+        let last = channels - 1;
+        match wanted {
+            Channels { count: Some(count), .. } if count != channels => {
+                Err(Error::new(format!("it has {channels} channels, and `channels` is {count}: correct it")))
             }
-            Some(channel) if channel >= channels => {
-                return Err(Error::new(format!(
-                    "`channel` is {channel}: there are {channels}, counted from 0; choose one from 0 to {}",
-                    channels - 1
-                )));
+            Channels { chosen: Some(channel), .. } if channel > last => Err(Error::new(format!(
+                "`channel` is {channel}: there are {channels}, counted from 0; choose one from 0 to {last}"
+            ))),
+            Channels { chosen: None, count: None } if channels > 1 => Err(Error::new(format!(
+                "it has {channels} channels: choose one with `channel`, from 0 to {last}, or have all of them, each at \
+                 an output of its own, with `channels = {channels}`"
+            ))),
+            Channels { chosen, .. } => {
+                Ok(Layout { coding, parts, channels, first: chosen.unwrap_or(0), lanes: wanted.lanes() })
             }
-            chosen => chosen.unwrap_or(0),
-        };
-        Ok(Layout { coding, parts, channels, channel })
+        }
     }
 
     fn sample_bytes(&self) -> usize {
@@ -71,7 +91,7 @@ impl Layout {
 /// It is read and not mapped, so that a file that is cut short or overwritten meanwhile is an error and no signal:
 /// `docs/adr/0009-recordings-are-read.md` has the figures.
 pub(crate) struct SampleFile {
-    /// Samples of the chosen channel.
+    /// Samples of each channel.
     pub samples: u64,
     /// Samples read that were not finite.
     pub not_finite: u64,
@@ -85,6 +105,8 @@ pub(crate) struct SampleFile {
     buffer: Box<[u8]>,
     /// What of the buffer was read and not unpacked, always whole frames.
     filled: Range<usize>,
+    /// For the samples of one channel, where a file has several.
+    lane: Box<[u8]>,
     _use: FileUse,
 }
 
@@ -140,6 +162,7 @@ impl SampleFile {
     ) -> Result<Self, Error> {
         let frame = layout.frame_bytes();
         let buffer = vec![0; (BUFFER / frame).max(1) * frame].into();
+        let lane = vec![0; if layout.channels > 1 { LANE } else { 0 }].into();
         let end = samples.checked_mul(frame as u64).and_then(|bytes| begin.checked_add(bytes)).ok_or_else(
             || Error::new(format!("{}: {samples} samples are more than a file has", path.display())),
         )?;
@@ -154,6 +177,7 @@ impl SampleFile {
             end,
             buffer,
             filled: 0..0,
+            lane,
             _use: used,
         })
     }
@@ -184,30 +208,36 @@ impl SampleFile {
         Ok(())
     }
 
-    /// Fills `samples` with the next ones, of which there must be as many.
-    pub fn read<T: FileSample>(&mut self, samples: &mut [T]) -> Result<(), Error> {
-        debug_assert_eq!(T::PARTS, self.layout.parts);
+    /// Fills this part of the chunks, one for each channel that is read, with the next samples, of which there must be
+    /// as many.
+    pub fn read<T: FileSample>(&mut self, chunks: &mut [Chunk<T>], part: Range<usize>) -> Result<(), Error> {
+        debug_assert_eq!((T::PARTS, chunks.len() as u64), (self.layout.parts, self.layout.lanes));
         let (frame, sample) = (self.layout.frame_bytes(), self.layout.sample_bytes());
-        let first = sample * self.layout.channel as usize;
-        let mut rest = samples;
-        while !rest.is_empty() {
+        let mut at = part.start;
+        while at < part.end {
             if self.filled.is_empty() {
                 self.fill()?;
             }
-            let count = rest.len().min(self.filled.len() / frame);
-            let (now, later) = rest.split_at_mut(count);
-            let bytes = &mut self.buffer[self.filled.start..][..count * frame];
-            self.filled.start += bytes.len();
-            if self.layout.channels > 1 {
-                for at in 0..count {
-                    let from = at * frame + first;
-                    bytes.copy_within(from..from + sample, at * sample);
-                }
+            let most = if frame == sample { BUFFER } else { self.lane.len() / sample };
+            let count = (part.end - at).min(self.filled.len() / frame).min(most);
+            let bytes = &self.buffer[self.filled.start..][..count * frame];
+            for (lane, chunk) in chunks.iter_mut().enumerate() {
+                let samples = chunk.edit_unique().expect("a new chunk is not shared");
+                let numbers: &mut [f32] = bytemuck::cast_slice_mut(&mut samples[at..at + count]);
+                let bytes = if frame == sample {
+                    bytes
+                } else {
+                    let from = sample * (self.layout.first as usize + lane);
+                    let to = self.lane.chunks_exact_mut(sample);
+                    to.zip(bytes.chunks_exact(frame))
+                        .for_each(|(to, all)| to.copy_from_slice(&all[from..from + sample]));
+                    &self.lane[..count * sample]
+                };
+                self.layout.coding.unpack(bytes, numbers);
+                self.not_finite += self.layout.coding.not_finite(numbers);
             }
-            let numbers: &mut [f32] = bytemuck::cast_slice_mut(now);
-            self.layout.coding.unpack(&bytes[..count * sample], numbers);
-            self.not_finite += self.layout.coding.not_finite(numbers);
-            rest = later;
+            self.filled.start += count * frame;
+            at += count;
         }
         Ok(())
     }
@@ -235,6 +265,16 @@ impl SampleFile {
     pub fn rewind(&mut self) {
         self.next = self.begin;
         self.filled = 0..0;
+    }
+
+    /// Channels that are read.
+    pub fn lanes(&self) -> u64 {
+        self.layout.lanes
+    }
+
+    /// The first of them.
+    pub fn first(&self) -> u64 {
+        self.layout.first
     }
 
     /// The file.

@@ -1,7 +1,7 @@
 //! Several streams into one.
 
-use super::check_count;
-use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Stamp, Step, Tag};
+use super::{Aligned, check_count};
+use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Step, Tag};
 use std::marker::PhantomData;
 
 /// How streams become one.
@@ -60,18 +60,8 @@ pub struct Joined<J: Join> {
     pub inputs: Vec<Input<Chunk<f32>>>,
     /// What they become.
     pub out: Output<Chunk<f32>>,
-    held: Vec<Option<Held>>,
-    rate_hz: Option<f64>,
-    /// Samples of each stream that were joined.
-    joined: u64,
+    streams: Aligned<f32>,
     how: PhantomData<J>,
-}
-
-/// A chunk in hand, how much of it is used up, and the stamp that it came with.
-struct Held {
-    chunk: Chunk<f32>,
-    used: usize,
-    stamp: Stamp,
 }
 
 impl<J: Join> Joined<J> {
@@ -80,42 +70,21 @@ impl<J: Join> Joined<J> {
     /// # Errors
     /// When it is not from 1 to 64.
     pub fn new(inputs: usize) -> Result<Self, Error> {
-        check_count("inputs", inputs)?;
+        check_count("inputs", inputs as u64)?;
         Ok(Joined {
             inputs: (0..inputs).map(|_| Input::default()).collect(),
             out: Output::default(),
-            held: (0..inputs).map(|_| None).collect(),
-            rate_hz: None,
-            joined: 0,
+            streams: Aligned::new(inputs),
             how: PhantomData,
         })
     }
 
-    /// Makes sure that a stream has samples in hand. Says whether it has.
-    fn take(&mut self, lane: usize, cx: &mut Context) -> Result<bool, Error> {
-        let held = &mut self.held[lane];
-        while held.as_ref().is_none_or(|held| held.used == held.chunk.len()) {
-            *held = self.inputs[lane].pop_stamped(cx).map(|(chunk, stamp)| Held { chunk, used: 0, stamp });
-            let Some(new) = held else { return Ok(false) };
-            let rate_hz = new.chunk.rate_hz();
-            let known_hz = *self.rate_hz.get_or_insert(rate_hz);
-            if rate_hz != known_hz {
-                return Err(Error::new(format!(
-                    "the sample rate of `in{lane}` is {rate_hz} Hz, and {known_hz} Hz came first: only streams \
-                     of one rate can be joined; resample one of them"
-                )));
-            }
-        }
-        Ok(true)
-    }
-
-    /// Joins as many samples as all have, up to a chunk. Says whether there was a chunk.
-    fn join(&mut self, cx: &mut Context) -> Result<bool, Error> {
+    /// Joins what all streams have, `most` samples, up to a chunk. Says whether there was a chunk.
+    fn join(&mut self, most: usize, cx: &mut Context) -> Result<bool, Error> {
         let Some(mut chunk) = self.out.chunk(cx) else { return Ok(false) };
-        let inputs = self.held.len();
+        let (inputs, streams) = (self.inputs.len(), &mut self.streams);
         let per = J::out(inputs);
-        let rest = |held: &Held| held.chunk.len() - held.used;
-        let count = self.held.iter().flatten().map(rest).min().unwrap_or(0).min(chunk.capacity() / per);
+        let count = most.min(chunk.capacity() / per);
         if count == 0 {
             return Err(Error::new(format!(
                 "the quantum of its edge has room for {} samples, and it makes {per} at a time: raise it to {} \
@@ -126,50 +95,21 @@ impl<J: Join> Joined<J> {
         }
         chunk.truncate(count * per);
         let out = chunk.edit_unique().expect("a new chunk is not shared");
-        let mut stamp: Option<Stamp> = None;
         let mut tags = Vec::new();
-        for (lane, held) in self.held.iter_mut().enumerate() {
-            let Some(held) = held else { continue };
-            let now = held.used..held.used + count;
-            J::put(out, &held.chunk[now.clone()], lane, inputs);
-            let on_them = held.chunk.tags().iter().filter(|tag| now.contains(&tag.offset));
-            tags.extend(
-                on_them
-                    .map(|tag| Tag { offset: J::place(tag.offset - now.start, lane, inputs), ..tag.clone() }),
-            );
-            stamp = Some(stamp.map_or(held.stamp, |stamp| stamp.older(held.stamp)));
-            held.used = now.end;
+        for lane in 0..inputs {
+            J::put(out, streams.samples(lane, count), lane, inputs);
+            let moved = |(at, tag): (usize, &Tag)| Tag { offset: J::place(at, lane, inputs), ..tag.clone() };
+            tags.extend(streams.tags(lane, count).map(moved));
         }
         tags.sort_by_key(|tag| tag.offset);
         let info = chunk.info_mut();
-        info.start = self.joined * per as u64;
-        info.rate_hz = self.rate_hz.unwrap_or(0.0) * per as f64;
+        info.start = streams.taken() * per as u64;
+        info.rate_hz = streams.rate_hz() * per as f64;
         info.tags = tags;
-        self.joined += count as u64;
-        cx.set_stamp(stamp.unwrap_or_default());
+        cx.set_stamp(streams.stamp());
+        streams.consume(count);
         self.out.push(cx, chunk)?;
         Ok(true)
-    }
-
-    /// Some streams have nothing in hand: waits for them, or ends.
-    fn wait(&mut self, cx: &mut Context, has: &[bool]) -> Step {
-        let ended = |lane: usize| !has[lane] && self.inputs[lane].is_ended(cx);
-        // One that has nothing may have ended as well without saying so yet.
-        let open = (0..has.len()).any(|lane| !has[lane] && !ended(lane));
-        if let Some(first) = (0..has.len()).find(|lane| ended(*lane))
-            && !open
-        {
-            if has.contains(&true) {
-                let text = "what other streams have beyond is not read";
-                cx.note(format!("`in{first}` ended after {} samples; {text}", self.joined));
-            }
-            return Step::Done;
-        }
-        // Those in hand need not have a message for the next step.
-        for (input, _) in self.inputs.iter().zip(has).filter(|(_, has)| **has) {
-            input.keep(cx);
-        }
-        Step::Wait
     }
 }
 
@@ -183,15 +123,10 @@ impl<J: Join> Operator for Joined<J> {
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         loop {
-            let mut has = [false; 64];
-            let lanes = self.held.len();
-            for (lane, has) in has[..lanes].iter_mut().enumerate() {
-                *has = self.take(lane, cx)?;
-            }
-            if has[..lanes].contains(&false) {
-                return Ok(self.wait(cx, &has[..lanes]));
-            }
-            if self.out.room(cx) == 0 || !self.join(cx)? {
+            let Some(most) = self.streams.take(&mut self.inputs, cx)? else {
+                return Ok(self.streams.wait(&self.inputs, cx));
+            };
+            if self.out.room(cx) == 0 || !self.join(most, cx)? {
                 return Ok(Step::Again);
             }
         }

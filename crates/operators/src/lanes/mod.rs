@@ -6,20 +6,68 @@
 //! | [`Sum`], [`Interleave`] | the two ways to join |
 //! | [`Deinterleave`] | one stream into several |
 
+mod aligned;
 mod join;
 mod split;
+
+pub(crate) use aligned::Aligned;
 
 pub use join::{Interleave, Join, Joined, Sum};
 pub use split::Deinterleave;
 
 use crate::check;
-use onbeat_runtime::{Error, Folders, Kind, Registry};
+use onbeat_runtime::{Chunk, Error, Folders, Input, Kind, Output, Ports, Registry, Sample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Most streams of one operator.
+const MOST: u64 = 64;
+
 /// Checks a number of streams.
-fn check_count(name: &str, count: usize) -> Result<(), Error> {
-    check::within(name, count as f64, 1.0, 64.0, "join or split in two stages")
+fn check_count(name: &str, count: u64) -> Result<(), Error> {
+    check::within(name, count as f64, 1.0, MOST as f64, "join or split in two stages")
+}
+
+/// Inputs of a sink that takes so many channels: none besides its usual one, where it is one.
+pub(crate) fn channel_inputs<T: Sample>(channels: u64) -> Result<Vec<Input<Chunk<T>>>, Error> {
+    check::within("channels", channels as f64, 1.0, MOST as f64, "write them into several files")?;
+    Ok(if channels == 1 { Vec::new() } else { (0..channels).map(|_| Input::default()).collect() })
+}
+
+/// Outputs of a source that sends so many channels: none besides its usual one, where it is one.
+pub(crate) fn channel_outputs<T: Sample>(channels: u64) -> Result<Vec<Output<Chunk<T>>>, Error> {
+    let fix = "play one of them, with `channel`";
+    check::within("channels", channels as f64, 1.0, MOST as f64, fix)?;
+    Ok(if channels == 1 { Vec::new() } else { (0..channels).map(|_| Output::default()).collect() })
+}
+
+/// Shows `in`, or `in0`, `in1`, ... where there are several.
+pub(crate) fn show_inputs<T: Sample>(p: &mut Ports, one: &mut Input<Chunk<T>>, all: &mut [Input<Chunk<T>>]) {
+    if all.is_empty() {
+        p.input("in", one);
+    }
+    for (lane, input) in all.iter_mut().enumerate() {
+        p.input(&format!("in{lane}"), input);
+    }
+}
+
+/// Shows `out`, or `out0`, `out1`, ... where there are several.
+pub(crate) fn show_outputs<T: Sample>(
+    p: &mut Ports,
+    one: &mut Output<Chunk<T>>,
+    all: &mut [Output<Chunk<T>>],
+) {
+    if all.is_empty() {
+        p.output("out", one);
+    }
+    for (lane, output) in all.iter_mut().enumerate() {
+        p.output(&format!("out{lane}"), output);
+    }
+}
+
+/// The ports that were shown.
+pub(crate) fn one_or_all<'p, P>(one: &'p mut P, all: &'p mut [P]) -> &'p mut [P] {
+    if all.is_empty() { std::slice::from_mut(one) } else { all }
 }
 
 /// Streams to join.

@@ -24,7 +24,7 @@ impl Deinterleave {
     /// # Errors
     /// When it is not from 1 to 64.
     pub fn new(outputs: usize) -> Result<Self, Error> {
-        check_count("outputs", outputs)?;
+        check_count("outputs", outputs as u64)?;
         Ok(Deinterleave {
             input: Input::default(),
             outputs: (0..outputs).map(|_| Output::default()).collect(),

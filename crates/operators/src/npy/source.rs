@@ -26,7 +26,7 @@ pub struct NpySource<T: FileSample> {
     rate_hz: f64,
     pace: Pace,
     repeat: u64,
-    player: Option<Player>,
+    player: Option<Player<T>>,
 }
 
 /// What the shape of an array means.
@@ -77,7 +77,7 @@ impl<T: FileSample> NpySource<T> {
             return Err(wrong(format!("its samples are {are}: play it with `{kind}`")));
         }
         let frames = frames(&header.shape).map_err(wrong)?;
-        let layout = Layout { coding: header.coding, parts: header.parts, channels: 1, channel: 0 };
+        let layout = Layout { coding: header.coding, parts: header.parts, channels: 1, first: 0, lanes: 1 };
         let begin = file.stream_position().map_err(|error| wrong(error.to_string()))?;
         let samples = frames.frame.map_or(1, |(samples, _)| samples).checked_mul(frames.count);
         let expected = samples.and_then(|samples| samples.checked_mul(layout.frame_bytes() as u64));
@@ -141,7 +141,7 @@ impl<T: FileSample> Operator for NpySource<T> {
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         match &mut self.player {
-            Some(player) => player.step(&mut self.out, cx),
+            Some(player) => player.step(std::slice::from_mut(&mut self.out), cx),
             None => Ok(Step::Done),
         }
     }

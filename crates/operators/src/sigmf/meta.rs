@@ -108,6 +108,8 @@ struct Annotation {
     uuid: Option<String>,
     #[serde(rename = "onbeat:value")]
     value: Option<serde_json::Value>,
+    #[serde(rename = "onbeat:channel")]
+    channel: Option<u64>,
 }
 
 impl Annotation {
@@ -263,10 +265,15 @@ impl Meta {
                 return contradicts(format!("capture {at} begins at sample {sample}"));
             }
             if let Some(hz) = capture.frequency {
-                marks.push(Mark { sample, key: keys::FREQUENCY.into(), value: hz.into() });
+                marks.push(Mark { sample, channel: None, key: keys::FREQUENCY.into(), value: hz.into() });
             }
             if let Some(datetime) = &capture.datetime {
-                marks.push(Mark { sample, key: keys::DATETIME.into(), value: datetime.as_str().into() });
+                marks.push(Mark {
+                    sample,
+                    channel: None,
+                    key: keys::DATETIME.into(),
+                    value: datetime.as_str().into(),
+                });
             }
         }
         for (at, annotation) in self.file.annotations.iter().enumerate() {
@@ -277,8 +284,19 @@ impl Meta {
                 let name = label.map_or(String::new(), |label| format!(" (`{label}`)"));
                 return contradicts(format!("annotation {at}{name} ends with sample {}", end - 1));
             }
-            let tags = annotation.tags(rate_hz);
-            marks.extend(tags.into_iter().map(|(key, value)| Mark { sample, key: key.into(), value }));
+            let (tags, channel) = (annotation.tags(rate_hz), annotation.channel);
+            if let Some(channel) = channel.filter(|&channel| channel >= self.channels()) {
+                return Err(self.error(format!(
+                    "`onbeat:channel` of annotation {at} is {channel}: there are {}, counted from 0",
+                    self.channels()
+                )));
+            }
+            marks.extend(tags.into_iter().map(|(key, value)| Mark {
+                sample,
+                channel,
+                key: key.into(),
+                value,
+            }));
         }
         // A stable sort: marks of one sample stay in the order of the file.
         marks.sort_by_key(|mark| mark.sample);

@@ -13,6 +13,7 @@
 //! | its `core:freq_lower_edge`, `core:freq_upper_edge`, `core:generator`, `core:uuid` | the same |
 //! | an annotation with `onbeat:value` | the label as key, and this value: how the sink keeps any other tag |
 //! | a capture's `core:frequency`, `core:datetime` | the same |
+//! | of several channels, an annotation with `onbeat:channel` | on that channel; any other is on all of them |
 //!
 //! All tags of one annotation are on its first sample, `core:label` or `annotation` first; what follows on
 //! the same sample belongs to it. So a recording that is played and written again has the same annotations,
@@ -43,6 +44,8 @@ mod keys {
     pub const DATETIME: &str = "core:datetime";
     /// Of the metadata: the value of a tag that SigMF has no field for.
     pub const VALUE: &str = "onbeat:value";
+    /// Of the metadata: the channel of an annotation that is not for all.
+    pub const CHANNEL: &str = "onbeat:channel";
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {

@@ -13,6 +13,8 @@ pub(super) struct Notes {
 
 struct Annotation {
     sample: u64,
+    /// Of several channels, the one that it is for; without it, all.
+    channel: Option<u64>,
     duration_s: Option<f64>,
     fields: Map<String, Json>,
     /// Whether tags that follow on the same sample may belong to it.
@@ -20,11 +22,26 @@ struct Annotation {
 }
 
 impl Notes {
-    /// Takes a tag on a sample of the stream; samples must not fall.
-    pub fn take(&mut self, sample: u64, tag: &Tag) {
+    /// Takes the tags of a sample of several channels. What all have is taken once.
+    pub fn take_all(&mut self, sample: u64, channels: &[Vec<&Tag>]) {
+        let same = |a: &[&Tag], b: &[&Tag]| {
+            a.iter().map(|tag| (&tag.key, &tag.value)).eq(b.iter().map(|tag| (&tag.key, &tag.value)))
+        };
+        if channels.windows(2).all(|pair| same(&pair[0], &pair[1])) {
+            channels.iter().take(1).flatten().for_each(|tag| self.take(sample, None, tag));
+            return;
+        }
+        for (channel, tags) in (0..).zip(channels) {
+            tags.iter().for_each(|tag| self.take(sample, Some(channel), tag));
+        }
+    }
+
+    /// Takes a tag on a sample of the stream, or of one of its channels; samples must not fall.
+    pub fn take(&mut self, sample: u64, channel: Option<u64>, tag: &Tag) {
         let text = || Json::from(tag.value.to_string());
         match &*tag.key {
-            key @ (keys::FREQUENCY | keys::DATETIME) => {
+            // A capture is one of all channels.
+            key @ (keys::FREQUENCY | keys::DATETIME) if channel.is_none() => {
                 let value = if key == keys::DATETIME { text() } else { number(&tag.value) };
                 if self.captures.last().is_none_or(|(at, _)| *at != sample) {
                     self.captures.push((sample, Map::new()));
@@ -33,44 +50,50 @@ impl Notes {
                     fields.insert(key.into(), value);
                 }
             }
-            keys::LABEL => self.begin(sample, true).fields.extend([(keys::LABEL.into(), text())]),
+            keys::LABEL => self.begin(sample, channel, true).fields.extend([(keys::LABEL.into(), text())]),
             keys::ANNOTATION => {
-                let begun = self.begin(sample, true);
+                let begun = self.begin(sample, channel, true);
                 if !matches!(&tag.value, Value::Text(comment) if comment.is_empty()) {
                     begun.fields.insert(keys::COMMENT.into(), text());
                 }
             }
             keys::DURATION => {
                 let duration_s = number(&tag.value).as_f64();
-                self.belonging(sample, |begun| begun.duration_s.is_none()).duration_s = duration_s;
+                self.belonging(sample, channel, |begun| begun.duration_s.is_none()).duration_s = duration_s;
             }
             key @ (keys::COMMENT | keys::GENERATOR | keys::UUID) => {
-                let begun = self.belonging(sample, |begun| !begun.fields.contains_key(key));
+                let begun = self.belonging(sample, channel, |begun| !begun.fields.contains_key(key));
                 begun.fields.insert(key.into(), text());
             }
             key @ (keys::LOWER_EDGE | keys::UPPER_EDGE) => {
-                let begun = self.belonging(sample, |begun| !begun.fields.contains_key(key));
+                let begun = self.belonging(sample, channel, |begun| !begun.fields.contains_key(key));
                 begun.fields.insert(key.into(), number(&tag.value));
             }
             key => {
                 let fields = [(keys::LABEL.into(), key.into()), (keys::VALUE.into(), any(&tag.value))];
-                self.begin(sample, false).fields.extend(fields);
+                self.begin(sample, channel, false).fields.extend(fields);
             }
         }
     }
 
-    fn begin(&mut self, sample: u64, open: bool) -> &mut Annotation {
-        self.annotations.push(Annotation { sample, duration_s: None, fields: Map::new(), open });
+    fn begin(&mut self, sample: u64, channel: Option<u64>, open: bool) -> &mut Annotation {
+        self.annotations.push(Annotation { sample, channel, duration_s: None, fields: Map::new(), open });
         self.annotations.last_mut().expect("just pushed")
     }
 
     /// The annotation that was begun last, if it is on this sample and has `room`, else a new one.
-    fn belonging(&mut self, sample: u64, room: impl Fn(&Annotation) -> bool) -> &mut Annotation {
+    fn belonging(
+        &mut self,
+        sample: u64,
+        channel: Option<u64>,
+        room: impl Fn(&Annotation) -> bool,
+    ) -> &mut Annotation {
+        let here = (sample, channel);
         match self.annotations.last() {
-            Some(last) if last.open && last.sample == sample && room(last) => {
+            Some(last) if last.open && (last.sample, last.channel) == here && room(last) => {
                 self.annotations.last_mut().expect("just seen")
             }
-            _ => self.begin(sample, true),
+            _ => self.begin(sample, channel, true),
         }
     }
 
@@ -84,14 +107,16 @@ impl Notes {
         let annotations = self.annotations.into_iter().map(|begun| {
             let most = samples.saturating_sub(begun.sample);
             let count = begun.duration_s.map(|duration_s| ((duration_s * rate_hz).round() as u64).min(most));
-            with_start(begun.sample, count.filter(|&count| count > 0), begun.fields)
+            let mut fields = begun.fields;
+            fields.extend(begun.channel.map(|channel| (keys::CHANNEL.into(), channel.into())));
+            with_start(begun.sample, count.filter(|&count| count > 0), fields)
         });
         (captures.into(), annotations.collect::<Vec<_>>().into())
     }
 
-    /// Whether there are tags that SigMF has no field for.
-    pub fn has_values(&self) -> bool {
-        self.annotations.iter().any(|begun| begun.fields.contains_key(keys::VALUE))
+    /// Whether there is something that SigMF has no field for.
+    pub fn is_extended(&self) -> bool {
+        self.annotations.iter().any(|begun| begun.channel.is_some() || begun.fields.contains_key(keys::VALUE))
     }
 }
 

@@ -2,19 +2,23 @@
 
 use super::meta;
 use super::notes::Notes;
-use crate::format::{FileSample, SampleFormat, SampleWriter};
+use crate::format::{FileSample, SampleFormat, SampleWriter, once};
 use crate::iq::check_kind;
+use crate::lanes::{Aligned, channel_inputs, one_or_all, show_inputs};
 use crate::part::Part;
 use num_complex::Complex;
-use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Step};
+use onbeat_runtime::{
+    Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Step, Tag,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Writes a SigMF recording of one channel: samples in a [`SampleFormat`], their rate and checksum, and tags
-/// as annotations and captures, on the same samples.
+/// Writes a SigMF recording of one or more channels: samples in a [`SampleFormat`], their rate and checksum, and
+/// tags as annotations and captures, on the same samples.
 ///
 /// Both files are called "NAME.part" until they are complete; the metadata get their name last. When the run
 /// fails both go away; when it is stopped, what came until then is kept. Without a single chunk there is no
@@ -22,10 +26,14 @@ use std::path::PathBuf;
 ///
 /// Which tags make which annotation is told with [`SigmfSource`](crate::SigmfSource); any other tag becomes
 /// an annotation with its key for a label and its value as `onbeat:value`, which `sigmf.source` makes the
-/// same tag again.
+/// same tag again. Several channels must have one sample rate, and end with the shortest; a tag that is not on all
+/// of them becomes an annotation with its `onbeat:channel`.
 pub struct SigmfSink<T: FileSample = Complex<f32>> {
-    /// The samples.
+    /// The samples of the only channel.
     pub input: Input<Chunk<T>>,
+    /// Where there are several, the samples of each: `in0`, `in1`, ... in place of `in`.
+    pub inputs: Vec<Input<Chunk<T>>>,
+    streams: Aligned<T>,
     path: PathBuf,
     format: SampleFormat,
     description: Option<String>,
@@ -44,6 +52,8 @@ impl<T: FileSample> SigmfSink<T> {
         check_kind::<T>(format, "sigmf.sink")?;
         Ok(SigmfSink {
             input: Input::default(),
+            inputs: Vec::new(),
+            streams: Aligned::new(1),
             path: path.into(),
             format,
             description: None,
@@ -51,6 +61,16 @@ impl<T: FileSample> SigmfSink<T> {
             rate_hz: None,
             notes: Notes::default(),
         })
+    }
+
+    /// How many channels come and are written.
+    ///
+    /// # Errors
+    /// When it is not from 1 to 64.
+    pub fn channels(mut self, channels: u64) -> Result<Self, Error> {
+        self.inputs = channel_inputs(channels)?;
+        self.streams = Aligned::new(channels as usize);
+        Ok(self)
     }
 
     /// What is recorded, for people.
@@ -80,7 +100,27 @@ impl<T: FileSample> SigmfSink<T> {
         Ok(())
     }
 
-    /// The metadata of so many samples with this checksum.
+    /// Takes the tags of the next samples.
+    fn take_tags(&mut self, count: usize) {
+        let (at, notes, streams) = (self.streams.taken(), &mut self.notes, &self.streams);
+        if self.inputs.is_empty() {
+            return streams
+                .tags(0, count)
+                .for_each(|(offset, tag)| notes.take(at + offset as u64, None, tag));
+        }
+        let channels = self.inputs.len();
+        let mut samples: BTreeMap<usize, Vec<Vec<&Tag>>> = BTreeMap::new();
+        for channel in 0..channels {
+            for (offset, tag) in streams.tags(channel, count) {
+                samples.entry(offset).or_insert_with(|| vec![Vec::new(); channels])[channel].push(tag);
+            }
+        }
+        for (offset, tags) in samples {
+            notes.take_all(at + offset as u64, &tags);
+        }
+    }
+
+    /// The metadata of so many samples of each channel with this checksum.
     fn metadata(&mut self, samples: u64, sha512: String) -> String {
         let rate_hz = self.rate_hz.unwrap_or(0.0);
         let notes = std::mem::take(&mut self.notes);
@@ -88,13 +128,13 @@ impl<T: FileSample> SigmfSink<T> {
         if rate_hz > 0.0 {
             global["core:sample_rate"] = rate_hz.into();
         }
-        global["core:num_channels"] = 1.into();
+        global["core:num_channels"] = self.inputs.len().max(1).into();
         global["core:sha512"] = sha512.into();
         global["core:recorder"] = "onbeat".into();
         if let Some(text) = &self.description {
             global["core:description"] = text.as_str().into();
         }
-        if notes.has_values() {
+        if notes.is_extended() {
             global["core:extensions"] = json!([{ "name": "onbeat", "version": "1.0.0", "optional": true }]);
         }
         let (captures, annotations) = notes.finish(samples, rate_hz);
@@ -104,7 +144,7 @@ impl<T: FileSample> SigmfSink<T> {
 
 impl<T: FileSample> Operator for SigmfSink<T> {
     fn ports(&mut self, p: &mut Ports) {
-        p.input("in", &mut self.input);
+        show_inputs(p, &mut self.input, &mut self.inputs);
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
@@ -115,14 +155,15 @@ impl<T: FileSample> Operator for SigmfSink<T> {
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        let Some(chunk) = self.input.pop(cx) else { return Ok(Step::Wait) };
-        self.check_rate(chunk.rate_hz())?;
-        let Some((data, _)) = &mut self.files else { return Ok(Step::Wait) };
-        for tag in chunk.tags() {
-            self.notes.take(data.samples + tag.offset as u64, tag);
+        let inputs = one_or_all(&mut self.input, &mut self.inputs);
+        let Some(count) = self.streams.take(inputs, cx)? else { return Ok(self.streams.wait(inputs, cx)) };
+        self.check_rate(self.streams.rate_hz())?;
+        self.take_tags(count);
+        if let Some((data, _)) = &mut self.files {
+            self.streams.frames(count, |samples| data.write(samples))?;
         }
-        data.write(&chunk)?;
-        Ok(Step::Wait)
+        self.streams.consume(count);
+        Ok(self.streams.rest())
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
@@ -138,7 +179,7 @@ impl<T: FileSample> Operator for SigmfSink<T> {
             cx.note("no sample rate came with the input, so the recording has none");
         }
         let sha512 = data.sha512()?;
-        let text = self.metadata(data.samples, sha512);
+        let text = self.metadata(self.streams.taken(), sha512);
         let written = meta.handle()?.write_all(text.as_bytes());
         written.map_err(|error| {
             Error::with_source(format!("cannot write {}", meta.target().display()), error)
@@ -159,6 +200,9 @@ struct Parameters {
     /// `rf32_le`. Without it, as they are: floating point.
     #[serde(default)]
     format: Option<SampleFormat>,
+    /// Interleaved channels. Where there are several, each has an input: `in0`, `in1`, ...
+    #[serde(default = "once")]
+    channels: u64,
     /// What is recorded, for people.
     #[serde(default)]
     description: Option<String>,
@@ -166,7 +210,7 @@ struct Parameters {
 
 fn sink<T: FileSample>(p: &Parameters, folders: &Folders) -> Result<SigmfSink<T>, Error> {
     let float = if T::PARTS == 2 { SampleFormat::Cf32Le } else { SampleFormat::Rf32Le };
-    let sink = SigmfSink::new(folders.output(&p.path), p.format.unwrap_or(float))?;
+    let sink = SigmfSink::new(folders.output(&p.path), p.format.unwrap_or(float))?.channels(p.channels)?;
     Ok(match &p.description {
         Some(text) => sink.description(text),
         None => sink,

@@ -2,7 +2,8 @@
 
 use super::meta::{self, Meta};
 use crate::check;
-use crate::format::{FileSample, Layout, Player, SampleFile, once, real};
+use crate::format::{Channels, FileSample, Layout, Player, SampleFile, once, real};
+use crate::lanes::{channel_outputs, one_or_all, show_outputs};
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Hertz, Kind, Operator, Output, Pace, Ports, Registry, Step,
@@ -11,23 +12,26 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Plays one channel of a SigMF recording; its datatype is a [`SampleFormat`](crate::SampleFormat).
+/// Plays a SigMF recording, one of its channels or all; its datatype is a [`SampleFormat`](crate::SampleFormat).
 ///
 /// Annotations come as tags on their first sample, with the key `core:label` and the label for a value (or,
 /// without a label, `annotation` and the comment); what else they say follows as more tags: `core:comment`,
 /// `duration_s` in seconds, `core:freq_lower_edge`, `core:freq_upper_edge`, `core:generator` and `core:uuid`.
 /// Each capture's frequency comes as a tag `core:frequency`, its time as `core:datetime`. Samples that are
-/// not finite are sent as they are, counted, and noted at the end.
+/// not finite are sent as they are, counted, and noted at the end. Where all channels are played, tags go with each,
+/// but those of one channel (`onbeat:channel`) only with that.
 pub struct SigmfSource<T: FileSample = Complex<f32>> {
-    /// The samples.
+    /// The samples of the only channel that is played.
     pub out: Output<Chunk<T>>,
+    /// Where all are, the samples of each: `out0`, `out1`, ... in place of `out`.
+    pub outputs: Vec<Output<Chunk<T>>>,
     path: PathBuf,
     pace: Pace,
     repeat: u64,
     verify: bool,
     sample_rate_hz: Option<f64>,
-    channel: Option<u64>,
-    player: Option<Player>,
+    channels: Channels,
+    player: Option<Player<T>>,
 }
 
 impl SigmfSource {
@@ -49,12 +53,13 @@ impl<T: FileSample> SigmfSource<T> {
     fn any(path: impl Into<PathBuf>) -> Self {
         SigmfSource {
             out: Output::default(),
+            outputs: Vec::new(),
             path: path.into(),
             pace: Pace::Real,
             repeat: 1,
             verify: true,
             sample_rate_hz: None,
-            channel: None,
+            channels: Channels::default(),
             player: None,
         }
     }
@@ -78,10 +83,21 @@ impl<T: FileSample> SigmfSource<T> {
         self
     }
 
-    /// The channel to play, from 0.
+    /// The only channel to play, from 0.
     pub fn channel(mut self, channel: u64) -> Self {
-        self.channel = Some(channel);
+        self.channels.chosen = Some(channel);
+        self.outputs.clear();
         self
+    }
+
+    /// How many channels the recording has; unless one is chosen, all are played.
+    ///
+    /// # Errors
+    /// When there are none, or more than 64 to play.
+    pub fn channels(mut self, channels: u64) -> Result<Self, Error> {
+        self.channels.count = Some(channels);
+        self.outputs = channel_outputs(self.channels.lanes())?;
+        Ok(self)
     }
 
     /// A sample rate in place of the one in the metadata.
@@ -102,12 +118,12 @@ impl<T: FileSample> SigmfSource<T> {
         self.open().map(drop)
     }
 
-    fn open(&self) -> Result<Player, Error> {
+    fn open(&self) -> Result<Player<T>, Error> {
         let (meta_path, data_path) = meta::paths(&self.path)?;
         let meta = Meta::read(&meta_path)?;
         let rate_hz = meta.rate_hz(self.sample_rate_hz)?;
         let format = meta.format::<T>()?;
-        let layout = Layout::choose(format.coding(), T::PARTS, meta.channels(), self.channel)
+        let layout = Layout::choose(format.coding(), T::PARTS, meta.channels(), self.channels)
             .map_err(|error| meta.error(format!("`core:num_channels`: {error}")))?;
         let mut file = SampleFile::open(data_path, format.name(), layout, 0, None)?;
         let marks = meta.marks(file.samples, rate_hz)?;
@@ -120,7 +136,7 @@ impl<T: FileSample> SigmfSource<T> {
 
 impl<T: FileSample> Operator for SigmfSource<T> {
     fn ports(&mut self, p: &mut Ports) {
-        p.output("out", &mut self.out);
+        show_outputs(p, &mut self.out, &mut self.outputs);
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
@@ -132,7 +148,7 @@ impl<T: FileSample> Operator for SigmfSource<T> {
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         match &mut self.player {
-            Some(player) => player.step(&mut self.out, cx),
+            Some(player) => player.step(one_or_all(&mut self.out, &mut self.outputs), cx),
             None => Ok(Step::Done),
         }
     }
@@ -163,9 +179,12 @@ struct Parameters {
     /// Samples per second, in place of what the metadata say.
     #[serde(default)]
     sample_rate: Option<Hertz>,
-    /// The channel to play, from 0; where there are several, it must be given.
+    /// The only channel to play, from 0.
     #[serde(default)]
     channel: Option<u64>,
+    /// How many channels there are. Where there are several and none is chosen, all are played: `out0`, `out1`, ...
+    #[serde(default)]
+    channels: Option<u64>,
 }
 
 fn yes() -> bool {
@@ -176,6 +195,9 @@ fn source<T: FileSample>(p: &Parameters, folders: &Folders) -> Result<SigmfSourc
     let mut source = SigmfSource::any(folders.input(&p.path)).pace(p.pace).repeat(p.repeat).verify(p.verify);
     if let Some(channel) = p.channel {
         source = source.channel(channel);
+    }
+    if let Some(channels) = p.channels {
+        source = source.channels(channels)?;
     }
     match p.sample_rate {
         Some(Hertz(rate_hz)) => source.sample_rate(rate_hz),

@@ -63,15 +63,9 @@ fn files_of_the_wrong_size_are_refused() {
         (0, "iq.source", "", "is empty: there are no samples to play"),
         (7, "iq.source", "", "has 7 bytes, which is no whole number of samples: one of cu8 has 2 bytes"),
         (8, "iq.source", "channels = 3\nchannel = 0", "one of cu8 of 3 channels has 6 bytes"),
-        (
-            6,
-            "iq.source",
-            "channels = 3",
-            "it has 3 channels, and one can be read: choose it with `channel`, from 0 to 2",
-        ),
         (6, "iq.source", "channels = 3\nchannel = 3", "`channel` is 3: there are 3, counted from 0"),
-        (6, "iq.source", "channels = 0", "it has 0 channels: there must be from 1 to 1024"),
-        (6, "iq.source", "channels = 2000", "it has 2000 channels"),
+        (6, "iq.source", "channels = 0\nchannel = 0", "it has 0 channels: there must be from 1 to 1024"),
+        (6, "iq.source", "channels = 2000\nchannel = 0", "it has 2000 channels"),
         (6, "iq.source", "offset = 3", "`offset` is 3"),
         (6, "iq.source", "offset = 1\ncount = 3", "`count` is 3: it must be from 1 to 2"),
         (6, "iq.source", "count = 0", "`count` is 0"),
@@ -148,10 +142,23 @@ fn bad_wav_files_are_refused() {
         (wav(1, 0, 16, 4, 4), "zero channels"),
         (wav(2, 1, 16, 4, 4), "its samples are compressed"),
         (wav(3, 1, 64, 8, 8), "bits per sample is not 32"),
-        (wav(1, 2, 16, 8, 8), "it has 2 channels, and one can be read: choose it with `channel`"),
+        (
+            wav(1, 2, 16, 8, 8),
+            "it has 2 channels: choose one with `channel`, from 0 to 1, or have all of them, each at an output of its \
+             own, with `channels = 2`",
+        ),
     ] {
         fs::write(&path, bytes).unwrap();
         let text = refusal("wav.source", &path, "");
+        assert!(text.contains(expected), "{text}");
+    }
+    fs::write(&path, wav(1, 2, 16, 8, 8)).unwrap();
+    for (more, expected) in [
+        ("channel = 2", "`channel` is 2: there are 2, counted from 0; choose one from 0 to 1"),
+        ("channels = 1", "it has 2 channels, and `channels` is 1: correct it"),
+        ("channels = 3\nchannel = 0", "it has 2 channels, and `channels` is 3"),
+    ] {
+        let text = refusal("wav.source", &path, more);
         assert!(text.contains(expected), "{text}");
     }
 }

@@ -7,6 +7,7 @@ mod harness;
 mod annotations;
 mod arrays;
 mod bad_files;
+mod channels;
 mod pictures;
 mod samples;
 

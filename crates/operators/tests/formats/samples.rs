@@ -35,13 +35,13 @@ where
     IqSink<T>: Operator,
 {
     let source = IqSource::<T>::new(from, format, 1e6)?;
-    let seen = play(source.part(part.0, Some(part.1)).channels(channels.0, Some(channels.1)), quantum);
+    let seen = play(source.part(part.0, Some(part.1)).channels(channels.0, Some(channels.1))?, quantum);
     Trial::new(IqSink::<T>::new(to, format)?).feed("in", again::<T>(&seen, "out")).quantum(quantum).run();
     Ok(())
 }
 
 /// Bytes of all values, the same for the same seed.
-fn bytes_of(seed: u64, length: usize) -> Vec<u8> {
+pub fn bytes_of(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed;
     let next = |_| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

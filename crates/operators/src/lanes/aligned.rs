@@ -1,0 +1,174 @@
+//! Streams side by side, whatever their chunks are.
+
+use onbeat_runtime::{Chunk, Context, Error, Input, Sample, Stamp, Step, Tag};
+
+/// Samples of all streams that are put together in one go.
+const BLOCK: usize = 4096;
+
+/// Takes several streams of one sample rate sample by sample, wherever their chunks begin and end.
+///
+/// A step asks [`take`](Aligned::take) how many samples all streams have, looks at so many or fewer, and lets go of them
+/// with [`consume`](Aligned::consume).
+pub(crate) struct Aligned<T: Sample> {
+    held: Vec<Option<Held<T>>>,
+    /// Where there are several streams, the rate that all must have.
+    rate_hz: Option<f64>,
+    /// Samples of each stream that were used up.
+    taken: u64,
+    /// For frames, one sample of each stream after the other.
+    scratch: Vec<T>,
+}
+
+/// A chunk in hand, how much of it is used up, and the stamp that it came with.
+struct Held<T: Sample> {
+    chunk: Chunk<T>,
+    used: usize,
+    stamp: Stamp,
+}
+
+impl<T: Sample> Held<T> {
+    fn rest(&self) -> usize {
+        self.chunk.len() - self.used
+    }
+}
+
+impl<T: Sample> Aligned<T> {
+    /// Of so many streams.
+    pub fn new(lanes: usize) -> Self {
+        let frames = if lanes > 1 { (BLOCK / lanes).max(1) } else { 0 };
+        Aligned {
+            held: (0..lanes).map(|_| None).collect(),
+            rate_hz: None,
+            taken: 0,
+            scratch: vec![T::zeroed(); frames * lanes],
+        }
+    }
+
+    /// Samples of each stream that were used up.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Samples per second of what is in hand.
+    pub fn rate_hz(&self) -> f64 {
+        self.held.iter().flatten().next().map_or(0.0, |held| held.chunk.rate_hz())
+    }
+
+    /// Takes chunks until every stream has samples in hand, and says how many all of them have. `None` when one has
+    /// none: then it is time to [`wait`](Aligned::wait).
+    pub fn take(&mut self, inputs: &mut [Input<Chunk<T>>], cx: &mut Context) -> Result<Option<usize>, Error> {
+        let mut all = Some(usize::MAX);
+        for (lane, input) in inputs.iter_mut().enumerate() {
+            let rest = self.take_lane(lane, input, cx)?;
+            all = all.zip(rest).map(|(all, rest)| all.min(rest));
+        }
+        Ok(all)
+    }
+
+    fn take_lane(
+        &mut self,
+        lane: usize,
+        input: &mut Input<Chunk<T>>,
+        cx: &mut Context,
+    ) -> Result<Option<usize>, Error> {
+        let several = self.held.len() > 1;
+        let held = &mut self.held[lane];
+        while held.as_ref().is_none_or(|held| held.rest() == 0) {
+            *held = input.pop_stamped(cx).map(|(chunk, stamp)| Held { chunk, used: 0, stamp });
+            let Some(new) = held else { return Ok(None) };
+            let rate_hz = new.chunk.rate_hz();
+            if several && rate_hz != *self.rate_hz.get_or_insert(rate_hz) {
+                let known_hz = self.rate_hz.unwrap_or_default();
+                return Err(Error::new(format!(
+                    "the sample rate of `in{lane}` is {rate_hz} Hz, and {known_hz} Hz came first: only streams of \
+                     one rate can be joined; resample one of them"
+                )));
+            }
+        }
+        Ok(held.as_ref().map(Held::rest))
+    }
+
+    /// The next samples of a stream, which has so many in hand.
+    pub fn samples(&self, lane: usize, count: usize) -> &[T] {
+        self.held[lane].as_ref().map_or(&[], |held| &held.chunk[held.used..held.used + count])
+    }
+
+    /// The tags on them, each with its place among them.
+    pub fn tags(&self, lane: usize, count: usize) -> impl Iterator<Item = (usize, &Tag)> {
+        self.held[lane].iter().flat_map(move |held| {
+            let now = held.used..held.used + count;
+            let on_them = held.chunk.tags().iter().filter(move |tag| now.contains(&tag.offset));
+            on_them.map(|tag| (tag.offset - held.used, tag))
+        })
+    }
+
+    /// The stamp of what is made of all streams.
+    pub fn stamp(&self) -> Stamp {
+        let stamps = self.held.iter().flatten().map(|held| held.stamp);
+        stamps.reduce(Stamp::older).unwrap_or_default()
+    }
+
+    /// Hands out the next samples as frames, one sample of each stream after the other, in one or more pieces.
+    pub fn frames(
+        &mut self,
+        count: usize,
+        mut each: impl FnMut(&[T]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let lanes = self.held.len();
+        if lanes == 1 {
+            return each(self.samples(0, count));
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let (mut at, mut result) = (0, Ok(()));
+        while at < count && result.is_ok() {
+            let now = (count - at).min(scratch.len() / lanes);
+            for lane in 0..lanes {
+                let samples = &self.samples(lane, count)[at..at + now];
+                scratch[lane..].iter_mut().step_by(lanes).zip(samples).for_each(|(y, x)| *y = *x);
+            }
+            result = each(&scratch[..now * lanes]);
+            at += now;
+        }
+        self.scratch = scratch;
+        result
+    }
+
+    /// So many samples of each stream are used up. Chunks of which nothing is left are let go, so that others may edit
+    /// them in place.
+    pub fn consume(&mut self, count: usize) {
+        for held in &mut self.held {
+            *held = held
+                .take()
+                .map(|held| Held { used: held.used + count, ..held })
+                .filter(|held| held.rest() > 0);
+        }
+        self.taken += count as u64;
+    }
+
+    /// What a step returns that has nothing to send and has used up what all streams had.
+    pub fn rest(&self) -> Step {
+        if self.held.iter().any(Option::is_some) { Step::Again } else { Step::Wait }
+    }
+
+    /// What to return when some streams have nothing in hand: waits for them, or ends with the shortest.
+    pub fn wait(&self, inputs: &[Input<Chunk<T>>], cx: &mut Context) -> Step {
+        let has = |lane: usize| self.held[lane].is_some();
+        let ended = |lane: usize, cx: &Context| !has(lane) && inputs[lane].is_ended(cx);
+        // One that has nothing may have ended as well without saying so yet.
+        let open = (0..inputs.len()).any(|lane| !has(lane) && !ended(lane, cx));
+        if let Some(first) = (0..inputs.len()).find(|lane| ended(*lane, cx))
+            && !open
+        {
+            if (0..inputs.len()).any(has) {
+                let text = "what other streams have beyond is not read";
+                cx.note(format!("`in{first}` ended after {} samples; {text}", self.taken));
+            }
+            return Step::Done;
+        }
+        // Those in hand need not have a message for the next step.
+        for (_, input) in inputs.iter().enumerate().filter(|(lane, _)| has(*lane)) {
+            input.keep(cx);
+        }
+        Step::Wait
+    }
+}
