@@ -57,7 +57,7 @@
 //! | `null.sink`, `null.sink.complex`, `count.sink` | real, complex, numbers → | lets go of what comes: [`NullSink`] | |
 //!
 //! Real is `Chunk<f32>`, complex is `Chunk<Complex<f32>>`, numbers are `u64`, a value is an `f64`. Nothing is allocated in a step, but for
-//! tags, notes, the lines of a tap and pictures.
+//! tags, notes, lines of text and pictures.
 //!
 //! [`dsp`] holds the signal-processing kernels, plain state machines over slices of samples;
 //! [`recording`] makes the signal of the FM receiver example.

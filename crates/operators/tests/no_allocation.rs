@@ -1,18 +1,29 @@
-//! Once samples flow, no operator allocates. (Tags, notes and the lines of a tap do.)
+//! Once samples flow, no operator allocates. (Tags, notes, lines of text and pictures do. Stdin and stdout are those of
+//! the test runner and are left alone.)
 #![forbid(unsafe_code)]
 
 mod harness;
 
-use harness::{fast, recording, run};
+use harness::{fast, recording, run, watched};
 use num_complex::Complex;
-use onbeat_operators::dsp::{Deemphasis, FirDecimator, QuadDemod, Quality, Resampler, Saxpy, Shift};
-use onbeat_operators::{
-    Add, Counter, IqSink, Load, Merge, NpySink, NullSink, NullSource, Overrun, SampleFormat, SigmfSink,
-    SigmfSource, Tap, Throttle, Timer, WavSink, Work,
+use onbeat_operators::dsp::{
+    Agc, Deemphasis, FirDecimator, Magnitude, QuadDemod, Quality, Resampler, Saxpy, Shift,
 };
-use onbeat_runtime::{Chunk, Graph, InPlace, Pace, Stream};
+use onbeat_operators::lanes::{Deinterleave, Interleave, Joined, Sum};
+use onbeat_operators::mode_s::{Demod, Frame};
+use onbeat_operators::spectral::{Fft, Framed, Spectrum, Window};
+use onbeat_operators::{
+    Add, Closed, Counter, Delay, DelayLag, FileSink, Framing, IqSink, IqSource, Load, Merge, NpySink,
+    NpySource, NullSink, NullSource, Overrun, Peer, PngSink, SampleFormat, SigmfSink, SigmfSource, Squelch,
+    Tap, TcpSink, TcpSource, Throttle, Timer, UdpSink, UdpSource, WavSink, WavSource, Work,
+};
+use onbeat_runtime::testing::{Feed, Trial};
+use onbeat_runtime::{Chunk, Graph, InPlace, Message, Options, Pace, Stream};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
+use std::io::{Read, Write};
+use std::net::{TcpListener, UdpSocket};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 #[global_allocator]
@@ -24,26 +35,81 @@ fn counters() -> (usize, usize, usize) {
     (stats.allocations, stats.deallocations, stats.reallocations)
 }
 
-/// Chunks until all buffers have their size, and chunks in all.
+type C32 = Complex<f32>;
+
+/// Messages until all buffers have their size.
 const WARM_UP: usize = 200;
+/// Chunks in all.
 const CHUNKS: usize = 2000;
+/// Samples of a file that is played again and again: no whole number of chunks.
+const SAMPLES: usize = 10_000;
+
+/// How often a file has to be played for some more than `CHUNKS` chunks of 2048 samples.
+const REPEAT: u64 = (CHUNKS + 10) as u64 * 2048 / SAMPLES as u64 + 1;
+
+/// A graph in the making, and what was counted while it runs.
+struct Steady {
+    graph: Graph,
+    messages: usize,
+    seen: Arc<Mutex<(usize, [(usize, usize, usize); 2])>>,
+}
+
+impl Steady {
+    /// Nothing may be allocated between message `WARM_UP` and message `messages` of the sink `watch`.
+    fn new<M: Message>(name: &str, messages: usize) -> Self {
+        let mut graph = Graph::new(name);
+        let seen = Arc::new(Mutex::new((0, [(0, 0, 0); 2])));
+        let into = Arc::clone(&seen);
+        graph.sink("watch", move |_: M| {
+            let (count, counted) = &mut *into.lock().unwrap();
+            *count += 1;
+            if *count == WARM_UP || *count == messages {
+                counted[usize::from(*count == messages)] = counters();
+            }
+        });
+        Steady { graph, messages, seen }
+    }
+
+    fn connect(&mut self, edges: &[(&str, &str)]) {
+        for &(from, to) in edges {
+            let _ = self.graph.connect_names(from, to);
+        }
+    }
+
+    fn run(self) {
+        let name = self.graph.name().to_string();
+        run(self.graph, &Options { pace: None, ..fast(16 << 10, 4) });
+        let (count, [first, last]) = *self.seen.lock().unwrap();
+        assert!(count >= self.messages, "{name}: {count}");
+        assert_eq!(first, last, "{name}: allocations, deallocations, reallocations between two messages");
+    }
+}
 
 #[test]
 fn nothing_is_allocated_once_samples_flow() {
-    let folder = tempfile::tempdir().unwrap();
-    let iq = recording(10_000).write(folder.path());
-    let mut graph = Graph::new("steady");
-    // 2048 samples a chunk, a few more chunks than are watched.
-    graph.add("iq", SigmfSource::new(iq).repeat((CHUNKS + 10) as u64 * 2048 / 10_000 + 1).pace(Pace::Fast));
-    graph.add("brake", Throttle::<Complex<f32>>::new(1e12).unwrap());
-    graph.add("raw", IqSink::<Complex<f32>>::new(folder.path().join("raw"), SampleFormat::Cu8).unwrap());
-    graph.add(
-        "take",
-        SigmfSink::<Complex<f32>>::new(folder.path().join("take"), SampleFormat::Ci16Le).unwrap(),
-    );
-    graph.add("array", NpySink::<Complex<f32>>::new(folder.path().join("array.npy")));
+    // One test and not several: what the runner allocates between two tests would count.
+    watched(|| {
+        let folder = tempfile::tempdir().unwrap();
+        receiver(folder.path());
+        channels(folder.path());
+        spectra(folder.path());
+        aircraft();
+        datagrams();
+        connection();
+    });
+}
+
+fn receiver(folder: &Path) {
+    let iq = recording(SAMPLES).write(folder);
+    let mut steady = Steady::new::<Chunk<f32>>("receiver", CHUNKS);
+    let graph = &mut steady.graph;
+    graph.add("iq", SigmfSource::new(iq).repeat(REPEAT).pace(Pace::Fast));
+    graph.add("brake", Throttle::<C32>::new(1e12).unwrap());
+    graph.add("raw", IqSink::<C32>::new(folder.join("raw"), SampleFormat::Cu8).unwrap());
+    graph.add("take", SigmfSink::<C32>::new(folder.join("take"), SampleFormat::Ci16Le).unwrap());
+    graph.add("array", NpySink::<C32>::new(folder.join("array.npy")));
     graph.add("tune", InPlace::new(Shift::new(40e3).unwrap()));
-    let decimator = |factor| FirDecimator::<Complex<f32>>::for_rate(factor, None, None, 60.0).unwrap();
+    let decimator = |factor| FirDecimator::<C32>::for_rate(factor, None, None, 60.0).unwrap();
     graph.add("channel", Stream::new(decimator(4)));
     graph.add("demod", Stream::new(QuadDemod::new(25e3).unwrap()));
     graph.add("band", Stream::new(FirDecimator::<f32>::for_rate(2, None, None, 60.0).unwrap()));
@@ -51,19 +117,18 @@ fn nothing_is_allocated_once_samples_flow() {
     graph.add("treble", InPlace::new(Deemphasis::new(50e-6).unwrap()));
     graph.add("gain", InPlace::new(Saxpy::new(0.5, 0.0).unwrap()));
     graph.add("load", Load::<Chunk<f32>>::new(Work::Rounds(10)));
-    graph.add("tap", Tap::new().file(folder.path().join("tap.jsonl"), 1e6).unwrap());
+    graph.add("tap", Tap::new().file(folder.join("tap.jsonl"), 1e6).unwrap());
     graph.add("sum", Add::new());
-    graph.add("audio", WavSink::new(folder.path().join("audio.wav")));
-    let seen = Arc::new(Mutex::new((0, [(0, 0, 0); 2])));
-    let into = Arc::clone(&seen);
-    graph.sink("watch", move |_: Chunk<f32>| {
-        let (chunks, counted) = &mut *into.lock().unwrap();
-        *chunks += 1;
-        if *chunks == WARM_UP || *chunks == CHUNKS {
-            counted[usize::from(*chunks == CHUNKS)] = counters();
-        }
-    });
-    for (from, to) in [
+    graph.add("audio", WavSink::new(folder.join("audio.wav")));
+    // Beside it, chunks that nobody wrote, and numbers; they go on for about as long.
+    graph.add("chunks", NullSource::<f32>::new(Some(2000)).rate(48e3, Pace::Fast).unwrap());
+    graph.add("chunks-end", NullSink::<Chunk<f32>>::default());
+    graph.add("ticks", Timer::new(100_000, Some(300), Overrun::CatchUp).unwrap());
+    graph.add("count", Counter::new(Some(2000)).rate(1e5, Pace::Fast).unwrap());
+    graph.add("both", Merge::<u64>::default());
+    graph.add("work", Load::<u64>::new(Work::Rounds(10)));
+    graph.add("numbers-end", NullSink::<u64>::default());
+    steady.connect(&[
         ("iq", "brake"),
         ("brake", "raw"),
         ("brake", "take"),
@@ -81,28 +146,140 @@ fn nothing_is_allocated_once_samples_flow() {
         ("load", "sum.b"),
         ("sum", "audio"),
         ("sum", "watch"),
-    ] {
-        let _ = graph.connect_names(from, to);
-    }
-    // Beside it, chunks that nobody wrote, and numbers; they go on for about as long.
-    graph.add("chunks", NullSource::<f32>::new(Some(2000)).rate(48e3, Pace::Fast).unwrap());
-    graph.add("chunks-end", NullSink::<Chunk<f32>>::default());
-    graph.add("ticks", Timer::new(100_000, Some(300), Overrun::CatchUp).unwrap());
-    graph.add("count", Counter::new(Some(2000)).rate(1e5, Pace::Fast).unwrap());
-    graph.add("both", Merge::<u64>::default());
-    graph.add("work", Load::<u64>::new(Work::Rounds(10)));
-    graph.add("numbers-end", NullSink::<u64>::default());
-    for (from, to) in [
         ("chunks", "chunks-end"),
         ("ticks", "both"),
         ("count", "both"),
         ("both", "work"),
         ("work", "numbers-end"),
-    ] {
-        let _ = graph.connect_names(from, to);
-    }
-    run(graph, &onbeat_runtime::Options { pace: None, ..fast(16 << 10, 4) });
-    let (chunks, [first, last]) = *seen.lock().unwrap();
-    assert!(chunks >= CHUNKS, "{chunks}");
-    assert_eq!(first, last, "allocations, deallocations, reallocations after {WARM_UP} and {CHUNKS} chunks");
+    ]);
+    steady.run();
+}
+
+/// Files of several channels, and everything that goes from several streams to one and back.
+fn channels(folder: &Path) {
+    let at = |name: &str| folder.join(name);
+    let samples: Vec<f32> = (0..2 * SAMPLES).map(|n| (n as f32 * 0.1).sin()).collect();
+    std::fs::write(at("two.f32"), bytemuck::cast_slice(&samples)).unwrap();
+    let wav = WavSink::new(at("two.wav")).channels(2).unwrap();
+    let half = |n: usize| Feed::samples(samples[n * SAMPLES..][..SAMPLES].to_vec()).rate(48e3);
+    Trial::new(wav).feed("in0", half(0)).feed("in1", half(1)).run();
+    let frames = samples[..SAMPLES].to_vec();
+    Trial::new(NpySink::<f32>::new(at("one.npy"))).feed("in", Feed::samples(frames).rate(48e3)).run();
+
+    let mut steady = Steady::new::<Chunk<f32>>("channels", CHUNKS);
+    let graph = &mut steady.graph;
+    let iq = IqSource::<f32>::new(at("two.f32"), SampleFormat::Rf32Le, 48e3).unwrap();
+    graph.add("iq", iq.channels(2, None).unwrap().repeat(2 * REPEAT).pace(Pace::Fast));
+    let wav = WavSource::new(at("two.wav")).channels(2).unwrap();
+    graph.add("wav", wav.repeat(2 * REPEAT).pace(Pace::Fast));
+    graph.add(
+        "array",
+        NpySource::<f32>::new(at("one.npy")).rate(48e3, Pace::Fast).unwrap().repeat(2 * REPEAT),
+    );
+    graph.add("delay", Delay::<f32>::new(DelayLag::Samples(1000)).unwrap());
+    graph.add("sum", Joined::<Sum>::new(3).unwrap());
+    graph.add("turn", Joined::<Interleave>::new(2).unwrap());
+    graph.add("apart", Deinterleave::new(2).unwrap());
+    let sigmf = SigmfSink::<f32>::new(at("channels"), SampleFormat::Ri16Le).unwrap();
+    graph.add("sigmf", sigmf.channels(2).unwrap());
+    graph.add("sound", WavSink::new(at("channels.wav")).channels(2).unwrap());
+    let raw = IqSink::<f32>::new(at("channels.i8"), SampleFormat::Ri8).unwrap();
+    graph.add("raw", raw.channels(2).unwrap());
+    graph.add("bytes", FileSink::<f32>::new(at("bytes")));
+    steady.connect(&[
+        ("iq.out0", "delay"),
+        ("delay", "sum.in0"),
+        ("iq.out1", "sum.in1"),
+        ("array", "sum.in2"),
+        ("wav.out0", "turn.in0"),
+        ("wav.out1", "turn.in1"),
+        ("turn", "apart"),
+        ("apart.out0", "sigmf.in0"),
+        ("apart.out1", "sigmf.in1"),
+        ("apart.out0", "sound.in0"),
+        ("apart.out1", "sound.in1"),
+        ("sum", "raw.in0"),
+        ("apart.out0", "raw.in1"),
+        ("sum", "bytes"),
+        ("sum", "watch"),
+    ]);
+    steady.run();
+}
+
+fn spectra(folder: &Path) {
+    let iq = recording(SAMPLES).write(folder);
+    let mut steady = Steady::new::<Chunk<f32>>("spectra", CHUNKS);
+    let graph = &mut steady.graph;
+    graph.add("iq", SigmfSource::new(iq).repeat(REPEAT).pace(Pace::Fast));
+    graph.add("level", InPlace::new(Agc::<C32>::new(0.01, 0.1, 0.5, 100.0).unwrap()));
+    graph.add("open", Squelch::<C32>::new(-80.0, -90.0, 0.01, Closed::Mute).unwrap());
+    graph.add("size", Stream::new(Magnitude::new()));
+    graph.add("bins", Framed::<C32, Fft>::new(1024, 1024, Window::default(), Fft::default()).unwrap());
+    graph.add("bins-end", NullSink::<Chunk<C32>>::default());
+    let spectrum = Spectrum::new(2).unwrap();
+    graph.add("power", Framed::<C32, _>::new(1024, 512, Window::default(), spectrum.clone()).unwrap());
+    graph.add("power-real", Framed::<f32, _>::new(1024, 1500, Window::default(), spectrum).unwrap());
+    graph.add("power-end", NullSink::<Chunk<f32>>::default());
+    graph.add("picture", PngSink::new(folder.join("power.png")).rows(100).unwrap());
+    steady.connect(&[
+        ("iq", "level"),
+        ("level", "open"),
+        ("open", "bins"),
+        ("open", "power"),
+        ("open", "size"),
+        ("size", "power-real"),
+        ("power-real", "power-end"),
+        ("bins", "bins-end"),
+        ("power", "picture"),
+        ("size", "watch"),
+    ]);
+    steady.run();
+}
+
+/// The receiver of the example up to its frames; what they say is text.
+fn aircraft() {
+    let capture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/adsb.cu8");
+    let mut steady = Steady::new::<Frame>("aircraft", CHUNKS);
+    let graph = &mut steady.graph;
+    let iq = IqSource::<C32>::new(capture, SampleFormat::Cu8, 2e6).unwrap();
+    graph.add("iq", iq.repeat(120).pace(Pace::Fast));
+    graph.add("frames", Demod::<C32>::new(60.0).unwrap());
+    steady.connect(&[("iq", "frames"), ("frames", "watch")]);
+    steady.run();
+}
+
+fn datagrams() {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap().to_string();
+    let mut steady = Steady::new::<Chunk<f32>>("datagrams", CHUNKS);
+    let graph = &mut steady.graph;
+    graph.add("chunks", NullSource::<f32>::new(Some(2 * CHUNKS as u64)));
+    graph.add("send", UdpSink::<f32>::new(address, Some(SampleFormat::Ri16Le)).unwrap());
+    let receive = UdpSource::<f32>::new("127.0.0.1:0", Some(SampleFormat::Ri16Le)).unwrap();
+    graph.add("receive", receive.socket(socket).timeout(30_000_000_000));
+    steady.connect(&[("chunks", "send"), ("receive", "watch")]);
+    steady.run();
+}
+
+/// What one half of a graph sends, the other receives.
+fn connection() {
+    let listen = || TcpListener::bind("127.0.0.1:0").unwrap();
+    let (from, to) = (listen(), listen());
+    let peer = |listener: &TcpListener| Peer::Connect(listener.local_addr().unwrap().to_string());
+    let mut steady = Steady::new::<Chunk<f32>>("connection", CHUNKS);
+    let graph = &mut steady.graph;
+    graph.add("chunks", NullSource::<f32>::new(Some(2 * CHUNKS as u64)));
+    graph.add("send", TcpSink::<f32>::new(peer(&from), None).unwrap().framing(Framing::Strict));
+    graph.add("receive", TcpSource::<f32>::new(peer(&to), None).unwrap().framing(Framing::Strict));
+    steady.connect(&[("chunks", "send"), ("receive", "watch")]);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut from, mut to) = (from.accept().unwrap().0, to.accept().unwrap().0);
+            let mut bytes = vec![0; 64 << 10];
+            while let Ok(count @ 1..) = from.read(&mut bytes) {
+                to.write_all(&bytes[..count]).unwrap();
+            }
+        });
+        steady.run();
+    });
 }
