@@ -29,8 +29,11 @@ use std::sync::{Arc, Mutex};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Allocations, deallocations and reallocations so far.
-fn counters() -> (usize, usize, usize) {
+/// Allocations, deallocations and reallocations.
+type Counters = (usize, usize, usize);
+
+/// Those so far.
+fn counters() -> Counters {
     let stats = ALLOCATOR.stats();
     (stats.allocations, stats.deallocations, stats.reallocations)
 }
@@ -51,7 +54,8 @@ const REPEAT: u64 = (CHUNKS + 10) as u64 * 2048 / SAMPLES as u64 + 1;
 struct Steady {
     graph: Graph,
     messages: usize,
-    seen: Arc<Mutex<(usize, [(usize, usize, usize); 2])>>,
+    /// Messages, and the counters at both of them.
+    seen: Arc<Mutex<(usize, [Counters; 2])>>,
 }
 
 impl Steady {
