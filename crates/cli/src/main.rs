@@ -26,19 +26,35 @@ mod views;
 
 use arguments::Arguments;
 use clap::Parser;
+use failure::Failure;
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     panics::install();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => {
-            // Help and version come here too, and are no errors. If nobody reads them there is nobody to tell.
-            let _closed = error.print();
-            return ExitCode::from(u8::from(error.use_stderr()));
-        }
+        Err(answer) => return ended(unparsed(&answer)),
     };
-    match commands::dispatch(&arguments.command, abort) {
+    ended(commands::dispatch(&arguments.command, abort))
+}
+
+/// Help and version, which are no errors, and what was typed wrong.
+fn unparsed(answer: &clap::Error) -> Result<u8, Failure> {
+    let text = |is_terminal| {
+        let styled = answer.render();
+        if output::may_colour(is_terminal) { styled.ansi().to_string() } else { styled.to_string() }
+    };
+    if answer.use_stderr() {
+        output::to_stderr(&text(io::stderr().is_terminal()));
+        return Ok(1);
+    }
+    output::to_stdout(&text(io::stdout().is_terminal()))?;
+    Ok(0)
+}
+
+fn ended(result: Result<u8, Failure>) -> ExitCode {
+    match result {
         Ok(status) => ExitCode::from(status),
         Err(failure) => {
             failure.show();

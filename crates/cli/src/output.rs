@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use onbeat::Record;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Whether a stream may be coloured.
@@ -77,6 +77,9 @@ impl Places {
             Ok(found) if found.is_dir() => Err(cannot(&"it is a folder")),
             // A pipe or a device: it is written to as it is.
             Ok(found) if !found.is_file() => Ok(()),
+            Ok(found) if found.len() > 0 && !is_record(path) => {
+                Err(cannot(&"there is a file that is no record, and it would be lost"))
+            }
             _ => {
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
                 try_to_write(folder.unwrap_or(Path::new("."))).map_err(|error| cannot(&error))
@@ -91,6 +94,13 @@ impl Places {
             let _left = fs::remove_dir(folder);
         }
     }
+}
+
+/// Whether a file begins as records do. What cannot be read is none.
+fn is_record(path: &Path) -> bool {
+    let mut begin = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(200).read_to_end(&mut begin));
+    read.is_ok() && String::from_utf8_lossy(&begin).contains("\"onbeat.record\"")
 }
 
 impl RecordTo {

@@ -36,6 +36,8 @@ struct Used {
     path: PathBuf,
     replaces: bool,
     by: String,
+    /// Somebody else wanted the file too, and was refused.
+    contested: bool,
 }
 
 struct All {
@@ -67,6 +69,11 @@ impl FileUse {
         Self::new(path, true, by.into())
     }
 
+    /// Whether somebody else wanted the file too, and was refused. Who has not replaced it yet should leave it as it is.
+    pub fn is_contested(&self) -> bool {
+        all().used.iter().any(|used| used.number == self.number && used.contested)
+    }
+
     fn new(path: &Path, replaces: bool, by: String) -> Result<Self, Error> {
         // Devices and pipes are not replaced, and any number may use them.
         let found = std::fs::metadata(path).ok();
@@ -79,7 +86,8 @@ impl FileUse {
         let same = |used: &&Used| {
             (id.is_some() && used.id == id || used.path == whole) && (replaces || used.replaces)
         };
-        if let Some(other) = all.used.iter().find(same) {
+        if let Some(other) = all.used.iter_mut().find(|used| same(&&**used)) {
+            other.contested = true;
             let does = |replaces| if replaces { "writes it" } else { "reads it" };
             return Err(Error::new(format!(
                 "{}: {} {} and {by} {}, in one run; give them different files",
@@ -91,7 +99,7 @@ impl FileUse {
         }
         let number = all.next;
         all.next += 1;
-        all.used.push(Used { number, id, path: whole, replaces, by });
+        all.used.push(Used { number, id, path: whole, replaces, by, contested: false });
         Ok(FileUse { number })
     }
 }

@@ -1,6 +1,7 @@
 //! `onbeat check FILE`
 
 use crate::arguments::CheckArguments;
+use crate::documents::counted;
 use crate::failure::Failure;
 use crate::{costs, output, stdout};
 use onbeat::{Pipeline, Registry, operators};
@@ -24,9 +25,10 @@ pub fn check(arguments: &CheckArguments) -> Result<u8, Failure> {
     }
     if !arguments.quiet {
         let plan = &pipeline.plan;
-        let (operators, edges) = (plan.operators.len(), plan.edges.len());
+        let operators = counted(plan.operators.len() as u64, "operator");
+        let edges = counted(plan.edges.len() as u64, "edge");
         let file = arguments.pipeline.file.display();
-        output::to_stdout(&format!("{file}: good: {operators} operators, {edges} edges\n"))?;
+        output::to_stdout(&format!("{file}: good: {operators}, {edges}\n"))?;
     }
     Ok(0)
 }

@@ -17,7 +17,7 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
     let is_taken = stdout::is_taken(&pipeline)?;
     let places = Places::prepare(&pipeline.output, arguments.record.as_deref(), pipeline.name())?;
     stdout::check_record(is_taken, &places.record).inspect_err(|_| places.give_back())?;
-    let _in_use = in_use(&arguments.pipeline.file, &places.record)?;
+    let in_use = in_use(&arguments.pipeline.file, &places.record)?;
     let name = pipeline.name().to_string();
     // First of all: the threads that are started from here on inherit it, and workers go to cores of their own.
     let house = threads::keep_house(&pipeline.options.house_keeping);
@@ -53,7 +53,9 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
     record.threads.extend(helpers);
     record.obtained.extend(house);
     apply_limit(&mut record, arguments.max_misses);
-    let written = places.record.write(&record);
+    // A run that failed because an operator uses the record's file leaves that as it is.
+    let is_contested = in_use.iter().any(FileUse::is_contested);
+    let written = if is_contested { Ok(None) } else { places.record.write(&record) };
     // From here on there is nothing that an interruption could leave half done.
     drop(interrupts);
     let facts = RunFacts {

@@ -26,7 +26,7 @@ pub struct Document {
 }
 
 /// "1 edge", "2 edges".
-fn counted(count: u64, noun: &str) -> String {
+pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 

@@ -71,6 +71,13 @@ const CASES: &[Case] = &[
         &["did you mean `numbers`?"],
     ),
     (
+        "an operator without a key",
+        &["run", "count.toml", "--set", "numbers=7"],
+        1,
+        &[],
+        &["`numbers` is an operator", "numbers.KEY=VALUE"],
+    ),
+    (
         "a value of the wrong type",
         &["run", "count.toml", "--set", "numbers.count=many"],
         1,
@@ -119,6 +126,13 @@ const CASES: &[Case] = &[
         &[],
         &["record `no/x.json`: cannot be"],
     ),
+    (
+        "a record in the place of another file",
+        &["run", "count.toml", "--record", "late.toml"],
+        1,
+        &[],
+        &["record `late.toml`: cannot be written: there is a file that is no record"],
+    ),
     ("misses without a limit", &["run", "late.toml"], 0, &["5 messages later than the limit"], &[]),
     ("misses within the limit", &["run", "late.toml", "--max-misses", "5"], 0, &["always-late: ended"], &[]),
     (
@@ -145,7 +159,7 @@ const CASES: &[Case] = &[
         "a good pipeline",
         &["check", "count.toml", "--set", "numbers.count=7"],
         0,
-        &["count.toml: good: 2 operators, 1 edges"],
+        &["count.toml: good: 2 operators, 1 edge\n"],
         &[],
     ),
     ("a good pipeline without a word", &["check", "count.toml", "-q"], 0, &[], &[]),

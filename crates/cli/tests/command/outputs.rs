@@ -81,10 +81,63 @@ fn a_reader_that_goes_away_is_no_error() {
 #[test]
 fn a_full_disk_under_stdout_is_an_error() {
     let place = Place::new();
-    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
-    let mut child =
-        place.command(&["operators"]).stdout(full).stderr(Stdio::null()).spawn().expect("the command");
-    assert_eq!(wait(&mut child), Some(1));
+    for arguments in [
+        &["--help"][..],
+        &["run", "--help"],
+        &["help", "plan"],
+        &["--version"],
+        &["operators"],
+        &["operators", "counter", "--format", "markdown"],
+        &["schema"],
+        &["completions", "zsh"],
+        &["man"],
+        &["check", "count.toml"],
+        &["plan", "count.toml"],
+        &["plan", "count.toml", "--dot"],
+        &["run", "count.toml"],
+        &["run", "count.toml", "--format", "json", "-q"],
+        &["run", "count.toml", "--record", "-"],
+    ] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+        let stderr = fs::File::create(place.path("stderr.txt")).expect("a file");
+        let mut child = place.command(arguments).stdout(full).stderr(stderr).spawn().expect("the command");
+        assert_eq!(wait(&mut child), Some(1), "{arguments:?}");
+        let stderr = fs::read_to_string(place.path("stderr.txt")).expect("a file");
+        assert!(stderr.contains("stdout: cannot be written: No space left"), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn no_record_takes_the_place_of_data() {
+    let place = Place::new();
+    let copy = "[[operator]]\nname = \"in\"\nkind = \"text.source\"\npath = \"data\"\n\
+        [[operator]]\nname = \"end\"\nkind = \"text.sink\"\npath = \"copy\"\n\
+        [[edge]]\nfrom = \"in\"\nto = \"end\"\n";
+    fs::write(place.path("copy.toml"), copy).expect("a file");
+    std::os::unix::fs::symlink("data", place.path("link")).expect("a link");
+    // A record may be data too.
+    assert_eq!(place.onbeat(&["run", "count.toml", "--record", "data"]).status, Some(0));
+    let record = fs::read_to_string(place.path("data")).expect("a record");
+    for (data, what) in
+        [("some lines", "no record"), (record.as_str(), "the record writes it and an operator reads")]
+    {
+        fs::write(place.path("data"), data).expect("a file");
+        fs::remove_file(place.path("hard")).ok();
+        fs::hard_link(place.path("data"), place.path("hard")).expect("a link");
+        for name in ["data", "./out/../data", "hard", "link"] {
+            let answer = place.onbeat(&["run", "copy.toml", "--record", name]);
+            assert_eq!(answer.status, Some(1), "{name}: {answer:?}");
+            assert!(answer.stderr.contains(what), "{name}: {}", answer.stderr);
+            assert_eq!(fs::read_to_string(place.path("data")).expect("the data"), data, "{name}");
+        }
+    }
+    // A sink's file, from an earlier run, and an empty one.
+    fs::write(place.path("data"), "some lines").expect("a file");
+    assert_eq!(place.onbeat(&["run", "copy.toml", "-q"]).status, Some(0));
+    assert_eq!(place.onbeat(&["run", "copy.toml", "-q", "--record", "out/copy"]).status, Some(1));
+    assert_eq!(fs::read_to_string(place.path("out/copy")).expect("the copy"), "some lines\n");
+    fs::write(place.path("empty"), "").expect("a file");
+    assert_eq!(place.onbeat(&["run", "copy.toml", "-q", "--record", "empty"]).status, Some(0));
 }
 
 #[test]

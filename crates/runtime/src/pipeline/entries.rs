@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-const TOP_KEYS: [&str; 17] = [
+pub(super) const TOP_KEYS: [&str; 17] = [
     "name",
     "scheduler",
     "cores",

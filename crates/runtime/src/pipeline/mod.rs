@@ -37,7 +37,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
-use toml::de::DeValue;
+use toml::de::{DeTable, DeValue};
 
 /// Most bytes of a pipeline file.
 const FILE_BYTES: u64 = 16 << 20;
@@ -200,6 +200,13 @@ fn read_pipeline(
         .into_iter()
         .partition::<Vec<_>, _>(|setting| setting.path.len() == 1 || setting.path[0] == "defaults");
     for setting in &settings_of_top {
+        if let [name] = setting.path[..]
+            && !entries::TOP_KEYS.contains(&name)
+            && has_operator(&root, name)
+        {
+            let fault = Fault::at(setting.span.clone(), format!("{} is an operator", words::quoted(name)));
+            return Err(fault.help(format!("say which of its keys: {name}.KEY=VALUE")));
+        }
         setting.apply(&mut root, 0)?;
     }
     let root = Spanned::new(0..0, DeValue::Table(root));
@@ -211,6 +218,21 @@ fn read_pipeline(
     let plan = graph.plan(&options).map_err(|error| locate::located(&error, &graph, &places, &top))?;
     graph.set_config(config(&plan, &options, &folders.output, &operators));
     Ok(Pipeline { graph, options, output: folders.output, plan })
+}
+
+/// Whether the file has an operator of this name.
+fn has_operator(root: &DeTable<'_>, name: &str) -> bool {
+    let operators = root.get("operator").and_then(|value| match value.get_ref() {
+        DeValue::Array(operators) => Some(operators),
+        _ => None,
+    });
+    let is_named = |operator: &Spanned<DeValue<'_>>| match operator.get_ref() {
+        DeValue::Table(table) => table
+            .get("name")
+            .is_some_and(|found| matches!(found.get_ref(), DeValue::String(text) if text == name)),
+        _ => false,
+    };
+    operators.is_some_and(|operators| operators.iter().any(is_named))
 }
 
 /// The configuration as it is run: defaults filled in, settings applied, subgraphs put in. Keys are those of the file,

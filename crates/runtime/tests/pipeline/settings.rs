@@ -53,6 +53,7 @@ fn errors_name_the_setting() {
     );
     let top = refused(&["duratoin=3"]);
     assert_eq!(top, "--set duratoin=3: unknown key `duratoin` in the pipeline: did you mean `duration`?");
+    assert!(refused(&["numbers=3"]).starts_with("--set numbers=3: `numbers` is an operator"));
     assert!(refused(&["numbers.name=x"]).contains("cannot be set"));
     assert!(refused(&["numbers"]).contains("KEY=VALUE"));
     assert!(refused(&["=3"]).contains("is no key"));
