@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use onbeat::Overrides;
 use std::path::PathBuf;
 
-const EXAMPLES: &str = "\
+pub const EXAMPLES: &str = "\
 EXAMPLES
   onbeat run examples/fm_receiver.toml                  run a pipeline until its sources end
   onbeat run fm.toml --pace fast --duration 10s         as fast as it can, at most 10 s
@@ -15,7 +15,7 @@ EXAMPLES
   onbeat run fm.toml --scheduler pinned --cores 0,1     a worker on each of two cores
   onbeat operators fir.decimate                         parameters and ports of a kind of operator";
 
-const EXIT_STATUS: &str = "\
+pub const EXIT_STATUS: &str = "\
 EXIT STATUS
   0  good
   1  an error, a wrong command line included

@@ -4,7 +4,7 @@ use crate::arguments::CheckArguments;
 use crate::documents::counted;
 use crate::failure::Failure;
 use crate::{costs, output, stdout};
-use onbeat::{Pipeline, Registry, operators};
+use onbeat::{Folders, Pipeline, Registry, operators};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,14 +14,16 @@ pub fn check(arguments: &CheckArguments) -> Result<u8, Failure> {
     let registry = operators::registry();
     let pipeline = costs::read(&arguments.pipeline, &registry)?;
     stdout::is_taken(&pipeline)?;
-    let folder = arguments.pipeline.file.parent().unwrap_or(Path::new(""));
-    let wrong: Vec<String> = inputs(&pipeline, &registry, folder)
+    let input = arguments.pipeline.file.parent().unwrap_or(Path::new("")).to_path_buf();
+    let folders = Folders { input, output: pipeline.output.clone() };
+    let wrong: Vec<String> = inputs(&pipeline, &registry, &folders)
         .filter_map(|(operator, path)| Some(format!("operator `{operator}`: {}", what_is_wrong(&path)?)))
         .collect();
     if let [first, others @ ..] = &wrong[..] {
         let mut message = first.clone();
         others.iter().for_each(|other| message += &format!("\n{other}"));
-        return Err(Failure::new(message).help("relative names begin at the folder of the pipeline file"));
+        return Err(Failure::new(message)
+            .help("relative names begin at the folder of the pipeline file, or else where you are"));
     }
     if !arguments.quiet {
         let plan = &pipeline.plan;
@@ -37,12 +39,12 @@ pub fn check(arguments: &CheckArguments) -> Result<u8, Failure> {
 fn inputs<'p>(
     pipeline: &'p Pipeline,
     registry: &'p Registry,
-    folder: &'p Path,
+    folders: &'p Folders,
 ) -> impl Iterator<Item = (&'p str, PathBuf)> {
     pipeline.operators().iter().filter_map(move |operator| {
         let kind = registry.get(operator["kind"].as_str()?)?;
         let path = operator["path"].as_str().filter(|path| *path != "-")?;
-        kind.ports().0.is_empty().then(|| (operator["name"].as_str().unwrap_or(""), folder.join(path)))
+        kind.ports().0.is_empty().then(|| (operator["name"].as_str().unwrap_or(""), folders.input(path)))
     })
 }
 

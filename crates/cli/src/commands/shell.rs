@@ -1,9 +1,10 @@
 //! `onbeat completions SHELL` and `onbeat man`: made of what may be typed.
 
-use crate::arguments::{Arguments, CompletionsArguments};
+use crate::arguments::{Arguments, CompletionsArguments, EXAMPLES, EXIT_STATUS};
 use crate::failure::Failure;
 use crate::output;
 use clap::CommandFactory;
+use clap_mangen::roff::{Roff, bold, roman};
 use std::io;
 
 pub fn completions(arguments: &CompletionsArguments) -> Result<u8, Failure> {
@@ -23,18 +24,46 @@ pub fn man() -> Result<u8, Failure> {
 }
 
 fn pages(command: &clap::Command, page: &mut Vec<u8>) -> io::Result<()> {
+    let commands: Vec<&clap::Command> =
+        command.get_subcommands().filter(|command| command.get_name() != "help").collect();
     let whole = clap_mangen::Man::new(command.clone());
-    whole.render(page)?;
-    for command in command.get_subcommands().filter(|command| command.get_name() != "help") {
-        let man = clap_mangen::Man::new(command.clone());
-        page.extend_from_slice(
-            format!(".SH \"COMMAND: {}\"\n", command.get_name().to_uppercase()).as_bytes(),
-        );
+    whole.render_title(page)?;
+    whole.render_name_section(page)?;
+    whole.render_synopsis_section(page)?;
+    section(page, "COMMANDS", |roff| {
+        for command in &commands {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            roff.control("TP", []);
+            roff.text([bold(command.get_name())]);
+            roff.text([roman(about)]);
+        }
+    })?;
+    whole.render_options_section(page)?;
+    for command in &commands {
+        let man = clap_mangen::Man::new((*command).clone());
+        section(page, &format!("COMMAND: {}", command.get_name().to_uppercase()), |_| {})?;
         man.render_description_section(page)?;
         man.render_synopsis_section(page)?;
         man.render_options_section(page)?;
     }
+    for (title, text) in [("EXAMPLES", EXAMPLES), ("EXIT STATUS", EXIT_STATUS)] {
+        section(page, title, |roff| {
+            roff.control("nf", []);
+            // The first line is the title.
+            for line in text.lines().skip(1) {
+                roff.text([roman(line)]);
+            }
+            roff.control("fi", []);
+        })?;
+    }
     Ok(())
+}
+
+fn section(page: &mut Vec<u8>, title: &str, fill: impl FnOnce(&mut Roff)) -> io::Result<()> {
+    let mut roff = Roff::default();
+    roff.control("SH", [title]);
+    fill(&mut roff);
+    roff.to_writer(page)
 }
 
 fn write(bytes: &[u8]) -> Result<u8, Failure> {

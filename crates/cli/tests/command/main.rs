@@ -170,10 +170,23 @@ const CASES: &[Case] = &[
         &[],
         &["operator `iq`: not-there: No such file"],
     ),
+    (
+        "a pipeline whose file is where you are",
+        &["check", "sub/file.toml", "--set", "in.path=count.toml"],
+        0,
+        &["sub/file.toml: good"],
+        &[],
+    ),
     ("a pipeline with a mistake", &["check", "count.toml", "--set", "numbers.cnt=7"], 1, &[], &["`cnt`"]),
     ("completions", &["completions", "bash"], 0, &["_onbeat()", "--max-misses"], &[]),
     ("completions for a shell that is none", &["completions", "dash"], 1, &[], &["dash"]),
-    ("the manual page", &["man"], 0, &[".TH onbeat", "COMMAND: RUN", "max\\-misses", "EXIT STATUS"], &[]),
+    (
+        "the manual page",
+        &["man"],
+        0,
+        &[".TH onbeat", "COMMAND: RUN", "max\\-misses", "\n.SH \"EXIT STATUS\"\n", "\n.SH EXAMPLES\n"],
+        &[],
+    ),
     ("the schema", &["schema"], 0, &["\"$schema\"", "\"fir.decimate\""], &[]),
     ("all kinds", &["operators"], 0, &["counter", "wav.sink"], &[]),
     ("one kind", &["operators", "counter"], 0, &["port", "u64", "parameter", "count", "[[operator]]"], &[]),
@@ -213,11 +226,29 @@ fn the_page_of_all_kinds_is_complete() {
     }
 }
 
+/// In another folder than the one where the command runs.
+const FILE: &str = r#"
+[[operator]]
+name = "in"
+kind = "text.source"
+path = "no"
+[[operator]]
+name = "out"
+kind = "text.sink"
+path = "out"
+[[edge]]
+from = "in"
+to = "out"
+"#;
+
 #[test]
 fn what_is_typed_is_answered() {
     let mut wrong = Vec::new();
     for (title, arguments, status, stdout, stderr) in CASES {
-        let answer = Place::new().onbeat(arguments);
+        let place = Place::new();
+        std::fs::create_dir(place.path("sub")).expect("a folder");
+        std::fs::write(place.path("sub/file.toml"), FILE).expect("a file");
+        let answer = place.onbeat(arguments);
         let said = |all: &str, parts: &[&str]| parts.iter().all(|part| all.contains(part));
         // Whoever is not told otherwise hears nothing.
         let quiet = !stderr.is_empty() || answer.stderr.is_empty();
