@@ -8,6 +8,8 @@
 //!   and finds its way home; `src/store/README.md` has the protocol.
 //! - [`Inbox`] and [`Sleeper`]: the work that other threads schedule for a worker, and how it sleeps and is woken;
 //!   `src/list/README.md` has the protocol.
+//! - [`Crew`]: items that wander between the threads of a pool, one hand at a time; `src/crew/README.md` has the protocol.
+//! - [`Identity`]: whose chunk stores a thread acts for, where work wanders.
 //! - [`sync`]: the one door for atomics and cells of the whole workspace, so that loom can replace them.
 //!
 //! ```
@@ -20,6 +22,8 @@
 //! assert_eq!(ring.pop(&mut owner), Some(('a', 2)));
 //! ```
 
+mod crew;
+mod identity;
 mod inbox;
 mod list;
 mod lossy;
@@ -29,6 +33,8 @@ mod spsc;
 mod store;
 pub mod sync;
 
+pub use crew::{Crew, Taken};
+pub use identity::Identity;
 pub use inbox::Inbox;
 pub use list::Sleeper;
 pub use lossy::Lossy;

@@ -65,6 +65,12 @@ loom::thread_local! {
     static NUMBER: std::cell::Cell<u32> = std::cell::Cell::new(0);
 }
 
+/// Replaces the calling thread's number: see [`Identity`](crate::Identity).
+#[inline(always)]
+pub(crate) fn set_thread_number(number: u32) {
+    NUMBER.with(|cell| cell.set(number));
+}
+
 #[cold]
 fn give_number() -> u32 {
     let number = next_number();

@@ -39,6 +39,7 @@ mod options;
 mod pace;
 mod pipeline;
 mod plan;
+mod pool;
 mod port;
 mod ports;
 mod ready;
@@ -63,10 +64,12 @@ pub use kind::{Folders, Kind, MakeError, PortInfo, Registry};
 pub use message::{Keys, Message, Stamp, Value};
 pub use onbeat_trace::record::{ClockKind, Scheduler, WhenFull};
 pub use operator::{Ending, Operator, Step};
-pub use options::{Options, Pace};
+pub use options::{Options, Pace, Share};
 pub use pace::Pacer;
 pub use pipeline::{Overrides, Pipeline, PipelineError};
-pub use plan::{EdgePlan, GraphError, OperatorPlan, PathPlan, Plan, StorePlan, WorkerPlan};
+pub use plan::{
+    EdgePlan, GraphError, OperatorPlan, PartPlan, PathPlan, Plan, PoolPlan, StorePlan, WorkerPlan,
+};
 pub use port::{Input, Output};
 pub use ports::{InputPort, Merge, OutputPort, Ports};
 pub use run::{Position, Run, RunError, Stopper};

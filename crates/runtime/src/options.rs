@@ -16,12 +16,14 @@ use std::collections::BTreeMap;
 pub struct Options {
     /// The recipe that makes workers of the graph.
     pub scheduler: Scheduler,
-    /// Cores to run on, one worker on each. Empty: `greedy` runs wherever the kernel puts it, `pinned` takes all cores that
-    /// the process may use.
+    /// Cores to run on, one worker on each. Empty: `greedy` runs wherever the kernel puts it, `pinned` and `event` take all
+    /// cores that the process may use.
     pub cores: Vec<usize>,
     /// Cores for threads that are no workers. Workers that are given no cores keep off them.
     pub house_keeping: Vec<usize>,
-    /// For `pinned`: how many workers there are, where no cores are named. They then run wherever the kernel puts them.
+    /// For `event`: what its workers share.
+    pub share: Share,
+    /// For `pinned` and `event`: how many workers there are, where no cores are named. They then run wherever the kernel puts them.
     pub workers: Option<usize>,
     /// How workers wait for something to do.
     pub idle: Idle,
@@ -52,6 +54,7 @@ impl Default for Options {
             cores: Vec::new(),
             house_keeping: Vec::new(),
             workers: None,
+            share: Share::Heavy,
             idle: Idle::Park,
             costs: BTreeMap::new(),
             clock: ClockKind::Real,
@@ -63,6 +66,18 @@ impl Default for Options {
             store_bytes: usize::try_from(onbeat_os::memory::total_bytes() / 2).unwrap_or(usize::MAX),
         }
     }
+}
+
+/// What the workers of `event` share with each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Share {
+    /// Operators whose steps take longer than the way to another worker: 5 µs on average where idle workers park, 1 µs where they
+    /// spin. Lighter ones stay with what they follow.
+    #[default]
+    Heavy,
+    /// All: for experiments.
+    Always,
 }
 
 /// How a source with a sample rate keeps time.

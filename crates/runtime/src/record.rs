@@ -1,20 +1,72 @@
-//! What a run has measured, as the record that all views read: each worker reports at its end, and the reports are joined.
+//! What a run has measured, as the record that all views read: each part reports at its end, and the reports are joined.
 
 use crate::chunk::Info;
-use crate::context::{Context, EdgeState, NONE};
+use crate::context::{Clock, Context, EdgeState, NONE};
 use crate::plan::Plan;
+use crate::pool::Counts;
 use crate::run::Fault;
 use crate::worker::{EdgeEnds, NodeState, Path, Stuck, Worker};
 use onbeat_queue::Store;
 use onbeat_trace::record::{
     Build, ClockRecord, EdgeRecord, Miss, Obtained, OperatorRecord, OperatorState, Outcome, PathRecord,
-    PlanRecord, RunResult, StoreRecord, ThreadRecord, WorkerRecord,
+    PlanRecord, RunResult, Sharing, StoreRecord, ThreadRecord, WorkerRecord,
 };
 use onbeat_trace::{Machine, Record, record};
 
-/// What one worker has to say at its end. Numbers are those of the plan.
+/// What one thread has to say at its end.
 #[derive(Debug, Default)]
-pub(crate) struct WorkerReport {
+pub(crate) struct ThreadReport {
+    parts: Vec<PartReport>,
+    pub obtained: Vec<Obtained>,
+    thread: Option<ThreadRecord>,
+}
+
+/// How a thread has spent the run, in real time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Time {
+    begin_ns: u64,
+    end_ns: u64,
+    pub idle_ns: u64,
+}
+
+impl Time {
+    pub fn begin(clock: &Clock) -> Self {
+        let begin_ns = clock.real_ns();
+        Time { begin_ns, end_ns: begin_ns, idle_ns: 0 }
+    }
+
+    pub fn end(&mut self, clock: &Clock) {
+        self.end_ns = clock.real_ns();
+    }
+}
+
+impl ThreadReport {
+    /// On the thread itself.
+    pub fn new(plan: &Plan, worker: usize, parts: Vec<PartReport>, time: Time) -> Self {
+        let thread = ThreadRecord {
+            name: plan.workers[worker].name.clone(),
+            purpose: "steps operators".to_string(),
+            tid: onbeat_os::thread::current_id(),
+            cpu_ns: onbeat_os::clock::thread_cpu_ns(),
+            busy_ns: (time.end_ns - time.begin_ns).saturating_sub(time.idle_ns),
+            idle_ns: time.idle_ns,
+            sharing: None,
+        };
+        ThreadReport { parts, obtained: Vec::new(), thread: Some(thread) }
+    }
+
+    /// With what sharing did on it.
+    pub fn with_counts(mut self, Counts { taken, stolen, woken, parked }: Counts) -> Self {
+        if let Some(thread) = &mut self.thread {
+            thread.sharing = Some(Sharing { taken, stolen, woken, parked });
+        }
+        self
+    }
+}
+
+/// What one part has to say at its end. Numbers are those of the plan.
+#[derive(Debug, Default)]
+pub(crate) struct PartReport {
     operators: Vec<(usize, OperatorRecord)>,
     outs: Vec<(usize, OutEnd)>,
     inputs: Vec<(usize, InEnd)>,
@@ -23,8 +75,6 @@ pub(crate) struct WorkerReport {
     misses: Vec<Miss>,
     misses_total: u64,
     notes: Vec<String>,
-    obtained: Vec<Obtained>,
-    thread: Option<ThreadRecord>,
     end_ns: u64,
     read_ns: Option<f64>,
     source: Option<String>,
@@ -63,17 +113,10 @@ pub(crate) struct Ended {
     pub stuck: Vec<Stuck>,
 }
 
-/// What a worker has measured. On its own thread.
-pub(crate) fn report(
-    plan: &Plan,
-    worker: &Worker,
-    cx: &Context,
-    started: usize,
-    end_ns: u64,
-    obtained: Vec<Obtained>,
-) -> WorkerReport {
+/// What a part has measured.
+pub(crate) fn report(plan: &Plan, worker: &Worker, cx: &Context, started: usize, end_ns: u64) -> PartReport {
     let duration_ns = end_ns.saturating_sub(cx.start_ns);
-    let name = plan.workers[worker.seat.worker].name.clone();
+    let name = plan.parts[worker.seat.part].name.clone();
     let path = |path: &Path| {
         let asked = &plan.paths[path.plan];
         let record = PathRecord {
@@ -94,7 +137,7 @@ pub(crate) fn report(
         copies: store.copies(),
     };
     let ends = || worker.edges.iter().zip(&cx.edges);
-    WorkerReport {
+    PartReport {
         operators: operators(plan, worker, cx, started, duration_ns),
         outs: ends()
             .filter(|(ends, _)| ends.from != NONE)
@@ -109,15 +152,6 @@ pub(crate) fn report(
         misses: worker.tracker.misses.clone(),
         misses_total: worker.tracker.misses_total,
         notes: cx.notes.clone(),
-        obtained,
-        thread: Some(ThreadRecord {
-            name: name.clone(),
-            purpose: "steps operators".to_string(),
-            tid: onbeat_os::thread::current_id(),
-            cpu_ns: onbeat_os::clock::thread_cpu_ns(),
-            busy_ns: duration_ns.saturating_sub(worker.idle_ns),
-            idle_ns: worker.idle_ns,
-        }),
         end_ns,
         read_ns: clock_read_ns(cx),
         source: cx.clock.source(),
@@ -164,7 +198,7 @@ fn operators(
         let record = OperatorRecord {
             name: operator.name.clone(),
             kind: operator.kind.clone(),
-            worker: plan.workers[operator.worker].name.clone(),
+            worker: plan.pools[plan.parts[operator.part].pool].name.clone(),
             steps,
             timed_steps: meter.timed_steps(),
             step: meter.histogram.summary(),
@@ -191,9 +225,11 @@ pub(crate) fn record(
     name: String,
     config: serde_json::Value,
     plan: &Plan,
-    mut reports: Vec<WorkerReport>,
+    mut threads: Vec<ThreadReport>,
     ended: Ended,
 ) -> Record {
+    let granted: Vec<Obtained> = threads.iter_mut().flat_map(|thread| thread.obtained.drain(..)).collect();
+    let mut reports: Vec<PartReport> = threads.iter_mut().flat_map(|thread| thread.parts.drain(..)).collect();
     let end_ns = reports.iter().map(|report| report.end_ns).max().unwrap_or(0);
     let duration_ns = ended.start_ns.map_or(0, |start_ns| end_ns.saturating_sub(start_ns));
     let (edges, left) = edges(plan, &reports);
@@ -214,7 +250,6 @@ pub(crate) fn record(
     let mut misses: Vec<Miss> = reports.iter_mut().flat_map(|report| report.misses.drain(..)).collect();
     misses.sort_by_key(|miss| miss.time_ns);
     let notes = reports.iter_mut().flat_map(|report| report.notes.drain(..)).collect();
-    let granted: Vec<Obtained> = reports.iter_mut().flat_map(|report| report.obtained.drain(..)).collect();
     Record {
         schema: record::SCHEMA.to_string(),
         version: record::VERSION,
@@ -237,7 +272,7 @@ pub(crate) fn record(
             source: reports.iter().find_map(|report| report.source.clone()),
             read_ns: reports.iter().find_map(|report| report.read_ns),
         },
-        threads: reports.iter_mut().filter_map(|report| report.thread.take()).collect(),
+        threads: threads.into_iter().filter_map(|thread| thread.thread).collect(),
         operators,
         edges,
         paths: paths.into_iter().map(|(_, record)| record).collect(),
@@ -251,7 +286,7 @@ pub(crate) fn record(
 }
 
 /// Every edge, and how many messages were left behind that somebody still wanted.
-fn edges(plan: &Plan, reports: &[WorkerReport]) -> (Vec<EdgeRecord>, u64) {
+fn edges(plan: &Plan, reports: &[PartReport]) -> (Vec<EdgeRecord>, u64) {
     let mut ends = vec![(OutEnd::default(), InEnd::default()); plan.edges.len()];
     for report in reports {
         for &(edge, end) in &report.outs {

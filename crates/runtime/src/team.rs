@@ -1,6 +1,8 @@
-//! What the workers of a run share: an inbox each, and the knowledge of when nothing goes on any more.
+//! What the parts of a run share, be they on threads of their own or in a pool: an inbox each, and the knowledge of when nothing
+//! goes on any more.
 
 use crate::link::Bell;
+use crate::pool::Pool;
 use crate::units::Seconds;
 use onbeat_os::{Parker, Unparked, Unparker};
 use onbeat_queue::sync::CachePadded;
@@ -50,9 +52,26 @@ pub(crate) struct Quiet {
     sleepers: Box<[Sleeping]>,
 }
 
-/// One worker, as others see it while it sleeps.
+/// How an engine that sleeps is brought back to work.
+pub(crate) enum Waker {
+    /// It has a thread of its own.
+    Thread(Unparker),
+    /// It goes to a thread of its pool.
+    Pool(Arc<Pool>, u32),
+}
+
+impl Waker {
+    fn wake(&self) {
+        match self {
+            Waker::Thread(unparker) => unparker.unpark(),
+            Waker::Pool(pool, item) => pool.wake(*item),
+        }
+    }
+}
+
+/// One engine, as others see it while it sleeps.
 struct Sleeping {
-    unparker: Unparker,
+    waker: Waker,
     /// Under the manual clock: its next alarm, or [`NEVER`].
     alarm_ns: AtomicU64,
     /// Under the manual clock: virtual time has come to its alarm, and it was counted as active again.
@@ -82,7 +101,7 @@ impl Quiet {
         let next_ns = if self.manual { alarms().min().unwrap_or(NEVER) } else { NEVER };
         if next_ns == NEVER {
             self.silent.store(true, Ordering::Release);
-            self.sleepers.iter().for_each(|sleeper| sleeper.unparker.unpark());
+            self.sleepers.iter().for_each(|sleeper| sleeper.waker.wake());
             return;
         }
         // Counted in meanwhile, so that nobody else finds the count at 0 before all that are due are awake.
@@ -97,7 +116,7 @@ impl Quiet {
             if alarm_ns <= next_ns && taken() {
                 self.enter(1);
                 sleeper.called.store(true, Ordering::Release);
-                sleeper.unparker.unpark();
+                sleeper.waker.wake();
             }
         }
         self.leave(1);
@@ -107,7 +126,7 @@ impl Quiet {
 /// The sleeper of one inbox.
 pub(crate) struct Wakeup {
     quiet: Arc<Quiet>,
-    worker: usize,
+    part: usize,
 }
 
 impl Sleeper for Wakeup {
@@ -120,7 +139,7 @@ impl Sleeper for Wakeup {
     }
 
     fn wake(&self) {
-        self.quiet.sleepers[self.worker].unparker.unpark();
+        self.quiet.sleepers[self.part].waker.wake();
     }
 }
 
@@ -149,11 +168,12 @@ pub(crate) struct Team {
 }
 
 impl Team {
-    /// For the workers with these tokens; `events` has how many items each one's inbox needs.
-    pub fn new(owners: &[Owner], events: &[usize], manual: bool) -> (Team, Vec<Parker>) {
-        let parkers: Vec<Parker> = owners.iter().map(|_| Parker::new()).collect();
-        let sleepers = parkers.iter().map(|parker| Sleeping {
-            unparker: parker.unparker(),
+    /// For the parts with these tokens; `events` has how many items each one's inbox needs, and `threads` how many
+    /// threads there are.
+    pub fn new(owners: &[Owner], events: &[usize], wakers: Vec<Waker>, threads: usize, manual: bool) -> Team {
+        let pooled: Vec<bool> = wakers.iter().map(|waker| matches!(waker, Waker::Pool(..))).collect();
+        let sleepers = wakers.into_iter().map(|waker| Sleeping {
+            waker,
             alarm_ns: AtomicU64::new(NEVER),
             called: AtomicBool::new(false),
         });
@@ -164,17 +184,19 @@ impl Team {
             manual,
             sleepers: sleepers.collect(),
         });
-        let slots = owners.len().min(SLOTS);
         let inboxes = owners
             .iter()
             .zip(events)
             .enumerate()
-            .map(|(worker, (owner, &events))| {
-                let wakeup = Wakeup { quiet: Arc::clone(&quiet), worker };
+            .map(|(part, (owner, &events))| {
+                let wakeup = Wakeup { quiet: Arc::clone(&quiet), part };
+                // What comes to one operator comes from few, and often from the thread that steps it: one head is looked at
+                // faster than several.
+                let slots = if pooled[part] { 1 } else { threads.min(SLOTS) };
                 Arc::new(Inbox::new(owner, slots, events, wakeup))
             })
             .collect();
-        (Team { inboxes, quiet }, parkers)
+        Team { inboxes, quiet }
     }
 
     /// For worker `from` to tell worker `to` something.
@@ -194,14 +216,23 @@ impl Team {
     }
 }
 
-/// One worker's place in its team.
+/// One part's place in its team.
 pub(crate) struct Seat {
     pub team: Team,
     /// Its own, of the team's.
     pub inbox: Arc<Inbox>,
-    pub worker: usize,
-    pub parker: Parker,
-    pub idle: Idle,
+    pub part: usize,
+    /// Where it goes from thread to thread.
+    pub pool: Option<Arc<Pool>>,
+}
+
+/// How a part lies while it sleeps.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lying {
+    /// It has counted itself out.
+    out: bool,
+    /// On the real clock; [`u64::MAX`] for none.
+    pub alarm_ns: u64,
 }
 
 /// Why a worker's rest is over.
@@ -219,67 +250,46 @@ impl Seat {
         &self.inbox
     }
 
-    /// Waits until something is in the inbox, or until `alarm_ns` on the run's clock. `now_ns` reads the real clock.
-    pub fn rest(&self, owner: &mut Owner, alarm_ns: Option<u64>, now_ns: impl Fn() -> u64) -> Rested {
+    /// Lets the others know that nothing is to be done here before `alarm_ns` on the run's clock. `None` when something
+    /// came meanwhile: it goes on.
+    pub fn lie_down(&self, owner: &mut Owner, alarm_ns: Option<u64>) -> Option<Lying> {
         let quiet = &*self.team.quiet;
-        let inbox = self.inbox();
-        if let Err(replaced) = inbox.sleep(owner) {
+        if let Err(replaced) = self.inbox.sleep(owner) {
             // Whoever replaced a mark has counted us, and we are counted already.
             quiet.leave(replaced);
-            return Rested::Up;
+            return None;
         }
-        let sleeper = &quiet.sleepers[self.worker];
+        // Who has an alarm by the real clock can bring something about.
         let out = quiet.manual || alarm_ns.is_none();
         if out {
-            sleeper.alarm_ns.store(alarm_ns.unwrap_or(NEVER), Ordering::Relaxed);
+            quiet.sleepers[self.part].alarm_ns.store(alarm_ns.unwrap_or(NEVER), Ordering::Relaxed);
             quiet.leave(1);
         }
-        let up = || {
-            inbox.is_woken(owner)
-                || out && (sleeper.called.load(Ordering::Acquire) || quiet.silent.load(Ordering::Acquire))
-        };
-        self.wait(if out { None } else { alarm_ns }, up, now_ns);
-        let replaced = inbox.wake_up(owner);
+        Some(Lying { out, alarm_ns: if out { NEVER } else { alarm_ns.unwrap_or(NEVER) } })
+    }
+
+    /// While it lies: whether somebody has told it something.
+    pub fn is_called(&self, owner: &Owner, lying: Lying) -> bool {
+        let quiet = &*self.team.quiet;
+        let called = || quiet.sleepers[self.part].called.load(Ordering::Acquire);
+        self.inbox.is_woken(owner) || lying.out && (called() || quiet.silent.load(Ordering::Acquire))
+    }
+
+    /// Ends what [`lie_down`](Seat::lie_down) began, after it was called or its alarm is due.
+    pub fn get_up(&self, owner: &mut Owner, lying: Lying) -> Rested {
+        let quiet = &*self.team.quiet;
+        let sleeper = &quiet.sleepers[self.part];
+        let replaced = self.inbox.wake_up(owner);
         let called = sleeper.called.swap(false, Ordering::Acquire);
-        let counted = u32::from(!out) + replaced + u32::from(called);
+        let counted = u32::from(!lying.out) + replaced + u32::from(called);
         if counted == 0 {
             return Rested::Silence;
         }
-        if out {
+        if lying.out {
             sleeper.alarm_ns.store(NEVER, Ordering::Relaxed);
         }
         quiet.leave(counted - 1);
         Rested::Up
-    }
-
-    fn wait(&self, alarm_ns: Option<u64>, up: impl Fn() -> bool, now_ns: impl Fn() -> u64) {
-        let spin_ns = match self.idle {
-            Idle::Park => 0,
-            Idle::SpinFor(spin_ns) => spin_ns,
-            Idle::Spin => NEVER,
-        };
-        if spin_ns > 0 {
-            let end_ns = now_ns().saturating_add(spin_ns).min(alarm_ns.unwrap_or(NEVER));
-            let mut turns = 0u32;
-            while !up() {
-                turns = turns.wrapping_add(1);
-                // A look at the clock costs more than a look at the inbox.
-                if turns.is_multiple_of(8) && now_ns() >= end_ns {
-                    break;
-                }
-                std::hint::spin_loop();
-            }
-        }
-        while !up() {
-            match alarm_ns {
-                Some(alarm_ns) => {
-                    if now_ns() >= alarm_ns || self.parker.park_until(alarm_ns) == Unparked::TimedOut {
-                        return;
-                    }
-                }
-                None => self.parker.park(),
-            }
-        }
     }
 
     /// Virtual time.
@@ -290,6 +300,40 @@ impl Seat {
     /// This worker is done for good. It sleeps no more, so nobody counts it again.
     pub fn retire(&self) {
         self.team.quiet.leave(1);
+    }
+}
+
+impl Idle {
+    /// Waits on a thread of its own until `up`, or until the run's clock comes to `alarm_ns` (`u64::MAX` for never).
+    pub fn wait(self, parker: &Parker, alarm_ns: u64, up: impl Fn() -> bool, now_ns: impl Fn() -> u64) {
+        self.spin(alarm_ns, &up, &now_ns);
+        while !up() {
+            if alarm_ns == NEVER {
+                parker.park();
+            } else if now_ns() >= alarm_ns || parker.park_until(alarm_ns) == Unparked::TimedOut {
+                return;
+            }
+        }
+    }
+
+    /// The part of the wait that keeps the core busy. Says whether `up` came true in it, or the time is over.
+    pub fn spin(self, alarm_ns: u64, up: impl Fn() -> bool, now_ns: impl Fn() -> u64) -> bool {
+        let spin_ns = match self {
+            Idle::Park => return up(),
+            Idle::SpinFor(spin_ns) => spin_ns,
+            Idle::Spin => NEVER,
+        };
+        let end_ns = now_ns().saturating_add(spin_ns).min(alarm_ns);
+        let mut turns = 0u32;
+        while !up() {
+            turns = turns.wrapping_add(1);
+            // A look at the clock costs more than a look at the inbox.
+            if turns.is_multiple_of(8) && now_ns() >= end_ns {
+                return end_ns == alarm_ns;
+            }
+            std::hint::spin_loop();
+        }
+        true
     }
 }
 

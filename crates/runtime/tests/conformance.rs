@@ -10,7 +10,7 @@ mod reference;
 mod spec;
 mod watchdog;
 
-use onbeat_runtime::{ClockKind, Idle, Options, Scheduler};
+use onbeat_runtime::{ClockKind, Idle, Options, Scheduler, Share};
 use spec::{Random, Spec};
 use watchdog::watched;
 
@@ -22,6 +22,10 @@ fn pinned(workers: usize, idle: Idle) -> Options {
     Options { scheduler: Scheduler::Pinned, workers: Some(workers), idle, ..Options::default() }
 }
 
+fn event(workers: usize, idle: Idle, share: Share) -> Options {
+    Options { scheduler: Scheduler::Event, workers: Some(workers), idle, share, ..Options::default() }
+}
+
 /// All ways to run a graph, each with a name. (The graph with operators, `crates/operators/tests/adsb.rs`, has a table
 /// of its own.)
 fn schedulers() -> Vec<(String, Options)> {
@@ -30,9 +34,14 @@ fn schedulers() -> Vec<(String, Options)> {
         for workers in [1, 2] {
             all.push((format!("pinned {workers}, {idle}"), pinned(workers, idle)));
         }
+        all.push((format!("event 1, {idle}"), event(1, idle, Share::Heavy)));
+        for (how, share) in [("heavy", Share::Heavy), ("always", Share::Always)] {
+            all.push((format!("event 2, {idle}, shares {how}"), event(2, idle, share)));
+        }
     }
     // More workers than most machines for tests have cores.
     all.push(("pinned 5, park".to_string(), pinned(5, Idle::Park)));
+    all.push(("event 5, park".to_string(), event(5, Idle::Park, Share::Always)));
     all
 }
 

@@ -12,7 +12,7 @@ mod spec;
 
 use onbeat_runtime::{
     Chunk, Context, Error, Graph, Idle, InPlace, Input, Merge, Operator, Options, Output, Ports, Scheduler,
-    Step, Stream,
+    Share, Step, Stream,
 };
 use operators::{Add, Average, Filter, Keep, Repeat, Scale};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -85,7 +85,13 @@ impl Operator for Watch {
 fn nothing_is_allocated_in_steady_state() {
     steady(&Options::default());
     for idle in [Idle::SpinFor(20_000), Idle::Park] {
-        steady(&Options { scheduler: Scheduler::Pinned, workers: Some(2), idle, ..Options::default() });
+        for (scheduler, share) in [
+            (Scheduler::Pinned, Share::Heavy),
+            (Scheduler::Event, Share::Heavy),
+            (Scheduler::Event, Share::Always),
+        ] {
+            steady(&Options { scheduler, share, workers: Some(2), idle, ..Options::default() });
+        }
     }
 }
 

@@ -4,8 +4,8 @@
 mod watchdog;
 
 use onbeat_runtime::{
-    Context, Ending, Error, Graph, Idle, Input, Operator, Options, Output, Ports, RunError, Scheduler, Step,
-    WhenFull,
+    Context, Ending, Error, Graph, Idle, Input, Operator, Options, Output, Ports, RunError, Scheduler, Share,
+    Step, WhenFull,
 };
 use onbeat_trace::Record;
 use onbeat_trace::record::Outcome;
@@ -13,11 +13,32 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use watchdog::watched;
 
-fn two(idle: Idle) -> Options {
-    Options { scheduler: Scheduler::Pinned, workers: Some(2), idle, ..Options::default() }
+/// A way to have two workers.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    scheduler: Scheduler,
+    share: Share,
+    idle: Idle,
 }
 
-const IDLE: [Idle; 3] = [Idle::Park, Idle::Spin, Idle::SpinFor(20_000)];
+fn two(Way { scheduler, share, idle }: Way) -> Options {
+    Options { scheduler, share, workers: Some(2), idle, ..Options::default() }
+}
+
+const PINNED: Way = Way { scheduler: Scheduler::Pinned, share: Share::Heavy, idle: Idle::Park };
+const EVENT: Way = Way { scheduler: Scheduler::Event, ..PINNED };
+const ALWAYS: Way = Way { share: Share::Always, ..EVENT };
+
+const WAYS: [Way; 8] = [
+    PINNED,
+    Way { idle: Idle::Spin, ..PINNED },
+    Way { idle: Idle::SpinFor(20_000), ..PINNED },
+    EVENT,
+    Way { idle: Idle::Spin, ..EVENT },
+    ALWAYS,
+    Way { idle: Idle::Spin, ..ALWAYS },
+    Way { idle: Idle::SpinFor(20_000), ..ALWAYS },
+];
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum What {
@@ -88,10 +109,10 @@ fn chain(count: u64, first: What, second: What) -> (Graph, Arc<Mutex<Vec<String>
     (graph, log)
 }
 
-fn run(count: u64, first: What, second: What, idle: Idle) -> (Result<Record, RunError>, Vec<String>) {
+fn run(count: u64, first: What, second: What, way: Way) -> (Result<Record, RunError>, Vec<String>) {
     let (graph, log) = chain(count, first, second);
-    let plan = graph.plan(&two(idle)).unwrap();
-    assert_eq!(plan.workers[0].operators, ["numbers", "first"]);
+    let plan = graph.plan(&two(way)).unwrap();
+    assert_eq!(plan.workers.len(), 2);
     let result = graph.start_plan(plan).and_then(onbeat_runtime::Run::wait);
     let mut log = log.lock().unwrap().clone();
     log.sort_unstable();
@@ -108,18 +129,18 @@ fn failed(result: Result<Record, RunError>) -> Record {
 #[test]
 fn a_fault_on_either_worker_ends_both() {
     watched(60, || {
-        for idle in IDLE {
+        for way in WAYS {
             for (first, second, reason) in [
                 (What::Fail, What::Pass, "operator `first`: the cable broke"),
                 (What::Pass, What::Fail, "operator `second`: the cable broke"),
                 (What::Panic, What::Pass, "operator `first`: panicked: off by one"),
                 (What::Pass, What::Panic, "operator `second`: panicked: off by one"),
             ] {
-                let (result, log) = run(u64::MAX, first, second, idle);
+                let (result, log) = run(u64::MAX, first, second, way);
                 let record = failed(result);
                 assert_eq!(record.result.reason, reason);
                 assert_eq!(record.result.exit_status, 1);
-                assert_eq!(log, ["first Failed", "second Failed"], "{first:?} {second:?} {idle}");
+                assert_eq!(log, ["first Failed", "second Failed"], "{first:?} {second:?} {way:?}");
             }
         }
     });
@@ -128,8 +149,10 @@ fn a_fault_on_either_worker_ends_both() {
 #[test]
 fn a_start_that_fails_steps_nobody() {
     watched(60, || {
-        for what in [What::FailStart, What::PanicStart] {
-            let (result, log) = run(10, What::Pass, what, Idle::Park);
+        for (what, way) in
+            [What::FailStart, What::PanicStart].into_iter().flat_map(|what| WAYS.map(|way| (what, way)))
+        {
+            let (result, log) = run(10, What::Pass, what, way);
             let record = failed(result);
             assert!(record.result.reason.contains("operator `second`: cannot start: "), "{record:?}");
             assert!(record.operators.iter().all(|operator| operator.steps == 0));
@@ -142,7 +165,7 @@ fn a_start_that_fails_steps_nobody() {
 #[test]
 fn a_stop_that_fails_is_told() {
     watched(60, || {
-        let (result, log) = run(10, What::FailStop, What::Pass, Idle::Park);
+        let (result, log) = run(10, What::FailStop, What::Pass, PINNED);
         assert_eq!(failed(result).result.reason, "operator `first`: cannot finish: disk full");
         assert_eq!(log, ["first Ended", "second Failed"]);
     });
@@ -151,9 +174,9 @@ fn a_stop_that_fails_is_told() {
 #[test]
 fn a_stop_works_off_what_is_under_way() {
     watched(60, || {
-        for idle in IDLE {
+        for way in WAYS {
             let (graph, log) = chain(u64::MAX, What::Pass, What::Pass);
-            let run = graph.start(&two(idle)).unwrap();
+            let run = graph.start(&two(way)).unwrap();
             std::thread::sleep(Duration::from_millis(5));
             run.stopper().stop();
             let record = run.wait().unwrap();
@@ -174,7 +197,7 @@ fn a_stop_may_come_at_any_time() {
     watched(60, || {
         for round in 0..200 {
             let (graph, _) = chain(u64::MAX, What::Pass, What::Pass);
-            let run = graph.start(&two(IDLE[round % 3])).unwrap();
+            let run = graph.start(&two(WAYS[round % WAYS.len()])).unwrap();
             let stopper = run.stopper();
             let other =
                 onbeat_os::thread::spawn("stopper", move || (0..10).for_each(|_| stopper.stop())).unwrap();
@@ -187,8 +210,8 @@ fn a_stop_may_come_at_any_time() {
 #[test]
 fn a_consumer_that_leaves_ends_its_producers() {
     watched(60, || {
-        for idle in IDLE {
-            let record = run(u64::MAX, What::Pass, What::Done, idle).0.unwrap();
+        for way in WAYS {
+            let record = run(u64::MAX, What::Pass, What::Done, way).0.unwrap();
             assert_eq!((record.result.outcome, record.result.lost), (Outcome::Ended, 0));
             assert_eq!(record.edges[2].received, 999);
             let edge = &record.edges[1];
@@ -229,7 +252,7 @@ fn a_dead_lock_names_who_waits_on_both_workers() {
         }
     }
     watched(60, || {
-        for idle in IDLE {
+        for way in WAYS {
             let mut graph = Graph::new("stuck");
             graph.source("numbers", || Some(1u64));
             graph.map("loud", |x: u64| x);
@@ -239,11 +262,11 @@ fn a_dead_lock_names_who_waits_on_both_workers() {
             graph.connect_names("numbers", "silent");
             graph.connect_names("loud", "both.a");
             graph.connect_names("silent", "both.b");
-            let reason = failed(graph.run(&two(idle))).result.reason;
+            let reason = failed(graph.run(&two(way))).result.reason;
             for part in
                 ["dead-lock", "numbers waits for room", "both waits for a message on silent.out → both.b"]
             {
-                assert!(reason.contains(part), "{idle}: {reason}");
+                assert!(reason.contains(part), "{way:?}: {reason}");
             }
         }
     });
@@ -255,8 +278,7 @@ fn a_dead_lock_names_who_waits_on_both_workers() {
 fn full_edges_between_workers_do_what_they_say() {
     watched(120, || {
         for when_full in [WhenFull::Wait, WhenFull::DropOldest, WhenFull::DropNewest, WhenFull::Latest] {
-            for (idle, capacity) in
-                IDLE.into_iter().flat_map(|idle| [1, 2, 7].map(|capacity| (idle, capacity)))
+            for (way, capacity) in WAYS.into_iter().flat_map(|way| [1, 2, 7].map(|capacity| (way, capacity)))
             {
                 const COUNT: u64 = 3000;
                 let got = Arc::new(Mutex::new(Vec::new()));
@@ -276,10 +298,10 @@ fn full_edges_between_workers_do_what_they_say() {
                 graph.connect_names("numbers", "first");
                 graph.connect_names("first", "slow").capacity(capacity).when_full(when_full);
                 graph.connect_names("slow", "end");
-                let record = graph.run(&two(idle)).unwrap();
+                let record = graph.run(&two(way)).unwrap();
                 let got = got.lock().unwrap();
                 let edge = &record.edges[1];
-                let what = format!("{when_full} {capacity} {idle}: {edge:?}");
+                let what = format!("{when_full} {capacity} {way:?}: {edge:?}");
                 assert_eq!((edge.sent, edge.received + edge.dropped), (COUNT, COUNT), "{what}");
                 assert_eq!(edge.received, got.len() as u64, "{what}");
                 assert!(got.is_sorted() && got.windows(2).all(|pair| pair[0] < pair[1]), "{what}");
@@ -309,7 +331,7 @@ fn a_full_edge_between_workers_may_be_an_error() {
         graph.connect_names("numbers", "first");
         graph.connect_names("first", "slow").capacity(2).when_full(WhenFull::Error);
         graph.connect_names("slow", "end");
-        let reason = failed(graph.run(&two(Idle::Park))).result.reason;
+        let reason = failed(graph.run(&two(PINNED))).result.reason;
         assert!(reason.contains("operator `first`: the edge first.out → slow.in is full"), "{reason}");
         assert!(reason.contains("raise its `capacity`"), "{reason}");
     });
@@ -340,7 +362,7 @@ impl Operator for Route {
 #[test]
 fn an_operator_may_choose_its_output() {
     watched(60, || {
-        for options in [Options::default(), two(Idle::Park), two(Idle::Spin)] {
+        for options in [Options::default()].into_iter().chain(WAYS.map(two)) {
             let mut graph = Graph::new("route");
             let mut n = 0;
             graph.source("numbers", move || {

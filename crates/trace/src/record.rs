@@ -17,7 +17,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-pub use activity::{EdgeRecord, Miss, OperatorRecord, PathRecord, StoreRecord, ThreadRecord};
+pub use activity::{EdgeRecord, Miss, OperatorRecord, PathRecord, Sharing, StoreRecord, ThreadRecord};
 pub use plan::{PlanRecord, WorkerRecord};
 pub use words::{ClockKind, MissKind, OperatorState, Outcome, Scheduler, WhenFull};
 

@@ -45,7 +45,7 @@ fn operators(plan: &Plan) -> Table {
         vec![
             operator.name.as_str().into(),
             operator.kind.as_str().into(),
-            worker(plan, operator.worker),
+            pool(plan, operator.part),
             if operator.source { "source".into() } else { Cell::Nothing },
             operator.deadline_ns.into(),
         ]
@@ -54,7 +54,7 @@ fn operators(plan: &Plan) -> Table {
         columns: vec![
             Column::new("operator", "operator", Unit::Text),
             Column::new("kind", "kind", Unit::Text),
-            Column::new("worker", "worker", Unit::Text),
+            Column::new("worker", "worker or pool", Unit::Text),
             Column::new("role", "role", Unit::Text),
             Column::new("deadline_ns", "deadline", Unit::Millis).optional(),
         ],
@@ -88,7 +88,8 @@ fn edges(plan: &Plan) -> Table {
 
 fn stores(plan: &Plan) -> Table {
     let row = |store: &onbeat::StorePlan| {
-        vec![worker(plan, store.worker), u64::from(store.quantum_bytes).into(), (store.chunks as u64).into()]
+        let part = plan.parts.get(store.part).map(|part| part.name.as_str());
+        vec![part.into(), u64::from(store.quantum_bytes).into(), (store.chunks as u64).into()]
     };
     Table {
         columns: vec![
@@ -113,6 +114,8 @@ fn paths(plan: &Plan) -> Table {
     }
 }
 
-fn worker(plan: &Plan, place: usize) -> Cell {
-    plan.workers.get(place).map(|worker| worker.name.as_str()).into()
+/// Who steps the operators of a part: its worker, or the pool that shares it.
+fn pool(plan: &Plan, part: usize) -> Cell {
+    let pool = plan.parts.get(part).and_then(|part| plan.pools.get(part.pool));
+    pool.map(|pool| pool.name.as_str()).into()
 }

@@ -19,13 +19,18 @@ pub fn schema(registry: &Registry) -> Value {
         "properties": {
             "name": { "type": "string", "description": "Names the run and its record." },
             "scheduler": {
-                "enum": ["greedy", "pinned"],
+                "enum": ["greedy", "event", "pinned"],
                 "default": "greedy",
                 "description": "The recipe that makes workers of the graph.",
             },
             "cores": cores("Cores to run on, one worker on each."),
             "house_keeping": cores("Cores for all threads that are no workers."),
-            "workers": { "type": "integer", "minimum": 1, "description": "How many workers `pinned` has." },
+            "workers": { "type": "integer", "minimum": 1, "description": "How many workers `pinned` or `event` has." },
+            "share": {
+                "enum": ["heavy", "always"],
+                "default": "heavy",
+                "description": "What the workers of `event` share: operators that are worth the way, or all.",
+            },
             "idle": { "type": "string", "description": "How workers wait: `park`, `spin`, `spin:20us`." },
             "clock": { "enum": ["real", "manual"], "default": "real", "description": "Real or virtual time." },
             "strict": {

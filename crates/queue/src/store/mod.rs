@@ -8,11 +8,12 @@ mod model;
 
 pub use block::Block;
 
+use crate::sync;
+use crate::sync::atomic::Ordering;
 use bytemuck::Pod;
 use home::{Home, HomeComing};
 use std::cell::Cell;
 use std::fmt;
-use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -114,7 +115,7 @@ impl<M: Meta> Seed<M> {
         std::mem::forget(self);
         // SAFETY: the seed was the only handle, and no block was taken yet.
         unsafe { Home::open(home, home_coming) };
-        Store { home, copies: Cell::new(0), refused: Cell::new(0), not_send: PhantomData }
+        Store { home, copies: Cell::new(0), refused: Cell::new(0) }
     }
 }
 
@@ -125,7 +126,8 @@ impl<M: Meta> Drop for Seed<M> {
     }
 }
 
-/// A fixed number of equal memory blocks, owned by the thread that opened it.
+/// A fixed number of equal memory blocks, owned by the thread that opened it, or by the [`Identity`](crate::Identity) that it
+/// wore.
 ///
 /// [`get`](Store::get) takes the block that came home last (it is still in the cache); blocks that were dropped on
 /// other threads come back oldest first. The memory lives until the store and the last block are gone.
@@ -151,20 +153,24 @@ pub struct Store<M: Meta> {
     home: NonNull<Home<M>>,
     copies: Cell<u64>,
     refused: Cell<u64>,
-    /// The free list belongs to one thread.
-    not_send: PhantomData<*mut ()>,
 }
+
+// SAFETY: the free list is touched only on the thread that wears the number of the home (`at_home` is asked first), which one
+// thread does at a time; whoever hands the number on hands the list on with it. The counters go with `self`, which is
+// not `Sync`. Blocks out there are `Send` by their own argument.
+unsafe impl<M: Meta> Send for Store<M> {}
 
 impl<M: Meta> Store<M> {
     /// A block whose length is its capacity, or `None` when all are out. Its samples are whatever was there before;
     /// its meta is reset.
     ///
     /// # Panics
-    /// When `T` has no size or is aligned to more than 64 bytes.
+    /// When `T` has no size or is aligned to more than 64 bytes (at compile time), or on a thread that is not the store's.
     #[inline]
     pub fn get<T: Pod>(&self) -> Option<Block<T, M>> {
         const { assert!(size_of::<T>() > 0 && align_of::<T>() <= 64) };
-        // SAFETY: `Store` stays on the thread that owns the home (it is not `Send`).
+        self.check();
+        // SAFETY: this is the thread that owns the home.
         match unsafe { Home::take(self.home) } {
             // SAFETY: a block that comes out of the free list has no other handle.
             Some(head) => Some(unsafe { Block::from_free(head) }),
@@ -201,7 +207,8 @@ impl<M: Meta> Store<M> {
 
     /// Whether [`get`](Store::get) would give a block now.
     pub fn has_free(&self) -> bool {
-        // SAFETY: `Store` stays on the owning thread.
+        self.check();
+        // SAFETY: this is the owning thread.
         unsafe { Home::has_free(self.home) }
     }
 
@@ -212,7 +219,8 @@ impl<M: Meta> Store<M> {
     /// itself dropped; so the function may be called when nobody waits any more. A block that comes home on the
     /// owning thread does not call it.
     pub fn want(&self) -> bool {
-        // SAFETY: `Store` stays on the owning thread.
+        self.check();
+        // SAFETY: this is the owning thread.
         unsafe { Home::want(self.home) }
     }
 
@@ -229,7 +237,8 @@ impl<M: Meta> Store<M> {
     /// Most blocks that were out at once, as far as the owning thread could see: blocks dropped elsewhere count until
     /// they are fetched home.
     pub fn in_use_max(&self) -> usize {
-        // SAFETY: `Store` stays on the owning thread.
+        self.check();
+        // SAFETY: this is the owning thread.
         unsafe { Home::in_use_max(self.home) }
     }
 
@@ -243,6 +252,17 @@ impl<M: Meta> Store<M> {
         self.refused.get()
     }
 
+    #[inline]
+    fn at_home(&self) -> bool {
+        // Relaxed: it was set before the store was made, and does not change while the store lives.
+        self.home().owner.load(Ordering::Relaxed) == sync::thread_number()
+    }
+
+    #[inline]
+    fn check(&self) {
+        assert!(self.at_home(), "a chunk store is used on a thread that it does not belong to");
+    }
+
     fn home(&self) -> &Home<M> {
         // SAFETY: the home lives at least until this store is dropped; its shared fields are atomics or constant.
         unsafe { self.home.as_ref() }
@@ -251,8 +271,12 @@ impl<M: Meta> Store<M> {
 
 impl<M: Meta> Drop for Store<M> {
     fn drop(&mut self) {
-        // SAFETY: on the owning thread, and this handle is not used again.
-        unsafe { Home::close(self.home) };
+        // Elsewhere its free list may not be touched: then the memory is left, which is a leak and no more.
+        debug_assert!(self.at_home(), "a chunk store is dropped on a thread that it does not belong to");
+        if self.at_home() {
+            // SAFETY: this is the owning thread, and this handle is not used again.
+            unsafe { Home::close(self.home) };
+        }
     }
 }
 

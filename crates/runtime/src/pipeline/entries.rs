@@ -13,11 +13,12 @@ use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub(super) const TOP_KEYS: [&str; 17] = [
+pub(super) const TOP_KEYS: [&str; 18] = [
     "name",
     "scheduler",
     "cores",
     "workers",
+    "share",
     "idle",
     "house_keeping",
     "clock",
@@ -104,6 +105,7 @@ impl Header {
             options.house_keeping = cores.into_inner().0;
         }
         options.workers = top.get::<usize>("workers")?.map(Spanned::into_inner);
+        set(&mut options.share, top.get("share")?);
         set(&mut options.idle, top.get("idle")?);
         set(&mut options.clock, top.get("clock")?);
         set(&mut options.strict, top.get("strict")?);

@@ -258,6 +258,7 @@ fn config(plan: &Plan, options: &Options, output: &Path, operators: &[Value]) ->
         "cores": options.cores,
         "house_keeping": options.house_keeping,
         "workers": options.workers,
+        "share": options.share,
         "idle": options.idle,
         "clock": options.clock,
         "strict": options.strict,

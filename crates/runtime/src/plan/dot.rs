@@ -29,11 +29,11 @@ impl Plan {
         writeln!(dot, "  rankdir=LR;")?;
         writeln!(dot, "  node [shape=box, fontname=\"sans-serif\"];")?;
         writeln!(dot, "  edge [fontname=\"sans-serif\", fontsize=10];")?;
-        for (number, worker) in self.workers.iter().enumerate() {
-            let core = worker.core.map_or(String::new(), |core| format!(" on core {core}"));
+        for (number, pool) in self.pools.iter().enumerate() {
             writeln!(dot, "  subgraph cluster_{number} {{")?;
-            writeln!(dot, "    label={};", quoted(&format!("{}{core}", worker.name)))?;
-            for (place, operator) in self.operators.iter().enumerate().filter(|(_, o)| o.worker == number) {
+            writeln!(dot, "    label={};", quoted(&self.workers_of(pool).join(" and ")))?;
+            let here = |part: usize| self.parts[part].pool == number;
+            for (place, operator) in self.operators.iter().enumerate().filter(|(_, o)| here(o.part)) {
                 let label = format!("{}\n{}", operator.name, operator.kind);
                 writeln!(dot, "    o{place} [label={}];", quoted(&label))?;
             }
@@ -50,7 +50,7 @@ impl Plan {
             if edge.initial > 0 {
                 write!(label, "\n{} initial", edge.initial)?;
             }
-            let crosses = self.operators[wire.from].worker != self.operators[wire.to].worker;
+            let crosses = self.operators[wire.from].part != self.operators[wire.to].part;
             let style = match (crosses, wire.feedback) {
                 (true, true) => ", style=\"bold,dashed\"",
                 (true, false) => ", style=bold",

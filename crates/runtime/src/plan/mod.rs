@@ -40,6 +40,10 @@ pub struct Plan {
     pub scheduler: Scheduler,
     /// Threads that step operators.
     pub workers: Vec<WorkerPlan>,
+    /// Who shares operators with whom.
+    pub pools: Vec<PoolPlan>,
+    /// Operators that one worker at a time steps.
+    pub parts: Vec<PartPlan>,
     /// Operators in their order down the graph.
     pub operators: Vec<OperatorPlan>,
     /// Edges, in the order in which they were connected.
@@ -67,8 +71,26 @@ pub struct WorkerPlan {
     pub name: String,
     /// The core that it runs on; `None` for wherever the kernel puts it.
     pub core: Option<usize>,
-    /// Names of the operators it steps, in their order down the graph.
+    /// Names of the operators that it may step, in their order down the graph.
     pub operators: Vec<String>,
+}
+
+/// Workers that share operators. One that shares with nobody is a pool by itself.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PoolPlan {
+    /// Its name; that of its worker where it has one.
+    pub name: String,
+    /// Places of its workers.
+    pub workers: Vec<usize>,
+}
+
+/// Operators that go from worker to worker together, and are stepped by one of them at a time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PartPlan {
+    /// Its name: that of its worker, or of its first operator where workers share.
+    pub name: String,
+    /// Place of its pool.
+    pub pool: usize,
 }
 
 /// One operator.
@@ -78,8 +100,8 @@ pub struct OperatorPlan {
     pub name: String,
     /// Its kind.
     pub kind: String,
-    /// Place of its worker.
-    pub worker: usize,
+    /// Place of its part.
+    pub part: usize,
     /// Whether it waits for no input: it takes turns with the other sources.
     pub source: bool,
     /// From the source's due time to the end of its step, in nanoseconds.
@@ -101,7 +123,7 @@ pub struct EdgePlan {
     pub when_full: WhenFull,
     /// Most bytes of samples in a chunk; `None` for other messages.
     pub quantum_bytes: Option<u32>,
-    /// "ring" within a worker.
+    /// "ring" within a part, "spsc ring" or "overwriting ring" between two.
     pub queue: &'static str,
     /// Messages that it has from the start.
     pub initial: usize,
@@ -110,8 +132,8 @@ pub struct EdgePlan {
 /// One chunk store.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StorePlan {
-    /// Place of its worker.
-    pub worker: usize,
+    /// Place of the part whose operators fill its chunks.
+    pub part: usize,
     /// Bytes of samples in one chunk.
     pub quantum_bytes: u32,
     /// How many chunks there are.
@@ -150,14 +172,14 @@ impl Graph {
 
 impl Plan {
     fn new(graph: &Graph, options: &Options) -> Result<Self, GraphError> {
-        if !matches!(options.scheduler, Scheduler::Greedy | Scheduler::Pinned) {
+        if !matches!(options.scheduler, Scheduler::Greedy | Scheduler::Pinned | Scheduler::Event) {
             return Err(GraphError::Scheduler(options.scheduler));
         }
         resolve::check_names(graph)?;
         let wires = resolve::wires(graph)?;
         let order = order::order(graph, &wires)?;
         let workers = Workers::new(graph, &wires, &order, options)?;
-        let sizes = sizes::Sizes::new(graph, &wires, &order, &workers.worker_of, options)?;
+        let sizes = sizes::Sizes::new(graph, &wires, &order, &workers.part_of, options)?;
         let mut number_of = vec![0; order.len()];
         for (number, &place) in order.iter().enumerate() {
             number_of[place] = number;
@@ -178,7 +200,7 @@ impl Plan {
                 OperatorPlan {
                     name: node.name.clone(),
                     kind: node.kind.clone(),
-                    worker: workers.worker_of[number],
+                    part: workers.part_of[number],
                     source: !has_input[number],
                     deadline_ns: node.deadline_ns,
                 }
@@ -199,7 +221,7 @@ impl Plan {
                     when_full: asked.when_full,
                     quantum_bytes: output.sample_bytes.map(|_| size.quantum as u32),
                     queue: match asked.when_full {
-                        _ if operators[wire.from].worker == operators[wire.to].worker => "ring",
+                        _ if operators[wire.from].part == operators[wire.to].part => "ring",
                         WhenFull::DropOldest | WhenFull::Latest => "overwriting ring",
                         WhenFull::Wait | WhenFull::DropNewest | WhenFull::Error => "spsc ring",
                     },
@@ -210,20 +232,9 @@ impl Plan {
         let mut plan = Plan {
             name: graph.name.clone(),
             scheduler: options.scheduler,
-            workers: workers
-                .cores
-                .iter()
-                .enumerate()
-                .map(|(number, &core)| WorkerPlan {
-                    name: format!("onbeat-w{number}"),
-                    core,
-                    operators: operators
-                        .iter()
-                        .filter(|operator| operator.worker == number)
-                        .map(|operator| operator.name.clone())
-                        .collect(),
-                })
-                .collect(),
+            workers: workers.plans(&operators),
+            pools: workers.pools(),
+            parts: workers.parts(&operators),
             operators,
             edges,
             stores: sizes.stores,
@@ -244,6 +255,15 @@ impl Plan {
             )));
         }
         Ok(plan)
+    }
+
+    /// The workers of a pool, for people: "onbeat-w0 on core 1".
+    fn workers_of(&self, pool: &PoolPlan) -> Vec<String> {
+        let name = |&worker: &usize| {
+            let WorkerPlan { name, core, .. } = &self.workers[worker];
+            core.map_or(name.clone(), |core| format!("{name} on core {core}"))
+        };
+        pool.workers.iter().map(name).collect()
     }
 
     /// Paths that were asked for, and all others from a source to a sink while they are few.
@@ -312,12 +332,10 @@ impl Plan {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} under {}", self.name, self.scheduler)?;
-        for worker in &self.workers {
-            write!(f, "worker {}", worker.name)?;
-            if let Some(core) = worker.core {
-                write!(f, " on core {core}")?;
-            }
-            writeln!(f, ": {}", worker.operators.join(", "))?;
+        for pool in &self.pools {
+            let kind = if pool.workers.len() > 1 { "workers" } else { "worker" };
+            let operators = pool.workers.first().map(|&first| self.workers[first].operators.join(", "));
+            writeln!(f, "{kind} {}: {}", self.workers_of(pool).join(" and "), operators.unwrap_or_default())?;
         }
         for edge in &self.edges {
             write!(
@@ -335,8 +353,8 @@ impl fmt::Display for Plan {
             writeln!(f)?;
         }
         for store in &self.stores {
-            let worker = &self.workers[store.worker].name;
-            writeln!(f, "store of {worker}: {} chunks of {} bytes", store.chunks, store.quantum_bytes)?;
+            let part = &self.parts[store.part].name;
+            writeln!(f, "store of {part}: {} chunks of {} bytes", store.chunks, store.quantum_bytes)?;
         }
         for path in &self.paths {
             write!(f, "path {} → {}", path.from, path.to)?;

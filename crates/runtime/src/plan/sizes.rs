@@ -29,17 +29,17 @@ impl Sizes {
         graph: &Graph,
         wires: &[Wire],
         order: &[usize],
-        worker_of: &[usize],
+        part_of: &[usize],
         options: &Options,
     ) -> Result<Self, GraphError> {
         let mut edges = asked(graph, wires, options)?;
         let obtained = fit_to_those_who_pass_on(graph, wires, order, &mut edges);
         check_initial(graph, wires, &edges)?;
-        let mut worker_at = vec![0; order.len()];
+        let mut part_at = vec![0; order.len()];
         for (number, &place) in order.iter().enumerate() {
-            worker_at[place] = worker_of[number];
+            part_at[place] = part_of[number];
         }
-        let stores = stores(graph, wires, &edges, &worker_at, options)?;
+        let stores = stores(graph, wires, &edges, &part_at, options)?;
         Ok(Sizes { edges, stores, obtained })
     }
 }
@@ -173,12 +173,12 @@ fn passes_on(graph: &Graph, wires: &[Wire], edge: usize, next: usize) -> bool {
     input.sample_bytes.is_some() && input.message == output.message && !output.fresh
 }
 
-/// One store per worker and quantum, with as many chunks as can be in queues and hands at once.
+/// One store per part and quantum, with as many chunks as can be in queues and hands at once.
 fn stores(
     graph: &Graph,
     wires: &[Wire],
     edges: &[Size],
-    worker_at: &[usize],
+    part_at: &[usize],
     options: &Options,
 ) -> Result<Vec<StorePlan>, GraphError> {
     let mut out_of: Vec<Vec<usize>> = vec![Vec::new(); graph.operators.len()];
@@ -193,22 +193,22 @@ fn stores(
             *quantum = edges[edge].quantum.min(*quantum);
         }
     }
-    // By worker and quantum: the edges its chunks may lie in, and the ports that make them.
+    // By part and quantum: the edges its chunks may lie in, and the ports that make them.
     let mut classes: BTreeMap<(usize, usize), Class> = BTreeMap::new();
     for (&(from, out), &quantum) in &ports {
         let first = || out_of[from].iter().copied().filter(|&edge| wires[edge].out == out);
-        let maker = worker_at[from];
+        let maker = part_at[from];
         let class = classes.entry((maker, quantum)).or_default();
         class.makers += 1;
         reach(graph, wires, &out_of, first().collect(), &mut class.reached);
         let reached: Vec<usize> = class.reached.iter().copied().collect();
-        // Who changes a shared chunk on another worker makes a copy there, and passes that on.
+        // Who changes a shared chunk in another part makes a copy there, and passes that on.
         for edge in reached {
             let to = wires[edge].to;
-            if worker_at[to] == maker {
+            if part_at[to] == maker {
                 continue;
             }
-            let class = classes.entry((worker_at[to], quantum)).or_default();
+            let class = classes.entry((part_at[to], quantum)).or_default();
             class.copies.insert(edge);
             let on = out_of[to].iter().copied().filter(|&next| passes_on(graph, wires, edge, next));
             reach(graph, wires, &out_of, on.collect(), &mut class.reached);
@@ -218,12 +218,12 @@ fn stores(
     let in_hand =
         |edge: usize| graph.operators[wires[edge].to].ports.inputs[wires[edge].input].holds.saturating_add(2);
     let mut stores = Vec::new();
-    for ((worker, quantum), Class { reached, copies, makers }) in classes {
+    for ((part, quantum), Class { reached, copies, makers }) in classes {
         let queued: usize = reached.iter().map(|&edge| edges[edge].capacity).sum();
         let hands: BTreeSet<usize> = reached.union(&copies).copied().collect();
         let held: usize = hands.into_iter().map(in_hand).fold(0, usize::saturating_add);
         stores.push(StorePlan {
-            worker,
+            part,
             quantum_bytes: quantum as u32,
             chunks: queued.saturating_add(held).saturating_add(2 * makers),
         });
@@ -243,7 +243,7 @@ fn stores(
     Ok(stores)
 }
 
-/// Chunks of one size from one worker.
+/// Chunks of one size from one part.
 #[derive(Default)]
 struct Class {
     /// Edges that they may lie in.

@@ -3,6 +3,7 @@
 use super::GraphError;
 use super::resolve::Wire;
 use super::split::{Cost, split};
+use super::{OperatorPlan, PartPlan, PoolPlan, WorkerPlan};
 use crate::graph::Graph;
 use crate::options::Options;
 use onbeat_os::CoreSet;
@@ -11,11 +12,16 @@ use onbeat_trace::record::{Obtained, Scheduler};
 /// What an operator costs that says nothing about it, in nanoseconds.
 const COST_NS: f64 = 1000.0;
 
+/// Most parts that the workers of one pool share: sets of them are one word.
+const PARTS: usize = 64;
+
 pub(super) struct Workers {
     /// By worker: its core, where it has one of its own.
     pub cores: Vec<Option<usize>>,
-    /// By operator number.
-    pub worker_of: Vec<usize>,
+    /// By operator number: its part.
+    pub part_of: Vec<usize>,
+    /// Whether all workers share all parts; else each has its own.
+    pub shared: bool,
     pub obtained: Vec<Obtained>,
 }
 
@@ -43,13 +49,52 @@ impl Workers {
                 }
                 Ok(Workers {
                     cores: vec![options.cores.first().copied()],
-                    worker_of: vec![0; order.len()],
+                    part_of: vec![0; order.len()],
+                    shared: false,
                     obtained: Vec::new(),
                 })
             }
+            Scheduler::Event => event(graph, wires, order, options),
             _ => pinned(graph, wires, order, options),
         }
     }
+}
+
+impl Workers {
+    /// The threads.
+    pub fn plans(&self, operators: &[OperatorPlan]) -> Vec<WorkerPlan> {
+        let names = |worker: usize| {
+            let may = operators.iter().filter(move |operator| self.shared || operator.part == worker);
+            may.map(|operator| operator.name.clone()).collect()
+        };
+        let plan = |(number, &core)| WorkerPlan { name: name(number), core, operators: names(number) };
+        self.cores.iter().enumerate().map(plan).collect()
+    }
+
+    pub fn pools(&self) -> Vec<PoolPlan> {
+        if self.shared {
+            return vec![PoolPlan { name: "event".to_string(), workers: (0..self.cores.len()).collect() }];
+        }
+        (0..self.cores.len()).map(|number| PoolPlan { name: name(number), workers: vec![number] }).collect()
+    }
+
+    pub fn parts(&self, operators: &[OperatorPlan]) -> Vec<PartPlan> {
+        if !self.shared {
+            return (0..self.cores.len()).map(|pool| PartPlan { name: name(pool), pool }).collect();
+        }
+        let mut parts: Vec<PartPlan> = Vec::new();
+        for operator in operators.iter() {
+            if operator.part == parts.len() {
+                parts.push(PartPlan { name: operator.name.clone(), pool: 0 });
+            }
+        }
+        parts
+    }
+}
+
+/// Of a worker, and of its thread.
+fn name(worker: usize) -> String {
+    format!("onbeat-w{worker}")
 }
 
 fn check_cores(options: &Options) -> Result<(), GraphError> {
@@ -86,8 +131,9 @@ fn check_cores(options: &Options) -> Result<(), GraphError> {
     Ok(())
 }
 
-fn pinned(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> Result<Workers, GraphError> {
-    let cores: Vec<Option<usize>> = match (options.workers, options.cores.as_slice()) {
+/// The cores that workers get, one each; as many as there are workers.
+fn cores(options: &Options) -> Result<Vec<Option<usize>>, GraphError> {
+    Ok(match (options.workers, options.cores.as_slice()) {
         (Some(0), _) => {
             return Err(GraphError::Cores("`workers` is 0: there must be one at least".to_string()));
         }
@@ -104,19 +150,45 @@ fn pinned(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> 
             free
         }
         (_, cores) => cores.iter().copied().map(Some).collect(),
-    };
-    let worker_of = split(&costs(graph, wires, order, options, cores.len()), cores.len());
-    let used = worker_of.last().map_or(1, |&last| last + 1);
-    let mut obtained = Vec::new();
-    if used < cores.len() && (options.workers.is_some() || !options.cores.is_empty()) {
-        obtained.push(Obtained {
-            what: "workers".to_string(),
-            asked: cores.len().to_string(),
-            obtained: used.to_string(),
-            reason: Some(format!("there are only {used} operators to share out")),
-        });
+    })
+}
+
+/// What is said when there are fewer workers than were asked for.
+fn fewer(asked: usize, used: usize, options: &Options) -> Vec<Obtained> {
+    if used >= asked || options.workers.is_none() && options.cores.is_empty() {
+        return Vec::new();
     }
-    Ok(Workers { cores: cores.into_iter().take(used).collect(), worker_of, obtained })
+    vec![Obtained {
+        what: "workers".to_string(),
+        asked: asked.to_string(),
+        obtained: used.to_string(),
+        reason: Some(format!("there are only {used} operators to share out")),
+    }]
+}
+
+fn pinned(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> Result<Workers, GraphError> {
+    let cores = cores(options)?;
+    let part_of = split(&costs(graph, wires, order, options, cores.len()), cores.len());
+    let used = part_of.last().map_or(1, |&last| last + 1);
+    let obtained = fewer(cores.len(), used, options);
+    Ok(Workers { cores: cores.into_iter().take(used).collect(), part_of, shared: false, obtained })
+}
+
+/// Every operator is a part of its own while they are few; one worker shares with nobody, so it gets all of them in one.
+fn event(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> Result<Workers, GraphError> {
+    let cores = cores(options)?;
+    if cores.len() > PARTS {
+        let cores = cores.len();
+        return Err(GraphError::Cores(format!("{cores} workers in one pool: there may be {PARTS} at most")));
+    }
+    let used = cores.len().min(order.len()).max(1);
+    let part_of = match used {
+        1 => vec![0; order.len()],
+        _ if order.len() <= PARTS => (0..order.len()).collect(),
+        _ => split(&costs(graph, wires, order, options, PARTS), PARTS),
+    };
+    let obtained = fewer(cores.len(), used, options);
+    Ok(Workers { cores: cores.into_iter().take(used).collect(), part_of, shared: used > 1, obtained })
 }
 
 /// By operator number. What is measured goes before what is stated, and that before what is assumed: 1 µs, and nothing for

@@ -1,34 +1,39 @@
-//! From a planned graph to one part per worker: queues are made, ports get their ends, everything gets the numbers by
-//! which its worker knows it.
+//! From a planned graph to its parts: queues are made, ports get their ends, everything gets the numbers by
+//! which its part knows it.
 
 use crate::context::NONE;
 use crate::graph::{Graph, Node};
 use crate::link::{EdgeSpec, Initial, Probe, Ways};
 use crate::operator::Operator;
+use crate::options::Options;
 use crate::plan::Plan;
-use crate::ports::{Bound, Described, Merge, Ports};
-use crate::team::{CHUNK, CONTROL, Event, Seat, Team};
+use crate::pool::Pool;
+use crate::ports::{self, Described, Merge, Ports};
+use crate::team::{CHUNK, CONTROL, Event, Seat, Team, Waker};
 use crate::worker::{EdgeEnds, NodeState};
+use onbeat_os::Parker;
 use onbeat_queue::Owner;
 use onbeat_trace::record::{ClockKind, WhenFull};
 use std::sync::Arc;
 
-/// What one worker begins with.
+/// What one part begins with: an engine for some of the operators.
 pub(super) struct Part {
     pub owner: Owner,
     pub seat: Seat,
+    /// Its number in its pool.
+    pub place: u32,
     pub operators: Vec<Box<dyn Operator>>,
     pub nodes: Vec<NodeState>,
     pub edges: Vec<EdgeEnds>,
     pub events: Vec<Event>,
-    /// Messages that edges have from the start, by the worker's number of the edge, of edges that begin here.
+    /// Messages that edges have from the start, by its number there, of edges that begin here.
     pub initial: Vec<(u32, Initial)>,
 }
 
-/// Where an operator is: its worker, and its number there.
+/// Where an operator is: its part, and its number there.
 type Place = (usize, u32);
 
-/// An edge's two ends: worker and number there; once where both ends share a worker.
+/// An edge's two ends: part and number there; once where both ends share a part.
 struct EdgePlace {
     out: Place,
     input: Place,
@@ -36,30 +41,39 @@ struct EdgePlace {
     items: Option<(u32, u32)>,
 }
 
-/// Cuts the graph into one part per worker.
-pub(super) fn bind(mut graph: Graph, plan: &Plan) -> (Vec<Part>, Team) {
-    let workers = plan.workers.len();
-    let owners: Vec<Owner> = (0..workers).map(|_| Owner::new()).collect();
-    let operators = number_operators(plan, workers);
-    let (edges, events) = number_edges(plan, &operators, workers);
+/// The graph, cut into its parts.
+pub(super) struct Bound {
+    pub parts: Vec<Part>,
+    pub team: Team,
+    /// By worker.
+    pub threads: Vec<ThreadSeat>,
+}
+
+/// How a thread waits, and its place in its pool where it shares parts with others.
+pub(super) type ThreadSeat = (Parker, Option<(Arc<Pool>, usize)>);
+
+/// Cuts the graph into its parts.
+pub(super) fn bind(mut graph: Graph, plan: &Plan) -> Bound {
+    let parts = plan.parts.len();
+    let owners: Vec<Owner> = (0..parts).map(|_| Owner::new()).collect();
+    let operators = number_operators(plan, parts);
+    let (edges, events) = number_edges(plan, &operators, parts);
     let counts: Vec<usize> = events.iter().map(Vec::len).collect();
-    let (team, parkers) = Team::new(&owners, &counts, plan.options.clock == ClockKind::Manual);
+    let (wakers, pools, threads) = threads(plan);
+    let manual = plan.options.clock == ClockKind::Manual;
+    let team = Team::new(&owners, &counts, wakers, plan.workers.len(), manual);
     let mut nodes: Vec<Node> = in_order(&mut graph, plan);
     let (specs, probes) = connect(plan, &mut nodes, &operators, &edges, &owners, &team);
     let mut parts: Vec<Part> = owners
         .into_iter()
-        .zip(parkers)
+        .zip(pools)
         .zip(events)
         .enumerate()
-        .map(|(worker, ((owner, parker), events))| Part {
+        .map(|(part, ((owner, pool), events))| Part {
             owner,
-            seat: Seat {
-                team: team.clone(),
-                inbox: Arc::clone(&team.inboxes[worker]),
-                worker,
-                parker,
-                idle: plan.options.idle,
-            },
+            seat: Seat { team: team.clone(), inbox: Arc::clone(&team.inboxes[part]), part, pool },
+            place: plan.parts[..part].iter().filter(|other| other.pool == plan.parts[part].pool).count()
+                as u32,
             operators: Vec::new(),
             nodes: Vec::new(),
             edges: Vec::new(),
@@ -107,7 +121,35 @@ pub(super) fn bind(mut graph: Graph, plan: &Plan) -> (Vec<Part>, Team) {
             node.open_outputs = node.outputs.len() as u32;
         }
     }
-    (parts, team)
+    Bound { parts, team, threads }
+}
+
+/// By part: how it is woken, and its pool where several workers share it. By worker: its seat.
+fn threads(plan: &Plan) -> (Vec<Waker>, Vec<Option<Arc<Pool>>>, Vec<ThreadSeat>) {
+    let mut pools = Vec::new();
+    let mut threads: Vec<_> = plan.workers.iter().map(|_| None).collect();
+    for (number, pool) in plan.pools.iter().enumerate() {
+        let parkers: Vec<Parker> = pool.workers.iter().map(|_| Parker::new()).collect();
+        let parts = plan.parts.iter().filter(|part| part.pool == number).count();
+        let Options { idle, share, .. } = plan.options;
+        let shared = (parkers.len() > 1).then(|| Arc::new(Pool::new(&parkers, parts, idle, share)));
+        let alone = parkers[0].unparker();
+        for (place, (&worker, parker)) in pool.workers.iter().zip(parkers).enumerate() {
+            threads[worker] = Some((parker, shared.clone().map(|pool| (pool, place))));
+        }
+        pools.push((shared, alone, 0));
+    }
+    let (mut wakers, mut shared) = (Vec::new(), Vec::new());
+    for part in &plan.parts {
+        let (pool, alone, next) = &mut pools[part.pool];
+        wakers.push(match pool {
+            Some(pool) => Waker::Pool(Arc::clone(pool), *next),
+            None => Waker::Thread(alone.clone()),
+        });
+        *next += 1;
+        shared.push(pool.clone());
+    }
+    (wakers, shared, threads.into_iter().flatten().collect())
 }
 
 /// The graph's operators, in the order of the plan.
@@ -120,29 +162,29 @@ fn in_order(graph: &mut Graph, plan: &Plan) -> Vec<Node> {
     nodes
 }
 
-fn number_operators(plan: &Plan, workers: usize) -> Vec<Place> {
-    let mut next = vec![0u32; workers];
+fn number_operators(plan: &Plan, parts: usize) -> Vec<Place> {
+    let mut next = vec![0u32; parts];
     plan.operators
         .iter()
         .map(|operator| {
-            let number = next[operator.worker];
-            next[operator.worker] += 1;
-            (operator.worker, number)
+            let number = next[operator.part];
+            next[operator.part] += 1;
+            (operator.part, number)
         })
         .collect()
 }
 
-fn number_edges(plan: &Plan, operators: &[Place], workers: usize) -> (Vec<EdgePlace>, Vec<Vec<Event>>) {
-    let mut next = vec![0u32; workers];
-    let mut events: Vec<Vec<Event>> = vec![Vec::new(); workers];
+fn number_edges(plan: &Plan, operators: &[Place], parts: usize) -> (Vec<EdgePlace>, Vec<Vec<Event>>) {
+    let mut next = vec![0u32; parts];
+    let mut events: Vec<Vec<Event>> = vec![Vec::new(); parts];
     for events in &mut events {
         events.push(Event::Control);
         events.push(Event::Chunk);
         debug_assert!((events[CONTROL as usize], events[CHUNK as usize]) == (Event::Control, Event::Chunk));
     }
-    let mut number = |worker: usize| {
-        next[worker] += 1;
-        (worker, next[worker] - 1)
+    let mut number = |part: usize| {
+        next[part] += 1;
+        (part, next[part] - 1)
     };
     let places = plan
         .wires
@@ -225,12 +267,12 @@ fn connect(
         let mut bound = Vec::new();
         let Described { inputs, outputs } = &node.ports;
         for (port, ends) in std::mem::take(&mut out_ends[number]).into_iter().enumerate().filter(has_ends) {
-            bound.push(Bound { is_input: false, port, end: (outputs[port].link)(ends) });
+            bound.push(ports::Bound { is_input: false, port, end: (outputs[port].link)(ends) });
         }
         for (port, ends) in std::mem::take(&mut in_ends[number]).into_iter().enumerate().filter(has_ends) {
             let alone = edges_into[number] == 1;
             let end = (inputs[port].link)(ends, inputs[port].merge, alone);
-            bound.push(Bound { is_input: true, port, end });
+            bound.push(ports::Bound { is_input: true, port, end });
         }
         node.operator.ports(&mut Ports::bind(&mut bound));
     }

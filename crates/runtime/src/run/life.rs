@@ -3,47 +3,135 @@
 //! run has ended.
 
 use super::bind::Part;
-use super::{Control, Fault, set_up::set_up};
+use super::{Control, Fault, roam, set_up::set_up};
 use crate::Error;
 use crate::chunk::Info;
 use crate::context::{Context, NONE, STARVED};
 use crate::link::Initial;
 use crate::operator::Ending;
 use crate::plan::Plan;
-use crate::record::{WorkerReport, report};
-use crate::worker::{Failure, Worker};
-use onbeat_os::CoreSet;
+use crate::pool::Pool;
+use crate::record::{ThreadReport, Time, report};
+use crate::team::Rested;
+use crate::worker::{Failure, Pause, Worker};
+use onbeat_os::{CoreSet, Parker};
 use onbeat_queue::Seed;
 use onbeat_queue::sync::atomic::Ordering;
 use onbeat_trace::record::Obtained;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 
+/// What one thread begins with.
+pub(super) struct Begin {
+    /// Its place among the workers.
+    pub worker: usize,
+    pub parker: Parker,
+    /// Its place in its pool, where it shares parts with others.
+    pub pool: Option<(Arc<Pool>, usize)>,
+    /// Those that it starts.
+    pub parts: Vec<(Part, Vec<Seed<Info>>)>,
+}
+
+/// A part that was set up, and was started as far as that went.
+pub(super) struct Started {
+    pub worker: Worker,
+    pub cx: Context,
+    pub started: usize,
+    initial: Vec<(u32, Initial)>,
+}
+
 /// All of it.
-pub(super) fn live(part: Part, seeds: Vec<Seed<Info>>, plan: &Plan, control: &Arc<Control>) -> WorkerReport {
-    let obtained = take_cores(part.seat.worker, plan, control);
-    let (mut worker, mut cx, initial) = set_up(part, seeds, plan, control);
-    let mut started = 0;
-    if !control.has_failed() {
-        started = start(&mut worker, &mut cx, control);
+pub(super) fn live(begin: Begin, plan: &Plan, control: &Arc<Control>) -> ThreadReport {
+    let obtained = take_cores(begin.worker, plan, control);
+    let thread = Thread { plan, control, worker: begin.worker, parker: begin.parker };
+    let mut report = match begin.pool {
+        Some((pool, place)) => roam::live(&thread, &pool, place, begin.parts),
+        None => thread.live_alone(begin.parts),
+    };
+    report.obtained = obtained;
+    report
+}
+
+/// A thread that steps operators.
+pub(super) struct Thread<'r> {
+    pub plan: &'r Plan,
+    pub control: &'r Arc<Control>,
+    pub worker: usize,
+    pub parker: Parker,
+}
+
+impl Thread<'_> {
+    /// The life of a worker that shares nothing: it has one part.
+    fn live_alone(&self, parts: Vec<(Part, Vec<Seed<Info>>)>) -> ThreadReport {
+        let Thread { plan, control, .. } = *self;
+        let mut parts: Vec<Started> =
+            parts.into_iter().map(|(part, seeds)| start(part, seeds, plan, control)).collect();
+        control.gate.wait();
+        let mut time = parts.first().map_or(Time::default(), |part| Time::begin(&part.cx.clock));
+        if !control.has_failed() {
+            for part in &mut parts {
+                begin(part, plan, control);
+                let Started { worker, cx, .. } = part;
+                let run =
+                    |worker: &mut Worker, cx: &mut Context| self.run_alone(worker, cx, &mut time.idle_ns);
+                if guarded_run(control, worker, cx, run).is_some() {
+                    worker.seat.retire();
+                }
+                time.end(&cx.clock);
+            }
+        }
+        let end_ns: Vec<u64> = parts.iter().map(|part| note_end(&part.cx, control)).collect();
+        self.stop_in_turn(|ending| {
+            for Started { worker, cx, started, .. } in &mut parts {
+                stop(worker, cx, *started, ending, control);
+            }
+        });
+        let report =
+            |(part, end_ns): (&Started, u64)| report(plan, &part.worker, &part.cx, part.started, end_ns);
+        let parts = parts.iter().zip(end_ns).map(report).collect();
+        ThreadReport::new(plan, self.worker, parts, time)
     }
-    control.gate.wait();
-    if !control.has_failed() {
-        begin(&worker, &mut cx, control);
-        worker.end_ns = end_ns(&worker, &cx, plan);
-        run(&mut worker, &mut cx, initial, control);
+
+    fn run_alone(&self, worker: &mut Worker, cx: &mut Context, idle_ns: &mut u64) -> Result<(), Failure> {
+        loop {
+            let alarm_ns = match worker.run(cx)? {
+                Pause::Over => return Ok(()),
+                Pause::Yield => continue,
+                Pause::Rest(alarm_ns) => alarm_ns,
+            };
+            let begin_ns = cx.clock.real_ns();
+            let Context { owner, clock, .. } = cx;
+            let rested = match worker.seat.lie_down(owner, alarm_ns) {
+                None => Rested::Up,
+                Some(lying) => {
+                    let up = || worker.seat.is_called(owner, lying);
+                    self.plan.options.idle.wait(&self.parker, lying.alarm_ns, up, || clock.real_ns());
+                    worker.seat.get_up(owner, lying)
+                }
+            };
+            *idle_ns += cx.clock.real_ns().saturating_sub(begin_ns);
+            worker.wake_up(cx, rested)?;
+        }
     }
+
+    /// Waits until all threads are done with their steps; then each stops what it has, in the order of the plan.
+    pub fn stop_in_turn(&self, mut stop: impl FnMut(Ending)) {
+        self.control.gate.wait();
+        let ending = ending(self.control);
+        for turn in 0..self.plan.workers.len() {
+            if turn == self.worker {
+                stop(ending);
+            }
+            self.control.gate.wait();
+        }
+    }
+}
+
+/// When a part ended, on its clock.
+pub(super) fn note_end(cx: &Context, control: &Control) -> u64 {
     let end_ns = cx.now_ns();
     control.publish(end_ns, cx.stamp.time_ns);
-    control.gate.wait();
-    let ending = ending(control);
-    for turn in 0..plan.workers.len() {
-        if turn == worker.seat.worker {
-            stop(&mut worker, &mut cx, started, ending, control);
-        }
-        control.gate.wait();
-    }
-    report(plan, &worker, &cx, started, end_ns, obtained)
+    end_ns
 }
 
 /// Goes to the core that the plan has for this worker.
@@ -79,8 +167,15 @@ fn take_cores(worker: usize, plan: &Plan, control: &Control) -> Vec<Obtained> {
     vec![setting]
 }
 
-/// Starts the worker's operators, and says how many did.
-fn start(worker: &mut Worker, cx: &mut Context, control: &Control) -> usize {
+/// Sets a part up and starts its operators.
+pub(super) fn start(part: Part, seeds: Vec<Seed<Info>>, plan: &Plan, control: &Arc<Control>) -> Started {
+    let (mut worker, mut cx, initial) = set_up(part, seeds, plan, control);
+    let started = if control.has_failed() { 0 } else { start_operators(&mut worker, &mut cx, control) };
+    Started { worker, cx, started, initial }
+}
+
+/// Says how many did.
+fn start_operators(worker: &mut Worker, cx: &mut Context, control: &Control) -> usize {
     for operator in 0..worker.operators.len() {
         cx.current = operator as u32;
         if let Err(error) = guarded(|| worker.operators[operator].start(cx)) {
@@ -91,11 +186,18 @@ fn start(worker: &mut Worker, cx: &mut Context, control: &Control) -> usize {
     worker.operators.len()
 }
 
-/// The first step is about to come. The clock begins at the same time for all workers.
-fn begin(worker: &Worker, cx: &mut Context, control: &Control) {
+/// The first step is about to come. The clock begins at the same time for all parts, and edges get the messages that they
+/// have from the start.
+pub(super) fn begin(part: &mut Started, plan: &Plan, control: &Control) {
+    let Started { worker, cx, initial, .. } = part;
     cx.start_ns = *control.start_ns.get_or_init(|| cx.now_ns());
-    worker.control.now_ns.fetch_max(cx.start_ns, Ordering::Relaxed);
+    control.now_ns.fetch_max(cx.start_ns, Ordering::Relaxed);
     control.length_ns.fetch_max(cx.length_ns.unwrap_or(0), Ordering::Relaxed);
+    worker.end_ns = end_ns(worker, cx, plan);
+    let initial = std::mem::take(initial);
+    if let Err(Failure::Operator(operator, error)) = fill(worker, cx, initial) {
+        fail(worker, control, operator as usize, error.to_string());
+    }
 }
 
 /// When the sources of this worker end, where the run has a duration.
@@ -105,27 +207,29 @@ fn end_ns(worker: &Worker, cx: &Context, plan: &Plan) -> Option<u64> {
     Some(cx.start_ns.saturating_add(duration_ns))
 }
 
-/// Steps until nothing is left to do, here or anywhere.
-fn run(worker: &mut Worker, cx: &mut Context, initial: Vec<(u32, Initial)>, control: &Control) {
-    let steps = catch_unwind(AssertUnwindSafe(|| {
-        fill(worker, cx, initial)?;
-        worker.run(cx)
-    }));
-    match steps {
-        Ok(Ok(())) => worker.seat.retire(),
+/// Runs operators. `None` when they are over: a failure and a panic are noted, and the part is counted out.
+pub(super) fn guarded_run<T>(
+    control: &Control,
+    worker: &mut Worker,
+    cx: &mut Context,
+    run: impl FnOnce(&mut Worker, &mut Context) -> Result<T, Failure>,
+) -> Option<T> {
+    match catch_unwind(AssertUnwindSafe(|| run(worker, cx))) {
+        Ok(Ok(result)) => return Some(result),
         Ok(Err(Failure::Stuck(stuck))) => {
             // It sleeps for good: it is not counted any more.
             control.stuck.lock().unwrap_or_else(PoisonError::into_inner).push(stuck);
+            return None;
         }
         Ok(Err(Failure::Operator(operator, error))) => {
             fail(worker, control, operator as usize, error.to_string());
-            worker.seat.retire();
         }
         Err(panic) => {
             fail(worker, control, cx.current as usize, format!("panicked: {}", panic_text(&*panic)));
-            worker.seat.retire();
         }
     }
+    worker.seat.retire();
+    None
 }
 
 /// Puts the messages into edges that these have from the start.
@@ -153,7 +257,7 @@ fn ending(control: &Control) -> Ending {
 }
 
 /// Stops those that were started.
-fn stop(worker: &mut Worker, cx: &mut Context, started: usize, ending: Ending, control: &Control) {
+pub(super) fn stop(worker: &mut Worker, cx: &mut Context, started: usize, ending: Ending, control: &Control) {
     for operator in 0..started {
         cx.current = operator as u32;
         // After one has failed to finish its work, the others are told so.

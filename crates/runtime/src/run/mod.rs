@@ -2,15 +2,17 @@
 
 mod bind;
 mod life;
+mod roam;
 mod set_up;
 
 use crate::chunk::Info;
 use crate::graph::Graph;
 use crate::options::Options;
 use crate::plan::{GraphError, Plan};
-use crate::record::{self, WorkerReport};
+use crate::record::{self, ThreadReport};
 use crate::team::Team;
 use crate::worker::Stuck;
+use life::Begin;
 use onbeat_queue::Seed;
 use onbeat_queue::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use onbeat_trace::Record;
@@ -186,7 +188,7 @@ pub struct Run {
     name: String,
     config: serde_json::Value,
     plan: Arc<Plan>,
-    threads: Vec<JoinHandle<WorkerReport>>,
+    threads: Vec<JoinHandle<ThreadReport>>,
     control: Arc<Control>,
     started_unix_ns: u64,
 }
@@ -250,25 +252,38 @@ impl Graph {
     /// [`RunError::Begin`].
     pub fn start_plan(self, plan: Plan) -> Result<Run, RunError> {
         let (name, config) = (self.name.clone(), self.config.clone());
-        let mut seeds: Vec<Vec<Seed<Info>>> = plan.workers.iter().map(|_| Vec::new()).collect();
-        // By rising size for each worker, as the plan has them.
+        let mut seeds: Vec<Vec<Seed<Info>>> = plan.parts.iter().map(|_| Vec::new()).collect();
+        // By rising size for each part, as the plan has them.
         for store in &plan.stores {
             let seed = Seed::<Info>::new(store.chunks, store.quantum_bytes as usize)
                 .map_err(|error| RunError::Begin(error.to_string()))?;
-            seeds[store.worker].push(seed);
+            seeds[store.part].push(seed);
         }
         let started_unix_ns = onbeat_os::clock::realtime_unix_ns();
-        let (parts, team) = bind::bind(self, &plan);
+        let bind::Bound { parts, team, threads: seats } = bind::bind(self, &plan);
         let plan = Arc::new(plan);
         let control = Arc::new(Control::new(team, plan.workers.len()));
+        let mut given: Vec<Begin> = seats
+            .into_iter()
+            .enumerate()
+            .map(|(worker, (parker, pool))| Begin { worker, parker, pool, parts: Vec::new() })
+            .collect();
+        let in_pool = |pool| plan.parts.iter().filter(|part| part.pool == pool).count();
+        let counts: Vec<usize> = (0..plan.pools.len()).map(in_pool).collect();
+        for ((part, seeds), at) in parts.into_iter().zip(seeds).zip(&plan.parts) {
+            // Neighbours begin on one thread.
+            let workers = &plan.pools[at.pool].workers;
+            let worker = workers[part.place as usize * workers.len() / counts[at.pool]];
+            given[worker].parts.push((part, seeds));
+        }
         let (mut threads, mut begins) = (Vec::new(), Vec::new());
         for worker in &plan.workers {
             let (begin, wait) = mpsc::sync_channel(1);
             let (plan, control) = (Arc::clone(&plan), Arc::clone(&control));
             let main = move || match wait.recv() {
-                Ok((part, seeds)) => life::live(part, seeds, &plan, &control),
+                Ok(begin) => life::live(begin, &plan, &control),
                 // Another thread could not be made: the run does not begin.
-                Err(mpsc::RecvError) => WorkerReport::default(),
+                Err(mpsc::RecvError) => ThreadReport::default(),
             };
             // On an error the threads made so far end, because what they wait for is gone.
             let thread = onbeat_os::thread::spawn(&worker.name, main).map_err(|error| {
@@ -277,7 +292,7 @@ impl Graph {
             threads.push(thread);
             begins.push(begin);
         }
-        for (begin, given) in begins.into_iter().zip(parts.into_iter().zip(seeds)) {
+        for (begin, given) in begins.into_iter().zip(given) {
             // It is waiting for just this.
             let _ = begin.send(given);
         }

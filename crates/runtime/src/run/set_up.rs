@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::ready::Ready;
 use crate::team::CHUNK;
 use crate::timers::Timers;
-use crate::worker::{Deadline, Meter, NodeState, Path, Tracker, Worker};
+use crate::worker::{Deadline, Meter, NodeState, Path, Pause, Tracker, Worker};
 use onbeat_queue::{Owner, Seed};
 use onbeat_trace::record::{ClockKind, WhenFull};
 use std::cell::Cell;
@@ -23,8 +23,9 @@ pub(super) fn set_up(
     plan: &Plan,
     control: &Arc<Control>,
 ) -> (Worker, Context, Vec<(u32, Initial)>) {
-    let Part { owner, seat, operators, nodes, edges, events, initial } = part;
+    let Part { owner, seat, operators, nodes, edges, events, initial, place: _ } = part;
     let count = operators.len();
+    let roams = seat.pool.is_some();
     let worker = Worker {
         operators: operators.into(),
         edges: edges.into(),
@@ -42,7 +43,10 @@ pub(super) fn set_up(
         seat,
         chain: 0,
         fruitless: 0,
-        idle_ns: 0,
+        pause: Pause::Over,
+        roams,
+        turns: 0,
+        heavy: false,
     };
     let cx = context(plan, owner, seeds, &worker);
     (worker, cx, initial)
@@ -103,7 +107,8 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         own: crate::Stamp::default(),
         fed_back: false,
         kept: Vec::with_capacity(worker.edges.len()),
-        earlier: Vec::with_capacity(1024),
+        // Where nothing is measured none are kept.
+        earlier: Vec::with_capacity(if worker.tracker.is_empty() { 0 } else { 1024 }),
         keys: None,
         carried: NONE,
         ready: Ready::new(count),

@@ -1,7 +1,7 @@
 //! What the worker does when no operator has a message: it listens to other workers, to alarms, and for the end; and it
 //! says what its operators wait for when nothing goes on any more.
 
-use super::{Failure, Stuck, Worker};
+use super::{Failure, Pause, Stuck, Worker};
 use crate::context::{Clock, Context, NONE};
 use crate::team::{Event, Rested};
 use std::sync::Arc;
@@ -126,19 +126,20 @@ impl Worker {
         }
     }
 
-    /// Nothing is ready and no source has a turn. Waits for time to pass, or for another worker; says `false` when the
-    /// run is over.
+    /// Nothing is ready and no source has a turn. True when there is something after all; else `pause` says what to
+    /// wait for.
     #[inline(never)]
-    pub(super) fn wait(&mut self, cx: &mut Context) -> Result<bool, Failure> {
+    pub(super) fn wait(&mut self, cx: &mut Context) -> bool {
         if self.feed(cx) {
-            return Ok(true);
+            return true;
         }
         if self.nodes.iter().all(|node| node.done) {
-            return Ok(false);
+            self.pause = Pause::Over;
+            return false;
         }
         // From here on a chunk that comes home from another worker wakes this one.
         if self.starved.iter().any(|&(_, store)| !cx.stores[store].want()) {
-            return Ok(true);
+            return true;
         }
         let alarm_ns = match (self.timers.earliest_ns(), self.end_ns.filter(|_| !self.stopping)) {
             (Some(alarm_ns), Some(end_ns)) => Some(alarm_ns.min(end_ns)),
@@ -149,22 +150,25 @@ impl Worker {
         {
             // Nobody else to ask.
             *now_ns = alarm_ns.max(*now_ns);
-        } else {
-            let begin_ns = cx.clock.real_ns();
-            // Progress is looked at while the worker sleeps, and a stop wakes it.
-            self.control.publish(cx.now_ns(), cx.stamp.time_ns);
-            let Context { owner, clock, .. } = cx;
-            let rested = self.seat.rest(owner, alarm_ns, || clock.real_ns());
-            self.idle_ns += cx.clock.real_ns().saturating_sub(begin_ns);
-            if let Clock::Manual(now_ns) = &mut cx.clock {
-                *now_ns = self.seat.virtual_ns().max(*now_ns);
-            }
-            if rested == Rested::Silence {
-                return Err(Failure::Stuck(self.what_is_left(cx)));
-            }
+            self.take_care(cx);
+            return true;
+        }
+        // Progress is looked at while the worker sleeps, and a stop wakes it.
+        self.control.publish(cx.now_ns(), cx.stamp.time_ns);
+        self.pause = Pause::Rest(alarm_ns);
+        false
+    }
+
+    /// What [`Pause::Rest`] asked for is over.
+    pub fn wake_up(&mut self, cx: &mut Context, rested: Rested) -> Result<(), Failure> {
+        if let Clock::Manual(now_ns) = &mut cx.clock {
+            *now_ns = self.seat.virtual_ns().max(*now_ns);
+        }
+        if rested == Rested::Silence {
+            return Err(Failure::Stuck(self.what_is_left(cx)));
         }
         self.take_care(cx);
-        Ok(true)
+        Ok(())
     }
 
     /// Nothing can be done and nothing will come. Fine if nothing is left to do, else a dead-lock.

@@ -53,8 +53,7 @@ impl Meter {
             self.left = 1;
             return;
         }
-        let mean_ns = self.timed_ns / self.timed_steps;
-        let every = (LOOKS_NS * SHARE / mean_ns.max(1)).clamp(1, MOST) as u32;
+        let every = (LOOKS_NS * SHARE / self.mean_ns().max(1)).clamp(1, MOST) as u32;
         // Marsaglia's xorshift with 13, 17, 5: plenty for "not always the same".
         self.random ^= self.random << 13;
         self.random ^= self.random >> 17;
@@ -71,6 +70,11 @@ impl Meter {
     /// Steps in all, given those since the last look.
     pub fn steps(&self, since: u32) -> u64 {
         self.steps + u64::from(since)
+    }
+
+    /// Of the steps that were timed.
+    pub fn mean_ns(&self) -> u64 {
+        self.timed_ns / self.timed_steps.max(1)
     }
 
     pub fn timed_steps(&self) -> u64 {

@@ -23,6 +23,20 @@ use std::sync::Arc;
 /// turn too.
 const CHAIN: u32 = 64;
 
+/// Turns after which one that shares its thread looks up: others may wait, or an alarm.
+const TURNS: u32 = 32;
+
+/// Why [`Worker::run`] came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// All is done.
+    Over,
+    /// There is nothing to do until somebody says so, or until this time on the run's clock.
+    Rest(Option<u64>),
+    /// It has more to do; others that share its thread are to have their turn.
+    Yield,
+}
+
 /// Everything of one worker that its operators do not see.
 pub(crate) struct Worker {
     pub operators: Box<[Box<dyn Operator>]>,
@@ -49,7 +63,14 @@ pub(crate) struct Worker {
     pub fruitless: u32,
     /// Timed steps since a source had its turn.
     pub chain: u32,
-    pub idle_ns: u64,
+    /// Why `pick` found nothing.
+    pub pause: Pause,
+    /// It shares its thread with others, and goes from thread to thread.
+    pub roams: bool,
+    /// Turns until it looks up.
+    pub turns: u32,
+    /// Its steps are long enough to be worth the way to another thread. Only where it roams.
+    pub heavy: bool,
 }
 
 /// What the worker knows of one operator besides its [`Hot`](crate::context::Hot) part.
@@ -113,7 +134,8 @@ impl Worker {
     /// Beside the step itself a hop costs a count-down and two looks at [`Hot`](crate::context::Hot) state. Whatever is
     /// not "one message in, one message out, next" takes the slow way: [`step_slow`](Self::step_slow) before and
     /// [`after`](Self::after) behind the step.
-    pub fn run(&mut self, cx: &mut Context) -> Result<(), Failure> {
+    pub fn run(&mut self, cx: &mut Context) -> Result<Pause, Failure> {
+        self.turns = TURNS;
         while let Some(mut operator) = self.pick(cx)? {
             loop {
                 let hot = &mut cx.hot[operator as usize];
@@ -144,7 +166,7 @@ impl Worker {
                 operator = cx.next;
             }
         }
-        Ok(())
+        Ok(self.pause)
     }
 
     #[inline(always)]
@@ -156,10 +178,14 @@ impl Worker {
     }
 
     /// The next operator to step: the one furthest down the graph that has work, else the next source in turn, else
-    /// whatever time or the end brings. `None` when all is done.
+    /// whatever time or the end brings. `None` when there is none, and `pause` says why.
     #[inline]
     fn pick(&mut self, cx: &mut Context) -> Result<Option<u32>, Failure> {
         loop {
+            if self.roams && self.looks_up(cx) {
+                self.pause = Pause::Yield;
+                return Ok(None);
+            }
             let ready = if self.chain < CHAIN { cx.ready.take_highest() } else { None };
             if let Some(operator) = ready {
                 if cx.hot[operator as usize].unmet == 0 {
@@ -171,6 +197,7 @@ impl Worker {
             if self.needs_care(cx) {
                 self.take_care(cx);
                 if self.control.is_aborted() {
+                    self.pause = Pause::Over;
                     return Ok(None);
                 }
                 if self.chain < CHAIN && !cx.ready.is_empty() {
@@ -178,7 +205,7 @@ impl Worker {
                 }
             }
             let Some(source) = cx.turn.next_from(self.cursor) else {
-                if std::mem::take(&mut self.chain) >= CHAIN || self.wait(cx)? {
+                if std::mem::take(&mut self.chain) >= CHAIN || self.wait(cx) {
                     continue;
                 }
                 return Ok(None);
@@ -193,6 +220,27 @@ impl Worker {
             }
             self.hold(cx, source, Held::Turn);
         }
+    }
+
+    /// Whether somebody else is to have the thread: another part after each long step and after a number of short ones.
+    fn looks_up(&mut self, cx: &Context) -> bool {
+        let first = self.turns == TURNS;
+        self.turns -= 1;
+        let spent = self.turns == 0;
+        if first || !spent && !self.heavy {
+            return false;
+        }
+        if spent {
+            self.turns = TURNS;
+        }
+        if cx.ready.is_empty() && cx.turn.is_empty() {
+            return false;
+        }
+        spent || self.seat.pool.as_ref().is_some_and(|pool| pool.others_wait())
+    }
+
+    pub fn is_heavy(&self) -> bool {
+        self.heavy
     }
 
     /// An operator that has work but may not be stepped: it is remembered until its conditions hold.
@@ -238,6 +286,9 @@ impl Worker {
         let outcome = self.step(cx, operator);
         let end_ns = cx.now_ns();
         self.meters[operator as usize].timed(end_ns.saturating_sub(begin_ns), flags & flag::EXACT != 0);
+        if let Some(pool) = &self.seat.pool {
+            self.heavy = self.meters[operator as usize].mean_ns() >= pool.heavy_ns;
+        }
         self.control.publish(end_ns, cx.stamp.time_ns);
         self.check_stop(cx, end_ns);
         self.fire_timers(cx, end_ns);

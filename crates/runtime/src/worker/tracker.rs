@@ -37,6 +37,11 @@ pub(crate) struct Deadline {
 }
 
 impl Tracker {
+    /// Whether nothing ends here that is measured.
+    pub fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.deadlines.is_empty()
+    }
+
     pub fn reserve(&mut self) {
         self.misses.reserve_exact(MISSES_KEPT);
     }

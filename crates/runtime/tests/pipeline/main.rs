@@ -60,7 +60,7 @@ fn the_configuration_is_resolved() {
     let config = serde_json::to_string(&record.config).unwrap();
     assert_eq!(
         config,
-        r#"{"name":"test","scheduler":"greedy","cores":[],"house_keeping":[],"workers":null,"idle":"park","#
+        r#"{"name":"test","scheduler":"greedy","cores":[],"house_keeping":[],"workers":null,"share":"heavy","idle":"park","#
             .to_string()
             + r#""clock":"manual","strict":false,"output":"out","duration":30.0,"#
             + r#""pace":"fast","store":1048576,"defaults":{"capacity":4,"quantum":16384},"operator":[{"name":"numbers","#

@@ -21,6 +21,22 @@ pub struct ThreadRecord {
     /// The time that it spent waiting for something to do, in nanoseconds; 0 for a thread that is no
     /// worker.
     pub idle_ns: u64,
+    /// What it did for others of its pool; `None` where it shared nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<Sharing>,
+}
+
+/// What one thread of several that share operators did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sharing {
+    /// How often it took up an operator.
+    pub taken: u64,
+    /// How many of those another thread had offered.
+    pub stolen: u64,
+    /// How often it woke another thread.
+    pub woken: u64,
+    /// How often it went to sleep.
+    pub parked: u64,
 }
 
 /// What one operator did.
@@ -99,7 +115,7 @@ pub struct PathRecord {
 /// What one chunk store gave out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreRecord {
-    /// The worker that it belongs to.
+    /// Whose operators fill its chunks: a worker, or the first operator of several that go from worker to worker together.
     pub worker: String,
     /// The size of its chunks in bytes.
     pub quantum_bytes: u64,

@@ -34,6 +34,7 @@ pub fn record() -> Record {
             cpu_ns: 1_500_000_000,
             busy_ns: 1_400_000_000,
             idle_ns: 8_600_000_000,
+            sharing: Some(Sharing { taken: 4000, stolen: 12, woken: 3, parked: 90 }),
         }],
         operators: vec![operator()],
         edges: vec![EdgeRecord {

@@ -1,0 +1,167 @@
+//! The life of a thread that shares its parts with others: what `life` does, for whichever part has something to do.
+
+use super::bind::Part;
+use super::life::{Started, Thread, begin, guarded_run, note_end, start, stop};
+use crate::chunk::Info;
+use crate::context::{Clock, Context};
+use crate::pool::{Pool, Roaming};
+use crate::record::{ThreadReport, Time, report};
+use crate::team::{Lying, Rested};
+use crate::worker::{Failure, Pause, Worker};
+use onbeat_queue::{Identity, Seed, Taken};
+use onbeat_trace::record::ClockKind;
+use std::sync::Arc;
+
+/// All of it. `place` is the thread's in the pool.
+pub(super) fn live(
+    thread: &Thread<'_>,
+    pool: &Arc<Pool>,
+    place: usize,
+    parts: Vec<(Part, Vec<Seed<Info>>)>,
+) -> ThreadReport {
+    let Thread { plan, control, .. } = *thread;
+    let clock = match plan.options.clock {
+        ClockKind::Real => Clock::Real(onbeat_os::tsc::Clock::new()),
+        ClockKind::Manual => Clock::Manual(0),
+    };
+    pool.join(place);
+    let numbers: Vec<u32> = parts.iter().map(|(part, _)| part.place).collect();
+    let mut started: Vec<(Identity, Started)> = parts
+        .into_iter()
+        .map(|(part, seeds)| {
+            let mut identity = Identity::new();
+            let started = identity.wear(|| start(part, seeds, plan, control));
+            (identity, started)
+        })
+        .collect();
+    control.gate.wait();
+    let failed = control.has_failed();
+    for (_, part) in started.iter_mut().filter(|_| !failed) {
+        begin(part, plan, control);
+    }
+    for (&number, (identity, started)) in numbers.iter().zip(started) {
+        let Started { worker, cx, started, .. } = started;
+        pool.enter(number, Roaming { worker, cx, identity, started, lying: None, end_ns: 0 });
+    }
+    // All have entered before anyone takes one that another thread has started.
+    control.gate.wait();
+    let mut time = Time::begin(&clock);
+    if failed {
+        for &number in &numbers {
+            if let Some(part) = pool.crew.take(number) {
+                part.over();
+            }
+        }
+    } else {
+        work(thread, pool, place, &clock, &mut time);
+    }
+    time.end(&clock);
+    let counts = pool.part_with();
+    let mut reports = Vec::new();
+    thread.stop_in_turn(|ending| {
+        for &number in &numbers {
+            let Some(mut part) = pool.crew.leave(number) else { continue };
+            let Roaming { worker, cx, identity, started, end_ns, .. } = &mut part;
+            identity.wear(|| {
+                stop(worker, cx, *started, ending, control);
+                reports.push(report(plan, worker, cx, *started, *end_ns));
+            });
+            let Roaming { worker, cx, mut identity, .. } = part;
+            // What they hold goes home to stores that are there still.
+            identity.wear(|| drop((worker, cx)));
+        }
+    });
+    ThreadReport::new(plan, thread.worker, reports, time).with_counts(counts)
+}
+
+/// Runs parts, whichever have something to do, until all are over.
+fn work(thread: &Thread<'_>, pool: &Pool, place: usize, clock: &Clock, time: &mut Time) {
+    let now_ns = || clock.real_ns();
+    let mut round = 0u32;
+    while !pool.is_over() {
+        round = round.wrapping_add(1);
+        pool.ring(now_ns);
+        let Some((number, part)) = pool.next(place, round) else {
+            let begin_ns = now_ns();
+            pool.rest(place, thread.plan.options.idle, &thread.parker, now_ns);
+            time.idle_ns += now_ns().saturating_sub(begin_ns);
+            continue;
+        };
+        if part.worker.is_heavy() {
+            pool.leave_alarms_to_others(place);
+        }
+        run(thread, pool, number, part);
+    }
+}
+
+/// Runs one part until it rests, is over, or others are to have their turn.
+fn run(thread: &Thread<'_>, pool: &Pool, number: u32, mut part: Taken<'_, Roaming>) {
+    let mut up = false;
+    loop {
+        let Roaming { worker, cx, identity, lying, .. } = &mut *part;
+        let paused = identity.wear(|| {
+            guarded_run(thread.control, worker, cx, |worker, cx| go(pool, number, worker, cx, lying, up))
+        });
+        pool.note_weight(number, worker.is_heavy());
+        match paused {
+            None | Some(Went::Paused(Pause::Over)) => {
+                if paused.is_some() {
+                    worker.seat.retire();
+                }
+                part.end_ns = note_end(&part.cx, thread.control);
+                part.over();
+                return pool.close_one();
+            }
+            Some(Went::Paused(Pause::Yield)) => return pool.put_back(number, part),
+            Some(Went::Paused(Pause::Rest(alarm_ns))) => {
+                *lying = worker.seat.lie_down(&mut cx.owner, alarm_ns);
+                if let Some(lying) = lying {
+                    pool.crew.set_alarm(number, lying.alarm_ns);
+                }
+                up = lying.is_none();
+                if up {
+                    continue;
+                }
+            }
+            Some(Went::Nowhere) => {}
+        }
+        match part.rest() {
+            Ok(()) => return,
+            Err(woken) => part = woken,
+        }
+    }
+}
+
+/// How far a part came.
+#[derive(Clone, Copy)]
+enum Went {
+    Paused(Pause),
+    /// It was woken for nothing, and lies as it lay.
+    Nowhere,
+}
+
+/// Goes on where the part was: it gets up if it lies, and listens if it is `up` because something came.
+fn go(
+    pool: &Pool,
+    number: u32,
+    worker: &mut Worker,
+    cx: &mut Context,
+    lying: &mut Option<Lying>,
+    up: bool,
+) -> Result<Went, Failure> {
+    if let Some(how) = *lying {
+        let due = || how.alarm_ns != u64::MAX && cx.now_ns() >= how.alarm_ns;
+        if !worker.seat.is_called(&cx.owner, how) && !due() {
+            // Its alarm may have been taken and not be due on its own clock, which is another thread's by some nanoseconds.
+            pool.crew.set_alarm(number, how.alarm_ns);
+            return Ok(Went::Nowhere);
+        }
+        *lying = None;
+        pool.crew.set_alarm(number, u64::MAX);
+        let rested = worker.seat.get_up(&mut cx.owner, how);
+        worker.wake_up(cx, rested)?;
+    } else if up {
+        worker.wake_up(cx, Rested::Up)?;
+    }
+    worker.run(cx).map(Went::Paused)
+}
