@@ -1,5 +1,7 @@
 //! What may be typed.
 
+pub mod bench;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onbeat::Overrides;
 use std::path::PathBuf;
@@ -13,7 +15,8 @@ EXAMPLES
   onbeat check fm.toml                                  whether it could be run
   onbeat plan fm.toml                                   what would run where
   onbeat run fm.toml --scheduler pinned --cores 0,1     a worker on each of two cores
-  onbeat operators fir.decimate                         parameters and ports of a kind of operator";
+  onbeat operators fir.decimate                         parameters and ports of a kind of operator
+  onbeat bench overhead                                 what the engine costs, here";
 
 pub const EXIT_STATUS: &str = "\
 EXIT STATUS
@@ -41,6 +44,9 @@ pub enum Command {
     Operators(OperatorsArguments),
     /// Say whether a pipeline could be run: it is read and planned, and the files that it reads are there
     Check(CheckArguments),
+    /// Measure what onbeat is compared by, beside the limit of this machine
+    #[command(subcommand)]
+    Bench(bench::BenchCommand),
     /// Print the JSON Schema of pipeline files, for editors
     Schema,
     /// Print a script that completes what is typed

@@ -45,6 +45,11 @@ impl Interrupts {
         Interrupts { state, _guard: told.ok() }
     }
 
+    /// Whether somebody has asked for the end.
+    pub fn is_asked(&self) -> bool {
+        locked(&self.state).asked
+    }
+
     /// The run to be stopped.
     pub fn stop_by(&self, stopper: Stopper) {
         let mut state = locked(&self.state);

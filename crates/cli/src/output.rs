@@ -73,18 +73,11 @@ impl Places {
             Failure::new(format!("record `{}`: cannot be written: {error}", path.display()))
                 .help("choose another file with --record PATH, or --record - for stdout")
         };
-        match fs::metadata(path) {
-            Ok(found) if found.is_dir() => Err(cannot(&"it is a folder")),
-            // A pipe or a device: it is written to as it is.
-            Ok(found) if !found.is_file() => Ok(()),
-            Ok(found) if found.len() > 0 && !is_record(path) => {
-                Err(cannot(&"there is a file that is no record, and it would be lost"))
-            }
-            _ => {
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                try_to_write(folder.unwrap_or(Path::new("."))).map_err(|error| cannot(&error))
-            }
+        let is_full = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0);
+        if is_full && !is_record(path) {
+            return Err(cannot(&"there is a file that is no record, and it would be lost"));
         }
+        can_be_written(path).map_err(|error| cannot(&error))
     }
 
     /// Takes away the folders that were made, if nothing is in them.
@@ -113,6 +106,19 @@ impl RecordTo {
                 Err(error) => Err(Failure::new(format!("record {error}"))
                     .help("choose another file with --record PATH, or --record - for stdout")),
             },
+        }
+    }
+}
+
+/// Whether a file can be written there, without leaving one.
+pub fn can_be_written(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(io::Error::other("it is a folder")),
+        // A pipe or a device: it is written to as it is.
+        Ok(found) if !found.is_file() => Ok(()),
+        _ => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            try_to_write(folder.unwrap_or(Path::new(".")))
         }
     }
 }

@@ -42,6 +42,31 @@ impl Progress {
     }
 }
 
+/// A line that whoever works draws again from time to time. Nothing where stderr is no terminal.
+pub struct StatusLine {
+    name: &'static str,
+    is_drawn: bool,
+}
+
+impl StatusLine {
+    pub fn new(name: &'static str) -> Self {
+        StatusLine { name, is_drawn: io::stderr().is_terminal() }
+    }
+
+    pub fn draw(&self, text: &str) {
+        if self.is_drawn {
+            to_stderr(&format!("\r\x1b[K{}  {text}", self.name));
+        }
+    }
+
+    /// Takes the line away.
+    pub fn clear(&self) {
+        if self.is_drawn {
+            to_stderr("\r\x1b[K");
+        }
+    }
+}
+
 fn line(name: &str, at: Position, elapsed: Duration) -> String {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let elapsed_s = elapsed.as_secs_f64();

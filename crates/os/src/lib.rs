@@ -10,6 +10,7 @@
 //! | [`cores`] | a set of cores, as the kernel and its tools write it |
 //! | [`signal`] | Ctrl-C and SIGTERM as a call on a thread of its own |
 //! | [`file`](mod@file) | a file as bytes in memory |
+//! | [`usage`], [`count`](mod@count) | what the kernel has counted of this process: switches, faults; events of one kind |
 //!
 //! Linux only. Every time is an `u64` of nanoseconds; unless a name says otherwise it is on
 //! `CLOCK_MONOTONIC`, the one clock of a run, which `u64` covers for 584 years after boot.
@@ -35,6 +36,7 @@
 
 pub mod clock;
 pub mod cores;
+pub mod count;
 pub mod file;
 pub mod futex;
 pub mod memory;
@@ -42,7 +44,10 @@ pub mod park;
 pub mod signal;
 pub mod thread;
 pub mod tsc;
+pub mod usage;
 
 pub use cores::CoreSet;
+pub use count::Counter;
 pub use file::MappedFile;
 pub use park::{Parker, Unparked, Unparker};
+pub use usage::Usage;

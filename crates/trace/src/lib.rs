@@ -32,7 +32,7 @@ pub mod error;
 pub mod histogram;
 pub mod machine;
 pub mod record;
-mod replace;
+pub mod replace;
 pub mod span;
 
 pub use error::ReadError;

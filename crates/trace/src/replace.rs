@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 ///
 /// What the kernel says; the message names the path.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace_with(path, |file| file.write_all(bytes))
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
 }

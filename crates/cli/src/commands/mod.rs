@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod bench;
 mod check;
 mod operators;
 mod plan;
@@ -20,6 +21,7 @@ pub fn dispatch(command: &Command, abort: fn() -> !) -> Result<u8, Failure> {
         Command::Plan(arguments) => plan::plan(arguments),
         Command::Operators(arguments) => operators::operators(arguments),
         Command::Check(arguments) => check::check(arguments),
+        Command::Bench(command) => bench::bench(command, abort),
         Command::Schema => schema::schema(),
         Command::Completions(arguments) => shell::completions(arguments),
         Command::Man => shell::man(),

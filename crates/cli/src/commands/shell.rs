@@ -40,11 +40,7 @@ fn pages(command: &clap::Command, page: &mut Vec<u8>) -> io::Result<()> {
     })?;
     whole.render_options_section(page)?;
     for command in &commands {
-        let man = clap_mangen::Man::new((*command).clone());
-        section(page, &format!("COMMAND: {}", command.get_name().to_uppercase()), |_| {})?;
-        man.render_description_section(page)?;
-        man.render_synopsis_section(page)?;
-        man.render_options_section(page)?;
+        of_command(command, "", page)?;
     }
     for (title, text) in [("EXAMPLES", EXAMPLES), ("EXIT STATUS", EXIT_STATUS)] {
         section(page, title, |roff| {
@@ -57,6 +53,20 @@ fn pages(command: &clap::Command, page: &mut Vec<u8>) -> io::Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// The section of a command, or those of the commands below it.
+fn of_command(command: &clap::Command, above: &str, page: &mut Vec<u8>) -> io::Result<()> {
+    let name = format!("{above}{}", command.get_name().to_uppercase());
+    if command.has_subcommands() {
+        let mut below = command.get_subcommands().filter(|command| command.get_name() != "help");
+        return below.try_for_each(|command| of_command(command, &format!("{name} "), page));
+    }
+    let man = clap_mangen::Man::new(command.clone());
+    section(page, &format!("COMMAND: {name}"), |_| {})?;
+    man.render_description_section(page)?;
+    man.render_synopsis_section(page)?;
+    man.render_options_section(page)
 }
 
 fn section(page: &mut Vec<u8>, title: &str, fill: impl FnOnce(&mut Roff)) -> io::Result<()> {

@@ -1,5 +1,6 @@
 //! What a command has to say, before anybody lays it out: lines, tables, and all of it as JSON.
 
+mod bench;
 mod kinds;
 mod page;
 mod plan;
@@ -7,6 +8,7 @@ mod run;
 mod schema;
 mod table;
 
+pub use bench::overhead;
 pub use kinds::{kind, kinds};
 pub use page::{page, page_of};
 pub use plan::plan;

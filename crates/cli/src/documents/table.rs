@@ -26,6 +26,8 @@ pub enum Unit {
     Text,
     /// A plain number.
     Count,
+    /// Nanoseconds.
+    Nanos,
     /// Nanoseconds, shown as microseconds.
     Micros,
     /// Nanoseconds, shown as milliseconds.
@@ -33,6 +35,10 @@ pub enum Unit {
     /// A share of 1, shown in per cent.
     Percent,
     Bytes,
+    /// How many times as much.
+    Factor,
+    /// So often per iteration.
+    Rate,
 }
 
 /// One value.
@@ -43,6 +49,8 @@ pub enum Cell {
     /// A text that is expected: people need not see a column of it.
     Usual(String),
     Number(u64),
+    /// Not a whole number.
+    Decimal(f64),
     Share(f64),
 }
 
@@ -66,7 +74,7 @@ impl Cell {
         match self {
             Cell::Nothing | Cell::Usual(_) | Cell::Number(0) => true,
             Cell::Text(text) => text.is_empty(),
-            Cell::Number(_) | Cell::Share(_) => false,
+            Cell::Number(_) | Cell::Decimal(_) | Cell::Share(_) => false,
         }
     }
 }

@@ -23,6 +23,9 @@ fn field(cell: &Cell) -> String {
     match cell {
         Cell::Nothing => String::new(),
         Cell::Number(number) => number.to_string(),
+        // What is not finite has no value.
+        Cell::Decimal(number) if !number.is_finite() => String::new(),
+        Cell::Decimal(number) => format!("{number:.6}"),
         Cell::Share(share) => format!("{share:.6}"),
         Cell::Text(text) | Cell::Usual(text) if text.contains([',', '"', '\n', '\r']) => {
             format!("\"{}\"", text.replace('"', "\"\""))

@@ -106,7 +106,8 @@ fn columns(table: &Table) -> Vec<Shown<'_>> {
 
 fn head_text(column: &Column) -> String {
     let unit = match column.unit {
-        Unit::Text | Unit::Count => "",
+        Unit::Text | Unit::Count | Unit::Factor | Unit::Rate => "",
+        Unit::Nanos => " ns",
         Unit::Micros => " µs",
         Unit::Millis => " ms",
         Unit::Percent => " %",
@@ -123,6 +124,11 @@ fn cell_text(cell: &Cell, column: &Column) -> String {
         (Cell::Number(ns), Unit::Micros) => format!("{:.3}", *ns as f64 / 1e3),
         (Cell::Number(ns), Unit::Millis) => format!("{:.3}", *ns as f64 / 1e6),
         (Cell::Number(number), _) => number.to_string(),
+        (Cell::Decimal(number), _) if !number.is_finite() => "-".to_string(),
+        (Cell::Decimal(ns), Unit::Micros) => format!("{:.3}", ns / 1e3),
+        (Cell::Decimal(ns), Unit::Millis) => format!("{:.3}", ns / 1e6),
+        (Cell::Decimal(rate), Unit::Rate) => format!("{rate:.4}"),
+        (Cell::Decimal(number), _) => format!("{number:.1}"),
         (Cell::Share(share), _) => format!("{:.2}", share * 100.0),
     }
 }

@@ -1,5 +1,6 @@
 //! The built command, as a person or a script meets it.
 
+mod bench;
 mod files;
 mod harness;
 mod interrupted;
@@ -184,7 +185,14 @@ const CASES: &[Case] = &[
         "the manual page",
         &["man"],
         0,
-        &[".TH onbeat", "COMMAND: RUN", "max\\-misses", "\n.SH \"EXIT STATUS\"\n", "\n.SH EXAMPLES\n"],
+        &[
+            ".TH onbeat",
+            "COMMAND: RUN",
+            "COMMAND: BENCH OVERHEAD",
+            "max\\-misses",
+            "\n.SH \"EXIT STATUS\"\n",
+            "\n.SH EXAMPLES\n",
+        ],
         &[],
     ),
     ("the schema", &["schema"], 0, &["\"$schema\"", "\"fir.decimate\""], &[]),

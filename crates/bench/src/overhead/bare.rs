@@ -1,0 +1,270 @@
+//! The same cases without an engine: what nothing can be below.
+//!
+//! On one thread: plain calls of trait objects, with a cell for the message between two of them. On two threads: the same on
+//! each side, and one lock-free ring for each edge from one to the other, both sides spinning.
+
+use super::case::Case;
+use super::recipe::cores;
+use crate::BenchError;
+use onbeat_os::{CoreSet, clock, thread};
+use onbeat_queue::sync::atomic::{AtomicU32, Ordering};
+use onbeat_queue::{Full, Owner, Spsc};
+use std::cell::Cell;
+use std::hint::{black_box, spin_loop};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+type Slot = Rc<Cell<Option<u64>>>;
+
+trait Step {
+    fn step(&mut self);
+}
+
+/// Counts, and puts what it counted into each of its slots.
+struct Source {
+    outputs: Box<[Slot]>,
+    count: u64,
+}
+
+/// Takes, adds one, and puts.
+struct Middle {
+    input: Slot,
+    output: Slot,
+}
+
+/// Takes and adds up.
+struct Sink {
+    input: Slot,
+    sum: u64,
+}
+
+impl Step for Source {
+    fn step(&mut self) {
+        self.count += 1;
+        for output in &self.outputs {
+            output.set(Some(self.count));
+        }
+    }
+}
+
+impl Step for Middle {
+    fn step(&mut self) {
+        if let Some(x) = self.input.take() {
+            self.output.set(Some(x + 1));
+        }
+    }
+}
+
+impl Step for Sink {
+    fn step(&mut self) {
+        if let Some(x) = self.input.take() {
+            self.sum = self.sum.wrapping_add(x);
+        }
+    }
+}
+
+/// A case cut in two: what each thread steps, and how many edges lead from the first to the second.
+#[derive(Debug, Clone, Copy)]
+struct Cut {
+    first: usize,
+    second: usize,
+    edges: usize,
+}
+
+impl Case {
+    fn calls(self) -> Vec<Box<dyn Step>> {
+        match self {
+            Case::TwoOperators => apart(2),
+            Case::TxRx => chain(2),
+            Case::Chain4 => chain(4),
+            Case::FanOut4 => fan(4),
+        }
+    }
+
+    /// As `pinned` cuts it between two workers.
+    fn cut(self) -> Cut {
+        match self {
+            Case::TwoOperators => Cut { first: 1, second: 1, edges: 0 },
+            Case::TxRx => Cut { first: 1, second: 1, edges: 1 },
+            Case::Chain4 => Cut { first: 2, second: 2, edges: 1 },
+            Case::FanOut4 => Cut { first: 3, second: 2, edges: 2 },
+        }
+    }
+}
+
+/// Behind a pointer that the compiler knows nothing about.
+fn hidden(step: impl Step + 'static) -> Box<dyn Step> {
+    black_box(Box::new(step))
+}
+
+fn apart(count: usize) -> Vec<Box<dyn Step>> {
+    (0..count).map(|_| hidden(Source { outputs: Box::default(), count: 0 })).collect()
+}
+
+fn chain(count: usize) -> Vec<Box<dyn Step>> {
+    let slots: Vec<Slot> = (1..count).map(|_| Slot::default()).collect();
+    let slot = |at: usize| Rc::clone(&slots[at]);
+    let source = hidden(Source { outputs: [slot(0)].into(), count: 0 });
+    let middle = (1..count - 1).map(|at| hidden(Middle { input: slot(at - 1), output: slot(at) }));
+    let sink = hidden(Sink { input: slot(count - 2), sum: 0 });
+    std::iter::once(source).chain(middle).chain([sink]).collect()
+}
+
+fn fan(count: usize) -> Vec<Box<dyn Step>> {
+    let slots: Box<[Slot]> = (0..count).map(|_| Slot::default()).collect();
+    let sinks: Vec<Slot> = slots.to_vec();
+    let sinks = sinks.into_iter().map(|input| hidden(Sink { input, sum: 0 }));
+    std::iter::once(hidden(Source { outputs: slots, count: 0 })).chain(sinks).collect()
+}
+
+/// Nanoseconds per iteration on the calling thread.
+pub(super) fn one_thread(case: Case, iterations: u64) -> f64 {
+    let mut calls = case.calls();
+    let mut pass = |count: u64| {
+        for _ in 0..count {
+            for call in &mut calls {
+                call.step();
+            }
+        }
+    };
+    pass(iterations.div_ceil(10));
+    let begin_ns = clock::monotonic_ns();
+    pass(iterations);
+    let taken_ns = clock::monotonic_ns() - begin_ns;
+    black_box(&mut calls);
+    taken_ns as f64 / iterations as f64
+}
+
+/// Nanoseconds per iteration between two threads, each on a core of its own where there are two.
+pub(super) fn two_threads(case: Case, iterations: u64, capacity: usize) -> Result<f64, BenchError> {
+    let cut = case.cut();
+    let cores = cores(2);
+    let core = |at: usize| cores.as_ref().map(|cores| cores[at]);
+    let (owners, rings) = ends(cut.edges, capacity);
+    let (mut sender, mut receiver) = owners;
+    let there = Arc::new(AtomicU32::new(0));
+    let (rings_there, meet) = (rings.clone(), Arc::clone(&there));
+    let second = spawn(core(1), move || {
+        let mut calls = apart(cut.second);
+        wait_for_both(&meet);
+        for _ in 0..iterations {
+            for ring in &rings_there {
+                let mut item = ring.pop(&mut receiver);
+                while item.is_none() {
+                    spin_loop();
+                    ring.release(&mut receiver);
+                    ring.look(&mut receiver);
+                    item = ring.pop(&mut receiver);
+                }
+                black_box(item);
+            }
+            calls.iter_mut().for_each(|call| call.step());
+        }
+        black_box(&mut calls);
+        clock::monotonic_ns()
+    })?;
+    let first = spawn(core(0), move || {
+        let mut calls = apart(cut.first);
+        wait_for_both(&there);
+        let begin_ns = clock::monotonic_ns();
+        for n in 0..iterations {
+            calls.iter_mut().for_each(|call| call.step());
+            for ring in &rings {
+                let mut item = n;
+                while let Err(Full(back)) = ring.push(&mut sender, item) {
+                    item = back;
+                    spin_loop();
+                }
+            }
+        }
+        black_box(&mut calls);
+        (begin_ns, clock::monotonic_ns())
+    })?;
+    let (begin_ns, sent_ns) = join(first);
+    let end_ns = join(second).max(sent_ns);
+    Ok((end_ns - begin_ns) as f64 / iterations as f64)
+}
+
+type Rings = Vec<Arc<Spsc<u64>>>;
+
+fn ends(edges: usize, capacity: usize) -> ((Owner, Owner), Rings) {
+    let (sender, receiver) = (Owner::new(), Owner::new());
+    let rings = (0..edges).map(|_| Arc::new(Spsc::new(&sender, &receiver, capacity))).collect();
+    ((sender, receiver), rings)
+}
+
+/// Nanoseconds from one thread to the other: there and back through two rings of one, halved.
+pub(super) fn one_way(trips: u64) -> Result<f64, BenchError> {
+    let cores = cores(2);
+    let core = |at: usize| cores.as_ref().map(|cores| cores[at]);
+    let (mut here, mut there) = (Owner::new(), Owner::new());
+    let (out, back) = (Arc::new(Spsc::new(&here, &there, 1)), Arc::new(Spsc::new(&there, &here, 1)));
+    let meet = Arc::new(AtomicU32::new(0));
+    let (out_there, back_there, meet_there) = (Arc::clone(&out), Arc::clone(&back), Arc::clone(&meet));
+    let second = spawn(core(1), move || {
+        wait_for_both(&meet_there);
+        for _ in 0..trips {
+            let item = receive(&out_there, &mut there);
+            send(&back_there, &mut there, item);
+        }
+    })?;
+    let first = spawn(core(0), move || {
+        wait_for_both(&meet);
+        let begin_ns = clock::monotonic_ns();
+        for n in 0..trips {
+            send(&out, &mut here, n);
+            black_box(receive(&back, &mut here));
+        }
+        clock::monotonic_ns() - begin_ns
+    })?;
+    let taken_ns = join(first);
+    join(second);
+    Ok(taken_ns as f64 / trips as f64 / 2.0)
+}
+
+fn send(ring: &Spsc<u64>, owner: &mut Owner, mut item: u64) {
+    while let Err(Full(back)) = ring.push(owner, item) {
+        item = back;
+        spin_loop();
+    }
+}
+
+fn receive(ring: &Spsc<u64>, owner: &mut Owner) -> u64 {
+    loop {
+        ring.look(owner);
+        if let Some(item) = ring.pop(owner) {
+            ring.release(owner);
+            return item;
+        }
+        spin_loop();
+    }
+}
+
+/// Returns when both threads are here.
+fn wait_for_both(there: &AtomicU32) {
+    // AcqRel and Acquire: each other's partners.
+    there.fetch_add(1, Ordering::AcqRel);
+    while there.load(Ordering::Acquire) < 2 {
+        spin_loop();
+    }
+}
+
+fn spawn<T: Send + 'static>(
+    core: Option<usize>,
+    f: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, BenchError> {
+    let pinned = move || {
+        if let Some(core) = core.and_then(|core| CoreSet::from_cores([core]).ok()) {
+            // Refused: then the kernel places it, which costs the limit some of its sharpness.
+            let _refused = thread::set_cores(&core);
+        }
+        f()
+    };
+    thread::spawn("onbeat-bare", pinned)
+        .map_err(|error| BenchError::System { what: "cannot start a thread", error })
+}
+
+fn join<T>(thread: JoinHandle<T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}

@@ -1,0 +1,66 @@
+//! How long an operator has to work until the engine hardly counts.
+//!
+//! An engine that costs `c` per step takes the share `c / (c + t)` of the time where each step works for `t`. So it takes a
+//! share `s` where `t = c · (1 − s) / s`: half at `c`, 5 % at 19 `c`, 1 % at 99 `c`.
+
+use super::case::Case;
+use super::effort::Rounds;
+use super::marks::Length;
+use super::measure;
+use crate::BenchError;
+use onbeat_runtime::Options;
+
+/// A share of the time that the engine takes, and how a figure names it.
+#[derive(Debug, Clone, Copy)]
+pub struct Share {
+    /// The last part of a figure's name.
+    pub name: &'static str,
+    /// Of 1.
+    pub share: f64,
+}
+
+/// The shares that are looked at.
+pub const SHARES: [Share; 3] = [
+    Share { name: "p50", share: 0.50 },
+    Share { name: "p5", share: 0.05 },
+    Share { name: "p1", share: 0.01 },
+];
+
+/// How long an operator has to work for the engine to take this share, in nanoseconds, if it costs so much per step.
+pub(super) fn operator_ns(step_ns: f64, share: f64) -> f64 {
+    step_ns * (1.0 - share) / share
+}
+
+/// The same case with operators that work, in one run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Loaded {
+    /// How long one operator worked, in nanoseconds, as measured without an engine.
+    pub operator_ns: f64,
+    /// What the engine took of the time, of 1.
+    pub share: f64,
+}
+
+/// How many steps of such operators a run is to have: as many as it is told, or as take about 30 ms.
+pub(super) fn steps(wanted: Option<u64>, operator_ns: f64) -> u64 {
+    const LONG_NS: f64 = 30e6;
+    wanted.unwrap_or_else(|| (LONG_NS / operator_ns.max(1.0)).clamp(1e3, 5e6) as u64).max(2)
+}
+
+/// Runs the case with so much work in each operator, and the work alone beside it.
+pub(super) fn loaded(
+    case: Case,
+    recipe: &str,
+    options: &Options,
+    rounds: Rounds,
+    steps: u64,
+) -> Result<Loaded, BenchError> {
+    let iterations = (steps / case.operators() as u64).max(1);
+    // Half of the work alone before and half behind: a core that changes its speed meanwhile changes it for both.
+    let before_ns = rounds.cost_ns(steps / 2);
+    let length = Length { warm_up: iterations.div_ceil(20), iterations };
+    let taken = measure::run(case, recipe, options, length, rounds, None)?;
+    let operator_ns = (before_ns + rounds.cost_ns(steps / 2)) / 2.0;
+    let with_ns = taken.steady_ns as f64 / iterations as f64;
+    let share = 1.0 - operator_ns * case.operators() as f64 / with_ns;
+    Ok(Loaded { operator_ns, share })
+}

@@ -1,0 +1,117 @@
+//! The graphs that are measured.
+
+use super::effort::Effort;
+use super::marks::{Counts, Length, Mark, Times};
+use super::operators::{Alone, Pass, Rx, Tx};
+use onbeat_runtime::{Graph, Input, Output};
+use std::sync::Arc;
+
+/// One graph. An iteration is one step of each of its operators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Case {
+    /// Two operators without a message, stepped in turn.
+    TwoOperators,
+    /// A source and a sink: one number per iteration.
+    TxRx,
+    /// A source, two operators and a sink.
+    Chain4,
+    /// A source and four sinks, which all get each of its numbers.
+    FanOut4,
+}
+
+/// A graph to be run once, and where to look after it.
+pub(super) struct Prepared {
+    pub graph: Graph,
+    /// Of the operators at the begin.
+    pub sources: Vec<Arc<Times>>,
+    /// Of the operators at the end: an iteration is over when all of these have made their step.
+    pub ends: Vec<Arc<Times>>,
+}
+
+impl Case {
+    /// All of them, the published ones first.
+    pub const ALL: [Case; 4] = [Case::TwoOperators, Case::TxRx, Case::Chain4, Case::FanOut4];
+
+    /// In figures, on the command line and in tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Case::TwoOperators => "two_operators",
+            Case::TxRx => "tx_rx",
+            Case::Chain4 => "chain_4",
+            Case::FanOut4 => "fan_out_4",
+        }
+    }
+
+    /// In words.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Case::TwoOperators => "two operators, no messages",
+            Case::TxRx => "Tx → Rx",
+            Case::Chain4 => "chain of 4",
+            Case::FanOut4 => "fan-out 1 → 4",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Case> {
+        Case::ALL.into_iter().find(|case| case.name() == name)
+    }
+
+    /// How many operators make a step in one iteration.
+    #[must_use]
+    pub fn operators(self) -> usize {
+        match self {
+            Case::TwoOperators | Case::TxRx => 2,
+            Case::Chain4 => 4,
+            Case::FanOut4 => 5,
+        }
+    }
+
+    /// The graph, with the points that are to be measured between. Each operator makes the `effort` in each step.
+    pub(super) fn prepare<E: Effort>(
+        self,
+        length: Length,
+        effort: E,
+        counts: Option<&Arc<Counts>>,
+    ) -> Prepared {
+        let mut graph = Graph::new(self.name());
+        let times = |count: usize| -> Vec<Arc<Times>> { (0..count).map(|_| Arc::default()).collect() };
+        // The last one counts: the others come to their points first.
+        let end = |times: &[Arc<Times>], at: usize| {
+            Mark::new(length, &times[at], counts.filter(|_| at + 1 == times.len()))
+        };
+        if self == Case::TwoOperators {
+            let ends = times(2);
+            for (at, name) in ["first", "second"].into_iter().enumerate() {
+                graph.add(name, Alone { mark: end(&ends, at), effort });
+            }
+            return Prepared { graph, sources: ends.clone(), ends };
+        }
+        let sources = times(1);
+        let mark = Mark::new(length, &sources[0], None);
+        let tx = graph.add("tx", Tx { out: Output::default(), next: 0, mark, effort });
+        let ends = times(if self == Case::FanOut4 { 4 } else { 1 });
+        let rx = |at| Rx { input: Input::default(), sum: 0, mark: end(&ends, at), effort };
+        match self {
+            Case::Chain4 => {
+                let pass = || Pass { input: Input::default(), out: Output::default(), effort };
+                let (first, second) = (graph.add("pass0", pass()), graph.add("pass1", pass()));
+                let rx = graph.add("rx", rx(0));
+                graph.connect(tx, |tx| &tx.out, first, |pass| &pass.input);
+                graph.connect(first, |pass| &pass.out, second, |pass| &pass.input);
+                graph.connect(second, |pass| &pass.out, rx, |rx| &rx.input);
+            }
+            _ => {
+                for at in 0..ends.len() {
+                    let name = if ends.len() == 1 { "rx".to_owned() } else { format!("rx{at}") };
+                    let rx = graph.add(name, rx(at));
+                    graph.connect(tx, |tx| &tx.out, rx, |rx| &rx.input);
+                }
+            }
+        }
+        Prepared { graph, sources, ends }
+    }
+}

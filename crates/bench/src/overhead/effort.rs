@@ -1,0 +1,53 @@
+//! What an operator does besides passing on: nothing, or arithmetic for so long.
+
+use onbeat_os::clock;
+use std::hint::black_box;
+
+/// Done in each step.
+pub(super) trait Effort: Copy + Send + 'static {
+    fn spend(self);
+}
+
+/// Nothing, at no cost.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Nothing;
+
+/// So many rounds of arithmetic, each waiting for the one before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rounds(pub u64);
+
+impl Effort for Nothing {
+    #[inline(always)]
+    fn spend(self) {}
+}
+
+impl Effort for Rounds {
+    #[inline]
+    fn spend(self) {
+        let mut x = black_box(1_u64);
+        for _ in 0..self.0 {
+            x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        }
+        black_box(x);
+    }
+}
+
+impl Rounds {
+    /// How long one spending takes on its own, in nanoseconds, on average over so many.
+    pub fn cost_ns(self, spendings: u64) -> f64 {
+        let begin_ns = clock::monotonic_ns();
+        for _ in 0..spendings {
+            self.spend();
+        }
+        (clock::monotonic_ns() - begin_ns) as f64 / spendings as f64
+    }
+
+    /// As many as take about `wanted_ns`.
+    pub fn for_ns(wanted_ns: f64) -> Rounds {
+        // Few rounds overlap with what is around them: the cost of a round is looked at among many.
+        const MANY: u64 = 1000;
+        let (few, many) = (Rounds(0).cost_ns(2000), Rounds(MANY).cost_ns(500));
+        let round_ns = ((many - few) / MANY as f64).max(0.05);
+        Rounds((wanted_ns / round_ns).round().max(1.0) as u64)
+    }
+}

@@ -1,0 +1,62 @@
+//! One run of one case.
+
+use super::case::{Case, Prepared};
+use super::effort::Effort;
+use super::marks::{Counted, Counts, Length, Times};
+use crate::BenchError;
+use onbeat_os::{Counter, clock};
+use onbeat_runtime::{Options, RunError};
+use std::sync::Arc;
+
+/// What one run took, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taken {
+    /// Around building the graph, planning, starting, running and ending it.
+    pub wall_ns: u64,
+    /// From the first of these to the end of the first step.
+    pub start_ns: u64,
+    /// From the end of the last iteration to having the record.
+    pub stop_ns: u64,
+    /// From the end of the warm-up to the end of the last iteration.
+    pub steady_ns: u64,
+    /// Between the same two points.
+    pub counted: Option<Counted>,
+}
+
+/// Runs it once. `recipe` is for errors. With a `futex` counter its calls are counted as well.
+pub(super) fn run<E: Effort>(
+    case: Case,
+    recipe: &str,
+    options: &Options,
+    length: Length,
+    effort: E,
+    futex: Option<Counter>,
+) -> Result<Taken, BenchError> {
+    let counts = Arc::new(Counts::new(futex));
+    let before_ns = clock::monotonic_ns();
+    let Prepared { graph, sources, ends } = case.prepare(length, effort, Some(&counts));
+    let record = graph.run(options);
+    let after_ns = clock::monotonic_ns();
+    let failed = |error: RunError| BenchError::Run {
+        case: case.name(),
+        recipe: recipe.to_owned(),
+        error: Box::new(error),
+    };
+    let record = record.map_err(failed)?;
+    // Between the first to be warm and the last to be done: where they do not keep step this is the longer time.
+    let least = |times: &[Arc<Times>], of: fn(&Times) -> u64| times.iter().map(|times| of(times)).min();
+    let first_ns = least(&sources, Times::first_ns).unwrap_or(0);
+    let begin_ns = least(&ends, Times::begin_ns).unwrap_or(0);
+    let end_ns = ends.iter().map(|times| times.end_ns()).max().unwrap_or(0);
+    let all_there = begin_ns > 0 && least(&ends, Times::end_ns) > Some(0);
+    if !all_there || record.result.lost > 0 {
+        return Err(BenchError::Short { case: case.name(), recipe: recipe.to_owned() });
+    }
+    Ok(Taken {
+        wall_ns: after_ns - before_ns,
+        start_ns: first_ns - before_ns,
+        stop_ns: after_ns - end_ns,
+        steady_ns: end_ns - begin_ns,
+        counted: counts.counted(),
+    })
+}

@@ -1,0 +1,92 @@
+//! Operators that do next to nothing, so that what is measured is the engine.
+
+use super::effort::Effort;
+use super::marks::Mark;
+use onbeat_runtime::{Context, Ending, Error, Input, Operator, Output, Ports, Step};
+use std::hint::black_box;
+
+/// No ports: steps, and steps again.
+pub(super) struct Alone<E> {
+    pub mark: Mark,
+    pub effort: E,
+}
+
+/// Sends one number per step.
+pub(super) struct Tx<E> {
+    pub out: Output<u64>,
+    pub next: u64,
+    pub mark: Mark,
+    pub effort: E,
+}
+
+/// Adds one to what comes and sends it on.
+pub(super) struct Pass<E> {
+    pub input: Input<u64>,
+    pub out: Output<u64>,
+    pub effort: E,
+}
+
+/// Adds up what comes.
+pub(super) struct Rx<E> {
+    pub input: Input<u64>,
+    pub sum: u64,
+    pub mark: Mark,
+    pub effort: E,
+}
+
+impl<E: Effort> Operator for Alone<E> {
+    fn ports(&mut self, _: &mut Ports) {}
+
+    fn step(&mut self, _: &mut Context) -> Result<Step, Error> {
+        self.effort.spend();
+        Ok(if self.mark.step() { Step::Done } else { Step::Again })
+    }
+}
+
+impl<E: Effort> Operator for Tx<E> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        self.effort.spend();
+        self.next += 1;
+        self.out.push(cx, self.next)?;
+        Ok(if self.mark.step() { Step::Done } else { Step::Again })
+    }
+}
+
+impl<E: Effort> Operator for Pass<E> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+        p.output("out", &mut self.out);
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(x) = self.input.pop(cx) {
+            self.effort.spend();
+            self.out.push(cx, x + 1)?;
+        }
+        Ok(Step::Wait)
+    }
+}
+
+impl<E: Effort> Operator for Rx<E> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(x) = self.input.pop(cx) {
+            self.effort.spend();
+            self.sum = self.sum.wrapping_add(x);
+            self.mark.step();
+        }
+        Ok(Step::Wait)
+    }
+
+    fn stop(&mut self, _: &mut Context, _: Ending) -> Result<(), Error> {
+        black_box(self.sum);
+        Ok(())
+    }
+}

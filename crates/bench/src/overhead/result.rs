@@ -1,0 +1,145 @@
+//! From runs to figures.
+
+use super::break_even::{SHARES, operator_ns};
+use super::rounds::{Checks, Pair, Rounds, process_iterations};
+use super::settings::Settings;
+use super::{Case, Kind, Overhead, Row};
+use onbeat_report::{BenchResult, bench::Machine};
+use onbeat_runtime::Options;
+use serde_json::{Value, json};
+use std::fs;
+
+pub(super) fn overhead(settings: &Settings, rounds: Rounds) -> Overhead {
+    let mut result = BenchResult::new("overhead", Machine::read());
+    result.parameters = parameters(settings, &rounds);
+    for limit in &rounds.limits {
+        result.add(&limit.name(), &limit.runs, "ns");
+    }
+    result.add("bare.one_way", &rounds.one_way_ns, "ns");
+    for pair in &rounds.pairs {
+        add_pair(&mut result, pair, settings);
+        if let Some(peer) = &rounds.peer {
+            let of = |value: fn(&super::holoscan::PeerTaken) -> f64| {
+                pair.peer.iter().map(value).collect::<Vec<_>>()
+            };
+            let name = pair.name();
+            if settings.method.has_process() {
+                result.add(&format!("peer.holoscan.process.{name}"), &of(|taken| taken.process_ns), "ns");
+            }
+            if settings.method.has_steady() && peer.iterations > 1 {
+                result.add(&format!("peer.holoscan.steady.{name}"), &of(|taken| taken.steady_ns), "ns");
+            }
+        }
+    }
+    if let Some(checks) = &rounds.checks {
+        add_checks(&mut result, checks, &rounds.pairs[checks.pair]);
+    }
+    result.notes = rounds.notes;
+    result.notes.extend(doubts());
+    let row = |pair: &Pair| Row {
+        recipe: pair.recipe.name(),
+        case: pair.case,
+        limit: pair.limit.map(|limit| rounds.limits[limit].name()),
+        steps: pair.steps,
+    };
+    Overhead { rows: rounds.pairs.iter().map(row).collect(), result }
+}
+
+fn parameters(settings: &Settings, rounds: &Rounds) -> serde_json::Map<String, Value> {
+    let names = |names: Vec<&'static str>| Value::from(names);
+    let iterations: serde_json::Map<String, Value> =
+        rounds.pairs.iter().map(|pair| (pair.name(), pair.iterations.into())).collect();
+    let peer = rounds.peer.as_ref().map(|peer| {
+        let (holoscan, python) = &peer.versions;
+        json!({
+            "name": "holoscan",
+            "version": holoscan,
+            "language": format!("python {python}"),
+            "iterations": peer.iterations,
+            "warm_up": peer.warm_up(settings.warm_up),
+        })
+    });
+    let parameters = json!({
+        "cases": names(settings.cases.iter().map(|case| Case::name(*case)).collect()),
+        "schedulers": names(settings.schedulers.iter().map(|kind| Kind::name(*kind)).collect()),
+        "workers": settings.workers,
+        "cores": settings.cores,
+        "idle": settings.idle.to_string(),
+        "capacity": Options::default().capacity,
+        "method": settings.method.name(),
+        "runs": settings.runs,
+        "warm_up": settings.warm_up,
+        "process_iterations": process_iterations(settings),
+        "steady_iterations": iterations,
+        "peer": peer,
+        "version": env!("CARGO_PKG_VERSION"),
+        "profile": if cfg!(debug_assertions) { "dev" } else { "release" },
+    });
+    match parameters {
+        Value::Object(parameters) => parameters,
+        _ => serde_json::Map::new(),
+    }
+}
+
+fn add_pair(result: &mut BenchResult, pair: &Pair, settings: &Settings) {
+    let name = pair.name();
+    let iterations = process_iterations(settings) as f64;
+    let process = |value: fn(&super::measure::Taken) -> u64| -> Vec<f64> {
+        pair.process.iter().map(|taken| value(taken) as f64).collect()
+    };
+    let walls: Vec<f64> = process(|taken| taken.wall_ns).iter().map(|wall_ns| wall_ns / iterations).collect();
+    result.add(&format!("process.{name}"), &walls, "ns");
+    // Both are in every run, so they are known whatever the method.
+    let outside = if pair.process.is_empty() { &pair.steady } else { &pair.process };
+    let (start, stop): (Vec<f64>, Vec<f64>) =
+        outside.iter().map(|taken| (taken.start_ns as f64, taken.stop_ns as f64)).unzip();
+    result.add(&format!("start.{name}"), &start, "ns");
+    result.add(&format!("stop.{name}"), &stop, "ns");
+    let measured = pair.iterations as f64;
+    let steady: Vec<f64> = pair.steady.iter().map(|taken| taken.steady_ns as f64 / measured).collect();
+    result.add(&format!("steady.{name}"), &steady, "ns");
+    for share in SHARES {
+        let operator: Vec<f64> = steady.iter().map(|ns| operator_ns(ns / pair.steps, share.share)).collect();
+        result.add(&format!("break_even.{name}.{}", share.name), &operator, "ns");
+    }
+    let counted: Vec<_> = pair.steady.iter().filter_map(|taken| taken.counted).collect();
+    let switches = |of: fn(&onbeat_os::Usage) -> u64| -> Vec<f64> {
+        counted.iter().map(|counted| of(&counted.usage) as f64 / measured).collect()
+    };
+    let unit = "1/iteration";
+    result.add(&format!("switches.voluntary.{name}"), &switches(|usage| usage.voluntary_switches), unit);
+    result.add(&format!("switches.involuntary.{name}"), &switches(|usage| usage.involuntary_switches), unit);
+    if let Some(futex) = pair.counted.and_then(|counted| counted.futex) {
+        result.add(&format!("futex.{name}"), &[futex as f64 / measured], unit);
+    }
+}
+
+fn add_checks(result: &mut BenchResult, checks: &Checks, pair: &Pair) {
+    for (share, loaded) in &checks.loaded {
+        let name = format!("loaded.{}.{}", pair.name(), share.name);
+        let operators: Vec<f64> = loaded.iter().map(|loaded| loaded.operator_ns).collect();
+        let shares: Vec<f64> = loaded.iter().map(|loaded| loaded.share * 100.0).collect();
+        result.add(&format!("{name}.operator"), &operators, "ns");
+        result.add(&format!("{name}.share"), &shares, "%");
+    }
+}
+
+/// Why these figures may be too high.
+fn doubts() -> Vec<String> {
+    let mut doubts = Vec::new();
+    if cfg!(debug_assertions) {
+        doubts.push("this is a debug build: its figures say nothing about a release build".to_owned());
+    }
+    let load = fs::read_to_string("/proc/loadavg").ok();
+    let load =
+        load.and_then(|text| text.split_whitespace().next().and_then(|first| first.parse::<f64>().ok()));
+    let cores = onbeat_os::CoreSet::online().map_or(1, |cores| cores.iter().count());
+    // This process alone keeps about one thread busy.
+    if let Some(load) = load.filter(|load| *load > 1.0 + 0.25 * cores as f64) {
+        doubts.push(format!(
+            "others were busy too: the load of the last minute was {load:.1}, on {cores} cores; the least of the runs is \
+             nearer to the truth than their median"
+        ));
+    }
+    doubts
+}

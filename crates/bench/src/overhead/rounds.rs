@@ -1,0 +1,312 @@
+//! Everything in turn, so often: what the machine does meanwhile, it does to all.
+
+use super::break_even::{self, Loaded, SHARES};
+use super::case::Case;
+use super::effort::{Nothing, Rounds as Work};
+use super::holoscan::{Holoscan, PeerTaken};
+use super::marks::{Counted, Length};
+use super::measure::{self, Taken};
+use super::recipe::Recipe;
+use super::settings::{PUBLISHED_ITERATIONS, Settings};
+use super::{Share, bare};
+use crate::{BenchError, Watch};
+use onbeat_os::Counter;
+use onbeat_runtime::{Graph, Options, Plan};
+
+/// All that was measured.
+pub(super) struct Rounds {
+    pub pairs: Vec<Pair>,
+    /// Cases without an engine, on one thread and on two.
+    pub limits: Vec<Limit>,
+    /// From one thread to another, in nanoseconds; empty where nothing runs on two.
+    pub one_way_ns: Vec<f64>,
+    pub checks: Option<Checks>,
+    pub peer: Option<Holoscan>,
+    pub notes: Vec<String>,
+}
+
+/// One scheduler with one case.
+pub(super) struct Pair {
+    pub recipe: Recipe,
+    pub case: Case,
+    pub options: Options,
+    /// Steps that follow one another in one iteration: those of one worker where each has its own.
+    pub steps: f64,
+    pub limit: Option<usize>,
+    /// Iterations of its steady runs.
+    pub iterations: u64,
+    pub process: Vec<Taken>,
+    pub steady: Vec<Taken>,
+    /// In a run of its own.
+    pub counted: Option<Counted>,
+    pub peer: Vec<PeerTaken>,
+}
+
+/// A case without an engine.
+pub(super) struct Limit {
+    pub case: Case,
+    pub threads: usize,
+    /// Nanoseconds per iteration.
+    pub runs: Vec<f64>,
+}
+
+/// The break-even of one pair, looked at with operators that work.
+pub(super) struct Checks {
+    pub pair: usize,
+    pub loaded: Vec<(Share, Vec<Loaded>)>,
+}
+
+/// About how long a steady run takes, unless the iterations are given.
+const STEADY_NS: f64 = 50e6;
+
+pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Rounds, BenchError> {
+    if settings.warm_up == 0 || settings.iterations == Some(0) || settings.runs == 0 {
+        return Err(BenchError::Settings("iterations, warm-up and runs are 1 or more each".to_owned()));
+    }
+    let mut notes = Vec::new();
+    let (mut pairs, mut limits) = (Vec::new(), Vec::new());
+    for recipe in Recipe::all(settings) {
+        for &case in &settings.cases {
+            match prepare(recipe, case, settings, &mut limits, &mut notes) {
+                Ok(pair) => pairs.push(pair),
+                Err(reason) => note(&mut notes, format!("{}: not available: {reason}", recipe.name())),
+            }
+        }
+    }
+    if pairs.is_empty() {
+        return Err(BenchError::Nothing(notes.join("; ")));
+    }
+    let mut peer = settings.peer.as_ref().and_then(|peer| {
+        watch.at(0, 1, "starting Holoscan");
+        Holoscan::start(peer).inspect_err(|reason| notes.push(reason.clone())).ok()
+    });
+    // From the thread that starts the workers: they inherit the counter. It is gone before anything is timed.
+    count(&mut pairs, settings, watch, &mut notes)?;
+    let mut rounds = Rounds { pairs, limits, one_way_ns: Vec::new(), checks: None, peer: None, notes };
+    rounds.all(settings, watch, peer.as_mut())?;
+    rounds.check(settings, watch)?;
+    rounds.peer = peer;
+    Ok(rounds)
+}
+
+/// Says it once, however many cases it is true of.
+fn note(notes: &mut Vec<String>, text: String) {
+    if !notes.contains(&text) {
+        notes.push(text);
+    }
+}
+
+/// Whether it can be run, and what its limit is.
+fn prepare(
+    recipe: Recipe,
+    case: Case,
+    settings: &Settings,
+    limits: &mut Vec<Limit>,
+    notes: &mut Vec<String>,
+) -> Result<Pair, String> {
+    let options = recipe.options(settings)?;
+    let length = Length { warm_up: 1, iterations: 1 };
+    let graph: Graph = case.prepare(length, Nothing, None).graph;
+    let plan: Plan = graph.plan(&options).map_err(|error| error.to_string())?;
+    for setting in plan.obtained.iter().filter(|setting| setting.asked != setting.obtained) {
+        let reason = setting.reason.as_deref().unwrap_or("not available");
+        let (what, asked, obtained) = (&setting.what, &setting.asked, &setting.obtained);
+        let (recipe, case) = (recipe.name(), case.name());
+        note(notes, format!("{recipe}.{case}: {what}: {asked} asked for, {obtained} obtained: {reason}"));
+    }
+    // A scheduler that may use one worker has that limit; what must use two has that of two.
+    let threads = if recipe.must_share() { plan.workers.len() } else { 1 };
+    let steps = case.operators() as f64 / threads as f64;
+    let limit = (threads <= 2).then(|| {
+        let known = limits.iter().position(|limit| limit.case == case && limit.threads == threads);
+        known.unwrap_or_else(|| {
+            limits.push(Limit { case, threads, runs: Vec::new() });
+            limits.len() - 1
+        })
+    });
+    let (process, steady, peer) = (Vec::new(), Vec::new(), Vec::new());
+    Ok(Pair { recipe, case, options, steps, limit, iterations: 0, process, steady, counted: None, peer })
+}
+
+/// Finds out how many iterations a steady run is to have, and what the kernel counts in one.
+fn count(
+    pairs: &mut [Pair],
+    settings: &Settings,
+    watch: &mut dyn Watch,
+    notes: &mut Vec<String>,
+) -> Result<(), BenchError> {
+    let all = pairs.len();
+    for (done, pair) in pairs.iter_mut().enumerate() {
+        if watch.is_stopped() {
+            return Err(BenchError::Stopped);
+        }
+        watch.at(done, all, &format!("counting calls: {}", pair.name()));
+        let probe = settings.iterations.unwrap_or(20_000).min(20_000);
+        let taken = pair.run(Length { warm_up: settings.warm_up, iterations: probe }, None)?;
+        pair.iterations = settings.iterations.unwrap_or_else(|| {
+            round_number(STEADY_NS / (taken.steady_ns as f64 / probe as f64)).clamp(20_000, 5_000_000)
+        });
+        let futex = match Counter::tracepoint("syscalls", "sys_enter_futex") {
+            Ok(futex) => Some(futex),
+            Err(error) => {
+                note(
+                    notes,
+                    format!(
+                        "futex calls are not counted: {error}; voluntary switches are the sleeps among them"
+                    ),
+                );
+                None
+            }
+        };
+        pair.counted = pair.run(pair.length(settings), futex)?.counted;
+    }
+    Ok(())
+}
+
+/// 1, 2 or 5 times a power of ten, at most `most`.
+fn round_number(most: f64) -> u64 {
+    let power = 10f64.powf(most.clamp(1.0, 1e15).log10().floor());
+    let factor = [5.0, 2.0, 1.0].into_iter().find(|factor| factor * power <= most).unwrap_or(1.0);
+    (factor * power) as u64
+}
+
+impl Pair {
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.recipe.name(), self.case.name())
+    }
+
+    pub fn length(&self, settings: &Settings) -> Length {
+        Length { warm_up: settings.warm_up, iterations: self.iterations }
+    }
+
+    fn run(&self, length: Length, futex: Option<Counter>) -> Result<Taken, BenchError> {
+        measure::run(self.case, &self.recipe.name(), &self.options, length, Nothing, futex)
+    }
+
+    /// As it is published: a run to get warm, then one around which the clock is read.
+    fn process(&mut self, settings: &Settings) -> Result<(), BenchError> {
+        let published = |all: u64| Length { warm_up: 1, iterations: all.saturating_sub(1).max(1) };
+        self.run(published(settings.warm_up), None)?;
+        let taken = self.run(published(process_iterations(settings)), None)?;
+        self.process.push(taken);
+        Ok(())
+    }
+}
+
+/// Of one run that is measured from outside.
+pub(super) fn process_iterations(settings: &Settings) -> u64 {
+    // One to get warm and one to be measured.
+    settings.iterations.unwrap_or(PUBLISHED_ITERATIONS).max(2)
+}
+
+impl Rounds {
+    /// All pairs and their limits in turn, so often. A stop ends it after the measurement that is under way.
+    fn all(
+        &mut self,
+        settings: &Settings,
+        watch: &mut dyn Watch,
+        mut peer: Option<&mut Holoscan>,
+    ) -> Result<(), BenchError> {
+        let all = settings.runs * (self.pairs.len() + self.limits.len());
+        let mut done = 0;
+        for round in 0..settings.runs {
+            let mut next = |watch: &mut dyn Watch, text: &str| {
+                watch.at(done, all, &format!("round {} of {}: {text}", round + 1, settings.runs));
+                done += 1;
+                !watch.is_stopped()
+            };
+            for limit in &mut self.limits {
+                if !next(watch, &format!("bare {}", limit.case.name())) {
+                    return self.stopped(round, settings);
+                }
+                limit.measure(settings)?;
+            }
+            if self.limits.iter().any(|limit| limit.threads == 2) {
+                self.one_way_ns.push(bare::one_way(settings.iterations.unwrap_or(20_000).min(20_000))?);
+            }
+            for pair in &mut self.pairs {
+                if !next(watch, &pair.name()) {
+                    return self.stopped(round, settings);
+                }
+                if settings.method.has_process() {
+                    pair.process(settings)?;
+                }
+                if settings.method.has_steady() {
+                    pair.steady.push(pair.run(pair.length(settings), None)?);
+                }
+                if let Some(peer) = peer.as_deref_mut().filter(|peer| peer.has(pair.recipe)) {
+                    match peer.run(pair.case, pair.recipe, settings.warm_up) {
+                        Ok(taken) => pair.peer.push(taken),
+                        Err(reason) => note(&mut self.notes, reason),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn stopped(&mut self, round: usize, settings: &Settings) -> Result<(), BenchError> {
+        if round == 0 {
+            return Err(BenchError::Stopped);
+        }
+        self.notes.push(format!("stopped in round {} of {}", round + 1, settings.runs));
+        Ok(())
+    }
+
+    /// Puts work into the operators of the first pair that has one worker, as much as the break-even says.
+    fn check(&mut self, settings: &Settings, watch: &mut dyn Watch) -> Result<(), BenchError> {
+        let wanted = |pair: &Pair| pair.recipe.workers == 1 && !pair.steady.is_empty();
+        let better = |pair: &Pair| wanted(pair) && pair.case == Case::TxRx;
+        let place = self.pairs.iter().position(better).or_else(|| self.pairs.iter().position(wanted));
+        let Some(place) = place.filter(|_| !watch.is_stopped()) else { return Ok(()) };
+        let pair = &self.pairs[place];
+        let mut steady: Vec<f64> = pair.steady.iter().map(|taken| taken.steady_ns as f64).collect();
+        steady.sort_by(f64::total_cmp);
+        let step_ns = steady[steady.len() / 2] / pair.iterations as f64 / pair.steps;
+        let loads: Vec<(Share, f64, Work)> = SHARES
+            .into_iter()
+            .map(|share| {
+                let operator_ns = break_even::operator_ns(step_ns, share.share);
+                (share, operator_ns, Work::for_ns(operator_ns))
+            })
+            .collect();
+        let mut loaded: Vec<(Share, Vec<Loaded>)> =
+            SHARES.into_iter().map(|share| (share, Vec::new())).collect();
+        let all = settings.runs * loads.len();
+        for round in 0..settings.runs {
+            for (at, (share, operator_ns, work)) in loads.iter().enumerate() {
+                watch.at(
+                    round * loads.len() + at,
+                    all,
+                    &format!("break-even: {} {}", pair.name(), share.name),
+                );
+                if watch.is_stopped() {
+                    break;
+                }
+                let recipe = pair.recipe.name();
+                let steps = break_even::steps(settings.iterations, *operator_ns);
+                loaded[at].1.push(break_even::loaded(pair.case, &recipe, &pair.options, *work, steps)?);
+            }
+        }
+        self.checks = Some(Checks { pair: place, loaded });
+        Ok(())
+    }
+}
+
+impl Limit {
+    fn measure(&mut self, settings: &Settings) -> Result<(), BenchError> {
+        let per_iteration = if self.threads == 1 {
+            bare::one_thread(self.case, settings.iterations.unwrap_or(2_000_000))
+        } else {
+            let capacity = Options::default().capacity;
+            bare::two_threads(self.case, settings.iterations.unwrap_or(200_000), capacity)?
+        };
+        self.runs.push(per_iteration);
+        Ok(())
+    }
+
+    pub fn name(&self) -> String {
+        let threads = if self.threads == 1 { "one_thread" } else { "two_threads" };
+        format!("bare.{threads}.{}", self.case.name())
+    }
+}

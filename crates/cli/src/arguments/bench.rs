@@ -1,0 +1,131 @@
+//! What may be typed after `onbeat bench`.
+
+use super::Format;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
+use onbeat::Idle;
+use onbeat_bench::overhead::{Case, Kind, Method, Peer, Settings};
+use onbeat_os::CoreSet;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+EXAMPLES
+  onbeat bench overhead                                 what the engine costs per iteration, and where the break-even is
+  onbeat bench overhead --cases tx_rx --format json     one case, for programs
+  onbeat bench overhead --plot overhead.svg             as a picture, too
+  onbeat bench overhead --peer holoscan --python holoscan/bin/python
+                                                        beside Holoscan, in turn";
+
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// What the engine costs per iteration: operators that do nothing, under each scheduler
+    #[command(before_help = EXAMPLES)]
+    Overhead(OverheadArguments),
+}
+
+#[derive(Debug, Args)]
+pub struct OverheadArguments {
+    /// Which graphs [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES", value_parser = cases())]
+    cases: Vec<Case>,
+    /// Which schedulers; event_shared is event with every worker made to take part [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES", value_parser = kinds())]
+    schedulers: Vec<Kind>,
+    /// How many workers event and pinned have, one number after the other [default: 1,2 for event, 2 for pinned]
+    #[arg(long, value_delimiter = ',', value_name = "N,...", allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u16).range(1..))]
+    workers: Vec<u16>,
+    /// Cores for the workers [default: pinned takes the first ones, the others run anywhere]
+    #[arg(long, short, visible_alias = "cpus", value_name = "LIST", allow_hyphen_values = true)]
+    cores: Option<CoreSet>,
+    /// How workers wait for something to do: park, spin, or spin:20us
+    #[arg(long, value_name = "HOW", default_value = "park", value_parser = idle)]
+    idle: Idle,
+    /// Iterations that are measured in a run [default: 100000 for process, as many as take 50 ms for steady]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = count())]
+    iterations: Option<u64>,
+    /// Iterations before that
+    #[arg(long, value_name = "N", default_value_t = Settings::default().warm_up, allow_hyphen_values = true, value_parser = count())]
+    warm_up: u64,
+    /// How often everything is measured, all cases in turn; shown is the median
+    #[arg(long, value_name = "N", default_value_t = 9, allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u16).range(1..))]
+    runs: u16,
+    /// process: around building and running, start and stop included; steady: inside the run, after the warm-up
+    #[arg(long, value_name = "HOW", default_value = "both", value_parser = methods())]
+    method: Method,
+    /// Another runtime that runs the same cases in turn with ours
+    #[arg(long, value_name = "NAME", value_parser = ["holoscan"])]
+    peer: Option<String>,
+    /// The Python that has the peer
+    #[arg(long, value_name = "PATH", default_value = "python3", requires = "peer")]
+    python: PathBuf,
+    /// Iterations of one run of the peer
+    #[arg(long, value_name = "N", default_value_t = 10_000, requires = "peer", allow_hyphen_values = true, value_parser = count())]
+    peer_iterations: u64,
+    /// Draw the figures into this file
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+    /// What goes to stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+impl OverheadArguments {
+    pub fn settings(&self) -> Settings {
+        let or_all = |chosen: &[Case]| if chosen.is_empty() { Case::ALL.to_vec() } else { once(chosen) };
+        let schedulers = if self.schedulers.is_empty() { Kind::ALL.to_vec() } else { once(&self.schedulers) };
+        let workers: Vec<usize> = self.workers.iter().map(|&workers| usize::from(workers)).collect();
+        Settings {
+            cases: or_all(&self.cases),
+            schedulers,
+            workers: once(&workers),
+            cores: self.cores.as_ref().map_or(Vec::new(), |cores| cores.iter().collect()),
+            idle: self.idle,
+            iterations: self.iterations,
+            warm_up: self.warm_up,
+            runs: usize::from(self.runs),
+            method: self.method,
+            peer: self
+                .peer
+                .as_ref()
+                .map(|_| Peer { python: self.python.clone(), iterations: self.peer_iterations }),
+        }
+    }
+}
+
+/// What is named twice is measured once.
+fn once<T: PartialEq + Copy>(chosen: &[T]) -> Vec<T> {
+    let mut once = Vec::new();
+    for item in chosen {
+        if !once.contains(item) {
+            once.push(*item);
+        }
+    }
+    once
+}
+
+fn cases() -> impl TypedValueParser<Value = Case> {
+    PossibleValuesParser::new(Case::ALL.map(Case::name))
+        .try_map(|name| Case::from_name(&name).ok_or("no case"))
+}
+
+fn kinds() -> impl TypedValueParser<Value = Kind> {
+    PossibleValuesParser::new(Kind::ALL.map(Kind::name))
+        .try_map(|name| Kind::from_name(&name).ok_or("no scheduler"))
+}
+
+fn methods() -> impl TypedValueParser<Value = Method> {
+    let all = [Method::Process, Method::Steady, Method::Both];
+    PossibleValuesParser::new(all.map(Method::name))
+        .try_map(|name| Method::from_name(&name).ok_or("no method"))
+}
+
+/// More would take years.
+fn count() -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(1..=1_000_000_000_000)
+}
+
+fn idle(text: &str) -> Result<Idle, String> {
+    text.parse()
+}

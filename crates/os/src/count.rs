@@ -1,0 +1,155 @@
+//! Counting kernel events of this process, such as one system call: `perf_event_open(2)` on a tracepoint.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::FromRawFd;
+use std::path::Path;
+
+/// Where the kernel lists its tracepoints, in the order in which they are looked for.
+const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+/// Counts how often a tracepoint is passed by the thread that made the counter and by all threads that it, or one of those,
+/// has started since.
+///
+/// ```
+/// use onbeat_os::Counter;
+/// match Counter::tracepoint("syscalls", "sys_enter_futex") {
+///     Ok(futex) => println!("{} futex calls", futex.count()?),
+///     Err(error) => println!("not available: {error}"),
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Counter {
+    event: File,
+}
+
+/// The part of `struct perf_event_attr` that its first version has; the kernel takes the rest as zero.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    bp_type: u32,
+    config1: u64,
+}
+
+const PERF_TYPE_TRACEPOINT: u32 = 2;
+/// The second bit of the flags: count the threads too that are started later.
+const INHERIT: u64 = 1 << 1;
+
+/// `PERF_FLAG_FD_CLOEXEC`
+const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
+
+impl Counter {
+    /// Begins to count, at 0.
+    ///
+    /// # Errors
+    /// `PermissionDenied` without the right to trace (root, or `CAP_PERFMON` and a tracefs that may be read), `NotFound`
+    /// where the kernel has no such tracepoint; the message says what would grant it.
+    pub fn tracepoint(group: &str, name: &str) -> io::Result<Counter> {
+        let id = tracepoint_id(group, name)?;
+        let attributes = Attributes {
+            kind: PERF_TYPE_TRACEPOINT,
+            size: size_of::<Attributes>() as u32,
+            config: id,
+            flags: INHERIT,
+            ..Attributes::default()
+        };
+        let this_thread: libc::pid_t = 0;
+        let (any_core, no_group): (libc::c_int, libc::c_int) = (-1, -1);
+        // SAFETY: the kernel reads `size` bytes behind the pointer, which is the whole of `attributes`, and keeps no
+        // pointer to it; all other arguments are numbers.
+        let descriptor = unsafe {
+            libc::syscall(
+                libc::SYS_perf_event_open,
+                &raw const attributes,
+                this_thread,
+                any_core,
+                no_group,
+                CLOSE_ON_EXEC,
+            )
+        };
+        if descriptor < 0 {
+            let error = io::Error::last_os_error();
+            return Err(io::Error::new(
+                error.kind(),
+                format!(
+                    "counting {group}:{name} is refused: {error}; run as root, or grant CAP_PERFMON and set \
+                     kernel.perf_event_paranoid to -1"
+                ),
+            ));
+        }
+        // SAFETY: the kernel has just given us this descriptor, and nobody else knows of it.
+        let event = unsafe { File::from_raw_fd(descriptor as libc::c_int) };
+        Ok(Counter { event })
+    }
+
+    /// How often so far. From any thread.
+    ///
+    /// # Errors
+    /// What the kernel says to the read.
+    pub fn count(&self) -> io::Result<u64> {
+        let mut count = [0; 8];
+        (&self.event).read_exact(&mut count)?;
+        Ok(u64::from_ne_bytes(count))
+    }
+}
+
+fn tracepoint_id(group: &str, name: &str) -> io::Result<u64> {
+    let mut last = None;
+    for root in TRACEFS {
+        let path = Path::new(root).join("events").join(group).join(name).join("id");
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                return text.trim().parse().map_err(|_| {
+                    let message = format!("{}: `{}` is no tracepoint id", path.display(), text.trim());
+                    io::Error::new(io::ErrorKind::InvalidData, message)
+                });
+            }
+            Err(error) => last = Some((path, error)),
+        }
+    }
+    let (path, error) = last.expect("there is more than one place");
+    let fix = match error.kind() {
+        io::ErrorKind::PermissionDenied => "run as root",
+        _ => "mount tracefs on /sys/kernel/tracing, on a kernel with CONFIG_FTRACE_SYSCALLS",
+    };
+    Err(io::Error::new(error.kind(), format!("{}: {error}; {fix}", path.display())))
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_macros, reason = "a test says why it was skipped")]
+mod tests {
+    use super::*;
+    use crate::{Parker, thread};
+
+    #[test]
+    fn calls_of_threads_that_were_started_later_are_counted() {
+        let futex = match Counter::tracepoint("syscalls", "sys_enter_futex") {
+            Ok(futex) => futex,
+            Err(error) => return println!("skipped: {error}"),
+        };
+        let before = futex.count().unwrap();
+        let sleeper = thread::spawn("sleeper", || {
+            let parker = Parker::new();
+            for _ in 0..10 {
+                let _timed_out = parker.park_until(1);
+            }
+        });
+        sleeper.unwrap().join().unwrap();
+        assert!(futex.count().unwrap() >= before + 10);
+    }
+
+    #[test]
+    fn a_tracepoint_that_is_none_is_named() {
+        let error = Counter::tracepoint("syscalls", "sys_enter_fly").unwrap_err().to_string();
+        assert!(error.contains("syscalls/sys_enter_fly/id") && error.contains("; "), "{error}");
+    }
+}
