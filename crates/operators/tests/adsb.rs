@@ -15,7 +15,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// All schedulers, each with the settings it is run with: a further one is a further line.
-const SCHEDULERS: [(&str, &[&str]); 2] = [("greedy", &[""]), ("pinned", &["workers=1", "workers=2"])];
+const SCHEDULERS: [(&str, &[&str]); 3] = [
+    ("greedy", &[""]),
+    ("pinned", &["workers=1", "workers=2"]),
+    ("event", &["workers=1", "workers=2", "workers=2 share=always"]),
+];
 const IDLE: [&str; 3] = ["park", "spin", "spin:20us"];
 /// In bytes; one is no whole number of cache lines, and one has a chunk end within every frame.
 const QUANTA: [usize; 4] = [64, 5_000, 16 << 10, 64 << 10];
@@ -26,8 +30,8 @@ fn ways() -> impl Iterator<Item = Vec<String>> {
     SCHEDULERS.into_iter().flat_map(|(scheduler, settings)| {
         let with_idle = |setting: &'static str| IDLE.map(|idle| (setting, idle));
         settings.iter().copied().flat_map(with_idle).map(move |(setting, idle)| {
-            let all = [format!("scheduler={scheduler}"), format!("idle={idle}"), setting.to_string()];
-            all.into_iter().filter(|setting| !setting.is_empty()).collect()
+            let both = [format!("scheduler={scheduler}"), format!("idle={idle}")];
+            both.into_iter().chain(setting.split_whitespace().map(str::to_string)).collect()
         })
     })
 }

@@ -196,22 +196,23 @@ fn stores(
     // By part and quantum: the edges its chunks may lie in, and the ports that make them.
     let mut classes: BTreeMap<(usize, usize), Class> = BTreeMap::new();
     for (&(from, out), &quantum) in &ports {
-        let first = || out_of[from].iter().copied().filter(|&edge| wires[edge].out == out);
         let maker = part_at[from];
-        let class = classes.entry((maker, quantum)).or_default();
-        class.makers += 1;
-        reach(graph, wires, &out_of, first().collect(), &mut class.reached);
-        let reached: Vec<usize> = class.reached.iter().copied().collect();
-        // Who changes a shared chunk in another part makes a copy there, and passes that on.
-        for edge in reached {
-            let to = wires[edge].to;
-            if part_at[to] == maker {
+        classes.entry((maker, quantum)).or_default().makers += 1;
+        let first = out_of[from].iter().filter(|&&edge| wires[edge].out == out);
+        // Edges that are still to be looked at, each with the part that has made what lies there.
+        let mut open: Vec<(usize, usize)> = first.map(|&edge| (maker, edge)).collect();
+        while let Some((maker, edge)) = open.pop() {
+            if !classes.entry((maker, quantum)).or_default().reached.insert(edge) {
                 continue;
             }
-            let class = classes.entry((part_at[to], quantum)).or_default();
-            class.copies.insert(edge);
+            let to = wires[edge].to;
             let on = out_of[to].iter().copied().filter(|&next| passes_on(graph, wires, edge, next));
-            reach(graph, wires, &out_of, on.collect(), &mut class.reached);
+            open.extend(on.clone().map(|next| (maker, next)));
+            // Who changes a shared chunk in another part makes a copy there, and passes that on.
+            let copier = part_at[to];
+            if copier != maker && classes.entry((copier, quantum)).or_default().copies.insert(edge) {
+                open.extend(on.map(|next| (copier, next)));
+            }
         }
     }
     // What an edge's consumer has at once: what it holds, one in hand, and one for a copy.
@@ -252,20 +253,4 @@ struct Class {
     copies: BTreeSet<usize>,
     /// Ports that make them.
     makers: usize,
-}
-
-/// Adds all edges by which a chunk may go on that is sent by one of `open`.
-fn reach(
-    graph: &Graph,
-    wires: &[Wire],
-    out_of: &[Vec<usize>],
-    mut open: Vec<usize>,
-    reached: &mut BTreeSet<usize>,
-) {
-    while let Some(edge) = open.pop() {
-        if reached.insert(edge) {
-            let next = &out_of[wires[edge].to];
-            open.extend(next.iter().copied().filter(|&next| passes_on(graph, wires, edge, next)));
-        }
-    }
 }

@@ -21,6 +21,7 @@ pub(super) fn split(costs: &[Cost], parts: usize) -> Vec<usize> {
     // From here to the end: how many parts are needed when each may cost `limit`.
     let needed = parts_needed(costs, limit);
     let mut left: f64 = costs.iter().map(|cost| cost.cost).sum();
+    let mut left_weighted = weighted;
     let mut part_of = Vec::with_capacity(costs.len());
     let mut at = 0;
     for part in 0..parts {
@@ -34,14 +35,13 @@ pub(super) fn split(costs: &[Cost], parts: usize) -> Vec<usize> {
             let goes_on = if enough { cost == 0.0 && !source } else { at_least(limit, sum + cost) };
             // The others must be able to take the rest, and have something to do.
             let must = others == 0 || needed[at] > others;
-            let may = others == 0
-                || costs[at..].iter().filter(|cost| cost.cost > 0.0).count() > others
-                || cost == 0.0;
+            let may = others == 0 || left_weighted > others || cost == 0.0;
             if !(must || goes_on && may) {
                 break;
             }
             part_of.push(part);
             sum += cost;
+            left_weighted -= usize::from(cost > 0.0);
             at += 1;
         }
         left -= sum;
