@@ -153,32 +153,56 @@ fn what_is_no_file_is_no_data() {
     }
 }
 
+/// A pipeline in the making.
+struct Text(String);
+
+impl Text {
+    fn add(&mut self, name: &str, kind: &str, parameter: &str, from: Option<&str>) {
+        writeln!(self.0, "[[operator]]\nname = \"{name}\"\nkind = \"{kind}\"\n{parameter}")
+            .expect("a string");
+        if let Some(from) = from {
+            writeln!(self.0, "[[edge]]\nfrom = \"{from}\"\nto = \"{name}\"").expect("a string");
+        }
+    }
+}
+
+/// Numbers through one operator after the other.
+fn chain(count: usize) -> String {
+    let mut text = Text(String::from("name = \"many\"\n"));
+    text.add("n0", "counter", "count = 3", None);
+    for number in 1..count - 1 {
+        text.add(&format!("n{number}"), "load.count", "count = 1", Some(&format!("n{}", number - 1)));
+    }
+    text.add("end", "count.sink", "", Some(&format!("n{}", count - 2)));
+    text.0
+}
+
+/// Chunks to many operators at once, which may each change them and pass them on.
+fn fan(count: usize) -> String {
+    let mut text = Text(String::from("name = \"many\"\n[defaults]\nquantum = 64\ncapacity = 1\n"));
+    text.add("all", "null.source", "count = 3", None);
+    for number in 0..(count - 1) / 3 {
+        let [a, b, c] = ["a", "b", "c"].map(|letter| format!("{letter}{number}"));
+        text.add(&a, "saxpy", "a = 1\nb = 1", Some("all"));
+        text.add(&b, "delay", "samples = 1", Some(&a));
+        text.add(&c, "null.sink", "", Some(&b));
+    }
+    text.0
+}
+
 #[test]
 fn ten_thousand_operators_are_not_too_many() {
-    const COUNT: usize = 10_000;
-    let mut text = String::from("name = \"many\"\n");
-    let mut add = |name: &str, kind: &str, from: Option<String>| {
-        writeln!(text, "[[operator]]\nname = \"{name}\"\nkind = \"{kind}\"").expect("a string");
-        if kind == "counter" {
-            text.push_str("count = 3\n");
-        }
-        if kind == "load.count" {
-            text.push_str("count = 1\n");
-        }
-        if let Some(from) = from {
-            writeln!(text, "[[edge]]\nfrom = \"{from}\"\nto = \"{name}\"").expect("a string");
-        }
-    };
-    add("n0", "counter", None);
-    for number in 1..COUNT - 1 {
-        add(&format!("n{number}"), "load.count", Some(format!("n{}", number - 1)));
-    }
-    add("end", "count.sink", Some(format!("n{}", COUNT - 2)));
     let place = Place::new();
-    fs::write(place.path("many.toml"), text).expect("a file");
-    let answer = place.onbeat(&["plan", "many.toml"]);
-    assert_eq!(answer.status, Some(0), "{}", answer.stderr);
-    assert!(answer.stdout.contains("10000 operators, 9999 edges"), "{}", &answer.stdout[..200]);
-    let answer = place.onbeat(&["run", "many.toml", "-q"]);
-    assert_eq!(answer.status, Some(0), "{}", answer.stderr);
+    for text in [chain(10_000), fan(10_000)] {
+        fs::write(place.path("many.toml"), text).expect("a file");
+        for scheduler in ["greedy", "pinned", "event"] {
+            let scheduler = ["--scheduler", scheduler];
+            let answer = place.onbeat(&[&["plan", "many.toml"][..], &scheduler].concat());
+            assert_eq!(answer.status, Some(0), "{scheduler:?}: {}", answer.stderr);
+            let shown: String = answer.stdout.chars().take(200).collect();
+            assert!(answer.stdout.contains("10000 operators, 9999 edges"), "{scheduler:?}: {shown}");
+        }
+        let answer = place.onbeat(&["run", "many.toml", "-q"]);
+        assert_eq!(answer.status, Some(0), "{}", answer.stderr);
+    }
 }
