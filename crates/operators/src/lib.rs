@@ -14,6 +14,7 @@
 //! | `npy.source`, `npy.source.complex` | → real, complex | plays an array of NumPy, frame by frame: [`NpySource`] | `path`, `rate`, `pace`, `repeat` |
 //! | `npy.sink`, `npy.sink.complex` | real, complex → | writes one: [`NpySink`] | `path` |
 //! | `png.sink` | real → | makes pictures of frames or rows: [`PngSink`] | `path`, `min`, `max`, `map`, `rows` |
+//! | `waterfall.sink` | real → | draws spectra over time, with axes: [`Waterfall`] | `path`, `min`, `max`, `centre`, `rows` |
 //! | `freq.shift` | complex | moves every frequency: [`dsp::Shift`] | `shift` |
 //! | `fir.filter`, `fir.filter.real` | complex, real | low-pass filter: [`dsp::FirDecimator`] | `cutoff`, `transition`, `attenuation` |
 //! | `fir.decimate`, `fir.decimate.real` | complex, real | the same, and keeps every n-th sample | `factor`, `cutoff`, `transition`, `attenuation` |
@@ -88,6 +89,7 @@ mod streams;
 mod tap;
 mod throttle;
 mod timer;
+mod waterfall;
 mod wav;
 mod wav_source;
 
@@ -112,6 +114,7 @@ pub use streams::{
 pub use tap::Tap;
 pub use throttle::Throttle;
 pub use timer::Timer;
+pub use waterfall::Waterfall;
 pub use wav::{WavFormat, WavSink};
 pub use wav_source::WavSource;
 
@@ -145,6 +148,7 @@ pub fn registry() -> Registry {
     squelch::add_kinds(&mut registry);
     filters::add_kinds(&mut registry);
     spectral::add_kinds(&mut registry);
+    waterfall::add_kinds(&mut registry);
     streams::add_kinds(&mut registry);
     throttle::add_kinds(&mut registry);
     load::add_kinds(&mut registry);

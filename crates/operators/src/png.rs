@@ -214,21 +214,11 @@ impl PngSink {
         self.paint(planes);
         let lines = self.samples.len() / line;
         let colour = planes == 3 || self.colours.is_some();
-        let cannot = |error| Error::with_source(format!("cannot write {}", part.target().display()), error);
         let (Ok(width), Ok(height)) = (u32::try_from(width), u32::try_from(lines)) else {
             return Err(self.cannot("a picture has at most 4294967295 rows and columns"));
         };
-        let mut file = BufWriter::new(part.handle()?);
-        let mut encoder = png::Encoder::new(&mut file, width, height);
-        encoder.set_color(if colour { png::ColorType::Rgb } else { png::ColorType::Grayscale });
-        encoder.set_compression(png::Compression::Fast);
-        let written = encoder.write_header().and_then(|mut writer| {
-            writer.write_image_data(&self.pixels)?;
-            writer.finish()
-        });
-        written.map_err(cannot)?;
-        file.flush().map_err(|error| cannot(error.into()))?;
-        drop(file);
+        let colour = if colour { png::ColorType::Rgb } else { png::ColorType::Grayscale };
+        encode(&part, (width, height), colour, &self.pixels)?;
         // Numbered pictures come while others wait for their turn: they are not waited for until they are on
         // the disk.
         if self.numbered {
@@ -264,7 +254,28 @@ impl PngSink {
     }
 }
 
-fn heat() -> Box<[[u8; 3]; 256]> {
+/// Writes pixels as a PNG file.
+pub(crate) fn encode(
+    part: &Part,
+    (width, height): (u32, u32),
+    colour: png::ColorType,
+    pixels: &[u8],
+) -> Result<(), Error> {
+    let cannot = |error| Error::with_source(format!("cannot write {}", part.target().display()), error);
+    let mut file = BufWriter::new(part.handle()?);
+    let mut encoder = png::Encoder::new(&mut file, width, height);
+    encoder.set_color(colour);
+    encoder.set_compression(png::Compression::Fast);
+    let written = encoder.write_header().and_then(|mut writer| {
+        writer.write_image_data(pixels)?;
+        writer.finish()
+    });
+    written.map_err(cannot)?;
+    file.flush().map_err(|error| cannot(error.into()))
+}
+
+/// The colours of [`ColourMap::Heat`], low to high.
+pub(crate) fn heat() -> Box<[[u8; 3]; 256]> {
     let mut colours = Box::new([[0; 3]; 256]);
     for (level, colour) in colours.iter_mut().enumerate() {
         let place = level as f32 / 255.0 * (HEAT.len() - 1) as f32;

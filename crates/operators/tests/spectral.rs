@@ -101,6 +101,15 @@ fn a_tone_is_in_its_bin_at_its_level() {
     assert_eq!(seen.lengths("out")[0], 129);
     let level = seen.samples::<f32>("out")[40];
     assert!((level + 3.0103).abs() < 1e-3, "{level}");
+    // Both say where their bins are.
+    let tags = |first_hz: f64| {
+        [
+            (0, "axis:first_hz".to_string(), first_hz.into()),
+            (0, "axis:step_hz".to_string(), (RATE_HZ / 256.0).into()),
+        ]
+    };
+    assert_eq!(seen.tags("out"), tags(0.0));
+    assert_eq!(spectrum(256, 128, 4, &tone(2048, 1.0, 0.1)).run().tags("out"), tags(-RATE_HZ / 2.0));
     // Nothing at all.
     assert!(spectrum(64, 64, 1, &[0.0f32; 64]).run().samples::<f32>("out").iter().all(|db| *db == -200.0));
 }

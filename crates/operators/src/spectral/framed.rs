@@ -3,9 +3,13 @@
 use super::{Measure, Window};
 use crate::check;
 use num_complex::Complex;
-use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Sample, Stamp, Step};
+use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Sample, Stamp, Step, Tag};
 use rustfft::FftPlanner;
 use std::sync::Arc;
+
+/// Tags on the first result: the frequency of its first sample, and the step to the next one, in hertz.
+pub(crate) const AXIS_FIRST: &str = "axis:first_hz";
+pub(crate) const AXIS_STEP: &str = "axis:step_hz";
 
 /// A sample that can be transformed.
 pub trait Signal: Sample {
@@ -35,8 +39,10 @@ impl Signal for Complex<f32> {
 ///
 /// Frame `k` is made of the samples from `k * hop` on, wherever chunks begin and end. Each chunk that is sent
 /// is one result, with one axis as its shape, at the rate that makes its first sample's time that of the
-/// frame. What does not fill a frame at the end is left out; tags are not passed on. A sample that is not
-/// finite counts as 0, and how many these were is noted at the end.
+/// frame. What does not fill a frame at the end is left out; tags are not passed on. The first result has two
+/// tags for whoever draws it, `axis:first_hz` and `axis:step_hz`: the frequency of its first sample and the step
+/// to the next one, counted from the middle of the input's band. A sample that is not finite counts as 0, and how
+/// many these were is noted at the end.
 pub struct Framed<T: Signal, M: Measure> {
     /// Samples in.
     pub input: Input<Chunk<T>>,
@@ -150,6 +156,12 @@ impl<T: Signal, M: Measure> Framed<T, M> {
         info.rate_hz =
             self.rate_hz.unwrap_or(0.0) * len as f64 / (self.hop as f64 * self.measure.frames() as f64);
         info.shape = [len as u32, 0, 0];
+        if let Some(rate_hz) = self.rate_hz.filter(|&rate_hz| rate_hz > 0.0 && self.sent == 0) {
+            let (first_hz, step_hz) = self.measure.axis(rate_hz);
+            for (key, value) in [(AXIS_FIRST, first_hz), (AXIS_STEP, step_hz)] {
+                info.tags.push(Tag { offset: 0, key: key.into(), value: value.into() });
+            }
+        }
         self.sent += len as u64;
         self.ready = false;
         cx.set_stamp(self.stamp);

@@ -15,6 +15,9 @@ pub trait Measure: Send + 'static {
     /// Samples that it sends at a time.
     fn samples(&self) -> usize;
 
+    /// Frequency of the first sample that it sends, and the step to the next one, in hertz, of a signal of this rate.
+    fn axis(&self, rate_hz: f64) -> (f64, f64);
+
     /// Frames that it makes one of.
     fn frames(&self) -> usize {
         1
@@ -48,6 +51,10 @@ impl Measure for Fft {
 
     fn samples(&self) -> usize {
         self.bins.len()
+    }
+
+    fn axis(&self, rate_hz: f64) -> (f64, f64) {
+        (0.0, rate_hz / self.bins.len() as f64)
     }
 
     fn take(&mut self, transform: &[Complex<f32>]) -> bool {
@@ -103,6 +110,12 @@ impl Measure for Spectrum {
 
     fn samples(&self) -> usize {
         self.sums.len()
+    }
+
+    fn axis(&self, rate_hz: f64) -> (f64, f64) {
+        let step_hz = rate_hz / self.size as f64;
+        let below = if self.is_complex { self.size / 2 } else { 0 };
+        (-(below as f64) * step_hz, step_hz)
     }
 
     fn frames(&self) -> usize {

@@ -15,6 +15,7 @@ mod kinds;
 mod measure;
 mod window;
 
+pub(crate) use framed::{AXIS_FIRST, AXIS_STEP};
 pub use framed::{Framed, Signal};
 pub(crate) use kinds::add_kinds;
 pub use measure::{Fft, Measure, Spectrum};

@@ -10,6 +10,7 @@ mod bad_files;
 mod channels;
 mod pictures;
 mod samples;
+mod waterfall;
 
 use harness::run;
 use onbeat_runtime::testing::{Feed, Seen, Trial};

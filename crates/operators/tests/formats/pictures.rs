@@ -14,7 +14,7 @@ fn drawn(frames: impl IntoIterator<Item = ([u32; 3], Vec<f32>)>, sink: PngSink) 
 }
 
 /// Width, height and pixels.
-fn read(path: &Path) -> (u32, u32, Vec<u8>) {
+pub fn read(path: &Path) -> (u32, u32, Vec<u8>) {
     let mut png = png::Decoder::new(BufReader::new(File::open(path).unwrap())).read_info().unwrap();
     let mut pixels = vec![0; png.output_buffer_size().unwrap()];
     let info = png.next_frame(&mut pixels).unwrap();
