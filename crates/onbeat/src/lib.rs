@@ -82,5 +82,6 @@ pub mod trace {
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/book/src/operators.md")]
 #[doc = include_str!("../../../docs/book/src/program.md")]
+#[doc = include_str!("../../../docs/book/src/conditions.md")]
 #[doc = include_str!("../../../README.md")]
 mod book {}

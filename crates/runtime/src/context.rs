@@ -39,6 +39,9 @@ pub(crate) mod flag {
     /// As [`TRACKED`], for an operator without outputs: it is looked at where a chain of steps ends anyway.
     pub const END: u32 = 128;
 
+    /// It has conditions of its own.
+    pub const WHEN: u32 = 256;
+
     /// Flags with which every step takes the slow way.
     pub const SLOW: u32 = !(SOURCE | END);
 }

@@ -4,6 +4,7 @@ use crate::link::Initial;
 use crate::message::{Message, Value};
 use crate::operator::Operator;
 use crate::ports::{Described, Ports};
+use crate::when::{Event, Gate, When};
 use crate::{Input, Output};
 use onbeat_trace::record::WhenFull;
 use std::any::Any;
@@ -43,6 +44,9 @@ pub struct Graph {
     pub(crate) paths: Vec<PathDef>,
     /// Names under which a subgraph shows inner ports: "radio.in" → "radio/demod.in".
     pub(crate) exposed: BTreeMap<String, String>,
+    /// By name: what others let operators go on by.
+    pub(crate) gates: BTreeMap<String, Gate>,
+    pub(crate) events: BTreeMap<String, Event>,
     /// Mistakes made while building, reported by the plan.
     pub(crate) mistakes: Vec<String>,
     /// What the record shows as the resolved configuration.
@@ -58,6 +62,8 @@ pub(crate) struct Node {
     pub deadline_ns: Option<u64>,
     /// In nanoseconds per message of its source, as the user states it.
     pub cost_ns: Option<u64>,
+    /// Its conditions beside the usual ones.
+    pub when: Vec<When>,
 }
 
 /// An edge as it was asked for.
@@ -110,6 +116,8 @@ impl Graph {
             edges: Vec::new(),
             paths: Vec::new(),
             exposed: BTreeMap::new(),
+            gates: BTreeMap::new(),
+            events: BTreeMap::new(),
             mistakes: Vec::new(),
             config: serde_json::Value::Null,
         }
@@ -138,7 +146,15 @@ impl Graph {
         let mut ports = Described::default();
         operator.ports(&mut Ports::describe(&mut ports));
         let (name, kind) = (name.into(), kind.into());
-        self.operators.push(Node { name, kind, operator, ports, deadline_ns: None, cost_ns: None });
+        self.operators.push(Node {
+            name,
+            kind,
+            operator,
+            ports,
+            deadline_ns: None,
+            cost_ns: None,
+            when: Vec::new(),
+        });
         self.operators.len() - 1
     }
 
@@ -213,6 +229,29 @@ impl Graph {
         }
     }
 
+    /// Has an operator wait for more than messages and room; see [`When`]. Called several times, all conditions must hold.
+    pub fn when<O>(&mut self, handle: Handle<O>, condition: When) {
+        self.when_of(handle.number, condition);
+    }
+
+    pub(crate) fn when_of(&mut self, number: usize, condition: When) {
+        if let Some(node) = self.operators.get_mut(number) {
+            node.when.push(condition);
+        }
+    }
+
+    /// The gate of this name, which is open at first; made when it is asked for. The run shows it to those who control it
+    /// ([`Run::gate`](crate::Run::gate)).
+    pub fn gate(&mut self, name: &str) -> Gate {
+        self.gates.entry(name.to_string()).or_insert_with(|| Gate::new(true)).clone()
+    }
+
+    /// The event of this name; made when it is asked for. The run shows it to those who control it
+    /// ([`Run::event`](crate::Run::event)), so there is always somebody who can ring it.
+    pub fn event(&mut self, name: &str) -> Event {
+        self.events.entry(name.to_string()).or_insert_with(Event::new).clone()
+    }
+
     /// Watches the way from a source to a sink, both by name; a message that takes longer than `max_latency_ns` from
     /// its due time to the end of the sink's step is a miss. Paths that nobody names are watched without a limit.
     pub fn path(&mut self, from: impl Into<String>, to: impl Into<String>, max_latency_ns: Option<u64>) {
@@ -267,6 +306,8 @@ impl Graph {
             let port = if port.contains('.') { outer(&port) } else { format!("{name}.{port}") };
             self.exposed.insert(port, outer(&target));
         }
+        self.gates.extend(inner.gates.into_iter().map(|(name, gate)| (outer(&name), gate)));
+        self.events.extend(inner.events.into_iter().map(|(name, event)| (outer(&name), event)));
         self.mistakes.extend(inner.mistakes);
         Subgraph { offset }
     }

@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::operator::Operator;
 use crate::ports::{Described, Ports};
+use crate::when::Condition;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -206,7 +207,11 @@ impl Kind {
 #[derive(Default)]
 pub struct Registry {
     kinds: BTreeMap<&'static str, Kind>,
+    conditions: BTreeMap<&'static str, MakeCondition>,
 }
+
+/// Makes a condition of what a file says beside its name.
+type MakeCondition = fn(&serde_json::Value) -> Result<Box<dyn Condition>, Error>;
 
 impl Registry {
     /// Adds a kind.
@@ -216,6 +221,30 @@ impl Registry {
     pub fn add(&mut self, kind: Kind) {
         let name = kind.name;
         assert!(self.kinds.insert(name, kind).is_none(), "two operator kinds are called `{name}`");
+    }
+
+    /// Adds a condition of one's own, for files that say `when = { own = "name", … }`. `make` gets the whole table.
+    ///
+    /// # Panics
+    /// When there is one of this name: that is a mistake in the program.
+    pub fn add_condition(
+        &mut self,
+        name: &'static str,
+        make: fn(&serde_json::Value) -> Result<Box<dyn Condition>, Error>,
+    ) {
+        assert!(self.conditions.insert(name, make).is_none(), "two conditions are called `{name}`");
+    }
+
+    pub(crate) fn condition(
+        &self,
+        name: &str,
+        table: &serde_json::Value,
+    ) -> Option<Result<Box<dyn Condition>, Error>> {
+        self.conditions.get(name).map(|make| make(table))
+    }
+
+    pub(crate) fn nearest_condition(&self, name: &str) -> String {
+        crate::plan::nearest(name, self.conditions.keys().copied())
     }
 
     /// Makes an operator of a kind, with parameters in TOML, for a graph that is built in Rust

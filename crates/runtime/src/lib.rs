@@ -51,6 +51,7 @@ pub mod testing;
 mod ticker;
 mod timers;
 mod units;
+mod when;
 mod worker;
 
 pub use chunk::{Chunk, Info, Sample, Tag};
@@ -77,3 +78,4 @@ pub use stream::{InPlace, Stream};
 pub use team::Idle;
 pub use ticker::{Overrun, Ticker};
 pub use units::{Bytes, Decibels, Hertz, Seconds};
+pub use when::{Condition, Event, Gate, Verdict, View, Waker, When};

@@ -152,6 +152,8 @@ pub(crate) enum Event {
     Room(u32),
     /// A chunk came home from another worker.
     Chunk,
+    /// The conditions of an operator are to be asked again.
+    Operator(u32),
     /// Somebody wants the run to end.
     Control,
 }
@@ -168,9 +170,16 @@ pub(crate) struct Team {
 }
 
 impl Team {
-    /// For the parts with these tokens; `events` has how many items each one's inbox needs, and `threads` how many
-    /// threads there are.
-    pub fn new(owners: &[Owner], events: &[usize], wakers: Vec<Waker>, threads: usize, manual: bool) -> Team {
+    /// For the parts with these tokens; `events` has how many items each one's inbox needs, `threads` how many
+    /// threads there are, and `outside` how many operators wait for somebody outside of the graph.
+    pub fn new(
+        owners: &[Owner],
+        events: &[usize],
+        wakers: Vec<Waker>,
+        threads: usize,
+        outside: u32,
+        manual: bool,
+    ) -> Team {
         let pooled: Vec<bool> = wakers.iter().map(|waker| matches!(waker, Waker::Pool(..))).collect();
         let sleepers = wakers.into_iter().map(|waker| Sleeping {
             waker,
@@ -178,7 +187,8 @@ impl Team {
             called: AtomicBool::new(false),
         });
         let quiet = Arc::new(Quiet {
-            active: CachePadded::new(AtomicU32::new(owners.len() as u32)),
+            // In virtual time nobody waits for those outside: they have no part in it.
+            active: CachePadded::new(AtomicU32::new(owners.len() as u32 + if manual { 0 } else { outside })),
             silent: AtomicBool::new(false),
             now_ns: AtomicU64::new(0),
             manual,
@@ -295,6 +305,13 @@ impl Seat {
     /// Virtual time.
     pub fn virtual_ns(&self) -> u64 {
         self.team.quiet.now_ns.load(Ordering::Relaxed)
+    }
+
+    /// An operator is done that somebody outside of the graph could have brought to life.
+    pub fn count_out(&self) {
+        if !self.team.quiet.manual {
+            self.team.quiet.leave(1);
+        }
     }
 
     /// This worker is done for good. It sleeps no more, so nobody counts it again.

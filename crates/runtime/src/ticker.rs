@@ -40,18 +40,7 @@ pub enum Overrun {
 /// # }
 /// ```
 #[derive(Debug, Clone)]
-pub struct Ticker {
-    period_ns: u64,
-    overrun: Overrun,
-    /// The tick that comes next.
-    number: u64,
-    /// When it is due, in nanoseconds since the start of the run.
-    due_ns: u64,
-    /// When it was let through.
-    begun_ns: u64,
-    late: u64,
-    skipped: u64,
-}
+pub struct Ticker(Ticks);
 
 impl Ticker {
     /// A tick every `period_ns` nanoseconds, from the start of the run on.
@@ -59,25 +48,22 @@ impl Ticker {
     /// # Errors
     /// When the period is 0.
     pub fn new(period_ns: u64, overrun: Overrun) -> Result<Self, Error> {
-        if period_ns == 0 {
-            return Err(Error::new("`period` is 0 ns: it must be 1 ns or more"));
-        }
-        Ok(Ticker { period_ns, overrun, number: 0, due_ns: 0, begun_ns: 0, late: 0, skipped: 0 })
+        Ticks::new(period_ns, overrun).map(Ticker)
     }
 
     /// The number of the tick that comes next.
     pub fn number(&self) -> u64 {
-        self.number
+        self.0.number
     }
 
     /// Ticks that came so late that the next one was due as well.
     pub fn late(&self) -> u64 {
-        self.late
+        self.0.late
     }
 
     /// Ticks that were left out.
     pub fn skipped(&self) -> u64 {
-        self.skipped
+        self.0.skipped
     }
 
     /// What to return from the step while the next tick is not due. When it is, stamps what is pushed next and says `None`.
@@ -85,45 +71,88 @@ impl Ticker {
     /// # Errors
     /// When the next but one is due as well, under [`Overrun::Stop`].
     pub fn wait(&mut self, cx: &mut Context) -> Result<Option<Step>, Error> {
-        if cx.pace(Pace::Real) == Pace::Fast {
-            cx.set_time(self.due_ns, None);
-            return Ok(None);
-        }
-        let due_ns = cx.start_ns().saturating_add(self.due_ns);
-        let now_ns = cx.now_ns();
-        if now_ns < due_ns {
-            return Ok(Some(cx.until(due_ns)));
-        }
-        let late_ns = now_ns - due_ns;
-        if late_ns >= self.period_ns {
-            if self.overrun == Overrun::Stop {
-                return Err(Error::new(format!(
-                    "tick {} came {:.3} ms late, with a period of {:.3} ms: what follows it takes too long, or the worker was \
-                     kept off its core (`overrun` says to stop)",
-                    self.number,
-                    late_ns as f64 / 1e6,
-                    self.period_ns as f64 / 1e6
-                )));
+        let real = cx.pace(Pace::Real) == Pace::Real;
+        let start_ns = cx.start_ns();
+        let now_ns = real.then(|| cx.now_ns().saturating_sub(start_ns));
+        match self.0.look(now_ns, &mut |note| cx.note(note))? {
+            Some(due_ns) => Ok(Some(cx.until(start_ns.saturating_add(due_ns)))),
+            None => {
+                let due_ns = self.0.due_ns;
+                cx.set_time(due_ns, real.then(|| start_ns.saturating_add(due_ns)));
+                Ok(None)
             }
-            if self.late == 0 {
-                cx.note(format!(
-                    "tick {} came {:.3} ms late, more than a period: what follows takes too long, or the worker was kept off \
-                     its core",
-                    self.number,
-                    late_ns as f64 / 1e6
-                ));
-            }
-            self.late += 1;
         }
-        self.begun_ns = now_ns - cx.start_ns();
-        cx.set_time(self.due_ns, Some(due_ns));
-        Ok(None)
     }
 
     /// The tick was sent: goes on to the next.
     pub fn next(&mut self, cx: &mut Context) {
+        self.0.next(cx.pace(Pace::Real) == Pace::Fast);
+    }
+}
+
+/// The ticks of one period. All times are nanoseconds since the start of the run.
+#[derive(Debug, Clone)]
+pub(crate) struct Ticks {
+    period_ns: u64,
+    overrun: Overrun,
+    /// The tick that comes next.
+    number: u64,
+    /// When it is due.
+    due_ns: u64,
+    /// When it was let through.
+    begun_ns: u64,
+    late: u64,
+    skipped: u64,
+}
+
+impl Ticks {
+    pub fn new(period_ns: u64, overrun: Overrun) -> Result<Self, Error> {
+        if period_ns == 0 {
+            return Err(Error::new("`period` is 0 ns: it must be 1 ns or more"));
+        }
+        Ok(Ticks { period_ns, overrun, number: 0, due_ns: 0, begun_ns: 0, late: 0, skipped: 0 })
+    }
+
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub fn due_ns(&self) -> u64 {
+        self.due_ns
+    }
+
+    /// Until when the next tick is to be waited for; `None` when it is due, as it always is where nothing waits (`now_ns` is
+    /// `None`).
+    pub fn look(&mut self, now_ns: Option<u64>, note: &mut dyn FnMut(String)) -> Result<Option<u64>, Error> {
+        let Some(now_ns) = now_ns else { return Ok(None) };
+        if now_ns < self.due_ns {
+            return Ok(Some(self.due_ns));
+        }
+        let late_ns = now_ns - self.due_ns;
+        if late_ns >= self.period_ns {
+            let (late, period) = (late_ns as f64 / 1e6, self.period_ns as f64 / 1e6);
+            if self.overrun == Overrun::Stop {
+                return Err(Error::new(format!(
+                    "tick {} came {late:.3} ms late, with a period of {period:.3} ms: what follows it takes too long, or the                      worker was kept off its core (`overrun` says to stop)",
+                    self.number,
+                )));
+            }
+            if self.late == 0 {
+                note(format!(
+                    "tick {} came {late:.3} ms late, more than a period: what follows takes too long, or the worker was kept                      off its core",
+                    self.number,
+                ));
+            }
+            self.late += 1;
+        }
+        self.begun_ns = now_ns;
+        Ok(None)
+    }
+
+    /// Goes on to the next one; `fast` where nothing waits.
+    pub fn next(&mut self, fast: bool) {
         let passed = match self.overrun {
-            Overrun::Skip if cx.pace(Pace::Real) == Pace::Real => {
+            Overrun::Skip if !fast => {
                 (self.begun_ns.saturating_sub(self.due_ns) / self.period_ns).saturating_add(1)
             }
             _ => 1,

@@ -11,6 +11,9 @@ pub fn schema(registry: &Registry) -> Value {
     definitions.insert("operator".into(), json!({ "oneOf": kinds }));
     definitions.insert("edge".into(), edge());
     definitions.insert("path".into(), path());
+    if let Value::Object(when) = when() {
+        definitions.extend(when);
+    }
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "onbeat pipeline",
@@ -104,6 +107,53 @@ fn edge() -> Value {
     })
 }
 
+/// Conditions of an operator.
+fn when() -> Value {
+    let form = |properties: Value, required: &[&str]| json!({ "type": "object", "additionalProperties": false, "properties": properties, "required": required });
+    let port = || json!({ "type": "string", "description": "Which one, where there are several." });
+    let number = |least: u32| json!({ "type": "integer", "minimum": least });
+    let inputs =
+        || json!({ "anyOf": [{ "type": "array", "items": { "type": "string" } }, { "const": "all" }] });
+    let timeout = || quantity("time", "s", "Since the last step: then the next one comes anyway.");
+    let several = |key: &str, required: &[&str]| {
+        form(json!({ key: inputs(), "messages": number(1), "timeout": timeout() }), required)
+    };
+    let one = json!({ "oneOf": [
+        form(json!({ "messages": number(1), "port": port() }), &["messages"]),
+        form(json!({ "room": number(0), "port": port() }), &["room"]),
+        form(
+            json!({ "batch": number(1), "delay": quantity("time", "s", "When fewer are enough."), "port": port() }),
+            &["batch", "delay"],
+        ),
+        several("any", &["any"]),
+        several("all", &["all"]),
+        several("sum", &["sum", "messages"]),
+        form(json!({ "count": number(1) }), &["count"]),
+        form(json!({ "gate": { "type": "string" }, "open": { "type": "boolean" } }), &["gate"]),
+        form(json!({ "event": { "type": "string" } }), &["event"]),
+        form(
+            json!({
+                "period": quantity("time", "s", "From step to step."),
+                "overrun": { "enum": ["skip", "catch_up", "min_gap", "stop"], "default": "skip" },
+            }),
+            &["period"],
+        ),
+        form(json!({ "chunk_room": number(1) }), &["chunk_room"]),
+        form(
+            json!({ "any_of": { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/condition" } } }),
+            &["any_of"],
+        ),
+        { "type": "object", "properties": { "own": { "type": "string" } }, "required": ["own"] },
+    ] });
+    json!({ "condition": one, "when": {
+        "description": "What must hold before it is stepped.",
+        "anyOf": [
+            { "$ref": "#/$defs/condition" },
+            { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/condition" } },
+        ],
+    } })
+}
+
 fn path() -> Value {
     json!({
         "type": "object",
@@ -159,6 +209,7 @@ fn operator(kind: &Kind, definitions: &mut Map<String, Value>) -> Value {
     properties
         .insert("deadline".into(), quantity("time", "s", "A step that ends later than this is a miss."));
     properties.insert("cost".into(), quantity("time", "s", "What it costs per message of its source."));
+    properties.insert("when".into(), json!({ "$ref": "#/$defs/when" }));
     if let Some(Value::Object(parameters)) = object.remove("properties") {
         properties.extend(parameters);
     }

@@ -30,7 +30,7 @@ use std::mem::MaybeUninit;
 /// let ring = Spsc::new(&producer, &consumer, 2);
 /// assert_eq!(ring.push(&mut producer, 'a'), Ok(0));
 /// assert_eq!(ring.stage(&mut producer, 'b'), Ok(1));
-/// assert!(ring.wait_for_room(&mut producer)); // Publishes as well: otherwise no room could ever come.
+/// assert!(ring.wait_for_room(&mut producer, 1)); // Publishes as well: otherwise no room could ever come.
 ///
 /// assert_eq!(ring.look(&mut consumer), 2);
 /// assert_eq!(ring.pop(&mut consumer), Some('a'));

@@ -81,7 +81,7 @@ fn one_of_two_sees_the_other() {
                 ring.release(&mut consumer)
             }
         });
-        let waits = ring.wait_for_room(&mut producer);
+        let waits = ring.wait_for_room(&mut producer, 1);
         let said = thread.join().unwrap();
         assert!(said || !waits, "the producer would wait for ever");
     });
@@ -98,7 +98,7 @@ fn sleepers_are_woken(items: u32) {
             move || {
                 for item in 0..items {
                     while ring.push(&mut producer, item).is_err() {
-                        if ring.wait_for_room(&mut producer) {
+                        if ring.wait_for_room(&mut producer, 1) {
                             room.wait();
                         }
                     }

@@ -68,26 +68,29 @@ impl<T> Spsc<T> {
         self.capacity as usize - (sender.tail - sender.head) as usize
     }
 
-    /// Asks to be told when there is room, and publishes all staged items, because otherwise none might ever
-    /// come.
+    /// Asks to be told when there is room for `items` (1 at least), and publishes all staged items, because otherwise
+    /// none might ever come.
     ///
-    /// True: the ring is full, and the [`release`](Spsc::release) that makes room will return true, once.
-    /// False: there is room now. (A release that made this room may return true all the same: a word too
+    /// True: there is not, and the [`release`](Spsc::release) that makes it will return true, once.
+    /// False: there is now. (A release that made this room may return true all the same: a word too
     /// many, never one too few.)
     ///
     /// A consumer that leaves says so with [`leave`](Spsc::leave) and not here: ask
     /// [`is_left`](Spsc::is_left) afterwards.
-    pub fn wait_for_room(&self, producer: &mut Owner) -> bool {
+    pub fn wait_for_room(&self, producer: &mut Owner, items: usize) -> bool {
+        // More than all of it never comes.
+        let items = items.clamp(1, self.capacity as usize) as u32;
+        let most = self.capacity - items;
         self.publish(producer);
         self.with_sender(producer, |sender| {
-            if self.look_at_head(sender) < self.capacity {
+            if self.look_at_head(sender) <= most {
                 return false;
             }
-            // Relaxed: the fence orders it. (The ring is full, so this does not underflow.)
-            self.taken.wanted.store(sender.tail - u64::from(self.capacity), Ordering::Relaxed);
+            // Relaxed: the fence orders it. (More than `most` are inside, so this does not underflow.)
+            self.taken.wanted.store(sender.tail - u64::from(most) - 1, Ordering::Relaxed);
             // Partner: the fence in `release`. Either we see the new head, or the consumer sees what we want.
             full_fence("spsc wait fence");
-            if self.look_at_head(sender) >= self.capacity {
+            if self.look_at_head(sender) > most {
                 return true;
             }
             // Relaxed: if the consumer has already seen the wish, it says so, and nothing is lost by that.

@@ -330,13 +330,28 @@ impl<M: Meta> Home<M> {
         local || home.has_remote()
     }
 
-    /// True when nothing is free, and then the next block from another thread announces itself.
+    /// How many blocks are free, those included that other threads have brought home by now.
     ///
     /// # Safety
     /// On the owning thread, with the store alive.
-    pub(super) unsafe fn want(this: NonNull<Self>) -> bool {
+    pub(super) unsafe fn count_free(this: NonNull<Self>) -> usize {
+        // SAFETY: the store is alive, so the home is.
+        let home = unsafe { this.as_ref() };
+        home.local.with_mut(|local| {
+            // SAFETY: the local list is touched on the owning thread only, and nothing in here calls out.
+            let local = unsafe { &mut *local };
+            home.fetch(local);
+            local.count
+        })
+    }
+
+    /// True when fewer than `blocks` are free, and then the next block from another thread announces itself.
+    ///
+    /// # Safety
+    /// On the owning thread, with the store alive.
+    pub(super) unsafe fn want(this: NonNull<Self>, blocks: usize) -> bool {
         // SAFETY: as promised by the caller.
-        if unsafe { Self::has_free(this) } {
+        if unsafe { Self::count_free(this) } >= blocks {
             return false;
         }
         // SAFETY: the store is alive, so the home is.
@@ -345,11 +360,17 @@ impl<M: Meta> Home<M> {
             home.remote.store(wanted(), Ordering::Relaxed);
             return true;
         }
-        // Relaxed: the mark carries no data. A push either changed the word before, and this fails, or comes after
-        // and finds the mark, because both are read-modify-writes of one word.
-        match home.remote.compare_exchange(null_mut(), wanted(), Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => true,
-            Err(now) => now == wanted(),
+        loop {
+            // Relaxed: the mark carries no data. A push either changed the word before, and this fails, or comes after
+            // and finds the mark, because both are read-modify-writes of one word.
+            match home.remote.compare_exchange(null_mut(), wanted(), Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) if now == wanted() => return true,
+                // One came home just now: it may be enough.
+                // SAFETY: as promised by the caller.
+                Err(_) if unsafe { Self::count_free(this) } >= blocks => return false,
+                Err(_) => {}
+            }
         }
     }
 

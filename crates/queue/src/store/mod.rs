@@ -97,11 +97,11 @@ impl<M: Meta> Seed<M> {
     /// let (come, wait) = std::sync::mpsc::channel();
     /// let store = Seed::<Label>::new(1, 64)?.open_with(std::sync::Arc::new(move || come.send(()).unwrap()));
     /// let block = store.get::<u8>().unwrap();
-    /// assert!(store.want());                    // nothing is free
+    /// assert!(store.want(1));                    // nothing is free
     /// std::thread::scope(|scope| {
     ///     scope.spawn(|| drop(block));
     ///     wait.recv().unwrap();
-    ///     assert!(!store.want());               // now there is
+    ///     assert!(!store.want(1));               // now there is
     /// });
     /// # Ok::<(), onbeat_queue::StoreError>(())
     /// ```
@@ -212,16 +212,23 @@ impl<M: Meta> Store<M> {
         unsafe { Home::has_free(self.home) }
     }
 
-    /// Announces that the owner waits for a block. True: none is free, and when the next one comes home from another
-    /// thread, the function given to [`Seed::open_with`] is called, once. False: one is free now.
+    /// Blocks that are free, those included that other threads have brought home by now.
+    pub fn free(&self) -> usize {
+        self.check();
+        // SAFETY: this is the owning thread.
+        unsafe { Home::count_free(self.home) }
+    }
+
+    /// Announces that the owner waits until `blocks` are free. True: fewer are, and when the next one comes home from another
+    /// thread, the function given to [`Seed::open_with`] is called, once. False: there are enough now.
     ///
     /// The wish stands until it is fulfilled, also when [`get`](Store::get) finds a block meanwhile that the owner
     /// itself dropped; so the function may be called when nobody waits any more. A block that comes home on the
     /// owning thread does not call it.
-    pub fn want(&self) -> bool {
+    pub fn want(&self, blocks: usize) -> bool {
         self.check();
         // SAFETY: this is the owning thread.
-        unsafe { Home::want(self.home) }
+        unsafe { Home::want(self.home, blocks) }
     }
 
     /// Bytes of one block.

@@ -118,7 +118,7 @@ fn starved(blocks: usize) {
             if let Some(block) = store.get::<u64>() {
                 break block;
             }
-            if store.want() {
+            if store.want(1) {
                 wishes = 1;
                 // It may wake for no reason; the wish stands then, and is not counted again.
                 bell.parker.wait();
@@ -153,7 +153,7 @@ fn wanted_once() {
         let (store, bell) = open_with_bell(1);
         let block = store.get::<u64>().unwrap();
         let other = thread::spawn(move || drop(block));
-        let is_wanted = store.want();
+        let is_wanted = store.want(1);
         other.join().unwrap();
         let rung = bell.rung.load(Ordering::Relaxed);
         assert_eq!((rung, store.has_free()), (usize::from(is_wanted), true), "a wake-up was lost");
@@ -180,8 +180,8 @@ fn a_store_may_end_while_it_wants() {
         let (store, bell) = open_with_bell(1);
         let mut block = store.get::<u64>().unwrap();
         block.meta_mut().unwrap().0 = Some(visits.clone());
-        assert!(store.want());
-        assert!(!store.has_free() && store.get::<u64>().is_none() && store.want());
+        assert!(store.want(1));
+        assert!(!store.has_free() && store.get::<u64>().is_none() && store.want(1));
         let other = thread::spawn(move || drop(block));
         drop(store);
         other.join().unwrap();

@@ -93,7 +93,8 @@ impl<M: Message> Cross<M> {
             }
             Kind::Strict(ring) => match ring.push(&mut cx.owner, item) {
                 Ok(before) => {
-                    if before + 1 >= waits_at && ring.wait_for_room(&mut cx.owner) {
+                    let filled = before + 1 >= waits_at && !state.waiting;
+                    if filled && ring.wait_for_room(&mut cx.owner, self.room_wanted()) {
                         state.waiting = true;
                         cx.unmeet(from);
                     }
@@ -109,6 +110,11 @@ impl<M: Message> Cross<M> {
         }
         self.data.ring();
         Ok(())
+    }
+
+    /// Messages for which its producer wants room before it is stepped.
+    fn room_wanted(&self) -> usize {
+        (self.out.capacity + 1).saturating_sub(self.out.waits_at) as usize
     }
 
     /// On the producer's worker: messages for which there is room as of the last look.
@@ -250,7 +256,7 @@ impl<M: Message> Far for Cross<M> {
 
     fn has_room(&self, owner: &mut Owner) -> bool {
         match &self.ring {
-            Kind::Strict(ring) => !ring.wait_for_room(owner),
+            Kind::Strict(ring) => !ring.wait_for_room(owner, self.room_wanted()),
             Kind::Lossy(_) => true,
         }
     }

@@ -5,6 +5,7 @@ use super::error::Fault;
 use super::overrides::Setting;
 use super::parameters::{self, KnownKeys};
 use super::section::Section;
+use super::when;
 use super::words::{list, near, quoted};
 use crate::graph::Graph;
 use crate::kind::{Folders, Registry};
@@ -152,6 +153,7 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         let cost_ns = section.time_ns("cost")?;
         self.keys.check(known, &section)?;
         let (operator, resolved) = parameters::make(known, &section, self.folders, entry.name.span())?;
+        let conditions = when::conditions(&section, graph, self.registry)?;
         let number = graph.add_boxed(name, known.name(), operator);
         if let Some(deadline_ns) = deadline_ns {
             graph.deadline_of(number, deadline_ns);
@@ -167,6 +169,10 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         }
         if let Some(cost_ns) = cost_ns {
             shown.insert("cost".to_string(), (cost_ns as f64 / 1e9).into());
+        }
+        if let Some(when::Conditions { list, shown: conditions }) = conditions {
+            list.into_iter().for_each(|condition| graph.when_of(number, condition));
+            shown.insert("when".to_string(), conditions);
         }
         if let Value::Object(parameters) = resolved {
             shown.extend(parameters);

@@ -18,6 +18,7 @@ mod overrides;
 mod parameters;
 mod section;
 mod source;
+mod when;
 mod words;
 
 pub use error::PipelineError;

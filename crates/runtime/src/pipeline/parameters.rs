@@ -11,7 +11,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Keys that every operator has beside its parameters.
-const OWN: [&str; 4] = ["name", "kind", "deadline", "cost"];
+const OWN: [&str; 5] = ["name", "kind", "deadline", "cost", "when"];
 
 /// By kind: the names of its parameters; `None` where any key may come.
 #[derive(Default)]

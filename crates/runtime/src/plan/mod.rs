@@ -6,6 +6,7 @@ mod order;
 mod resolve;
 mod sizes;
 mod split;
+pub(crate) mod when;
 mod workers;
 
 pub use error::GraphError;
@@ -180,6 +181,7 @@ impl Plan {
         let order = order::order(graph, &wires)?;
         let workers = Workers::new(graph, &wires, &order, options)?;
         let sizes = sizes::Sizes::new(graph, &wires, &order, &workers.part_of, options)?;
+        when::check(graph, &wires, &sizes.edges)?;
         let mut number_of = vec![0; order.len()];
         for (number, &place) in order.iter().enumerate() {
             number_of[place] = number;

@@ -1,16 +1,17 @@
 //! From a planned graph to its parts: queues are made, ports get their ends, everything gets the numbers by
 //! which its part knows it.
 
+use super::conditions;
 use crate::context::NONE;
 use crate::graph::{Graph, Node};
 use crate::link::{EdgeSpec, Initial, Probe, Ways};
 use crate::operator::Operator;
 use crate::options::Options;
-use crate::plan::Plan;
+use crate::plan::{self, Plan, when};
 use crate::pool::Pool;
 use crate::ports::{self, Described, Merge, Ports};
 use crate::team::{CHUNK, CONTROL, Event, Seat, Team, Waker};
-use crate::worker::{EdgeEnds, NodeState};
+use crate::worker::{Conditions, EdgeEnds, NodeState};
 use onbeat_os::Parker;
 use onbeat_queue::Owner;
 use onbeat_trace::record::{ClockKind, WhenFull};
@@ -23,6 +24,7 @@ pub(super) struct Part {
     /// Its number in its pool.
     pub place: u32,
     pub operators: Vec<Box<dyn Operator>>,
+    pub conditions: Vec<Option<Box<Conditions>>>,
     pub nodes: Vec<NodeState>,
     pub edges: Vec<EdgeEnds>,
     pub events: Vec<Event>,
@@ -31,7 +33,7 @@ pub(super) struct Part {
 }
 
 /// Where an operator is: its part, and its number there.
-type Place = (usize, u32);
+pub(super) type Place = (usize, u32);
 
 /// An edge's two ends: part and number there; once where both ends share a part.
 struct EdgePlace {
@@ -57,11 +59,12 @@ pub(super) fn bind(mut graph: Graph, plan: &Plan) -> Bound {
     let parts = plan.parts.len();
     let owners: Vec<Owner> = (0..parts).map(|_| Owner::new()).collect();
     let operators = number_operators(plan, parts);
-    let (edges, events) = number_edges(plan, &operators, parts);
+    let (edges, mut events) = number_edges(plan, &operators, parts);
+    let conditional = conditions::number(&graph, plan, &operators, &mut events);
     let counts: Vec<usize> = events.iter().map(Vec::len).collect();
     let (wakers, pools, threads) = threads(plan);
     let manual = plan.options.clock == ClockKind::Manual;
-    let team = Team::new(&owners, &counts, wakers, plan.workers.len(), manual);
+    let team = Team::new(&owners, &counts, wakers, plan.workers.len(), conditional.outside, manual);
     let mut nodes: Vec<Node> = in_order(&mut graph, plan);
     let (specs, probes) = connect(plan, &mut nodes, &operators, &edges, &owners, &team);
     let mut parts: Vec<Part> = owners
@@ -75,6 +78,7 @@ pub(super) fn bind(mut graph: Graph, plan: &Plan) -> Bound {
             place: plan.parts[..part].iter().filter(|other| other.pool == plan.parts[part].pool).count()
                 as u32,
             operators: Vec::new(),
+            conditions: Vec::new(),
             nodes: Vec::new(),
             edges: Vec::new(),
             events,
@@ -82,8 +86,10 @@ pub(super) fn bind(mut graph: Graph, plan: &Plan) -> Bound {
         })
         .collect();
     fill_nodes(plan, &operators, &mut parts);
-    for (number, node) in nodes.into_iter().enumerate() {
-        parts[operators[number].0].operators.push(node.operator);
+    for (number, mut node) in nodes.into_iter().enumerate() {
+        let part = &mut parts[operators[number].0];
+        part.conditions.push(conditional.make(number, &mut node, plan, &specs, &team));
+        part.operators.push(node.operator);
     }
     let vital = vital_edges(plan);
     for (number, (place, probe)) in edges.iter().zip(probes).enumerate() {
@@ -95,7 +101,7 @@ pub(super) fn bind(mut graph: Graph, plan: &Plan) -> Bound {
             to,
             probe,
             capacity: edge.capacity,
-            waits: edge.when_full == WhenFull::Wait,
+            waits_at: out.waits_at as usize,
             counted: input.counted,
             vital: vital[number],
         };
@@ -237,10 +243,13 @@ fn connect(
             from: operators[wire.from].1,
             to: if local { operators[wire.to].1 } else { NONE },
             capacity: edge.capacity as u32,
-            waits_at: if edge.when_full == WhenFull::Wait { edge.capacity as u32 } else { u32::MAX },
+            waits_at: waits_at(edge, when::room(&nodes[wire.from], wire.out)),
             when_full: edge.when_full,
             quantum: edge.quantum_bytes.unwrap_or(u32::MAX),
-            counted: wire.required && required_into[wire.to] > 1 && port.merge != Some(Merge::Arrival),
+            counted: wire.required
+                && required_into[wire.to] > 1
+                && port.merge != Some(Merge::Arrival)
+                && !when::is_about(&nodes[wire.to], wire.input),
             feedback: wire.feedback,
         };
         let input = EdgeSpec {
@@ -277,6 +286,14 @@ fn connect(
         node.operator.ports(&mut Ports::bind(&mut bound));
     }
     (specs, probes)
+}
+
+/// Messages on an edge from which on its producer waits, where that wants room for `room` more.
+fn waits_at(edge: &plan::EdgePlan, room: usize) -> u32 {
+    match (edge.when_full, room) {
+        (WhenFull::Wait, 1..) => (edge.capacity + 1 - room) as u32,
+        _ => u32::MAX,
+    }
 }
 
 fn no_ends<T>(ports: usize) -> Vec<Vec<T>> {

@@ -1,6 +1,7 @@
 //! From plan to running workers, and back to a record.
 
 mod bind;
+mod conditions;
 mod life;
 mod roam;
 mod set_up;
@@ -11,11 +12,13 @@ use crate::options::Options;
 use crate::plan::{GraphError, Plan};
 use crate::record::{self, ThreadReport};
 use crate::team::Team;
+use crate::when::{Event, Gate};
 use crate::worker::Stuck;
 use life::Begin;
 use onbeat_queue::Seed;
 use onbeat_queue::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use onbeat_trace::Record;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Barrier, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
@@ -191,9 +194,21 @@ pub struct Run {
     threads: Vec<JoinHandle<ThreadReport>>,
     control: Arc<Control>,
     started_unix_ns: u64,
+    gates: BTreeMap<String, Gate>,
+    events: BTreeMap<String, Event>,
 }
 
 impl Run {
+    /// The gate of this name.
+    pub fn gate(&self, name: &str) -> Option<&Gate> {
+        self.gates.get(name)
+    }
+
+    /// The event of this name.
+    pub fn event(&self, name: &str) -> Option<&Event> {
+        self.events.get(name)
+    }
+
     /// A handle to stop and watch it from elsewhere.
     pub fn stopper(&self) -> Stopper {
         Stopper(Arc::clone(&self.control))
@@ -252,6 +267,7 @@ impl Graph {
     /// [`RunError::Begin`].
     pub fn start_plan(self, plan: Plan) -> Result<Run, RunError> {
         let (name, config) = (self.name.clone(), self.config.clone());
+        let (gates, events) = (self.gates.clone(), self.events.clone());
         let mut seeds: Vec<Vec<Seed<Info>>> = plan.parts.iter().map(|_| Vec::new()).collect();
         // By rising size for each part, as the plan has them.
         for store in &plan.stores {
@@ -296,6 +312,6 @@ impl Graph {
             // It is waiting for just this.
             let _ = begin.send(given);
         }
-        Ok(Run { name, config, plan, threads, control, started_unix_ns })
+        Ok(Run { name, config, plan, threads, control, started_unix_ns, gates, events })
     }
 }

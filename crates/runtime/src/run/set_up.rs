@@ -23,11 +23,13 @@ pub(super) fn set_up(
     plan: &Plan,
     control: &Arc<Control>,
 ) -> (Worker, Context, Vec<(u32, Initial)>) {
-    let Part { owner, seat, operators, nodes, edges, events, initial, place: _ } = part;
+    let Part { owner, seat, operators, conditions, nodes, edges, events, initial, place: _ } = part;
     let count = operators.len();
     let roams = seat.pool.is_some();
     let worker = Worker {
         operators: operators.into(),
+        conditions: conditions.into(),
+        tick: None,
         edges: edges.into(),
         meters: (0..count as u32).map(Meter::new).collect(),
         tracker: tracker(plan, &nodes),
@@ -151,6 +153,9 @@ fn hot(worker: &Worker) -> Box<[Hot]> {
         if node.inputs.len() > usize::from(!node.source) {
             hot.flags |= flag::MULTI;
         }
+    }
+    for (hot, _) in hot.iter_mut().zip(&worker.conditions).filter(|(_, conditions)| conditions.is_some()) {
+        hot.flags |= flag::WHEN;
     }
     let ends = |number: u32| worker.nodes[number as usize].outputs.is_empty();
     for end in worker.tracker.paths.iter().map(|path| path.end) {

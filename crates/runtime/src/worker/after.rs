@@ -1,6 +1,6 @@
 //! What follows a step that was more than "wait for the next message", and how operators and edges end.
 
-use super::{Failure, Worker};
+use super::{Failure, Starved, Worker};
 use crate::Error;
 use crate::context::{Context, DONE, Held, NONE, STARVED, flag};
 use crate::message::NO_DUE;
@@ -34,7 +34,7 @@ impl Worker {
             cx.hot[operator as usize].flags &= !flag::STARVED;
             if step != Step::Done {
                 cx.turn.clear(operator);
-                self.starved.push((operator, cx.starved));
+                self.starved.push(Starved { operator, store: cx.starved, chunks: 1 });
                 self.keep_stamp(cx, operator);
                 self.check_closing(cx, operator);
                 return Ok(());
@@ -127,7 +127,7 @@ impl Worker {
     /// Makes an operator ready that moved on in this step and has messages left, where its pops alone do not tell. One
     /// that took nothing is left alone: it has seen what is there.
     fn look_for_more(&mut self, cx: &mut Context, operator: u32, flags: u32) {
-        let moved = cx.popped != 0 && flags & flag::MULTI != 0 || flags & flag::RESUME != 0;
+        let moved = cx.popped != 0 && flags & (flag::MULTI | flag::WHEN) != 0 || flags & flag::RESUME != 0;
         let inputs = &self.nodes[operator as usize].inputs;
         if moved && inputs.iter().any(|&edge| self.edges[edge as usize].probe.len(&cx.owner) > 0) {
             cx.ready.set(operator);
@@ -193,7 +193,10 @@ impl Worker {
             self.timers.clear(operator);
             cx.turn.clear(operator);
             cx.ready.clear(operator);
-            self.starved.retain(|&(starved, _)| starved != operator);
+            self.starved.retain(|starved| starved.operator != operator);
+            if self.conditions[operator as usize].take().is_some_and(|conditions| conditions.outside) {
+                self.seat.count_out();
+            }
             cx.held[operator as usize] = Held::No;
             cx.hot[operator as usize].unmet += DONE;
             cx.hot[operator as usize].flags &= !flag::RESUME;
@@ -246,6 +249,10 @@ impl Worker {
             cx.meet(ends.to);
         }
         cx.hot[ends.to as usize].flag(flag::CLOSING);
+        if cx.hot[ends.to as usize].flags & flag::WHEN != 0 {
+            // It may have waited for more than will come.
+            cx.ready.set(ends.to);
+        }
         self.end_edge_if_empty(cx, edge);
     }
 
@@ -254,12 +261,12 @@ impl Worker {
         for at in 0..self.nodes[operator as usize].inputs.len() {
             let edge = self.nodes[operator as usize].inputs[at];
             let ends = &self.edges[edge as usize];
-            let was_full = ends.from != NONE && ends.probe.len(&cx.owner) == ends.capacity;
+            let was_full = ends.from != NONE && ends.probe.len(&cx.owner) >= ends.waits_at;
             let cleared = ends.probe.clear(&mut cx.owner);
             let state = &mut cx.edges[edge as usize];
             state.unread += cleared;
             state.cleared += cleared;
-            if was_full && ends.waits {
+            if was_full {
                 cx.meet(ends.from);
             }
         }

@@ -1,7 +1,7 @@
 //! What the worker does when no operator has a message: it listens to other workers, to alarms, and for the end; and it
 //! says what its operators wait for when nothing goes on any more.
 
-use super::{Failure, Pause, Stuck, Worker};
+use super::{Failure, Pause, Starved, Stuck, Worker};
 use crate::context::{Clock, Context, NONE};
 use crate::team::{Event, Rested};
 use std::sync::Arc;
@@ -37,6 +37,7 @@ impl Worker {
                 Event::Chunk => {
                     self.feed(cx);
                 }
+                Event::Operator(operator) => self.ask_again(cx, operator),
                 Event::Control => {}
             }
         }
@@ -85,8 +86,8 @@ impl Worker {
     /// Operators that found a chunk store empty are stepped again when it is not any more.
     fn feed(&mut self, cx: &mut Context) -> bool {
         let mut fed = false;
-        self.starved.retain(|&(operator, store)| {
-            let free = cx.stores[store].has_free();
+        self.starved.retain(|&Starved { operator, store, chunks }| {
+            let free = cx.stores[store].free() >= chunks;
             if free {
                 let set = if self.nodes[operator as usize].source { &mut cx.turn } else { &mut cx.ready };
                 set.set(operator);
@@ -112,8 +113,13 @@ impl Worker {
                 self.finish(cx, operator);
             }
         }
-        // Whoever waits for a time is asked whether it still wants to.
+        // Whoever waits for a time is asked whether it still wants to, and gates are open from now on.
         self.fire_timers(cx, u64::MAX);
+        for operator in 0..self.nodes.len() as u32 {
+            if self.conditions[operator as usize].is_some() {
+                self.ask_again(cx, operator);
+            }
+        }
     }
 
     pub(super) fn fire_timers(&mut self, cx: &mut Context, now_ns: u64) {
@@ -138,7 +144,7 @@ impl Worker {
             return false;
         }
         // From here on a chunk that comes home from another worker wakes this one.
-        if self.starved.iter().any(|&(_, store)| !cx.stores[store].want()) {
+        if self.starved.iter().any(|starved| !cx.stores[starved.store].want(starved.chunks)) {
             return true;
         }
         let alarm_ns = match (self.timers.earliest_ns(), self.end_ns.filter(|_| !self.stopping)) {
@@ -172,20 +178,23 @@ impl Worker {
     }
 
     /// Nothing can be done and nothing will come. Fine if nothing is left to do, else a dead-lock.
-    fn what_is_left(&self, cx: &Context) -> Stuck {
+    fn what_is_left(&mut self, cx: &Context) -> Stuck {
         let queued = self.edges.iter().any(|edge| edge.to != NONE && edge.probe.len(&cx.owner) > 0);
         let sources_done = self.nodes.iter().all(|node| node.done || !(node.source || node.circular));
         let serious = !sources_done || queued || !self.starved.is_empty();
         let mut reasons = Vec::new();
-        for (operator, node) in self.nodes.iter().enumerate().filter(|(_, node)| !node.done) {
-            let mut waits = Vec::new();
-            if self.starved.iter().any(|&(starved, _)| starved as usize == operator) {
+        for operator in
+            (0..self.nodes.len()).filter(|&operator| !self.nodes[operator].done).collect::<Vec<_>>()
+        {
+            let mut waits = self.unmet_conditions(cx, operator as u32);
+            let node = &self.nodes[operator];
+            if self.starved.iter().any(|starved| starved.operator as usize == operator) {
                 waits.push("a chunk from a store that has none left".to_string());
             }
             for &edge in &node.outputs {
                 let ends = &self.edges[edge as usize];
                 let full = ends.capacity;
-                let here = ends.to != NONE && ends.waits && ends.probe.len(&cx.owner) == full;
+                let here = ends.to != NONE && ends.probe.len(&cx.owner) >= ends.waits_at;
                 if here || cx.edges[edge as usize].waiting {
                     waits.push(format!("room on {} ({full} of {full})", cx.names.edges[edge as usize]));
                 }

@@ -2,10 +2,12 @@
 //! when something else than "the next message" is the case.
 
 mod after;
+mod conditions;
 mod idle;
 mod meter;
 mod tracker;
 
+pub(crate) use conditions::{Conditions, InputEdges};
 pub(crate) use meter::Meter;
 pub(crate) use tracker::{Deadline, Path, Tracker};
 
@@ -52,8 +54,12 @@ pub(crate) struct Worker {
     pub cursor: u32,
     /// Whether sources have been told to end.
     pub stopping: bool,
-    /// Operators that found a chunk store empty, and which.
-    pub starved: Vec<(u32, usize)>,
+    /// Operators that found too few chunks.
+    pub starved: Vec<Starved>,
+    /// By operator.
+    pub conditions: Box<[Option<Box<Conditions>>]>,
+    /// Source time and due time of the tick that has let the coming step through.
+    pub tick: Option<(u64, u64)>,
     pub seat: Seat,
     /// What the items of the inbox stand for.
     pub events: Box<[Event]>,
@@ -97,6 +103,14 @@ pub(crate) struct NodeState {
     pub kept: Option<(Stamp, Option<Arc<Keys>>)>,
 }
 
+/// An operator that found too few chunks in a store, and how many it needs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Starved {
+    pub operator: u32,
+    pub store: usize,
+    pub chunks: usize,
+}
+
 /// Who is at the ends of an edge; [`NONE`] for an end on another worker.
 pub(crate) struct EdgeEnds {
     /// Its number in the plan.
@@ -105,7 +119,8 @@ pub(crate) struct EdgeEnds {
     pub to: u32,
     pub probe: Arc<dyn Probe>,
     pub capacity: usize,
-    pub waits: bool,
+    /// Messages from which on its producer waits.
+    pub waits_at: usize,
     pub counted: bool,
     /// Its end is one of those that together end its consumer.
     pub vital: bool,
@@ -256,6 +271,10 @@ impl Worker {
     /// One step with what its flags ask for, and between two looks at the clock when it is time for that.
     #[inline(never)]
     fn step_slow(&mut self, cx: &mut Context, operator: u32) -> Result<(), Failure> {
+        if cx.hot[operator as usize].flags & flag::WHEN != 0 && !self.conditions_hold(cx, operator)? {
+            cx.hot[operator as usize].left = 1;
+            return Ok(());
+        }
         let hot = cx.hot[operator as usize];
         let timed = self.meters[operator as usize].count(hot.every);
         if hot.flags & (flag::RESUME | flag::SOURCE) != 0 {
@@ -264,8 +283,14 @@ impl Worker {
         if hot.flags & flag::MULTI != 0 && !cx.kept.is_empty() {
             self.wait_for_all(cx, operator);
         }
+        if hot.flags & flag::WHEN != 0 {
+            self.stamp_tick(cx);
+        }
         let outcome = if timed { self.step_timed(cx, operator) } else { self.step(cx, operator) };
         let flags = cx.hot[operator as usize].flags;
+        if flags & flag::WHEN != 0 {
+            self.note_step(cx, operator, &outcome);
+        }
         if !matches!(outcome, Ok(Step::Wait)) || flags & flag::SLOW != 0 {
             self.after(cx, operator, outcome)?;
         }

@@ -5,6 +5,7 @@ mod kinds;
 mod mutated;
 mod settings;
 mod subgraphs;
+mod when;
 
 use kinds::registry;
 use onbeat_runtime::{Overrides, Pipeline, PipelineError};

@@ -1,0 +1,101 @@
+//! From the conditions that a graph states to those that workers ask.
+
+use super::bind::Place;
+use crate::graph::{Graph, Node};
+use crate::link::EdgeSpec;
+use crate::plan::{Plan, when};
+use crate::ports::Merge;
+use crate::team::{Event, Team};
+use crate::when::{Waker, compile};
+use crate::worker::{Conditions, InputEdges};
+use std::sync::Arc;
+
+/// Which operators have conditions.
+pub(super) struct Numbered {
+    /// By operator number: the item of its part's inbox that has them asked again.
+    items: Vec<Option<u32>>,
+    /// Operators that wait for somebody outside of the graph.
+    pub outside: u32,
+}
+
+/// Gives each of them an item in its part's inbox.
+pub(super) fn number(graph: &Graph, plan: &Plan, operators: &[Place], events: &mut [Vec<Event>]) -> Numbered {
+    let mut outside = 0;
+    let item = |(number, &place): (usize, &usize)| {
+        let when = &graph.operators[place].when;
+        outside += u32::from(when.iter().any(crate::When::is_outside));
+        let (part, here) = operators[number];
+        (!when.is_empty()).then(|| {
+            events[part].push(Event::Operator(here));
+            events[part].len() as u32 - 1
+        })
+    };
+    let items = plan.order.iter().enumerate().map(item).collect();
+    Numbered { items, outside }
+}
+
+impl Numbered {
+    /// The conditions of one operator, ready to be asked.
+    pub fn make(
+        &self,
+        number: usize,
+        node: &mut Node,
+        plan: &Plan,
+        specs: &[(EdgeSpec, EdgeSpec)],
+        team: &Team,
+    ) -> Option<Box<Conditions>> {
+        let item = self.items[number]?;
+        let part = plan.operators[number].part;
+        let into = |port: usize| {
+            let into =
+                plan.wires.iter().zip(specs).filter(move |(wire, _)| wire.to == number && wire.input == port);
+            into.map(|(_, (_, input))| input.number).collect()
+        };
+        let inputs: Vec<InputEdges> = node
+            .ports
+            .inputs
+            .iter()
+            .enumerate()
+            .map(|(port, info)| InputEdges {
+                name: info.name.clone(),
+                edges: into(port),
+                usual: info.required && info.merge != Some(Merge::Arrival) && !when::is_about(node, port),
+            })
+            .collect();
+        let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
+        let outside = node.when.iter().any(crate::When::is_outside);
+        let place = |name: &str| names.iter().position(|port| port == name).unwrap_or(0);
+        let mut list = compile(std::mem::take(&mut node.when), &place, &names);
+        let waker = Waker { inbox: Arc::clone(&team.inboxes[part]), item };
+        list.iter_mut().for_each(|condition| condition.attach(&waker));
+        Some(Box::new(Conditions {
+            list,
+            inputs,
+            stores: stores(number, plan, part),
+            outside,
+            steps: 0,
+            until_ns: None,
+            again: false,
+        }))
+    }
+}
+
+/// The places, among the stores of its part, of those that fill the operator's outputs.
+fn stores(number: usize, plan: &Plan, part: usize) -> Vec<usize> {
+    let mut quanta: Vec<(usize, u32)> = Vec::new();
+    for (wire, edge) in plan.wires.iter().zip(&plan.edges).filter(|(wire, _)| wire.from == number) {
+        let Some(bytes) = edge.quantum_bytes else { continue };
+        match quanta.iter_mut().find(|(out, _)| *out == wire.out) {
+            // Chunks are made for a port: the smallest quantum of its edges.
+            Some((_, least)) => *least = bytes.min(*least),
+            None => quanta.push((wire.out, bytes)),
+        }
+    }
+    let here: Vec<u32> =
+        plan.stores.iter().filter(|store| store.part == part).map(|store| store.quantum_bytes).collect();
+    let mut stores: Vec<usize> =
+        quanta.iter().filter_map(|(_, bytes)| here.iter().position(|here| here == bytes)).collect();
+    stores.sort_unstable();
+    stores.dedup();
+    stores
+}

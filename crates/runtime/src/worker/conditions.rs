@@ -1,0 +1,158 @@
+//! Operators that wait for more than messages and room: their conditions are asked whenever something has changed for them.
+//! They take the slow way at every step; all others pay nothing.
+
+use super::{Failure, Worker};
+use crate::context::{Context, NONE};
+use crate::error::Error;
+use crate::operator::Step;
+use crate::when::{Asks, Compiled, Verdict, View};
+
+/// The conditions of one operator.
+pub(crate) struct Conditions {
+    pub list: Vec<Compiled>,
+    /// By port.
+    pub inputs: Vec<InputEdges>,
+    /// Places of the chunk stores that its outputs are filled from.
+    pub stores: Vec<usize>,
+    /// Somebody outside of the graph may make one hold.
+    pub outside: bool,
+    pub steps: u64,
+    /// The operator has asked to be stepped at this time at the latest.
+    pub until_ns: Option<u64>,
+    /// The operator has asked to be stepped again, message or not.
+    pub again: bool,
+}
+
+/// The edges into one port.
+pub(crate) struct InputEdges {
+    pub name: String,
+    pub edges: Vec<u32>,
+    /// The usual condition goes for it: each edge has a message.
+    pub usual: bool,
+}
+
+impl Conditions {
+    /// The place of an input; the first one for `""`.
+    pub fn input(&self, name: &str) -> Option<usize> {
+        if name.is_empty() { Some(0) } else { self.inputs.iter().position(|input| input.name == name) }
+    }
+}
+
+impl Worker {
+    /// Whether an operator may be stepped. If not, it will be asked again when that may have changed; if it never may, it is
+    /// finished.
+    pub(super) fn conditions_hold(&mut self, cx: &mut Context, operator: u32) -> Result<bool, Failure> {
+        let Some(mut of) = self.conditions[operator as usize].take() else { return Ok(true) };
+        let node = &self.nodes[operator as usize];
+        let ended = !node.inputs.is_empty() && node.open_inputs == 0;
+        let until = of.until_ns.is_some_and(|until_ns| cx.now_ns() >= until_ns);
+        let waived = of.again || until || ended;
+        let mut list = std::mem::take(&mut of.list);
+        let view = View { cx, edges: &self.edges, of: &of, waived, asks: Asks::default() };
+        let verdict = ask(&mut list, &view, ended);
+        let Asks { tick, chunks, notes } = view.asks;
+        of.list = list;
+        let until_ns = of.until_ns;
+        self.conditions[operator as usize] = Some(of);
+        cx.current = operator;
+        notes.into_inner().into_iter().for_each(|note| cx.note(note));
+        match verdict.map_err(|error| Failure::Operator(operator, error))? {
+            Verdict::Holds => {
+                self.tick = tick.get();
+                return Ok(true);
+            }
+            Verdict::Until(time_ns) => {
+                self.timers.set(operator, until_ns.map_or(time_ns, |until_ns| until_ns.min(time_ns)));
+            }
+            Verdict::Waits => {
+                if let Some(until_ns) = until_ns {
+                    self.timers.set(operator, until_ns);
+                }
+                if let Some((store, chunks)) = chunks.get()
+                    && !self.starved.iter().any(|starved| starved.operator == operator)
+                {
+                    self.starved.push(super::Starved { operator, store, chunks });
+                }
+            }
+            Verdict::Never => self.finish(cx, operator),
+        }
+        // Nothing was stepped: there is nothing to follow.
+        (cx.next, cx.popped) = (NONE, 0);
+        Ok(false)
+    }
+
+    /// A source that a tick has let through: its messages are due then.
+    pub(super) fn stamp_tick(&mut self, cx: &mut Context) {
+        if let Some((time_ns, due_ns)) = self.tick.take() {
+            let due_ns = (cx.pace(crate::Pace::Real) == crate::Pace::Real).then_some(due_ns);
+            cx.set_time(time_ns, due_ns);
+        }
+    }
+
+    /// An operator with conditions was stepped.
+    pub(super) fn note_step(&mut self, cx: &Context, operator: u32, outcome: &Result<Step, Error>) {
+        let Some(mut of) = self.conditions[operator as usize].take() else { return };
+        of.steps += 1;
+        let source = self.nodes[operator as usize].source;
+        of.again = !source && matches!(outcome, Ok(Step::Again));
+        of.until_ns = matches!(outcome, Ok(Step::Until)).then_some(cx.until_ns);
+        let mut list = std::mem::take(&mut of.list);
+        let view = View { cx, edges: &self.edges, of: &of, waived: false, asks: Asks::default() };
+        list.iter_mut().for_each(|condition| condition.stepped(&view));
+        of.list = list;
+        self.conditions[operator as usize] = Some(of);
+    }
+
+    /// Has the conditions of an operator asked again.
+    pub(super) fn ask_again(&mut self, cx: &mut Context, operator: u32) {
+        let node = &self.nodes[operator as usize];
+        match (node.done, node.source) {
+            (true, _) => {}
+            (false, true) => cx.turn.set(operator),
+            (false, false) => cx.ready.set(operator),
+        }
+    }
+
+    /// Those that do not hold, in words.
+    pub(super) fn unmet_conditions(&mut self, cx: &Context, operator: u32) -> Vec<String> {
+        let Some(mut of) = self.conditions[operator as usize].take() else { return Vec::new() };
+        let mut list = std::mem::take(&mut of.list);
+        let view = View { cx, edges: &self.edges, of: &of, waived: false, asks: Asks::default() };
+        let unmet = list
+            .iter_mut()
+            .filter_map(|condition| match condition.check(&view) {
+                Ok(Verdict::Holds) => None,
+                _ => Some(condition.describe()),
+            })
+            .collect();
+        of.list = list;
+        self.conditions[operator as usize] = Some(of);
+        unmet
+    }
+}
+
+/// All of them together. At the end of all inputs, only those that end an operator count: it is to see that there is no more.
+fn ask(list: &mut [Compiled], view: &View<'_>, ended: bool) -> Result<Verdict, Error> {
+    let usual = |edge: &u32| {
+        let state = &view.cx.edges[*edge as usize];
+        state.closed || state.kept || view.edges[*edge as usize].probe.len(&view.cx.owner) > 0
+    };
+    let mut waits = !view.waived
+        && view.of.inputs.iter().filter(|input| input.usual).any(|input| !input.edges.iter().all(usual));
+    let mut until_ns = None;
+    for condition in list {
+        match condition.check(view)? {
+            Verdict::Holds => {}
+            Verdict::Never => return Ok(Verdict::Never),
+            _ if ended => {}
+            Verdict::Waits => waits = true,
+            // All must hold: there is no use in asking before the last of them can.
+            Verdict::Until(time_ns) => until_ns = until_ns.max(Some(time_ns)),
+        }
+    }
+    Ok(match (waits, until_ns) {
+        (_, Some(time_ns)) => Verdict::Until(time_ns),
+        (true, None) => Verdict::Waits,
+        (false, None) => Verdict::Holds,
+    })
+}
