@@ -40,10 +40,11 @@ pub(super) struct Loaded {
     pub share: f64,
 }
 
-/// How many steps of such operators a run is to have: as many as it is told, or as take about 30 ms.
+/// How many steps of such operators a run is to have: as many as it is told, but no more than take about 30 ms.
 pub(super) fn steps(wanted: Option<u64>, operator_ns: f64) -> u64 {
     const LONG_NS: f64 = 30e6;
-    wanted.unwrap_or_else(|| (LONG_NS / operator_ns.max(1.0)).clamp(1e3, 5e6) as u64).max(2)
+    let timely = (LONG_NS / operator_ns.max(1.0)).clamp(1e3, 5e6) as u64;
+    wanted.map_or(timely, |wanted| wanted.min(timely)).max(2)
 }
 
 /// Runs the case with so much work in each operator, and the work alone beside it.

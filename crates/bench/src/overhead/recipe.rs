@@ -2,7 +2,7 @@
 
 use super::Settings;
 use onbeat_os::CoreSet;
-use onbeat_runtime::{Options, Scheduler};
+use onbeat_runtime::{Options, Scheduler, Share};
 
 /// A way to run that can be asked for by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,14 +84,11 @@ impl Recipe {
     pub fn options(self, settings: &Settings) -> Result<Options, String> {
         let scheduler = match self.kind {
             Kind::Greedy => Scheduler::Greedy,
-            Kind::Event => Scheduler::Event,
-            // `Options::share = Share::Always`, as soon as the engine has it.
-            Kind::EventShared => {
-                return Err("this version of onbeat cannot make all workers take part".to_owned());
-            }
+            Kind::Event | Kind::EventShared => Scheduler::Event,
             Kind::Pinned => Scheduler::Pinned,
         };
-        let mut options = Options { scheduler, idle: settings.idle, ..Options::default() };
+        let share = if self.kind == Kind::EventShared { Share::Always } else { Share::default() };
+        let mut options = Options { scheduler, share, idle: settings.idle, ..Options::default() };
         let named = &settings.cores;
         if !named.is_empty() {
             if named.len() < self.workers {

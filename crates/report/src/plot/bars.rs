@@ -104,6 +104,7 @@ impl Bars {
             let x = place(*limit);
             svg.line((x, top - 3.0), (x, top + THICK + 3.0), "limit");
         }
-        svg.text(to.max(end) + 7.0, middle + 4.0, Anchor::Start, "number", &number(*value));
+        let clear = to.max(end).max(limit.map_or(end, place));
+        svg.text(clear + 7.0, middle + 4.0, Anchor::Start, "number", &number(*value));
     }
 }

@@ -16,9 +16,10 @@ pub(super) enum Anchor {
     End,
 }
 
-/// Colours that people with any kind of colour vision tell apart (Okabe and Ito), without the yellow that white swallows.
-pub(super) const COLOURS: [&str; 7] =
-    ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#555555"];
+/// Colours that people with any kind of colour vision tell apart (Okabe and Ito), with grey and brown in
+/// place of black and of the yellow that white swallows.
+pub(super) const COLOURS: [&str; 8] =
+    ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#555555", "#8c564b"];
 
 const STYLE: &str = "\
 text{font:12px system-ui,'DejaVu Sans',Arial,sans-serif;fill:#222}\
