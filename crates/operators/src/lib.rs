@@ -60,6 +60,11 @@
 //! Real is `Chunk<f32>`, complex is `Chunk<Complex<f32>>`, numbers are `u64`, a value is an `f64`. Nothing is allocated in a step, but for
 //! tags, notes, lines of text and pictures.
 //!
+//! A sample that is NaN or infinite goes through most operators as it is, or spoils what is made of it and nothing that
+//! comes after. `agc`, `deemphasis`, `fft`, `mode_s.demod`, `quad.demod`, `spectrum` and `squelch`, where it would spoil
+//! more, take it as 0. Those, sources and sinks of files and `tap` count such samples, and the record says at the end how
+//! many there were.
+//!
 //! [`dsp`] holds the signal-processing kernels, plain state machines over slices of samples;
 //! [`recording`] makes the signal of the FM receiver example.
 #![forbid(unsafe_code)]

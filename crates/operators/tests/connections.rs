@@ -126,9 +126,8 @@ fn a_sink_sends_all_and_says_the_end() {
 
 #[test]
 fn one_may_listen_and_the_other_call() {
-    // A free port, which nobody else takes in between.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let address = format!("127.0.0.1:{port}");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
     let seen = std::thread::scope(|scope| {
         scope.spawn(|| {
             let sink =
@@ -139,7 +138,7 @@ fn one_may_listen_and_the_other_call() {
                 .run();
         });
         let source = TcpSource::<f32>::new(Peer::Listen(address.clone()), None).unwrap();
-        let source = source.framing(Framing::Strict);
+        let source = source.listener(listener).framing(Framing::Strict);
         Trial::new(source).options(|options| options.clock = onbeat_runtime::ClockKind::Real).run()
     });
     assert_eq!(seen.samples::<f32>("out"), samples());
@@ -147,14 +146,13 @@ fn one_may_listen_and_the_other_call() {
 
 #[test]
 fn nobody_there_is_an_error_after_a_while() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let address = format!("127.0.0.1:{port}");
     let source = |peer| TcpSource::<f32>::new(peer, None).unwrap().patience(100_000_000);
-    let text = Trial::new(source(Peer::Connect(address.clone()))).failure();
+    // An address of this machine that nobody uses, at a port that is given to nobody.
+    let text = Trial::new(source(Peer::Connect("127.9.8.7:1".to_string()))).failure();
     assert!(text.contains("tried for 100 ms") && text.contains("refused"), "{text}");
-    let text = Trial::new(source(Peer::Listen(address.clone()))).failure();
+    let text = Trial::new(source(Peer::Listen("127.0.0.1:0".to_string()))).failure();
     assert!(text.contains("nobody has called") && text.contains("for 100 ms"), "{text}");
-    let _taken = TcpListener::bind(&address).unwrap();
-    let text = Trial::new(source(Peer::Listen(address))).failure();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let text = Trial::new(source(Peer::Listen(taken.local_addr().unwrap().to_string()))).failure();
     assert!(text.contains("cannot start: cannot listen at"), "{text}");
 }

@@ -59,6 +59,11 @@ pub trait Kernel: Send + 'static {
         let _ = output;
         0
     }
+
+    /// What was odd about the samples, for people: asked once at the end of a run that has not failed.
+    fn note(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A stream operator that changes samples in place: one in, one out, same type.
@@ -77,4 +82,9 @@ pub trait Map: Send + 'static {
 
     /// Replaces every sample by its result, in order.
     fn map(&mut self, samples: &mut [Self::Sample]);
+
+    /// As [`Kernel::note`].
+    fn note(&self) -> Option<String> {
+        None
+    }
 }

@@ -3,7 +3,7 @@
 use crate::chunk::{Chunk, Tag};
 use crate::kernel::{Kernel, Map, Ratio};
 use crate::message::Stamp;
-use crate::operator::{Operator, Step};
+use crate::operator::{Ending, Operator, Step};
 use crate::{Context, Error, Input, Output, Ports};
 use std::collections::VecDeque;
 
@@ -160,6 +160,11 @@ impl<K: Kernel> Operator for Stream<K> {
         }
         Ok(if left > 0 || self.more || self.input.is_ended(cx) { Step::Again } else { Step::Wait })
     }
+
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
+        say(self.kernel.note(), cx, ending);
+        Ok(())
+    }
 }
 
 /// An operator made of a [`Map`]: samples are changed in place, chunks move on with all that they carry.
@@ -207,6 +212,17 @@ impl<F: Map> Operator for InPlace<F> {
             self.out.push(cx, chunk)?;
         }
         Ok(Step::Wait)
+    }
+
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
+        say(self.map.note(), cx, ending);
+        Ok(())
+    }
+}
+
+fn say(note: Option<String>, cx: &mut Context, ending: Ending) {
+    if let Some(note) = note.filter(|_| ending != Ending::Failed) {
+        cx.note(note);
     }
 }
 

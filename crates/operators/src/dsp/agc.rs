@@ -3,6 +3,7 @@
 use num_complex::Complex;
 use onbeat_runtime::{Error, Map, Sample};
 
+use super::not_finite;
 use crate::check;
 
 /// A sample with a size that can be scaled.
@@ -47,7 +48,7 @@ impl Level for Complex<f32> {
 ///
 /// With equal time constants a steady signal comes to a mean magnitude of `target`; an attack that is shorter
 /// than the decay lets the level ride nearer to the peaks. A sample that is not finite becomes 0 and does not
-/// move the level.
+/// move the level; how many these were is noted at the end.
 #[derive(Debug, Clone)]
 pub struct Agc<T: Level> {
     attack_s: f64,
@@ -58,6 +59,7 @@ pub struct Agc<T: Level> {
     fall: f32,
     /// `None` before the first sample, which sets it.
     level: Option<f32>,
+    not_finite: u64,
     sample: std::marker::PhantomData<T>,
 }
 
@@ -72,7 +74,7 @@ impl<T: Level> Agc<T> {
         }
         let (target, most) = (target as f32, most as f32);
         let sample = std::marker::PhantomData;
-        Ok(Agc { attack_s, decay_s, target, most, rise: 0.0, fall: 0.0, level: None, sample })
+        Ok(Agc { attack_s, decay_s, target, most, rise: 0.0, fall: 0.0, level: None, not_finite: 0, sample })
     }
 }
 
@@ -91,6 +93,7 @@ impl<T: Level> Map for Agc<T> {
         for x in samples {
             let size = x.size();
             if !size.is_finite() {
+                self.not_finite += 1;
                 *x = T::zeroed();
                 continue;
             }
@@ -100,6 +103,10 @@ impl<T: Level> Map for Agc<T> {
             let gain = if *level * self.most > self.target { self.target / *level } else { self.most };
             *x = x.times(gain);
         }
+    }
+
+    fn note(&self) -> Option<String> {
+        not_finite(self.not_finite, "became 0")
     }
 }
 
@@ -154,6 +161,7 @@ mod tests {
         agc.map(&mut samples);
         assert_eq!(samples[..4], [0.0, 1e-4, 0.0, 0.0]);
         assert!(samples[4].is_finite());
+        assert_eq!(agc.note().unwrap(), "2 samples were not finite and became 0");
         assert!(Agc::<f32>::new(0.0, 1.0, 1.0, 1.0).unwrap_err().to_string().contains("`attack` is 0"));
     }
 }

@@ -2,6 +2,7 @@
 
 use onbeat_runtime::{Error, Map};
 
+use super::not_finite;
 use crate::check;
 
 /// A one-pole low-pass with time constant `tau_s`, the opposite of the transmitter's treble lift `1 + s tau`.
@@ -18,7 +19,8 @@ use crate::check;
 /// 2 kHz, 1.8 % at 4 kHz and 9 % at 8 kHz. Like the analogue one it has no delay of its own to pay back: its phase
 /// is what undoes the transmitter's.
 ///
-/// Its memory never ends, so an input that is not finite counts as 0 instead of staying in it for ever.
+/// Its memory never ends, so an input that is not finite counts as 0 instead of staying in it for ever; how many these
+/// were is noted at the end.
 #[derive(Debug, Clone)]
 pub struct Deemphasis {
     tau_s: f64,
@@ -28,6 +30,7 @@ pub struct Deemphasis {
     pole: f64,
     last_input: f64,
     last_output: f64,
+    not_finite: u64,
 }
 
 impl Deemphasis {
@@ -38,7 +41,7 @@ impl Deemphasis {
     pub fn new(tau_s: f64) -> Result<Self, Error> {
         check::positive("tau", tau_s)?;
         check::within("tau", tau_s, 0.0, 1.0, "it is in seconds: 50 µs is 50e-6")?;
-        Ok(Deemphasis { tau_s, feed: 0.0, pole: 0.0, last_input: 0.0, last_output: 0.0 })
+        Ok(Deemphasis { tau_s, feed: 0.0, pole: 0.0, last_input: 0.0, last_output: 0.0, not_finite: 0 })
     }
 }
 
@@ -65,7 +68,12 @@ impl Map for Deemphasis {
         let (feed, pole) = (self.feed, self.pole);
         let (mut last_input, mut y) = (self.last_input, self.last_output);
         for sample in samples {
-            let x = if sample.is_finite() { f64::from(*sample) } else { 0.0 };
+            let x = if sample.is_finite() {
+                f64::from(*sample)
+            } else {
+                self.not_finite += 1;
+                0.0
+            };
             y = feed * (x + last_input) + pole * y;
             // Silence would decay into denormal numbers, which cost a hundred times as much.
             y = if y.abs() < 1e-30 { 0.0 } else { y };
@@ -73,6 +81,10 @@ impl Map for Deemphasis {
             *sample = y as f32;
         }
         (self.last_input, self.last_output) = (last_input, y);
+    }
+
+    fn note(&self) -> Option<String> {
+        not_finite(self.not_finite, "counted as 0")
     }
 }
 

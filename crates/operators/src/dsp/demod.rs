@@ -5,6 +5,7 @@ use std::f64::consts::TAU;
 use num_complex::Complex;
 use onbeat_runtime::{Error, Kernel, Progress};
 
+use super::not_finite;
 use super::phase::angle;
 use crate::check;
 
@@ -26,7 +27,8 @@ const BLOCK: usize = 256;
 /// the stream the nearest turn stands in for those that are missing; a single sample gives 0.
 ///
 /// The angle's error is below 10⁻⁶ radians for samples of sizes from 10⁻¹⁶ to 10¹⁸; a turn from or to zero, or from
-/// or to a sample that is not finite, counts as 0. So a bad sample touches at most five outputs, and none of them is NaN.
+/// or to a sample that is not finite, counts as 0. So a bad sample touches at most five outputs, and none of them is NaN; how
+/// many there were is noted at the end.
 #[derive(Debug, Clone)]
 pub struct QuadDemod {
     deviation_hz: f64,
@@ -36,6 +38,7 @@ pub struct QuadDemod {
     /// Outputs that `finish` has still to give.
     owed: u8,
     last: Complex<f32>,
+    not_finite: u64,
     /// The last three turns, then room for those of one round.
     turns: [f32; 3 + BLOCK],
 }
@@ -53,12 +56,14 @@ impl QuadDemod {
             seen: 0,
             owed: 0,
             last: Complex::new(0.0, 0.0),
+            not_finite: 0,
             turns: [0.0; 3 + BLOCK],
         })
     }
 
     /// Takes the first two inputs, for which there is no output yet.
     fn prime(&mut self, x: Complex<f32>) {
+        self.not_finite += u64::from(!x.is_finite());
         if self.seen == 1 {
             self.turns[..3].fill(turn(self.last, x));
         }
@@ -114,6 +119,7 @@ impl Kernel for QuadDemod {
                 *d = turn(pair[0], pair[1]);
             }
             self.last = input[input.len() - 1];
+            self.not_finite += u64::from(input.iter().map(|x| u32::from(!x.is_finite())).sum::<u32>());
             self.combine(output);
         }
         Progress { consumed: consumed + count, produced: count }
@@ -127,5 +133,9 @@ impl Kernel for QuadDemod {
         }
         self.owed -= count as u8;
         count
+    }
+
+    fn note(&self) -> Option<String> {
+        not_finite(self.not_finite, "counted as 0")
     }
 }

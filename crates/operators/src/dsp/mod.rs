@@ -45,3 +45,8 @@ pub use polyphase::FirSample;
 pub use resample::{Quality, Resampler};
 pub use saxpy::Saxpy;
 pub use shift::Shift;
+
+/// Says how many samples were not finite, and what became of them.
+fn not_finite(count: u64, what: &str) -> Option<String> {
+    (count > 0).then(|| format!("{count} samples were not finite and {what}"))
+}

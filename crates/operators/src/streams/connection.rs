@@ -83,12 +83,21 @@ impl Dial {
         Dial { peer, patience_ns, listener, addresses, begun_ns: None, looks: Patience::default() }
     }
 
+    /// With a listener that is open already, where there is one.
+    pub fn listener(mut self, listener: Option<TcpListener>) -> Self {
+        self.listener = listener;
+        self
+    }
+
     /// Before the first step: opens the door, or looks up the address.
     pub fn start(&mut self) -> Result<(), Error> {
         match &self.peer {
             Peer::Listen(address) => {
                 let cannot = |error| Error::with_source(format!("cannot listen at {address}"), error);
-                let listener = TcpListener::bind(address).map_err(cannot)?;
+                let listener = match self.listener.take() {
+                    Some(listener) => listener,
+                    None => TcpListener::bind(address).map_err(cannot)?,
+                };
                 listener.set_nonblocking(true).map_err(cannot)?;
                 self.listener = Some(listener);
             }

@@ -13,7 +13,7 @@ use onbeat_runtime::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Read};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 
 /// Bytes of a frame's length.
 pub(super) const LENGTH: usize = 4;
@@ -30,6 +30,7 @@ pub struct TcpSource<T: FileSample> {
     wire: Wire<T>,
     rate_hz: f64,
     patience_ns: u64,
+    listener: Option<TcpListener>,
     dial: Option<Dial>,
     stream: Option<TcpStream>,
     bytes: Vec<u8>,
@@ -54,6 +55,7 @@ impl<T: FileSample> TcpSource<T> {
             wire: Wire::new(format)?,
             rate_hz: 0.0,
             patience_ns: PATIENCE_NS,
+            listener: None,
             dial: None,
             stream: None,
             bytes: Vec::new(),
@@ -62,6 +64,12 @@ impl<T: FileSample> TcpSource<T> {
             sent: 0,
             looks: Patience::default(),
         })
+    }
+
+    /// Where it is to be called: a listener that is open already, in place of one that is opened at the start.
+    pub fn listener(mut self, listener: TcpListener) -> Self {
+        self.listener = Some(listener);
+        self
     }
 
     /// How the bytes are divided.
@@ -140,7 +148,7 @@ impl<T: FileSample> Operator for TcpSource<T> {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        let mut dial = Dial::new(self.peer.clone(), self.patience_ns);
+        let mut dial = Dial::new(self.peer.clone(), self.patience_ns).listener(self.listener.take());
         dial.start()?;
         self.dial = Some(dial);
         Ok(())

@@ -13,7 +13,7 @@ use onbeat_runtime::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 
 /// Sends samples into one TCP connection.
 ///
@@ -27,6 +27,7 @@ pub struct TcpSink<T: FileSample> {
     framing: Framing,
     wire: Wire<T>,
     patience_ns: u64,
+    listener: Option<TcpListener>,
     dial: Option<Dial>,
     stream: Option<TcpStream>,
     bytes: Vec<u8>,
@@ -51,6 +52,7 @@ impl<T: FileSample> TcpSink<T> {
             framing: Framing::Raw,
             wire: Wire::new(format)?,
             patience_ns: PATIENCE_NS,
+            listener: None,
             dial: None,
             stream: None,
             bytes: Vec::new(),
@@ -60,6 +62,12 @@ impl<T: FileSample> TcpSink<T> {
             sent: 0,
             looks: Patience::default(),
         })
+    }
+
+    /// Where it is to be called: a listener that is open already, in place of one that is opened at the start.
+    pub fn listener(mut self, listener: TcpListener) -> Self {
+        self.listener = Some(listener);
+        self
     }
 
     /// How the bytes are divided.
@@ -113,7 +121,7 @@ impl<T: FileSample> Operator for TcpSink<T> {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        let mut dial = Dial::new(self.peer.clone(), self.patience_ns);
+        let mut dial = Dial::new(self.peer.clone(), self.patience_ns).listener(self.listener.take());
         dial.start()?;
         self.dial = Some(dial);
         Ok(())
