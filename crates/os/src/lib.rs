@@ -6,6 +6,7 @@
 //! | [`tsc`] | a clock that costs less to read, on the same time line |
 //! | [`futex`] | waiting on a word and waking who waits, straight from the kernel |
 //! | [`park`] | a thread that waits and others that wake it, on one futex word |
+//! | [`poll`] | files that can be read without waiting, and waiting for that |
 //! | [`thread`] | the one place where threads are made; every one has a name |
 //! | [`cores`] | a set of cores, as the kernel and its tools write it |
 //! | [`signal`] | Ctrl-C and SIGTERM as a call on a thread of its own |
@@ -41,6 +42,7 @@ pub mod file;
 pub mod futex;
 pub mod memory;
 pub mod park;
+pub mod poll;
 pub mod signal;
 pub mod thread;
 pub mod tsc;

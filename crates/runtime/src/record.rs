@@ -111,6 +111,8 @@ pub(crate) struct Ended {
     pub was_stopped: bool,
     pub faults: Vec<Fault>,
     pub stuck: Vec<Stuck>,
+    /// Threads beside the workers.
+    pub helpers: Vec<ThreadRecord>,
 }
 
 /// What a part has measured.
@@ -226,7 +228,7 @@ pub(crate) fn record(
     config: serde_json::Value,
     plan: &Plan,
     mut threads: Vec<ThreadReport>,
-    ended: Ended,
+    mut ended: Ended,
 ) -> Record {
     let granted: Vec<Obtained> = threads.iter_mut().flat_map(|thread| thread.obtained.drain(..)).collect();
     let mut reports: Vec<PartReport> = threads.iter_mut().flat_map(|thread| thread.parts.drain(..)).collect();
@@ -272,7 +274,11 @@ pub(crate) fn record(
             source: reports.iter().find_map(|report| report.source.clone()),
             read_ns: reports.iter().find_map(|report| report.read_ns),
         },
-        threads: threads.into_iter().filter_map(|thread| thread.thread).collect(),
+        threads: threads
+            .into_iter()
+            .filter_map(|thread| thread.thread)
+            .chain(ended.helpers.drain(..))
+            .collect(),
         operators,
         edges,
         paths: paths.into_iter().map(|(_, record)| record).collect(),

@@ -131,6 +131,7 @@ fn when() -> Value {
         form(json!({ "count": number(1) }), &["count"]),
         form(json!({ "gate": { "type": "string" }, "open": { "type": "boolean" } }), &["gate"]),
         form(json!({ "event": { "type": "string" } }), &["event"]),
+        form(json!({ "readable": { "type": "string", "description": "A file." } }), &["readable"]),
         form(
             json!({
                 "period": quantity("time", "s", "From step to step."),

@@ -153,7 +153,7 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         let cost_ns = section.time_ns("cost")?;
         self.keys.check(known, &section)?;
         let (operator, resolved) = parameters::make(known, &section, self.folders, entry.name.span())?;
-        let conditions = when::conditions(&section, graph, self.registry)?;
+        let conditions = when::conditions(&section, graph, self.registry, self.folders)?;
         let number = graph.add_boxed(name, known.name(), operator);
         if let Some(deadline_ns) = deadline_ns {
             graph.deadline_of(number, deadline_ns);

@@ -4,7 +4,7 @@ use super::error::Fault;
 use super::section::{Section, type_words};
 use super::words::quoted;
 use crate::graph::Graph;
-use crate::kind::Registry;
+use crate::kind::{Folders, Registry};
 use crate::ticker::Overrun;
 use crate::when::When;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 /// The key that says what a condition is, and those that may stand beside it.
-const FORMS: [(&str, &[&str]); 13] = [
+const FORMS: [(&str, &[&str]); 14] = [
     ("batch", &["delay", "port"]),
     ("any", &["messages", "timeout"]),
     ("all", &["messages", "timeout"]),
@@ -22,6 +22,7 @@ const FORMS: [(&str, &[&str]); 13] = [
     ("count", &[]),
     ("gate", &["open"]),
     ("event", &[]),
+    ("readable", &[]),
     ("period", &["overrun"]),
     ("chunk_room", &[]),
     ("any_of", &[]),
@@ -40,10 +41,11 @@ pub(super) fn conditions(
     section: &Section<'_, '_>,
     graph: &mut Graph,
     registry: &Registry,
+    folders: &Folders,
 ) -> Result<Option<Conditions>, Fault> {
     let Some(value) = section.raw("when") else { return Ok(None) };
     let what = format!("`when` of {}", section.what);
-    let mut reader = Reader { graph, registry, what };
+    let mut reader = Reader { graph, registry, folders, what };
     let conditions = match value.get_ref() {
         DeValue::Table(_) => vec![reader.condition(value)?],
         DeValue::Array(array) => reader.list(array, value.span())?,
@@ -61,6 +63,7 @@ pub(super) fn conditions(
 struct Reader<'r> {
     graph: &'r mut Graph,
     registry: &'r Registry,
+    folders: &'r Folders,
     what: String,
 }
 
@@ -122,6 +125,7 @@ impl Reader<'_> {
                 When::gate(&gate)
             }
             "event" => When::event(&self.graph.event(name(section, form)?.get_ref())),
+            "readable" => self.readable(section)?,
             "period" => {
                 let period_ns = section.time_ns("period")?.unwrap_or(1);
                 let overrun =
@@ -140,6 +144,19 @@ impl Reader<'_> {
                 When::any_of(self.list(array, value.span())?.into_iter().map(|(when, _)| when))
             }
         })
+    }
+
+    /// A file of the file system: a named pipe, a device. It is opened so that opening does not wait.
+    fn readable(&self, section: &Section<'_, '_>) -> Result<When, Fault> {
+        let path = section.need::<std::path::PathBuf>("readable")?;
+        let place = self.folders.input(path.get_ref());
+        match onbeat_os::poll::open(&place) {
+            Ok(file) => Ok(When::readable(file)),
+            Err(error) => {
+                let message = format!("{}: cannot open {}: {error}", section.what, place.display());
+                Err(Fault::at(path.span(), message))
+            }
+        }
     }
 
     /// A condition that the program has registered.

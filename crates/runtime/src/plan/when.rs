@@ -70,7 +70,9 @@ impl Around<'_> {
             }
             What::AnyOf(list) if list.is_empty() => Err(self.wrong("`any_of` nothing never holds")),
             What::AnyOf(list) => list.iter().try_for_each(|when| self.check(when, true)),
-            What::Count(_) | What::Gate(_) | What::Event(_) | What::Period { .. } => Ok(()),
+            What::Count(_) | What::Gate(_) | What::Event(_) | What::Readable(_) | What::Period { .. } => {
+                Ok(())
+            }
             What::ChunkRoom(_) | What::Own(_) => Ok(()),
         }
     }

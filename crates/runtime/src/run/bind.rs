@@ -11,6 +11,7 @@ use crate::plan::{self, Plan, when};
 use crate::pool::Pool;
 use crate::ports::{self, Described, Merge, Ports};
 use crate::team::{CHUNK, CONTROL, Event, Seat, Team, Waker};
+use crate::when::Watcher;
 use crate::worker::{Conditions, EdgeEnds, NodeState};
 use onbeat_os::Parker;
 use onbeat_queue::Owner;
@@ -55,12 +56,12 @@ pub(super) struct Bound {
 pub(super) type ThreadSeat = (Parker, Option<(Arc<Pool>, usize)>);
 
 /// Cuts the graph into its parts.
-pub(super) fn bind(mut graph: Graph, plan: &Plan) -> Bound {
+pub(super) fn bind(mut graph: Graph, plan: &Plan, watcher: Option<Arc<Watcher>>) -> Bound {
     let parts = plan.parts.len();
     let owners: Vec<Owner> = (0..parts).map(|_| Owner::new()).collect();
     let operators = number_operators(plan, parts);
     let (edges, mut events) = number_edges(plan, &operators, parts);
-    let conditional = conditions::number(&graph, plan, &operators, &mut events);
+    let conditional = conditions::number(&graph, plan, &operators, &mut events, watcher);
     let counts: Vec<usize> = events.iter().map(Vec::len).collect();
     let (wakers, pools, threads) = threads(plan);
     let manual = plan.options.clock == ClockKind::Manual;

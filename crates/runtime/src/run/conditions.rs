@@ -6,7 +6,7 @@ use crate::link::EdgeSpec;
 use crate::plan::{Plan, when};
 use crate::ports::Merge;
 use crate::team::{Event, Team};
-use crate::when::{Waker, compile};
+use crate::when::{Waker, Watcher, compile};
 use crate::worker::{Conditions, InputEdges};
 use std::sync::Arc;
 
@@ -16,10 +16,18 @@ pub(super) struct Numbered {
     items: Vec<Option<u32>>,
     /// Operators that wait for somebody outside of the graph.
     pub outside: u32,
+    /// Where one of them waits for files.
+    pub watcher: Option<Arc<Watcher>>,
 }
 
 /// Gives each of them an item in its part's inbox.
-pub(super) fn number(graph: &Graph, plan: &Plan, operators: &[Place], events: &mut [Vec<Event>]) -> Numbered {
+pub(super) fn number(
+    graph: &Graph,
+    plan: &Plan,
+    operators: &[Place],
+    events: &mut [Vec<Event>],
+    watcher: Option<Arc<Watcher>>,
+) -> Numbered {
     let mut outside = 0;
     let item = |(number, &place): (usize, &usize)| {
         let when = &graph.operators[place].when;
@@ -31,7 +39,7 @@ pub(super) fn number(graph: &Graph, plan: &Plan, operators: &[Place], events: &m
         })
     };
     let items = plan.order.iter().enumerate().map(item).collect();
-    Numbered { items, outside }
+    Numbered { items, outside, watcher }
 }
 
 impl Numbered {
@@ -64,8 +72,7 @@ impl Numbered {
             .collect();
         let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
         let outside = node.when.iter().any(crate::When::is_outside);
-        let place = |name: &str| names.iter().position(|port| port == name).unwrap_or(0);
-        let mut list = compile(std::mem::take(&mut node.when), &place, &names);
+        let mut list = compile(std::mem::take(&mut node.when), &names, self.watcher.as_ref());
         let waker = Waker { inbox: Arc::clone(&team.inboxes[part]), item };
         list.iter_mut().for_each(|condition| condition.attach(&waker));
         Some(Box::new(Conditions {

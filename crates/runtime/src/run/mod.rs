@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::plan::{GraphError, Plan};
 use crate::record::{self, ThreadReport};
 use crate::team::Team;
-use crate::when::{Event, Gate};
+use crate::when::{Event, Gate, Watcher, Watching, When};
 use crate::worker::Stuck;
 use life::Begin;
 use onbeat_queue::Seed;
@@ -196,6 +196,7 @@ pub struct Run {
     started_unix_ns: u64,
     gates: BTreeMap<String, Gate>,
     events: BTreeMap<String, Event>,
+    watching: Option<Watching>,
 }
 
 impl Run {
@@ -236,6 +237,7 @@ impl Run {
             start_ns: self.control.start_ns.get().copied(),
             was_stopped: self.control.was_stopped(),
             faults: self.control.faults.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            helpers: self.watching.and_then(Watching::end).into_iter().collect(),
             stuck: std::mem::take(&mut *self.control.stuck.lock().unwrap_or_else(PoisonError::into_inner)),
         };
         let record = record::record(self.name, self.config, &self.plan, reports, ended);
@@ -276,7 +278,12 @@ impl Graph {
             seeds[store.part].push(seed);
         }
         let started_unix_ns = onbeat_os::clock::realtime_unix_ns();
-        let bind::Bound { parts, team, threads: seats } = bind::bind(self, &plan);
+        let for_files = self.operators.iter().any(|node| node.when.iter().any(When::waits_for_files));
+        let wrong = |error| RunError::Begin(format!("cannot wait for files: {error}"));
+        let watcher = for_files.then(Watcher::new).transpose().map_err(wrong)?;
+        let bind::Bound { parts, team, threads: seats } = bind::bind(self, &plan, watcher.clone());
+        let house_keeping = &plan.options.house_keeping;
+        let watching = watcher.map(|watcher| watcher.start(house_keeping)).transpose().map_err(wrong)?;
         let plan = Arc::new(plan);
         let control = Arc::new(Control::new(team, plan.workers.len()));
         let mut given: Vec<Begin> = seats
@@ -312,6 +319,6 @@ impl Graph {
             // It is waiting for just this.
             let _ = begin.send(given);
         }
-        Ok(Run { name, config, plan, threads, control, started_unix_ns, gates, events })
+        Ok(Run { name, config, plan, threads, control, started_unix_ns, gates, events, watching })
     }
 }

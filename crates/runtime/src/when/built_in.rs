@@ -1,20 +1,23 @@
 //! The conditions that come with the engine.
 
+use super::readable::{Readable, Watcher};
 use super::{Condition, Event, Gate, How, Verdict, View, Waker, What, When};
 use crate::error::Error;
 use crate::ticker::Ticks;
+use std::sync::Arc;
 
 /// A condition as the engine asks it.
 pub(crate) type Compiled = Box<dyn Condition>;
 
-/// Makes the conditions of an operator ready to be asked; `input` finds the place of an input by its name, which is known to
-/// exist.
-pub(crate) fn compile(when: Vec<When>, input: &dyn Fn(&str) -> usize, all: &[String]) -> Vec<Compiled> {
-    let one = |When(what)| compile_one(what, input, all);
+/// Makes the conditions of an operator ready to be asked. `inputs` are the names of all its inputs; those that conditions name are
+/// known to exist.
+pub(crate) fn compile(when: Vec<When>, inputs: &[String], watcher: Option<&Arc<Watcher>>) -> Vec<Compiled> {
+    let one = |When(what)| compile_one(what, inputs, watcher);
     when.into_iter().filter_map(one).collect()
 }
 
-fn compile_one(what: What, input: &dyn Fn(&str) -> usize, all: &[String]) -> Option<Compiled> {
+fn compile_one(what: What, all: &[String], watcher: Option<&Arc<Watcher>>) -> Option<Compiled> {
+    let input = &|name: &str| all.iter().position(|port| port == name).unwrap_or(0);
     Some(match what {
         // It is a property of the edges, which count by themselves.
         What::Room { .. } => return None,
@@ -33,7 +36,8 @@ fn compile_one(what: What, input: &dyn Fn(&str) -> usize, all: &[String]) -> Opt
             Box::new(Period { ticks: Ticks::new(period_ns, overrun).ok()? })
         }
         What::ChunkRoom(chunks) => Box::new(ChunkRoom(chunks)),
-        What::AnyOf(list) => Box::new(AnyOf(compile(list, input, all))),
+        What::Readable(file) => Box::new(Readable { file, watcher: watcher.cloned(), token: 0 }),
+        What::AnyOf(list) => Box::new(AnyOf(compile(list, all, watcher))),
         What::Own(own) => own.0,
     })
 }

@@ -2,10 +2,12 @@
 
 mod built_in;
 mod handles;
+mod readable;
 
 pub use handles::{Event, Gate, Waker};
 
 pub(crate) use built_in::{Compiled, compile};
+pub(crate) use readable::{Watcher, Watching};
 
 use crate::context::Context;
 use crate::error::Error;
@@ -14,6 +16,8 @@ use crate::ticker::Overrun;
 use crate::worker::{Conditions, EdgeEnds};
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 /// A condition of an operator. Several hold together: the operator is stepped when all of them do.
 ///
@@ -63,6 +67,7 @@ pub(crate) enum What {
     Count(u64),
     Gate(Gate),
     Event(Event),
+    Readable(Arc<OwnedFd>),
     Period { period_ns: u64, overrun: Overrun },
     ChunkRoom(usize),
     AnyOf(Vec<When>),
@@ -154,6 +159,12 @@ impl When {
         When(What::Event(event.inside()))
     }
 
+    /// A read from this file would not wait: it has data, or its end has come. A socket, a pipe, an eventfd; regular files always
+    /// are readable. A thread of its own, `onbeat-events`, waits for all such files of a run.
+    pub fn readable(file: impl Into<OwnedFd>) -> Self {
+        When(What::Readable(Arc::new(file.into())))
+    }
+
     /// The next tick of a period is due; see [`Ticker`](crate::Ticker). Messages of a source are due at their tick.
     pub fn period_ns(period_ns: u64, overrun: Overrun) -> Self {
         When(What::Period { period_ns, overrun })
@@ -176,9 +187,18 @@ impl When {
 
     pub(crate) fn is_outside(&self) -> bool {
         match &self.0 {
-            What::Gate(_) | What::Event(_) => true,
+            What::Gate(_) | What::Event(_) | What::Readable(_) => true,
             What::AnyOf(list) => list.iter().any(When::is_outside),
             What::Own(own) => own.0.is_outside(),
+            _ => false,
+        }
+    }
+
+    /// Whether it needs a [`Watcher`].
+    pub(crate) fn waits_for_files(&self) -> bool {
+        match &self.0 {
+            What::Readable(_) => true,
+            What::AnyOf(list) => list.iter().any(When::waits_for_files),
             _ => false,
         }
     }

@@ -82,6 +82,11 @@ fn wrong_conditions_are_refused_at_their_place() {
         ("when = { gate = \"\" }", "cannot be a name", "\"\""),
         ("when = { gate = \"a b\" }", "cannot be a name", "\"a b\""),
         ("when = { gate = \"a\", open = 1 }", "`open` of", "1"),
+        (
+            "when = { readable = \"none.fifo\" }",
+            "cannot open folder/none.fifo: No such file",
+            "\"none.fifo\"",
+        ),
         ("when = { event = 1 }", "`event` of", "1"),
         ("when = { period = 0 }", "must be above 0", "0"),
         ("when = { period = 1, overrun = \"wait\" }", "`overrun` of", "\"wait\""),
