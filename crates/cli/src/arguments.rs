@@ -126,13 +126,13 @@ pub struct PipelineArguments {
     /// The clock of the run: real, or manual for virtual time
     #[arg(long, value_name = "CLOCK")]
     clock: Option<String>,
-    /// The recipe that makes workers of the graph: greedy or pinned
+    /// The recipe that makes workers of the graph: greedy, event or pinned
     #[arg(long, value_name = "NAME")]
     scheduler: Option<String>,
     /// Cores to run on, one worker on each: 0,2-3
     #[arg(long, short, visible_alias = "cpus", value_name = "LIST", allow_hyphen_values = true)]
     cores: Option<String>,
-    /// How many workers pinned has, where the kernel is to place them
+    /// How many workers there are, where the kernel is to place them; greedy has one
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     workers: Option<String>,
     /// How workers wait for something to do: park, spin, or spin:20us
