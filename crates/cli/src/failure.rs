@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(
             failure("name = \"x\"\n\tspeed = 3\n").plain(),
             "x.toml:2:2: unknown key `speed` in the pipeline\n    2 |  speed = 3\n      |  ^^^^^\n\
-             help: its keys are `name`, `scheduler`, `cores`, `workers`, `share`, `idle`, `house_keeping`, `clock`, `strict`, `output`, \
+             help: its keys are `name`, `scheduler`, `cores`, `workers`, `share`, `idle`, `house_keeping`, `clock`, `scale`, `strict`, `output`, \
              `duration`, `pace`, `store`, \
              `defaults`, `operator`, `edge`, `path`, `subgraph`\n"
         );

@@ -32,6 +32,9 @@ pub struct Options {
     pub costs: BTreeMap<String, f64>,
     /// Real or virtual time.
     pub clock: ClockKind,
+    /// How many times faster than real time the run's clock goes, from 1e-6 to 1e6. All times of the run are on that clock:
+    /// periods, paces, limits, and what the record says.
+    pub scale: f64,
     /// Stop after this much time on the run's clock.
     pub duration_ns: Option<u64>,
     /// How sources keep time, in place of their own parameter.
@@ -58,6 +61,7 @@ impl Default for Options {
             idle: Idle::Park,
             costs: BTreeMap::new(),
             clock: ClockKind::Real,
+            scale: 1.0,
             duration_ns: None,
             pace: None,
             strict: false,

@@ -352,6 +352,42 @@ fn a_period_spaces_steps() {
     });
 }
 
+/// An hour and more in some milliseconds.
+#[test]
+fn a_clock_may_go_faster() {
+    watched(60, || {
+        for options in ways() {
+            let options = Options { scale: 1e6, ..options };
+            let mut graph = Graph::new("fast");
+            let source = numbers(&mut graph, 5);
+            let seen = Arc::new(Mutex::new(Vec::new()));
+            graph.add("end", Times { input: Input::default(), times: Arc::clone(&seen) });
+            graph.connect_names("numbers", "end");
+            const PERIOD_NS: u64 = 1_000_000_000_000;
+            graph.when(source, When::period_ns(PERIOD_NS, Overrun::CatchUp));
+            let record = graph.run(&options).unwrap();
+            for (tick, &(due_ns, at_ns)) in seen.lock().unwrap().iter().enumerate() {
+                assert_eq!(due_ns, tick as u64 * PERIOD_NS);
+                assert!(at_ns >= due_ns, "nothing comes before its time");
+            }
+            assert!(record.result.duration_ns >= 4 * PERIOD_NS);
+        }
+        for (scale, clock) in [
+            (0.0, ClockKind::Real),
+            (f64::NAN, ClockKind::Real),
+            (2e6, ClockKind::Real),
+            (2.0, ClockKind::Manual),
+        ] {
+            let mut graph = Graph::new("wrong");
+            numbers(&mut graph, 1);
+            graph.connect_names("numbers", "end");
+            graph.sink("end", |_: u64| ());
+            let error = graph.plan(&Options { scale, clock, ..Options::default() }).unwrap_err();
+            assert!(error.to_string().contains("`scale`"), "{error}");
+        }
+    });
+}
+
 struct Times {
     input: Input<u64>,
     times: Arc<Mutex<Vec<(u64, u64)>>>,

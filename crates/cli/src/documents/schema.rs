@@ -36,6 +36,13 @@ pub fn schema(registry: &Registry) -> Value {
             },
             "idle": { "type": "string", "description": "How workers wait: `park`, `spin`, `spin:20us`." },
             "clock": { "enum": ["real", "manual"], "default": "real", "description": "Real or virtual time." },
+            "scale": {
+                "type": "number",
+                "minimum": 1e-6,
+                "maximum": 1e6,
+                "default": 1.0,
+                "description": "How many times faster than real time the clock goes.",
+            },
             "strict": {
                 "type": "boolean",
                 "default": false,

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub(super) const TOP_KEYS: [&str; 18] = [
+pub(super) const TOP_KEYS: [&str; 19] = [
     "name",
     "scheduler",
     "cores",
@@ -22,6 +22,7 @@ pub(super) const TOP_KEYS: [&str; 18] = [
     "idle",
     "house_keeping",
     "clock",
+    "scale",
     "strict",
     "output",
     "duration",
@@ -108,6 +109,7 @@ impl Header {
         set(&mut options.share, top.get("share")?);
         set(&mut options.idle, top.get("idle")?);
         set(&mut options.clock, top.get("clock")?);
+        set(&mut options.scale, top.get("scale")?);
         set(&mut options.strict, top.get("strict")?);
         options.pace = top.get::<Pace>("pace")?.map(Spanned::into_inner);
         options.duration_ns = top.time_ns("duration")?;

@@ -64,6 +64,7 @@ impl Search<'_> {
                     .find(|(from, to, _)| [operator_of(from), operator_of(to)] == [&*pair[0], &*pair[1]]);
                 edge.map(|(.., edge)| edge.from.span())
             }),
+            GraphError::Scale(_) => self.key("scale"),
             GraphError::Cores(_) => {
                 self.key("cores").or_else(|| self.key("workers")).or_else(|| self.key("scheduler"))
             }

@@ -265,6 +265,7 @@ fn config(plan: &Plan, options: &Options, output: &Path, operators: &[Value]) ->
         "strict": options.strict,
         "output": output,
         "duration": seconds(options.duration_ns),
+        "scale": options.scale,
         "pace": options.pace,
         "store": options.store_bytes,
         "defaults": { "capacity": options.capacity, "quantum": options.quantum },

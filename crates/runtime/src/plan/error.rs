@@ -1,7 +1,7 @@
 //! What can be wrong with a graph, each with the operator and port it is about.
 
 /// Why a graph cannot be run. Every message names the thing, its value, the limit and what to do.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GraphError {
     /// Nothing to run.
@@ -13,6 +13,11 @@ pub enum GraphError {
     /// A recipe that this version does not have.
     #[error("the scheduler `{0}` is not in this version of onbeat: it has `greedy` and `pinned`")]
     Scheduler(onbeat_trace::record::Scheduler),
+    /// A clock that is too fast or too slow, or virtual and scaled.
+    #[error(
+        "the clock's `scale` is {0}: it must be 1e-6 to 1e6, and 1 where time is virtual, which goes as fast as it can"
+    )]
+    Scale(f64),
     /// A core that cannot be used as asked.
     #[error("{0}")]
     Cores(String),

@@ -14,7 +14,7 @@ pub(crate) use error::nearest;
 
 use crate::graph::Graph;
 use crate::options::Options;
-use onbeat_trace::record::{Obtained, Scheduler, WhenFull};
+use onbeat_trace::record::{ClockKind, Obtained, Scheduler, WhenFull};
 use resolve::Wire;
 use serde::Serialize;
 use std::fmt;
@@ -175,6 +175,10 @@ impl Plan {
     fn new(graph: &Graph, options: &Options) -> Result<Self, GraphError> {
         if !matches!(options.scheduler, Scheduler::Greedy | Scheduler::Pinned | Scheduler::Event) {
             return Err(GraphError::Scheduler(options.scheduler));
+        }
+        let Options { scale, clock, .. } = *options;
+        if !(1e-6..=1e6).contains(&scale) || clock == ClockKind::Manual && scale != 1.0 {
+            return Err(GraphError::Scale(scale));
         }
         resolve::check_names(graph)?;
         let wires = resolve::wires(graph)?;

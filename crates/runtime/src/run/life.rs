@@ -99,6 +99,7 @@ impl Thread<'_> {
                 Pause::Yield => continue,
                 Pause::Rest(alarm_ns) => alarm_ns,
             };
+            let alarm_ns = alarm_ns.map(|alarm_ns| cx.clock.to_real(alarm_ns));
             let begin_ns = cx.clock.real_ns();
             let Context { owner, clock, .. } = cx;
             let rested = match worker.seat.lie_down(owner, alarm_ns) {

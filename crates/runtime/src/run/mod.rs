@@ -46,6 +46,8 @@ pub(crate) struct Control {
     position_ns: AtomicU64,
     /// 0 while unknown.
     length_ns: AtomicU64,
+    /// Where a clock that runs faster or slower has left the real one.
+    pub origin_ns: u64,
     /// On the run's clock: the first step's time. Set when all operators have started.
     start_ns: OnceLock<u64>,
     team: Team,
@@ -81,6 +83,7 @@ impl Control {
             now_ns: AtomicU64::new(0),
             position_ns: AtomicU64::new(0),
             length_ns: AtomicU64::new(0),
+            origin_ns: onbeat_os::clock::monotonic_ns(),
             start_ns: OnceLock::new(),
             team,
             gate: Barrier::new(workers),

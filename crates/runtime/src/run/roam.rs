@@ -9,7 +9,6 @@ use crate::record::{ThreadReport, Time, report};
 use crate::team::{Lying, Rested};
 use crate::worker::{Failure, Pause, Worker};
 use onbeat_queue::{Identity, Seed, Taken};
-use onbeat_trace::record::ClockKind;
 use std::sync::Arc;
 
 /// All of it. `place` is the thread's in the pool.
@@ -20,10 +19,7 @@ pub(super) fn live(
     parts: Vec<(Part, Vec<Seed<Info>>)>,
 ) -> ThreadReport {
     let Thread { plan, control, .. } = *thread;
-    let clock = match plan.options.clock {
-        ClockKind::Real => Clock::Real(onbeat_os::tsc::Clock::new()),
-        ClockKind::Manual => Clock::Manual(0),
-    };
+    let clock = Clock::new(&plan.options, control.origin_ns);
     pool.join(place);
     let numbers: Vec<u32> = parts.iter().map(|(part, _)| part.place).collect();
     let mut started: Vec<(Identity, Started)> = parts
@@ -114,6 +110,7 @@ fn run(thread: &Thread<'_>, pool: &Pool, number: u32, mut part: Taken<'_, Roamin
             }
             Some(Went::Paused(Pause::Yield)) => return pool.put_back(number, part),
             Some(Went::Paused(Pause::Rest(alarm_ns))) => {
+                let alarm_ns = alarm_ns.map(|alarm_ns| cx.clock.to_real(alarm_ns));
                 *lying = worker.seat.lie_down(&mut cx.owner, alarm_ns);
                 if let Some(lying) = lying {
                     pool.crew.set_alarm(number, lying.alarm_ns);
@@ -150,7 +147,7 @@ fn go(
     up: bool,
 ) -> Result<Went, Failure> {
     if let Some(how) = *lying {
-        let due = || how.alarm_ns != u64::MAX && cx.now_ns() >= how.alarm_ns;
+        let due = || how.alarm_ns != u64::MAX && cx.clock.real_ns() >= how.alarm_ns;
         if !worker.seat.is_called(&cx.owner, how) && !due() {
             // Its alarm may have been taken and not be due on its own clock, which is another thread's by some nanoseconds.
             pool.crew.set_alarm(number, how.alarm_ns);

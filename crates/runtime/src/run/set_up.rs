@@ -11,7 +11,7 @@ use crate::team::CHUNK;
 use crate::timers::Timers;
 use crate::worker::{Deadline, Meter, NodeState, Path, Pause, Tracker, Worker};
 use onbeat_queue::{Owner, Seed};
-use onbeat_trace::record::{ClockKind, WhenFull};
+use onbeat_trace::record::WhenFull;
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -121,10 +121,7 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         stores,
         starved: 0,
         until_ns: 0,
-        clock: match plan.options.clock {
-            ClockKind::Real => Clock::Real(onbeat_os::tsc::Clock::new()),
-            ClockKind::Manual => Clock::Manual(0),
-        },
+        clock: Clock::new(&plan.options, worker.control.origin_ns),
         start_ns: 0,
         pace: plan.options.pace,
         length_ns: None,
