@@ -1,7 +1,7 @@
 //! Ctrl-C: the first finishes the run, the second ends the process.
 
 use crate::output::to_stderr;
-use onbeat::Stopper;
+use onbeat::RunHandle;
 use onbeat_os::signal::{InterruptGuard, on_interrupt};
 use std::io::{self, IsTerminal};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ pub struct Interrupts {
 #[derive(Default)]
 struct State {
     asked: bool,
-    stopper: Option<Stopper>,
+    handle: Option<RunHandle>,
 }
 
 impl Interrupts {
@@ -36,8 +36,8 @@ impl Interrupts {
             ));
             let mut state = locked(&shared);
             state.asked = true;
-            if let Some(stopper) = &state.stopper {
-                stopper.stop();
+            if let Some(handle) = &state.handle {
+                handle.stop();
             }
         });
         let told =
@@ -51,12 +51,12 @@ impl Interrupts {
     }
 
     /// The run to be stopped.
-    pub fn stop_by(&self, stopper: Stopper) {
+    pub fn stop_by(&self, handle: RunHandle) {
         let mut state = locked(&self.state);
         if state.asked {
-            stopper.stop();
+            handle.stop();
         }
-        state.stopper = Some(stopper);
+        state.handle = Some(handle);
     }
 }
 

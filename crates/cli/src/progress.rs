@@ -1,7 +1,7 @@
 //! One line on the terminal, drawn again while a run is under way.
 
 use crate::output::to_stderr;
-use onbeat::{Position, Stopper};
+use onbeat::{Position, RunHandle};
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
@@ -16,7 +16,7 @@ const EVERY: Duration = Duration::from_millis(200);
 pub struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Progress {
-    pub fn start(name: &str, stopper: Stopper, quiet: bool) -> Self {
+    pub fn start(name: &str, handle: RunHandle, quiet: bool) -> Self {
         if quiet || !io::stderr().is_terminal() {
             return Progress(None);
         }
@@ -25,7 +25,7 @@ impl Progress {
         let begin = Instant::now();
         let draw = move || {
             while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-                to_stderr(&format!("\r\x1b[K{}", line(&name, stopper.progress(), begin.elapsed())));
+                to_stderr(&format!("\r\x1b[K{}", line(&name, handle.progress(), begin.elapsed())));
             }
             to_stderr("\r\x1b[K");
         };

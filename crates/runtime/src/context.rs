@@ -229,6 +229,8 @@ pub struct Context {
     pub(crate) until_ns: u64,
     pub(crate) clock: Clock,
     pub(crate) start_ns: u64,
+    /// By operator: how long it was paused.
+    pub(crate) shifts_ns: Box<[u64]>,
     pub(crate) pace: Option<Pace>,
     pub(crate) length_ns: Option<u64>,
     pub(crate) names: Arc<Names>,
@@ -257,9 +259,9 @@ impl Context {
         self.clock.now_ns()
     }
 
-    /// When the run began, on the run's clock.
+    /// When the run began, on the run's clock; later by as long as the operator that is being stepped was paused.
     pub fn start_ns(&self) -> u64 {
-        self.start_ns
+        self.start_ns + self.shifts_ns.get(self.current as usize).copied().unwrap_or(0)
     }
 
     /// What to return from a step to be stepped again at `time_ns` on the run's clock, or when a message comes.

@@ -73,7 +73,9 @@ pub use plan::{
 };
 pub use port::{Input, Output};
 pub use ports::{InputPort, Merge, OutputPort, Ports};
-pub use run::{Position, Run, RunError, Stopper};
+pub use run::{
+    Activity, EdgeStatus, OperatorStatus, OrderError, Position, Run, RunError, RunHandle, RunState, RunStatus,
+};
 pub use stream::{InPlace, Stream};
 pub use team::Idle;
 pub use ticker::{Overrun, Ticker};

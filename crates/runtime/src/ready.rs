@@ -30,7 +30,6 @@ impl Ready {
         }
     }
 
-    #[cfg(test)]
     pub fn contains(&self, number: u32) -> bool {
         self.words[number as usize / 64] & (1 << (number % 64)) != 0
     }

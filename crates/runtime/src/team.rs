@@ -3,12 +3,14 @@
 
 use crate::link::Bell;
 use crate::pool::Pool;
+use crate::run::Asked;
 use crate::units::Seconds;
 use onbeat_os::{Parker, Unparked, Unparker};
 use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use onbeat_queue::{Owner, Sleeper};
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 
 /// How one worker hears of what others did.
 pub(crate) type Inbox = onbeat_queue::Inbox<Wakeup>;
@@ -44,6 +46,9 @@ pub enum Idle {
 /// way anywhere: then all is done, or a dead-lock is (or virtual time moves on to the next alarm).
 pub(crate) struct Quiet {
     active: CachePadded<AtomicU32>,
+    /// Operators that are paused. While there are any, nothing is silent: somebody will let them go on. Relaxed: it is
+    /// changed by those who are active.
+    paused: AtomicU32,
     /// The count has reached 0 and no alarm was left. It never goes back.
     silent: AtomicBool,
     /// Virtual time in nanoseconds, under the manual clock.
@@ -99,6 +104,9 @@ impl Quiet {
     fn all_quiet(&self) {
         let alarms = || self.sleepers.iter().map(|sleeper| sleeper.alarm_ns.load(Ordering::Relaxed));
         let next_ns = if self.manual { alarms().min().unwrap_or(NEVER) } else { NEVER };
+        if next_ns == NEVER && self.paused.load(Ordering::Relaxed) > 0 {
+            return;
+        }
         if next_ns == NEVER {
             self.silent.store(true, Ordering::Release);
             self.sleepers.iter().for_each(|sleeper| sleeper.waker.wake());
@@ -154,7 +162,7 @@ pub(crate) enum Event {
     Chunk,
     /// The conditions of an operator are to be asked again.
     Operator(u32),
-    /// Somebody wants the run to end.
+    /// Somebody wants the run to end, or has an order, or a question.
     Control,
 }
 
@@ -189,6 +197,7 @@ impl Team {
         let quiet = Arc::new(Quiet {
             // In virtual time nobody waits for those outside: they have no part in it.
             active: CachePadded::new(AtomicU32::new(owners.len() as u32 + if manual { 0 } else { outside })),
+            paused: AtomicU32::new(0),
             silent: AtomicBool::new(false),
             now_ns: AtomicU64::new(0),
             manual,
@@ -221,6 +230,21 @@ impl Team {
         }
     }
 
+    /// As [`wake_all`](Team::wake_all), for one of them.
+    pub fn wake(&self, part: usize) {
+        self.inboxes[part].schedule(0, CONTROL);
+    }
+
+    /// One more operator is paused. By a part that is awake.
+    pub fn pause_one(&self) {
+        self.quiet.paused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One fewer is.
+    pub fn resume_one(&self) {
+        self.quiet.paused.fetch_sub(1, Ordering::Relaxed);
+    }
+
     pub fn len(&self) -> usize {
         self.inboxes.len()
     }
@@ -234,6 +258,8 @@ pub(crate) struct Seat {
     pub part: usize,
     /// Where it goes from thread to thread.
     pub pool: Option<Arc<Pool>>,
+    /// What it is asked to do.
+    pub orders: Receiver<Asked>,
 }
 
 /// How a part lies while it sleeps.

@@ -25,9 +25,10 @@ impl Timers {
         self.heap.first().map(|&(time_ns, _)| time_ns)
     }
 
-    #[cfg(test)]
-    pub fn is_set(&self, operator: u32) -> bool {
-        self.place[operator as usize] != ABSENT
+    /// The operator's alarm, if it has one.
+    pub fn get(&self, operator: u32) -> Option<u64> {
+        let place = self.place[operator as usize];
+        (place != ABSENT).then(|| self.heap[place as usize].0)
     }
 
     /// Sets the operator's alarm, in place of the one it may have.
@@ -117,7 +118,7 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(timers.earliest_ns(), plain.values().min().copied());
-                prop_assert_eq!(timers.is_set(operator), plain.contains_key(&operator));
+                prop_assert_eq!(timers.get(operator), plain.get(&operator).copied());
                 prop_assert_eq!(timers.is_empty(), plain.is_empty());
             }
         }

@@ -243,7 +243,7 @@ fn a_stop_opens_all_gates() {
             graph.when(pass, When::gate(&gate));
             let run = graph.start(&options).unwrap();
             std::thread::sleep(Duration::from_millis(5));
-            run.stopper().stop();
+            run.stop();
             let record = run.wait().unwrap();
             assert_eq!(record.result.lost, 0);
             assert_eq!(kept.lock().unwrap().len(), record.edges[0].sent as usize);
@@ -650,6 +650,6 @@ fn gates_at_random(options: &Options, time: Duration) -> Record {
             _ => std::thread::yield_now(),
         }
     }
-    run.stopper().stop();
+    run.stop();
     run.wait().unwrap()
 }

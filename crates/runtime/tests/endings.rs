@@ -178,9 +178,9 @@ fn a_stop_works_off_what_is_under_way() {
         let end = graph.sink("end", |_: u64| ());
         let _ = graph.connect(numbers, |s| &s.out, end, |e| &e.input);
         let run = graph.start(&Options { clock, ..Options::default() }).unwrap();
-        let stopper = run.stopper();
-        stopper.stop();
-        stopper.stop();
+        let handle = run.handle();
+        handle.stop();
+        handle.stop();
         let record = watched(move || run.wait()).unwrap();
         assert_eq!((record.result.outcome, record.result.exit_status), (Outcome::Stopped, 0));
         assert_eq!(record.edges[0].sent, record.edges[0].received);

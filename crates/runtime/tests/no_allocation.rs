@@ -132,10 +132,10 @@ fn steady(options: &Options) {
     }
     graph.path("source", "watch", Some(1_000_000_000));
     let run = graph.start(options).unwrap();
-    let stopper = run.stopper();
+    let handle = run.handle();
     // The numbers have no end of their own. (An error comes at once: it drops the sender.)
     let _ = wait.recv_timeout(Duration::from_secs(120));
-    stopper.stop();
+    handle.stop();
     let record = run.wait().unwrap_or_else(|error| panic!("{error}"));
     let watch = record.operators.iter().find(|operator| operator.name == "watch").unwrap();
     assert!(watch.steps >= WARM_UP + WATCHED, "it ran too short to tell: {} steps", watch.steps);

@@ -178,7 +178,7 @@ fn a_stop_works_off_what_is_under_way() {
             let (graph, log) = chain(u64::MAX, What::Pass, What::Pass);
             let run = graph.start(&two(way)).unwrap();
             std::thread::sleep(Duration::from_millis(5));
-            run.stopper().stop();
+            run.stop();
             let record = run.wait().unwrap();
             assert_eq!((record.result.outcome, record.result.lost), (Outcome::Stopped, 0));
             for edge in &record.edges {
@@ -198,9 +198,9 @@ fn a_stop_may_come_at_any_time() {
         for round in 0..200 {
             let (graph, _) = chain(u64::MAX, What::Pass, What::Pass);
             let run = graph.start(&two(WAYS[round % WAYS.len()])).unwrap();
-            let stopper = run.stopper();
+            let handle = run.handle();
             let other =
-                onbeat_os::thread::spawn("stopper", move || (0..10).for_each(|_| stopper.stop())).unwrap();
+                onbeat_os::thread::spawn("handle", move || (0..10).for_each(|_| handle.stop())).unwrap();
             assert_eq!(run.wait().unwrap().result.outcome, Outcome::Stopped);
             other.join().unwrap();
         }

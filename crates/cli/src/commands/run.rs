@@ -36,9 +36,9 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
         places.give_back();
         Failure::new(error.to_string())
     })?;
-    let stopper = run.stopper();
-    interrupts.stop_by(stopper.clone());
-    let progress = Progress::start(&name, stopper.clone(), arguments.quiet);
+    let handle = run.handle();
+    interrupts.stop_by(handle.clone());
+    let progress = Progress::start(&name, handle.clone(), arguments.quiet);
     let result = run.wait();
     let helpers = threads::helpers();
     progress.end();
@@ -59,7 +59,7 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
     // From here on there is nothing that an interruption could leave half done.
     drop(interrupts);
     let facts = RunFacts {
-        position_ns: position_ns(&record, stopper.progress()),
+        position_ns: position_ns(&record, handle.progress()),
         output: &places.output,
         record: written.as_ref().ok().and_then(Option::as_deref),
     };

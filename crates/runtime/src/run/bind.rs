@@ -10,6 +10,7 @@ use crate::options::Options;
 use crate::plan::{self, Plan, when};
 use crate::pool::Pool;
 use crate::ports::{self, Described, Merge, Ports};
+use crate::run::Asked;
 use crate::team::{CHUNK, CONTROL, Event, Seat, Team, Waker};
 use crate::when::Watcher;
 use crate::worker::{Conditions, EdgeEnds, NodeState};
@@ -17,6 +18,7 @@ use onbeat_os::Parker;
 use onbeat_queue::Owner;
 use onbeat_trace::record::{ClockKind, WhenFull};
 use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
 
 /// What one part begins with: an engine for some of the operators.
 pub(super) struct Part {
@@ -50,6 +52,8 @@ pub(super) struct Bound {
     pub team: Team,
     /// By worker.
     pub threads: Vec<ThreadSeat>,
+    /// By part: where its orders go.
+    pub orders: Vec<Sender<Asked>>,
 }
 
 /// How a thread waits, and its place in its pool where it shares parts with others.
@@ -68,14 +72,16 @@ pub(super) fn bind(mut graph: Graph, plan: &Plan, watcher: Option<Arc<Watcher>>)
     let team = Team::new(&owners, &counts, wakers, plan.workers.len(), conditional.outside, manual);
     let mut nodes: Vec<Node> = in_order(&mut graph, plan);
     let (specs, probes) = connect(plan, &mut nodes, &operators, &edges, &owners, &team);
+    let (orders, mut ordered): (Vec<_>, Vec<_>) = (0..parts).map(|_| mpsc::channel()).unzip();
     let mut parts: Vec<Part> = owners
         .into_iter()
         .zip(pools)
         .zip(events)
+        .zip(ordered.drain(..))
         .enumerate()
-        .map(|(part, ((owner, pool), events))| Part {
+        .map(|(part, (((owner, pool), events), orders))| Part {
             owner,
-            seat: Seat { team: team.clone(), inbox: Arc::clone(&team.inboxes[part]), part, pool },
+            seat: Seat { team: team.clone(), inbox: Arc::clone(&team.inboxes[part]), part, pool, orders },
             place: plan.parts[..part].iter().filter(|other| other.pool == plan.parts[part].pool).count()
                 as u32,
             operators: Vec::new(),
@@ -128,7 +134,7 @@ pub(super) fn bind(mut graph: Graph, plan: &Plan, watcher: Option<Arc<Watcher>>)
             node.open_outputs = node.outputs.len() as u32;
         }
     }
-    Bound { parts, team, threads }
+    Bound { parts, team, threads, orders }
 }
 
 /// By part: how it is woken, and its pool where several workers share it. By worker: its seat.

@@ -80,7 +80,7 @@ impl Thread<'_> {
                 time.end(&cx.clock);
             }
         }
-        let end_ns: Vec<u64> = parts.iter().map(|part| note_end(&part.cx, control)).collect();
+        let end_ns: Vec<u64> = parts.iter().map(|part| note_end(&part.worker, &part.cx, control)).collect();
         self.stop_in_turn(|ending| {
             for Started { worker, cx, started, .. } in &mut parts {
                 stop(worker, cx, *started, ending, control);
@@ -129,8 +129,10 @@ impl Thread<'_> {
 }
 
 /// When a part ended, on its clock.
-pub(super) fn note_end(cx: &Context, control: &Control) -> u64 {
+pub(super) fn note_end(worker: &Worker, cx: &Context, control: &Control) -> u64 {
     let end_ns = cx.now_ns();
+    worker.paint(cx);
+    control.board.close(worker.seat.part);
     control.publish(end_ns, cx.stamp.time_ns);
     end_ns
 }

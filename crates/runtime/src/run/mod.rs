@@ -1,25 +1,35 @@
 //! From plan to running workers, and back to a record.
 
 mod bind;
+mod board;
 mod conditions;
+mod control;
+mod handle;
 mod life;
+mod order;
 mod roam;
 mod set_up;
+mod status;
+
+pub(crate) use board::Doing;
+pub(crate) use control::{Control, Fault};
+pub use handle::{OrderError, Position, RunHandle};
+pub(crate) use order::{Asked, Order};
+pub use status::{Activity, EdgeStatus, OperatorStatus, RunState, RunStatus};
 
 use crate::chunk::Info;
 use crate::graph::Graph;
 use crate::options::Options;
 use crate::plan::{GraphError, Plan};
 use crate::record::{self, ThreadReport};
-use crate::team::Team;
 use crate::when::{Event, Gate, Watcher, Watching, When};
-use crate::worker::Stuck;
+use board::Board;
 use life::Begin;
 use onbeat_queue::Seed;
-use onbeat_queue::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use onbeat_trace::Record;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Barrier, Mutex, OnceLock, PoisonError, mpsc};
+use std::ops::Deref;
+use std::sync::{Arc, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
 /// Why a run did not end well.
@@ -37,143 +47,6 @@ pub enum RunError {
     Failed(Box<Record>),
 }
 
-/// Shared by the workers and whoever watches them.
-pub(crate) struct Control {
-    /// See [`stop`].
-    stop: AtomicU32,
-    /// On the run's clock, when a worker last looked. Relaxed everywhere: a picture for people.
-    now_ns: AtomicU64,
-    position_ns: AtomicU64,
-    /// 0 while unknown.
-    length_ns: AtomicU64,
-    /// Where a clock that runs faster or slower has left the real one.
-    pub origin_ns: u64,
-    /// On the run's clock: the first step's time. Set when all operators have started.
-    start_ns: OnceLock<u64>,
-    team: Team,
-    /// Where workers wait for each other: before the first step, after the last, and between their stops.
-    gate: Barrier,
-    faults: Mutex<Vec<Fault>>,
-    /// What was left on the workers that saw that nothing goes on.
-    stuck: Mutex<Vec<Stuck>>,
-}
-
-/// Bits of [`Control::stop`].
-mod stop {
-    /// A stop was asked for.
-    pub const ASKED: u32 = 1;
-    /// A worker has told its sources.
-    pub const TOLD: u32 = 2;
-    /// Something failed: everybody drops what is under way.
-    pub const ABORT: u32 = 4;
-}
-
-/// Something that failed.
-#[derive(Debug, Clone)]
-pub(crate) struct Fault {
-    /// Of the plan; `None` where it is no operator's.
-    pub operator: Option<usize>,
-    pub text: String,
-}
-
-impl Control {
-    fn new(team: Team, workers: usize) -> Self {
-        Control {
-            stop: AtomicU32::new(0),
-            now_ns: AtomicU64::new(0),
-            position_ns: AtomicU64::new(0),
-            length_ns: AtomicU64::new(0),
-            origin_ns: onbeat_os::clock::monotonic_ns(),
-            start_ns: OnceLock::new(),
-            team,
-            gate: Barrier::new(workers),
-            faults: Mutex::new(Vec::new()),
-            stuck: Mutex::new(Vec::new()),
-        }
-    }
-
-    // Relaxed throughout: the flags publish nothing but themselves, and what failed lies behind a lock.
-    #[inline]
-    pub fn stop_asked(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) != 0
-    }
-
-    #[inline]
-    pub fn is_aborted(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) & stop::ABORT != 0
-    }
-
-    pub fn set_stopped(&self) {
-        self.stop.fetch_or(stop::TOLD, Ordering::Relaxed);
-    }
-
-    pub fn was_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) & stop::TOLD != 0
-    }
-
-    fn ask_to_stop(&self) {
-        self.stop.fetch_or(stop::ASKED, Ordering::Relaxed);
-        self.team.wake_all();
-    }
-
-    /// Notes what failed, and has all workers drop what is under way.
-    fn fail(&self, fault: Fault) {
-        self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(fault);
-        self.stop.fetch_or(stop::ABORT, Ordering::Relaxed);
-        self.team.wake_all();
-    }
-
-    fn has_failed(&self) -> bool {
-        !self.faults.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
-    }
-
-    pub fn publish(&self, now_ns: u64, position_ns: u64) {
-        self.now_ns.store(now_ns, Ordering::Relaxed);
-        if position_ns > self.position_ns.load(Ordering::Relaxed) {
-            self.position_ns.store(position_ns, Ordering::Relaxed);
-        }
-    }
-}
-
-impl std::fmt::Debug for Control {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Control({} workers, stop {})", self.team.len(), self.stop.load(Ordering::Relaxed))
-    }
-}
-
-/// How far a run is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Position {
-    /// Time since the start, on the run's clock.
-    pub elapsed_ns: u64,
-    /// Source time of the latest message that was looked at.
-    pub position_ns: u64,
-    /// Source time at the end, where a source knows it.
-    pub length_ns: Option<u64>,
-}
-
-/// Ends a run from outside: from another thread, from a signal handler's thread.
-#[derive(Debug, Clone)]
-pub struct Stopper(Arc<Control>);
-
-impl Stopper {
-    /// Asks the sources to end. What is under way is worked off, files are finished, the record is made.
-    pub fn stop(&self) {
-        self.0.ask_to_stop();
-    }
-
-    /// How far the run is.
-    pub fn progress(&self) -> Position {
-        let start_ns = self.0.start_ns.get().copied().unwrap_or(0);
-        let length_ns = self.0.length_ns.load(Ordering::Relaxed);
-        Position {
-            elapsed_ns: self.0.now_ns.load(Ordering::Relaxed).saturating_sub(start_ns),
-            position_ns: self.0.position_ns.load(Ordering::Relaxed),
-            length_ns: (length_ns > 0).then_some(length_ns),
-        }
-    }
-}
-
 /// A run under way.
 ///
 /// ```
@@ -183,8 +56,7 @@ impl Stopper {
 /// let end = graph.sink("end", |_: u8| ());
 /// graph.connect(ones, |s| &s.out, end, |e| &e.input);
 /// let run = graph.start(&Options::default())?;
-/// let stopper = run.stopper();
-/// stopper.stop();
+/// run.stop();
 /// let record = run.wait()?;
 /// assert_eq!(record.result.outcome.to_string(), "stopped");
 /// # Ok::<(), onbeat_runtime::RunError>(())
@@ -196,10 +68,20 @@ pub struct Run {
     plan: Arc<Plan>,
     threads: Vec<JoinHandle<ThreadReport>>,
     control: Arc<Control>,
+    handle: RunHandle,
     started_unix_ns: u64,
     gates: BTreeMap<String, Gate>,
     events: BTreeMap<String, Event>,
     watching: Option<Watching>,
+}
+
+/// A run can do what its handle can.
+impl Deref for Run {
+    type Target = RunHandle;
+
+    fn deref(&self) -> &RunHandle {
+        &self.handle
+    }
 }
 
 impl Run {
@@ -213,9 +95,9 @@ impl Run {
         self.events.get(name)
     }
 
-    /// A handle to stop and watch it from elsewhere.
-    pub fn stopper(&self) -> Stopper {
-        Stopper(Arc::clone(&self.control))
+    /// A handle to watch and steer it from elsewhere.
+    pub fn handle(&self) -> RunHandle {
+        self.handle.clone()
     }
 
     /// Whether it has ended.
@@ -284,11 +166,12 @@ impl Graph {
         let for_files = self.operators.iter().any(|node| node.when.iter().any(When::waits_for_files));
         let wrong = |error| RunError::Begin(format!("cannot wait for files: {error}"));
         let watcher = for_files.then(Watcher::new).transpose().map_err(wrong)?;
-        let bind::Bound { parts, team, threads: seats } = bind::bind(self, &plan, watcher.clone());
+        let bind::Bound { parts, team, threads: seats, orders } = bind::bind(self, &plan, watcher.clone());
         let house_keeping = &plan.options.house_keeping;
         let watching = watcher.map(|watcher| watcher.start(house_keeping)).transpose().map_err(wrong)?;
         let plan = Arc::new(plan);
-        let control = Arc::new(Control::new(team, plan.workers.len()));
+        let board = Board::new(plan.parts.len(), plan.operators.len(), plan.edges.len());
+        let control = Arc::new(Control::new(team, plan.workers.len(), orders, board));
         let mut given: Vec<Begin> = seats
             .into_iter()
             .enumerate()
@@ -322,6 +205,7 @@ impl Graph {
             // It is waiting for just this.
             let _ = begin.send(given);
         }
-        Ok(Run { name, config, plan, threads, control, started_unix_ns, gates, events, watching })
+        let handle = RunHandle::new(Arc::clone(&control), Arc::clone(&plan));
+        Ok(Run { name, config, plan, threads, control, handle, started_unix_ns, gates, events, watching })
     }
 }

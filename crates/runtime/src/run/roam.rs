@@ -44,7 +44,8 @@ pub(super) fn live(
     let mut time = Time::begin(&clock);
     if failed {
         for &number in &numbers {
-            if let Some(part) = pool.crew.take(number) {
+            if let Some(mut part) = pool.crew.take(number) {
+                part.end_ns = note_end(&part.worker, &part.cx, control);
                 part.over();
             }
         }
@@ -104,7 +105,7 @@ fn run(thread: &Thread<'_>, pool: &Pool, number: u32, mut part: Taken<'_, Roamin
                 if paused.is_some() {
                     worker.seat.retire();
                 }
-                part.end_ns = note_end(&part.cx, thread.control);
+                part.end_ns = note_end(&part.worker, &part.cx, thread.control);
                 part.over();
                 return pool.close_one();
             }

@@ -37,6 +37,7 @@ pub(super) fn set_up(
         timers: Timers::new(count),
         control: Arc::clone(control),
         end_ns: None,
+        halted_ns: None,
         cursor: 0,
         stopping: false,
         starved: Vec::with_capacity(count),
@@ -123,6 +124,7 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         until_ns: 0,
         clock: Clock::new(&plan.options, worker.control.origin_ns),
         start_ns: 0,
+        shifts_ns: vec![0; count].into(),
         pace: plan.options.pace,
         length_ns: None,
         names: Arc::new(Names {

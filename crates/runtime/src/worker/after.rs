@@ -189,6 +189,9 @@ impl Worker {
                 continue;
             }
             node.kept = None;
+            if node.paused.take().is_some() {
+                self.seat.team.resume_one();
+            }
             let (inputs, outputs) = (node.inputs.clone(), node.outputs.clone());
             self.timers.clear(operator);
             cx.turn.clear(operator);

@@ -48,13 +48,13 @@ impl Worker {
         let until = of.until_ns.is_some_and(|until_ns| cx.now_ns() >= until_ns);
         let waived = of.again || until || ended;
         let mut list = std::mem::take(&mut of.list);
+        cx.current = operator;
         let view = View { cx, edges: &self.edges, of: &of, waived, asks: Asks::default() };
         let verdict = ask(&mut list, &view, ended);
         let Asks { tick, chunks, notes } = view.asks;
         of.list = list;
         let until_ns = of.until_ns;
         self.conditions[operator as usize] = Some(of);
-        cx.current = operator;
         notes.into_inner().into_iter().for_each(|note| cx.note(note));
         match verdict.map_err(|error| Failure::Operator(operator, error))? {
             Verdict::Holds => {

@@ -38,7 +38,7 @@ impl Worker {
                     self.feed(cx);
                 }
                 Event::Operator(operator) => self.ask_again(cx, operator),
-                Event::Control => {}
+                Event::Control => self.obey(cx),
             }
         }
         self.heard = heard;
@@ -100,10 +100,12 @@ impl Worker {
 
     /// Ends the sources when someone asked for it or the time is up; what is under way is worked off.
     pub(super) fn check_stop(&mut self, cx: &mut Context, now_ns: u64) {
-        if self.stopping || !(self.control.stop_asked() || self.end_ns.is_some_and(|end_ns| now_ns >= end_ns))
+        if self.stopping
+            || !(self.control.stop_asked() || self.open_end_ns().is_some_and(|end_ns| now_ns >= end_ns))
         {
             return;
         }
+        self.resume_all(cx);
         self.stopping = true;
         cx.stopping = true;
         self.control.set_stopped();
@@ -120,6 +122,11 @@ impl Worker {
                 self.ask_again(cx, operator);
             }
         }
+    }
+
+    /// When the sources end. Not while all of them are paused.
+    fn open_end_ns(&self) -> Option<u64> {
+        self.end_ns.filter(|_| !self.stopping && self.halted_ns.is_none())
     }
 
     pub(super) fn fire_timers(&mut self, cx: &mut Context, now_ns: u64) {
@@ -147,7 +154,7 @@ impl Worker {
         if self.starved.iter().any(|starved| !cx.stores[starved.store].want(starved.chunks)) {
             return true;
         }
-        let alarm_ns = match (self.timers.earliest_ns(), self.end_ns.filter(|_| !self.stopping)) {
+        let alarm_ns = match (self.timers.earliest_ns(), self.open_end_ns()) {
             (Some(alarm_ns), Some(end_ns)) => Some(alarm_ns.min(end_ns)),
             (alarm_ns, end_ns) => alarm_ns.or(end_ns),
         };
@@ -192,16 +199,13 @@ impl Worker {
                 waits.push("a chunk from a store that has none left".to_string());
             }
             for &edge in &node.outputs {
-                let ends = &self.edges[edge as usize];
-                let full = ends.capacity;
-                let here = ends.to != NONE && ends.probe.len(&cx.owner) >= ends.waits_at;
-                if here || cx.edges[edge as usize].waiting {
+                if self.is_full(cx, edge) {
+                    let full = self.edges[edge as usize].capacity;
                     waits.push(format!("room on {} ({full} of {full})", cx.names.edges[edge as usize]));
                 }
             }
             for &edge in &node.inputs {
-                let ends = &self.edges[edge as usize];
-                if ends.probe.len(&cx.owner) == 0 && !cx.edges[edge as usize].closed {
+                if self.is_awaited(cx, edge) {
                     waits.push(format!("a message on {}", cx.names.edges[edge as usize]));
                 }
             }

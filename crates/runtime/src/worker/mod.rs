@@ -5,6 +5,7 @@ mod after;
 mod conditions;
 mod idle;
 mod meter;
+mod obey;
 mod tracker;
 
 pub(crate) use conditions::{Conditions, InputEdges};
@@ -50,6 +51,8 @@ pub(crate) struct Worker {
     pub control: Arc<Control>,
     /// Time on the run's clock after which sources are ended.
     pub end_ns: Option<u64>,
+    /// Since when all of its sources are paused.
+    pub halted_ns: Option<u64>,
     /// The source whose turn is next.
     pub cursor: u32,
     /// Whether sources have been told to end.
@@ -99,6 +102,7 @@ pub(crate) struct NodeState {
     /// Outputs whose consumer is still there.
     pub open_outputs: u32,
     pub done: bool,
+    pub paused: Option<Paused>,
     /// The stamp to go on with: the last step was not finished with its message.
     pub kept: Option<(Stamp, Option<Arc<Keys>>)>,
 }
@@ -109,6 +113,15 @@ pub(crate) struct Starved {
     pub operator: u32,
     pub store: usize,
     pub chunks: usize,
+}
+
+/// An operator that is not stepped because somebody said so.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paused {
+    /// On the run's clock.
+    pub since_ns: u64,
+    /// The alarm that it had.
+    pub alarm_ns: Option<u64>,
 }
 
 /// Who is at the ends of an edge; [`NONE`] for an end on another worker.
@@ -318,6 +331,10 @@ impl Worker {
         self.check_stop(cx, end_ns);
         self.fire_timers(cx, end_ns);
         self.chain += 1;
+        if self.control.board.is_called(self.seat.part) {
+            // Somebody outside waits for an answer.
+            self.chain = CHAIN;
+        }
         outcome
     }
 

@@ -1,0 +1,121 @@
+//! What the workers of a run share with whoever watches and steers it.
+
+use super::board::Board;
+use super::order::Asked;
+use crate::team::Team;
+use crate::worker::Stuck;
+use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
+
+/// Shared by the workers and whoever watches them.
+pub(crate) struct Control {
+    /// See [`stop`].
+    stop: AtomicU32,
+    /// On the run's clock, when a worker last looked. Relaxed everywhere: a picture for people.
+    pub now_ns: AtomicU64,
+    pub position_ns: AtomicU64,
+    /// 0 while unknown.
+    pub length_ns: AtomicU64,
+    /// Where a clock that runs faster or slower has left the real one.
+    pub origin_ns: u64,
+    /// On the run's clock: the first step's time. Set when all operators have started.
+    pub start_ns: OnceLock<u64>,
+    /// All sources were told to pause.
+    pub paused: AtomicBool,
+    pub team: Team,
+    /// Where workers wait for each other: before the first step, after the last, and between their stops.
+    pub gate: Barrier,
+    pub faults: Mutex<Vec<Fault>>,
+    /// What was left on the workers that saw that nothing goes on.
+    pub stuck: Mutex<Vec<Stuck>>,
+    pub board: Board,
+    /// By part.
+    pub orders: Box<[Sender<Asked>]>,
+}
+
+/// Bits of [`Control::stop`].
+mod stop {
+    /// A stop was asked for.
+    pub const ASKED: u32 = 1;
+    /// A worker has told its sources.
+    pub const TOLD: u32 = 2;
+    /// Something failed: everybody drops what is under way.
+    pub const ABORT: u32 = 4;
+}
+
+/// Something that failed.
+#[derive(Debug, Clone)]
+pub(crate) struct Fault {
+    /// Of the plan; `None` where it is no operator's.
+    pub operator: Option<usize>,
+    pub text: String,
+}
+
+impl Control {
+    pub fn new(team: Team, workers: usize, orders: Vec<Sender<Asked>>, board: Board) -> Self {
+        Control {
+            stop: AtomicU32::new(0),
+            now_ns: AtomicU64::new(0),
+            position_ns: AtomicU64::new(0),
+            length_ns: AtomicU64::new(0),
+            origin_ns: onbeat_os::clock::monotonic_ns(),
+            start_ns: OnceLock::new(),
+            paused: AtomicBool::new(false),
+            team,
+            gate: Barrier::new(workers),
+            faults: Mutex::new(Vec::new()),
+            stuck: Mutex::new(Vec::new()),
+            board,
+            orders: orders.into(),
+        }
+    }
+
+    // Relaxed throughout: the flags publish nothing but themselves, and what failed lies behind a lock.
+    #[inline]
+    pub fn stop_asked(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) != 0
+    }
+
+    #[inline]
+    pub fn is_aborted(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) & stop::ABORT != 0
+    }
+
+    pub fn set_stopped(&self) {
+        self.stop.fetch_or(stop::TOLD, Ordering::Relaxed);
+    }
+
+    pub fn was_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) & stop::TOLD != 0
+    }
+
+    pub fn ask_to_stop(&self) {
+        self.stop.fetch_or(stop::ASKED, Ordering::Relaxed);
+        self.team.wake_all();
+    }
+
+    /// Notes what failed, and has all workers drop what is under way.
+    pub fn fail(&self, fault: Fault) {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(fault);
+        self.stop.fetch_or(stop::ABORT, Ordering::Relaxed);
+        self.team.wake_all();
+    }
+
+    pub fn has_failed(&self) -> bool {
+        !self.faults.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    pub fn publish(&self, now_ns: u64, position_ns: u64) {
+        self.now_ns.store(now_ns, Ordering::Relaxed);
+        if position_ns > self.position_ns.load(Ordering::Relaxed) {
+            self.position_ns.store(position_ns, Ordering::Relaxed);
+        }
+    }
+}
+
+impl std::fmt::Debug for Control {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Control({} parts, stop {})", self.team.len(), self.stop.load(Ordering::Relaxed))
+    }
+}

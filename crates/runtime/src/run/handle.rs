@@ -1,0 +1,236 @@
+//! Watching and steering a run from outside: from another thread, from a signal handler's thread, from a socket.
+
+use super::control::Control;
+use super::order::{Asked, Order};
+use super::status::{self, RunStatus};
+use crate::Error;
+use crate::plan::{Plan, nearest};
+use onbeat_queue::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+/// How long an answer is waited for. Workers answer between two steps.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// As [`PATIENCE`], for a picture: an old one is better than none.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// Time since the start, on the run's clock.
+    pub elapsed_ns: u64,
+    /// Source time of the latest message that was looked at.
+    pub position_ns: u64,
+    /// Source time at the end, where a source knows it.
+    pub length_ns: Option<u64>,
+}
+
+/// Why an order to a run was not carried out.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OrderError {
+    /// No operator has this name.
+    #[error("there is no operator `{name}`{hint}")]
+    UnknownOperator {
+        /// What was asked for.
+        name: String,
+        /// ": did you mean …?", or nothing.
+        hint: String,
+    },
+    /// It cannot be done.
+    #[error(transparent)]
+    Refused(#[from] Error),
+    /// There is nothing left to steer.
+    #[error("the run has ended")]
+    Over,
+    /// The order stands, and will be carried out when the step returns that its worker is in.
+    #[error("{what} has not answered within {} s: its worker is in a step that takes longer; the order stands", PATIENCE.as_secs())]
+    Late {
+        /// Who has not.
+        what: String,
+    },
+}
+
+/// Watches and steers a run, from any thread. It stays good after the end.
+///
+/// Orders are carried out by the workers, between two steps; a call comes back when that is done, or after 5 s.
+///
+/// ```
+/// # use onbeat_runtime::{Activity, Graph, Options};
+/// let mut graph = Graph::new("endless");
+/// let ones = graph.source("ones", || Some(1u8));
+/// let end = graph.sink("end", |_: u8| ());
+/// graph.connect(ones, |s| &s.out, end, |e| &e.input);
+/// let run = graph.start(&Options::default())?;
+/// let handle = run.handle();
+/// handle.pause_operator("ones")?;
+/// assert_eq!(handle.status().operators[0].state, Activity::Paused);
+/// handle.resume()?;
+/// handle.stop();
+/// run.wait()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct RunHandle {
+    control: Arc<Control>,
+    plan: Arc<Plan>,
+}
+
+/// What came of an order to one part.
+enum Answer {
+    Given(Result<(), Error>),
+    /// The part is over.
+    Over,
+    Late,
+}
+
+impl RunHandle {
+    pub(super) fn new(control: Arc<Control>, plan: Arc<Plan>) -> Self {
+        RunHandle { control, plan }
+    }
+
+    /// Asks the sources to end. What is under way is worked off, files are finished, the record is made. Whatever is paused
+    /// goes on for that.
+    pub fn stop(&self) {
+        self.control.ask_to_stop();
+    }
+
+    /// How far the run is. Takes a few loads.
+    pub fn progress(&self) -> Position {
+        let start_ns = self.control.start_ns.get().copied().unwrap_or(0);
+        let length_ns = self.control.length_ns.load(Ordering::Relaxed);
+        Position {
+            elapsed_ns: self.control.now_ns.load(Ordering::Relaxed).saturating_sub(start_ns),
+            position_ns: self.control.position_ns.load(Ordering::Relaxed),
+            length_ns: (length_ns > 0).then_some(length_ns),
+        }
+    }
+
+    /// What everything does at the moment. Every worker is asked, and one that sleeps is woken for it. Where one does not
+    /// answer within 100 ms, because a step takes that long, its operators are shown as they were when it did.
+    pub fn status(&self) -> RunStatus {
+        let picture = self.control.board.ask();
+        self.control.team.wake_all();
+        let deadline = Instant::now() + GLANCE;
+        let parts = self.plan.parts.len();
+        let all_have = || (0..parts).all(|part| self.control.board.has_answered(part, picture));
+        while self.control.start_ns.get().is_some() && !all_have() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        status::status(&self.plan, &self.control, self.progress())
+    }
+
+    /// Ends one operator: its outputs close, and what follows works off what it has sent. What comes to it from now on is
+    /// not read any more, and those that sent to it alone end as well. It is told so at the end of the run, with all others.
+    ///
+    /// # Errors
+    /// See [`OrderError`].
+    pub fn stop_operator(&self, name: &str) -> Result<(), OrderError> {
+        self.order(name, Order::Finish)
+    }
+
+    /// Pauses all sources. What is under way is worked off, and then the run stands still, until
+    /// [`resume`](Self::resume) or [`stop`](Self::stop).
+    ///
+    /// The time of a pause does not count: a source with a clock does not catch up with what it has left out but goes on
+    /// where it was, all of its due times later by the length of the pause; and so does the end of a run with a duration.
+    /// Under the manual clock a pause takes no time at all.
+    ///
+    /// # Errors
+    /// See [`OrderError`].
+    pub fn pause(&self) -> Result<(), OrderError> {
+        self.order_all(|| Order::PauseAll)?;
+        self.control.paused.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Lets everything go on that is paused.
+    ///
+    /// # Errors
+    /// See [`OrderError`].
+    pub fn resume(&self) -> Result<(), OrderError> {
+        self.order_all(|| Order::ResumeAll)?;
+        self.control.paused.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Pauses one operator: it is not stepped any more, what comes to it waits, and its alarms stand still. A source among
+    /// them does not catch up later, as with [`pause`](Self::pause); but the end of a run with a duration does not move.
+    ///
+    /// # Errors
+    /// See [`OrderError`].
+    pub fn pause_operator(&self, name: &str) -> Result<(), OrderError> {
+        self.order(name, Order::Pause)
+    }
+
+    /// Lets one operator go on.
+    ///
+    /// # Errors
+    /// See [`OrderError`].
+    pub fn resume_operator(&self, name: &str) -> Result<(), OrderError> {
+        self.order(name, Order::Resume)
+    }
+
+    fn order(&self, name: &str, order: impl FnOnce(u32) -> Order) -> Result<(), OrderError> {
+        let names = || self.plan.operators.iter().map(|operator| operator.name.as_str());
+        let Some(number) = names().position(|known| known == name) else {
+            return Err(OrderError::UnknownOperator { name: name.to_string(), hint: nearest(name, names()) });
+        };
+        let part = self.plan.operators[number].part;
+        // Parts number their operators in the plan's order.
+        let here = self.plan.operators[..number].iter().filter(|other| other.part == part).count();
+        let answered = self.send(part, order(here as u32));
+        match answered.map(|answered| self.answer(part, &answered, Instant::now() + PATIENCE)) {
+            Some(Answer::Given(answer)) => Ok(answer?),
+            Some(Answer::Late) => Err(OrderError::Late { what: format!("operator `{name}`") }),
+            _ if self.control.board.is_closed() => Err(OrderError::Over),
+            _ => Err(Error::new(format!("operator `{name}` has ended")).into()),
+        }
+    }
+
+    /// Of parts that are over nobody expects anything; when all are, the run is.
+    fn order_all(&self, order: impl Fn() -> Order) -> Result<(), OrderError> {
+        let sent: Vec<_> = (0..self.plan.parts.len()).map(|part| self.send(part, order())).collect();
+        let deadline = Instant::now() + PATIENCE;
+        let mut result = Err(OrderError::Over);
+        for (part, answer) in sent.into_iter().enumerate() {
+            let Some(answered) = answer else { continue };
+            match (self.answer(part, &answered, deadline), &result) {
+                (Answer::Given(Err(error)), Err(OrderError::Over) | Ok(())) => result = Err(error.into()),
+                (Answer::Given(Ok(())), Err(OrderError::Over)) => result = Ok(()),
+                (Answer::Late, _) => {
+                    let what = format!("`{}`", self.plan.parts[part].name);
+                    return Err(OrderError::Late { what });
+                }
+                _ => {}
+            }
+        }
+        result
+    }
+
+    /// `None` when the part is gone.
+    fn send(&self, part: usize, order: Order) -> Option<Receiver<Result<(), Error>>> {
+        let (answer, answered) = mpsc::sync_channel(1);
+        self.control.orders[part].send(Asked { order, answer }).ok()?;
+        self.control.board.call(part);
+        self.control.team.wake(part);
+        Some(answered)
+    }
+
+    fn answer(&self, part: usize, answered: &Receiver<Result<(), Error>>, deadline: Instant) -> Answer {
+        loop {
+            let is_over = self.control.board.is_part_closed(part);
+            // A part that is over may be there for long without looking at its orders.
+            let wait = if is_over { Duration::ZERO } else { Duration::from_millis(10) };
+            match answered.recv_timeout(wait) {
+                Ok(answer) => return Answer::Given(answer),
+                Err(RecvTimeoutError::Disconnected) => return Answer::Over,
+                Err(RecvTimeoutError::Timeout) if is_over => return Answer::Over,
+                Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => return Answer::Late,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+}
