@@ -191,7 +191,7 @@ fn virtual_time_does_not_pass_in_a_pause() {
     watched(60, || {
         for (name, options) in ways().into_iter().filter(|(_, options)| options.clock == ClockKind::Manual) {
             let (graph, due_ns) = beat(1_000_000, false);
-            let run = graph.start(&Options { duration_ns: Some(100_000_000_000), ..options }).unwrap();
+            let run = graph.start(&Options { duration_ns: Some(20_000_000_000), ..options }).unwrap();
             for _ in 0..20 {
                 // The run may be over before.
                 let _ = run.pause();
@@ -202,7 +202,7 @@ fn virtual_time_does_not_pass_in_a_pause() {
             }
             run.wait().unwrap();
             let due_ns = due_ns.lock().unwrap();
-            assert_eq!(due_ns.len(), 100_000, "{name}");
+            assert_eq!(due_ns.len(), 20_000, "{name}");
             assert!(due_ns.iter().all(|&(number, due_ns)| due_ns == number * 1_000_000), "{name}");
         }
     });
