@@ -38,6 +38,8 @@ pub(crate) struct Pool {
     unparkers: Box<[Unparker]>,
     /// By part: its steps are worth the way to another thread.
     heavy: Box<[AtomicBool]>,
+    /// By part: the thread that had it last, whose cache may still have its state.
+    last: Box<[AtomicU32]>,
     /// Parts that are not over.
     open: AtomicU32,
     /// Mean time of a step from which on it is heavy.
@@ -79,6 +81,7 @@ impl Pool {
             crew: Crew::new(parkers.len(), parts),
             unparkers: parkers.iter().map(Parker::unparker).collect(),
             heavy: (0..parts).map(|_| AtomicBool::new(false)).collect(),
+            last: (0..parts).map(|part| AtomicU32::new((part * parkers.len() / parts) as u32)).collect(),
             open: AtomicU32::new(parts as u32),
             heavy_ns: match (share, idle) {
                 (Share::Always, _) => 0,
@@ -95,21 +98,21 @@ impl Pool {
         }
     }
 
-    /// Keeps a part for this thread, or offers it to all; from a thread outside of the pool always the latter.
+    /// Keeps a part for this thread, or offers it to all, but first to the one that had it last; from a thread outside of the
+    /// pool always the latter.
     fn queue(&self, part: u32) {
         let kept = HAND.with_borrow_mut(|hand| {
             let Some(hand) = hand.as_mut().filter(|hand| hand.pool == self.address()) else { return false };
             // Relaxed: a hint.
             if self.heavy_ns == 0 || self.heavy[part as usize].load(Ordering::Relaxed) {
-                self.offer(hand.thread, part, &mut hand.counts);
+                self.offer(self.last(part), part, &mut hand.counts);
             } else if let Some(before) = hand.next.replace(part) {
                 hand.list.push_back(before);
             }
             true
         });
         if !kept {
-            let thread = part as usize % self.unparkers.len();
-            self.offer(thread, part, &mut Counts::default());
+            self.offer(self.last(part), part, &mut Counts::default());
         }
     }
 
@@ -118,6 +121,11 @@ impl Pool {
             counts.woken += 1;
             self.unparkers[sleeper].unpark();
         }
+    }
+
+    fn last(&self, part: u32) -> usize {
+        // Relaxed: a hint.
+        self.last[part as usize].load(Ordering::Relaxed) as usize
     }
 
     fn address(&self) -> usize {
@@ -190,6 +198,9 @@ impl Pool {
                 }
             };
             if let Some(item) = self.crew.take(part) {
+                if self.last(part) != thread {
+                    self.last[part as usize].store(thread as u32, Ordering::Relaxed);
+                }
                 with_hand(|hand| hand.counts.taken += 1);
                 return Some((part, item));
             }

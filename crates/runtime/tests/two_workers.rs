@@ -385,3 +385,37 @@ fn an_operator_may_choose_its_output() {
         }
     });
 }
+
+/// Long steps spread over the workers by themselves; short ones stay where they are.
+#[test]
+fn heavy_operators_are_shared_and_light_ones_are_not() {
+    watched(120, || {
+        for (spins, both) in [(100_000u32, true), (0, false)] {
+            let mut graph = Graph::new("load");
+            let mut n = 0;
+            graph.source("numbers", move || {
+                n += 1;
+                (n <= 200u64).then_some(n)
+            });
+            for name in ["a", "b", "c"] {
+                graph.map(name, move |x: u64| {
+                    (0..spins).for_each(|_| std::hint::spin_loop());
+                    x
+                });
+            }
+            graph.sink("end", |_: u64| ());
+            for (from, to) in [("numbers", "a"), ("a", "b"), ("b", "c"), ("c", "end")] {
+                graph.connect_names(from, to);
+            }
+            let record = graph.run(&two(EVENT)).unwrap();
+            let sharing: Vec<_> = record.threads.iter().filter_map(|thread| thread.sharing).collect();
+            assert_eq!(sharing.len(), 2);
+            if both {
+                assert!(sharing.iter().all(|sharing| sharing.taken > 5), "{sharing:?}");
+            } else {
+                // Both begin with some of the parts, and one steals them from the other at most.
+                assert!(sharing.iter().map(|sharing| sharing.stolen).sum::<u64>() < 20, "{sharing:?}");
+            }
+        }
+    });
+}
