@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`overhead`] | what the engine itself costs per iteration, as Holoscan's scheduler overhead benchmark asks |
 //! | `watch` | how a bench tells how far it is, and hears that it is to stop: [`Watch`] |
+//! | `others` | whether the machine was quiet meanwhile |
 //! | `error` | why a bench could not be run: [`BenchError`] |
 //!
 //! Each gives an [`onbeat_report::BenchResult`].
@@ -18,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod others;
 pub mod overhead;
 mod watch;
 

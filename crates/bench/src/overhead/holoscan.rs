@@ -95,6 +95,11 @@ impl Holoscan {
         Ok(holoscan)
     }
 
+    /// Of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Whether it has a scheduler like this.
     pub fn has(&self, recipe: Recipe) -> bool {
         matches!(recipe.kind, Kind::Greedy | Kind::Event)

@@ -7,7 +7,6 @@ use super::{Case, Kind, Overhead, Row};
 use onbeat_report::{BenchResult, bench::Machine};
 use onbeat_runtime::Options;
 use serde_json::{Value, json};
-use std::fs;
 
 pub(super) fn overhead(settings: &Settings, rounds: Rounds) -> Overhead {
     let mut result = BenchResult::new("overhead", Machine::read());
@@ -34,8 +33,18 @@ pub(super) fn overhead(settings: &Settings, rounds: Rounds) -> Overhead {
     if let Some(checks) = &rounds.checks {
         add_checks(&mut result, checks, &rounds.pairs[checks.pair]);
     }
+    if let Some(others) = rounds.others {
+        result.add("machine.others", &[others * 100.0], "%");
+    }
     result.notes = rounds.notes;
-    result.notes.extend(doubts());
+    if let Some(peer) = &rounds.peer {
+        let (holoscan, python) = &peer.versions;
+        let iterations = peer.iterations;
+        result.notes.push(format!(
+            "Holoscan {holoscan}, Python {python}: {iterations} iterations in a run; process has its start and stop in it, over these"
+        ));
+    }
+    result.notes.extend(doubts(rounds.others));
     let row = |pair: &Pair| Row {
         recipe: pair.recipe.name(),
         case: pair.case,
@@ -49,6 +58,13 @@ fn parameters(settings: &Settings, rounds: &Rounds) -> serde_json::Map<String, V
     let names = |names: Vec<&'static str>| Value::from(names);
     let iterations: serde_json::Map<String, Value> =
         rounds.pairs.iter().map(|pair| (pair.name(), pair.iterations.into())).collect();
+    let placed: serde_json::Map<String, Value> = rounds
+        .pairs
+        .iter()
+        .map(|pair| {
+            (pair.recipe.name(), json!({ "workers": pair.recipe.workers, "cores": pair.options.cores }))
+        })
+        .collect();
     let peer = rounds.peer.as_ref().map(|peer| {
         let (holoscan, python) = &peer.versions;
         json!({
@@ -64,6 +80,7 @@ fn parameters(settings: &Settings, rounds: &Rounds) -> serde_json::Map<String, V
         "schedulers": names(settings.schedulers.iter().map(|kind| Kind::name(*kind)).collect()),
         "workers": settings.workers,
         "cores": settings.cores,
+        "placed": placed,
         "idle": settings.idle.to_string(),
         "capacity": Options::default().capacity,
         "method": settings.method.name(),
@@ -124,21 +141,18 @@ fn add_checks(result: &mut BenchResult, checks: &Checks, pair: &Pair) {
     }
 }
 
-/// Why these figures may be too high.
-fn doubts() -> Vec<String> {
+/// What a reader has to know before quoting these figures.
+fn doubts(others: Option<f64>) -> Vec<String> {
+    /// Below this the ranges of the runs say enough.
+    const QUIET: f64 = 0.05;
     let mut doubts = Vec::new();
     if cfg!(debug_assertions) {
         doubts.push("this is a debug build: its figures say nothing about a release build".to_owned());
     }
-    let load = fs::read_to_string("/proc/loadavg").ok();
-    let load =
-        load.and_then(|text| text.split_whitespace().next().and_then(|first| first.parse::<f64>().ok()));
-    let cores = onbeat_os::CoreSet::online().map_or(1, |cores| cores.iter().count());
-    // This process alone keeps about one thread busy.
-    if let Some(load) = load.filter(|load| *load > 1.0 + 0.25 * cores as f64) {
+    if let Some(others) = others.filter(|others| *others > QUIET) {
         doubts.push(format!(
-            "others were busy too: the load of the last minute was {load:.1}, on {cores} cores; the least of the runs is \
-             nearer to the truth than their median"
+            "others used {:.0} % of the machine meanwhile: the least of the runs is nearer to the truth than their median",
+            others * 100.0
         ));
     }
     doubts

@@ -9,6 +9,7 @@ use super::measure::{self, Taken};
 use super::recipe::Recipe;
 use super::settings::{PUBLISHED_ITERATIONS, Settings};
 use super::{Share, bare};
+use crate::others::{self, Others};
 use crate::{BenchError, Watch};
 use onbeat_os::Counter;
 use onbeat_runtime::{Graph, Options, Plan};
@@ -22,6 +23,8 @@ pub(super) struct Rounds {
     pub one_way_ns: Vec<f64>,
     pub checks: Option<Checks>,
     pub peer: Option<Holoscan>,
+    /// The part of the machine that others used meanwhile, where it is known.
+    pub others: Option<f64>,
     pub notes: Vec<String>,
 }
 
@@ -82,9 +85,14 @@ pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Roun
     });
     // From the thread that starts the workers: they inherit the counter. It is gone before anything is timed.
     count(&mut pairs, settings, watch, &mut notes)?;
-    let mut rounds = Rounds { pairs, limits, one_way_ns: Vec::new(), checks: None, peer: None, notes };
+    let mut rounds =
+        Rounds { pairs, limits, one_way_ns: Vec::new(), checks: None, peer: None, others: None, notes };
+    let helpers_ns =
+        |peer: &Option<Holoscan>| peer.as_ref().and_then(|peer| others::cpu_ns(peer.id())).unwrap_or(0);
+    let (others, before_ns) = (Others::watch(), helpers_ns(&peer));
     rounds.all(settings, watch, peer.as_mut())?;
     rounds.check(settings, watch)?;
+    rounds.others = others.share(helpers_ns(&peer).saturating_sub(before_ns));
     rounds.peer = peer;
     Ok(rounds)
 }

@@ -1,0 +1,91 @@
+//! Whether the machine was quiet while something was measured.
+
+use onbeat_os::clock;
+use std::fs;
+
+/// Looks at what all processes together have used, since it was made.
+#[derive(Debug)]
+pub(crate) struct Others {
+    /// Of all cores: ticks that were used, and all.
+    begin: Option<(u64, u64)>,
+    begin_ns: u64,
+    own_ns: u64,
+}
+
+impl Others {
+    pub fn watch() -> Self {
+        Others { begin: ticks(), begin_ns: clock::monotonic_ns(), own_ns: clock::process_cpu_ns() }
+    }
+
+    /// The part of the machine that went to others than this process and `helpers_ns` of those that it started, the
+    /// hypervisor's other guests included: 0 to 1. `None` where the kernel does not say, or it was too short to tell.
+    pub fn share(&self, helpers_ns: u64) -> Option<f64> {
+        /// The kernel counts in ticks, of which there are a hundred a second on most.
+        const LEAST_TICKS: u64 = 50;
+        let ((used_before, all_before), (used, all)) = (self.begin?, ticks()?);
+        let (used, all) = (used.saturating_sub(used_before), all.saturating_sub(all_before));
+        if all < LEAST_TICKS {
+            return None;
+        }
+        let cores = onbeat_os::CoreSet::online().ok()?.iter().count();
+        let passed_ns = (clock::monotonic_ns() - self.begin_ns) as f64 * cores as f64;
+        let own_ns = clock::process_cpu_ns() - self.own_ns + helpers_ns;
+        Some((used as f64 / all as f64 - own_ns as f64 / passed_ns).clamp(0.0, 1.0))
+    }
+}
+
+fn ticks() -> Option<(u64, u64)> {
+    parse(&fs::read_to_string("/proc/stat").ok()?)
+}
+
+/// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal; what follows is counted already.
+fn parse(text: &str) -> Option<(u64, u64)> {
+    let numbers = text.lines().next()?.strip_prefix("cpu ")?.split_whitespace().take(8);
+    let numbers: Vec<u64> = numbers.map(|number| number.parse().ok()).collect::<Option<_>>()?;
+    let all: u64 = numbers.iter().sum();
+    let idle = numbers.get(3)? + numbers.get(4)?;
+    Some((all - idle, all))
+}
+
+/// What a process has used so far, in nanoseconds of processor time; `None` once it is gone.
+pub(crate) fn cpu_ns(process: u32) -> Option<u64> {
+    // The first number of `schedstat` is that time, for each thread.
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    let time = |task: fs::DirEntry| {
+        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    Some(tasks.filter_map(|task| time(task.ok()?)).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_idle_is_used() {
+        assert_eq!(parse("cpu  10 20 30 400 50 6 7 8 9 10\ncpu0 1 2\n"), Some((81, 531)));
+        for text in ["", "cpu", "cpu  1 2 x", "intr 5", "cpu  1 2 3"] {
+            assert_eq!(parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_a_part_of_the_machine() {
+        let others = Others::watch();
+        assert_eq!(others.share(0), None, "too short to tell");
+        let mut looks = 0;
+        while others.share(0).is_none() && looks < 1_000 {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            looks += 1;
+        }
+        assert!(others.share(0).is_none_or(|share| (0.0..=1.0).contains(&share)));
+        assert_eq!(others.share(u64::MAX / 4), Some(0.0).filter(|_| others.share(0).is_some()));
+    }
+
+    #[test]
+    fn this_process_has_used_some() {
+        assert!(cpu_ns(std::process::id()).is_some_and(|ns| ns > 0));
+        assert_eq!(cpu_ns(u32::MAX), None);
+    }
+}
