@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::FromRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Where the kernel lists its tracepoints, in the order in which they are looked for.
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -103,7 +103,7 @@ impl Counter {
 }
 
 fn tracepoint_id(group: &str, name: &str) -> io::Result<u64> {
-    let mut last = None;
+    let mut refused: Option<(PathBuf, io::Error)> = None;
     for root in TRACEFS {
         let path = Path::new(root).join("events").join(group).join(name).join("id");
         match fs::read_to_string(&path) {
@@ -113,10 +113,14 @@ fn tracepoint_id(group: &str, name: &str) -> io::Result<u64> {
                     io::Error::new(io::ErrorKind::InvalidData, message)
                 });
             }
-            Err(error) => last = Some((path, error)),
+            // A refusal says more than that there is nothing at the other place.
+            Err(error) if refused.is_none() || error.kind() == io::ErrorKind::PermissionDenied => {
+                refused = Some((path, error));
+            }
+            Err(_) => {}
         }
     }
-    let (path, error) = last.expect("there is more than one place");
+    let (path, error) = refused.expect("there is more than one place");
     let fix = match error.kind() {
         io::ErrorKind::PermissionDenied => "run as root",
         _ => "mount tracefs on /sys/kernel/tracing, on a kernel with CONFIG_FTRACE_SYSCALLS",
