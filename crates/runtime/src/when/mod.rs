@@ -52,7 +52,7 @@ use std::sync::Arc;
 /// graph.connect(numbers, |s| &s.out, batches, |b| &b.input);
 /// graph.when(batches, When::messages("in", 4));
 /// let record = graph.run(&Options::default())?;
-/// assert_eq!(record.operators[1].steps, 3 + 1); // 4, 4, the last 2, and a look at the end
+/// assert_eq!(record.operators[1].steps, 3); // 4, 4, and the last 2
 /// # Ok::<(), onbeat_runtime::RunError>(())
 /// ```
 #[derive(Debug)]
