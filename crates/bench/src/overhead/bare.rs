@@ -4,6 +4,7 @@
 //! each side, and one lock-free ring for each edge from one to the other, both sides spinning.
 
 use super::case::Case;
+use super::effort::{Effort, Nothing};
 use super::recipe::cores;
 use crate::BenchError;
 use onbeat_os::{CoreSet, clock, thread};
@@ -22,25 +23,29 @@ trait Step {
 }
 
 /// Counts, and puts what it counted into each of its slots.
-struct Source {
+struct Source<E> {
     outputs: Box<[Slot]>,
     count: u64,
+    effort: E,
 }
 
 /// Takes, adds one, and puts.
-struct Middle {
+struct Middle<E> {
     input: Slot,
     output: Slot,
+    effort: E,
 }
 
 /// Takes and adds up.
-struct Sink {
+struct Sink<E> {
     input: Slot,
     sum: u64,
+    effort: E,
 }
 
-impl Step for Source {
+impl<E: Effort> Step for Source<E> {
     fn step(&mut self) {
+        self.effort.spend();
         self.count += 1;
         for output in &self.outputs {
             output.set(Some(self.count));
@@ -48,17 +53,19 @@ impl Step for Source {
     }
 }
 
-impl Step for Middle {
+impl<E: Effort> Step for Middle<E> {
     fn step(&mut self) {
         if let Some(x) = self.input.take() {
+            self.effort.spend();
             self.output.set(Some(x + 1));
         }
     }
 }
 
-impl Step for Sink {
+impl<E: Effort> Step for Sink<E> {
     fn step(&mut self) {
         if let Some(x) = self.input.take() {
+            self.effort.spend();
             self.sum = self.sum.wrapping_add(x);
         }
     }
@@ -73,12 +80,12 @@ struct Cut {
 }
 
 impl Case {
-    fn calls(self) -> Vec<Box<dyn Step>> {
+    fn calls<E: Effort>(self, effort: E) -> Vec<Box<dyn Step>> {
         match self {
-            Case::TwoOperators => apart(2),
-            Case::TxRx => chain(2),
-            Case::Chain4 => chain(4),
-            Case::FanOut4 => fan(4),
+            Case::TwoOperators => apart(2, effort),
+            Case::TxRx => chain(2, effort),
+            Case::Chain4 => chain(4, effort),
+            Case::FanOut4 => fan(4, effort),
         }
     }
 
@@ -98,29 +105,29 @@ fn hidden(step: impl Step + 'static) -> Box<dyn Step> {
     black_box(Box::new(step))
 }
 
-fn apart(count: usize) -> Vec<Box<dyn Step>> {
-    (0..count).map(|_| hidden(Source { outputs: Box::default(), count: 0 })).collect()
+fn apart<E: Effort>(count: usize, effort: E) -> Vec<Box<dyn Step>> {
+    (0..count).map(|_| hidden(Source { outputs: Box::default(), count: 0, effort })).collect()
 }
 
-fn chain(count: usize) -> Vec<Box<dyn Step>> {
+fn chain<E: Effort>(count: usize, effort: E) -> Vec<Box<dyn Step>> {
     let slots: Vec<Slot> = (1..count).map(|_| Slot::default()).collect();
     let slot = |at: usize| Rc::clone(&slots[at]);
-    let source = hidden(Source { outputs: [slot(0)].into(), count: 0 });
-    let middle = (1..count - 1).map(|at| hidden(Middle { input: slot(at - 1), output: slot(at) }));
-    let sink = hidden(Sink { input: slot(count - 2), sum: 0 });
+    let source = hidden(Source { outputs: [slot(0)].into(), count: 0, effort });
+    let middle = (1..count - 1).map(|at| hidden(Middle { input: slot(at - 1), output: slot(at), effort }));
+    let sink = hidden(Sink { input: slot(count - 2), sum: 0, effort });
     std::iter::once(source).chain(middle).chain([sink]).collect()
 }
 
-fn fan(count: usize) -> Vec<Box<dyn Step>> {
+fn fan<E: Effort>(count: usize, effort: E) -> Vec<Box<dyn Step>> {
     let slots: Box<[Slot]> = (0..count).map(|_| Slot::default()).collect();
     let sinks: Vec<Slot> = slots.to_vec();
-    let sinks = sinks.into_iter().map(|input| hidden(Sink { input, sum: 0 }));
-    std::iter::once(hidden(Source { outputs: slots, count: 0 })).chain(sinks).collect()
+    let sinks = sinks.into_iter().map(|input| hidden(Sink { input, sum: 0, effort }));
+    std::iter::once(hidden(Source { outputs: slots, count: 0, effort })).chain(sinks).collect()
 }
 
-/// Nanoseconds per iteration on the calling thread.
-pub(super) fn one_thread(case: Case, iterations: u64) -> f64 {
-    let mut calls = case.calls();
+/// Nanoseconds per iteration on the calling thread, where each call makes this effort.
+pub(super) fn one_thread<E: Effort>(case: Case, iterations: u64, effort: E) -> f64 {
+    let mut calls = case.calls(effort);
     let mut pass = |count: u64| {
         for _ in 0..count {
             for call in &mut calls {
@@ -146,7 +153,7 @@ pub(super) fn two_threads(case: Case, iterations: u64, capacity: usize) -> Resul
     let there = Arc::new(AtomicU32::new(0));
     let (rings_there, meet) = (rings.clone(), Arc::clone(&there));
     let second = spawn(core(1), move || {
-        let mut calls = apart(cut.second);
+        let mut calls = apart(cut.second, Nothing);
         wait_for_both(&meet);
         for _ in 0..iterations {
             for ring in &rings_there {
@@ -165,7 +172,7 @@ pub(super) fn two_threads(case: Case, iterations: u64, capacity: usize) -> Resul
         clock::monotonic_ns()
     })?;
     let first = spawn(core(0), move || {
-        let mut calls = apart(cut.first);
+        let mut calls = apart(cut.first, Nothing);
         wait_for_both(&there);
         let begin_ns = clock::monotonic_ns();
         for n in 0..iterations {

@@ -3,6 +3,7 @@
 //! An engine that costs `c` per step takes the share `c / (c + t)` of the time where each step works for `t`. So it takes a
 //! share `s` where `t = c · (1 − s) / s`: half at `c`, 5 % at 19 `c`, 1 % at 99 `c`.
 
+use super::bare;
 use super::case::Case;
 use super::effort::Rounds;
 use super::marks::Length;
@@ -47,7 +48,7 @@ pub(super) fn steps(wanted: Option<u64>, operator_ns: f64) -> u64 {
     wanted.map_or(timely, |wanted| wanted.min(timely)).max(2)
 }
 
-/// Runs the case with so much work in each operator, and the work alone beside it.
+/// Runs the case with so much work in each operator, and the same calls without an engine beside it.
 pub(super) fn loaded(
     case: Case,
     recipe: &str,
@@ -56,12 +57,12 @@ pub(super) fn loaded(
     steps: u64,
 ) -> Result<Loaded, BenchError> {
     let iterations = (steps / case.operators() as u64).max(1);
-    // Half of the work alone before and half behind: a core that changes its speed meanwhile changes it for both.
-    let before_ns = rounds.cost_ns(steps / 2);
+    // Half of it without an engine before and half behind: a core that changes its speed meanwhile does so for both.
+    let half = iterations.div_ceil(2);
+    let before_ns = bare::one_thread(case, half, rounds);
     let length = Length { warm_up: iterations.div_ceil(20), iterations };
     let taken = measure::run(case, recipe, options, length, rounds, None)?;
-    let operator_ns = (before_ns + rounds.cost_ns(steps / 2)) / 2.0;
+    let bare_ns = (before_ns + bare::one_thread(case, half, rounds)) / 2.0;
     let with_ns = taken.steady_ns as f64 / iterations as f64;
-    let share = 1.0 - operator_ns * case.operators() as f64 / with_ns;
-    Ok(Loaded { operator_ns, share })
+    Ok(Loaded { operator_ns: bare_ns / case.operators() as f64, share: 1.0 - bare_ns / with_ns })
 }

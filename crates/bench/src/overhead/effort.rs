@@ -34,7 +34,7 @@ impl Effort for Rounds {
 
 impl Rounds {
     /// How long one spending takes on its own, in nanoseconds, on average over so many.
-    pub fn cost_ns(self, spendings: u64) -> f64 {
+    fn cost_ns(self, spendings: u64) -> f64 {
         let begin_ns = clock::monotonic_ns();
         for _ in 0..spendings {
             self.spend();

@@ -304,7 +304,7 @@ impl Rounds {
 impl Limit {
     fn measure(&mut self, settings: &Settings) -> Result<(), BenchError> {
         let per_iteration = if self.threads == 1 {
-            bare::one_thread(self.case, settings.iterations.unwrap_or(2_000_000))
+            bare::one_thread(self.case, settings.iterations.unwrap_or(2_000_000), Nothing)
         } else {
             let capacity = Options::default().capacity;
             bare::two_threads(self.case, settings.iterations.unwrap_or(200_000), capacity)?
