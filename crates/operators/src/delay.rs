@@ -17,8 +17,12 @@ pub enum Lag {
     Seconds(f64),
 }
 
+/// Zeros that are still sent when the run is stopped: a moment's work.
+const AT_THE_END: u64 = 1 << 26;
+
 /// Puts a stream back: zeros first, then all that comes, as it is. So it is longer by that. Chunks are passed
-/// on, not copied, and tags stay on their samples.
+/// on, not copied, and tags stay on their samples. When the run is stopped while far more zeros are to come than it
+/// can send at once, they are left out, and so is the stream behind them; a note says so.
 pub struct Delay<T: Sample> {
     /// Samples in.
     pub input: Input<Chunk<T>>,
@@ -82,6 +86,12 @@ impl<T: Sample> Operator for Delay<T> {
             None => self.begin(rate_hz)?,
         };
         self.zeros = Some(left);
+        if left > AT_THE_END && cx.is_stopping() {
+            cx.note(format!(
+                "the run was stopped {left} samples before the end of the delay: nothing came through"
+            ));
+            return Ok(Step::Done);
+        }
         if left > 0 {
             let Some(mut zeros) = self.out.chunk(cx) else { return Ok(Step::Wait) };
             let count = left.min(zeros.capacity() as u64);

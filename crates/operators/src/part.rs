@@ -1,9 +1,10 @@
 //! A file that has its name only once it is complete.
 
 use onbeat_runtime::{Error, FileUse};
+use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Written as "NAME.part" in the folder of NAME, and renamed at the end. Who drops it before removes it.
@@ -42,8 +43,11 @@ impl Part {
             fs::create_dir_all(folder).map_err(cannot)?;
         }
         loop {
-            let file =
-                OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(cannot)?;
+            // Neither waits for who reads a pipe of that name, nor follows a link to a file of somebody else.
+            let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+            let options =
+                OpenOptions::new().write(true).create(true).truncate(false).custom_flags(flags).clone();
+            let file = options.open(&path).map_err(cannot)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
@@ -56,6 +60,13 @@ impl Part {
             }
             // Between the opening and the lock, its former writer may have renamed it: then it is complete, and not ours.
             let ours = file.metadata().map_err(cannot)?;
+            if !ours.is_file() {
+                return Err(Error::new(format!(
+                    "cannot create {}: {} is there and no file; remove it",
+                    target.display(),
+                    path.display()
+                )));
+            }
             if fs::metadata(&path).is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
                 file.set_len(0).map_err(cannot)?;
                 return Ok(Part { file, path, target: target.to_owned(), finished: false, _use });

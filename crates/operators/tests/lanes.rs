@@ -8,7 +8,7 @@ use onbeat_operators::dsp::{Agc, Magnitude};
 use onbeat_operators::lanes::{Deinterleave, Interleave, Join, Joined, Sum};
 use onbeat_operators::{Closed, Delay, DelayLag, Squelch};
 use onbeat_runtime::testing::{Feed, Trial, cuts};
-use onbeat_runtime::{InPlace, Kernel, Map, Stream, Value};
+use onbeat_runtime::{ClockKind, InPlace, Kernel, Map, Stream, Value};
 use slices::{Dice, SIZES, Size, drive, drive_map};
 
 const RATE_HZ: f64 = 8e3;
@@ -93,6 +93,15 @@ fn a_delay_is_zeros_and_then_all() {
         assert_eq!(seen.samples::<f32>("out"), expected);
         assert_eq!(seen.tags("out"), [(7 + zeros as u64, "seven".to_string(), 7.into())]);
     }
+    // One that has no end can be stopped all the same.
+    let endless = Trial::new(Delay::<f32>::new(DelayLag::Samples(u64::MAX)).unwrap());
+    let seen = endless.feed("in", feed(&samples)).options(|options| options.clock = ClockKind::Real);
+    let seen = seen.stop_after(1_000_000).run();
+    assert!(
+        seen.notes()[0].contains("before the end of the delay: nothing came through"),
+        "{:?}",
+        seen.notes()
+    );
     let none =
         Trial::new(Delay::<f32>::new(DelayLag::Seconds(1.0)).unwrap()).feed("in", Feed::samples([0.0f32; 4]));
     assert!(none.failure().contains("needs a sample rate"));

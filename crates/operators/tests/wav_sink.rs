@@ -4,13 +4,12 @@
 
 mod harness;
 
-use harness::{failure, files};
+use harness::{SmallDisk, failure, files};
 use onbeat_operators::{NullSource, WavFormat, WavSink};
 use onbeat_runtime::testing::{Feed, Seen, Trial};
 use onbeat_runtime::{Ending, Graph, Options, Pace};
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 /// A sink to which these samples come.
 fn writer(samples: Vec<f32>, rate_hz: f64, sink: WavSink) -> Trial {
@@ -140,29 +139,6 @@ fn one_file_has_one_writer() {
     }
     assert!(failure(graph, &Options::default()).contains("give them different files"));
     assert!(files(folder.path()).is_empty());
-}
-
-/// A file system of its own that is soon full; goes away when dropped.
-struct SmallDisk(tempfile::TempDir);
-
-impl SmallDisk {
-    fn mount(kib: u32) -> Result<Self, String> {
-        let folder = tempfile::tempdir().unwrap();
-        let size = format!("size={kib}k");
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder.path()).output();
-        match mounted {
-            Ok(output) if output.status.success() => Ok(SmallDisk(folder)),
-            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_string()),
-            Err(error) => Err(error.to_string()),
-        }
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(self.0.path()).status();
-    }
 }
 
 #[test]

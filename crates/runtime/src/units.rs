@@ -1,5 +1,6 @@
 //! Quantities with units, as files write them: `"40 kHz"`, `"50ms"`, `"16KiB"`, or a plain number in the base unit.
 
+use crate::pipeline::quoted;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
@@ -116,7 +117,7 @@ fn parse(text: &str, noun: &str, base: &str, units: &[(&str, f64)]) -> Result<f6
     let (number, unit) = (text[..end].trim(), text[end..].trim());
     let known = || units.iter().map(|(unit, _)| *unit).collect::<Vec<_>>().join(", ");
     let value: f64 = number.replace('_', "").parse().map_err(|_| {
-        format!("`{text}` is no {noun}: write a number and a unit, such as `{}`", example(0.0, units))
+        format!("{} is no {noun}: write a number and a unit, such as `{}`", quoted(text), example(0.0, units))
     })?;
     let factor = match unit {
         "" => 1.0,
@@ -125,7 +126,8 @@ fn parse(text: &str, noun: &str, base: &str, units: &[(&str, f64)]) -> Result<f6
                 .iter()
                 .find(|(known, _)| *known == unit)
                 .ok_or_else(|| {
-                    format!("`{unit}` in `{text}` is no unit of {noun}: {} (no unit: {base})", known())
+                    let (unit, text) = (quoted(unit), quoted(text));
+                    format!("{unit} in {text} is no unit of {noun}: {} (no unit: {base})", known())
                 })?
                 .1
         }

@@ -4,7 +4,6 @@ use super::harness::{Answer, Place};
 use std::fmt::Write;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::process::Command;
 
 /// What the command says of this text as a pipeline.
 fn answer(text: impl AsRef<[u8]>) -> Answer {
@@ -34,6 +33,29 @@ fn hostile_pipelines_are_refused() {
         ("a deep key", keys.into_bytes(), "hostile.toml:1:"),
         ("a long name", long.into_bytes(), "cannot name a pipeline"),
         ("a huge integer", format!("workers = {huge}").into_bytes(), "hostile.toml:1:11"),
+        ("a huge rate", operator(&format!("kind = \"counter\"\nrate = {huge}")).into_bytes(), "too large"),
+        (
+            "a frequency beyond all numbers",
+            operator(&format!("kind = \"counter\"\nrate = \"{huge} Hz\"")).into_bytes(),
+            "hostile.toml:4:",
+        ),
+        (
+            "a fraction beyond all numbers",
+            operator(&format!("kind = \"saxpy\"\na = {huge}.5")).into_bytes(),
+            "hostile.toml:4:",
+        ),
+        (
+            "tables where a number is",
+            operator(&format!("kind = \"counter\"\ncount = {}1{}", "[".repeat(50), "]".repeat(50)))
+                .into_bytes(),
+            "hostile.toml:4:",
+        ),
+        (
+            "a date for a number",
+            operator("kind = \"counter\"\ncount = 1979-05-27").into_bytes(),
+            "hostile.toml:4:",
+        ),
+        ("a name of NULs", operator("kind = \"\\u0000\"").into_bytes(), "hostile.toml:3:"),
         (
             "a huge count",
             operator(&format!("kind = \"counter\"\ncount = {huge}")).into_bytes(),
@@ -89,15 +111,10 @@ fn hostile_pipelines_are_refused() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-fn fifo(place: &Place, name: &str) {
-    let made = Command::new("mkfifo").arg(place.path(name)).status();
-    assert!(made.is_ok_and(|status| status.success()), "mkfifo");
-}
-
 #[test]
 fn what_is_no_file_is_no_pipeline() {
     let place = Place::new();
-    fifo(&place, "pipe.toml");
+    place.fifo("pipe.toml");
     fs::create_dir(place.path("folder.toml")).expect("a folder");
     symlink("loop2.toml", place.path("loop.toml")).expect("a link");
     symlink("loop.toml", place.path("loop2.toml")).expect("a link");
@@ -112,43 +129,6 @@ fn what_is_no_file_is_no_pipeline() {
             let answer = place.onbeat(&[command, name]);
             assert_eq!(answer.status, Some(1), "{command} {name}: {answer:?}");
             assert!(answer.stderr.contains(expected), "{command} {name}: {}", answer.stderr);
-        }
-    }
-}
-
-#[test]
-fn what_is_no_file_is_no_data() {
-    let place = Place::new();
-    fifo(&place, "pipe");
-    fs::create_dir(place.path("folder")).expect("a folder");
-    symlink("loop2", place.path("loop")).expect("a link");
-    symlink("loop", place.path("loop2")).expect("a link");
-    let kinds = [
-        ("text.source", ""),
-        ("sigmf.source", ""),
-        ("wav.source", ""),
-        ("iq.source", "format = \"cu8\"\nsample_rate = 1000"),
-    ];
-    let registry = onbeat::operators::registry();
-    for (kind, more) in kinds.into_iter().filter(|(kind, _)| registry.get(kind).is_some()) {
-        let sink = if kind == "text.source" { "text.sink" } else { "file.sink.complex" };
-        let sink = if kind == "wav.source" { "file.sink" } else { sink };
-        for name in ["pipe", "folder", "loop", "no"] {
-            let text = format!(
-                "[[operator]]\nname = \"in\"\nkind = \"{kind}\"\npath = \"{name}\"\n{more}\n\
-                 [[operator]]\nname = \"end\"\nkind = \"{sink}\"\npath = \"end\"\n\
-                 [[edge]]\nfrom = \"in\"\nto = \"end\"\n"
-            );
-            fs::write(place.path("data.toml"), text).expect("a file");
-            for command in ["check", "run"] {
-                let answer = place.onbeat(&[command, "data.toml"]);
-                assert_eq!(answer.status, Some(1), "{command}, {kind} of {name}: {answer:?}");
-                assert!(
-                    answer.stderr.contains("operator `in`"),
-                    "{command}, {kind} of {name}: {}",
-                    answer.stderr
-                );
-            }
         }
     }
 }

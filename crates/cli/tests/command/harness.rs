@@ -34,6 +34,12 @@ impl Place {
         self.folder.path().join(name)
     }
 
+    /// A pipe with nobody at its other end.
+    pub fn fifo(&self, name: &str) {
+        let made = Command::new("mkfifo").arg(self.path(name)).status();
+        assert!(made.is_ok_and(|status| status.success()), "mkfifo");
+    }
+
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_onbeat"));
         command

@@ -1,6 +1,7 @@
 //! The built command, as a person or a script meets it.
 
 mod bench;
+mod data;
 mod files;
 mod harness;
 mod interrupted;

@@ -11,6 +11,9 @@ const MOST_TEXT: u64 = 256 << 20;
 
 /// Opens a file, says how many bytes it has, and that this process reads it.
 pub(crate) fn open(path: &Path) -> Result<(File, u64, FileUse), Error> {
+    if path.as_os_str().is_empty() {
+        return Err(Error::new("cannot open a file without a name: its path is empty"));
+    }
     // Before opening, because opening a pipe waits for its writer.
     check_type(path, fs::metadata(path).map_err(|error| cannot("open", path, error))?.file_type())?;
     let file = File::open(path).map_err(|error| cannot("open", path, error))?;

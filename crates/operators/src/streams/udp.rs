@@ -290,12 +290,16 @@ pub(super) fn time_ns(name: &str, time: Seconds) -> Result<u64, Error> {
 pub(super) fn check_address(name: &str, address: &str) -> Result<(), Error> {
     let port =
         address.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
+    // The longest name that a host can have, and a port.
+    const MOST: usize = 253 + 6;
     match port {
-        Some(Ok(_)) => Ok(()),
-        _ => Err(Error::new(format!(
-            "`{name}` is `{}`: it must be a host and a port from 0 to 65535, such as `127.0.0.1:9000`",
-            address.escape_debug()
-        ))),
+        Some(Ok(_)) if address.len() <= MOST => Ok(()),
+        _ => {
+            let shown: String = address.chars().take(MOST).flat_map(char::escape_debug).collect();
+            Err(Error::new(format!(
+                "`{name}` is `{shown}`: it must be a host and a port from 0 to 65535, such as `127.0.0.1:9000`"
+            )))
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use onbeat_runtime::{ClockKind, FnSink, Graph, Handle, Options, Pace, RunError, 
 use onbeat_trace::Record;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -112,6 +113,30 @@ pub fn files(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> = names.collect();
     names.sort();
     names
+}
+
+/// A file system of its own that is soon full; goes away when dropped.
+pub struct SmallDisk(pub tempfile::TempDir);
+
+impl SmallDisk {
+    /// As large as this; an error where that is not allowed.
+    pub fn mount(kib: u32) -> Result<Self, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let size = format!("size={kib}k");
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder.path()).output();
+        match mounted {
+            Ok(output) if output.status.success() => Ok(SmallDisk(folder)),
+            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_string()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.0.path()).status();
+    }
 }
 
 /// Runs `test` in a thread and panics when it does not end.

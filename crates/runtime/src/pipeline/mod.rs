@@ -23,6 +23,7 @@ mod words;
 
 pub use error::PipelineError;
 pub use overrides::Overrides;
+pub(crate) use words::quoted;
 
 use crate::graph::Graph;
 use crate::kind::{Folders, Registry};

@@ -44,7 +44,7 @@ pub(super) fn near<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Stri
 }
 
 /// `name` between backticks, shortened if it is long, without control characters.
-pub(super) fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     let shown: String = name.chars().take(80).flat_map(char::escape_debug).collect();
     let more = if name.chars().nth(80).is_some() { "…" } else { "" };
     format!("`{shown}{more}`")

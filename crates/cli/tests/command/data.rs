@@ -1,0 +1,290 @@
+//! Hostile data: files that are none, that are cut short or contradict themselves, and peers that go away. Each is answered
+//! with a message that names it and with status 1, and leaves nothing half written.
+
+use super::harness::{Answer, Place};
+use onbeat::operators::registry;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+
+/// All kinds that read a file, with what they need besides its path.
+fn readers() -> Vec<(String, &'static str)> {
+    let registry = registry();
+    let reads = |kind: &&onbeat::Kind| {
+        let schema = serde_json::to_value(kind.schema()).expect("a schema");
+        kind.ports().0.is_empty() && schema["properties"].get("path").is_some()
+    };
+    let with = |kind: &onbeat::Kind| (kind.name().to_string(), needed(kind.name()));
+    let readers: Vec<_> = registry.kinds().filter(reads).map(with).collect();
+    assert!(readers.len() >= 8, "{readers:?}");
+    readers
+}
+
+fn needed(kind: &str) -> &'static str {
+    match kind {
+        "iq.source" => "format = \"cu8\"\nsample_rate = 1000",
+        "iq.source.real" => "format = \"ri16_le\"\nsample_rate = 1000",
+        _ => "",
+    }
+}
+
+/// Runs a copy of what a kind reads at `path`, a string of TOML.
+fn copy(place: &Place, command: &str, kind: &str, path: &str, more: &str) -> Answer {
+    let registry = registry();
+    let (_, outputs) = registry.get(kind).expect("a kind").ports();
+    let sink = match outputs[0].message.as_str() {
+        "Chunk<f32>" => "file.sink",
+        "Chunk<Complex<f32>>" => "file.sink.complex",
+        _ => "text.sink",
+    };
+    let text = format!(
+        "[[operator]]\nname = \"in\"\nkind = \"{kind}\"\npath = {path}\n{more}\n\
+         [[operator]]\nname = \"end\"\nkind = \"{sink}\"\npath = \"end\"\n\
+         [[edge]]\nfrom = \"in\"\nto = \"end\"\n"
+    );
+    fs::write(place.path("data.toml"), text).expect("a file");
+    let pace: &[&str] = if command == "run" { &["--pace", "fast"] } else { &[] };
+    place.onbeat(&[&[command, "data.toml"], pace].concat())
+}
+
+/// It has said no, in a few words, and left nothing.
+fn refused(place: &Place, answer: &Answer, expected: &str) -> Result<(), String> {
+    let short = answer.stderr.len() < 1_000 && !answer.stderr.contains(['\0', '\u{1b}']);
+    let left = ["end", "end.part"].map(|name| place.path("out").join(name)).iter().any(|path| path.exists());
+    if answer.status == Some(1)
+        && answer.stderr.contains("operator `in`")
+        && answer.stderr.contains(expected)
+        && short
+        && !left
+    {
+        return Ok(());
+    }
+    let said: String = answer.stderr.chars().take(500).collect();
+    Err(format!("{:?}, left: {left}: {said}", answer.status))
+}
+
+#[test]
+fn what_is_no_file_is_no_data() {
+    let place = Place::new();
+    place.fifo("pipe");
+    fs::create_dir(place.path("folder")).expect("a folder");
+    symlink("loop2", place.path("loop")).expect("a link");
+    symlink("loop", place.path("loop2")).expect("a link");
+    symlink("/dev/zero", place.path("device")).expect("a link");
+    fs::write(place.path("file"), "").expect("a file");
+    let _socket = UnixListener::bind(place.path("socket")).expect("a socket");
+    for name in ["pipe", "folder", "loop", "device", "socket"] {
+        // A recording is two files.
+        symlink(name, place.path(&format!("{name}.sigmf-meta"))).expect("a link");
+    }
+    let mut wrong = Vec::new();
+    for (kind, more) in readers() {
+        for (path, expected) in [
+            ("no", "No such file"),
+            ("file/in", "Not a directory"),
+            ("pipe", "it is no file but a pipe"),
+            ("folder", "it is no file but a folder"),
+            ("device", "it is no file but a device"),
+            ("socket", "it is no file but a socket"),
+            ("loop", "Too many levels of symbolic links"),
+            ("a\\u0000b", "NUL"),
+            ("", ""),
+        ] {
+            // A look says less.
+            let looked = if expected.starts_with("it is no file") { "is no file" } else { expected };
+            for (command, expected) in [("check", looked), ("run", expected)] {
+                let answer = copy(&place, command, &kind, &format!("\"{path}\""), more);
+                if let Err(said) = refused(&place, &answer, expected) {
+                    wrong.push(format!("{command}, {kind} of \"{path}\": {said}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The metadata of a recording, with something put in.
+fn meta(global: &str, rest: &str) -> Vec<u8> {
+    let rate = if global.contains("core:sample_rate") { "" } else { "\"core:sample_rate\": 1000," };
+    format!(
+        "{{\"global\": {{\"core:version\": \"1.2.0\", {rate} \"core:datatype\": \"ci8\"{global}}}{rest}}}"
+    )
+    .into()
+}
+
+/// A WAV file that says it has so many bytes of samples, and has some.
+fn wav(rate_hz: u32, says: u32, has: usize) -> Vec<u8> {
+    let mut bytes = b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0".to_vec();
+    bytes.extend(rate_hz.to_le_bytes());
+    bytes.extend(rate_hz.wrapping_mul(2).to_le_bytes());
+    bytes.extend(*b"\x02\0\x10\0data");
+    bytes.extend(says.to_le_bytes());
+    bytes.resize(bytes.len() + has, 0);
+    bytes
+}
+
+fn npy(descr: &str, shape: &str, has: usize) -> Vec<u8> {
+    let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let mut bytes = b"\x93NUMPY\x01\0".to_vec();
+    bytes.extend((text.len() as u16).to_le_bytes());
+    bytes.extend(text.bytes());
+    bytes.resize(bytes.len() + has, 0);
+    bytes
+}
+
+#[test]
+fn hostile_data_are_refused() {
+    let digits = "9".repeat(300);
+    let deep = "[".repeat(100_000);
+    let cases: Vec<(&str, &str, Vec<u8>, &str)> = vec![
+        ("nothing", "iq.source", vec![], "is empty"),
+        ("half a sample", "iq.source", vec![0; 7], "no whole number of samples"),
+        ("half a real sample", "iq.source.real", vec![0; 3], "no whole number of samples"),
+        ("nothing", "wav.source", vec![], "no WAV header"),
+        ("NULs", "wav.source", vec![0; 4096], "no WAV header"),
+        ("a header and no more", "wav.source", b"RIFF\xff\xff\xff\xffWAVE".to_vec(), "no WAV header"),
+        ("a truncated file", "wav.source", wav(8000, 100, 98), "it is truncated"),
+        ("half a sample", "wav.source", wav(8000, 99, 99), "not a multiple"),
+        ("a length beyond", "wav.source", wav(8000, u32::MAX - 1, 98), "it is truncated"),
+        ("a rate of 0", "wav.source", wav(0, 98, 98), "its sample rate is 0"),
+        ("nothing", "npy.source", vec![], "its header cannot be read"),
+        ("NULs", "npy.source", vec![0; 4096], "no NPY file"),
+        ("a truncated file", "npy.source", npy("<f4", "(9,)", 35), "it is truncated"),
+        ("too much", "npy.source", npy("<f4", "(9,)", 37), "needs 36 bytes"),
+        ("a huge shape", "npy.source", npy("<f4", "(4294967295, 4294967295, 4294967295)", 8), "too large"),
+        ("a shape of 300 digits", "npy.source", npy("<f4", &format!("({digits},)"), 8), "no NPY header near"),
+        ("another type", "npy.source.complex", npy("<f4", "(2,)", 8), "play it with `npy.source`"),
+        ("no number", "npy.source", npy("|O", "(2,)", 8), "not supported"),
+        ("no text", "text.source", vec![b'a', b'\n', 0xff], "line 2 is no text"),
+        ("a line without end", "text.source", vec![b'x'; 2 << 20], "longer than 1 MiB"),
+        ("nothing", "sigmf.source", vec![], "is no SigMF metadata"),
+        ("NULs", "sigmf.source", vec![0; 4096], "is no SigMF metadata"),
+        ("no text", "sigmf.source", vec![0xff, 0xfe], "valid UTF-8"),
+        ("deep nesting", "sigmf.source", deep.into_bytes(), "is no SigMF metadata"),
+        (
+            "deep nesting inside",
+            "sigmf.source",
+            meta(&format!(", \"x\": {}", "[".repeat(50_000)), ""),
+            "is no SigMF metadata",
+        ),
+        ("half of it", "sigmf.source", b"{\"global\": {\"core:vers".to_vec(), "EOF while parsing"),
+        ("a rate of 0", "sigmf.source", meta(", \"core:sample_rate\": 0", ""), "`core:sample_rate` is 0"),
+        ("a rate beyond", "sigmf.source", meta(", \"core:sample_rate\": 1e999", ""), "out of range"),
+        (
+            "a rate that is none",
+            "sigmf.source",
+            meta(", \"core:sample_rate\": NaN", ""),
+            "is no SigMF metadata",
+        ),
+        (
+            "channels of 300 digits",
+            "sigmf.source",
+            meta(&format!(", \"core:num_channels\": {digits}"), ""),
+            "is no SigMF metadata",
+        ),
+        (
+            "a capture beyond",
+            "sigmf.source",
+            meta("", ", \"captures\": [{\"core:sample_start\": 18446744073709551615}]"),
+            "the metadata contradict the data",
+        ),
+        (
+            "an annotation beyond",
+            "sigmf.source",
+            meta(
+                "",
+                ", \"annotations\": [{\"core:sample_start\": 1, \"core:sample_count\": 18446744073709551615}]",
+            ),
+            "the metadata contradict the data",
+        ),
+        (
+            "another checksum",
+            "sigmf.source",
+            meta(", \"core:sha512\": \"00\"", ""),
+            "do not match their checksum",
+        ),
+        ("another type", "sigmf.source.real", meta("", ""), "its samples are complex"),
+    ];
+    let place = Place::new();
+    fs::write(place.path("in.sigmf-data"), [0; 64]).expect("a file");
+    let mut wrong = Vec::new();
+    for (title, kind, bytes, expected) in cases {
+        let name = if kind.starts_with("sigmf") { "in.sigmf-meta" } else { "in" };
+        fs::write(place.path(name), bytes).expect("a file");
+        let answer = copy(&place, "run", kind, "\"in\"", needed(kind));
+        if let Err(said) = refused(&place, &answer, expected) {
+            wrong.push(format!("{kind} of {title}: {said}"));
+        }
+    }
+    // Good metadata whose data are odd, or not there.
+    fs::write(place.path("in.sigmf-meta"), meta("", "")).expect("a file");
+    for (data, expected) in
+        [(Some(63), "no whole number of samples"), (Some(0), "is empty"), (None, "No such file")]
+    {
+        match data {
+            Some(bytes) => fs::write(place.path("in.sigmf-data"), vec![0; bytes]).expect("a file"),
+            None => fs::remove_file(place.path("in.sigmf-data")).expect("a file"),
+        }
+        let answer = copy(&place, "run", "sigmf.source", "\"in\"", "");
+        if let Err(said) = refused(&place, &answer, expected) {
+            wrong.push(format!("data of {data:?} bytes: {said}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn bad_samples_are_counted() {
+    let place = Place::new();
+    let samples = [0.5, f32::NAN, 1.0, f32::NEG_INFINITY, f32::INFINITY, 0.0];
+    let bytes: Vec<u8> = samples.iter().flat_map(|x| x.to_le_bytes()).collect();
+    fs::write(place.path("in"), bytes).expect("a file");
+    let more = "format = \"rf32_le\"\nsample_rate = 1000";
+    let answer = copy(&place, "run", "iq.source.real", "\"in\"", more);
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    assert!(answer.stdout.contains("3 numbers of in were not finite"), "{}", answer.stdout);
+}
+
+/// Runs one end of a connection, with a peer that does this with it.
+fn with_peer(place: &Place, pipeline: &str, peer: impl FnOnce(TcpStream) + Send) -> Answer {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    fs::write(place.path("net.toml"), pipeline.replace("ADDRESS", &address)).expect("a file");
+    std::thread::scope(|scope| {
+        scope.spawn(|| peer(listener.accept().expect("a call").0));
+        place.onbeat(&["run", "net.toml"])
+    })
+}
+
+#[test]
+fn a_peer_that_vanishes_is_an_error() {
+    let source = |framing: &str| {
+        format!(
+            "[[operator]]\nname = \"in\"\nkind = \"tcp.source\"\nconnect = \"ADDRESS\"\nframing = \"{framing}\"\n\
+             [[operator]]\nname = \"end\"\nkind = \"file.sink\"\npath = \"end\"\n\
+             [[edge]]\nfrom = \"in\"\nto = \"end\"\n"
+        )
+    };
+    let place = Place::new();
+    // A frame of 1000 bytes of which 10 come.
+    let half = |mut peer: TcpStream| {
+        let _ = peer.write_all(&[&1000u32.to_le_bytes()[..], &[0; 10]].concat());
+    };
+    let answer = with_peer(&place, &source("strict"), half);
+    refused(&place, &answer, "closed the connection in the middle of the stream")
+        .unwrap_or_else(|said| panic!("{said}"));
+    // Without frames that is the end, and what is left over is said.
+    let answer = with_peer(&place, &source("raw"), |mut peer| drop(peer.write_all(&[0; 11])));
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    assert!(answer.stdout.contains("3 bytes are left out"), "{}", answer.stdout);
+    assert_eq!(fs::read(place.path("out/end")).expect("a file").len(), 8);
+    fs::remove_file(place.path("out/end")).expect("a file");
+    // The same for who sends.
+    let sink = "[[operator]]\nname = \"from\"\nkind = \"null.source\"\n\
+                [[operator]]\nname = \"in\"\nkind = \"tcp.sink\"\nconnect = \"ADDRESS\"\nframing = \"strict\"\n\
+                [[edge]]\nfrom = \"from\"\nto = \"in\"\n";
+    let answer = with_peer(&place, sink, |mut peer| drop(peer.read_exact(&mut [0; 10_000])));
+    refused(&place, &answer, "closed the connection before the end").unwrap_or_else(|said| panic!("{said}"));
+}
