@@ -1,15 +1,11 @@
-//! The parts of a control loop: a controller, something to control, and a sink for single values.
+//! The parts of a control loop: a controller, something to control, and a switch.
 
 use crate::check;
-use crate::part::Part;
 use onbeat_runtime::{
-    Context, Ending, Error, Folders, Input, Kind, Operator, Output, Ports, Registry, Seconds, Step,
+    Context, Ending, Error, Folders, Input, Kind, Operator, Output, Ports, Registry, Seconds, Step, Value,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::PathBuf;
 
 /// A PID controller in its textbook form: at each tick, from what was measured, the command
 /// `kp · e + ki · ∫e dt + kd · de/dt` with `e = setpoint - measured`, held between two limits. While the command is held
@@ -33,6 +29,22 @@ pub struct Gains {
     pub most: f64,
 }
 
+impl Gains {
+    fn check(&self) -> Result<(), Error> {
+        for (name, value) in [("setpoint", self.setpoint), ("kp", self.kp), ("ki", self.ki), ("kd", self.kd)]
+        {
+            check::finite(name, value)?;
+        }
+        if self.least.is_nan() || self.most.is_nan() || self.least >= self.most {
+            return Err(Error::new(format!(
+                "`least` is {} and `most` is {}: the first must be below the second",
+                self.least, self.most
+            )));
+        }
+        Ok(())
+    }
+}
+
 /// See [`Gains`].
 pub struct Pid {
     /// Ticks: their source time is the time of the loop.
@@ -54,17 +66,7 @@ impl Pid {
     /// # Errors
     /// When a gain is not finite, or the limits are none.
     pub fn new(gains: Gains) -> Result<Self, Error> {
-        for (name, value) in
-            [("setpoint", gains.setpoint), ("kp", gains.kp), ("ki", gains.ki), ("kd", gains.kd)]
-        {
-            check::finite(name, value)?;
-        }
-        if gains.least.is_nan() || gains.most.is_nan() || gains.least >= gains.most {
-            return Err(Error::new(format!(
-                "`least` is {} and `most` is {}: the first must be below the second",
-                gains.least, gains.most
-            )));
-        }
+        gains.check()?;
         Ok(Pid {
             tick: Input::default(),
             measured: Input::default(),
@@ -123,6 +125,30 @@ impl Operator for Pid {
         }
         Ok(())
     }
+
+    fn settable(&self) -> &'static [&'static str] {
+        &["setpoint", "kp", "ki", "kd", "least", "most"]
+    }
+
+    /// When the integral gain changes, its part of the command stays as it is, and so does the command.
+    fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
+        let value: f64 = value.read(name)?;
+        let mut gains = self.gains;
+        match name {
+            "setpoint" => gains.setpoint = value,
+            "kp" => gains.kp = value,
+            "ki" => gains.ki = value,
+            "kd" => gains.kd = value,
+            "least" => gains.least = value,
+            _ => gains.most = value,
+        }
+        gains.check()?;
+        if gains.ki != self.gains.ki {
+            self.integral = if gains.ki == 0.0 { 0.0 } else { self.integral * self.gains.ki / gains.ki };
+        }
+        self.gains = gains;
+        Ok(())
+    }
 }
 
 /// A first-order lag, the simplest thing that can be controlled: `tau · dy/dt + y = gain · u`, solved exactly for an
@@ -168,97 +194,18 @@ impl Operator for Lag {
         }
         Ok(Step::Wait)
     }
-}
 
-/// Takes single values. With a file, it writes every n-th as a line `seconds,value`; at the end it notes how many there were,
-/// the least, the greatest and the last of the finite ones.
-pub struct ValueSink {
-    /// Values.
-    pub input: Input<f64>,
-    path: Option<PathBuf>,
-    every: u64,
-    file: Option<(BufWriter<File>, Part)>,
-    count: u64,
-    finite: u64,
-    least: f64,
-    most: f64,
-    last: f64,
-}
-
-impl ValueSink {
-    /// Every `every`-th value goes to `path`.
-    ///
-    /// # Errors
-    /// When `every` is 0.
-    pub fn new(path: Option<PathBuf>, every: u64) -> Result<Self, Error> {
-        if every == 0 {
-            return Err(Error::new("`every` is 0: it must be 1 or more"));
-        }
-        Ok(ValueSink {
-            input: Input::default(),
-            path,
-            every,
-            file: None,
-            count: 0,
-            finite: 0,
-            least: f64::INFINITY,
-            most: f64::NEG_INFINITY,
-            last: 0.0,
-        })
+    fn settable(&self) -> &'static [&'static str] {
+        &["gain", "tau"]
     }
 
-    fn write(&mut self, time_ns: u64, value: f64) -> Result<(), Error> {
-        let Some((file, part)) = &mut self.file else { return Ok(()) };
-        writeln!(file, "{:.9},{value}", time_ns as f64 / 1e9)
-            .map_err(|error| Error::with_source(format!("cannot write {}", part.target().display()), error))
-    }
-}
-
-impl Operator for ValueSink {
-    fn ports(&mut self, p: &mut Ports) {
-        p.input("in", &mut self.input);
-    }
-
-    fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        if let Some(path) = &self.path {
-            let part = Part::create(path)?;
-            let mut file = BufWriter::new(part.handle()?);
-            writeln!(file, "time_s,value").map_err(|error| Error::new(error.to_string()))?;
-            self.file = Some((file, part));
-        }
-        Ok(())
-    }
-
-    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        if let Some(value) = self.input.pop(cx) {
-            if self.count.is_multiple_of(self.every) {
-                self.write(cx.stamp().time_ns, value)?;
-            }
-            self.count += 1;
-            if value.is_finite() {
-                self.finite += 1;
-                (self.least, self.most, self.last) = (self.least.min(value), self.most.max(value), value);
-            }
-        }
-        Ok(Step::Wait)
-    }
-
-    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
-        if self.finite > 0 {
-            let Self { count, least, most, last, .. } = self;
-            cx.note(format!("{count} values from {least:.6} to {most:.6}, the last {last:.6}"));
-        }
-        if self.count > self.finite {
-            cx.note(format!("{} values were not finite", self.count - self.finite));
-        }
-        if let Some((mut file, part)) = self.file.take()
-            && ending != Ending::Failed
-        {
-            let path = part.target().to_owned();
-            file.flush()
-                .map_err(|error| Error::with_source(format!("cannot write {}", path.display()), error))?;
-            part.finish()?;
-        }
+    fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
+        let (gain, tau_s) = match name {
+            "gain" => (value.read(name)?, self.tau_s),
+            _ => (self.gain, value.read::<Seconds>(name)?.0),
+        };
+        Lag::new(gain, tau_s)?;
+        (self.gain, self.tau_s) = (gain, tau_s);
         Ok(())
     }
 }
@@ -300,6 +247,17 @@ impl Operator for Route {
         }
         Ok(Step::Wait)
     }
+
+    fn settable(&self) -> &'static [&'static str] {
+        &["threshold"]
+    }
+
+    fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
+        let threshold = value.read(name)?;
+        check::finite(name, threshold)?;
+        self.threshold = threshold;
+        Ok(())
+    }
 }
 
 /// A PID controller.
@@ -339,22 +297,6 @@ fn one() -> f64 {
     1.0
 }
 
-/// A sink for single values.
-#[derive(Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ValueParameters {
-    /// A CSV file in the output folder; without it, values are only looked at.
-    #[serde(default)]
-    path: Option<PathBuf>,
-    /// Every n-th value is written.
-    #[serde(default = "first")]
-    every: u64,
-}
-
-fn first() -> u64 {
-    1
-}
-
 /// A switch.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -374,9 +316,6 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
             most: p.most.unwrap_or(f64::INFINITY),
         })
     };
-    let sink = |p: &ValueParameters, folders: &Folders| {
-        ValueSink::new(p.path.as_ref().map(|path| folders.output.join(path)), p.every)
-    };
     registry.add(Kind::new("pid", "a controller: from measured to command", "setpoint = 1.0\nkp = 2.0", pid));
     registry.add(Kind::new(
         "lag",
@@ -384,7 +323,6 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
         "tau = \"50 ms\"",
         |p: &LagParameters, _: &Folders| Lag::new(p.gain, p.tau.0),
     ));
-    registry.add(Kind::new("value.sink", "looks at single values and writes some of them", "", sink));
     registry.add(Kind::new(
         "route",
         "sends each value to one of two outputs",

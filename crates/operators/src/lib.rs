@@ -94,12 +94,13 @@ mod streams;
 mod tap;
 mod throttle;
 mod timer;
+mod value_sink;
 mod waterfall;
 mod wav;
 mod wav_source;
 
 pub use add::Add;
-pub use control::{Gains, Lag, Pid, Route, ValueSink};
+pub use control::{Gains, Lag, Pid, Route};
 pub use counter::Counter;
 pub use delay::{Delay, Lag as DelayLag};
 pub use format::{FileSample, SampleFormat};
@@ -119,6 +120,7 @@ pub use streams::{
 pub use tap::Tap;
 pub use throttle::Throttle;
 pub use timer::Timer;
+pub use value_sink::ValueSink;
 pub use waterfall::Waterfall;
 pub use wav::{WavFormat, WavSink};
 pub use wav_source::WavSource;
@@ -143,6 +145,7 @@ pub fn registry() -> Registry {
         counter::kind(),
         timer::kind(),
         merge::kind(),
+        value_sink::kind(),
     ] {
         registry.add(kind);
     }

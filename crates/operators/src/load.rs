@@ -2,6 +2,7 @@
 
 use onbeat_runtime::{
     Chunk, Context, Error, Folders, Input, Kind, Message, Operator, Output, Ports, Registry, Seconds, Step,
+    Value,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,15 @@ impl<M: Message> Operator for Load<M> {
         }
         Ok(Step::Wait)
     }
+
+    fn settable(&self) -> &'static [&'static str] {
+        &["busy", "count"]
+    }
+
+    fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
+        self.work = if name == "busy" { busy(value.read(name)?)? } else { Work::Rounds(value.read(name)?) };
+        Ok(())
+    }
 }
 
 /// Work at each message: for a time (`busy`) or an amount (`count`).
@@ -84,12 +94,14 @@ struct Parameters {
     count: Option<u64>,
 }
 
+fn busy(time: Seconds) -> Result<Work, Error> {
+    let wrong = || Error::new(format!("`busy` is {time}: it must be from 0 s to 584 years"));
+    time.as_ns().map(Work::Busy).ok_or_else(wrong)
+}
+
 fn load<M: Message>(p: &Parameters, _: &Folders) -> Result<Load<M>, Error> {
     let work = match (p.busy, p.count) {
-        (Some(busy), None) => Work::Busy(
-            busy.as_ns()
-                .ok_or_else(|| Error::new(format!("`busy` is {busy}: it must be from 0 s to 584 years")))?,
-        ),
+        (Some(time), None) => busy(time)?,
         (None, Some(rounds)) => Work::Rounds(rounds),
         (None, None) => {
             return Err(Error::new("needs `busy`, a time, or `count`, an amount: give one of both"));

@@ -5,7 +5,7 @@ use crate::dsp::Level;
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Decibels, Error, Folders, Input, Kind, Operator, Output, Ports, Registry, Seconds, Step,
-    Tag,
+    Tag, Value,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -161,6 +161,29 @@ impl<T: Level> Operator for Squelch<T> {
         }
         Ok(Step::Wait)
     }
+
+    fn settable(&self) -> &'static [&'static str] {
+        &["open", "close", "tau"]
+    }
+
+    fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
+        let (mut open_db, mut close_db, mut tau_s) = (decibels(self.open), decibels(self.close), self.tau_s);
+        match name {
+            "open" => open_db = value.read::<Decibels>(name)?.0,
+            "close" => close_db = value.read::<Decibels>(name)?.0,
+            _ => tau_s = value.read::<Seconds>(name)?.0,
+        }
+        let Squelch { open, close, tau_s, .. } = Squelch::<T>::new(open_db, close_db, tau_s, self.closed)?;
+        (self.open, self.close, self.tau_s) = (open, close, tau_s);
+        if let Some(rate_hz) = self.rate_hz {
+            self.part = -(-1.0 / (rate_hz * tau_s)).exp_m1();
+        }
+        Ok(())
+    }
+}
+
+fn decibels(power: f64) -> f64 {
+    10.0 * power.log10()
 }
 
 /// A squelch.

@@ -4,6 +4,7 @@ use crate::check;
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Error, Folders, Hertz, Input, Kind, Operator, Output, Ports, Registry, Sample, Step,
+    Value,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -66,6 +67,22 @@ impl<T: Sample> Operator for Throttle<T> {
             self.out.push(cx, chunk)?;
         }
         Ok(Step::Wait)
+    }
+
+    fn settable(&self) -> &'static [&'static str] {
+        &["rate"]
+    }
+
+    /// The chunk in hand, and all after it, go by the new rate; what has gone by stays as it was.
+    fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
+        let Hertz(rate_hz) = value.read(name)?;
+        check::positive(name, rate_hz)?;
+        let held = self.held.as_ref().map_or(0, |chunk| chunk.len() as u64);
+        if let Some(began_ns) = &mut self.began_ns {
+            *began_ns += ((self.samples - held) as f64 * 1e9 / self.rate_hz).round() as u64;
+        }
+        (self.samples, self.rate_hz) = (held, rate_hz);
+        Ok(())
     }
 }
 

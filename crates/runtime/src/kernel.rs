@@ -4,7 +4,27 @@
 //! [`crate::InPlace`] make operators of them: they carry chunks, tags, sample rate and stamps, so that what comes
 //! out cannot depend on where chunks begin and end.
 
-use crate::{Error, Sample};
+use crate::{Error, Sample, Value};
+
+/// A change of a kernel that is made later: see [`tried`].
+pub type Change<K> = Box<dyn FnOnce(&mut K) -> Result<(), Error> + Send>;
+
+/// A change that was tried on a copy: what cannot be is refused when it is asked for, and not at its sample.
+///
+/// # Errors
+/// What the trial says.
+pub fn tried<K: Clone>(
+    kernel: &K,
+    change: impl Fn(&mut K) -> Result<(), Error> + Send + 'static,
+) -> Result<Change<K>, Error> {
+    change(&mut kernel.clone())?;
+    Ok(Box::new(change))
+}
+
+/// For a name that is not among those that can be changed, which the engine asks for before.
+pub(crate) fn not_settable(name: &str) -> Error {
+    Error::new(format!("`{name}` cannot be changed while it runs"))
+}
 
 /// What one call of [`Kernel::process`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +84,43 @@ pub trait Kernel: Send + 'static {
     fn note(&self) -> Option<String> {
         None
     }
+
+    /// Names of the parameters that can be changed while the stream runs.
+    fn settable(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The change that sets a parameter, one of [`settable`](Kernel::settable). The adapter makes it between two samples.
+    ///
+    /// ```
+    /// use onbeat_runtime::{Change, Decibels, Error, Map, Value, tried};
+    ///
+    /// #[derive(Clone)]
+    /// struct Gain { factor: f32 }
+    /// impl Map for Gain {
+    ///     type Sample = f32;
+    ///     fn map(&mut self, samples: &mut [f32]) {
+    ///         samples.iter_mut().for_each(|x| *x *= self.factor);
+    ///     }
+    ///     fn settable(&self) -> &'static [&'static str] {
+    ///         &["gain"]
+    ///     }
+    ///     fn change(&self, name: &str, value: &Value) -> Result<Change<Self>, Error> {
+    ///         let Decibels(gain_db) = value.read(name)?;
+    ///         tried(self, move |it| { it.factor = 10f32.powf(gain_db as f32 / 20.0); Ok(()) })
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// When the parameter cannot have this value: name the value, the limit and the fix.
+    fn change(&self, name: &str, value: &Value) -> Result<Change<Self>, Error>
+    where
+        Self: Sized,
+    {
+        let _ = value;
+        Err(not_settable(name))
+    }
 }
 
 /// A stream operator that changes samples in place: one in, one out, same type.
@@ -86,5 +143,22 @@ pub trait Map: Send + 'static {
     /// As [`Kernel::note`].
     fn note(&self) -> Option<String> {
         None
+    }
+
+    /// As [`Kernel::settable`].
+    fn settable(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// As [`Kernel::change`].
+    ///
+    /// # Errors
+    /// As [`Kernel::change`].
+    fn change(&self, name: &str, value: &Value) -> Result<Change<Self>, Error>
+    where
+        Self: Sized,
+    {
+        let _ = value;
+        Err(not_settable(name))
     }
 }

@@ -175,16 +175,28 @@ impl Kind {
         (self.make)(parameters, folders)
     }
 
+    /// The one that the example makes.
+    fn sample(&self) -> Box<dyn Operator> {
+        let table = DeTable::parse(self.example).expect("the example of a kind is TOML");
+        let folders = Folders { input: PathBuf::new(), output: PathBuf::new() };
+        let made = self.make(table, &folders);
+        made.unwrap_or_else(|error| panic!("the example of `{}`: {error:?}", self.name)).0
+    }
+
+    /// Parameters that can be changed while the one runs that the example makes.
+    ///
+    /// # Panics
+    /// As [`ports`](Kind::ports).
+    pub fn settable(&self) -> &'static [&'static str] {
+        self.sample().settable()
+    }
+
     /// Inputs and outputs of the one that the example makes.
     ///
     /// # Panics
     /// When the example makes none: a test of every kind.
     pub fn ports(&self) -> (Vec<PortInfo>, Vec<PortInfo>) {
-        let table = DeTable::parse(self.example).expect("the example of a kind is TOML");
-        let folders = Folders { input: PathBuf::new(), output: PathBuf::new() };
-        let made = self.make(table, &folders);
-        let (mut operator, _) =
-            made.unwrap_or_else(|error| panic!("the example of `{}`: {error:?}", self.name));
+        let mut operator = self.sample();
         let mut ports = Described::default();
         operator.ports(&mut Ports::describe(&mut ports));
         let inputs = ports.inputs.into_iter().map(|port| PortInfo {

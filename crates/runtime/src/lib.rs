@@ -24,6 +24,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod changes;
 mod chunk;
 mod closure;
 mod context;
@@ -60,7 +61,7 @@ pub use context::Context;
 pub use error::Error;
 pub use files::FileUse;
 pub use graph::{EdgeOptions, Graph, Handle, Subgraph};
-pub use kernel::{Kernel, Map, Progress, Ratio};
+pub use kernel::{Change, Kernel, Map, Progress, Ratio, tried};
 pub use kind::{Folders, Kind, MakeError, PortInfo, Registry};
 pub use message::{Keys, Message, Stamp, Value};
 pub use onbeat_trace::record::{ClockKind, Scheduler, WhenFull};

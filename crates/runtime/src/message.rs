@@ -185,6 +185,46 @@ pub enum Value {
     Text(Arc<str>),
 }
 
+impl Value {
+    /// Reads it as a parameter of a file is read: a number, a word, or a quantity with a unit. `name` is for the error.
+    ///
+    /// ```
+    /// use onbeat_runtime::{Hertz, Value};
+    /// let Hertz(shift_hz) = Value::from("-40 kHz").read("shift")?;
+    /// assert_eq!(shift_hz, -40e3);
+    /// let error = Value::from("much").read::<f64>("gain").unwrap_err();
+    /// assert_eq!(error.to_string(), "`gain`: expected a number, found string \"much\"");
+    /// # Ok::<(), onbeat_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When it is of another type, or no such quantity.
+    pub fn read<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T, crate::Error> {
+        use serde::de::IntoDeserializer;
+        use serde::de::value::Error;
+        let found = match self {
+            Value::Bool(value) => T::deserialize(IntoDeserializer::<Error>::into_deserializer(*value)),
+            Value::Int(value) => T::deserialize(IntoDeserializer::<Error>::into_deserializer(*value)),
+            Value::Float(value) => T::deserialize(IntoDeserializer::<Error>::into_deserializer(*value)),
+            Value::Text(value) => T::deserialize(IntoDeserializer::<Error>::into_deserializer(&**value)),
+        };
+        found.map_err(|error| {
+            crate::Error::new(format!("`{name}`: {}", crate::pipeline::plain(&error.to_string())))
+        })
+    }
+}
+
+impl serde::Serialize for Value {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Value::Bool(value) => serializer.serialize_bool(*value),
+            Value::Int(value) => serializer.serialize_i64(*value),
+            Value::Float(value) => serializer.serialize_f64(*value),
+            Value::Text(value) => serializer.serialize_str(value),
+        }
+    }
+}
+
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

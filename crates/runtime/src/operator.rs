@@ -1,6 +1,7 @@
 //! What user code implements.
 
-use crate::{Context, Error, Ports};
+use crate::kernel::not_settable;
+use crate::{Context, Error, Ports, Value};
 use std::any::Any;
 
 /// One node of a pipeline: typed ports and a `step`.
@@ -54,6 +55,34 @@ pub trait Operator: Any + Send {
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         let _ = (cx, ending);
         Ok(())
+    }
+
+    /// Names of the parameters that can be changed while it runs.
+    fn settable(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Changes a parameter, one of [`settable`](Operator::settable), between two steps; what is processed next goes by it. The
+    /// value is read like that of a file: see [`Value::read`].
+    ///
+    /// # Errors
+    /// When the parameter cannot have this value: name the value, the limit and the fix. Nothing is changed then.
+    fn set(&mut self, cx: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
+        let _ = (cx, value);
+        Err(not_settable(name))
+    }
+
+    /// As [`set`](Operator::set), for just that sample of its input stream and all after it, however it is cut into chunks.
+    /// Samples are counted from 0, as they come to the operator. [`Stream`](crate::Stream) and
+    /// [`InPlace`](crate::InPlace) do it for every kernel.
+    ///
+    /// # Errors
+    /// As [`set`](Operator::set); and when the sample has gone by, or the operator cannot do it.
+    fn set_at(&mut self, cx: &mut Context, name: &str, value: &Value, sample: u64) -> Result<(), Error> {
+        let _ = (cx, value);
+        Err(Error::new(format!(
+            "`{name}` changes between two steps, and not at a sample ({sample}): leave that out"
+        )))
     }
 }
 

@@ -8,8 +8,8 @@ use crate::run::Fault;
 use crate::worker::{EdgeEnds, NodeState, Path, Stuck, Worker};
 use onbeat_queue::Store;
 use onbeat_trace::record::{
-    Build, ClockRecord, EdgeRecord, Miss, Obtained, OperatorRecord, OperatorState, Outcome, PathRecord,
-    PlanRecord, RunResult, Sharing, StoreRecord, ThreadRecord, WorkerRecord,
+    Build, ChangeRecord, ClockRecord, EdgeRecord, Miss, Obtained, OperatorRecord, OperatorState, Outcome,
+    PathRecord, PlanRecord, RunResult, Sharing, StoreRecord, ThreadRecord, WorkerRecord,
 };
 use onbeat_trace::{Machine, Record, record};
 
@@ -74,6 +74,8 @@ pub(crate) struct PartReport {
     stores: Vec<StoreRecord>,
     misses: Vec<Miss>,
     misses_total: u64,
+    changes: Vec<ChangeRecord>,
+    changes_total: u64,
     notes: Vec<String>,
     end_ns: u64,
     read_ns: Option<f64>,
@@ -153,6 +155,8 @@ pub(crate) fn report(plan: &Plan, worker: &Worker, cx: &Context, started: usize,
         stores: cx.stores.iter().map(store).collect(),
         misses: worker.tracker.misses.clone(),
         misses_total: worker.tracker.misses_total,
+        changes: worker.changes.clone(),
+        changes_total: worker.changes_total,
         notes: cx.notes.clone(),
         end_ns,
         read_ns: clock_read_ns(cx),
@@ -251,6 +255,9 @@ pub(crate) fn record(
     paths.sort_by_key(|&(number, _)| number);
     let mut misses: Vec<Miss> = reports.iter_mut().flat_map(|report| report.misses.drain(..)).collect();
     misses.sort_by_key(|miss| miss.time_ns);
+    let mut changes: Vec<ChangeRecord> =
+        reports.iter_mut().flat_map(|report| report.changes.drain(..)).collect();
+    changes.sort_by_key(|change| change.time_ns);
     let notes = reports.iter_mut().flat_map(|report| report.notes.drain(..)).collect();
     Record {
         schema: record::SCHEMA.to_string(),
@@ -285,6 +292,8 @@ pub(crate) fn record(
         stores: reports.iter_mut().flat_map(|report| report.stores.drain(..)).collect(),
         misses,
         misses_total: reports.iter().map(|report| report.misses_total).sum(),
+        changes_total: reports.iter().map(|report| report.changes_total).sum(),
+        changes,
         obtained: plan.obtained.iter().cloned().chain(granted).collect(),
         notes,
         result: result(plan, ended, left, unread, end_ns, duration_ns),

@@ -1,10 +1,11 @@
 //! Operators made of kernels: they carry chunks, tags, rates and stamps, so that a kernel sees only samples.
 
+use crate::changes::Changes;
 use crate::chunk::{Chunk, Tag};
 use crate::kernel::{Kernel, Map, Ratio};
 use crate::message::Stamp;
 use crate::operator::{Ending, Operator, Step};
-use crate::{Context, Error, Input, Output, Ports};
+use crate::{Context, Error, Input, Output, Ports, Value};
 use std::collections::VecDeque;
 
 /// An operator made of a [`Kernel`]: chunks of one type and rate come in, chunks of another go out.
@@ -50,6 +51,8 @@ pub struct Stream<K: Kernel> {
     rate_hz: Option<f64>,
     /// The kernel filled the whole output last time: it may have more without new input.
     more: bool,
+    /// Parameters that will change.
+    changes: Changes<K>,
     received: u64,
     sent: u64,
     /// Tags on samples that are not sent yet, by index in the output.
@@ -67,6 +70,7 @@ impl<K: Kernel> Stream<K> {
             held: None,
             rate_hz: None,
             more: false,
+            changes: Changes::default(),
             received: 0,
             sent: 0,
             tags: VecDeque::new(),
@@ -91,6 +95,11 @@ impl<K: Kernel> Stream<K> {
         self.received += chunk.len() as u64;
         self.held = Some((chunk, 0));
         Ok(true)
+    }
+
+    /// The number of the sample that the kernel gets next.
+    fn position(&self) -> u64 {
+        self.received - self.held.as_ref().map_or(0, |(held, used)| (held.len() - used) as u64)
     }
 
     fn send(&mut self, cx: &mut Context, mut chunk: Chunk<K::Out>, samples: usize) -> Result<(), Error> {
@@ -142,18 +151,26 @@ impl<K: Kernel> Operator for Stream<K> {
             self.send(cx, chunk, produced)?;
             return Ok(Step::Again);
         }
+        let position = self.position();
+        // What it has still to give of earlier samples comes first.
+        if !self.more {
+            self.changes.make(position, &mut self.kernel)?;
+        }
         let input = self.held.as_ref().map_or(&[][..], |(held, used)| &held[*used..]);
-        let offered = input.len();
-        let progress = self.kernel.process(input, output);
-        let left = offered - progress.consumed;
+        let offered = self.changes.before_next(position, input.len());
+        let progress = self.kernel.process(&input[..offered], output);
+        let left = input.len() - progress.consumed;
         if left == 0 {
             self.held = None;
         } else if let Some((_, used)) = &mut self.held {
             *used += progress.consumed;
         }
         self.more = progress.produced == room;
-        if left > 0 && !self.more {
-            return Err(Error::new(format!("the kernel left {left} samples although its output had room")));
+        let refused = offered - progress.consumed;
+        if refused > 0 && !self.more {
+            return Err(Error::new(format!(
+                "the kernel left {refused} samples although its output had room"
+            )));
         }
         if progress.produced > 0 {
             self.send(cx, chunk, progress.produced)?;
@@ -163,7 +180,21 @@ impl<K: Kernel> Operator for Stream<K> {
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         say(self.kernel.note(), cx, ending);
+        say(self.changes.note(self.received), cx, ending);
         Ok(())
+    }
+
+    fn settable(&self) -> &'static [&'static str] {
+        self.kernel.settable()
+    }
+
+    fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
+        self.kernel.change(name, value)?(&mut self.kernel)
+    }
+
+    fn set_at(&mut self, _: &mut Context, name: &str, value: &Value, sample: u64) -> Result<(), Error> {
+        let change = self.kernel.change(name, value)?;
+        self.changes.add(sample, self.position(), change)
     }
 }
 
@@ -187,12 +218,21 @@ pub struct InPlace<F: Map> {
     pub out: Output<Chunk<F::Sample>>,
     map: F,
     rate_hz: Option<f64>,
+    changes: Changes<F>,
+    received: u64,
 }
 
 impl<F: Map> InPlace<F> {
     /// Makes an operator with the ports `in` and `out`.
     pub fn new(map: F) -> Self {
-        InPlace { input: Input::default(), out: Output::default(), map, rate_hz: None }
+        InPlace {
+            input: Input::default(),
+            out: Output::default(),
+            map,
+            rate_hz: None,
+            changes: Changes::default(),
+            received: 0,
+        }
     }
 }
 
@@ -208,7 +248,15 @@ impl<F: Map> Operator for InPlace<F> {
             if check_rate(&mut self.rate_hz, chunk.rate_hz())? {
                 self.map.start(chunk.rate_hz())?;
             }
-            self.map.map(chunk.edit(cx)?);
+            let mut samples = chunk.edit(cx)?;
+            while !samples.is_empty() {
+                self.changes.make(self.received, &mut self.map)?;
+                let count = self.changes.before_next(self.received, samples.len());
+                let (now, later) = samples.split_at_mut(count);
+                self.map.map(now);
+                self.received += count as u64;
+                samples = later;
+            }
             self.out.push(cx, chunk)?;
         }
         Ok(Step::Wait)
@@ -216,7 +264,21 @@ impl<F: Map> Operator for InPlace<F> {
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         say(self.map.note(), cx, ending);
+        say(self.changes.note(self.received), cx, ending);
         Ok(())
+    }
+
+    fn settable(&self) -> &'static [&'static str] {
+        self.map.settable()
+    }
+
+    fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
+        self.map.change(name, value)?(&mut self.map)
+    }
+
+    fn set_at(&mut self, _: &mut Context, name: &str, value: &Value, sample: u64) -> Result<(), Error> {
+        let change = self.map.change(name, value)?;
+        self.changes.add(sample, self.received, change)
     }
 }
 

@@ -17,9 +17,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-pub use activity::{EdgeRecord, Miss, OperatorRecord, PathRecord, Sharing, StoreRecord, ThreadRecord};
+pub use activity::{
+    ChangeRecord, EdgeRecord, Miss, OperatorRecord, PathRecord, Sharing, StoreRecord, ThreadRecord,
+};
 pub use plan::{PlanRecord, WorkerRecord};
-pub use words::{ClockKind, MissKind, OperatorState, Outcome, Scheduler, WhenFull};
+pub use words::{ChangeKind, ClockKind, MissKind, OperatorState, Outcome, Scheduler, WhenFull};
 
 use crate::{Machine, ReadError, replace};
 
@@ -65,6 +67,12 @@ pub struct Record {
     pub misses: Vec<Miss>,
     /// How many misses there were, those without room included.
     pub misses_total: u64,
+    /// What was changed from outside while it ran, the first changes if there were more than the run had room for.
+    #[serde(default)]
+    pub changes: Vec<ChangeRecord>,
+    /// How many changes there were, those without room included.
+    #[serde(default)]
+    pub changes_total: u64,
     /// What was asked of the machine, and what it gave.
     pub obtained: Vec<Obtained>,
     /// What operators had to say: a value that was replaced, samples that were clipped. Each begins with the operator.

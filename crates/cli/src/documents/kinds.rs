@@ -24,11 +24,16 @@ pub fn kinds(registry: &Registry) -> Document {
 pub fn kind(kind: &Kind) -> Document {
     let (inputs, outputs) = kind.ports();
     let schema = kind.schema();
+    let settable = kind.settable();
     let mut tail = vec!["[[operator]]".to_string(), "name = \"my-name\"".to_string()];
     tail.push(format!("kind = \"{}\"", kind.name()));
     tail.extend(kind.example().lines().map(|line| line.trim_end().to_string()));
+    let mut head = vec![format!("{}: {}", kind.name(), kind.summary())];
+    if !settable.is_empty() {
+        head.push(format!("can be changed while it runs: {}", settable.join(", ")));
+    }
     Document {
-        head: vec![format!("{}: {}", kind.name(), kind.summary())],
+        head,
         tables: vec![ports(&inputs, &outputs), parameters(schema.as_value())],
         tail,
         json: json!({
@@ -37,6 +42,7 @@ pub fn kind(kind: &Kind) -> Document {
             "inputs": inputs,
             "outputs": outputs,
             "parameters": schema,
+            "settable": settable,
             "example": kind.example(),
         }),
     }

@@ -152,6 +152,10 @@ fn section(family: &Family<'_>) -> String {
             text += &format!("| {} |\n", row.join(" | "));
         }
     }
+    let settable: Vec<String> = first.settable().iter().map(|name| format!("`{name}`")).collect();
+    if !settable.is_empty() {
+        text += &format!("\nCan be changed while it runs: {}.\n", settable.join(", "));
+    }
     let example = first.example().trim();
     text += &format!("\n```toml fragment\n[[operator]]\nname = \"my-name\"\nkind = \"{}\"\n", first.name());
     if !example.is_empty() {

@@ -1,7 +1,7 @@
 //! Automatic gain control.
 
 use num_complex::Complex;
-use onbeat_runtime::{Error, Map, Sample};
+use onbeat_runtime::{Change, Decibels, Error, Map, Sample, Seconds, Value, tried};
 
 use super::not_finite;
 use crate::check;
@@ -55,6 +55,8 @@ pub struct Agc<T: Level> {
     decay_s: f64,
     target: f32,
     most: f32,
+    /// 0 before it is known.
+    rate_hz: f64,
     rise: f32,
     fall: f32,
     /// `None` before the first sample, which sets it.
@@ -74,7 +76,39 @@ impl<T: Level> Agc<T> {
         }
         let (target, most) = (target as f32, most as f32);
         let sample = std::marker::PhantomData;
-        Ok(Agc { attack_s, decay_s, target, most, rise: 0.0, fall: 0.0, level: None, not_finite: 0, sample })
+        let (rate_hz, level) = (0.0, None);
+        Ok(Agc {
+            attack_s,
+            decay_s,
+            target,
+            most,
+            rate_hz,
+            rise: 0.0,
+            fall: 0.0,
+            level,
+            not_finite: 0,
+            sample,
+        })
+    }
+
+    /// Parts of a step by which the level follows.
+    fn follow(&mut self) {
+        let part = |tau_s: f64| -(-1.0 / (self.rate_hz * tau_s)).exp_m1() as f32;
+        (self.rise, self.fall) = (part(self.attack_s), part(self.decay_s));
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> Result<(), Error> {
+        check::positive(name, value)?;
+        match name {
+            "attack" => self.attack_s = value,
+            "decay" => self.decay_s = value,
+            "target" => self.target = value as f32,
+            _ => self.most = value as f32,
+        }
+        if self.rate_hz > 0.0 {
+            self.follow();
+        }
+        Ok(())
     }
 }
 
@@ -83,8 +117,8 @@ impl<T: Level> Map for Agc<T> {
 
     fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
         check::rate(rate_hz)?;
-        let part = |tau_s: f64| -(-1.0 / (rate_hz * tau_s)).exp_m1() as f32;
-        (self.rise, self.fall) = (part(self.attack_s), part(self.decay_s));
+        self.rate_hz = rate_hz;
+        self.follow();
         self.level = None;
         Ok(())
     }
@@ -107,6 +141,20 @@ impl<T: Level> Map for Agc<T> {
 
     fn note(&self) -> Option<String> {
         not_finite(self.not_finite, "became 0")
+    }
+
+    fn settable(&self) -> &'static [&'static str] {
+        &["target", "attack", "decay", "most"]
+    }
+
+    fn change(&self, name: &str, value: &Value) -> Result<Change<Self>, Error> {
+        let value = match name {
+            "target" => value.read(name)?,
+            "most" => value.read::<Decibels>(name).map(|Decibels(db)| 10f64.powf(db / 20.0))?,
+            _ => value.read::<Seconds>(name)?.0,
+        };
+        let name = name.to_string();
+        tried(self, move |it| it.set(&name, value))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use num_complex::Complex;
-use onbeat_runtime::{Error, Kernel, Progress};
+use onbeat_runtime::{Change, Error, Hertz, Kernel, Progress, Value, tried};
 
 use super::not_finite;
 use super::phase::angle;
@@ -32,6 +32,8 @@ const BLOCK: usize = 256;
 #[derive(Debug, Clone)]
 pub struct QuadDemod {
     deviation_hz: f64,
+    /// 0 before it is known.
+    rate_hz: f64,
     scale: f32,
     /// Inputs seen, counted up to 2.
     seen: u8,
@@ -52,6 +54,7 @@ impl QuadDemod {
         check::positive("deviation", deviation_hz)?;
         Ok(QuadDemod {
             deviation_hz,
+            rate_hz: 0.0,
             scale: 0.0,
             seen: 0,
             owed: 0,
@@ -59,6 +62,17 @@ impl QuadDemod {
             not_finite: 0,
             turns: [0.0; 3 + BLOCK],
         })
+    }
+
+    fn deviate(&mut self, deviation_hz: f64) -> Result<(), Error> {
+        check::positive("deviation", deviation_hz)?;
+        if self.rate_hz > 0.0 {
+            let fix = "a wider signal needs a higher rate";
+            check::below_half("deviation", deviation_hz, self.rate_hz, "sample", fix)?;
+            self.scale = (self.rate_hz / (TAU * deviation_hz) / 12.0) as f32;
+        }
+        self.deviation_hz = deviation_hz;
+        Ok(())
     }
 
     /// Takes the first two inputs, for which there is no output yet.
@@ -95,9 +109,8 @@ impl Kernel for QuadDemod {
 
     fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
         check::rate(rate_hz)?;
-        let fix = "a wider signal needs a higher rate";
-        check::below_half("deviation", self.deviation_hz, rate_hz, "sample", fix)?;
-        self.scale = (rate_hz / (TAU * self.deviation_hz) / 12.0) as f32;
+        self.rate_hz = rate_hz;
+        self.deviate(self.deviation_hz)?;
         (self.seen, self.owed) = (0, 0);
         self.turns = [0.0; 3 + BLOCK];
         Ok(())
@@ -137,5 +150,14 @@ impl Kernel for QuadDemod {
 
     fn note(&self) -> Option<String> {
         not_finite(self.not_finite, "counted as 0")
+    }
+
+    fn settable(&self) -> &'static [&'static str] {
+        &["deviation"]
+    }
+
+    fn change(&self, name: &str, value: &Value) -> Result<Change<Self>, Error> {
+        let Hertz(deviation_hz) = value.read(name)?;
+        tried(self, move |it| it.deviate(deviation_hz))
     }
 }

@@ -1,6 +1,6 @@
 //! Scale and offset.
 
-use onbeat_runtime::{Error, Map};
+use onbeat_runtime::{Change, Error, Map, Value, tried};
 
 use crate::check;
 
@@ -30,5 +30,19 @@ impl Map for Saxpy {
         for x in samples {
             *x = self.a * *x + self.b;
         }
+    }
+
+    fn settable(&self) -> &'static [&'static str] {
+        &["a", "b"]
+    }
+
+    fn change(&self, name: &str, value: &Value) -> Result<Change<Self>, Error> {
+        let value: f32 = value.read(name)?;
+        let is_a = name == "a";
+        tried(self, move |it| {
+            let (a, b) = if is_a { (value, it.b) } else { (it.a, value) };
+            *it = Saxpy::new(a, b)?;
+            Ok(())
+        })
     }
 }

@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use num_complex::Complex;
-use onbeat_runtime::{Error, Map};
+use onbeat_runtime::{Change, Error, Hertz, Map, Value, tried};
 
 use crate::check;
 
@@ -19,12 +19,18 @@ const BLOCK: usize = 64;
 /// the block a table of 64 rotations does the rest. So each rotation depends on the sample's number alone and no
 /// error accumulates: it stays below 5·10⁻⁷ of the sample's size. The frequency itself is as exact as a double, one
 /// part in 10¹⁶, which a 40 kHz shift turns into 10⁻⁷ turns in seven hours.
+///
+/// A shift that changes while it runs goes on at the angle where it was: there is no jump in phase.
 #[derive(Debug, Clone)]
 pub struct Shift {
     shift_hz: f64,
+    /// 0 before it is known.
+    rate_hz: f64,
+    /// The angle of sample 0, in units of 2⁻⁶⁴ turns.
+    begin: u64,
     /// Turns per sample, in units of 2⁻⁶⁴.
     step: u64,
-    /// Number of the next sample.
+    /// Number of the next sample, since the start or the last change.
     index: u64,
     /// Rotation at the start of the current block.
     base: Complex<f32>,
@@ -40,7 +46,24 @@ impl Shift {
     pub fn new(shift_hz: f64) -> Result<Self, Error> {
         check::finite("shift", shift_hz)?;
         let one = Complex::new(1.0, 0.0);
-        Ok(Shift { shift_hz, step: 0, index: 0, base: one, table: [one; BLOCK] })
+        Ok(Shift { shift_hz, rate_hz: 0.0, begin: 0, step: 0, index: 0, base: one, table: [one; BLOCK] })
+    }
+}
+
+impl Shift {
+    /// Goes on with another shift.
+    fn turn_by(&mut self, shift_hz: f64) -> Result<(), Error> {
+        check::finite("shift", shift_hz)?;
+        if self.rate_hz > 0.0 {
+            let fix = "beyond it the shift would be taken for another one";
+            check::below_half("shift", shift_hz, self.rate_hz, "sample", fix)?;
+            self.begin = self.begin.wrapping_add(self.step.wrapping_mul(self.index));
+            self.index = 0;
+            self.step = (shift_hz / self.rate_hz * 2f64.powi(64)).round() as i64 as u64;
+            self.table = std::array::from_fn(|n| rotation(self.step.wrapping_mul(n as u64)));
+        }
+        self.shift_hz = shift_hz;
+        Ok(())
     }
 }
 
@@ -56,19 +79,15 @@ impl Map for Shift {
 
     fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
         check::rate(rate_hz)?;
-        let fix = "beyond it the shift would be taken for another one";
-        check::below_half("shift", self.shift_hz, rate_hz, "sample", fix)?;
-        self.step = (self.shift_hz / rate_hz * 2f64.powi(64)).round() as i64 as u64;
-        self.index = 0;
-        self.table = std::array::from_fn(|n| rotation(self.step.wrapping_mul(n as u64)));
-        Ok(())
+        (self.rate_hz, self.index, self.step, self.begin) = (rate_hz, 0, 0, 0);
+        self.turn_by(self.shift_hz)
     }
 
     fn map(&mut self, mut samples: &mut [Complex<f32>]) {
         while !samples.is_empty() {
             let within = (self.index % BLOCK as u64) as usize;
             if within == 0 {
-                self.base = rotation(self.step.wrapping_mul(self.index));
+                self.base = rotation(self.begin.wrapping_add(self.step.wrapping_mul(self.index)));
             }
             let length = samples.len().min(BLOCK - within);
             let (now, later) = samples.split_at_mut(length);
@@ -76,6 +95,15 @@ impl Map for Shift {
             self.index = self.index.wrapping_add(length as u64);
             samples = later;
         }
+    }
+
+    fn settable(&self) -> &'static [&'static str] {
+        &["shift"]
+    }
+
+    fn change(&self, name: &str, value: &Value) -> Result<Change<Self>, Error> {
+        let Hertz(shift_hz) = value.read(name)?;
+        tried(self, move |it| it.turn_by(shift_hz))
     }
 }
 

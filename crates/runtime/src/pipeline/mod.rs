@@ -25,6 +25,11 @@ pub use error::PipelineError;
 pub use overrides::Overrides;
 pub(crate) use words::quoted;
 
+/// What serde says of a value that does not fit, in plain words.
+pub(crate) fn plain(error: &str) -> String {
+    words::plain(error).0
+}
+
 use crate::graph::Graph;
 use crate::kind::{Folders, Registry};
 use crate::options::Options;

@@ -3,8 +3,8 @@
 use super::control::Control;
 use super::order::{Asked, Order};
 use super::status::{self, RunStatus};
-use crate::Error;
 use crate::plan::{Plan, nearest};
+use crate::{Error, Value};
 use onbeat_queue::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -171,6 +171,61 @@ impl RunHandle {
     /// See [`OrderError`].
     pub fn resume_operator(&self, name: &str) -> Result<(), OrderError> {
         self.order(name, Order::Resume)
+    }
+
+    /// Gives a parameter of an operator another value while it runs: at once, which is before its next sample, or at just that
+    /// `sample` of its input stream (counted from 0, as they come to it), however the stream is cut into chunks. It comes back
+    /// when the value was found good; an operator says itself which of its parameters can be changed.
+    ///
+    /// ```
+    /// # use onbeat_runtime::{Change, Chunk, Error, Graph, InPlace, Kernel, Map, Options, Value, tried};
+    /// # #[derive(Clone)]
+    /// # struct Gain(f32);
+    /// # impl Map for Gain {
+    /// #     type Sample = f32;
+    /// #     fn map(&mut self, samples: &mut [f32]) { samples.iter_mut().for_each(|x| *x *= self.0); }
+    /// #     fn settable(&self) -> &'static [&'static str] { &["gain"] }
+    /// #     fn change(&self, name: &str, value: &Value) -> Result<Change<Self>, Error> {
+    /// #         let gain = value.read(name)?;
+    /// #         tried(self, move |it| { it.0 = gain; Ok(()) })
+    /// #     }
+    /// # }
+    /// # struct Zeros(onbeat_runtime::Output<Chunk<f32>>);
+    /// # impl onbeat_runtime::Operator for Zeros {
+    /// #     fn ports(&mut self, p: &mut onbeat_runtime::Ports) { p.output("out", &mut self.0); }
+    /// #     fn step(&mut self, cx: &mut onbeat_runtime::Context) -> Result<onbeat_runtime::Step, Error> {
+    /// #         if let Some(chunk) = self.0.chunk(cx) { self.0.push(cx, chunk)?; }
+    /// #         Ok(onbeat_runtime::Step::Again)
+    /// #     }
+    /// # }
+    /// let mut graph = Graph::new("gain");
+    /// let zeros = graph.add("zeros", Zeros(Default::default()));
+    /// let gain = graph.add("gain", InPlace::new(Gain(1.0)));
+    /// let end = graph.sink("end", |_: Chunk<f32>| ());
+    /// graph.connect(zeros, |s| &s.0, gain, |g| &g.input);
+    /// graph.connect(gain, |g| &g.out, end, |e| &e.input);
+    /// let run = graph.start(&Options::default())?;
+    /// run.set("gain", "gain", 0.5, None)?;
+    /// run.set("gain", "gain", 2.0, Some(1_000_000_000_000))?;
+    /// let error = run.set("gain", "frequency", 1, None).unwrap_err().to_string();
+    /// assert_eq!(error, "operator `gain` has no parameter `frequency` that can be changed while it runs (it has `gain`)");
+    /// run.stop();
+    /// let record = run.wait()?;
+    /// assert!(record.notes[0].contains("1 change of a parameter waited for samples that did not come"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// See [`OrderError`].
+    pub fn set(
+        &self,
+        operator: &str,
+        parameter: &str,
+        value: impl Into<Value>,
+        sample: Option<u64>,
+    ) -> Result<(), OrderError> {
+        let (name, value) = (parameter.to_string(), value.into());
+        self.order(operator, |operator| Order::Set { operator, name, value, sample })
     }
 
     fn order(&self, name: &str, order: impl FnOnce(u32) -> Order) -> Result<(), OrderError> {

@@ -282,7 +282,7 @@ fn guarded(code: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
         .unwrap_or_else(|panic| Err(Error::new(format!("panicked: {}", panic_text(&*panic)))))
 }
 
-pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
         (Some(text), _) => text,
         (_, Some(text)) => text,

@@ -14,6 +14,7 @@ mod status;
 pub(crate) use board::Doing;
 pub(crate) use control::{Control, Fault};
 pub use handle::{OrderError, Position, RunHandle};
+pub(crate) use life::panic_text;
 pub(crate) use order::{Asked, Order};
 pub use status::{Activity, EdgeStatus, OperatorStatus, RunState, RunStatus};
 

@@ -1,6 +1,6 @@
 //! What a worker can be asked to do with its operators while it runs.
 
-use crate::Error;
+use crate::{Error, Value};
 use std::sync::mpsc::SyncSender;
 
 /// Carried out between two steps. Operators are numbered as in their part.
@@ -15,6 +15,13 @@ pub(crate) enum Order {
     ResumeAll,
     /// It is done.
     Finish(u32),
+    /// A parameter gets another value, at a sample of its input or at once.
+    Set {
+        operator: u32,
+        name: String,
+        value: Value,
+        sample: Option<u64>,
+    },
 }
 
 /// An order, and where its answer goes.

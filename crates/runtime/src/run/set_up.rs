@@ -37,6 +37,8 @@ pub(super) fn set_up(
         timers: Timers::new(count),
         control: Arc::clone(control),
         end_ns: None,
+        changes: Vec::new(),
+        changes_total: 0,
         halted_ns: None,
         cursor: 0,
         stopping: false,

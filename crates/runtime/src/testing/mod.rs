@@ -48,7 +48,7 @@ pub use feed::Feed;
 pub use seen::{Mark, Piece, Seen};
 
 use crate::kind::Registry;
-use crate::message::{Message, type_label};
+use crate::message::{Message, Value, type_label};
 use crate::operator::{Ending, Operator, Step};
 use crate::ports::{Described, Ports};
 use crate::{ClockKind, Context, Error, Graph, Options, RunError};
@@ -98,8 +98,12 @@ pub struct Trial {
     operator: Box<dyn Operator>,
     feeds: Vec<(String, Feed)>,
     watched: Vec<(String, Keeper)>,
+    settings: Vec<Setting>,
     options: Options,
 }
+
+/// A parameter, its new value, and the sample from which on it has it.
+type Setting = (String, Value, Option<u64>);
 
 impl Trial {
     /// Tests this operator.
@@ -110,7 +114,7 @@ impl Trial {
     /// Tests an operator whose type is not known here.
     pub fn boxed(operator: Box<dyn Operator>) -> Self {
         let options = Options { clock: ClockKind::Manual, ..Options::default() };
-        Trial { operator, feeds: Vec::new(), watched: Vec::new(), options }
+        Trial { operator, feeds: Vec::new(), watched: Vec::new(), settings: Vec::new(), options }
     }
 
     /// Tests an operator of a kind, with parameters in TOML.
@@ -131,6 +135,13 @@ impl Trial {
     /// kept anyway.
     pub fn keep<M: Message + Debug>(mut self, output: &str) -> Self {
         self.watched.push((output.to_string(), Keeper::messages::<M>()));
+        self
+    }
+
+    /// Gives a parameter another value, as [`RunHandle::set`](crate::RunHandle::set) does: from this sample on, or from the
+    /// begin.
+    pub fn set(mut self, parameter: &str, value: impl Into<Value>, sample: Option<u64>) -> Self {
+        self.settings.push((parameter.to_string(), value.into(), sample));
         self
     }
 
@@ -218,7 +229,8 @@ impl Trial {
         if let Some((output, _)) = self.watched.first() {
             panic!("there is no output `{output}` to keep messages of");
         }
-        graph.add_boxed(NAME, "tested", Box::new(Tested { operator: self.operator, log: Arc::clone(&log) }));
+        let tested = Tested { operator: self.operator, settings: self.settings, log: Arc::clone(&log) };
+        graph.add_boxed(NAME, "tested", Box::new(tested));
         let record = run(graph, &self.options)?;
         let log = std::mem::take(&mut *locked(&log));
         Ok(Seen::new(record, log, outputs))
@@ -259,6 +271,7 @@ fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The operator, with a look at what it returns.
 struct Tested {
     operator: Box<dyn Operator>,
+    settings: Vec<Setting>,
     log: Arc<Mutex<Log>>,
 }
 
@@ -268,7 +281,14 @@ impl Operator for Tested {
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
-        self.operator.start(cx)
+        self.operator.start(cx)?;
+        for (name, value, sample) in std::mem::take(&mut self.settings) {
+            match sample {
+                Some(sample) => self.operator.set_at(cx, &name, &value, sample)?,
+                None => self.operator.set(cx, &name, &value)?,
+            }
+        }
+        Ok(())
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {

@@ -20,6 +20,7 @@ use crate::operator::{Operator, Step};
 use crate::run::Control;
 use crate::team::{Event, Seat};
 use crate::timers::Timers;
+use onbeat_trace::record::ChangeRecord;
 use std::sync::Arc;
 
 /// Timed steps after which a chain of steps is broken: a cycle never runs out of messages, and others are to have their
@@ -51,6 +52,9 @@ pub(crate) struct Worker {
     pub control: Arc<Control>,
     /// Time on the run's clock after which sources are ended.
     pub end_ns: Option<u64>,
+    /// What was changed from outside, and how often.
+    pub changes: Vec<ChangeRecord>,
+    pub changes_total: u64,
     /// Since when all of its sources are paused.
     pub halted_ns: Option<u64>,
     /// The source whose turn is next.

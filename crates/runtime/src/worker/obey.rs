@@ -1,10 +1,16 @@
 //! What somebody outside asks for, carried out between two steps: orders, and pictures of what goes on.
 
 use super::{Paused, Worker};
-use crate::Error;
-use crate::context::{Context, NONE};
-use crate::run::{Asked, Doing, Order};
+use crate::context::{Context, NONE, STARVED};
+use crate::plan::nearest;
+use crate::run::{Asked, Doing, Order, panic_text};
+use crate::{Error, Value};
 use onbeat_queue::sync::atomic::Ordering;
+use onbeat_trace::record::{ChangeKind, ChangeRecord};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Changes that are kept one by one; later ones are only counted.
+const CHANGES_KEPT: usize = 1000;
 
 impl Worker {
     /// Carries out what was ordered, and paints a picture if one was asked for.
@@ -46,9 +52,50 @@ impl Worker {
             Order::Finish(operator) => {
                 self.check_open(cx, operator)?;
                 self.finish(cx, operator);
+                self.changed(cx, operator, ChangeKind::Stopped, None);
+            }
+            Order::Set { operator, ref name, ref value, sample } => {
+                self.check_open(cx, operator)?;
+                self.set(cx, operator, name, value, sample)?;
+                self.changed(cx, operator, ChangeKind::Set, Some((name, value, sample)));
             }
         }
         Ok(())
+    }
+
+    /// What the operator's own code says or does wrong is told to whoever asked, and does no harm to the run.
+    fn set(
+        &mut self,
+        cx: &mut Context,
+        operator: u32,
+        name: &str,
+        value: &Value,
+        sample: Option<u64>,
+    ) -> Result<(), Error> {
+        let own = cx.names.operators[operator as usize].clone();
+        let it = &mut self.operators[operator as usize];
+        let known = it.settable();
+        if !known.contains(&name) {
+            let list = known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            let list = if list.is_empty() { "it has none".to_string() } else { format!("it has {list}") };
+            let hint = nearest(name, known.iter().copied());
+            let what =
+                format!("operator `{own}` has no parameter `{name}` that can be changed while it runs");
+            return Err(Error::new(format!("{what}{hint} ({list})")));
+        }
+        (cx.current, cx.next) = (operator, NONE);
+        let set = AssertUnwindSafe(|| match sample {
+            Some(sample) => it.set_at(cx, name, value, sample),
+            None => it.set(cx, name, value),
+        });
+        let result = catch_unwind(set);
+        if cx.next < STARVED {
+            cx.ready.set(cx.next);
+        }
+        match result {
+            Ok(result) => result.map_err(|error| Error::new(format!("operator `{own}`: {error}"))),
+            Err(panic) => Err(Error::new(format!("operator `{own}`: panicked: {}", panic_text(&*panic)))),
+        }
     }
 
     fn check_open(&self, cx: &Context, operator: u32) -> Result<(), Error> {
@@ -77,6 +124,7 @@ impl Worker {
         node.paused = Some(Paused { since_ns: cx.now_ns(), alarm_ns });
         cx.unmeet(operator);
         self.seat.team.pause_one();
+        self.changed(cx, operator, ChangeKind::Paused, None);
     }
 
     fn resume_operator(&mut self, cx: &mut Context, operator: u32) {
@@ -88,6 +136,28 @@ impl Worker {
             self.timers.set(operator, alarm_ns.saturating_add(length_ns));
         }
         cx.meet(operator);
+        self.changed(cx, operator, ChangeKind::Resumed, None);
+    }
+
+    /// For the record.
+    fn changed(
+        &mut self,
+        cx: &Context,
+        operator: u32,
+        what: ChangeKind,
+        set: Option<(&str, &Value, Option<u64>)>,
+    ) {
+        self.changes_total += 1;
+        if self.changes.len() < CHANGES_KEPT {
+            self.changes.push(ChangeRecord {
+                time_ns: cx.now_ns().saturating_sub(cx.start_ns),
+                operator: cx.names.operators[operator as usize].clone(),
+                what,
+                parameter: set.map(|(name, ..)| name.to_string()),
+                value: set.and_then(|(_, value, _)| serde_json::to_value(value).ok()),
+                sample: set.and_then(|(.., sample)| sample),
+            });
+        }
     }
 
     /// Lets everything go on that is paused.

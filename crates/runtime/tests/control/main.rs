@@ -3,6 +3,7 @@
 mod orders;
 mod pauses;
 mod pictures;
+mod settings;
 #[path = "../watchdog/mod.rs"]
 mod watchdog;
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MissKind, OperatorState, WhenFull};
+use super::{ChangeKind, MissKind, OperatorState, WhenFull};
 use crate::Summary;
 
 /// One thread that the run started.
@@ -146,4 +146,21 @@ pub struct Miss {
     pub limit_ns: u64,
     /// `value_ns` less `limit_ns`, in nanoseconds.
     pub late_ns: u64,
+}
+
+/// One thing that was changed from outside while the run was under way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChangeRecord {
+    /// When, in nanoseconds since the start of the run.
+    pub time_ns: u64,
+    /// Of which operator.
+    pub operator: String,
+    /// What was done.
+    pub what: ChangeKind,
+    /// The parameter that was set.
+    pub parameter: Option<String>,
+    /// What it was set to.
+    pub value: Option<serde_json::Value>,
+    /// The sample of its input from which on, if one was named.
+    pub sample: Option<u64>,
 }

@@ -91,6 +91,20 @@ words! {
 }
 
 words! {
+    /// What was changed from outside.
+    ChangeKind {
+        /// An operator was paused.
+        Paused = "paused",
+        /// An operator went on.
+        Resumed = "resumed",
+        /// An operator was stopped.
+        Stopped = "stopped",
+        /// A parameter was set.
+        Set = "set",
+    }
+}
+
+words! {
     /// How a run ended, in a word.
     Outcome {
         /// All streams ended by themselves.

@@ -76,6 +76,15 @@ pub fn record() -> Record {
             late_ns: 700_000,
         }],
         misses_total: 1,
+        changes: vec![ChangeRecord {
+            time_ns: 2_000_000_000,
+            operator: "audio".to_owned(),
+            what: ChangeKind::Set,
+            parameter: Some("gain".to_owned()),
+            value: Some(json!(0.5)),
+            sample: Some(96_000),
+        }],
+        changes_total: 1,
         obtained: vec![Obtained {
             what: "policy of worker-0".to_owned(),
             asked: "f:80".to_owned(),

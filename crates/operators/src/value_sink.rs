@@ -1,0 +1,125 @@
+//! A sink for single values.
+
+use crate::part::Part;
+use onbeat_runtime::{Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+/// Takes single values. With a file, it writes every n-th as a line `seconds,value`; at the end it notes how many there were,
+/// the least, the greatest and the last of the finite ones.
+pub struct ValueSink {
+    /// Values.
+    pub input: Input<f64>,
+    path: Option<PathBuf>,
+    every: u64,
+    file: Option<(BufWriter<File>, Part)>,
+    count: u64,
+    finite: u64,
+    least: f64,
+    most: f64,
+    last: f64,
+}
+
+impl ValueSink {
+    /// Every `every`-th value goes to `path`.
+    ///
+    /// # Errors
+    /// When `every` is 0.
+    pub fn new(path: Option<PathBuf>, every: u64) -> Result<Self, Error> {
+        if every == 0 {
+            return Err(Error::new("`every` is 0: it must be 1 or more"));
+        }
+        Ok(ValueSink {
+            input: Input::default(),
+            path,
+            every,
+            file: None,
+            count: 0,
+            finite: 0,
+            least: f64::INFINITY,
+            most: f64::NEG_INFINITY,
+            last: 0.0,
+        })
+    }
+
+    fn write(&mut self, time_ns: u64, value: f64) -> Result<(), Error> {
+        let Some((file, part)) = &mut self.file else { return Ok(()) };
+        writeln!(file, "{:.9},{value}", time_ns as f64 / 1e9)
+            .map_err(|error| Error::with_source(format!("cannot write {}", part.target().display()), error))
+    }
+}
+
+impl Operator for ValueSink {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+    }
+
+    fn start(&mut self, _: &mut Context) -> Result<(), Error> {
+        if let Some(path) = &self.path {
+            let part = Part::create(path)?;
+            let mut file = BufWriter::new(part.handle()?);
+            writeln!(file, "time_s,value").map_err(|error| Error::new(error.to_string()))?;
+            self.file = Some((file, part));
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(value) = self.input.pop(cx) {
+            if self.count.is_multiple_of(self.every) {
+                self.write(cx.stamp().time_ns, value)?;
+            }
+            self.count += 1;
+            if value.is_finite() {
+                self.finite += 1;
+                (self.least, self.most, self.last) = (self.least.min(value), self.most.max(value), value);
+            }
+        }
+        Ok(Step::Wait)
+    }
+
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
+        if self.finite > 0 {
+            let Self { count, least, most, last, .. } = self;
+            cx.note(format!("{count} values from {least:.6} to {most:.6}, the last {last:.6}"));
+        }
+        if self.count > self.finite {
+            cx.note(format!("{} values were not finite", self.count - self.finite));
+        }
+        if let Some((mut file, part)) = self.file.take()
+            && ending != Ending::Failed
+        {
+            let path = part.target().to_owned();
+            file.flush()
+                .map_err(|error| Error::with_source(format!("cannot write {}", path.display()), error))?;
+            part.finish()?;
+        }
+        Ok(())
+    }
+}
+
+/// A sink for single values.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ValueParameters {
+    /// A CSV file in the output folder; without it, values are only looked at.
+    #[serde(default)]
+    path: Option<PathBuf>,
+    /// Every n-th value is written.
+    #[serde(default = "first")]
+    every: u64,
+}
+
+fn first() -> u64 {
+    1
+}
+
+pub(crate) fn kind() -> Kind {
+    let sink = |p: &ValueParameters, folders: &Folders| {
+        ValueSink::new(p.path.as_ref().map(|path| folders.output.join(path)), p.every)
+    };
+    Kind::new("value.sink", "looks at single values and writes some of them", "", sink)
+}
