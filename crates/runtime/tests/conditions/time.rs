@@ -1,0 +1,103 @@
+//! Periods, counts of steps, and the scale of the clock.
+
+use crate::{keep, manual, numbers, watchdog::watched, ways};
+use onbeat_runtime::{
+    ClockKind, Context, Error, Graph, Input, Operator, Options, Overrun, Ports, Step, When,
+};
+use std::sync::{Arc, Mutex};
+
+#[test]
+fn a_count_ends_the_operator() {
+    watched(60, || {
+        for options in ways() {
+            // A source, an operator in between, and one that would have more.
+            let mut graph = Graph::new("count");
+            let source = numbers(&mut graph, u64::MAX);
+            let pass = graph.map("pass", |x: u64| x);
+            let kept = keep(&mut graph, "end");
+            graph.connect_names("numbers", "pass");
+            graph.connect_names("pass", "end");
+            graph.when(source, When::count(7));
+            graph.when(pass, When::count(5));
+            let record = graph.run(&options).unwrap();
+            assert_eq!(*kept.lock().unwrap(), [1, 2, 3, 4, 5]);
+            assert!(record.operators[0].steps <= 7);
+            assert_eq!(record.result.exit_status, 0);
+        }
+    });
+}
+
+#[test]
+fn a_period_spaces_steps() {
+    watched(60, || {
+        for options in ways().iter().map(manual) {
+            let mut graph = Graph::new("period");
+            let source = numbers(&mut graph, 5);
+            let taker = Arc::new(Mutex::new(Vec::new()));
+            let times = Arc::clone(&taker);
+            graph.add("end", Times { input: Input::default(), times });
+            graph.connect_names("numbers", "end");
+            graph.when(source, When::period_ns(1000, Overrun::CatchUp));
+            graph.run(&options).unwrap();
+            // The message of tick k is due, and comes, k periods after the start.
+            assert_eq!(
+                *taker.lock().unwrap(),
+                [(0, 0), (1000, 1000), (2000, 2000), (3000, 3000), (4000, 4000)]
+            );
+        }
+    });
+}
+
+/// An hour and more in some milliseconds.
+#[test]
+fn a_clock_may_go_faster() {
+    watched(60, || {
+        for options in ways() {
+            let options = Options { scale: 1e6, ..options };
+            let mut graph = Graph::new("fast");
+            let source = numbers(&mut graph, 5);
+            let seen = Arc::new(Mutex::new(Vec::new()));
+            graph.add("end", Times { input: Input::default(), times: Arc::clone(&seen) });
+            graph.connect_names("numbers", "end");
+            const PERIOD_NS: u64 = 1_000_000_000_000;
+            graph.when(source, When::period_ns(PERIOD_NS, Overrun::CatchUp));
+            let record = graph.run(&options).unwrap();
+            for (tick, &(due_ns, at_ns)) in seen.lock().unwrap().iter().enumerate() {
+                assert_eq!(due_ns, tick as u64 * PERIOD_NS);
+                assert!(at_ns >= due_ns, "nothing comes before its time");
+            }
+            assert!(record.result.duration_ns >= 4 * PERIOD_NS);
+        }
+        for (scale, clock) in [
+            (0.0, ClockKind::Real),
+            (f64::NAN, ClockKind::Real),
+            (2e6, ClockKind::Real),
+            (2.0, ClockKind::Manual),
+        ] {
+            let mut graph = Graph::new("wrong");
+            numbers(&mut graph, 1);
+            graph.connect_names("numbers", "end");
+            graph.sink("end", |_: u64| ());
+            let error = graph.plan(&Options { scale, clock, ..Options::default() }).unwrap_err();
+            assert!(error.to_string().contains("`scale`"), "{error}");
+        }
+    });
+}
+
+struct Times {
+    input: Input<u64>,
+    times: Arc<Mutex<Vec<(u64, u64)>>>,
+}
+
+impl Operator for Times {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if self.input.pop(cx).is_some() {
+            let due_ns = cx.stamp().due_ns().expect("a period has due times") - cx.start_ns();
+            self.times.lock().unwrap().push((due_ns, cx.now_ns() - cx.start_ns()));
+        }
+        Ok(Step::Wait)
+    }
+}
