@@ -10,7 +10,6 @@
 //! | [`thread`] | the one place where threads are made; every one has a name |
 //! | [`cores`] | a set of cores, as the kernel and its tools write it |
 //! | [`signal`] | Ctrl-C and SIGTERM as a call on a thread of its own |
-//! | [`file`](mod@file) | a file as bytes in memory |
 //! | [`usage`], [`count`](mod@count) | what the kernel has counted of this process: switches, faults; events of one kind |
 //!
 //! Linux only. Every time is an `u64` of nanoseconds; unless a name says otherwise it is on
@@ -38,7 +37,6 @@
 pub mod clock;
 pub mod cores;
 pub mod count;
-pub mod file;
 pub mod futex;
 pub mod memory;
 pub mod park;
@@ -50,6 +48,5 @@ pub mod usage;
 
 pub use cores::CoreSet;
 pub use count::Counter;
-pub use file::MappedFile;
 pub use park::{Parker, Unparked, Unparker};
 pub use usage::Usage;
