@@ -194,6 +194,10 @@ impl<T: FileSample> Operator for IqSink<T> {
         Ok(self.streams.rest())
     }
 
+    fn restartable(&self) -> Result<(), Error> {
+        crate::part::begins_anew()
+    }
+
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         let Some(writer) = self.writer.take().filter(|_| ending != Ending::Failed) else { return Ok(()) };
         if writer.samples == 0 {

@@ -19,6 +19,13 @@ pub(crate) struct Part {
     _use: FileUse,
 }
 
+/// What a sink with a file says where it is asked whether it can be started anew after a failure.
+pub(crate) fn begins_anew() -> Result<(), Error> {
+    Err(Error::new(
+        "its file would begin anew, and what it has written would be lost; say `on_error = \"stop\"` or `\"isolate\"`",
+    ))
+}
+
 impl Part {
     /// Creates the file, and its folders where they are missing.
     pub fn create(target: &Path) -> Result<Self, Error> {

@@ -1,7 +1,7 @@
 //! Pictures of frames and of streams.
 
 use crate::npy::{axes, shape_text};
-use crate::part::Part;
+use crate::part::{Part, begins_anew};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -308,6 +308,10 @@ impl Operator for PngSink {
             self.take(&chunk)?;
         }
         Ok(Step::Wait)
+    }
+
+    fn restartable(&self) -> Result<(), Error> {
+        begins_anew()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! A look at what passes.
 
 use crate::check;
-use crate::part::Part;
+use crate::part::{Part, begins_anew};
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Output, Ports, Seconds, Step,
 };
@@ -194,6 +194,10 @@ impl Operator for Tap {
             self.end(cx)?;
         }
         Ok(Step::Wait)
+    }
+
+    fn restartable(&self) -> Result<(), Error> {
+        begins_anew()
     }
 
     fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {

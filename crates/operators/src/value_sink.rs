@@ -1,6 +1,6 @@
 //! A sink for single values.
 
-use crate::part::Part;
+use crate::part::{Part, begins_anew};
 use onbeat_runtime::{Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -79,6 +79,10 @@ impl Operator for ValueSink {
             }
         }
         Ok(Step::Wait)
+    }
+
+    fn restartable(&self) -> Result<(), Error> {
+        begins_anew()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use crate::check;
 use crate::format::once;
 use crate::lanes::{Aligned, channel_inputs, one_or_all, show_inputs};
-use crate::part::Part;
+use crate::part::{Part, begins_anew};
 use hound::{SampleFormat, WavSpec, WavWriter};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
 use schemars::JsonSchema;
@@ -215,6 +215,10 @@ impl Operator for WavSink {
         }
         self.streams.consume(count);
         Ok(self.streams.rest())
+    }
+
+    fn restartable(&self) -> Result<(), Error> {
+        begins_anew()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {

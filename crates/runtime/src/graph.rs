@@ -2,6 +2,7 @@
 
 use crate::link::Initial;
 use crate::message::{Message, Value};
+use crate::on_error::OnError;
 use crate::operator::Operator;
 use crate::ports::{Described, Ports};
 use crate::when::{Event, Gate, When};
@@ -64,6 +65,7 @@ pub(crate) struct Node {
     pub cost_ns: Option<u64>,
     /// Its conditions beside the usual ones.
     pub when: Vec<When>,
+    pub on_error: OnError,
 }
 
 /// An edge as it was asked for.
@@ -154,6 +156,7 @@ impl Graph {
             deadline_ns: None,
             cost_ns: None,
             when: Vec::new(),
+            on_error: OnError::Stop,
         });
         self.operators.len() - 1
     }
@@ -237,6 +240,17 @@ impl Graph {
     pub(crate) fn when_of(&mut self, number: usize, condition: When) {
         if let Some(node) = self.operators.get_mut(number) {
             node.when.push(condition);
+        }
+    }
+
+    /// States what becomes of the run when an operator fails or panics in a step; see [`OnError`].
+    pub fn on_error<O>(&mut self, handle: Handle<O>, on_error: OnError) {
+        self.on_error_of(handle.number, on_error);
+    }
+
+    pub(crate) fn on_error_of(&mut self, number: usize, on_error: OnError) {
+        if let Some(node) = self.operators.get_mut(number) {
+            node.on_error = on_error;
         }
     }
 

@@ -55,7 +55,8 @@ pub trait Kernel: Send + 'static {
     /// Type of an output sample.
     type Out: Sample;
 
-    /// Called before the first sample, with the sample rate in hertz that came with it (0 when there is none).
+    /// Called before the first sample, with the sample rate in hertz that came with it (0 when there is none). After a failure
+    /// that the run survives it is called once more: what came before is to be forgotten.
     ///
     /// # Errors
     /// When the kernel cannot work at this rate: name the rate, the limit and the parameter to change.

@@ -36,7 +36,8 @@ pub trait Operator: Any + Send {
     /// One activation: short, and without waiting inside. Says what it wants next.
     ///
     /// # Errors
-    /// An error stops the run cleanly: every operator's `stop` runs, and the report names this one.
+    /// An error stops the run cleanly: every operator's `stop` runs, and the report names this one. Where the graph says so
+    /// ([`OnError`](crate::OnError)), the operator is started anew instead, or the run goes on without it.
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error>;
 
     /// Called on the worker before the first step: open files, allocate.
@@ -54,6 +55,24 @@ pub trait Operator: Any + Send {
     /// The run counts as failed.
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         let _ = (cx, ending);
+        Ok(())
+    }
+
+    /// Called on the worker after a step that failed or panicked, where the graph says that the operator is started anew: what
+    /// it holds becomes as good as new. What the step had taken is lost.
+    ///
+    /// # Errors
+    /// Counts as one more failure. `stop` may still come.
+    fn restart(&mut self, cx: &mut Context) -> Result<(), Error> {
+        self.stop(cx, Ending::Failed)?;
+        self.start(cx)
+    }
+
+    /// Whether it can be started anew without harm; asked by the plan where the graph says that it is to be.
+    ///
+    /// # Errors
+    /// When it cannot: why.
+    fn restartable(&self) -> Result<(), Error> {
         Ok(())
     }
 

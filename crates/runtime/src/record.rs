@@ -8,8 +8,9 @@ use crate::run::Fault;
 use crate::worker::{EdgeEnds, NodeState, Path, Stuck, Worker};
 use onbeat_queue::Store;
 use onbeat_trace::record::{
-    Build, ChangeRecord, ClockRecord, EdgeRecord, Miss, Obtained, OperatorRecord, OperatorState, Outcome,
-    PathRecord, PlanRecord, RunResult, Sharing, StoreRecord, ThreadRecord, WorkerRecord,
+    Build, ChangeRecord, ClockRecord, EdgeRecord, FaultAction, FaultRecord, Miss, Obtained, OperatorRecord,
+    OperatorState, Outcome, PathRecord, PlanRecord, RunResult, Sharing, StoreRecord, ThreadRecord,
+    WorkerRecord,
 };
 use onbeat_trace::{Machine, Record, record};
 
@@ -76,6 +77,8 @@ pub(crate) struct PartReport {
     misses_total: u64,
     changes: Vec<ChangeRecord>,
     changes_total: u64,
+    faults: Vec<FaultRecord>,
+    faults_total: u64,
     notes: Vec<String>,
     end_ns: u64,
     read_ns: Option<f64>,
@@ -157,6 +160,8 @@ pub(crate) fn report(plan: &Plan, worker: &Worker, cx: &Context, started: usize,
         misses_total: worker.tracker.misses_total,
         changes: worker.changes.clone(),
         changes_total: worker.changes_total,
+        faults: worker.faults.clone(),
+        faults_total: worker.faults_total,
         notes: cx.notes.clone(),
         end_ns,
         read_ns: clock_read_ns(cx),
@@ -213,8 +218,11 @@ fn operators(
             deadline_ns: operator.deadline_ns,
             late: deadline.map_or(0, |deadline| deadline.late),
             copies: cx.copies[number].get(),
+            restarts: node.trouble.restarts,
             state: if number >= started {
                 OperatorState::NotStarted
+            } else if node.trouble.isolated {
+                OperatorState::Isolated
             } else if node.done {
                 OperatorState::Done
             } else {
@@ -258,6 +266,20 @@ pub(crate) fn record(
     let mut changes: Vec<ChangeRecord> =
         reports.iter_mut().flat_map(|report| report.changes.drain(..)).collect();
     changes.sort_by_key(|change| change.time_ns);
+    let fatal = ended.faults.iter().map(|fault| FaultRecord {
+        time_ns: fault.time_ns,
+        operator: fault.operator.map(|operator| plan.operators[operator].name.clone()),
+        what: fault.what,
+        text: fault.text.clone(),
+        then: FaultAction::Stopped,
+        delay_ns: None,
+        stack: fault.stack.clone(),
+    });
+    let faults_total =
+        reports.iter().map(|report| report.faults_total).sum::<u64>() + ended.faults.len() as u64;
+    let mut faults: Vec<FaultRecord> =
+        reports.iter_mut().flat_map(|report| report.faults.drain(..)).chain(fatal).collect();
+    faults.sort_by_key(|fault| fault.time_ns);
     let notes = reports.iter_mut().flat_map(|report| report.notes.drain(..)).collect();
     Record {
         schema: record::SCHEMA.to_string(),
@@ -294,6 +316,8 @@ pub(crate) fn record(
         misses_total: reports.iter().map(|report| report.misses_total).sum(),
         changes_total: reports.iter().map(|report| report.changes_total).sum(),
         changes,
+        faults,
+        faults_total,
         obtained: plan.obtained.iter().cloned().chain(granted).collect(),
         notes,
         result: result(plan, ended, left, unread, end_ns, duration_ns),
@@ -338,10 +362,10 @@ fn edges(plan: &Plan, reports: &[PartReport]) -> (Vec<EdgeRecord>, u64) {
 
 fn result(plan: &Plan, ended: Ended, left: u64, unread: u64, end_ns: u64, duration_ns: u64) -> RunResult {
     let dead_lock = ended.stuck.iter().any(|stuck| stuck.serious);
-    let (outcome, reason) = if let Some(Fault { operator, text }) = ended.faults.into_iter().next() {
-        let reason = match operator {
-            Some(operator) => format!("operator `{}`: {text}", plan.operators[operator].name),
-            None => text,
+    let (outcome, reason) = if let Some(fault) = ended.faults.into_iter().next() {
+        let reason = match fault.operator {
+            Some(operator) => format!("operator `{}`: {}", plan.operators[operator].name, fault.text),
+            None => fault.text,
         };
         (Outcome::Failed, reason)
     } else if dead_lock {

@@ -184,6 +184,16 @@ impl<K: Kernel> Operator for Stream<K> {
         Ok(())
     }
 
+    fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
+        // What is in hand and what the kernel holds is lost: the stream goes on at the instant of the next sample.
+        let Ratio { up, down } = self.kernel.ratio();
+        let at = u128::from(self.received) * u128::from(up);
+        self.sent = at.div_ceil(u128::from(down)) as u64;
+        self.tags.clear();
+        (self.held, self.more, self.rate_hz) = (None, false, None);
+        Ok(())
+    }
+
     fn settable(&self) -> &'static [&'static str] {
         self.kernel.settable()
     }
@@ -265,6 +275,11 @@ impl<F: Map> Operator for InPlace<F> {
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         say(self.map.note(), cx, ending);
         say(self.changes.note(self.received), cx, ending);
+        Ok(())
+    }
+
+    fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
+        self.rate_hz = None;
         Ok(())
     }
 

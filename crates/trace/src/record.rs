@@ -18,10 +18,13 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 pub use activity::{
-    ChangeRecord, EdgeRecord, Miss, OperatorRecord, PathRecord, Sharing, StoreRecord, ThreadRecord,
+    ChangeRecord, EdgeRecord, FaultRecord, Miss, OperatorRecord, PathRecord, Sharing, StoreRecord,
+    ThreadRecord,
 };
 pub use plan::{PlanRecord, WorkerRecord};
-pub use words::{ChangeKind, ClockKind, MissKind, OperatorState, Outcome, Scheduler, WhenFull};
+pub use words::{
+    ChangeKind, ClockKind, FaultAction, FaultKind, MissKind, OperatorState, Outcome, Scheduler, WhenFull,
+};
 
 use crate::{Machine, ReadError, replace};
 
@@ -73,6 +76,12 @@ pub struct Record {
     /// How many changes there were, those without room included.
     #[serde(default)]
     pub changes_total: u64,
+    /// What failed, the first failures if there were more than the run had room for.
+    #[serde(default)]
+    pub faults: Vec<FaultRecord>,
+    /// How many failures there were, those without room included.
+    #[serde(default)]
+    pub faults_total: u64,
     /// What was asked of the machine, and what it gave.
     pub obtained: Vec<Obtained>,
     /// What operators had to say: a value that was replaced, samples that were clipped. Each begins with the operator.

@@ -4,7 +4,7 @@ use super::table::{Cell, Column, Table, Unit};
 use super::{Document, counted, time};
 use onbeat::Record;
 use onbeat::trace::Summary;
-use onbeat::trace::record::{Obtained, OperatorState, Outcome};
+use onbeat::trace::record::{FaultAction, FaultRecord, Obtained, OperatorState, Outcome};
 use std::path::Path;
 
 /// What the record does not say.
@@ -97,6 +97,7 @@ fn operators(record: &Record) -> Table {
             operator.deadline_ns.into(),
             if operator.deadline_ns.is_some() { operator.late.into() } else { Cell::Nothing },
             operator.copies.into(),
+            operator.restarts.into(),
             match operator.state {
                 OperatorState::Done => Cell::Usual(operator.state.to_string()),
                 other => other.to_string().into(),
@@ -115,6 +116,7 @@ fn operators(record: &Record) -> Table {
             Column::new("deadline_ns", "deadline", Unit::Millis).optional(),
             Column::new("late", "late", Unit::Count).optional().alarm(),
             Column::new("copies", "copies", Unit::Count).optional(),
+            Column::new("restarts", "restarts", Unit::Count).optional().alarm(),
             Column::new("state", "state", Unit::Text).optional().alarm(),
         ],
         rows: record.operators.iter().map(row).collect(),
@@ -201,6 +203,7 @@ fn stores(record: &Record) -> Table {
 fn tail(record: &Record, facts: &RunFacts<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(not_obtained(record.obtained.iter()));
+    lines.extend(faults(record));
     lines.extend(record.notes.iter().map(|note| format!("note: {note}")));
     let output = facts.output.display();
     match (facts.record, record.result.outcome) {
@@ -211,6 +214,33 @@ fn tail(record: &Record, facts: &RunFacts<'_>) -> Vec<String> {
         (None, _) => lines.push(format!("files in {output}")),
     }
     lines
+}
+
+/// Failures that are told one by one; for the others there is the record.
+const FAULTS: usize = 10;
+
+/// Lines on what failed and did not end the run: that is told as an error.
+fn faults(record: &Record) -> Vec<String> {
+    let survived = record.faults.iter().filter(|fault| fault.then != FaultAction::Stopped);
+    let mut lines: Vec<String> = survived.clone().take(FAULTS).map(fault_line).collect();
+    let kept = record.faults.len() as u64;
+    let more = survived.count().saturating_sub(FAULTS) as u64
+        + (record.faults_total - kept.min(record.faults_total));
+    if more > 0 {
+        lines.push(format!("failed: {more} times more; the record has the first {kept}"));
+    }
+    lines
+}
+
+fn fault_line(fault: &FaultRecord) -> String {
+    let FaultRecord { time_ns, operator, text, then, delay_ns, .. } = fault;
+    let operator = operator.as_deref().unwrap_or("the run");
+    let then = match (then, delay_ns) {
+        (FaultAction::Restarted, Some(delay_ns)) => format!("started anew after {}", time(*delay_ns)),
+        (FaultAction::Isolated, _) => "the run went on without it".to_string(),
+        (then, _) => then.to_string(),
+    };
+    format!("failed: {operator} at {}: {text}; {then}", time(*time_ns))
 }
 
 /// Lines on what was asked for and is something else now.

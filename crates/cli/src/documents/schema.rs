@@ -11,8 +11,10 @@ pub fn schema(registry: &Registry) -> Value {
     definitions.insert("operator".into(), json!({ "oneOf": kinds }));
     definitions.insert("edge".into(), edge());
     definitions.insert("path".into(), path());
-    if let Value::Object(when) = when() {
-        definitions.extend(when);
+    for several in [when(), on_error()] {
+        if let Value::Object(several) = several {
+            definitions.extend(several);
+        }
     }
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -162,6 +164,25 @@ fn when() -> Value {
     } })
 }
 
+/// What becomes of the run when an operator fails.
+fn on_error() -> Value {
+    json!({ "on_error": {
+        "enum": ["stop", "restart", "isolate"],
+        "default": "stop",
+        "description": "What becomes of the run when its step fails or panics: it ends, starts the operator anew, or goes on without it.",
+    }, "restart": {
+        "type": "object",
+        "additionalProperties": false,
+        "description": "How an operator is started anew.",
+        "properties": {
+            "limit": { "type": "integer", "minimum": 1, "default": 5, "description": "Restarts in a row." },
+            "delay": quantity("time", "s", "Time before the first of a row, 100 ms unless said otherwise; doubled for each further one."),
+            "within": quantity("time", "s", "A row ends after this time without a failure, 60 s unless said otherwise."),
+            "then": { "enum": ["stop", "isolate"], "default": "stop", "description": "What becomes of the run after one failure more." },
+        },
+    } })
+}
+
 fn path() -> Value {
     json!({
         "type": "object",
@@ -218,6 +239,8 @@ fn operator(kind: &Kind, definitions: &mut Map<String, Value>) -> Value {
         .insert("deadline".into(), quantity("time", "s", "A step that ends later than this is a miss."));
     properties.insert("cost".into(), quantity("time", "s", "What it costs per message of its source."));
     properties.insert("when".into(), json!({ "$ref": "#/$defs/when" }));
+    properties.insert("on_error".into(), json!({ "$ref": "#/$defs/on_error" }));
+    properties.insert("restart".into(), json!({ "$ref": "#/$defs/restart" }));
     if let Some(Value::Object(parameters)) = object.remove("properties") {
         properties.extend(parameters);
     }

@@ -84,6 +84,10 @@ impl<T: FileSample> Operator for NpySink<T> {
         Ok(Step::Wait)
     }
 
+    fn restartable(&self) -> Result<(), Error> {
+        crate::part::begins_anew()
+    }
+
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         let Some(mut writer) = self.writer.take().filter(|_| ending != Ending::Failed) else { return Ok(()) };
         let Some(shape) = self.shape else {

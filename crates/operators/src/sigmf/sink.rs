@@ -5,7 +5,7 @@ use super::notes::Notes;
 use crate::format::{FileSample, SampleFormat, SampleWriter, once};
 use crate::iq::check_kind;
 use crate::lanes::{Aligned, channel_inputs, one_or_all, show_inputs};
-use crate::part::Part;
+use crate::part::{Part, begins_anew};
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Step, Tag,
@@ -164,6 +164,10 @@ impl<T: FileSample> Operator for SigmfSink<T> {
         }
         self.streams.consume(count);
         Ok(self.streams.rest())
+    }
+
+    fn restartable(&self) -> Result<(), Error> {
+        begins_anew()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {

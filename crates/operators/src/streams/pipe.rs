@@ -4,7 +4,7 @@ use super::patience::Patience;
 use super::standard::{Outgoing, Read, Stdin, Written};
 use super::wire::Wire;
 use crate::format::{FileSample, SampleFormat};
-use crate::part::Part;
+use crate::part::{Part, begins_anew};
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Hertz, Input, Kind, Operator, Output, Ports, Registry, Sample,
@@ -221,6 +221,10 @@ impl<T: Sample> Operator for FileSink<T> {
             written.map_err(|error| self.cannot_write(error))?;
         }
         Ok(Step::Wait)
+    }
+
+    fn restartable(&self) -> Result<(), Error> {
+        begins_anew()
     }
 
     fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 
 use super::patience::Patience;
 use super::standard::{Outgoing, Read, Stdin, Written};
-use crate::part::Part;
+use crate::part::{Part, begins_anew};
 use onbeat_runtime::{
     Context, Ending, Error, Folders, Input, Kind, Merge, Operator, Output, Ports, Registry, Step,
 };
@@ -92,6 +92,10 @@ impl Operator for TextSink {
                 }
             }
         }
+    }
+
+    fn restartable(&self) -> Result<(), Error> {
+        begins_anew()
     }
 
     fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {

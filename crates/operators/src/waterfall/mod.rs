@@ -4,7 +4,7 @@ mod canvas;
 mod ticks;
 
 use crate::check;
-use crate::part::Part;
+use crate::part::{Part, begins_anew};
 use crate::png::{encode, heat};
 use crate::spectral::{AXIS_FIRST, AXIS_STEP};
 use canvas::{ADVANCE, BLACK, Canvas, HEIGHT};
@@ -252,6 +252,10 @@ impl Operator for Waterfall {
             self.take(&chunk)?;
         }
         Ok(Step::Wait)
+    }
+
+    fn restartable(&self) -> Result<(), Error> {
+        begins_anew()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {

@@ -2,6 +2,7 @@
 
 use super::entries::{EdgeEntry, Entries, OperatorEntry, PathEntry, SubgraphEntry};
 use super::error::Fault;
+use super::on_error;
 use super::overrides::Setting;
 use super::parameters::{self, KnownKeys};
 use super::section::Section;
@@ -153,6 +154,7 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         let cost_ns = section.time_ns("cost")?;
         self.keys.check(known, &section)?;
         let (operator, resolved) = parameters::make(known, &section, self.folders, entry.name.span())?;
+        let (on_error, on_error_shown) = on_error::on_error(&section)?;
         let conditions = when::conditions(&section, graph, self.registry, self.folders)?;
         let number = graph.add_boxed(name, known.name(), operator);
         if let Some(deadline_ns) = deadline_ns {
@@ -170,6 +172,8 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         if let Some(cost_ns) = cost_ns {
             shown.insert("cost".to_string(), (cost_ns as f64 / 1e9).into());
         }
+        graph.on_error_of(number, on_error);
+        shown.extend(on_error_shown.into_iter().map(|(key, value)| (key.to_string(), value)));
         if let Some(when::Conditions { list, shown: conditions }) = conditions {
             list.into_iter().for_each(|condition| graph.when_of(number, condition));
             shown.insert("when".to_string(), conditions);

@@ -14,6 +14,7 @@ mod build;
 mod entries;
 mod error;
 mod locate;
+mod on_error;
 mod overrides;
 mod parameters;
 mod section;

@@ -13,6 +13,7 @@ pub use error::GraphError;
 pub(crate) use error::nearest;
 
 use crate::graph::Graph;
+use crate::on_error::OnError;
 use crate::options::Options;
 use onbeat_trace::record::{ClockKind, Obtained, Scheduler, WhenFull};
 use resolve::Wire;
@@ -107,6 +108,8 @@ pub struct OperatorPlan {
     pub source: bool,
     /// From the source's due time to the end of its step, in nanoseconds.
     pub deadline_ns: Option<u64>,
+    /// What becomes of the run when it fails.
+    pub on_error: OnError,
 }
 
 /// One edge.
@@ -186,6 +189,7 @@ impl Plan {
         let workers = Workers::new(graph, &wires, &order, options)?;
         let sizes = sizes::Sizes::new(graph, &wires, &order, &workers.part_of, options)?;
         when::check(graph, &wires, &sizes.edges)?;
+        resolve::check_restarts(graph)?;
         let mut number_of = vec![0; order.len()];
         for (number, &place) in order.iter().enumerate() {
             number_of[place] = number;
@@ -209,6 +213,7 @@ impl Plan {
                     part: workers.part_of[number],
                     source: !has_input[number],
                     deadline_ns: node.deadline_ns,
+                    on_error: node.on_error,
                 }
             })
             .collect();

@@ -2,6 +2,7 @@
 
 use super::{GraphError, nearest};
 use crate::graph::{Graph, PortRef};
+use crate::on_error::OnError;
 use crate::ports::{InputInfo, OutputInfo};
 use std::collections::HashMap;
 
@@ -46,6 +47,19 @@ pub(super) fn check_names(graph: &Graph) -> Result<(), GraphError> {
                 node.name
             )));
         }
+    }
+    Ok(())
+}
+
+/// Whether those that are to be started anew after a failure can be.
+pub(super) fn check_restarts(graph: &Graph) -> Result<(), GraphError> {
+    for node in graph.operators.iter().filter(|node| matches!(node.on_error, OnError::Restart(_))) {
+        node.operator.restartable().map_err(|error| {
+            GraphError::Mistake(format!(
+                "`on_error` of operator `{}`: it cannot be started anew: {error}",
+                node.name
+            ))
+        })?;
     }
     Ok(())
 }

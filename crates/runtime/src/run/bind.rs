@@ -323,6 +323,7 @@ fn fill_nodes(plan: &Plan, operators: &[Place], parts: &mut [Part]) {
             source: operator.source,
             circular: !operator.source && !ordered[number],
             source_number: sources,
+            on_error: operator.on_error,
             ..NodeState::default()
         };
         sources += u64::from(operator.source);

@@ -59,11 +59,15 @@ pub(crate) enum Doing {
     /// Something that its step did not say.
     Awaits,
     Paused,
+    /// It has failed, and is started anew in a while.
+    Restarts,
     Done,
+    /// It has failed, and the run goes on without it.
+    Isolated,
 }
 
 impl Doing {
-    const WORDS: [Doing; 10] = [
+    const WORDS: [Doing; 12] = [
         Doing::NotStarted,
         Doing::Ready,
         Doing::AwaitsMessage(0),
@@ -73,7 +77,9 @@ impl Doing {
         Doing::AwaitsConditions,
         Doing::Awaits,
         Doing::Paused,
+        Doing::Restarts,
         Doing::Done,
+        Doing::Isolated,
     ];
 
     fn pack(self) -> u64 {

@@ -5,6 +5,7 @@ use super::order::Asked;
 use crate::team::Team;
 use crate::worker::Stuck;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use onbeat_trace::record::FaultKind;
 use std::sync::mpsc::Sender;
 use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
 
@@ -49,7 +50,12 @@ mod stop {
 pub(crate) struct Fault {
     /// Of the plan; `None` where it is no operator's.
     pub operator: Option<usize>,
+    pub what: FaultKind,
     pub text: String,
+    /// Since the start of the run.
+    pub time_ns: u64,
+    /// Of a thread that does not return, innermost first.
+    pub stack: Vec<String>,
 }
 
 impl Control {

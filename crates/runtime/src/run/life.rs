@@ -8,6 +8,7 @@ use crate::Error;
 use crate::chunk::Info;
 use crate::context::{Context, NONE, STARVED};
 use crate::link::Initial;
+use crate::on_error::Trouble;
 use crate::operator::Ending;
 use crate::plan::Plan;
 use crate::pool::Pool;
@@ -17,7 +18,7 @@ use crate::worker::{Failure, Pause, Worker};
 use onbeat_os::{CoreSet, Parker};
 use onbeat_queue::Seed;
 use onbeat_queue::sync::atomic::Ordering;
-use onbeat_trace::record::Obtained;
+use onbeat_trace::record::{FaultKind, Obtained};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 
@@ -72,8 +73,8 @@ impl Thread<'_> {
             for part in &mut parts {
                 begin(part, plan, control);
                 let Started { worker, cx, .. } = part;
-                let run =
-                    |worker: &mut Worker, cx: &mut Context| self.run_alone(worker, cx, &mut time.idle_ns);
+                let idle_ns = &mut time.idle_ns;
+                let run = |worker: &mut Worker, cx: &mut Context| self.run_alone(worker, cx, idle_ns);
                 if guarded_run(control, worker, cx, run).is_some() {
                     worker.seat.retire();
                 }
@@ -165,7 +166,7 @@ fn take_cores(worker: usize, plan: &Plan, control: &Control) -> Vec<Obtained> {
         let Obtained { what, asked, obtained, reason } = &setting;
         let reason = reason.as_deref().unwrap_or("not available");
         let text = format!("strict: {what}: {asked} was asked for, {obtained} obtained: {reason}");
-        control.fail(Fault { operator: None, text });
+        control.fail(Fault { operator: None, what: FaultKind::Error, text, time_ns: 0, stack: Vec::new() });
     }
     vec![setting]
 }
@@ -181,8 +182,8 @@ pub(super) fn start(part: Part, seeds: Vec<Seed<Info>>, plan: &Plan, control: &A
 fn start_operators(worker: &mut Worker, cx: &mut Context, control: &Control) -> usize {
     for operator in 0..worker.operators.len() {
         cx.current = operator as u32;
-        if let Err(error) = guarded(|| worker.operators[operator].start(cx)) {
-            fail(worker, control, operator, format!("cannot start: {error}"));
+        if let Err((what, text)) = guarded(|| worker.operators[operator].start(cx)) {
+            fail(worker, cx, control, operator, what, format!("cannot start: {text}"));
             return operator;
         }
     }
@@ -199,7 +200,7 @@ pub(super) fn begin(part: &mut Started, plan: &Plan, control: &Control) {
     worker.end_ns = end_ns(worker, cx, plan);
     let initial = std::mem::take(initial);
     if let Err(Failure::Operator(operator, error)) = fill(worker, cx, initial) {
-        fail(worker, control, operator as usize, error.to_string());
+        fail(worker, cx, control, operator as usize, FaultKind::Error, error.to_string());
     }
 }
 
@@ -210,29 +211,31 @@ fn end_ns(worker: &Worker, cx: &Context, plan: &Plan) -> Option<u64> {
     Some(cx.start_ns.saturating_add(duration_ns))
 }
 
-/// Runs operators. `None` when they are over: a failure and a panic are noted, and the part is counted out.
+/// Runs operators, those that fail handled as the plan says. `None` when they are over: what ended them is noted, and the part
+/// is counted out.
 pub(super) fn guarded_run<T>(
     control: &Control,
     worker: &mut Worker,
     cx: &mut Context,
-    run: impl FnOnce(&mut Worker, &mut Context) -> Result<T, Failure>,
+    mut run: impl FnMut(&mut Worker, &mut Context) -> Result<T, Failure>,
 ) -> Option<T> {
-    match catch_unwind(AssertUnwindSafe(|| run(worker, cx))) {
-        Ok(Ok(result)) => return Some(result),
-        Ok(Err(Failure::Stuck(stuck))) => {
-            // It sleeps for good: it is not counted any more.
-            control.stuck.lock().unwrap_or_else(PoisonError::into_inner).push(stuck);
+    loop {
+        let (operator, what, text) = match catch_unwind(AssertUnwindSafe(|| run(worker, cx))) {
+            Ok(Ok(result)) => return Some(result),
+            Ok(Err(Failure::Stuck(stuck))) => {
+                // It sleeps for good: it is not counted any more.
+                control.stuck.lock().unwrap_or_else(PoisonError::into_inner).push(stuck);
+                return None;
+            }
+            Ok(Err(Failure::Operator(operator, error))) => (operator, FaultKind::Error, error.to_string()),
+            Err(panic) => (cx.current, FaultKind::Panic, panicked(&*panic)),
+        };
+        if worker.recover(cx, operator, what, &text).is_none() {
+            fail(worker, cx, control, operator as usize, what, text);
+            worker.seat.retire();
             return None;
         }
-        Ok(Err(Failure::Operator(operator, error))) => {
-            fail(worker, control, operator as usize, error.to_string());
-        }
-        Err(panic) => {
-            fail(worker, control, cx.current as usize, format!("panicked: {}", panic_text(&*panic)));
-        }
     }
-    worker.seat.retire();
-    None
 }
 
 /// Puts the messages into edges that these have from the start.
@@ -264,22 +267,31 @@ pub(super) fn stop(worker: &mut Worker, cx: &mut Context, started: usize, ending
     for operator in 0..started {
         cx.current = operator as u32;
         // After one has failed to finish its work, the others are told so.
-        let ending = if control.has_failed() { Ending::Failed } else { ending };
-        if let Err(error) = guarded(|| worker.operators[operator].stop(cx, ending)) {
-            fail(worker, control, operator, format!("cannot finish: {error}"));
+        let Trouble { isolated, restarting, .. } = worker.nodes[operator].trouble;
+        let has_failed = isolated || restarting || control.has_failed();
+        let ending = if has_failed { Ending::Failed } else { ending };
+        if let Err((what, text)) = guarded(|| worker.operators[operator].stop(cx, ending)) {
+            fail(worker, cx, control, operator, what, format!("cannot finish: {text}"));
         }
     }
 }
 
-fn fail(worker: &Worker, control: &Control, operator: usize, text: String) {
+fn fail(worker: &Worker, cx: &Context, control: &Control, operator: usize, what: FaultKind, text: String) {
     let operator = worker.nodes.get(operator).map(|node| node.plan);
-    control.fail(Fault { operator, text });
+    let time_ns = control.start_ns.get().map_or(0, |start_ns| cx.now_ns().saturating_sub(*start_ns));
+    control.fail(Fault { operator, what, text, time_ns, stack: Vec::new() });
 }
 
-/// Runs user code; a panic becomes an error.
-fn guarded(code: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
-    catch_unwind(AssertUnwindSafe(code))
-        .unwrap_or_else(|panic| Err(Error::new(format!("panicked: {}", panic_text(&*panic)))))
+/// Runs user code.
+fn guarded(code: impl FnOnce() -> Result<(), Error>) -> Result<(), (FaultKind, String)> {
+    match catch_unwind(AssertUnwindSafe(code)) {
+        Ok(result) => result.map_err(|error| (FaultKind::Error, error.to_string())),
+        Err(panic) => Err((FaultKind::Panic, panicked(&*panic))),
+    }
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> String {
+    format!("panicked: {}", panic_text(panic))
 }
 
 pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {

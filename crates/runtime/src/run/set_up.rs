@@ -39,6 +39,8 @@ pub(super) fn set_up(
         end_ns: None,
         changes: Vec::new(),
         changes_total: 0,
+        faults: Vec::new(),
+        faults_total: 0,
         halted_ns: None,
         cursor: 0,
         stopping: false,

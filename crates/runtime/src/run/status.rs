@@ -88,8 +88,12 @@ pub enum Activity {
     Waiting,
     /// It is paused.
     Paused,
+    /// It has failed, and is started anew in a while.
+    Restarting,
     /// It has ended, or the run has.
     Done,
+    /// It has failed, and the run goes on without it.
+    Isolated,
     /// It has failed, and the run with it.
     Failed,
 }
@@ -113,7 +117,9 @@ impl fmt::Display for Activity {
             Activity::Running => "running",
             Activity::Waiting => "waiting",
             Activity::Paused => "paused",
+            Activity::Restarting => "restarting",
             Activity::Done => "done",
+            Activity::Isolated => "isolated",
             Activity::Failed => "failed",
         })
     }
@@ -142,7 +148,9 @@ pub(super) fn status(plan: &Plan, control: &Control, at: Position) -> RunStatus 
             Doing::AwaitsConditions => wait("its conditions (`when`)".to_string()),
             Doing::Awaits => (Activity::Waiting, None),
             Doing::Paused => (Activity::Paused, None),
+            Doing::Restarts => (Activity::Restarting, None),
             Doing::Done => (Activity::Done, None),
+            Doing::Isolated => (Activity::Isolated, None),
         };
         OperatorStatus {
             name: operator.name.clone(),

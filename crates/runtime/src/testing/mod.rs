@@ -51,7 +51,7 @@ use crate::kind::Registry;
 use crate::message::{Message, Value, type_label};
 use crate::operator::{Ending, Operator, Step};
 use crate::ports::{Described, Ports};
-use crate::{ClockKind, Context, Error, Graph, Options, RunError};
+use crate::{ClockKind, Context, Error, Graph, OnError, Options, RunError};
 use keep::Keeper;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -99,6 +99,7 @@ pub struct Trial {
     feeds: Vec<(String, Feed)>,
     watched: Vec<(String, Keeper)>,
     settings: Vec<Setting>,
+    on_error: OnError,
     options: Options,
 }
 
@@ -114,7 +115,8 @@ impl Trial {
     /// Tests an operator whose type is not known here.
     pub fn boxed(operator: Box<dyn Operator>) -> Self {
         let options = Options { clock: ClockKind::Manual, ..Options::default() };
-        Trial { operator, feeds: Vec::new(), watched: Vec::new(), settings: Vec::new(), options }
+        let (feeds, watched, settings) = Default::default();
+        Trial { operator, feeds, watched, settings, on_error: OnError::Stop, options }
     }
 
     /// Tests an operator of a kind, with parameters in TOML.
@@ -142,6 +144,12 @@ impl Trial {
     /// begin.
     pub fn set(mut self, parameter: &str, value: impl Into<Value>, sample: Option<u64>) -> Self {
         self.settings.push((parameter.to_string(), value.into(), sample));
+        self
+    }
+
+    /// What becomes of the trial when the operator fails.
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.on_error = on_error;
         self
     }
 
@@ -230,7 +238,8 @@ impl Trial {
             panic!("there is no output `{output}` to keep messages of");
         }
         let tested = Tested { operator: self.operator, settings: self.settings, log: Arc::clone(&log) };
-        graph.add_boxed(NAME, "tested", Box::new(tested));
+        let number = graph.add_boxed(NAME, "tested", Box::new(tested));
+        graph.on_error_of(number, self.on_error);
         let record = run(graph, &self.options)?;
         let log = std::mem::take(&mut *locked(&log));
         Ok(Seen::new(record, log, outputs))
@@ -296,6 +305,14 @@ impl Operator for Tested {
         let step = self.operator.step(cx)?;
         locked(&self.log).steps.push(step);
         Ok(step)
+    }
+
+    fn restart(&mut self, cx: &mut Context) -> Result<(), Error> {
+        self.operator.restart(cx)
+    }
+
+    fn restartable(&self) -> Result<(), Error> {
+        self.operator.restartable()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {

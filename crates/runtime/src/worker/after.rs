@@ -158,7 +158,7 @@ impl Worker {
     }
 
     /// Closed inputs that have run empty are ended now.
-    fn check_closing(&mut self, cx: &mut Context, operator: u32) {
+    pub(super) fn check_closing(&mut self, cx: &mut Context, operator: u32) {
         if cx.hot[operator as usize].flags & flag::CLOSING == 0 {
             return;
         }
@@ -189,6 +189,7 @@ impl Worker {
                 continue;
             }
             node.kept = None;
+            node.trouble.restarting = false;
             if node.paused.take().is_some() {
                 self.seat.team.resume_one();
             }

@@ -5,7 +5,10 @@ use super::{Failure, Worker};
 use crate::context::{Context, NONE};
 use crate::error::Error;
 use crate::operator::Step;
+use crate::run::panic_text;
 use crate::when::{Asks, Compiled, Verdict, View};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The conditions of one operator.
 pub(crate) struct Conditions {
@@ -42,21 +45,17 @@ impl Worker {
     /// Whether an operator may be stepped. If not, it will be asked again when that may have changed; if it never may, it is
     /// finished.
     pub(super) fn conditions_hold(&mut self, cx: &mut Context, operator: u32) -> Result<bool, Failure> {
-        let Some(mut of) = self.conditions[operator as usize].take() else { return Ok(true) };
+        let Some(of) = &self.conditions[operator as usize] else { return Ok(true) };
         let node = &self.nodes[operator as usize];
         let ended = !node.inputs.is_empty() && node.open_inputs == 0;
-        let until = of.until_ns.is_some_and(|until_ns| cx.now_ns() >= until_ns);
-        let waived = of.again || until || ended;
-        let mut list = std::mem::take(&mut of.list);
-        cx.current = operator;
-        let view = View { cx, edges: &self.edges, of: &of, waived, asks: Asks::default() };
-        let verdict = ask(&mut list, &view, ended);
-        let Asks { tick, chunks, notes } = view.asks;
-        of.list = list;
         let until_ns = of.until_ns;
-        self.conditions[operator as usize] = Some(of);
+        let until = until_ns.is_some_and(|until_ns| cx.now_ns() >= until_ns);
+        let waived = of.again || until || ended;
+        cx.current = operator;
+        let asked = self.with_conditions(cx, operator, waived, |list, view| ask(list, view, ended));
+        let Some((verdict, Asks { tick, chunks, notes })) = asked else { return Ok(true) };
         notes.into_inner().into_iter().for_each(|note| cx.note(note));
-        match verdict.map_err(|error| Failure::Operator(operator, error))? {
+        match verdict.and_then(|verdict| verdict).map_err(|error| Failure::Operator(operator, error))? {
             Verdict::Holds => {
                 self.tick = tick.get();
                 return Ok(true);
@@ -90,17 +89,23 @@ impl Worker {
     }
 
     /// An operator with conditions was stepped.
-    pub(super) fn note_step(&mut self, cx: &Context, operator: u32, outcome: &Result<Step, Error>) {
-        let Some(mut of) = self.conditions[operator as usize].take() else { return };
+    pub(super) fn note_step(
+        &mut self,
+        cx: &Context,
+        operator: u32,
+        outcome: &Result<Step, Error>,
+    ) -> Result<(), Failure> {
+        let Some(of) = &mut self.conditions[operator as usize] else { return Ok(()) };
         of.steps += 1;
         let source = self.nodes[operator as usize].source;
         of.again = !source && matches!(outcome, Ok(Step::Again));
         of.until_ns = matches!(outcome, Ok(Step::Until)).then_some(cx.until_ns);
-        let mut list = std::mem::take(&mut of.list);
-        let view = View { cx, edges: &self.edges, of: &of, waived: false, asks: Asks::default() };
-        list.iter_mut().for_each(|condition| condition.stepped(&view));
-        of.list = list;
-        self.conditions[operator as usize] = Some(of);
+        let stepped =
+            |list: &mut [Compiled], view: &View<'_>| list.iter_mut().for_each(|it| it.stepped(view));
+        match self.with_conditions(cx, operator, false, stepped) {
+            Some((Err(error), _)) => Err(Failure::Operator(operator, error)),
+            _ => Ok(()),
+        }
     }
 
     /// Has the conditions of an operator asked again.
@@ -115,19 +120,39 @@ impl Worker {
 
     /// Those that do not hold, in words.
     pub(super) fn unmet_conditions(&mut self, cx: &Context, operator: u32) -> Vec<String> {
-        let Some(mut of) = self.conditions[operator as usize].take() else { return Vec::new() };
+        let unmet = |condition: &mut Compiled, view: &View<'_>| match condition.check(view) {
+            Ok(Verdict::Holds) => None,
+            _ => Some(condition.describe()),
+        };
+        let all = |list: &mut [Compiled], view: &View<'_>| {
+            list.iter_mut().filter_map(|condition| unmet(condition, view)).collect()
+        };
+        match self.with_conditions(cx, operator, false, all) {
+            Some((Ok(unmet), _)) => unmet,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Does something with the conditions of an operator. `None` where it has none; an error where one of them panics.
+    fn with_conditions<R>(
+        &mut self,
+        cx: &Context,
+        operator: u32,
+        waived: bool,
+        act: impl FnOnce(&mut [Compiled], &View<'_>) -> R,
+    ) -> Option<(Result<R, Error>, Asks)> {
+        let mut of = self.conditions[operator as usize].take()?;
         let mut list = std::mem::take(&mut of.list);
-        let view = View { cx, edges: &self.edges, of: &of, waived: false, asks: Asks::default() };
-        let unmet = list
-            .iter_mut()
-            .filter_map(|condition| match condition.check(&view) {
-                Ok(Verdict::Holds) => None,
-                _ => Some(condition.describe()),
-            })
-            .collect();
+        let view = View { cx, edges: &self.edges, of: &of, waived, asks: Asks::default() };
+        // The operator may go on after that, and then has them still.
+        let result = catch_unwind(AssertUnwindSafe(|| act(&mut list, &view)));
+        let asks = view.asks;
         of.list = list;
         self.conditions[operator as usize] = Some(of);
-        unmet
+        let panicked = |panic: Box<dyn Any + Send>| {
+            Error::new(format!("one of its conditions panicked: {}", panic_text(&*panic)))
+        };
+        Some((result.map_err(panicked), asks))
     }
 }
 

@@ -6,6 +6,7 @@ mod conditions;
 mod idle;
 mod meter;
 mod obey;
+mod recover;
 mod tracker;
 
 pub(crate) use conditions::{Conditions, InputEdges};
@@ -16,11 +17,12 @@ use crate::Error;
 use crate::context::{Context, Held, NONE, STARVED, flag};
 use crate::link::Probe;
 use crate::message::{Keys, NO_DUE, SEQUENCE_MASK, Stamp};
+use crate::on_error::{OnError, Trouble};
 use crate::operator::{Operator, Step};
 use crate::run::Control;
 use crate::team::{Event, Seat};
 use crate::timers::Timers;
-use onbeat_trace::record::ChangeRecord;
+use onbeat_trace::record::{ChangeRecord, FaultRecord};
 use std::sync::Arc;
 
 /// Timed steps after which a chain of steps is broken: a cycle never runs out of messages, and others are to have their
@@ -55,6 +57,9 @@ pub(crate) struct Worker {
     /// What was changed from outside, and how often.
     pub changes: Vec<ChangeRecord>,
     pub changes_total: u64,
+    /// What failed and did not end the run, and how often.
+    pub faults: Vec<FaultRecord>,
+    pub faults_total: u64,
     /// Since when all of its sources are paused.
     pub halted_ns: Option<u64>,
     /// The source whose turn is next.
@@ -106,6 +111,8 @@ pub(crate) struct NodeState {
     /// Outputs whose consumer is still there.
     pub open_outputs: u32,
     pub done: bool,
+    pub on_error: OnError,
+    pub trouble: Trouble,
     pub paused: Option<Paused>,
     /// The stamp to go on with: the last step was not finished with its message.
     pub kept: Option<(Stamp, Option<Arc<Keys>>)>,
@@ -223,7 +230,7 @@ impl Worker {
                 if cx.hot[operator as usize].unmet == 0 {
                     return Ok(Some(operator));
                 }
-                self.hold(cx, operator, Held::Ready);
+                self.hold(cx, operator, Held::Ready)?;
                 continue;
             }
             if self.needs_care(cx) {
@@ -250,7 +257,7 @@ impl Worker {
                 self.resume(cx, source);
                 return Ok(Some(source));
             }
-            self.hold(cx, source, Held::Turn);
+            self.hold(cx, source, Held::Turn)?;
         }
     }
 
@@ -277,12 +284,15 @@ impl Worker {
 
     /// An operator that has work but may not be stepped: it is remembered until its conditions hold.
     #[cold]
-    fn hold(&mut self, cx: &mut Context, operator: u32, how: Held) {
+    fn hold(&mut self, cx: &mut Context, operator: u32, how: Held) -> Result<(), Failure> {
         if self.nodes[operator as usize].done {
             self.clear_inputs(cx, operator);
+        } else if self.is_to_restart(operator) {
+            self.restart(cx, operator)?;
         } else if cx.held[operator as usize] != Held::Turn {
             cx.held[operator as usize] = how;
         }
+        Ok(())
     }
 
     /// One step with what its flags ask for, and between two looks at the clock when it is time for that.
@@ -306,7 +316,7 @@ impl Worker {
         let outcome = if timed { self.step_timed(cx, operator) } else { self.step(cx, operator) };
         let flags = cx.hot[operator as usize].flags;
         if flags & flag::WHEN != 0 {
-            self.note_step(cx, operator, &outcome);
+            self.note_step(cx, operator, &outcome)?;
         }
         if !matches!(outcome, Ok(Step::Wait)) || flags & flag::SLOW != 0 {
             self.after(cx, operator, outcome)?;

@@ -119,9 +119,11 @@ impl Worker {
         if node.paused.is_some() {
             return;
         }
-        let alarm_ns = self.timers.get(operator);
+        let now_ns = cx.now_ns();
+        // The alarm of one that is to be started anew may just have gone off.
+        let alarm_ns = self.timers.get(operator).or(node.trouble.restarting.then_some(now_ns));
         self.timers.clear(operator);
-        node.paused = Some(Paused { since_ns: cx.now_ns(), alarm_ns });
+        node.paused = Some(Paused { since_ns: now_ns, alarm_ns });
         cx.unmeet(operator);
         self.seat.team.pause_one();
         self.changed(cx, operator, ChangeKind::Paused, None);
@@ -201,10 +203,13 @@ impl Worker {
     fn doing(&self, cx: &Context, operator: u32) -> Doing {
         let node = &self.nodes[operator as usize];
         if node.done {
-            return Doing::Done;
+            return if node.trouble.isolated { Doing::Isolated } else { Doing::Done };
         }
         if node.paused.is_some() {
             return Doing::Paused;
+        }
+        if node.trouble.restarting {
+            return Doing::Restarts;
         }
         if self.starved.iter().any(|starved| starved.operator == operator) {
             return Doing::AwaitsChunk;

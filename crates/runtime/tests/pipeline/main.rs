@@ -3,6 +3,7 @@
 mod files;
 mod kinds;
 mod mutated;
+mod on_error;
 mod settings;
 mod subgraphs;
 mod when;

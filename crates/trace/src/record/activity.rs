@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ChangeKind, MissKind, OperatorState, WhenFull};
+use super::{ChangeKind, FaultAction, FaultKind, MissKind, OperatorState, WhenFull};
 use crate::Summary;
 
 /// One thread that the run started.
@@ -64,6 +64,9 @@ pub struct OperatorRecord {
     pub late: u64,
     /// How often it edited a chunk that others held too, so that the chunk had to be copied.
     pub copies: u64,
+    /// How often it was started anew after it had failed.
+    #[serde(default)]
+    pub restarts: u64,
     /// What became of it.
     pub state: OperatorState,
 }
@@ -163,4 +166,24 @@ pub struct ChangeRecord {
     pub value: Option<serde_json::Value>,
     /// The sample of its input from which on, if one was named.
     pub sample: Option<u64>,
+}
+
+/// One failure of an operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaultRecord {
+    /// When, in nanoseconds since the start of the run; 0 for one before the first step.
+    pub time_ns: u64,
+    /// Which operator; `None` where it was none's fault.
+    pub operator: Option<String>,
+    /// In a word.
+    pub what: FaultKind,
+    /// What it said.
+    pub text: String,
+    /// What the run did about it.
+    pub then: FaultAction,
+    /// After what time it is started anew, in nanoseconds.
+    pub delay_ns: Option<u64>,
+    /// Where the thread was that did not return, innermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
 }

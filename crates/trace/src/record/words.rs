@@ -75,6 +75,8 @@ words! {
         Waiting = "waiting",
         /// It returned an error or panicked.
         Failed = "failed",
+        /// It failed, and the run went on without it.
+        Isolated = "isolated",
         /// The run ended before its first step.
         NotStarted = "not started",
     }
@@ -101,6 +103,32 @@ words! {
         Stopped = "stopped",
         /// A parameter was set.
         Set = "set",
+    }
+}
+
+words! {
+    /// How an operator failed.
+    FaultKind {
+        /// It returned an error.
+        Error = "error",
+        /// It panicked.
+        Panic = "panic",
+        /// It did not return.
+        Hang = "hang",
+    }
+}
+
+words! {
+    /// What the run did about an operator that failed.
+    FaultAction {
+        /// It failed with it.
+        Stopped = "stopped",
+        /// It started the operator anew.
+        Restarted = "restarted",
+        /// It went on without the operator.
+        Isolated = "isolated",
+        /// It waited.
+        Waited = "waited",
     }
 }
 

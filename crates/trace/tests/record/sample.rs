@@ -85,6 +85,16 @@ pub fn record() -> Record {
             sample: Some(96_000),
         }],
         changes_total: 1,
+        faults: vec![FaultRecord {
+            time_ns: 3_000_000_000,
+            operator: Some("audio".to_owned()),
+            what: FaultKind::Error,
+            text: "the sound card does not answer".to_owned(),
+            then: FaultAction::Restarted,
+            delay_ns: Some(100_000_000),
+            stack: Vec::new(),
+        }],
+        faults_total: 1,
         obtained: vec![Obtained {
             what: "policy of worker-0".to_owned(),
             asked: "f:80".to_owned(),
@@ -116,6 +126,7 @@ fn operator() -> OperatorRecord {
         deadline_ns: None,
         late: 0,
         copies: 2,
+        restarts: 1,
         state: OperatorState::NotStarted,
     }
 }
