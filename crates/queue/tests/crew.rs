@@ -2,15 +2,12 @@
 #![cfg(not(loom))]
 #![expect(clippy::disallowed_macros, reason = "long tests say what they do")]
 
+mod stress;
+
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 use onbeat_queue::{Crew, Identity, Meta, Seed, Store};
-use std::time::{Duration, Instant};
-
-/// Time for the stress tests: a second unless `ONBEAT_STRESS_SECONDS` says otherwise.
-fn stress_time() -> Duration {
-    let seconds = std::env::var("ONBEAT_STRESS_SECONDS").ok().and_then(|text| text.parse().ok());
-    Duration::from_secs_f64(seconds.unwrap_or(1.0))
-}
+use std::time::Instant;
+use stress::{Dice, stress_time};
 
 #[test]
 fn an_item_is_in_one_hand_at_most() {
@@ -113,7 +110,7 @@ fn stress_nothing_is_run_twice_or_forgotten() {
         for thread in 0..4usize {
             let (crew, woken, runs) = (&crew, &woken, &runs);
             scope.spawn(move || {
-                let mut random = 0x9E37_79B9u32.wrapping_mul(thread as u32 + 1) | 1;
+                let mut dice = Dice(0x9e37_79b9 * (thread as u64 + 1));
                 let mut idle = 0;
                 while idle < 10_000 {
                     let claimed = (0..4).find_map(|step| crew.claim((thread + step) % 4));
@@ -129,10 +126,7 @@ fn stress_nothing_is_run_twice_or_forgotten() {
                         runs.fetch_add(1, Ordering::Relaxed);
                         if Instant::now() < end {
                             for _ in 0..2 {
-                                random ^= random << 13;
-                                random ^= random >> 17;
-                                random ^= random << 5;
-                                let other = random % ITEMS;
+                                let other = dice.below(u64::from(ITEMS)) as u32;
                                 if crew.wake(other) {
                                     woken.fetch_add(1, Ordering::Relaxed);
                                     let _ = crew.offer(thread, other);

@@ -2,11 +2,14 @@
 //! threads.
 #![cfg(not(loom))]
 
+mod stress;
+
 use onbeat_queue::{Lossy, Owner};
 use proptest::prelude::*;
 use std::collections::VecDeque;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use stress::{Dice, stress_time, watched};
 
 proptest! {
     #[test]
@@ -86,46 +89,6 @@ fn the_producer_cannot_take() {
 #[should_panic(expected = "a ring holds 1 to 2^24 items, not 0")]
 fn a_ring_for_nothing_is_refused() {
     let _ = Lossy::<u8>::new(&Owner::new(), &Owner::new(), 0);
-}
-
-/// Runs a test in a thread of its own and fails when it does not come back.
-#[allow(clippy::disallowed_methods, reason = "a test outside the workspace's layers")]
-fn watched(limit: Duration, test: impl FnOnce() + Send + 'static) {
-    let (done, wait) = mpsc::channel();
-    let thread = std::thread::spawn(move || {
-        test();
-        let _ = done.send(());
-    });
-    match wait.recv_timeout(limit) {
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("no end after {limit:?}"),
-        _ => thread.join().unwrap(),
-    }
-}
-
-/// How long a stress test runs: `ONBEAT_STRESS_SECONDS`, or 2.
-fn stress_time() -> Duration {
-    let seconds = std::env::var("ONBEAT_STRESS_SECONDS").ok().and_then(|text| text.parse().ok());
-    Duration::from_secs_f64(seconds.unwrap_or(2.0))
-}
-
-/// Numbers that look random (xorshift), and a side that now and then stops for a while.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-
-    fn maybe_stop(&mut self) {
-        match self.below(20_000) {
-            0 => std::thread::sleep(Duration::from_millis(1)),
-            1..10 => std::thread::yield_now(),
-            _ => {}
-        }
-    }
 }
 
 /// An item that shows when it was torn.
@@ -218,7 +181,7 @@ fn send_and_take(capacity: usize, time: Duration) {
 #[test]
 fn stress_each_item_is_popped_or_comes_back() {
     let time = stress_time();
-    watched(time * 2 + Duration::from_secs(60), move || {
+    watched(time, move || {
         for capacity in [1, 2, 3, 64] {
             send_and_take(capacity, time / 4);
         }

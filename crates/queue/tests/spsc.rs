@@ -2,11 +2,14 @@
 //! threads.
 #![cfg(not(loom))]
 
+mod stress;
+
 use onbeat_queue::{Full, Owner, Spsc};
 use proptest::prelude::*;
 use std::collections::VecDeque;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use stress::{Dice, stress_time, watched};
 
 proptest! {
     #[test]
@@ -152,46 +155,6 @@ fn a_ring_for_nothing_is_refused() {
     let _ = Spsc::<u8>::new(&Owner::new(), &Owner::new(), 0);
 }
 
-/// Runs a test in a thread of its own and fails when it does not come back.
-#[allow(clippy::disallowed_methods, reason = "a test outside the workspace's layers")]
-fn watched(limit: Duration, test: impl FnOnce() + Send + 'static) {
-    let (done, wait) = mpsc::channel();
-    let thread = std::thread::spawn(move || {
-        test();
-        let _ = done.send(());
-    });
-    match wait.recv_timeout(limit) {
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("no end after {limit:?}"),
-        _ => thread.join().unwrap(),
-    }
-}
-
-/// How long a stress test runs: `ONBEAT_STRESS_SECONDS`, or 2.
-fn stress_time() -> Duration {
-    let seconds = std::env::var("ONBEAT_STRESS_SECONDS").ok().and_then(|text| text.parse().ok());
-    Duration::from_secs_f64(seconds.unwrap_or(2.0))
-}
-
-/// Numbers that look random (xorshift), and a side that now and then stops for a while.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-
-    fn maybe_stop(&mut self) {
-        match self.below(20_000) {
-            0 => std::thread::sleep(Duration::from_millis(1)),
-            1..10 => std::thread::yield_now(),
-            _ => {}
-        }
-    }
-}
-
 struct Item {
     number: u64,
     _alive: Arc<()>,
@@ -286,7 +249,7 @@ fn send_and_take(capacity: usize, time: Duration, leave_early: bool) {
 #[test]
 fn stress_nothing_is_lost_between_two_threads() {
     let time = stress_time();
-    watched(time * 2 + Duration::from_secs(60), move || {
+    watched(time, move || {
         for capacity in [1, 2, 3, 64, 1000] {
             send_and_take(capacity, time / 5, false);
         }
@@ -295,9 +258,13 @@ fn stress_nothing_is_lost_between_two_threads() {
 
 #[test]
 fn stress_a_consumer_that_leaves() {
-    watched(Duration::from_secs(60), || {
-        for round in 0..30 {
+    let time = stress_time();
+    watched(time, move || {
+        let end = Instant::now() + time;
+        let mut round = 0;
+        while round < 30 || Instant::now() < end {
             send_and_take(1 + round % 7, Duration::from_secs(60), true);
+            round += 1;
         }
     });
 }

@@ -1,9 +1,12 @@
 //! Chunk stores through their public interface, with threads.
 #![cfg(not(loom))]
 
+mod stress;
+
 use onbeat_queue::{Block, Meta, Seed, Store, StoreError};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::Instant;
+use stress::{stress_time, watched};
 
 #[derive(Default, Clone, Debug, PartialEq)]
 struct Label(u64);
@@ -16,20 +19,6 @@ impl Meta for Label {
 
 fn store(blocks: usize, bytes: usize) -> Store<Label> {
     Seed::new(blocks, bytes).unwrap().open()
-}
-
-/// Runs a test in a thread of its own and fails when it does not come back.
-#[allow(clippy::disallowed_methods, reason = "a test outside the workspace's layers")]
-fn watched(seconds: u64, test: impl FnOnce() + Send + 'static) {
-    let (done, wait) = mpsc::channel();
-    let thread = std::thread::spawn(move || {
-        test();
-        let _ = done.send(());
-    });
-    match wait.recv_timeout(Duration::from_secs(seconds)) {
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("no end after {seconds} s"),
-        _ => thread.join().unwrap(),
-    }
 }
 
 #[test]
@@ -95,8 +84,10 @@ fn a_shared_block_is_copied_before_it_is_changed() {
 #[test]
 fn stress_blocks_return_from_other_threads() {
     const BLOCKS: usize = 16;
-    const ROUNDS: u64 = 200_000;
-    watched(120, || {
+    const LEAST: u64 = 200_000;
+    let time = stress_time();
+    watched(time, move || {
+        let end = Instant::now() + time;
         let store = store(BLOCKS, 64);
         let (to, from) = mpsc::sync_channel::<Block<u64, Label>>(BLOCKS);
         let (to2, from2) = mpsc::sync_channel::<Block<u64, Label>>(BLOCKS);
@@ -114,7 +105,7 @@ fn stress_blocks_return_from_other_threads() {
         let threads = [std::thread::spawn(receive(from)), std::thread::spawn(receive(from2))];
         let mut sum = 0;
         let mut round = 0;
-        while round < ROUNDS {
+        while round < LEAST || Instant::now() < end {
             let Some(mut block) = store.get::<u64>() else {
                 std::thread::yield_now();
                 continue;
@@ -148,8 +139,12 @@ fn stress_blocks_return_from_other_threads() {
 /// Stores end while their blocks are still elsewhere.
 #[test]
 fn stress_stores_end_before_their_blocks() {
-    watched(120, || {
-        for round in 0..2_000 {
+    let time = stress_time();
+    watched(time, move || {
+        let end = Instant::now() + time;
+        let mut round = 0;
+        while round < 2_000 || Instant::now() < end {
+            round += 1;
             let store = store(8, 64);
             let blocks: Vec<_> = std::iter::from_fn(|| store.get::<u8>()).collect();
             let shared = blocks.clone();

@@ -1,7 +1,9 @@
 //! The inbox against a plain reference, and what it refuses.
 #![cfg(not(loom))]
 
+#[path = "../stress/mod.rs"]
 mod stress;
+mod threads;
 
 use onbeat_queue::sync::atomic::{AtomicIsize, Ordering};
 use onbeat_queue::{Inbox, Owner, Sleeper};

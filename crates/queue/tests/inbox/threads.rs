@@ -1,26 +1,13 @@
 //! The inbox under threads.
 
 use super::Counts;
+use crate::stress::{Dice, stress_time, watched};
 use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use onbeat_queue::{Inbox, Owner, Sleeper};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
-
-/// Runs a test in a thread of its own and fails when it does not come back.
-#[allow(clippy::disallowed_methods, reason = "a test outside the workspace's layers")]
-fn watched(seconds: u64, test: impl FnOnce() + Send + 'static) {
-    let (done, wait) = mpsc::channel();
-    let thread = thread::spawn(move || {
-        test();
-        let _ = done.send(());
-    });
-    match wait.recv_timeout(Duration::from_secs(seconds)) {
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("no end after {seconds} s"),
-        _ => thread.join().unwrap(),
-    }
-}
 
 /// Unparks the worker, and counts.
 struct Parked {
@@ -56,18 +43,6 @@ fn wait<S: Sleeper>(inbox: &Inbox<S>, owner: &mut Owner) -> u32 {
     }
 }
 
-/// Cheap pseudo-random numbers: xorshift.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
-    }
-}
-
 const PRODUCERS: usize = 4;
 /// Items that every producer schedules. Each producer has one of its own besides, and the last one ends the worker.
 const SHARED: usize = 2;
@@ -82,17 +57,17 @@ fn produce(me: usize, inbox: &Inbox<Parked>, told: &Rounds, read: &Rounds, end: 
     let mut queued = [0; STOP];
     let mut round = 0;
     while Instant::now() < end {
-        let item = if dice.roll(2) == 0 { SHARED + me } else { dice.roll(SHARED as u64) as usize };
-        for _ in 0..=dice.roll(6) {
+        let item = if dice.below(2) == 0 { SHARED + me } else { dice.below(SHARED as u64) as usize };
+        for _ in 0..=dice.below(6) {
             round += 1;
             // Relaxed: the inbox is to make it visible.
             told[item][me].store(round, Ordering::Relaxed);
-            if dice.roll(512) == 0 {
+            if dice.below(512) == 0 {
                 // As if the kernel had taken the processor away.
                 thread::sleep(Duration::from_micros(200));
             }
             // Now and then through another one's slot.
-            let slot = if dice.roll(4) == 0 { dice.roll(PRODUCERS as u64) as usize } else { me };
+            let slot = if dice.below(4) == 0 { dice.below(PRODUCERS as u64) as usize } else { me };
             queued[item] += u64::from(inbox.schedule(slot, item as u32));
         }
         let patience = Instant::now() + Duration::from_secs(20);
@@ -105,21 +80,17 @@ fn produce(me: usize, inbox: &Inbox<Parked>, told: &Rounds, read: &Rounds, end: 
     queued
 }
 
-fn stress_seconds() -> u64 {
-    std::env::var("ONBEAT_STRESS_SECONDS").map_or(1, |text| text.parse().expect("seconds"))
-}
-
 /// Producers schedule items of their own and common ones and wait for the run to have read what they wrote before;
 /// each run was promised by one `true`; the claims come out even.
 #[test]
 fn stress_no_event_is_lost() {
-    let seconds = stress_seconds();
-    watched(seconds + 60, move || {
+    let time = stress_time();
+    watched(time, move || {
         let mut owner = Owner::new();
         let sleeper = Parked { worker: thread::current(), counts: Counts::default() };
         let inbox = Inbox::new(&owner, PRODUCERS, STOP + 1, sleeper);
         let (told, read) = (Rounds::default(), Rounds::default());
-        let end = Instant::now() + Duration::from_secs(seconds);
+        let end = Instant::now() + time;
         let mut ran = [0; STOP];
         let mut replaced = 0;
         let queued = thread::scope(|scope| {
@@ -168,13 +139,13 @@ fn stress_no_event_is_lost() {
 fn stress_no_event_of_a_refused_call_is_lost() {
     const ITEMS: usize = 4;
     type Rounds = [CachePadded<AtomicU64>; ITEMS];
-    let seconds = stress_seconds();
-    watched(seconds + 60, move || {
+    let time = stress_time();
+    watched(time, move || {
         let mut owner = Owner::new();
         let inbox = Inbox::new(&owner, 1, ITEMS, Counts::default());
         let (told, read) = (Rounds::default(), Rounds::default());
         let done = AtomicBool::new(false);
-        let end = Instant::now() + Duration::from_secs(seconds);
+        let end = Instant::now() + time;
         // Relaxed throughout: the inbox is to make the numbers visible, and nothing else may help.
         thread::scope(|scope| {
             let producer = scope.spawn(|| {
@@ -183,7 +154,7 @@ fn stress_no_event_of_a_refused_call_is_lost() {
                 let mut lost = false;
                 while Instant::now() < end && !lost {
                     for _ in 0..12 {
-                        let item = dice.roll(ITEMS as u64) as usize;
+                        let item = dice.below(ITEMS as u64) as usize;
                         last[item] += 1;
                         told[item].store(last[item], Ordering::Relaxed);
                         inbox.schedule(0, item as u32);
@@ -238,7 +209,7 @@ impl Sleeper for Stopping {
 /// A producer that the kernel stops between its look at the head and its exchange holds up nobody.
 #[test]
 fn a_producer_that_stops_in_the_middle_blocks_nobody() {
-    watched(60, || {
+    watched(Duration::ZERO, || {
         let mut owner = Owner::new();
         let (stopped, until_stopped) = mpsc::channel();
         let (go_on, until_go_on) = mpsc::channel();
