@@ -2,7 +2,7 @@
 
 use crate::check;
 use crate::format::{
-    Channels, FileSample, Layout, Player, SampleFile, SampleFormat, SampleWriter, once, real,
+    Channels, FileSample, Layout, Playing, SampleFile, SampleFormat, SampleWriter, once, real,
 };
 use crate::lanes::{Aligned, channel_inputs, channel_outputs, one_or_all, show_inputs, show_outputs};
 use num_complex::Complex;
@@ -38,12 +38,10 @@ pub struct IqSource<T: FileSample> {
     path: PathBuf,
     format: SampleFormat,
     rate_hz: f64,
-    pace: Pace,
-    repeat: u64,
+    playing: Playing<T>,
     offset: u64,
     count: Option<u64>,
     channels: Channels,
-    player: Option<Player<T>>,
 }
 
 impl<T: FileSample> IqSource<T> {
@@ -60,24 +58,22 @@ impl<T: FileSample> IqSource<T> {
             path: path.into(),
             format,
             rate_hz,
-            pace: Pace::Real,
-            repeat: 1,
+            playing: Playing::once(Pace::Real),
             offset: 0,
             count: None,
             channels: Channels { count: Some(1), chosen: None },
-            player: None,
         })
     }
 
     /// How it keeps time, unless the run says otherwise.
     pub fn pace(mut self, pace: Pace) -> Self {
-        self.pace = pace;
+        self.playing.pace = pace;
         self
     }
 
     /// How often it plays; 0 for without end. The stream has no seam.
     pub fn repeat(mut self, times: u64) -> Self {
-        self.repeat = times;
+        self.playing.repeat = times;
         self
     }
 
@@ -109,23 +105,16 @@ impl<T: FileSample> Operator for IqSource<T> {
         let layout = Layout::choose(self.format.coding(), T::PARTS, channels, self.channels)
             .map_err(|error| Error::new(format!("{}: {error}", self.path.display())))?;
         let file = SampleFile::open(self.path.clone(), self.format.name(), layout, self.offset, self.count)?;
-        let player = Player::new(file, Vec::new(), self.rate_hz, self.pace, self.repeat);
-        player.start(cx);
-        self.player = Some(player);
+        self.playing.start(self.playing.player(file, Vec::new(), self.rate_hz), cx);
         Ok(())
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        match &mut self.player {
-            Some(player) => player.step(one_or_all(&mut self.out, &mut self.outputs), cx),
-            None => Ok(Step::Done),
-        }
+        self.playing.step(one_or_all(&mut self.out, &mut self.outputs), cx)
     }
 
     fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
-        if let Some(player) = self.player.take() {
-            player.stop(cx);
-        }
+        self.playing.stop(cx);
         Ok(())
     }
 }

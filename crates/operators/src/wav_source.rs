@@ -1,6 +1,6 @@
 //! WAV files to play.
 
-use crate::format::{Channels, Coding, Layout, Number, Player, SampleFile, once, open, real};
+use crate::format::{Channels, Coding, Layout, Number, Playing, SampleFile, once, open, real};
 use crate::lanes::{channel_outputs, one_or_all, show_outputs};
 use hound::{SampleFormat, WavReader};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Kind, Operator, Output, Pace, Ports, Step};
@@ -22,9 +22,7 @@ pub struct WavSource {
     pub outputs: Vec<Output<Chunk<f32>>>,
     path: PathBuf,
     channels: Channels,
-    pace: Pace,
-    repeat: u64,
-    player: Option<Player<f32>>,
+    playing: Playing<f32>,
 }
 
 impl WavSource {
@@ -35,9 +33,7 @@ impl WavSource {
             outputs: Vec::new(),
             path: path.into(),
             channels: Channels::default(),
-            pace: Pace::Real,
-            repeat: 1,
-            player: None,
+            playing: Playing::once(Pace::Real),
         }
     }
 
@@ -60,13 +56,13 @@ impl WavSource {
 
     /// How it keeps time, unless the run says otherwise.
     pub fn pace(mut self, pace: Pace) -> Self {
-        self.pace = pace;
+        self.playing.pace = pace;
         self
     }
 
     /// How often it plays; 0 for without end. The stream has no seam.
     pub fn repeat(mut self, times: u64) -> Self {
-        self.repeat = times;
+        self.playing.repeat = times;
         self
     }
 
@@ -137,23 +133,16 @@ impl Operator for WavSource {
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         let (file, rate_hz) = self.open()?;
-        let player = Player::new(file, Vec::new(), rate_hz, self.pace, self.repeat);
-        player.start(cx);
-        self.player = Some(player);
+        self.playing.start(self.playing.player(file, Vec::new(), rate_hz), cx);
         Ok(())
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        match &mut self.player {
-            Some(player) => player.step(one_or_all(&mut self.out, &mut self.outputs), cx),
-            None => Ok(Step::Done),
-        }
+        self.playing.step(one_or_all(&mut self.out, &mut self.outputs), cx)
     }
 
     fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
-        if let Some(player) = self.player.take() {
-            player.stop(cx);
-        }
+        self.playing.stop(cx);
         Ok(())
     }
 }

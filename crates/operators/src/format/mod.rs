@@ -12,7 +12,7 @@ mod write;
 pub(crate) use coding::{Coding, Lost, Number};
 pub use coding::{FileSample, SampleFormat};
 pub(crate) use open::{open, read_text};
-pub(crate) use play::{Mark, Player};
+pub(crate) use play::{Mark, Player, Playing};
 pub(crate) use read::{Channels, Layout, SampleFile};
 pub(crate) use write::SampleWriter;
 

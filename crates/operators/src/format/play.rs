@@ -14,6 +14,47 @@ pub(crate) struct Mark {
     pub value: Value,
 }
 
+/// What every source of a file holds: how it keeps time and how often it plays, and the player while it runs.
+pub(crate) struct Playing<T: FileSample> {
+    pub pace: Pace,
+    /// 0 for without end.
+    pub repeat: u64,
+    player: Option<Player<T>>,
+}
+
+impl<T: FileSample> Playing<T> {
+    /// Once.
+    pub fn once(pace: Pace) -> Self {
+        Playing { pace, repeat: 1, player: None }
+    }
+
+    /// A player of this file; `marks` are sorted by sample. With a rate of 0 there is no time to keep.
+    pub fn player(&self, file: SampleFile, marks: Vec<Mark>, rate_hz: f64) -> Player<T> {
+        Player::new(file, marks, rate_hz, self.pace, self.repeat)
+    }
+
+    /// For [`Operator::start`](onbeat_runtime::Operator::start).
+    pub fn start(&mut self, player: Player<T>, cx: &mut Context) {
+        player.start(cx);
+        self.player = Some(player);
+    }
+
+    /// For [`Operator::step`](onbeat_runtime::Operator::step).
+    pub fn step(&mut self, outputs: &mut [Output<Chunk<T>>], cx: &mut Context) -> Result<Step, Error> {
+        match &mut self.player {
+            Some(player) => player.step(outputs, cx),
+            None => Ok(Step::Done),
+        }
+    }
+
+    /// For [`Operator::stop`](onbeat_runtime::Operator::stop): says what was odd, and lets go of the file.
+    pub fn stop(&mut self, cx: &mut Context) {
+        if let Some(player) = self.player.take() {
+            player.stop(cx);
+        }
+    }
+}
+
 /// Plays a file of samples, each of its channels that are read to an output.
 pub(crate) struct Player<T: FileSample> {
     file: SampleFile,
@@ -33,9 +74,7 @@ pub(crate) struct Player<T: FileSample> {
 }
 
 impl<T: FileSample> Player<T> {
-    /// `repeat` is how often, 0 for without end; `marks` are sorted by sample. With a rate of 0 there is no
-    /// time to keep.
-    pub fn new(file: SampleFile, marks: Vec<Mark>, rate_hz: f64, pace: Pace, repeat: u64) -> Self {
+    fn new(file: SampleFile, marks: Vec<Mark>, rate_hz: f64, pace: Pace, repeat: u64) -> Self {
         let pacer = Pacer::new(rate_hz, pace);
         let total = if repeat == 0 { u64::MAX } else { file.samples.saturating_mul(repeat) };
         let chunks = Vec::with_capacity(file.lanes() as usize);
@@ -48,15 +87,13 @@ impl<T: FileSample> Player<T> {
         self
     }
 
-    /// For [`Operator::start`](onbeat_runtime::Operator::start).
-    pub fn start(&self, cx: &mut Context) {
+    fn start(&self, cx: &mut Context) {
         if self.total < u64::MAX && self.rate_hz > 0.0 {
             cx.set_length_ns(self.pacer.time_ns(self.total));
         }
     }
 
-    /// One step of the source.
-    pub fn step(&mut self, outputs: &mut [Output<Chunk<T>>], cx: &mut Context) -> Result<Step, Error> {
+    fn step(&mut self, outputs: &mut [Output<Chunk<T>>], cx: &mut Context) -> Result<Step, Error> {
         // All or none: what lies in the hand while the store is empty would be missing elsewhere.
         self.chunks.clear();
         for output in outputs.iter() {
@@ -126,8 +163,7 @@ impl<T: FileSample> Player<T> {
         Ok(())
     }
 
-    /// For [`Operator::stop`](onbeat_runtime::Operator::stop): says what was odd.
-    pub fn stop(&self, cx: &mut Context) {
+    fn stop(&self, cx: &mut Context) {
         if self.file.not_finite > 0 {
             let (count, name) = (self.file.not_finite, self.file.path().display());
             cx.note(format!("{count} numbers of {name} were not finite and were sent as they are"));

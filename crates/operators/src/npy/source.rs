@@ -2,7 +2,7 @@
 
 use super::header::Header;
 use crate::check;
-use crate::format::{FileSample, Layout, Player, SampleFile, once, open, real};
+use crate::format::{FileSample, Layout, Playing, SampleFile, once, open, real};
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Hertz, Kind, Operator, Output, Pace, Ports, Registry, Step,
@@ -24,9 +24,7 @@ pub struct NpySource<T: FileSample> {
     pub out: Output<Chunk<T>>,
     path: PathBuf,
     rate_hz: f64,
-    pace: Pace,
-    repeat: u64,
-    player: Option<Player<T>>,
+    playing: Playing<T>,
 }
 
 /// What the shape of an array means.
@@ -44,9 +42,7 @@ impl<T: FileSample> NpySource<T> {
             out: Output::default(),
             path: path.into(),
             rate_hz: 0.0,
-            pace: Pace::Fast,
-            repeat: 1,
-            player: None,
+            playing: Playing::once(Pace::Fast),
         }
     }
 
@@ -57,13 +53,13 @@ impl<T: FileSample> NpySource<T> {
     pub fn rate(mut self, rate_hz: f64, pace: Pace) -> Result<Self, Error> {
         check::positive("rate", rate_hz)?;
         self.rate_hz = rate_hz;
-        self.pace = pace;
+        self.playing.pace = pace;
         Ok(self)
     }
 
     /// How often it plays; 0 for without end.
     pub fn repeat(mut self, times: u64) -> Self {
-        self.repeat = times;
+        self.playing.repeat = times;
         self
     }
 
@@ -130,26 +126,20 @@ impl<T: FileSample> Operator for NpySource<T> {
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         let (file, frames) = self.open()?;
         let samples = frames.frame.map_or(1, |(samples, _)| samples);
-        let mut player = Player::new(file, Vec::new(), self.rate_hz * samples as f64, self.pace, self.repeat);
+        let mut player = self.playing.player(file, Vec::new(), self.rate_hz * samples as f64);
         if let Some((samples, shape)) = frames.frame {
             player = player.frames(samples, shape);
         }
-        player.start(cx);
-        self.player = Some(player);
+        self.playing.start(player, cx);
         Ok(())
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        match &mut self.player {
-            Some(player) => player.step(std::slice::from_mut(&mut self.out), cx),
-            None => Ok(Step::Done),
-        }
+        self.playing.step(std::slice::from_mut(&mut self.out), cx)
     }
 
     fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
-        if let Some(player) = self.player.take() {
-            player.stop(cx);
-        }
+        self.playing.stop(cx);
         Ok(())
     }
 }

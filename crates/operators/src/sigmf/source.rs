@@ -2,7 +2,7 @@
 
 use super::meta::{self, Meta};
 use crate::check;
-use crate::format::{Channels, FileSample, Layout, Player, SampleFile, once, real};
+use crate::format::{Channels, FileSample, Layout, Player, Playing, SampleFile, once, real};
 use crate::lanes::{channel_outputs, one_or_all, show_outputs};
 use num_complex::Complex;
 use onbeat_runtime::{
@@ -26,12 +26,10 @@ pub struct SigmfSource<T: FileSample = Complex<f32>> {
     /// Where all are, the samples of each: `out0`, `out1`, ... in place of `out`.
     pub outputs: Vec<Output<Chunk<T>>>,
     path: PathBuf,
-    pace: Pace,
-    repeat: u64,
+    playing: Playing<T>,
     verify: bool,
     sample_rate_hz: Option<f64>,
     channels: Channels,
-    player: Option<Player<T>>,
 }
 
 impl SigmfSource {
@@ -55,24 +53,22 @@ impl<T: FileSample> SigmfSource<T> {
             out: Output::default(),
             outputs: Vec::new(),
             path: path.into(),
-            pace: Pace::Real,
-            repeat: 1,
+            playing: Playing::once(Pace::Real),
             verify: true,
             sample_rate_hz: None,
             channels: Channels::default(),
-            player: None,
         }
     }
 
     /// How it keeps time, unless the run says otherwise.
     pub fn pace(mut self, pace: Pace) -> Self {
-        self.pace = pace;
+        self.playing.pace = pace;
         self
     }
 
     /// How often it plays the recording; 0 for without end. The stream has no seam.
     pub fn repeat(mut self, times: u64) -> Self {
-        self.repeat = times;
+        self.playing.repeat = times;
         self
     }
 
@@ -130,7 +126,7 @@ impl<T: FileSample> SigmfSource<T> {
         if self.verify {
             file.verify(meta.sha512())?;
         }
-        Ok(Player::new(file, marks, rate_hz, self.pace, self.repeat))
+        Ok(self.playing.player(file, marks, rate_hz))
     }
 }
 
@@ -141,22 +137,16 @@ impl<T: FileSample> Operator for SigmfSource<T> {
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         let player = self.open()?;
-        player.start(cx);
-        self.player = Some(player);
+        self.playing.start(player, cx);
         Ok(())
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        match &mut self.player {
-            Some(player) => player.step(one_or_all(&mut self.out, &mut self.outputs), cx),
-            None => Ok(Step::Done),
-        }
+        self.playing.step(one_or_all(&mut self.out, &mut self.outputs), cx)
     }
 
     fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
-        if let Some(player) = self.player.take() {
-            player.stop(cx);
-        }
+        self.playing.stop(cx);
         Ok(())
     }
 }
