@@ -1,15 +1,19 @@
 //! What a step has in its hands: the worker's queues, stores, clock and stamps.
 
+mod clock;
+mod hot;
+
+pub(crate) use clock::Clock;
+pub(crate) use hot::{DONE, EdgeState, Held, Hot, flag};
+
 use crate::Error;
 use crate::Step;
 use crate::chunk::{Chunk, Info, Sample};
 use crate::message::{Keys, NO_DUE, Stamp, Value};
-use crate::options::{Options, Pace};
+use crate::options::Pace;
 use crate::ready::Ready;
 use onbeat_queue::{Block, Owner, Store};
-use onbeat_trace::record::ClockKind;
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// No operator.
@@ -17,162 +21,6 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// In [`Context::next`]: this step found a chunk store empty.
 pub(crate) const STARVED: u32 = u32::MAX - 1;
-
-/// Added to the unmet conditions of an operator that is done: it is never ready again.
-pub(crate) const DONE: u32 = 1 << 31;
-
-/// Something is to be done for this operator around its next step, beyond the step itself.
-pub(crate) mod flag {
-    /// A closed input may have run empty.
-    pub const CLOSING: u32 = 1;
-    /// A path with or without a limit ends here, or the operator has a deadline, and it has outputs.
-    pub const TRACKED: u32 = 2;
-    /// Its last step was not finished with its message: the stamp is put back before the next one.
-    pub const RESUME: u32 = 4;
-    /// Every step is timed.
-    pub const EXACT: u32 = 8;
-    /// A chunk store had nothing to give in this step.
-    pub const STARVED: u32 = 16;
-    /// It waits for no input. (One that has inputs all the same is [`MULTI`] too.)
-    pub const SOURCE: u32 = 32;
-    /// Several edges lead to it: one pop does not tell whether there is more.
-    pub const MULTI: u32 = 64;
-    /// As [`TRACKED`], for an operator without outputs: it is looked at where a chain of steps ends anyway.
-    pub const END: u32 = 128;
-
-    /// It has conditions of its own.
-    pub const WHEN: u32 = 256;
-
-    /// Flags with which every step takes the slow way.
-    pub const SLOW: u32 = !(SOURCE | END);
-}
-
-/// What the hot loop reads and writes for one operator at each step: one quarter of a cache line.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Hot {
-    /// Steps until one that takes the slow way: to be timed, or because of its flags.
-    pub left: u32,
-    /// What `left` was when it was last set.
-    pub every: u32,
-    /// Conditions that do not hold: full edges that wait, empty edges that are waited for; [`DONE`].
-    pub unmet: u32,
-    /// See [`flag`]. While there are any of [`flag::SLOW`], `left` is 1.
-    pub flags: u32,
-}
-
-impl Hot {
-    /// Sets flags, so that the next step takes the slow way. The steps made so far (`every - left`) stay the same.
-    pub fn flag(&mut self, flags: u32) {
-        self.flags |= flags;
-        // In the middle of a slow step it is 0, and set anew at its end.
-        if self.left > 1 && flags & flag::SLOW != 0 {
-            self.every -= self.left - 1;
-            self.left = 1;
-        }
-    }
-}
-
-/// Whether an operator that could not be stepped is to be stepped when its conditions hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Held {
-    No,
-    /// It goes back to the ready ones.
-    Ready,
-    /// It goes back to the sources that take turns.
-    Turn,
-}
-
-/// What the engine knows of an edge beside its queue.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct EdgeState {
-    /// The producer is done.
-    pub closed: bool,
-    /// Its consumer does not wait for it until its next step.
-    pub kept: bool,
-    /// Closed, and seen empty.
-    pub ended: bool,
-    /// The consumer is done.
-    pub gone: bool,
-    /// To another worker, and full: its producer waits until the consumer says that there is room.
-    pub waiting: bool,
-    /// Messages dropped because the edge was full and chose so.
-    pub dropped: u64,
-    /// Those of them that never were in the queue.
-    pub refused: u64,
-    /// Messages that the consumer did not want any more.
-    pub unread: u64,
-    /// Those of them that were in the queue.
-    pub cleared: u64,
-    /// User keys of messages in the queue, by the number of the message.
-    pub keys: VecDeque<(u64, Arc<Keys>)>,
-}
-
-/// The run's clock.
-pub(crate) enum Clock {
-    /// CLOCK_MONOTONIC.
-    Real(onbeat_os::tsc::Clock),
-    /// Runs faster or slower from a common point on.
-    Scaled { clock: onbeat_os::tsc::Clock, origin_ns: u64, scale: f64 },
-    /// Moves only when nothing can be done before the next alarm.
-    Manual(u64),
-}
-
-impl Clock {
-    /// The run's: `origin_ns`, on the real clock, is the same for all of its parts.
-    pub fn new(options: &Options, origin_ns: u64) -> Self {
-        match options.clock {
-            ClockKind::Manual => Clock::Manual(0),
-            ClockKind::Real if options.scale == 1.0 => Clock::Real(onbeat_os::tsc::Clock::new()),
-            ClockKind::Real => {
-                Clock::Scaled { clock: onbeat_os::tsc::Clock::new(), origin_ns, scale: options.scale }
-            }
-        }
-    }
-
-    #[inline]
-    pub fn now_ns(&self) -> u64 {
-        match self {
-            Clock::Real(clock) => clock.now_ns(),
-            Clock::Manual(now_ns) => *now_ns,
-            Clock::Scaled { clock, origin_ns, scale } => {
-                origin_ns + (clock.now_ns().saturating_sub(*origin_ns) as f64 * scale) as u64
-            }
-        }
-    }
-
-    #[inline]
-    pub fn is_real(&self) -> bool {
-        !matches!(self, Clock::Manual(_))
-    }
-
-    /// When the real clock, by which threads wait, comes to a time on this one; that time itself where it is virtual.
-    pub fn to_real(&self, time_ns: u64) -> u64 {
-        match self {
-            Clock::Scaled { origin_ns, scale, .. } => {
-                // Rounded up: who wakes before the time would only look and sleep again.
-                let real_ns = (time_ns.saturating_sub(*origin_ns) as f64 / scale).ceil();
-                origin_ns.saturating_add(real_ns as u64)
-            }
-            Clock::Real(_) | Clock::Manual(_) => time_ns,
-        }
-    }
-
-    /// The real time, whatever the run goes by.
-    pub fn real_ns(&self) -> u64 {
-        match self {
-            Clock::Real(clock) | Clock::Scaled { clock, .. } => clock.now_ns(),
-            Clock::Manual(_) => onbeat_os::clock::monotonic_ns(),
-        }
-    }
-
-    /// What a real one is read from.
-    pub fn source(&self) -> Option<String> {
-        match self {
-            Clock::Real(clock) | Clock::Scaled { clock, .. } => Some(clock.source().to_string()),
-            Clock::Manual(_) => None,
-        }
-    }
-}
 
 /// Passed to every step: through it ports reach the worker's queues, and operators read the clock and the stamp of
 /// the message in hand.
@@ -234,9 +82,9 @@ pub struct Context {
     pub(crate) pace: Option<Pace>,
     pub(crate) length_ns: Option<u64>,
     pub(crate) names: Arc<Names>,
-    /// By operator: copies made because a shared chunk was to be changed.
     /// The sources have been told to end.
     pub(crate) stopping: bool,
+    /// By operator: copies made because a shared chunk was to be changed.
     pub(crate) copies: Box<[Cell<u64>]>,
     pub(crate) notes: Vec<String>,
 }

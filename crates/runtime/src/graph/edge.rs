@@ -1,0 +1,106 @@
+//! Edges as they are asked for.
+
+use crate::link::Initial;
+use crate::message::{Message, Value};
+use onbeat_trace::record::WhenFull;
+
+/// An edge as it was asked for.
+pub(crate) struct EdgeDef {
+    pub from: PortRef,
+    pub to: PortRef,
+    pub capacity: Option<usize>,
+    pub quantum: Option<usize>,
+    pub when_full: WhenFull,
+    /// Messages that it has from the start.
+    pub initial: Vec<Initial>,
+}
+
+/// One end of an edge.
+#[derive(Debug, Clone)]
+pub(crate) enum PortRef {
+    /// Operator and port by number.
+    Number(usize, usize),
+    /// "operator.port"
+    Name(String),
+}
+
+/// What else there is to say of an edge.
+pub struct EdgeOptions<'g>(pub(super) Option<&'g mut EdgeDef>);
+
+impl EdgeOptions<'_> {
+    /// How many messages it holds.
+    pub fn capacity(mut self, messages: usize) -> Self {
+        if let Some(edge) = &mut self.0 {
+            edge.capacity = Some(messages);
+        }
+        self
+    }
+
+    /// Most bytes of samples that a chunk on it has.
+    pub fn quantum(mut self, bytes: usize) -> Self {
+        if let Some(edge) = &mut self.0 {
+            edge.quantum = Some(bytes);
+        }
+        self
+    }
+
+    /// Puts a message in before the first step. An edge that closes a cycle needs one: without it, every operator of the cycle
+    /// would wait for the one before. What comes along such an edge has its own stamp only until it is joined with
+    /// something that does not.
+    ///
+    /// ```
+    /// use onbeat_runtime::{Context, Error, Graph, Input, Operator, Options, Output, Ports, Step};
+    ///
+    /// /// Adds what comes to the sum that comes back.
+    /// #[derive(Default)]
+    /// struct Sum { input: Input<u64>, before: Input<u64>, out: Output<u64> }
+    /// impl Operator for Sum {
+    ///     fn ports(&mut self, p: &mut Ports) {
+    ///         p.input("in", &mut self.input);
+    ///         p.input("before", &mut self.before);
+    ///         p.output("out", &mut self.out);
+    ///     }
+    ///     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+    ///         if let (Some(x), Some(sum)) = (self.input.pop(cx), self.before.pop(cx)) {
+    ///             self.out.push(cx, x + sum)?;
+    ///         }
+    ///         Ok(Step::Wait)
+    ///     }
+    /// }
+    ///
+    /// let mut graph = Graph::new("sum");
+    /// let mut n = 0u64;
+    /// let numbers = graph.source("numbers", move || { n += 1; (n <= 3).then_some(n) });
+    /// let sum = graph.add("sum", Sum::default());
+    /// let end = graph.sink("end", |sum: u64| assert!([101, 103, 106].contains(&sum)));
+    /// graph.connect(numbers, |s| &s.out, sum, |s| &s.input);
+    /// graph.connect(sum, |s| &s.out, sum, |s| &s.before).initial(100u64);
+    /// graph.connect(sum, |s| &s.out, end, |e| &e.input);
+    /// assert_eq!(graph.run(&Options::default())?.edges[2].received, 3);
+    /// # Ok::<(), onbeat_runtime::RunError>(())
+    /// ```
+    pub fn initial<M: Message>(self, message: M) -> Self {
+        self.begin_with(Initial::Typed(Box::new(message)))
+    }
+
+    /// As [`initial`](EdgeOptions::initial), for an edge whose type is not known here: a number or truth value, or, for
+    /// chunks, how many samples of 0.
+    pub fn initial_value(self, value: Value) -> Self {
+        self.begin_with(Initial::Value(value))
+    }
+
+    fn begin_with(mut self, message: Initial) -> Self {
+        if let Some(edge) = &mut self.0 {
+            edge.initial.push(message);
+        }
+        self
+    }
+
+    /// What it does with a message for which it has no room.
+    pub fn when_full(mut self, when_full: WhenFull) -> Self {
+        if let Some(edge) = &mut self.0 {
+            edge.when_full = when_full;
+        }
+        self
+    }
+}
