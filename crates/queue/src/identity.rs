@@ -22,7 +22,7 @@ use std::marker::PhantomData;
 ///     scope.spawn(|| identity.wear(|| {
 ///         let block = store.get::<u8>().unwrap();
 ///         drop(block);                             // comes home at once: this is its owner
-///         assert!(store.has_free());
+///         assert!(store.free() == 1);
 ///         drop(store);
 ///     }));
 /// });

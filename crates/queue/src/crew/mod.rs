@@ -177,7 +177,7 @@ impl<T> Crew<T> {
     }
 
     /// Announces that `thread` goes to sleep. False: there is an offer, so it must not. True: it sleeps, until somebody gets its
-    /// number from [`offer`](Crew::offer) or [`rouse`](Crew::rouse) and wakes it, or until the time that
+    /// number from [`offer`](Crew::offer) and wakes it, or until the time that
     /// [`sleeps_until_ns`](Crew::sleeps_until_ns) says; then it [gets up](Crew::get_up).
     #[must_use]
     pub fn lie_down(&self, thread: usize) -> bool {
@@ -203,7 +203,7 @@ impl<T> Crew<T> {
     /// Picks a thread that sleeps, `wanted` if that does, and counts it as awake: the caller wakes it.
     #[must_use = "a thread that is to be woken is counted as awake already"]
     #[inline]
-    pub fn rouse(&self, wanted: usize) -> Option<usize> {
+    fn rouse(&self, wanted: usize) -> Option<usize> {
         loop {
             // Relaxed: the caller's fence has made it late enough.
             let asleep = self.asleep.load(Ordering::Relaxed);

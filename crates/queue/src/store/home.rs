@@ -318,18 +318,6 @@ impl<M: Meta> Home<M> {
         unsafe { dealloc(home.memory.as_ptr(), home.layout) };
     }
 
-    /// # Safety
-    /// On the owning thread, with the store alive.
-    pub(super) unsafe fn has_free(this: NonNull<Self>) -> bool {
-        // SAFETY: the store is alive, so the home is.
-        let home = unsafe { this.as_ref() };
-        let local = home.local.with(|local| {
-            // SAFETY: on the owning thread.
-            unsafe { !(*local).free.is_null() }
-        });
-        local || home.has_remote()
-    }
-
     /// How many blocks are free, those included that other threads have brought home by now.
     ///
     /// # Safety

@@ -205,13 +205,6 @@ impl<M: Meta> Store<M> {
         Some(())
     }
 
-    /// Whether [`get`](Store::get) would give a block now.
-    pub fn has_free(&self) -> bool {
-        self.check();
-        // SAFETY: this is the owning thread.
-        unsafe { Home::has_free(self.home) }
-    }
-
     /// Blocks that are free, those included that other threads have brought home by now.
     pub fn free(&self) -> usize {
         self.check();
