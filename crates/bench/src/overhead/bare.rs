@@ -127,7 +127,20 @@ fn fan<E: Effort>(count: usize, effort: E) -> Vec<Box<dyn Step>> {
 
 /// Nanoseconds per iteration on the calling thread, where each call makes this effort.
 pub(super) fn one_thread<E: Effort>(case: Case, iterations: u64, effort: E) -> f64 {
-    let mut calls = case.calls(effort);
+    timed(case.calls(effort), iterations)
+}
+
+/// Nanoseconds per iteration of a chain of `calls`, two or more, on the calling thread: a source, what adds one, and a sink,
+/// as plain calls of trait objects with a cell between two of them.
+///
+/// # Panics
+/// With fewer than two calls.
+#[must_use]
+pub fn bare_chain_ns(calls: usize, iterations: u64) -> f64 {
+    timed(chain(calls, Nothing), iterations)
+}
+
+fn timed(mut calls: Vec<Box<dyn Step>>, iterations: u64) -> f64 {
     let mut pass = |count: u64| {
         for _ in 0..count {
             for call in &mut calls {

@@ -26,6 +26,7 @@ mod result;
 mod rounds;
 mod settings;
 
+pub use bare::bare_chain_ns;
 pub use break_even::{SHARES, Share};
 pub use case::Case;
 pub use recipe::Kind;

@@ -1,13 +1,12 @@
-//! What one message costs from operator to operator, beside a bare call with a cell slot.
+//! What one message costs from operator to operator, beside bare calls of trait objects with a cell between two.
 //!
-//! `cargo bench -p onbeat --bench hop`
+//! `cargo bench -p onbeat-bench --bench hop`
 #![allow(clippy::disallowed_macros, reason = "a bench prints")]
 
-use onbeat::prelude::*;
-use onbeat::{Ending, Options};
-use std::cell::Cell;
+use onbeat_bench::overhead;
+use onbeat_report::Figure;
+use onbeat_runtime::{Context, Ending, Error, Graph, Input, Operator, Options, Output, Ports, Step};
 use std::hint::black_box;
-use std::time::Instant;
 
 const MESSAGES: u64 = 2_000_000;
 const ROUNDS: usize = 9;
@@ -72,6 +71,7 @@ impl Operator for Sum {
     }
 }
 
+/// ns per message.
 fn engine(operators: usize, capacity: usize) -> f64 {
     let mut graph = Graph::new("hop");
     let source = graph.add("source", Numbers { out: Output::default(), next: 0 });
@@ -88,55 +88,22 @@ fn engine(operators: usize, capacity: usize) -> f64 {
     let sink = graph.add("sink", Sum::default());
     graph.connect(last.expect("one at least"), |l| &l.out, sink, |s| &s.input).capacity(capacity);
     let record = graph.run(&Options::default()).expect("it runs");
-    record.result.duration_ns as f64
-}
-
-trait Bare {
-    fn step(&mut self, input: &Cell<Option<u64>>, out: &Cell<Option<u64>>);
-}
-
-impl Bare for u64 {
-    fn step(&mut self, input: &Cell<Option<u64>>, out: &Cell<Option<u64>>) {
-        if let Some(x) = input.take() {
-            out.set(Some(x + *self));
-        }
-    }
-}
-
-/// The same chain as plain calls of trait objects, each with a cell before and after it.
-fn bare(operators: usize) -> f64 {
-    let mut chain: Vec<Box<dyn Bare>> =
-        (0..operators + 2).map(|_| black_box(Box::new(1u64)) as Box<dyn Bare>).collect();
-    let cells: Vec<Cell<Option<u64>>> = (0..operators + 3).map(|_| Cell::new(None)).collect();
-    let begin = Instant::now();
-    for n in 0..MESSAGES {
-        cells[0].set(Some(n));
-        for (at, operator) in chain.iter_mut().enumerate() {
-            operator.step(&cells[at], &cells[at + 1]);
-        }
-        black_box(&cells);
-    }
-    begin.elapsed().as_nanos() as f64
-}
-
-fn median(mut values: Vec<f64>) -> (f64, f64, f64) {
-    values.sort_by(f64::total_cmp);
-    (values[values.len() / 2], values[0], values[values.len() - 1])
+    record.result.duration_ns as f64 / MESSAGES as f64
 }
 
 fn main() {
     println!("ns per operator and message, median (least, most) of {ROUNDS} rounds of {MESSAGES} messages");
     for operators in [1, 4, 6, 14] {
-        let per = |total: f64| total / MESSAGES as f64 / (operators + 2) as f64;
+        let steps = (operators + 2) as f64;
         let (mut ours, mut one, mut bares) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            bares.push(per(bare(operators)));
-            ours.push(per(engine(operators, 4)));
-            one.push(per(engine(operators, 1)));
+            bares.push(overhead::bare_chain_ns(operators + 2, MESSAGES) / steps);
+            ours.push(engine(operators, 4) / steps);
+            one.push(engine(operators, 1) / steps);
         }
-        let show = |values| {
-            let (median, least, most) = median(values);
-            format!("{median:5.2} ({least:5.2}, {most:5.2})")
+        let show = |values: Vec<f64>| {
+            let Figure { value, min, max, .. } = Figure::of(&values, "ns").expect("each round has a time");
+            format!("{value:5.2} ({min:5.2}, {max:5.2})")
         };
         println!(
             "chain of {:2}: onbeat {}   capacity 1 {}   bare {}",

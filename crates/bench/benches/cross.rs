@@ -1,11 +1,11 @@
 //! What a message costs from worker to worker, through the public interface: one after the other (how many per second), and
 //! there and back (how soon). The bare rings beside it: `cargo bench -p onbeat-queue --bench ring`.
 //!
-//! `cargo bench -p onbeat --bench cross`
+//! `cargo bench -p onbeat-bench --bench cross`
 #![allow(clippy::disallowed_macros, reason = "a bench prints")]
 
-use onbeat::prelude::*;
-use onbeat::{Idle, Options, Scheduler};
+use onbeat_report::Figure;
+use onbeat_runtime::{Context, Error, Graph, Idle, Input, Operator, Options, Output, Ports, Scheduler, Step};
 
 const STREAM: u64 = 1_000_000;
 const ROUND_TRIPS: u64 = 100_000;
@@ -69,9 +69,9 @@ fn one_way(idle: Idle, trips: u64) -> f64 {
 /// What is measured, and its name.
 type Case = (&'static str, fn() -> f64);
 
-fn show(mut values: Vec<f64>) -> String {
-    values.sort_by(f64::total_cmp);
-    format!("{:7.0} ({:.0}, {:.0})", values[values.len() / 2], values[0], values[values.len() - 1])
+fn show(values: &[f64]) -> String {
+    let Figure { value, min, max, .. } = Figure::of(values, "ns").expect("each round has a time");
+    format!("{value:7.0} ({min:.0}, {max:.0})")
 }
 
 fn main() {
@@ -90,6 +90,6 @@ fn main() {
         }
     }
     for ((name, _), values) in cases.iter().zip(values) {
-        println!("{name:28} {}", show(values));
+        println!("{name:28} {}", show(&values));
     }
 }
