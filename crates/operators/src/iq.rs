@@ -5,6 +5,7 @@ use crate::format::{
     Channels, FileSample, Layout, Playing, SampleFile, SampleFormat, SampleWriter, once, real,
 };
 use crate::lanes::{Aligned, channel_inputs, channel_outputs, one_or_all, show_inputs, show_outputs};
+use crate::note;
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Hertz, Input, Kind, Operator, Output, Pace, Ports, Registry, Step,
@@ -190,7 +191,7 @@ impl<T: FileSample> Operator for IqSink<T> {
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         let Some(writer) = self.writer.take().filter(|_| ending != Ending::Failed) else { return Ok(()) };
         if writer.samples == 0 {
-            cx.note(format!("nothing came, so there is no {}", self.path.display()));
+            note::nothing_came(cx, &self.path);
             return Ok(());
         }
         writer.sum_up(cx);

@@ -82,6 +82,7 @@ pub mod lanes;
 mod load;
 mod merge;
 pub mod mode_s;
+mod note;
 mod npy;
 mod null;
 mod part;

@@ -1,5 +1,6 @@
 //! Pictures of frames and of streams.
 
+use crate::note;
 use crate::npy::{axes, shape_text};
 use crate::part::{Part, begins_anew};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
@@ -325,11 +326,9 @@ impl Operator for PngSink {
         }
         self.part = None;
         if self.written == 0 {
-            cx.note(format!("nothing came, so there is no {}", self.path.display()));
+            note::nothing_came(cx, &self.path);
         }
-        if self.not_finite > 0 {
-            cx.note(format!("{} samples were not finite and have the lowest colour", self.not_finite));
-        }
+        note::lowest_colour(cx, self.not_finite);
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use crate::check;
 use crate::format::once;
 use crate::lanes::{Aligned, channel_inputs, one_or_all, show_inputs};
+use crate::note;
 use crate::part::{Part, begins_anew};
 use hound::{SampleFormat, WavSpec, WavWriter};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
@@ -118,7 +119,7 @@ impl WavSink {
     /// Says what was not written as it came.
     fn sum_up(&self, cx: &mut Context) {
         let Some(wave) = &self.wave else {
-            cx.note(format!("nothing came, so there is no {}", self.path.display()));
+            note::nothing_came(cx, &self.path);
             return;
         };
         if wave.clipped > 0 {

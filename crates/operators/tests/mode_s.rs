@@ -1,10 +1,13 @@
 //! Mode S: a made capture, a real one, and what does not matter.
 #![forbid(unsafe_code)]
 
+mod slices;
+
 use num_complex::Complex;
 use onbeat_operators::mode_s::{Decode, Demod, Frame, RATE_HZ, Search};
 use onbeat_runtime::testing::{Feed, Trial, cuts};
 use serde_json::Value;
+use slices::Dice;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -152,11 +155,8 @@ fn the_end_of_the_stream_ends_no_frame() {
 
 #[test]
 fn noise_holds_no_aircraft() {
-    let mut state = 9u64;
-    let mut value = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 40) as f32 / (1u64 << 24) as f32 - 0.5
-    };
+    let mut dice = Dice::new(9);
+    let mut value = || dice.value() / 2.0;
     let noise: Vec<f32> = (0..2_000_000).map(|_| f32::hypot(value() + value(), value() + value())).collect();
     assert_eq!(search(&noise, &[100_000]), []);
 }

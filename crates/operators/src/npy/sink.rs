@@ -2,6 +2,7 @@
 
 use super::{axes, header, shape_text};
 use crate::format::{Coding, FileSample, SampleWriter};
+use crate::note;
 use num_complex::Complex;
 use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Step};
 use schemars::JsonSchema;
@@ -91,7 +92,7 @@ impl<T: FileSample> Operator for NpySink<T> {
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         let Some(mut writer) = self.writer.take().filter(|_| ending != Ending::Failed) else { return Ok(()) };
         let Some(shape) = self.shape else {
-            cx.note(format!("nothing came, so there is no {}", self.path.display()));
+            note::nothing_came(cx, &self.path);
             return Ok(());
         };
         writer.sum_up(cx);

@@ -5,6 +5,7 @@ use super::notes::Notes;
 use crate::format::{FileSample, SampleFormat, SampleWriter, once};
 use crate::iq::check_kind;
 use crate::lanes::{Aligned, channel_inputs, one_or_all, show_inputs};
+use crate::note;
 use crate::part::{Part, begins_anew};
 use num_complex::Complex;
 use onbeat_runtime::{
@@ -175,7 +176,7 @@ impl<T: FileSample> Operator for SigmfSink<T> {
             return Ok(());
         };
         if data.samples == 0 {
-            cx.note(format!("nothing came, so there is no {}", data.path().display()));
+            note::nothing_came(cx, data.path());
             return Ok(());
         }
         data.sum_up(cx);

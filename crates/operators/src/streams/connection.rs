@@ -2,7 +2,7 @@
 
 use super::patience::Patience;
 use super::udp::check_address;
-use onbeat_runtime::{Context, Error, Step};
+use onbeat_runtime::{Context, Error, Seconds, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
@@ -13,6 +13,14 @@ use std::time::Duration;
 const TRY: Duration = Duration::from_millis(200);
 /// Time between two tries.
 const PAUSE_NS: u64 = 50_000_000;
+/// How long to wait for a connection, unless something else is said.
+const PATIENCE_NS: u64 = 10_000_000_000;
+/// Bytes of a frame's length.
+pub(super) const LENGTH: usize = 4;
+
+pub(super) fn usual() -> Seconds {
+    Seconds(PATIENCE_NS as f64 / 1e9)
+}
 
 /// How the bytes of a connection are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -52,44 +60,57 @@ impl Peer {
         }
     }
 
-    /// For messages.
-    pub(super) fn address(&self) -> &str {
+    fn address(&self) -> &str {
         match self {
             Peer::Connect(address) | Peer::Listen(address) => address,
         }
     }
 }
 
-/// On the way to a connection.
-pub(super) struct Dial {
+/// One connection, from the wish to its end.
+pub(super) struct Line {
     peer: Peer,
-    patience_ns: u64,
-    listener: Option<TcpListener>,
+    /// How long it waits for a connection.
+    pub patience_ns: u64,
+    /// Where it is to be called; one that is open before the start is taken as it is.
+    pub listener: Option<TcpListener>,
     addresses: Vec<SocketAddr>,
     begun_ns: Option<u64>,
     looks: Patience,
+    dials: bool,
+    /// While it is open.
+    pub stream: Option<TcpStream>,
+    /// When it was opened, on the run's clock.
+    pub opened_ns: u64,
 }
 
-/// What became of it.
-pub(super) enum Dialed {
+/// What became of a call.
+enum Dialed {
     Open(TcpStream),
-    /// To be returned from the step.
     NotYet(Step),
 }
 
-impl Dial {
-    pub fn new(peer: Peer, patience_ns: u64) -> Self {
-        let (listener, addresses) = (None, Vec::new());
-        Dial { peer, patience_ns, listener, addresses, begun_ns: None, looks: Patience::default() }
+impl Line {
+    pub fn new(peer: Peer) -> Self {
+        Line {
+            peer,
+            patience_ns: PATIENCE_NS,
+            listener: None,
+            addresses: Vec::new(),
+            begun_ns: None,
+            looks: Patience::default(),
+            dials: false,
+            stream: None,
+            opened_ns: 0,
+        }
     }
 
-    /// With a listener that is open already, where there is one.
-    pub fn listener(mut self, listener: Option<TcpListener>) -> Self {
-        self.listener = listener;
-        self
+    /// For messages.
+    pub fn address(&self) -> &str {
+        self.peer.address()
     }
 
-    /// Before the first step: opens the door, or looks up the address.
+    /// Before the first step, also where it begins anew: opens the door, or looks up the address.
     pub fn start(&mut self) -> Result<(), Error> {
         match &self.peer {
             Peer::Listen(address) => {
@@ -108,10 +129,23 @@ impl Dial {
                 self.addresses = found.collect();
             }
         }
+        (self.dials, self.begun_ns, self.stream) = (true, None, None);
         Ok(())
     }
 
-    pub fn step(&mut self, cx: &mut Context) -> Result<Dialed, Error> {
+    /// What to return from the step, until the connection is open.
+    pub fn open(&mut self, cx: &mut Context) -> Result<Option<Step>, Error> {
+        if self.dials {
+            match self.dial(cx)? {
+                Dialed::NotYet(step) => return Ok(Some(step)),
+                Dialed::Open(stream) => self.stream = Some(stream),
+            }
+            (self.dials, self.opened_ns) = (false, cx.now_ns());
+        }
+        Ok(None)
+    }
+
+    fn dial(&mut self, cx: &mut Context) -> Result<Dialed, Error> {
         let begun_ns = *self.begun_ns.get_or_insert(cx.now_ns());
         let over = cx.now_ns() >= begun_ns.saturating_add(self.patience_ns);
         let ms = self.patience_ns / 1_000_000;
@@ -153,15 +187,20 @@ impl Dial {
             }
         }
     }
+
+    /// What goes wrong while the connection is open.
+    pub fn broken(&self, error: std::io::Error) -> Error {
+        Error::with_source(format!("the connection with {} broke", self.address()), error)
+    }
+
+    /// Ends the connection, or the way to it.
+    pub fn hang_up(&mut self) {
+        (self.dials, self.listener, self.stream) = (false, None, None);
+    }
 }
 
 fn opened(stream: TcpStream, address: &str) -> Result<Dialed, Error> {
     let prepared = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
     prepared.map_err(|error| Error::with_source(format!("the connection with {address}"), error))?;
     Ok(Dialed::Open(stream))
-}
-
-/// What goes wrong while a connection is open.
-pub(super) fn broken(peer: &Peer, error: std::io::Error) -> Error {
-    Error::with_source(format!("the connection with {} broke", peer.address()), error)
 }

@@ -1,6 +1,6 @@
 //! Samples from a connection.
 
-use super::connection::{Dial, Dialed, Framing, Peer, broken};
+use super::connection::{Framing, LENGTH, Line, Peer, usual};
 use super::patience::Patience;
 use super::pipe::{rate, send};
 use super::udp::time_ns;
@@ -13,10 +13,7 @@ use onbeat_runtime::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Read};
-use std::net::{TcpListener, TcpStream};
-
-/// Bytes of a frame's length.
-pub(super) const LENGTH: usize = 4;
+use std::net::TcpListener;
 
 /// Receives samples from one TCP connection until it ends.
 ///
@@ -25,14 +22,10 @@ pub(super) const LENGTH: usize = 4;
 pub struct TcpSource<T: FileSample> {
     /// The samples.
     pub out: Output<Chunk<T>>,
-    peer: Peer,
+    line: Line,
     framing: Framing,
     wire: Wire<T>,
     rate_hz: f64,
-    patience_ns: u64,
-    listener: Option<TcpListener>,
-    dial: Option<Dial>,
-    stream: Option<TcpStream>,
     bytes: Vec<u8>,
     /// Bytes at its begin that were not used.
     rest: usize,
@@ -50,14 +43,10 @@ impl<T: FileSample> TcpSource<T> {
     pub fn new(peer: Peer, format: Option<SampleFormat>) -> Result<Self, Error> {
         Ok(TcpSource {
             out: Output::default(),
-            peer,
+            line: Line::new(peer),
             framing: Framing::Raw,
             wire: Wire::new(format)?,
             rate_hz: 0.0,
-            patience_ns: PATIENCE_NS,
-            listener: None,
-            dial: None,
-            stream: None,
             bytes: Vec::new(),
             rest: 0,
             frame: None,
@@ -68,7 +57,7 @@ impl<T: FileSample> TcpSource<T> {
 
     /// Where it is to be called: a listener that is open already, in place of one that is opened at the start.
     pub fn listener(mut self, listener: TcpListener) -> Self {
-        self.listener = Some(listener);
+        self.line.listener = Some(listener);
         self
     }
 
@@ -86,7 +75,7 @@ impl<T: FileSample> TcpSource<T> {
 
     /// How long it waits for a connection.
     pub fn patience(mut self, time_ns: u64) -> Self {
-        self.patience_ns = time_ns;
+        self.line.patience_ns = time_ns;
         self
     }
 
@@ -110,7 +99,7 @@ impl<T: FileSample> TcpSource<T> {
                 return Err(Error::new(format!(
                     "{} sent a frame of {length} bytes, which is no whole number of samples of {size} bytes: does it \
                      send {}, with `framing = \"strict\"`?",
-                    self.peer.address(),
+                    self.line.address(),
                     self.wire.format.name()
                 )));
             }
@@ -128,13 +117,13 @@ impl<T: FileSample> TcpSource<T> {
         match self.framing {
             Framing::Strict => Err(Error::new(format!(
                 "{} closed the connection in the middle of the stream, after {} samples",
-                self.peer.address(),
+                self.line.address(),
                 self.sent
             ))),
             Framing::Raw => {
                 if self.rest > 0 {
                     let text = "closed the connection in the middle of a sample";
-                    cx.note(format!("{} {text}: {} bytes are left out", self.peer.address(), self.rest));
+                    cx.note(format!("{} {text}: {} bytes are left out", self.line.address(), self.rest));
                 }
                 Ok(Step::Done)
             }
@@ -148,21 +137,14 @@ impl<T: FileSample> Operator for TcpSource<T> {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        let mut dial = Dial::new(self.peer.clone(), self.patience_ns).listener(self.listener.take());
-        dial.start()?;
-        self.dial = Some(dial);
-        Ok(())
+        self.line.start()
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        if let Some(dial) = &mut self.dial {
-            match dial.step(cx)? {
-                Dialed::NotYet(step) => return Ok(step),
-                Dialed::Open(stream) => self.stream = Some(stream),
-            }
-            self.dial = None;
+        if let Some(step) = self.line.open(cx)? {
+            return Ok(step);
         }
-        let Some(stream) = &mut self.stream else { return Ok(Step::Done) };
+        let Some(stream) = &mut self.line.stream else { return Ok(Step::Done) };
         let Some(chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
         // One chunk at most comes of one read, with the length of its frame before it.
         self.bytes.resize(chunk.capacity() * self.wire.bytes() + LENGTH, 0);
@@ -174,7 +156,7 @@ impl<T: FileSample> Operator for TcpSource<T> {
                 count
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => 0,
-            Err(error) => return Err(broken(&self.peer, error)),
+            Err(error) => return Err(self.line.broken(error)),
         };
         let have = self.rest + came;
         let room = chunk.capacity() * self.wire.bytes();
@@ -198,13 +180,10 @@ impl<T: FileSample> Operator for TcpSource<T> {
     }
 
     fn stop(&mut self, _: &mut Context, _: Ending) -> Result<(), Error> {
-        (self.dial, self.stream) = (None, None);
+        self.line.hang_up();
         Ok(())
     }
 }
-
-/// How long to wait for a connection, unless something else is said.
-pub(super) const PATIENCE_NS: u64 = 10_000_000_000;
 
 /// The other end of a connection.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -229,10 +208,6 @@ struct Parameters {
     /// How long to wait for a connection.
     #[serde(default = "usual")]
     patience: Seconds,
-}
-
-pub(super) fn usual() -> Seconds {
-    Seconds(PATIENCE_NS as f64 / 1e9)
 }
 
 fn source<T: FileSample>(p: &Parameters, _: &Folders) -> Result<TcpSource<T>, Error> {

@@ -1,8 +1,7 @@
 //! Samples into a connection.
 
-use super::connection::{Dial, Dialed, Framing, Peer, broken};
+use super::connection::{Framing, LENGTH, Line, Peer, usual};
 use super::patience::Patience;
-use super::tcp::{LENGTH, PATIENCE_NS, usual};
 use super::udp::time_ns;
 use super::wire::Wire;
 use crate::format::{FileSample, SampleFormat};
@@ -13,7 +12,7 @@ use onbeat_runtime::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener};
 
 /// Sends samples into one TCP connection.
 ///
@@ -23,13 +22,9 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 pub struct TcpSink<T: FileSample> {
     /// The samples.
     pub input: Input<Chunk<T>>,
-    peer: Peer,
+    line: Line,
     framing: Framing,
     wire: Wire<T>,
-    patience_ns: u64,
-    listener: Option<TcpListener>,
-    dial: Option<Dial>,
-    stream: Option<TcpStream>,
     bytes: Vec<u8>,
     done: usize,
     /// The end was put into `bytes`.
@@ -48,13 +43,9 @@ impl<T: FileSample> TcpSink<T> {
     pub fn new(peer: Peer, format: Option<SampleFormat>) -> Result<Self, Error> {
         Ok(TcpSink {
             input: Input::default(),
-            peer,
+            line: Line::new(peer),
             framing: Framing::Raw,
             wire: Wire::new(format)?,
-            patience_ns: PATIENCE_NS,
-            listener: None,
-            dial: None,
-            stream: None,
             bytes: Vec::new(),
             done: 0,
             said_end: false,
@@ -66,7 +57,7 @@ impl<T: FileSample> TcpSink<T> {
 
     /// Where it is to be called: a listener that is open already, in place of one that is opened at the start.
     pub fn listener(mut self, listener: TcpListener) -> Self {
-        self.listener = Some(listener);
+        self.line.listener = Some(listener);
         self
     }
 
@@ -78,7 +69,7 @@ impl<T: FileSample> TcpSink<T> {
 
     /// How long it waits for a connection, and at the end for what is left to be taken.
     pub fn patience(mut self, time_ns: u64) -> Self {
-        self.patience_ns = time_ns;
+        self.line.patience_ns = time_ns;
         self
     }
 
@@ -104,7 +95,7 @@ impl<T: FileSample> TcpSink<T> {
 
     /// The peer has gone before the end.
     fn closed(&self, cx: &mut Context) -> Result<Step, Error> {
-        let text = format!("{} closed the connection before the end of the stream", self.peer.address());
+        let text = format!("{} closed the connection before the end of the stream", self.line.address());
         match self.framing {
             Framing::Strict => Err(Error::new(format!("{text}, after {} samples", self.sent))),
             Framing::Raw => {
@@ -121,25 +112,17 @@ impl<T: FileSample> Operator for TcpSink<T> {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        let mut dial = Dial::new(self.peer.clone(), self.patience_ns).listener(self.listener.take());
-        dial.start()?;
-        self.dial = Some(dial);
-        Ok(())
+        self.line.start()
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        if let Some(dial) = &mut self.dial {
-            match dial.step(cx)? {
-                Dialed::NotYet(step) => return Ok(step),
-                Dialed::Open(stream) => self.stream = Some(stream),
-            }
-            self.dial = None;
-            self.taken_ns = cx.now_ns();
+        if let Some(step) = self.line.open(cx)? {
+            return Ok(step);
         }
         if self.bytes.is_empty() {
             self.fill(cx);
         }
-        let Some(stream) = &mut self.stream else { return Ok(Step::Done) };
+        let Some(stream) = &mut self.line.stream else { return Ok(Step::Done) };
         while self.done < self.bytes.len() {
             match stream.write(&self.bytes[self.done..]) {
                 Ok(count) => {
@@ -149,9 +132,9 @@ impl<T: FileSample> Operator for TcpSink<T> {
                 Err(error) => match error.kind() {
                     ErrorKind::Interrupted => {}
                     ErrorKind::WouldBlock => {
-                        let waited_ns = cx.now_ns().saturating_sub(self.taken_ns);
-                        if self.said_end && waited_ns >= self.patience_ns {
-                            let (ms, address) = (self.patience_ns / 1_000_000, self.peer.address());
+                        let waited_ns = cx.now_ns().saturating_sub(self.taken_ns.max(self.line.opened_ns));
+                        if self.said_end && waited_ns >= self.line.patience_ns {
+                            let (ms, address) = (self.line.patience_ns / 1_000_000, self.line.address());
                             return Err(Error::new(format!(
                                 "{address} has not taken the end of the stream for {ms} ms (`patience`)"
                             )));
@@ -159,7 +142,7 @@ impl<T: FileSample> Operator for TcpSink<T> {
                         return Ok(self.looks.wait(cx));
                     }
                     ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => return self.closed(cx),
-                    _ => return Err(broken(&self.peer, error)),
+                    _ => return Err(self.line.broken(error)),
                 },
             }
         }
@@ -175,7 +158,7 @@ impl<T: FileSample> Operator for TcpSink<T> {
     }
 
     fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
-        (self.dial, self.stream) = (None, None);
+        self.line.hang_up();
         self.wire.sum_up(cx);
         Ok(())
     }

@@ -4,6 +4,7 @@ mod canvas;
 mod ticks;
 
 use crate::check;
+use crate::note;
 use crate::part::{Part, begins_anew};
 use crate::png::{encode, heat};
 use crate::spectral::{AXIS_FIRST, AXIS_STEP};
@@ -261,12 +262,10 @@ impl Operator for Waterfall {
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         let Some(part) = self.part.take().filter(|_| ending != Ending::Failed) else { return Ok(()) };
         if self.count == 0 {
-            cx.note(format!("nothing came, so there is no {}", self.path.display()));
+            note::nothing_came(cx, &self.path);
             return Ok(());
         }
-        if self.not_finite > 0 {
-            cx.note(format!("{} samples were not finite and have the lowest colour", self.not_finite));
-        }
+        note::lowest_colour(cx, self.not_finite);
         let canvas = self.draw();
         let size = (canvas.width as u32, canvas.height as u32);
         encode(&part, size, png::ColorType::Rgb, &canvas.pixels)?;

@@ -3,6 +3,8 @@
 
 #[path = "../harness/mod.rs"]
 mod harness;
+#[path = "../slices/mod.rs"]
+mod slices;
 
 mod annotations;
 mod arrays;

@@ -1,6 +1,7 @@
 //! Every sample format, written and read back.
 
 use crate::harness::{again, files};
+use crate::slices::Dice;
 use crate::{C32, play, write};
 use onbeat_operators::{
     FileSample, IqSink, IqSource, SampleFormat, SigmfSink, SigmfSource, WavFormat, WavSink, WavSource,
@@ -42,12 +43,8 @@ where
 
 /// Bytes of all values, the same for the same seed.
 pub fn bytes_of(seed: u64, length: usize) -> Vec<u8> {
-    let mut state = seed;
-    let next = |_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 56) as u8
-    };
-    (0..length).map(next).collect()
+    let mut dice = Dice::new(seed);
+    (0..length).map(|_| (dice.bits() >> 24) as u8).collect()
 }
 
 proptest! {
