@@ -29,6 +29,7 @@ mod list;
 mod lossy;
 mod owner;
 mod ring;
+mod side;
 mod spsc;
 mod store;
 pub mod sync;

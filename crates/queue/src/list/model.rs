@@ -175,18 +175,23 @@ fn an_item_may_schedule_itself() {
     });
 }
 
+/// So many threads, each of which schedules an item of its own.
+fn one_item_each(inbox: &Arc<Inbox<Thread>>, producers: usize) -> Vec<thread::JoinHandle<()>> {
+    (0..producers)
+        .map(|me| {
+            let inbox = inbox.clone();
+            thread::spawn(move || assert!(inbox.schedule(me, me as u32)))
+        })
+        .collect()
+}
+
 /// The worker sleeps when there is nothing; `producers` threads schedule an item of their own each. A wake-up that is
 /// lost leaves all threads blocked, which loom reports (and ends the process). At the end the claims must be those that were reported.
 fn sleeping(slots: usize, producers: usize) {
     loom::model(move || {
         let mut owner = Owner::new();
         let inbox = Arc::new(Inbox::new(&owner, slots, producers, Thread::new()));
-        let threads: Vec<_> = (0..producers)
-            .map(|me| {
-                let inbox = inbox.clone();
-                thread::spawn(move || assert!(inbox.schedule(me, me as u32)))
-            })
-            .collect();
+        let threads = one_item_each(&inbox, producers);
         let (mut ran, mut replaced) = (0, 0);
         while ran < producers {
             match inbox.sleep(&mut owner) {
@@ -230,12 +235,7 @@ fn giving_up(slots: usize, producers: usize) {
     loom::model(move || {
         let mut owner = Owner::new();
         let inbox = Arc::new(Inbox::new(&owner, slots, producers, Thread::new()));
-        let threads: Vec<_> = (0..producers)
-            .map(|me| {
-                let inbox = inbox.clone();
-                thread::spawn(move || assert!(inbox.schedule(me, me as u32)))
-            })
-            .collect();
+        let threads = one_item_each(&inbox, producers);
         let mut replaced = 0;
         match inbox.sleep(&mut owner) {
             Ok(()) => replaced += inbox.wake_up(&mut owner),

@@ -10,7 +10,7 @@ impl<T> Lossy<T> {
     /// Looks how many items can be taken out now, and says so: at most the capacity.
     #[inline]
     pub fn look(&self, consumer: &mut Owner) -> usize {
-        self.with_receiver(consumer, |receiver| {
+        self.receiver.with(consumer, |receiver| {
             // Acquire: partner is the Release in `push`. What was counted can be found.
             receiver.tail = self.sent.tail.load(Ordering::Acquire);
             self.visible(receiver)
@@ -22,7 +22,7 @@ impl<T> Lossy<T> {
     /// gives an item.
     #[inline]
     pub fn len(&self, consumer: &Owner) -> usize {
-        self.visible(&self.receiver(consumer))
+        self.visible(&self.receiver.get(consumer))
     }
 
     #[inline(always)]
@@ -35,7 +35,7 @@ impl<T> Lossy<T> {
     /// Takes the oldest item out that is still there, whether a [`look`](Lossy::look) has seen it or not.
     #[inline]
     pub fn pop(&self, consumer: &mut Owner) -> Option<T> {
-        self.with_receiver(consumer, |receiver| {
+        self.receiver.with(consumer, |receiver| {
             if !self.claim(receiver) {
                 return None;
             }
@@ -50,7 +50,7 @@ impl<T> Lossy<T> {
     /// Looks at the oldest item that is still there. From then on it does not make room any more: it is out
     /// of the ring and the next [`pop`](Lossy::pop) gives it.
     pub fn peek<R>(&self, consumer: &mut Owner, look: impl FnOnce(&T) -> R) -> Option<R> {
-        self.with_receiver(consumer, |receiver| {
+        self.receiver.with(consumer, |receiver| {
             self.claim(receiver).then(|| {
                 self.cell(receiver.hand).with(|cell| {
                     // SAFETY: the cell is in our hand, and `&mut Owner` keeps everybody else of our side out.
@@ -110,20 +110,20 @@ impl<T> Lossy<T> {
 
     /// Whether the producer has closed. Who then finds nothing to [`pop`](Lossy::pop) has come to the end.
     pub fn is_closed(&self, consumer: &Owner) -> bool {
-        self.check(consumer, self.consumer);
+        self.receiver.check(consumer);
         // Acquire: partner is the Release in `close`.
         self.sent.closed.load(Ordering::Acquire)
     }
 
     /// Says that no more will be taken out. What is inside is dropped with the ring.
     pub fn leave(&self, consumer: &mut Owner) {
-        self.check(consumer, self.consumer);
+        self.receiver.check(consumer);
         // Release: partner is the Acquire in `is_left`.
         self.taken.left.store(true, Ordering::Release);
     }
 
     /// Items ever popped.
     pub fn taken(&self, consumer: &Owner) -> u64 {
-        self.receiver(consumer).taken
+        self.receiver.get(consumer).taken
     }
 }

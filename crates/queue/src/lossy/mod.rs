@@ -8,6 +8,7 @@ mod producer;
 mod word;
 
 use crate::Owner;
+use crate::side::Side;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{CachePadded, UnsafeCell};
 use std::fmt;
@@ -36,17 +37,14 @@ use word::{Layout, Position, Word};
 /// assert_eq!((ring.sent(&producer), ring.dropped(&producer), ring.taken(&consumer)), (3, 1, 1));
 /// ```
 pub struct Lossy<T> {
-    /// Ids of the two owners.
-    producer: u32,
-    consumer: u32,
     /// How the words in `slots` are put together.
     layout: Layout,
     /// One [`Word`] per slot.
     slots: Box<[AtomicU64]>,
     /// Two more than slots: each side has one in its hand.
     cells: Box<[UnsafeCell<MaybeUninit<T>>]>,
-    sender: CachePadded<UnsafeCell<Sender>>,
-    receiver: CachePadded<UnsafeCell<Receiver>>,
+    sender: CachePadded<Side<Sender>>,
+    receiver: CachePadded<Side<Receiver>>,
     sent: CachePadded<Sent>,
     taken: CachePadded<Taken>,
 }
@@ -101,7 +99,7 @@ struct Taken {
     left: AtomicBool,
 }
 
-// SAFETY: the sender cell is only reached through the producer's `Owner`, the receiver cell through the
+// SAFETY: the sender is only reached through the producer's `Owner`, the receiver through the
 // consumer's, writes through `&mut`; an item's cell is only touched by the side in whose hand it is
 // (README.md). Items cross threads, hence `T: Send`; only one thread at a time looks at an item, hence not
 // `T: Sync`.
@@ -123,15 +121,13 @@ impl<T> Lossy<T> {
         let sender = Sender { at, hand: slots, tail: 0, dropped: 0, head: 0, deepest: 0 };
         let receiver = Receiver { at, hand: slots + 1, held: false, head: 0, taken: 0, tail: 0 };
         Lossy {
-            producer: producer.id(),
-            consumer: consumer.id(),
             layout,
             slots: (0..slots)
                 .map(|cell| AtomicU64::new(layout.pack(Word { lap: 0, cell, full: false })))
                 .collect(),
             cells: (0..slots + 2).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect(),
-            sender: CachePadded::new(UnsafeCell::new(sender)),
-            receiver: CachePadded::new(UnsafeCell::new(receiver)),
+            sender: CachePadded::new(Side::new(producer, sender)),
+            receiver: CachePadded::new(Side::new(consumer, receiver)),
             sent: CachePadded::new(Sent { tail: AtomicU64::new(0), closed: AtomicBool::new(false) }),
             taken: CachePadded::new(Taken { head: AtomicU64::new(0), left: AtomicBool::new(false) }),
         }
@@ -160,47 +156,11 @@ impl<T> Lossy<T> {
     fn cell(&self, cell: u32) -> &UnsafeCell<MaybeUninit<T>> {
         &self.cells[cell as usize]
     }
-
-    #[inline(always)]
-    fn with_sender<R>(&self, producer: &mut Owner, f: impl FnOnce(&mut Sender) -> R) -> R {
-        self.check(producer, self.producer);
-        // SAFETY: `check` and `&mut Owner` prove that nobody else is on this side (see the type).
-        self.sender.with_mut(|sender| f(unsafe { &mut *sender }))
-    }
-
-    #[inline(always)]
-    fn with_receiver<R>(&self, consumer: &mut Owner, f: impl FnOnce(&mut Receiver) -> R) -> R {
-        self.check(consumer, self.consumer);
-        // SAFETY: `check` and `&mut Owner` prove that nobody else is on this side (see the type).
-        self.receiver.with_mut(|receiver| f(unsafe { &mut *receiver }))
-    }
-
-    #[inline(always)]
-    fn sender(&self, producer: &Owner) -> Sender {
-        self.check(producer, self.producer);
-        // SAFETY: a shared `Owner` excludes writers, and the state is copied out.
-        self.sender.with(|sender| unsafe { *sender })
-    }
-
-    #[inline(always)]
-    fn receiver(&self, consumer: &Owner) -> Receiver {
-        self.check(consumer, self.consumer);
-        // SAFETY: a shared `Owner` excludes writers, and the state is copied out.
-        self.receiver.with(|receiver| unsafe { *receiver })
-    }
-
-    #[inline(always)]
-    fn check(&self, owner: &Owner, expected: u32) {
-        if owner.id() != expected {
-            crate::spsc::wrong_owner();
-        }
-    }
 }
 
 impl<T> Drop for Lossy<T> {
     fn drop(&mut self) {
-        // SAFETY: `&mut self`: nobody else is left.
-        let receiver = self.receiver.with(|receiver| unsafe { *receiver });
+        let receiver = self.receiver.last();
         if receiver.held {
             // SAFETY: `held` says that the cell in the consumer's hand holds an item.
             drop(unsafe { self.take(receiver.hand) });
@@ -219,8 +179,8 @@ impl<T> Drop for Lossy<T> {
 impl<T> fmt::Debug for Lossy<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lossy")
-            .field("producer", &self.producer)
-            .field("consumer", &self.consumer)
+            .field("producer", &self.sender.owner())
+            .field("consumer", &self.receiver.owner())
             .field("capacity", &self.layout.slots())
             .finish()
     }

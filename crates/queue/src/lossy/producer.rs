@@ -10,7 +10,7 @@ impl<T> Lossy<T> {
     /// Puts an item in. When the ring was full, the oldest item comes back.
     #[inline]
     pub fn push(&self, producer: &mut Owner, item: T) -> Option<T> {
-        self.with_sender(producer, |sender| {
+        self.sender.with(producer, |sender| {
             self.keep_record(sender);
             // SAFETY: the cell is in our hand and holds no item.
             self.cell(sender.hand).with_mut(|cell| unsafe { (*cell).write(item) });
@@ -48,31 +48,31 @@ impl<T> Lossy<T> {
 
     /// Says that no more will come.
     pub fn close(&self, producer: &mut Owner) {
-        self.check(producer, self.producer);
+        self.sender.check(producer);
         // Release: partner is the Acquire in `is_closed`. Who sees this sees the last count as well.
         self.sent.closed.store(true, order("lossy close", Ordering::Release));
     }
 
     /// Whether the consumer has left: what is put in is not taken out any more.
     pub fn is_left(&self, producer: &Owner) -> bool {
-        self.check(producer, self.producer);
+        self.sender.check(producer);
         // Acquire: partner is the Release in `leave`.
         self.taken.left.load(Ordering::Acquire)
     }
 
     /// Items ever put in.
     pub fn sent(&self, producer: &Owner) -> u64 {
-        self.sender(producer).tail
+        self.sender.get(producer).tail
     }
 
     /// Items that had to make room for others.
     pub fn dropped(&self, producer: &Owner) -> u64 {
-        self.sender(producer).dropped
+        self.sender.get(producer).dropped
     }
 
     /// Most items that were ever inside at once, as the producer saw it: it looks at the other side before it
     /// sets a new record.
     pub fn deepest(&self, producer: &Owner) -> u32 {
-        self.sender(producer).deepest
+        self.sender.get(producer).deepest
     }
 }

@@ -43,7 +43,7 @@ impl<T> Spsc<T> {
     /// ```
     #[inline]
     pub fn drain(&self, consumer: &mut Owner, mut take: impl FnMut(T)) -> usize {
-        self.with_receiver(consumer, |receiver| {
+        self.receiver.with(consumer, |receiver| {
             let (first, tail) = (receiver.head, receiver.tail);
             let mut taking = Taking { receiver, head: first };
             while taking.head < tail {
@@ -65,7 +65,7 @@ impl<T> Spsc<T> {
     /// item is taken from `items` for which there is no room.
     #[inline]
     pub fn extend(&self, producer: &mut Owner, items: impl IntoIterator<Item = T>) -> usize {
-        let count = self.with_sender(producer, |sender| {
+        let count = self.sender.with(producer, |sender| {
             let mut room = u64::from(self.capacity) - (sender.tail - sender.head);
             let mut items = items.into_iter();
             // Without a look where that is enough.

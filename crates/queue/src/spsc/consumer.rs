@@ -9,7 +9,7 @@ impl<T> Spsc<T> {
     /// Makes visible what was published, and says how many items are visible.
     #[inline(always)]
     pub fn look(&self, consumer: &mut Owner) -> usize {
-        self.with_receiver(consumer, |receiver| {
+        self.receiver.with(consumer, |receiver| {
             // Acquire: partner is the Release in `publish`. The items are there before we see their count.
             receiver.tail = self.sent.tail.load(Ordering::Acquire);
             let visible = (receiver.tail - receiver.head) as u32;
@@ -20,20 +20,20 @@ impl<T> Spsc<T> {
 
     /// Most items that a [`look`](Spsc::look) found.
     pub fn most_visible(&self, consumer: &Owner) -> u32 {
-        self.receiver(consumer).deepest
+        self.receiver.get(consumer).deepest
     }
 
     /// Visible items, as of the last [`look`](Spsc::look).
     #[inline(always)]
     pub fn len(&self, consumer: &Owner) -> usize {
-        let receiver = self.receiver(consumer);
+        let receiver = self.receiver.get(consumer);
         (receiver.tail - receiver.head) as usize
     }
 
     /// Takes the oldest visible item out. Its place is room only after the next [`release`](Spsc::release).
     #[inline(always)]
     pub fn pop(&self, consumer: &mut Owner) -> Option<T> {
-        self.with_receiver(consumer, |receiver| {
+        self.receiver.with(consumer, |receiver| {
             if receiver.head == receiver.tail {
                 return None;
             }
@@ -51,7 +51,7 @@ impl<T> Spsc<T> {
 
     /// Looks at the oldest visible item.
     pub fn peek<R>(&self, consumer: &Owner, look: impl FnOnce(&T) -> R) -> Option<R> {
-        let receiver = self.receiver(consumer);
+        let receiver = self.receiver.get(consumer);
         if receiver.head == receiver.tail {
             return None;
         }
@@ -70,7 +70,7 @@ impl<T> Spsc<T> {
     /// since the last time.
     #[inline]
     pub fn release(&self, consumer: &mut Owner) -> bool {
-        self.with_receiver(consumer, |receiver| {
+        self.receiver.with(consumer, |receiver| {
             let head = receiver.head;
             if receiver.released == head {
                 return false;
@@ -99,7 +99,7 @@ impl<T> Spsc<T> {
     /// sent.
     #[inline]
     pub fn is_closed(&self, consumer: &Owner) -> bool {
-        self.check(consumer, self.consumer);
+        self.receiver.check(consumer);
         // Acquire: partner is the Release in `close`.
         self.sent.closed.load(Ordering::Acquire)
     }
@@ -116,6 +116,6 @@ impl<T> Spsc<T> {
 
     /// Items ever taken out.
     pub fn taken(&self, consumer: &Owner) -> u64 {
-        self.receiver(consumer).head
+        self.receiver.get(consumer).head
     }
 }

@@ -7,6 +7,7 @@ mod model;
 mod producer;
 
 use crate::Owner;
+use crate::side::Side;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{CachePadded, UnsafeCell};
 use std::fmt;
@@ -38,15 +39,12 @@ use std::mem::MaybeUninit;
 /// assert_eq!(ring.room(&mut producer), 1);
 /// ```
 pub struct Spsc<T> {
-    /// Ids of the two owners.
-    producer: u32,
-    consumer: u32,
     capacity: u32,
     /// Slots minus one; there is a power of two of them, so that a counter becomes an index by one `and`.
     mask: u32,
     slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
-    sender: CachePadded<UnsafeCell<Sender>>,
-    receiver: CachePadded<UnsafeCell<Receiver>>,
+    sender: CachePadded<Side<Sender>>,
+    receiver: CachePadded<Side<Receiver>>,
     sent: CachePadded<Sent>,
     taken: CachePadded<Taken>,
 }
@@ -99,7 +97,7 @@ struct Taken {
 /// No counter is above this.
 const NOBODY: u64 = u64::MAX;
 
-// SAFETY: the sender cell is only reached through the producer's `Owner`, the receiver cell through the
+// SAFETY: the sender is only reached through the producer's `Owner`, the receiver through the
 // consumer's, writes through `&mut`; a slot belongs to the side that the counters say (README.md). Items
 // cross threads, one at a time, hence `T: Send`; an `Owner` is not `Sync`, so two threads cannot look at one item at
 // once, hence not `T: Sync`.
@@ -116,19 +114,14 @@ impl<T> Spsc<T> {
     pub fn new(producer: &Owner, consumer: &Owner, capacity: usize) -> Self {
         assert!((1..=1 << 24).contains(&capacity), "a ring holds 1 to 2^24 items, not {capacity}");
         let slots = capacity.next_power_of_two();
+        let sender = Sender { tail: 0, published: 0, head: 0, deepest: 0 };
+        let receiver = Receiver { head: 0, released: 0, tail: 0, deepest: 0 };
         Spsc {
-            producer: producer.id(),
-            consumer: consumer.id(),
             capacity: capacity as u32,
             mask: slots as u32 - 1,
             slots: (0..slots).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect(),
-            sender: CachePadded::new(UnsafeCell::new(Sender { tail: 0, published: 0, head: 0, deepest: 0 })),
-            receiver: CachePadded::new(UnsafeCell::new(Receiver {
-                head: 0,
-                released: 0,
-                tail: 0,
-                deepest: 0,
-            })),
+            sender: CachePadded::new(Side::new(producer, sender)),
+            receiver: CachePadded::new(Side::new(consumer, receiver)),
             sent: CachePadded::new(Sent { tail: AtomicU64::new(0), closed: AtomicBool::new(false) }),
             taken: CachePadded::new(Taken {
                 head: AtomicU64::new(0),
@@ -161,55 +154,11 @@ impl<T> Spsc<T> {
         // that number.
         unsafe { self.slots.get_unchecked((number as u32 & self.mask) as usize) }
     }
-
-    #[inline(always)]
-    fn with_sender<R>(&self, producer: &mut Owner, f: impl FnOnce(&mut Sender) -> R) -> R {
-        self.check(producer, self.producer);
-        // SAFETY: `check` and `&mut Owner` prove that nobody else is on this side (see the type).
-        self.sender.with_mut(|sender| f(unsafe { &mut *sender }))
-    }
-
-    #[inline(always)]
-    fn with_receiver<R>(&self, consumer: &mut Owner, f: impl FnOnce(&mut Receiver) -> R) -> R {
-        self.check(consumer, self.consumer);
-        // SAFETY: `check` and `&mut Owner` prove that nobody else is on this side (see the type).
-        self.receiver.with_mut(|receiver| f(unsafe { &mut *receiver }))
-    }
-
-    #[inline(always)]
-    fn sender(&self, producer: &Owner) -> Sender {
-        self.check(producer, self.producer);
-        // SAFETY: a shared `Owner` excludes writers, and the counters are copied out.
-        self.sender.with(|sender| unsafe { *sender })
-    }
-
-    #[inline(always)]
-    fn receiver(&self, consumer: &Owner) -> Receiver {
-        self.check(consumer, self.consumer);
-        // SAFETY: a shared `Owner` excludes writers, and the counters are copied out.
-        self.receiver.with(|receiver| unsafe { *receiver })
-    }
-
-    #[inline(always)]
-    fn check(&self, owner: &Owner, expected: u32) {
-        if owner.id() != expected {
-            wrong_owner();
-        }
-    }
-}
-
-#[cold]
-#[inline(never)]
-pub(crate) fn wrong_owner() -> ! {
-    panic!("this side of the ring belongs to another worker")
 }
 
 impl<T> Drop for Spsc<T> {
     fn drop(&mut self) {
-        // SAFETY: `&mut self`: nobody else is left.
-        let tail = self.sender.with(|sender| unsafe { (*sender).tail });
-        // SAFETY: as above.
-        let head = self.receiver.with(|receiver| unsafe { (*receiver).head });
+        let (tail, head) = (self.sender.last().tail, self.receiver.last().head);
         for item in head..tail {
             self.slot(item).with_mut(|slot| {
                 // SAFETY: `&mut self`: nobody else is left.
@@ -224,8 +173,8 @@ impl<T> Drop for Spsc<T> {
 impl<T> fmt::Debug for Spsc<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Spsc")
-            .field("producer", &self.producer)
-            .field("consumer", &self.consumer)
+            .field("producer", &self.sender.owner())
+            .field("consumer", &self.receiver.owner())
             .field("capacity", &self.capacity)
             .finish()
     }

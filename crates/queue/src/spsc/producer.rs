@@ -25,7 +25,7 @@ impl<T> Spsc<T> {
     /// [`Full`] gives the item back.
     #[inline(always)]
     pub fn stage(&self, producer: &mut Owner, item: T) -> Result<u32, Full<T>> {
-        self.with_sender(producer, |sender| {
+        self.sender.with(producer, |sender| {
             let mut len = (sender.tail - sender.head) as u32;
             // Only now: a look at what the consumer writes costs a cache miss.
             if len >= self.capacity {
@@ -46,7 +46,7 @@ impl<T> Spsc<T> {
     /// Makes all staged items visible.
     #[inline(always)]
     pub fn publish(&self, producer: &mut Owner) {
-        self.with_sender(producer, |sender| {
+        self.sender.with(producer, |sender| {
             if sender.published != sender.tail {
                 sender.published = sender.tail;
                 // Release: the items are written before the consumer's Acquire load in `look` sees the count.
@@ -58,13 +58,13 @@ impl<T> Spsc<T> {
     /// Items that still fit, exact at this moment.
     #[inline]
     pub fn room(&self, producer: &mut Owner) -> usize {
-        self.with_sender(producer, |sender| (self.capacity - self.look_at_head(sender)) as usize)
+        self.sender.with(producer, |sender| (self.capacity - self.look_at_head(sender)) as usize)
     }
 
     /// Items that still fit as of the producer's last look at the other side: never too many.
     #[inline]
     pub fn room_known(&self, producer: &Owner) -> usize {
-        let sender = self.sender(producer);
+        let sender = self.sender.get(producer);
         self.capacity as usize - (sender.tail - sender.head) as usize
     }
 
@@ -82,7 +82,7 @@ impl<T> Spsc<T> {
         let items = items.clamp(1, self.capacity as usize) as u32;
         let most = self.capacity - items;
         self.publish(producer);
-        self.with_sender(producer, |sender| {
+        self.sender.with(producer, |sender| {
             if self.look_at_head(sender) <= most {
                 return false;
             }
@@ -109,20 +109,20 @@ impl<T> Spsc<T> {
 
     /// Whether the consumer has left: what is put in is not taken out any more.
     pub fn is_left(&self, producer: &Owner) -> bool {
-        self.check(producer, self.producer);
+        self.sender.check(producer);
         // Acquire: partner is the Release in `leave`. Who sees that sees the last head as well.
         self.taken.left.load(Ordering::Acquire)
     }
 
     /// Items ever put in, staged ones included.
     pub fn sent(&self, producer: &Owner) -> u64 {
-        self.sender(producer).tail
+        self.sender.get(producer).tail
     }
 
     /// Most items that were inside when the producer looked at the other side, which it does when it seems full: exact for a
     /// ring that was full, and otherwise not above the truth. The consumer may have seen
     /// [more](Spsc::most_visible).
     pub fn deepest(&self, producer: &Owner) -> u32 {
-        self.sender(producer).deepest
+        self.sender.get(producer).deepest
     }
 }
