@@ -3,6 +3,7 @@
 
 use onbeat_operators::registry;
 use onbeat_runtime::{Kind, Overrides, Pipeline};
+use std::collections::BTreeSet;
 
 #[test]
 fn every_kind_is_complete() {
@@ -44,12 +45,30 @@ fn every_output_has_a_sink() {
     }
 }
 
+/// What stands between back-ticks.
+fn quoted(text: &str) -> BTreeSet<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+/// Each kind stands in one row of the table, with its parameters and no others.
 #[test]
-fn the_table_has_every_kind() {
-    let table = include_str!("../src/lib.rs");
-    for kind in registry().kinds() {
-        assert!(table.contains(&format!("`{}`", kind.name())), "{}", kind.name());
+fn the_table_is_that_of_the_kinds() {
+    let registry = registry();
+    let mut left: BTreeSet<_> = registry.kinds().map(Kind::name).collect();
+    let rows = include_str!("../src/lib.rs").lines().filter(|line| line.starts_with("//! | `"));
+    for row in rows {
+        let cells: Vec<_> = row.trim_start_matches("//! |").trim_end_matches('|').split('|').collect();
+        let [kinds, _, _, parameters] = cells[..] else { panic!("a row has four cells: {row}") };
+        for name in quoted(kinds) {
+            assert!(left.remove(name), "`{name}` stands there twice, or is no kind: {row}");
+            let schema = serde_json::to_value(registry.get(name).unwrap().schema()).unwrap();
+            let has: BTreeSet<_> = schema["properties"]
+                .as_object()
+                .map_or(BTreeSet::new(), |all| all.keys().map(String::as_str).collect());
+            assert_eq!(quoted(parameters), has, "parameters of `{name}`");
+        }
     }
+    assert!(left.is_empty(), "no row for {left:?}");
 }
 
 /// What making an operator with these parameters says.
