@@ -1,6 +1,7 @@
 //! A source of numbers.
 
 use crate::check;
+use crate::format::real;
 use onbeat_runtime::{Context, Error, Folders, Hertz, Kind, Operator, Output, Pace, Pacer, Ports, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -91,10 +92,6 @@ struct Parameters {
     /// Where there is a rate. `real`: a number comes when it is due. `fast`: as soon as there is room.
     #[serde(default = "real")]
     pace: Pace,
-}
-
-fn real() -> Pace {
-    Pace::Real
 }
 
 pub(crate) fn kind() -> Kind {

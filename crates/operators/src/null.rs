@@ -1,6 +1,7 @@
 //! Ends of a pipeline that cost nothing: for tests, for benchmarks, and for outputs that nobody wants.
 
 use crate::check;
+use crate::format::real;
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Error, Folders, Hertz, Input, Kind, Message, Operator, Output, Pace, Pacer, Ports,
@@ -143,10 +144,6 @@ struct Parameters {
     /// Where there is a rate. `real`: a chunk comes when its last sample is due. `fast`: as soon as there is room.
     #[serde(default = "real")]
     pace: Pace,
-}
-
-fn real() -> Pace {
-    Pace::Real
 }
 
 fn source<T: Sample>(p: &Parameters, _: &Folders) -> Result<NullSource<T>, Error> {

@@ -1,5 +1,6 @@
 //! A sink for single values.
 
+use crate::format::once;
 use crate::part::{Part, begins_anew};
 use onbeat_runtime::{Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
 use schemars::JsonSchema;
@@ -113,12 +114,8 @@ struct ValueParameters {
     #[serde(default)]
     path: Option<PathBuf>,
     /// Every n-th value is written.
-    #[serde(default = "first")]
+    #[serde(default = "once")]
     every: u64,
-}
-
-fn first() -> u64 {
-    1
 }
 
 pub(crate) fn kind() -> Kind {

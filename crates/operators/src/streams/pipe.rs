@@ -1,7 +1,7 @@
 //! Samples on stdin and stdout, and as plain bytes in a file.
 
 use super::patience::Patience;
-use super::standard::{Outgoing, Read, Stdin, Written};
+use super::standard::{Outgoing, Read, Stdin};
 use super::wire::Wire;
 use crate::format::{FileSample, SampleFormat};
 use crate::part::{Part, begins_anew};
@@ -130,7 +130,6 @@ pub struct StdoutSink<T: FileSample> {
     pub input: Input<Chunk<T>>,
     wire: Wire<T>,
     outgoing: Option<Outgoing>,
-    patience: Patience,
 }
 
 impl<T: FileSample> StdoutSink<T> {
@@ -140,7 +139,7 @@ impl<T: FileSample> StdoutSink<T> {
     /// When the format is for samples of the other kind.
     pub fn new(format: Option<SampleFormat>) -> Result<Self, Error> {
         let wire = Wire::new(format)?;
-        Ok(StdoutSink { input: Input::default(), wire, outgoing: None, patience: Patience::default() })
+        Ok(StdoutSink { input: Input::default(), wire, outgoing: None })
     }
 }
 
@@ -161,18 +160,7 @@ impl<T: FileSample> Operator for StdoutSink<T> {
         {
             self.wire.pack(&chunk, &mut outgoing.bytes);
         }
-        match outgoing.send()? {
-            Written::Part(_) => Ok(self.patience.wait(cx)),
-            Written::All => {
-                self.patience.reset();
-                // Messages that came while it was full are not announced again.
-                Ok(if self.input.is_empty(cx) { Step::Wait } else { Step::Again })
-            }
-            Written::Closed => {
-                cx.note("the reader of stdout has gone: what came after that is not written");
-                Ok(Step::Done)
-            }
-        }
+        outgoing.step(&self.input, cx)
     }
 
     fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {

@@ -3,7 +3,8 @@
 //! Both are looked at with `poll` before they are used. They are not made non-blocking: the terminal behind
 //! them is the shell's as well.
 
-use onbeat_runtime::Error;
+use super::patience::Patience;
+use onbeat_runtime::{Context, Error, Input, Message, Step};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::io;
@@ -70,7 +71,7 @@ impl Stdin {
 
 /// What became of bytes for stdout.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Written {
+enum Written {
     All,
     /// So many; there is no room for more at the moment.
     Part(usize),
@@ -79,7 +80,7 @@ pub(super) enum Written {
 }
 
 /// Stdout, for one operator.
-pub(super) struct Stdout {
+struct Stdout {
     _place: Place,
     /// A regular file always has room, and takes any amount.
     is_file: bool,
@@ -126,15 +127,32 @@ pub(super) struct Outgoing {
     stdout: Stdout,
     pub bytes: Vec<u8>,
     done: usize,
+    patience: Patience,
 }
 
 impl Outgoing {
     pub fn open() -> Result<Self, Error> {
-        Ok(Outgoing { stdout: Stdout::open()?, bytes: Vec::new(), done: 0 })
+        Ok(Outgoing { stdout: Stdout::open()?, bytes: Vec::new(), done: 0, patience: Patience::default() })
     }
 
-    /// Writes what it has. [`Written::Part`] says only that there is more.
-    pub fn send(&mut self) -> Result<Written, Error> {
+    /// Writes what it has; gives what the step of an operator whose bytes come from `input` returns.
+    pub fn step<M: Message>(&mut self, input: &Input<M>, cx: &mut Context) -> Result<Step, Error> {
+        match self.send()? {
+            Written::Part(_) => Ok(self.patience.wait(cx)),
+            Written::All => {
+                self.patience.reset();
+                // Messages that came while it was full are not announced again.
+                Ok(if input.is_empty(cx) { Step::Wait } else { Step::Again })
+            }
+            Written::Closed => {
+                cx.note("the reader of stdout has gone: what came after that is not written");
+                Ok(Step::Done)
+            }
+        }
+    }
+
+    /// [`Written::Part`] says only that there is more.
+    fn send(&mut self) -> Result<Written, Error> {
         let written = self.stdout.write(&self.bytes[self.done..])?;
         match written {
             Written::Part(count) => self.done += count,

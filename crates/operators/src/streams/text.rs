@@ -1,7 +1,7 @@
 //! Lines of text.
 
 use super::patience::Patience;
-use super::standard::{Outgoing, Read, Stdin, Written};
+use super::standard::{Outgoing, Read, Stdin};
 use crate::part::{Part, begins_anew};
 use onbeat_runtime::{
     Context, Ending, Error, Folders, Input, Kind, Merge, Operator, Output, Ports, Registry, Step,
@@ -31,7 +31,6 @@ pub struct TextSink {
     pub input: Input<String>,
     path: PathBuf,
     to: Option<To>,
-    patience: Patience,
 }
 
 enum To {
@@ -42,7 +41,7 @@ enum To {
 impl TextSink {
     /// Writes to a file; `-` is stdout.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        TextSink { input: Input::default(), path: path.into(), to: None, patience: Patience::default() }
+        TextSink { input: Input::default(), path: path.into(), to: None }
     }
 }
 
@@ -78,18 +77,7 @@ impl Operator for TextSink {
                     outgoing.bytes.extend_from_slice(line.as_bytes());
                     outgoing.bytes.push(b'\n');
                 }
-                match outgoing.send()? {
-                    Written::Part(_) => Ok(self.patience.wait(cx)),
-                    Written::All => {
-                        self.patience.reset();
-                        // Messages that came while it was full are not announced again.
-                        Ok(if self.input.is_empty(cx) { Step::Wait } else { Step::Again })
-                    }
-                    Written::Closed => {
-                        cx.note("the reader of stdout has gone: what came after that is not written");
-                        Ok(Step::Done)
-                    }
-                }
+                outgoing.step(&self.input, cx)
             }
         }
     }
