@@ -8,10 +8,13 @@ mod operators;
 mod reference;
 #[path = "random/spec.rs"]
 mod spec;
+#[path = "random/splitmix.rs"]
+mod splitmix;
 mod watchdog;
 
 use onbeat_runtime::{ClockKind, Idle, Options, Scheduler, Share};
-use spec::{Random, Spec};
+use spec::Spec;
+use splitmix::Random;
 use watchdog::watched;
 
 fn greedy() -> Options {

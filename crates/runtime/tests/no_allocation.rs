@@ -9,6 +9,9 @@ mod reference;
 #[allow(dead_code, reason = "not all of it is needed here")]
 #[path = "random/spec.rs"]
 mod spec;
+#[path = "random/splitmix.rs"]
+#[allow(dead_code, reason = "not all of it is needed here")]
+mod splitmix;
 
 use onbeat_runtime::{
     Chunk, Context, Error, Graph, Idle, InPlace, Input, Merge, Operator, Options, Output, Ports, Scheduler,

@@ -1,6 +1,10 @@
 //! Who steps what under `pinned`: on plans alone, without threads.
 
+#[path = "random/splitmix.rs"]
+mod splitmix;
+
 use onbeat_runtime::{Graph, GraphError, Options, Plan, Scheduler};
+use splitmix::Random;
 
 fn pinned(workers: usize) -> Options {
     Options { scheduler: Scheduler::Pinned, workers: Some(workers), ..Options::default() }
@@ -104,11 +108,8 @@ fn best_cut(costs: &[u64], parts: usize) -> u64 {
 
 #[test]
 fn no_contiguous_cut_has_a_smaller_maximum() {
-    let mut random = 1u64;
-    let mut next = |limit: u64| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        1 + (random >> 33) % limit
-    };
+    let mut random = Random(1);
+    let mut next = |limit: u64| 1 + random.below(limit);
     for round in 0..300 {
         let costs: Vec<u64> = (0..2 + next(9)).map(|_| next(50)).collect();
         let workers = (next(4) as usize).min(costs.len());

@@ -5,6 +5,8 @@ mod inputs;
 mod never;
 mod outside;
 mod room;
+#[path = "../random/splitmix.rs"]
+mod splitmix;
 mod time;
 #[path = "../watchdog/mod.rs"]
 mod watchdog;

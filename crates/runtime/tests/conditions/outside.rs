@@ -1,5 +1,6 @@
 //! Gates, events and files: what happens outside of the graph.
 
+use crate::splitmix::Random;
 use crate::{Seen, Taker, keep, numbers, watchdog::watched, ways};
 use onbeat_runtime::{
     Context, Error, Event, Gate, Graph, Input, Operator, Options, Output, Ports, Step, When,
@@ -185,15 +186,13 @@ fn gates_at_random(options: &Options, time: Duration) -> Record {
     graph.when(rung, When::event(&event));
     let run = graph.start(options).unwrap();
     let end = std::time::Instant::now() + time;
-    let mut random = 1u32;
+    let mut random = Random(1);
     // A machine that has other things to do gets as long as it needs.
     while std::time::Instant::now() < end || seen.lock().unwrap().len() < 1000 {
-        random ^= random << 13;
-        random ^= random >> 17;
-        random ^= random << 5;
-        match random % 5 {
-            0 | 1 => gates[random as usize / 8 % 2].open(),
-            2 => gates[random as usize / 8 % 2].close(),
+        let gate = &gates[random.below(2) as usize];
+        match random.below(5) {
+            0 | 1 => gate.open(),
+            2 => gate.close(),
             3 => event.ring(),
             _ => std::thread::yield_now(),
         }

@@ -1,7 +1,7 @@
 //! Operators of the random graphs, written against the public interface only.
 
 use crate::reference::Data;
-use crate::spec::Random;
+use crate::splitmix::Random;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Input, Kernel, Map, Merge, Operator, Output, Ports, Progress, Ratio, Step,
     Tag, Value,
