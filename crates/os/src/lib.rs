@@ -8,6 +8,9 @@
 //! | [`park`] | a thread that waits and others that wake it, on one futex word |
 //! | [`poll`] | files that can be read without waiting, and waiting for that |
 //! | [`thread`] | the one place where threads are made; every one has a name |
+//! | [`policy`], [`rights`] | what the scheduler gives a thread, and why it refuses it |
+//! | [`latency`], [`memory`] | how late the kernel may be; where memory stays |
+//! | [`overrun`], [`allocations`] | two things that a real-time thread counts |
 //! | [`cores`] | a set of cores, as the kernel and its tools write it |
 //! | [`signal`] | Ctrl-C and SIGTERM as a call on a thread of its own |
 //! | [`usage`], [`count`](mod@count) | what the kernel has counted of this process: switches, faults; events of one kind |
@@ -34,13 +37,18 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+pub mod allocations;
 pub mod clock;
 pub mod cores;
 pub mod count;
 pub mod futex;
+pub mod latency;
 pub mod memory;
+pub mod overrun;
 pub mod park;
+pub mod policy;
 pub mod poll;
+pub mod rights;
 pub mod signal;
 pub mod thread;
 pub mod tsc;
@@ -49,4 +57,5 @@ pub mod usage;
 pub use cores::CoreSet;
 pub use count::Counter;
 pub use park::{Parker, Unparked, Unparker};
+pub use policy::Policy;
 pub use usage::Usage;

@@ -1,4 +1,11 @@
-//! How much memory there is.
+//! How much memory there is, and where it stays: locks, page faults that are taken before the start, huge pages, nodes.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::sync::{Mutex, PoisonError};
+
+use crate::cores::CoreSet;
+use crate::usage::Usage;
 
 /// Bytes of memory that the machine has, as `sysinfo(2)` counts them: all of it, whoever uses it.
 ///
@@ -11,4 +18,194 @@ pub fn total_bytes() -> u64 {
     // Both are unsigned long: 32 bits on some machines.
     #[allow(clippy::unnecessary_cast, reason = "of another width elsewhere")]
     (info.totalram as u64).saturating_mul(u64::from(info.mem_unit).max(1))
+}
+
+/// Memory of this process that stays in main memory, what is allocated later included, as long as this lives.
+#[derive(Debug)]
+#[must_use = "dropping it unlocks the memory"]
+pub struct MemoryLock(());
+
+struct Locks {
+    count: u32,
+    /// The program had locked memory itself: it is not ours to unlock.
+    foreign: bool,
+}
+
+static LOCKS: Mutex<Locks> = Mutex::new(Locks { count: 0, foreign: false });
+
+impl MemoryLock {
+    /// Locks all of it (`mlockall(2)`), which brings every page in.
+    ///
+    /// # Errors
+    /// What the kernel says: [`explain_lock`](crate::rights::explain_lock) says why, and what would grant it.
+    pub fn take() -> io::Result<Self> {
+        let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+        let foreign = if locks.count == 0 { locked_bytes() > 0 } else { locks.foreign };
+        // SAFETY: it changes where pages are, not what is in them.
+        if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        *locks = Locks { count: locks.count + 1, foreign };
+        Ok(MemoryLock(()))
+    }
+}
+
+impl Drop for MemoryLock {
+    fn drop(&mut self) {
+        let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+        locks.count -= 1;
+        if locks.count == 0 && !locks.foreign {
+            // SAFETY: as for locking. It can fail only where locking could not have succeeded.
+            unsafe { libc::munlockall() };
+        }
+    }
+}
+
+/// Bytes of this process that are locked (`VmLck`); 0 where `/proc` does not say.
+#[must_use]
+pub fn locked_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let kib = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmLck:")?.trim().strip_suffix("kB")?.trim().parse().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+/// Bytes of stack that one call of [`prefault_stack`] brings in, in steps.
+const STACK_STEP: usize = 16 << 10;
+
+/// Writes to `bytes` of the calling thread's stack below this call, so that using them later is no page fault. Says how many
+/// faults a second pass still has: 0 where it worked. More than the stack has would end the process: threads of onbeat have
+/// 2 MiB.
+#[must_use]
+pub fn prefault_stack(bytes: usize) -> u64 {
+    touch(bytes);
+    let before = Usage::of_thread().unwrap_or_default();
+    touch(bytes);
+    let faults = Usage::of_thread().unwrap_or_default().since(&before);
+    faults.minor_faults + faults.major_faults
+}
+
+#[inline(never)]
+fn touch(bytes: usize) {
+    let mut frame = [0u8; STACK_STEP];
+    std::hint::black_box(&mut frame);
+    if bytes > STACK_STEP {
+        touch(bytes - STACK_STEP);
+    }
+    // Used after the call, so that it is no tail call on the same frame.
+    std::hint::black_box(&mut frame);
+}
+
+/// Asks for huge pages where `memory` lies (`MADV_HUGEPAGE`), as far as whole ones fit in it. Before its first use.
+///
+/// # Errors
+/// What the kernel says; `EINVAL` where it is built without them.
+pub fn advise_huge_pages(memory: &mut [MaybeUninit<u8>]) -> io::Result<()> {
+    let (start, length) = pages(memory);
+    // SAFETY: the pages lie within memory that is ours alone for the call, and what is in them does not change.
+    let result = unsafe { libc::madvise(start, length, libc::MADV_HUGEPAGE) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Bytes of huge pages that this process has (`AnonHugePages`), for reading back.
+#[must_use]
+pub fn huge_bytes() -> u64 {
+    let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
+    let kib = rollup
+        .lines()
+        .find_map(|line| line.strip_prefix("AnonHugePages:")?.trim().strip_suffix("kB")?.trim().parse().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+/// Puts the pages of `memory` on a node (`mbind(2)`), now and later. Before its first use.
+///
+/// # Errors
+/// What the kernel says.
+pub fn place_on_node(memory: &mut [MaybeUninit<u8>], node: usize) -> io::Result<()> {
+    const BIND: libc::c_int = 2;
+    const MOVE: libc::c_int = 2;
+    let mut mask = [0 as libc::c_ulong; 16];
+    let bits = libc::c_ulong::BITS as usize;
+    let Some(word) = mask.get_mut(node / bits) else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("there is no memory node {node}")));
+    };
+    *word |= 1 << (node % bits);
+    let (start, length) = pages(memory);
+    // SAFETY: the pages lie within memory that is ours alone for the call, and what is in them does not change; the mask has
+    // the bits that the call is told of.
+    let result = unsafe {
+        libc::syscall(libc::SYS_mbind, start, length, BIND, mask.as_ptr(), mask.len() * bits, MOVE)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The node that the first whole page of `memory` is on.
+///
+/// # Errors
+/// What `get_mempolicy(2)` says.
+pub fn node_of(memory: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
+    const OF_ADDRESS: libc::c_int = 1 | 2;
+    let mut node: libc::c_int = 0;
+    let (start, _) = pages(memory);
+    // SAFETY: the kernel writes one number to the first pointer, and only looks at where the page of the other one is.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_get_mempolicy,
+            std::ptr::from_mut(&mut node),
+            std::ptr::null::<u8>(),
+            0,
+            start,
+            OF_ADDRESS,
+        )
+    };
+    if result == 0 { Ok(usize::try_from(node).unwrap_or(0)) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The whole pages in `memory`.
+fn pages(memory: &mut [MaybeUninit<u8>]) -> (*mut libc::c_void, usize) {
+    let page = rustix::param::page_size();
+    let skip = memory.as_ptr().addr().next_multiple_of(page) - memory.as_ptr().addr();
+    let length = memory.len().saturating_sub(skip) / page * page;
+    (memory.as_mut_ptr().wrapping_add(skip).cast(), length)
+}
+
+/// The nodes of the machine's memory; none where `/sys` does not say.
+#[must_use]
+pub fn nodes() -> Vec<usize> {
+    let online = std::fs::read_to_string("/sys/devices/system/node/online").unwrap_or_default();
+    online.parse::<CoreSet>().map_or(Vec::new(), |nodes| nodes.iter().collect())
+}
+
+/// The node that a core is nearest to.
+#[must_use]
+pub fn node_of_core(core: usize) -> Option<usize> {
+    nodes().into_iter().find(|node| {
+        let cores = std::fs::read_to_string(format!("/sys/devices/system/node/node{node}/cpulist"));
+        cores.is_ok_and(|cores| cores.parse::<CoreSet>().is_ok_and(|cores| cores.contains(core)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
+
+    use super::*;
+
+    #[test]
+    fn a_stack_that_was_touched_has_no_faults() {
+        let faults = crate::thread::spawn("stack", || prefault_stack(512 << 10)).unwrap().join().unwrap();
+        assert_eq!(faults, 0);
+    }
+
+    #[test]
+    fn memory_lies_on_a_node() {
+        let mut block = vec![MaybeUninit::new(0u8); 1 << 20];
+        let Some(&node) = nodes().first() else { return eprintln!("skipped: the kernel has no nodes") };
+        match place_on_node(&mut block, node).and_then(|()| node_of(&mut block)) {
+            Ok(found) => assert_eq!(found, node),
+            Err(error) => eprintln!("skipped: {error}"),
+        }
+        assert!(place_on_node(&mut block, 5000).is_err());
+    }
 }

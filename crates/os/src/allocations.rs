@@ -1,0 +1,71 @@
+//! Counting what threads allocate: an allocator for programs that want to know.
+
+#![allow(clippy::disallowed_types, reason = "set inside the allocator, where nothing else may be called")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+thread_local! {
+    // Without a destructor and without a first use that allocates: it is read inside the allocator.
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+static INSTALLED: AtomicBool = AtomicBool::new(false);
+
+/// The system's allocator, with a count for each thread. A program that installs it has allocations of its workers in its
+/// records; in others they read "not counted". It costs an increment per allocation.
+///
+/// ```
+/// use onbeat_os::allocations::{self, CountingAllocator};
+///
+/// #[global_allocator]
+/// static ALLOCATOR: CountingAllocator = CountingAllocator;
+///
+/// let before = allocations::of_thread().expect("it is installed");
+/// let block = std::hint::black_box(vec![1u8; 100]);
+/// assert_eq!(allocations::of_thread(), Some(before + 1));
+/// drop(block);
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CountingAllocator;
+
+/// How often the calling thread has asked for memory, new or more; `None` where the program has another allocator.
+#[must_use]
+pub fn of_thread() -> Option<u64> {
+    INSTALLED.load(Relaxed).then(|| COUNT.get())
+}
+
+fn count() {
+    COUNT.set(COUNT.get() + 1);
+    if !INSTALLED.load(Relaxed) {
+        INSTALLED.store(true, Relaxed);
+    }
+}
+
+// SAFETY: every call goes to `System` as it came; counting neither allocates nor unwinds (the count cannot overflow in 64
+// bits, and the cell has no destructor, so it is there as long as its thread is).
+unsafe impl GlobalAlloc for CountingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract, which is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: as above.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        count();
+        // SAFETY: as above.
+        unsafe { System.realloc(block, layout, new_size) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
