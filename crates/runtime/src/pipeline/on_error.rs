@@ -15,8 +15,11 @@ enum Word {
     Isolate,
 }
 
+/// Keys of a section, as the record shows them.
+type Shown = Vec<(&'static str, Value)>;
+
 /// What it says, and how the record shows it.
-pub(super) fn on_error(section: &Section<'_, '_>) -> Result<(OnError, Vec<(&'static str, Value)>), Fault> {
+pub(super) fn on_error(section: &Section<'_, '_>) -> Result<(OnError, Shown), Fault> {
     let word = section.get::<Word>("on_error")?.map_or(Word::Stop, |word| *word.get_ref());
     if let Some(restart) = section.raw("restart").filter(|_| word != Word::Restart) {
         let message = format!("`restart` of {} says how, but not that it is started anew", section.what);
