@@ -148,8 +148,8 @@ mod tests {
         assert_eq!(
             failure("name = \"x\"\n\tspeed = 3\n").plain(),
             "x.toml:2:2: unknown key `speed` in the pipeline\n    2 |  speed = 3\n      |  ^^^^^\n\
-             help: its keys are `name`, `scheduler`, `cores`, `workers`, `share`, `idle`, `house_keeping`, `clock`, `scale`, `strict`, `output`, \
-             `duration`, `pace`, `store`, \
+             help: its keys are `name`, `scheduler`, `cores`, `workers`, `share`, `idle`, `house_keeping`, `clock`, `scale`, `strict`, `watchdog`, \
+             `on_hang`, `output`, `duration`, `pace`, `store`, \
              `defaults`, `operator`, `edge`, `path`, `subgraph`\n"
         );
     }

@@ -13,6 +13,7 @@
 //! | [`overrun`], [`allocations`] | two things that a real-time thread counts |
 //! | [`cores`] | a set of cores, as the kernel and its tools write it |
 //! | [`signal`] | Ctrl-C and SIGTERM as a call on a thread of its own |
+//! | [`stack`] | where a thread is that does not come back |
 //! | [`usage`], [`count`](mod@count) | what the kernel has counted of this process: switches, faults; events of one kind |
 //!
 //! Linux only. Every time is an `u64` of nanoseconds; unless a name says otherwise it is on
@@ -50,6 +51,7 @@ pub mod policy;
 pub mod poll;
 pub mod rights;
 pub mod signal;
+pub mod stack;
 pub mod thread;
 pub mod tsc;
 pub mod usage;

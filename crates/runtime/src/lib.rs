@@ -68,7 +68,7 @@ pub use message::{Keys, Message, Stamp, Value};
 pub use on_error::{OnError, Restart, Then};
 pub use onbeat_trace::record::{ClockKind, Scheduler, WhenFull};
 pub use operator::{Ending, Operator, Step};
-pub use options::{Options, Pace, Share};
+pub use options::{OnHang, Options, Pace, Share};
 pub use pace::Pacer;
 pub use pipeline::{Overrides, Pipeline, PipelineError};
 pub use plan::{
@@ -77,7 +77,8 @@ pub use plan::{
 pub use port::{Input, Output};
 pub use ports::{InputPort, Merge, OutputPort, Ports};
 pub use run::{
-    Activity, EdgeStatus, OperatorStatus, OrderError, Position, Run, RunError, RunHandle, RunState, RunStatus,
+    Activity, Call, EdgeStatus, Hang, OperatorStatus, OrderError, Position, Run, RunError, RunHandle,
+    RunState, RunStatus,
 };
 pub use stream::{InPlace, Stream};
 pub use team::Idle;

@@ -41,6 +41,10 @@ pub struct Options {
     pub pace: Option<Pace>,
     /// Whether a setting that is asked for and not obtained is an error.
     pub strict: bool,
+    /// Real time after which an operator whose code has not returned is said to hang, in nanoseconds; `None` to look for none.
+    pub watchdog_ns: Option<u64>,
+    /// What becomes of the run then.
+    pub on_hang: OnHang,
     /// Capacity of edges that name none, in messages.
     pub capacity: usize,
     /// Quantum of edges that name none, in bytes.
@@ -65,6 +69,8 @@ impl Default for Options {
             duration_ns: None,
             pace: None,
             strict: false,
+            watchdog_ns: Some(10_000_000_000),
+            on_hang: OnHang::Wait,
             capacity: 4,
             quantum: 16 << 10,
             store_bytes: usize::try_from(onbeat_os::memory::total_bytes() / 2).unwrap_or(usize::MAX),
@@ -82,6 +88,17 @@ pub enum Share {
     Heavy,
     /// All: for experiments.
     Always,
+}
+
+/// What becomes of a run when the code of an operator does not return.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnHang {
+    /// It is said, and waited for: until somebody asks for the end of the run.
+    #[default]
+    Wait,
+    /// The run fails: all others end as they do after an error, and the thread that hangs is left to itself.
+    Stop,
 }
 
 /// How a source with a sample rate keeps time.

@@ -15,6 +15,7 @@ use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use onbeat_queue::{Crew, Identity, Taken};
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::sync::OnceLock;
 
 /// Rounds after which a thread looks at what it has offered before what it has kept: nothing waits for ever.
 const ROUNDS: u32 = 32;
@@ -42,6 +43,10 @@ pub(crate) struct Pool {
     last: Box<[AtomicU32]>,
     /// Parts that are not over.
     open: AtomicU32,
+    /// One of its threads does not come back: the others end.
+    is_given_up: AtomicBool,
+    /// By thread: the parts that it has started, and stops.
+    pub started: Box<[OnceLock<Vec<u32>>]>,
     /// Mean time of a step from which on it is heavy.
     pub heavy_ns: u64,
 }
@@ -83,6 +88,8 @@ impl Pool {
             heavy: (0..parts).map(|_| AtomicBool::new(false)).collect(),
             last: (0..parts).map(|part| AtomicU32::new((part * parkers.len() / parts) as u32)).collect(),
             open: AtomicU32::new(parts as u32),
+            is_given_up: AtomicBool::new(false),
+            started: parkers.iter().map(|_| OnceLock::new()).collect(),
             heavy_ns: match (share, idle) {
                 (Share::Always, _) => 0,
                 (Share::Heavy, Idle::Park) => 5_000,
@@ -256,8 +263,14 @@ impl Pool {
     }
 
     pub fn is_over(&self) -> bool {
-        // Acquire, partner: `close_one`.
-        self.open.load(Ordering::Acquire) == 0
+        // Acquire, partner: `close_one`. Relaxed: what is left goes through the crew.
+        self.open.load(Ordering::Acquire) == 0 || self.is_given_up.load(Ordering::Relaxed)
+    }
+
+    /// One of its threads does not come back.
+    pub fn give_up(&self) {
+        self.is_given_up.store(true, Ordering::Relaxed);
+        self.unparkers.iter().for_each(Unparker::unpark);
     }
 }
 

@@ -12,7 +12,7 @@ use onbeat_trace::record::{
     OperatorState, Outcome, PathRecord, PlanRecord, RunResult, Sharing, StoreRecord, ThreadRecord,
     WorkerRecord,
 };
-use onbeat_trace::{Machine, Record, record};
+use onbeat_trace::{Histogram, Machine, Record, record};
 
 /// What one thread has to say at its end.
 #[derive(Debug, Default)]
@@ -54,6 +54,20 @@ impl ThreadReport {
             sharing: None,
         };
         ThreadReport { parts, obtained: Vec::new(), thread: Some(thread) }
+    }
+
+    /// Of a thread that does not come back.
+    pub fn given_up(plan: &Plan, worker: usize, tid: i32) -> Self {
+        let thread = ThreadRecord {
+            name: plan.workers[worker].name.clone(),
+            purpose: "steps operators; it did not come back".to_string(),
+            tid,
+            cpu_ns: 0,
+            busy_ns: 0,
+            idle_ns: 0,
+            sharing: None,
+        };
+        ThreadReport { thread: Some(thread), ..ThreadReport::default() }
     }
 
     /// With what sharing did on it.
@@ -116,6 +130,8 @@ pub(crate) struct Ended {
     pub was_stopped: bool,
     pub faults: Vec<Fault>,
     pub stuck: Vec<Stuck>,
+    /// Failures beside those that parts tell and those that ended the run.
+    pub survived: Vec<FaultRecord>,
     /// Threads beside the workers.
     pub helpers: Vec<ThreadRecord>,
 }
@@ -234,6 +250,26 @@ fn operators(
     worker.nodes.iter().enumerate().map(record).collect()
 }
 
+/// An operator of which nothing is known.
+fn untold(plan: &Plan, number: usize) -> OperatorRecord {
+    let operator = &plan.operators[number];
+    OperatorRecord {
+        name: operator.name.clone(),
+        kind: operator.kind.clone(),
+        worker: plan.pools[plan.parts[operator.part].pool].name.clone(),
+        steps: 0,
+        timed_steps: 0,
+        step: Histogram::new().summary(),
+        busy_ns: 0,
+        share: 0.0,
+        deadline_ns: operator.deadline_ns,
+        late: 0,
+        copies: 0,
+        restarts: 0,
+        state: OperatorState::Waiting,
+    }
+}
+
 /// The record of the run, from what its workers report.
 pub(crate) fn record(
     name: String,
@@ -251,6 +287,10 @@ pub(crate) fn record(
     let ahead = edges.iter().zip(&plan.wires).filter(|(_, wire)| !wire.feedback);
     let unread: u64 = ahead.map(|(edge, _)| edge.unread).sum();
     let mut operators: Vec<_> = reports.iter_mut().flat_map(|report| report.operators.drain(..)).collect();
+    // Parts whose thread does not come back tell nothing.
+    let mut is_told = vec![false; plan.operators.len()];
+    operators.iter().for_each(|&(number, _)| is_told[number] = true);
+    operators.extend((0..is_told.len()).filter(|&number| !is_told[number]).map(|it| (it, untold(plan, it))));
     operators.sort_by_key(|&(number, _)| number);
     let mut operators: Vec<OperatorRecord> = operators.into_iter().map(|(_, record)| record).collect();
     for fault in ended.faults.iter().filter_map(|fault| fault.operator).take(1) {
@@ -275,10 +315,10 @@ pub(crate) fn record(
         delay_ns: None,
         stack: fault.stack.clone(),
     });
-    let faults_total =
-        reports.iter().map(|report| report.faults_total).sum::<u64>() + ended.faults.len() as u64;
-    let mut faults: Vec<FaultRecord> =
-        reports.iter_mut().flat_map(|report| report.faults.drain(..)).chain(fatal).collect();
+    let of_parts = reports.iter().map(|report| report.faults_total).sum::<u64>();
+    let faults_total = of_parts + (ended.faults.len() + ended.survived.len()) as u64;
+    let of_parts = reports.iter_mut().flat_map(|report| report.faults.drain(..));
+    let mut faults: Vec<FaultRecord> = of_parts.chain(ended.survived.drain(..)).chain(fatal).collect();
     faults.sort_by_key(|fault| fault.time_ns);
     let notes = reports.iter_mut().flat_map(|report| report.notes.drain(..)).collect();
     Record {
@@ -338,7 +378,8 @@ fn edges(plan: &Plan, reports: &[PartReport]) -> (Vec<EdgeRecord>, u64) {
     let mut lost = 0;
     let records = plan.edges.iter().zip(ends).map(|(edge, (out, input))| {
         let dropped_inside = out.dropped - out.refused - out.dropped_taken;
-        let left = out.sent - input.taken - dropped_inside;
+        // Of an end whose thread does not come back nothing is known.
+        let left = out.sent.saturating_sub(input.taken + dropped_inside);
         if !input.gone {
             lost += left;
         }

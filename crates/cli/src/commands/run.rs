@@ -8,7 +8,7 @@ use crate::output::{self, Places, RecordTo};
 use crate::progress::Progress;
 use crate::{costs, panics, stdout, threads, views};
 use onbeat::trace::record::Outcome;
-use onbeat::{FileUse, Position, Record, RunError, operators};
+use onbeat::{FileUse, OnHang, Position, Record, RunError, operators};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
@@ -32,12 +32,21 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
         )));
     }
     let interrupts = Interrupts::listen(abort);
+    let waits = pipeline.options.on_hang == OnHang::Wait;
     let run = pipeline.start().map_err(|error| {
         places.give_back();
         Failure::new(error.to_string())
     })?;
     let handle = run.handle();
     interrupts.stop_by(handle.clone());
+    handle.on_hang(move |hang| {
+        let what = if waits {
+            "it is waited for; Ctrl-C ends the run without it"
+        } else {
+            "the run ends without it"
+        };
+        output::to_stderr(&format!("\r\x1b[Kwarning: {hang}\n  {what}\n"));
+    });
     let progress = Progress::start(&name, handle.clone(), arguments.quiet);
     let result = run.wait();
     let helpers = threads::helpers();

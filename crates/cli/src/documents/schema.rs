@@ -50,6 +50,12 @@ pub fn schema(registry: &Registry) -> Value {
                 "default": false,
                 "description": "A setting that is asked for and not obtained is an error.",
             },
+            "watchdog": quantity("time", "s", "An operator whose code has not returned for so long is said to hang; `off` for never. 10 s unless said otherwise."),
+            "on_hang": {
+                "enum": ["wait", "stop"],
+                "default": "wait",
+                "description": "What becomes of the run when an operator hangs.",
+            },
             "output": { "type": "string", "default": "out", "description": "Folder for what is written." },
             "duration": quantity("time", "s", "Stops the run after this time."),
             "pace": { "enum": ["real", "fast"], "description": "How all sources keep time." },

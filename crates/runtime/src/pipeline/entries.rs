@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub(super) const TOP_KEYS: [&str; 19] = [
+pub(super) const TOP_KEYS: [&str; 21] = [
     "name",
     "scheduler",
     "cores",
@@ -24,6 +24,8 @@ pub(super) const TOP_KEYS: [&str; 19] = [
     "clock",
     "scale",
     "strict",
+    "watchdog",
+    "on_hang",
     "output",
     "duration",
     "pace",
@@ -111,6 +113,10 @@ impl Header {
         set(&mut options.clock, top.get("clock")?);
         set(&mut options.scale, top.get("scale")?);
         set(&mut options.strict, top.get("strict")?);
+        if let Some(limit_ns) = watchdog(top)? {
+            options.watchdog_ns = limit_ns;
+        }
+        set(&mut options.on_hang, top.get("on_hang")?);
         options.pace = top.get::<Pace>("pace")?.map(Spanned::into_inner);
         options.duration_ns = top.time_ns("duration")?;
         options.store_bytes = top.bytes("store")?.unwrap_or(options.store_bytes);
@@ -128,6 +134,21 @@ impl Header {
 fn set<T>(place: &mut T, value: Option<Spanned<T>>) {
     if let Some(value) = value {
         *place = value.into_inner();
+    }
+}
+
+/// A time, or `"off"`.
+fn watchdog(top: &Section<'_, '_>) -> Result<Option<Option<u64>>, Fault> {
+    const LEAST_NS: u64 = 10_000_000;
+    let Some(value) = top.raw("watchdog") else { return Ok(None) };
+    if value.get_ref().as_str() == Some("off") {
+        return Ok(Some(None));
+    }
+    match top.time_ns("watchdog").map_err(|fault| fault.help("a time such as \"10 s\", or \"off\""))? {
+        Some(limit_ns) if limit_ns < LEAST_NS => {
+            Err(Fault::at(value.span(), "`watchdog` of the pipeline: it must be 10 ms or more, or \"off\""))
+        }
+        limit_ns => Ok(Some(limit_ns)),
     }
 }
 

@@ -271,6 +271,8 @@ fn config(plan: &Plan, options: &Options, output: &Path, operators: &[Value]) ->
         "clock": options.clock,
         "scale": options.scale,
         "strict": options.strict,
+        "watchdog": options.watchdog_ns.map_or(json!("off"), |limit_ns| json!(limit_ns as f64 / 1e9)),
+        "on_hang": options.on_hang,
         "output": output,
         "duration": seconds(options.duration_ns),
         "pace": options.pace,

@@ -3,12 +3,13 @@
 
 use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::Arc;
 
 /// What every part has painted last.
 pub(crate) struct Board {
     /// How often a picture was asked for.
     asked: AtomicU64,
-    parts: Box<[CachePadded<PartSlot>]>,
+    pub parts: Box<[Arc<PartSlot>]>,
     /// By operator of the plan.
     pub operators: Box<[CachePadded<OperatorSlot>]>,
     /// By edge of the plan.
@@ -17,12 +18,67 @@ pub(crate) struct Board {
     open: AtomicU32,
 }
 
+/// What a part shows all the time.
+pub(crate) struct PartSlot {
+    answers: CachePadded<Answers>,
+    /// The code of an operator that it is in: see [`within`]. Written at each step.
+    within: CachePadded<AtomicU32>,
+    /// The worker that has stepped it last. Where parts are shared.
+    worker: AtomicU32,
+}
+
 #[derive(Default)]
-struct PartSlot {
+struct Answers {
     /// The last picture that it has painted.
     answered: AtomicU64,
     /// Something is asked of it. Relaxed: a hint, so that it does not let it wait for long.
     called: AtomicBool,
+}
+
+/// In which code of an operator a part is: the operator's number there, and one of these.
+pub(crate) mod within {
+    /// In none.
+    pub const NONE: u32 = u32::MAX;
+    /// In its `start` or `stop`, and not in a step: it answers nobody meanwhile.
+    pub const START: u32 = 1 << 30;
+    pub const STOP: u32 = 1 << 31;
+    /// The operator.
+    pub const OPERATOR: u32 = START - 1;
+}
+
+impl PartSlot {
+    /// It goes into the code of an operator. Relaxed throughout: for whoever looks from outside, nothing goes by it.
+    #[inline(always)]
+    pub fn enter(&self, operator: u32) {
+        self.within.store(operator, Ordering::Relaxed);
+    }
+
+    /// It is in none now.
+    pub fn exit(&self) {
+        self.enter(within::NONE);
+    }
+
+    pub fn within(&self) -> u32 {
+        self.within.load(Ordering::Relaxed)
+    }
+
+    pub fn set_worker(&self, worker: usize) {
+        self.worker.store(worker as u32, Ordering::Relaxed);
+    }
+
+    pub fn worker(&self) -> usize {
+        self.worker.load(Ordering::Relaxed) as usize
+    }
+}
+
+impl Default for PartSlot {
+    fn default() -> Self {
+        PartSlot {
+            answers: CachePadded::default(),
+            within: CachePadded::new(AtomicU32::new(within::NONE)),
+            worker: AtomicU32::new(0),
+        }
+    }
 }
 
 /// Fields are Relaxed: [`Board::answer`] publishes them.
@@ -117,7 +173,7 @@ impl Board {
     pub fn new(parts: usize, operators: usize, edges: usize) -> Self {
         Board {
             asked: AtomicU64::new(0),
-            parts: (0..parts).map(|_| CachePadded::default()).collect(),
+            parts: (0..parts).map(|_| Arc::default()).collect(),
             operators: (0..operators).map(|_| CachePadded::default()).collect(),
             edges: (0..edges).map(|_| CachePadded::default()).collect(),
             open: AtomicU32::new(parts as u32),
@@ -131,37 +187,50 @@ impl Board {
         picture
     }
 
+    /// As [`ask`](Board::ask), of one part.
+    pub fn ask_one(&self, part: usize) -> u64 {
+        let picture = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        self.call(part);
+        picture
+    }
+
     /// Something is asked of this part, which the caller wakes then.
     pub fn call(&self, part: usize) {
-        self.parts[part].called.store(true, Ordering::Relaxed);
+        self.parts[part].answers.called.store(true, Ordering::Relaxed);
     }
 
     /// The part looks at what is asked of it.
     pub fn hear(&self, part: usize) {
-        self.parts[part].called.store(false, Ordering::Relaxed);
+        self.parts[part].answers.called.store(false, Ordering::Relaxed);
     }
 
     #[inline]
     pub fn is_called(&self, part: usize) -> bool {
-        self.parts[part].called.load(Ordering::Relaxed)
+        self.parts[part].answers.called.load(Ordering::Relaxed)
     }
 
     /// The picture that this part still has to paint.
     pub fn is_asked(&self, part: usize) -> Option<u64> {
         let asked = self.asked.load(Ordering::Relaxed);
-        (asked > self.parts[part].answered.load(Ordering::Relaxed)).then_some(asked)
+        (asked > self.parts[part].answers.answered.load(Ordering::Relaxed)).then_some(asked)
     }
 
     /// The part has painted.
     pub fn answer(&self, part: usize, picture: u64) {
         // Release, partner: `has_answered`.
-        self.parts[part].answered.store(picture, Ordering::Release);
+        // It may have been closed meanwhile by somebody who has given it up.
+        let _ =
+            self.parts[part].answers.answered.fetch_update(Ordering::Release, Ordering::Relaxed, |last| {
+                (last != u64::MAX).then_some(picture)
+            });
     }
 
-    /// The part has painted for the last time.
+    /// The part has painted for the last time, or will never again.
     pub fn close(&self, part: usize) {
-        self.answer(part, u64::MAX);
-        self.open.fetch_sub(1, Ordering::Relaxed);
+        // AcqRel, partner: `has_answered`.
+        if self.parts[part].answers.answered.swap(u64::MAX, Ordering::AcqRel) != u64::MAX {
+            self.open.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     pub fn is_part_closed(&self, part: usize) -> bool {
@@ -175,7 +244,7 @@ impl Board {
 
     pub fn has_answered(&self, part: usize, picture: u64) -> bool {
         // Acquire, partner: `answer`.
-        self.parts[part].answered.load(Ordering::Acquire) >= picture
+        self.parts[part].answers.answered.load(Ordering::Acquire) >= picture
     }
 }
 

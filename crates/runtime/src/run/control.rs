@@ -1,13 +1,15 @@
 //! What the workers of a run share with whoever watches and steers it.
 
+use super::barrier::Barrier;
 use super::board::Board;
+use super::hang::Hangs;
 use super::order::Asked;
 use crate::team::Team;
 use crate::worker::Stuck;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use onbeat_trace::record::FaultKind;
 use std::sync::mpsc::Sender;
-use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Shared by the workers and whoever watches them.
 pub(crate) struct Control {
@@ -25,8 +27,10 @@ pub(crate) struct Control {
     /// All sources were told to pause.
     pub paused: AtomicBool,
     pub team: Team,
-    /// Where workers wait for each other: before the first step, after the last, and between their stops.
-    pub gate: Barrier,
+    pub barrier: Barrier,
+    /// By worker: the kernel's id of its thread; 0 before it has begun.
+    pub threads: Box<[AtomicU32]>,
+    pub hangs: Hangs,
     pub faults: Mutex<Vec<Fault>>,
     /// What was left on the workers that saw that nothing goes on.
     pub stuck: Mutex<Vec<Stuck>>,
@@ -69,7 +73,9 @@ impl Control {
             start_ns: OnceLock::new(),
             paused: AtomicBool::new(false),
             team,
-            gate: Barrier::new(workers),
+            barrier: Barrier::new(workers),
+            threads: (0..workers).map(|_| AtomicU32::new(0)).collect(),
+            hangs: Hangs::default(),
             faults: Mutex::new(Vec::new()),
             stuck: Mutex::new(Vec::new()),
             board,

@@ -1,6 +1,7 @@
 //! Watching and steering a run from outside: from another thread, from a signal handler's thread, from a socket.
 
 use super::control::Control;
+use super::hang::Hang;
 use super::order::{Asked, Order};
 use super::status::{self, RunStatus};
 use crate::plan::{Plan, nearest};
@@ -226,6 +227,35 @@ impl RunHandle {
     ) -> Result<(), OrderError> {
         let (name, value) = (parameter.to_string(), value.into());
         self.order(operator, |operator| Order::Set { operator, name, value, sample })
+    }
+
+    /// Operators whose code has not returned for longer than [`Options::watchdog_ns`](crate::Options::watchdog_ns).
+    pub fn hangs(&self) -> Vec<Hang> {
+        self.control.hangs.current().into_iter().map(|(_, hang)| hang).collect()
+    }
+
+    /// Has `listener` called for each operator that is found to hang from now on, in place of the one before. It is called on the
+    /// thread that looks for them.
+    ///
+    /// ```
+    /// # use onbeat_runtime::{Graph, OnHang, Options};
+    /// # use std::sync::mpsc;
+    /// let (never, wait) = mpsc::channel::<()>();
+    /// let (tell, told) = mpsc::channel();
+    /// let mut graph = Graph::new("hangs");
+    /// graph.source("camera", move || { let _ = wait.recv(); Some(1u8) });
+    /// graph.sink("end", |_: u8| ());
+    /// graph.connect_names("camera", "end");
+    /// let options = Options { watchdog_ns: Some(50_000_000), on_hang: OnHang::Stop, ..Options::default() };
+    /// let run = graph.start(&options)?;
+    /// run.on_hang(move |hang| tell.send(hang.operator.clone()).unwrap());
+    /// assert!(run.wait().unwrap_err().to_string().starts_with("operator `camera`: its step has not returned for"));
+    /// assert_eq!(told.recv().unwrap(), "camera");
+    /// # drop(never);
+    /// # Ok::<(), onbeat_runtime::RunError>(())
+    /// ```
+    pub fn on_hang(&self, listener: impl Fn(&Hang) + Send + 'static) {
+        self.control.hangs.listen(listener);
     }
 
     fn order(&self, name: &str, order: impl FnOnce(u32) -> Order) -> Result<(), OrderError> {

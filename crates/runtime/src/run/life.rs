@@ -3,6 +3,7 @@
 //! run has ended.
 
 use super::bind::Part;
+use super::board::within;
 use super::{Control, Fault, roam, set_up::set_up};
 use crate::Error;
 use crate::chunk::Info;
@@ -43,6 +44,7 @@ pub(super) struct Started {
 
 /// All of it.
 pub(super) fn live(begin: Begin, plan: &Plan, control: &Arc<Control>) -> ThreadReport {
+    control.threads[begin.worker].store(onbeat_os::thread::current_id().cast_unsigned(), Ordering::Relaxed);
     let obtained = take_cores(begin.worker, plan, control);
     let thread = Thread { plan, control, worker: begin.worker, parker: begin.parker };
     let mut report = match begin.pool {
@@ -66,8 +68,10 @@ impl Thread<'_> {
     fn live_alone(&self, parts: Vec<(Part, Vec<Seed<Info>>)>) -> ThreadReport {
         let Thread { plan, control, .. } = *self;
         let mut parts: Vec<Started> =
-            parts.into_iter().map(|(part, seeds)| start(part, seeds, plan, control)).collect();
-        control.gate.wait();
+            parts.into_iter().map(|(part, seeds)| start(part, seeds, plan, control, self.worker)).collect();
+        if !control.barrier.wait(self.worker) {
+            return ThreadReport::default();
+        }
         let mut time = parts.first().map_or(Time::default(), |part| Time::begin(&part.cx.clock));
         if !control.has_failed() {
             for part in &mut parts {
@@ -82,11 +86,14 @@ impl Thread<'_> {
             }
         }
         let end_ns: Vec<u64> = parts.iter().map(|part| note_end(&part.worker, &part.cx, control)).collect();
-        self.stop_in_turn(|ending| {
+        let is_there = self.stop_in_turn(|_, ending| {
             for Started { worker, cx, started, .. } in &mut parts {
                 stop(worker, cx, *started, ending, control);
             }
         });
+        if !is_there {
+            return ThreadReport::default();
+        }
         let report =
             |(part, end_ns): (&Started, u64)| report(plan, &part.worker, &part.cx, part.started, end_ns);
         let parts = parts.iter().zip(end_ns).map(report).collect();
@@ -116,16 +123,32 @@ impl Thread<'_> {
         }
     }
 
-    /// Waits until all threads are done with their steps; then each stops what it has, in the order of the plan.
-    pub fn stop_in_turn(&self, mut stop: impl FnMut(Ending)) {
-        self.control.gate.wait();
+    /// Waits until all threads are done with their steps; then each stops what it has, in the order of the plan, and what another
+    /// one of its pool has that does not come back. False where this one was given up itself.
+    pub fn stop_in_turn(&self, mut stop: impl FnMut(usize, Ending)) -> bool {
+        let Control { barrier, .. } = &**self.control;
+        if !barrier.wait(self.worker) {
+            return false;
+        }
         let ending = ending(self.control);
         for turn in 0..self.plan.workers.len() {
-            if turn == self.worker {
-                stop(ending);
+            if turn == self.worker || self.stands_in_for(turn) {
+                stop(turn, ending);
             }
-            self.control.gate.wait();
+            if !barrier.wait(self.worker) {
+                return false;
+            }
         }
+        true
+    }
+
+    /// Whether this is the first of those that are left in the pool of a thread that does not come back.
+    fn stands_in_for(&self, other: usize) -> bool {
+        let given_up = |&worker: &usize| self.control.barrier.is_given_up(worker);
+        let pool = self.plan.pools.iter().find(|pool| pool.workers.contains(&other));
+        given_up(&other)
+            && pool.and_then(|pool| pool.workers.iter().find(|worker| !given_up(worker)))
+                == Some(&self.worker)
     }
 }
 
@@ -172,8 +195,15 @@ fn take_cores(worker: usize, plan: &Plan, control: &Control) -> Vec<Obtained> {
 }
 
 /// Sets a part up and starts its operators.
-pub(super) fn start(part: Part, seeds: Vec<Seed<Info>>, plan: &Plan, control: &Arc<Control>) -> Started {
+pub(super) fn start(
+    part: Part,
+    seeds: Vec<Seed<Info>>,
+    plan: &Plan,
+    control: &Arc<Control>,
+    thread: usize,
+) -> Started {
     let (mut worker, mut cx, initial) = set_up(part, seeds, plan, control);
+    worker.slot.set_worker(thread);
     let started = if control.has_failed() { 0 } else { start_operators(&mut worker, &mut cx, control) };
     Started { worker, cx, started, initial }
 }
@@ -182,11 +212,14 @@ pub(super) fn start(part: Part, seeds: Vec<Seed<Info>>, plan: &Plan, control: &A
 fn start_operators(worker: &mut Worker, cx: &mut Context, control: &Control) -> usize {
     for operator in 0..worker.operators.len() {
         cx.current = operator as u32;
+        worker.slot.enter(cx.current | within::START);
         if let Err((what, text)) = guarded(|| worker.operators[operator].start(cx)) {
             fail(worker, cx, control, operator, what, format!("cannot start: {text}"));
+            worker.slot.exit();
             return operator;
         }
     }
+    worker.slot.exit();
     worker.operators.len()
 }
 
@@ -232,6 +265,7 @@ pub(super) fn guarded_run<T>(
         };
         if worker.recover(cx, operator, what, &text).is_none() {
             fail(worker, cx, control, operator as usize, what, text);
+            worker.slot.exit();
             worker.seat.retire();
             return None;
         }
@@ -266,6 +300,7 @@ fn ending(control: &Control) -> Ending {
 pub(super) fn stop(worker: &mut Worker, cx: &mut Context, started: usize, ending: Ending, control: &Control) {
     for operator in 0..started {
         cx.current = operator as u32;
+        worker.slot.enter(cx.current | within::STOP);
         // After one has failed to finish its work, the others are told so.
         let Trouble { isolated, restarting, .. } = worker.nodes[operator].trouble;
         let has_failed = isolated || restarting || control.has_failed();
@@ -274,6 +309,7 @@ pub(super) fn stop(worker: &mut Worker, cx: &mut Context, started: usize, ending
             fail(worker, cx, control, operator, what, format!("cannot finish: {text}"));
         }
     }
+    worker.slot.exit();
 }
 
 fn fail(worker: &Worker, cx: &Context, control: &Control, operator: usize, what: FaultKind, text: String) {

@@ -1,19 +1,22 @@
 //! From plan to running workers, and back to a record.
 
+mod barrier;
 mod bind;
 mod board;
 mod conditions;
 mod control;
 mod handle;
+mod hang;
 mod life;
 mod order;
 mod roam;
 mod set_up;
 mod status;
 
-pub(crate) use board::Doing;
+pub(crate) use board::{Doing, PartSlot};
 pub(crate) use control::{Control, Fault};
 pub use handle::{OrderError, Position, RunHandle};
+pub use hang::{Call, Hang};
 pub(crate) use life::panic_text;
 pub(crate) use order::{Asked, Order};
 pub use status::{Activity, EdgeStatus, OperatorStatus, RunState, RunStatus};
@@ -25,8 +28,10 @@ use crate::plan::{GraphError, Plan};
 use crate::record::{self, ThreadReport};
 use crate::when::{Event, Gate, Watcher, Watching, When};
 use board::Board;
+use hang::Watch;
 use life::Begin;
 use onbeat_queue::Seed;
+use onbeat_queue::sync::atomic::Ordering;
 use onbeat_trace::Record;
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -74,6 +79,7 @@ pub struct Run {
     gates: BTreeMap<String, Gate>,
     events: BTreeMap<String, Event>,
     watching: Option<Watching>,
+    watch: Option<Watch>,
 }
 
 /// A run can do what its handle can.
@@ -103,7 +109,10 @@ impl Run {
 
     /// Whether it has ended.
     pub fn is_finished(&self) -> bool {
-        self.threads.iter().all(JoinHandle::is_finished)
+        let is_over = |(worker, thread): (usize, &JoinHandle<_>)| {
+            thread.is_finished() || self.control.barrier.is_given_up(worker)
+        };
+        self.threads.iter().enumerate().all(is_over)
     }
 
     /// Waits for its end.
@@ -112,7 +121,12 @@ impl Run {
     /// [`RunError::Failed`] when an operator failed or nothing could go on.
     pub fn wait(self) -> Result<Record, RunError> {
         let mut reports = Vec::with_capacity(self.threads.len());
-        for thread in self.threads {
+        for (worker, thread) in self.threads.into_iter().enumerate() {
+            if !self.control.barrier.await_end(worker) {
+                let tid = self.control.threads[worker].load(Ordering::Relaxed).cast_signed();
+                reports.push(ThreadReport::given_up(&self.plan, worker, tid));
+                continue;
+            }
             let report = thread.join().map_err(|panic| {
                 RunError::Begin(format!("a worker itself panicked: {}", life::panic_text(&*panic)))
             })?;
@@ -123,7 +137,11 @@ impl Run {
             start_ns: self.control.start_ns.get().copied(),
             was_stopped: self.control.was_stopped(),
             faults: self.control.faults.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            helpers: self.watching.and_then(Watching::end).into_iter().collect(),
+            survived: self.control.hangs.take_faults(),
+            helpers: [self.watching.and_then(Watching::end), self.watch.and_then(Watch::end)]
+                .into_iter()
+                .flatten()
+                .collect(),
             stuck: std::mem::take(&mut *self.control.stuck.lock().unwrap_or_else(PoisonError::into_inner)),
         };
         let record = record::record(self.name, self.config, &self.plan, reports, ended);
@@ -173,6 +191,7 @@ impl Graph {
         let plan = Arc::new(plan);
         let board = Board::new(plan.parts.len(), plan.operators.len(), plan.edges.len());
         let control = Arc::new(Control::new(team, plan.workers.len(), orders, board));
+        let pools = seats.iter().map(|(_, pool)| pool.as_ref().map(|(pool, _)| Arc::clone(pool))).collect();
         let mut given: Vec<Begin> = seats
             .into_iter()
             .enumerate()
@@ -190,8 +209,9 @@ impl Graph {
         for worker in &plan.workers {
             let (begin, wait) = mpsc::sync_channel(1);
             let (plan, control) = (Arc::clone(&plan), Arc::clone(&control));
+            let departure = Departure { control, worker: threads.len() };
             let main = move || match wait.recv() {
-                Ok(begin) => life::live(begin, &plan, &control),
+                Ok(begin) => life::live(begin, &plan, &departure.control),
                 // Another thread could not be made: the run does not begin.
                 Err(mpsc::RecvError) => ThreadReport::default(),
             };
@@ -202,11 +222,47 @@ impl Graph {
             threads.push(thread);
             begins.push(begin);
         }
+        let watch = Watch::start(&plan, &control, pools)
+            .map_err(|error| RunError::Begin(format!("cannot start the thread that watches: {error}")))?;
         for (begin, given) in begins.into_iter().zip(given) {
             // It is waiting for just this.
             let _ = begin.send(given);
         }
         let handle = RunHandle::new(Arc::clone(&control), Arc::clone(&plan));
-        Ok(Run { name, config, plan, threads, control, handle, started_unix_ns, gates, events, watching })
+        Ok(Run {
+            name,
+            config,
+            plan,
+            threads,
+            control,
+            handle,
+            started_unix_ns,
+            gates,
+            events,
+            watching,
+            watch,
+        })
+    }
+}
+
+/// Says that a worker's thread ends, however that comes.
+struct Departure {
+    control: Arc<Control>,
+    worker: usize,
+}
+
+impl Drop for Departure {
+    fn drop(&mut self) {
+        self.control.barrier.leave(self.worker);
+    }
+}
+
+/// For threads that are no workers: goes to the house-keeping cores, if there are any.
+pub(crate) fn keep_house(house_keeping: &[usize]) {
+    if !house_keeping.is_empty()
+        && let Ok(cores) = onbeat_os::CoreSet::from_cores(house_keeping.iter().copied())
+    {
+        // Where that is not allowed it stays where it is, which costs nothing but a place on a list.
+        let _ = onbeat_os::thread::set_cores(&cores);
     }
 }

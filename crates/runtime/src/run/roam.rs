@@ -26,11 +26,13 @@ pub(super) fn live(
         .into_iter()
         .map(|(part, seeds)| {
             let mut identity = Identity::new();
-            let started = identity.wear(|| start(part, seeds, plan, control));
+            let started = identity.wear(|| start(part, seeds, plan, control, thread.worker));
             (identity, started)
         })
         .collect();
-    control.gate.wait();
+    if !control.barrier.wait(thread.worker) {
+        return ThreadReport::default();
+    }
     let failed = control.has_failed();
     for (_, part) in started.iter_mut().filter(|_| !failed) {
         begin(part, plan, control);
@@ -39,8 +41,12 @@ pub(super) fn live(
         let Started { worker, cx, started, .. } = started;
         pool.enter(number, Roaming { worker, cx, identity, started, lying: None, end_ns: 0 });
     }
+    // Read by whoever stands in for this thread, behind a barrier.
+    let _ = pool.started[place].set(numbers.clone());
     // All have entered before anyone takes one that another thread has started.
-    control.gate.wait();
+    if !control.barrier.wait(thread.worker) {
+        return ThreadReport::default();
+    }
     let mut time = Time::begin(&clock);
     if failed {
         for &number in &numbers {
@@ -55,10 +61,20 @@ pub(super) fn live(
     time.end(&clock);
     let counts = pool.part_with();
     let mut reports = Vec::new();
-    thread.stop_in_turn(|ending| {
-        for &number in &numbers {
+    let workers =
+        plan.pools.iter().map(|pool| &pool.workers).find(|workers| workers.contains(&thread.worker));
+    let in_pool = |worker: usize| workers.and_then(|all| all.iter().position(|&other| other == worker));
+    let is_there = thread.stop_in_turn(|turn, ending| {
+        let numbers = in_pool(turn).and_then(|place| pool.started[place].get());
+        for &number in numbers.into_iter().flatten() {
+            if let Some(mut part) = pool.crew.take(number) {
+                // It lay with a thread that does not come back.
+                part.end_ns = note_end(&part.worker, &part.cx, control);
+                part.over();
+            }
             let Some(mut part) = pool.crew.leave(number) else { continue };
             let Roaming { worker, cx, identity, started, end_ns, .. } = &mut part;
+            worker.slot.set_worker(thread.worker);
             identity.wear(|| {
                 stop(worker, cx, *started, ending, control);
                 reports.push(report(plan, worker, cx, *started, *end_ns));
@@ -68,6 +84,9 @@ pub(super) fn live(
             identity.wear(|| drop((worker, cx)));
         }
     });
+    if !is_there {
+        return ThreadReport::default();
+    }
     ThreadReport::new(plan, thread.worker, reports, time).with_counts(counts)
 }
 
@@ -94,6 +113,7 @@ fn work(thread: &Thread<'_>, pool: &Pool, place: usize, clock: &Clock, time: &mu
 /// Runs one part until it rests, is over, or others are to have their turn.
 fn run(thread: &Thread<'_>, pool: &Pool, number: u32, mut part: Taken<'_, Roaming>) {
     let mut up = false;
+    part.worker.slot.set_worker(thread.worker);
     loop {
         let Roaming { worker, cx, identity, lying, .. } = &mut *part;
         let paused = identity.wear(|| {

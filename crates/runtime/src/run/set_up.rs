@@ -36,6 +36,7 @@ pub(super) fn set_up(
         nodes: nodes.into(),
         timers: Timers::new(count),
         control: Arc::clone(control),
+        slot: Arc::clone(&control.board.parts[seat.part]),
         end_ns: None,
         changes: Vec::new(),
         changes_total: 0,

@@ -88,6 +88,8 @@ pub enum Activity {
     Waiting,
     /// It is paused.
     Paused,
+    /// Its code has not returned for long.
+    Hangs,
     /// It has failed, and is started anew in a while.
     Restarting,
     /// It has ended, or the run has.
@@ -117,6 +119,7 @@ impl fmt::Display for Activity {
             Activity::Running => "running",
             Activity::Waiting => "waiting",
             Activity::Paused => "paused",
+            Activity::Hangs => "hangs",
             Activity::Restarting => "restarting",
             Activity::Done => "done",
             Activity::Isolated => "isolated",
@@ -131,6 +134,7 @@ pub(super) fn status(plan: &Plan, control: &Control, at: Position) -> RunStatus 
         let faults = control.faults.lock().unwrap_or_else(PoisonError::into_inner);
         faults.iter().filter_map(|fault| fault.operator).collect()
     };
+    let hangs: Vec<usize> = control.hangs.current().into_iter().map(|(number, _)| number).collect();
     let edge_name = |edge: u32| {
         plan.edges.get(edge as usize).map_or(String::new(), |edge| format!("{} → {}", edge.from, edge.to))
     };
@@ -138,6 +142,7 @@ pub(super) fn status(plan: &Plan, control: &Control, at: Position) -> RunStatus 
     let operators = operators.map(|(number, (operator, slot))| {
         let wait = |what: String| (Activity::Waiting, Some(what));
         let (state, waits_for) = match slot.doing() {
+            _ if hangs.contains(&number) => (Activity::Hangs, None),
             _ if failed.contains(&number) => (Activity::Failed, None),
             Doing::NotStarted => (Activity::NotStarted, None),
             Doing::Ready => (Activity::Running, None),

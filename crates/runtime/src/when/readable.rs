@@ -2,7 +2,6 @@
 
 use super::{Condition, Verdict, View, Waker};
 use crate::error::Error;
-use onbeat_os::CoreSet;
 use onbeat_os::poll::{Poll, is_readable};
 use onbeat_trace::record::ThreadRecord;
 use std::io;
@@ -41,13 +40,10 @@ impl Watcher {
 
     /// Starts the thread, on the house-keeping cores if there are any.
     pub fn start(self: Arc<Self>, house_keeping: &[usize]) -> io::Result<Watching> {
-        let cores = (!house_keeping.is_empty()).then(|| CoreSet::from_cores(house_keeping.iter().copied()));
+        let house_keeping = house_keeping.to_vec();
         let watcher = Arc::clone(&self);
         let thread = onbeat_os::thread::spawn(NAME, move || {
-            if let Some(Ok(cores)) = cores {
-                // Where that is not allowed it stays where it is, which costs nothing but a place on a list.
-                let _ = onbeat_os::thread::set_cores(&cores);
-            }
+            crate::run::keep_house(&house_keeping);
             watcher.watch();
             ThreadRecord {
                 name: NAME.to_string(),

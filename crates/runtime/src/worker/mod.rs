@@ -19,7 +19,7 @@ use crate::link::Probe;
 use crate::message::{Keys, NO_DUE, SEQUENCE_MASK, Stamp};
 use crate::on_error::{OnError, Trouble};
 use crate::operator::{Operator, Step};
-use crate::run::Control;
+use crate::run::{Control, PartSlot};
 use crate::team::{Event, Seat};
 use crate::timers::Timers;
 use onbeat_trace::record::{ChangeRecord, FaultRecord};
@@ -52,6 +52,8 @@ pub(crate) struct Worker {
     pub tracker: Tracker,
     pub timers: Timers,
     pub control: Arc<Control>,
+    /// Where it shows what it is in.
+    pub slot: Arc<PartSlot>,
     /// Time on the run's clock after which sources are ended.
     pub end_ns: Option<u64>,
     /// What was changed from outside, and how often.
@@ -205,6 +207,7 @@ impl Worker {
                 operator = cx.next;
             }
         }
+        self.slot.exit();
         Ok(self.pause)
     }
 
@@ -213,6 +216,7 @@ impl Worker {
         cx.next = NONE;
         cx.popped = 0;
         cx.current = operator;
+        self.slot.enter(operator);
         self.operators[operator as usize].step(cx)
     }
 

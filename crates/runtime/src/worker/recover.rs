@@ -96,6 +96,7 @@ impl Worker {
 
     pub(super) fn restart(&mut self, cx: &mut Context, operator: u32) -> Result<(), Failure> {
         (cx.current, cx.next, cx.popped) = (operator, NONE, 0);
+        self.slot.enter(operator);
         self.operators[operator as usize].restart(cx).map_err(|error| {
             Failure::Operator(operator, Error::new(format!("cannot start anew: {error}")))
         })?;

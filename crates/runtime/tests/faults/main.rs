@@ -1,5 +1,6 @@
 //! Operators that fail, and runs that survive it.
 
+mod hang;
 mod isolate;
 mod restart;
 mod rows;

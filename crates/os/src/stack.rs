@@ -1,0 +1,218 @@
+//! Where a thread is that does not come back: its stack, taken from outside.
+//!
+//! The thread is interrupted by a signal ([`SIGNAL`], which does nothing by default) whose handler walks the stack and writes the
+//! addresses down; whoever asked then finds their names. The thread goes on as if nothing had happened, except that a system call
+//! that waits with a time limit may return `EINTR` (`signal(7)`): this is for threads that are thought to hang.
+
+#![allow(clippy::disallowed_types, reason = "a signal handler and whoever waits for it share these words")]
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use std::{fmt, fs};
+
+use signal_hook::consts::SIGURG;
+use signal_hook::low_level;
+
+/// The signal that interrupts the thread: "urgent data", which is ignored where nobody listens.
+pub const SIGNAL: i32 = SIGURG;
+
+/// Frames that are kept, innermost first.
+const DEPTH: usize = 128;
+
+/// The thread that is to walk its stack; 0 for none.
+static WANTED: AtomicI32 = AtomicI32::new(0);
+static DONE: AtomicBool = AtomicBool::new(false);
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static ADDRESSES: [AtomicUsize; DEPTH] = [const { AtomicUsize::new(0) }; DEPTH];
+
+/// One at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// One call on a stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// The function, with its path.
+    pub name: String,
+    /// Where in which file, if the program says so.
+    pub place: Option<(PathBuf, u32)>,
+}
+
+impl fmt::Display for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        match &self.place {
+            Some((file, line)) => write!(f, " ({}:{line})", file.display()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The stack of another thread of this process, innermost call first.
+///
+/// # Errors
+///
+/// What the kernel says of the thread or the signal; `TimedOut` when the thread has not answered within `patience`: it is in a part
+/// of the kernel that no signal reaches, or gets no core.
+///
+/// # Example
+///
+/// ```
+/// use onbeat_os::{stack, thread};
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+///
+/// #[inline(never)]
+/// fn wait_for_ever(end: &mpsc::Receiver<()>) {
+///     let _ = end.recv();
+/// }
+///
+/// let (go, end) = mpsc::channel();
+/// let (tell, told) = mpsc::channel();
+/// let waiter = thread::spawn("waiter", move || {
+///     tell.send(thread::current_id()).unwrap();
+///     wait_for_ever(&end);
+/// })?;
+/// let stack = stack::of(told.recv().unwrap(), Duration::from_secs(10))?;
+/// assert!(stack.iter().any(|frame| frame.name.contains("wait_for_ever")));
+/// drop(go);
+/// waiter.join().unwrap();
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn of(thread: i32, patience: Duration) -> io::Result<Vec<Frame>> {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    DONE.store(false, Ordering::Relaxed);
+    // Release, partner: the Acquire in `walk`.
+    WANTED.store(thread, Ordering::Release);
+    // SAFETY: `walk` touches atomics only, and walks the stack of its own thread, for which the unwinder takes no lock where the
+    // C library has `_dl_find_object` (glibc 2.35); with older ones it would wait for a thread that loads a library at that moment.
+    let handler = unsafe { low_level::register(SIGNAL, walk) }?;
+    let asked = interrupt(thread);
+    let begin = Instant::now();
+    while asked.is_ok() && !DONE.load(Ordering::Acquire) && begin.elapsed() < patience {
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    // Whoever comes too late finds that nobody wants it any more.
+    let is_late = WANTED.swap(0, Ordering::AcqRel) != 0 && !DONE.load(Ordering::Acquire);
+    low_level::unregister(handler);
+    asked?;
+    if is_late {
+        let message = format!("thread {thread} has not shown its stack within {patience:?}");
+        return Err(io::Error::new(io::ErrorKind::TimedOut, message));
+    }
+    // One that began to walk comes to its end soon.
+    while !DONE.load(Ordering::Acquire) {
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    let count = COUNT.load(Ordering::Relaxed);
+    Ok(ADDRESSES[..count].iter().flat_map(|address| named(address.load(Ordering::Relaxed))).collect())
+}
+
+fn interrupt(thread: i32) -> io::Result<()> {
+    let process = std::process::id();
+    // SAFETY: plain numbers; the kernel checks that the thread is one of this process.
+    let done = unsafe { libc::syscall(libc::SYS_tgkill, process, thread, SIGNAL) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The handler.
+fn walk() {
+    let own = crate::thread::current_id();
+    // Acquire, partner: the Release in `of`. Nobody else is meant by a signal that comes for another reason.
+    let (acquire, relaxed) = (Ordering::AcqRel, Ordering::Relaxed);
+    if WANTED.compare_exchange(own, 0, acquire, relaxed).is_err() {
+        return;
+    }
+    let mut count = 0;
+    // SAFETY: `of` lets one thread at a time do this; others that use the crate hold locks of their own for finding names, which this
+    // does not.
+    unsafe {
+        backtrace::trace_unsynchronized(|frame| {
+            ADDRESSES[count].store(frame.ip().addr(), Ordering::Relaxed);
+            count += 1;
+            count < DEPTH
+        });
+    }
+    COUNT.store(count, Ordering::Relaxed);
+    // Release, partner: the Acquires in `of`.
+    DONE.store(true, Ordering::Release);
+}
+
+/// The calls at an address: several where some are inlined into others.
+fn named(address: usize) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    // An address on a stack is where a call returns to: the call itself lies before it.
+    backtrace::resolve(std::ptr::without_provenance_mut(address.saturating_sub(1)), |symbol| {
+        let name = symbol.name().map_or_else(|| format!("{address:#x}"), |name| format!("{name:#}"));
+        let place = symbol.filename().zip(symbol.lineno()).map(|(file, line)| (file.to_owned(), line));
+        frames.push(Frame { name, place });
+    });
+    if frames.is_empty() {
+        frames.push(Frame { name: format!("{address:#x}"), place: None });
+    }
+    frames
+}
+
+/// What the kernel says that a thread of this process is doing: "running", "sleeping (futex_wait_queue)". `None` when it is gone.
+#[must_use]
+pub fn activity(thread: i32) -> Option<String> {
+    let folder = format!("/proc/self/task/{thread}");
+    let stat = fs::read_to_string(format!("{folder}/stat")).ok()?;
+    // The name stands in parentheses and may hold anything.
+    let state = stat.rsplit_once(')')?.1.trim_start().chars().next()?;
+    let word = match state {
+        'R' => return Some("running, or ready to".to_owned()),
+        'S' => "sleeping",
+        'D' => "sleeping so that no signal reaches it",
+        'T' | 't' => "stopped",
+        _ => return Some(format!("in the state {state}")),
+    };
+    let place = fs::read_to_string(format!("{folder}/wchan")).unwrap_or_default();
+    let place = if place.is_empty() || place == "0" { String::new() } else { format!(" ({place})") };
+    Some(format!("{word}{place}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::thread;
+    use std::sync::Arc;
+    use std::sync::mpsc;
+
+    #[inline(never)]
+    fn busy_beyond_recall(end: &AtomicBool) -> u64 {
+        let mut turns = 0;
+        while !end.load(Ordering::Relaxed) {
+            turns += 1;
+        }
+        turns
+    }
+
+    #[test]
+    fn a_thread_that_is_busy_shows_its_stack_as_often_as_it_is_asked() {
+        let end = Arc::new(AtomicBool::new(false));
+        let (tell, told) = mpsc::channel();
+        let own = Arc::clone(&end);
+        let busy = thread::spawn("busy", move || {
+            tell.send(thread::current_id()).unwrap();
+            busy_beyond_recall(&own)
+        })
+        .unwrap();
+        let id = told.recv().unwrap();
+        for _ in 0..20 {
+            let stack = of(id, Duration::from_secs(20)).unwrap();
+            assert!(stack.iter().any(|frame| frame.name.contains("busy_beyond_recall")), "{stack:?}");
+            assert!(activity(id).unwrap().starts_with("running"));
+        }
+        end.store(true, Ordering::Relaxed);
+        assert!(busy.join().unwrap() > 0);
+    }
+
+    #[test]
+    fn who_is_not_there_has_none() {
+        assert!(of(1 << 29, Duration::from_secs(1)).is_err());
+        assert_eq!(activity(1 << 29), None);
+    }
+}

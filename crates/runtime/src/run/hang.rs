@@ -1,0 +1,323 @@
+//! Operators whose code does not return: a thread looks for them now and then, names them, and says where they are.
+
+use super::board::within;
+use super::control::{Control, Fault};
+use crate::options::OnHang;
+use crate::plan::Plan;
+use crate::pool::Pool;
+use onbeat_os::stack::{self, Frame};
+use onbeat_queue::sync::atomic::Ordering;
+use onbeat_trace::record::{FaultAction, FaultKind, FaultRecord, ThreadRecord};
+use serde::Serialize;
+use std::fmt;
+use std::io;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The thread's name.
+const NAME: &str = "onbeat-watch";
+
+/// How long a thread may take to show its stack.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Calls that are shown of a stack.
+const CALLS: usize = 24;
+
+/// Looks in the time after which an operator is said to hang.
+const LOOKS: u32 = 4;
+
+/// An operator whose code has not returned for long.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Hang {
+    /// Its name.
+    pub operator: String,
+    /// What of it has not returned.
+    pub call: Call,
+    /// Name of the thread that is in it.
+    pub worker: String,
+    /// The kernel's id of that thread.
+    pub tid: i32,
+    /// How long it has not returned, in nanoseconds of real time.
+    pub waited_ns: u64,
+    /// What the kernel says of the thread.
+    pub activity: Option<String>,
+    /// The operator's calls that the thread is in, innermost first; why there are none, where there are none.
+    pub stack: Vec<String>,
+}
+
+/// What of an operator does not return.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Call {
+    /// Its `start`.
+    Start,
+    /// Its `step`, or its `restart`.
+    Step,
+    /// Its `stop`.
+    Stop,
+}
+
+impl Hang {
+    fn text(&self) -> String {
+        let call = match self.call {
+            Call::Start => "start",
+            Call::Step => "step",
+            Call::Stop => "stop",
+        };
+        let activity = self.activity.as_deref().unwrap_or("gone");
+        let (worker, tid) = (&self.worker, self.tid);
+        let waited = match self.waited_ns {
+            ns @ 0..1_000_000_000 => format!("{} ms", ns / 1_000_000),
+            ns => format!("{:.1} s", ns as f64 / 1e9),
+        };
+        format!("its {call} has not returned for {waited}; its thread {worker} ({tid}) is {activity}")
+    }
+}
+
+impl fmt::Display for Hang {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "operator `{}`: {}", self.operator, self.text())?;
+        self.stack.iter().try_for_each(|call| write!(f, "\n  in {call}"))
+    }
+}
+
+/// What was noted of operators that hang.
+#[derive(Default)]
+pub(crate) struct Hangs {
+    /// With their number in the plan, and whether they have come back since.
+    list: Mutex<Vec<(usize, Hang, bool)>>,
+    /// For the record.
+    faults: Mutex<Vec<FaultRecord>>,
+    /// Who wants to be told at once.
+    listener: Mutex<Option<Listener>>,
+}
+
+type Listener = Box<dyn Fn(&Hang) + Send>;
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Hangs {
+    pub fn listen(&self, listener: impl Fn(&Hang) + Send + 'static) {
+        *lock(&self.listener) = Some(Box::new(listener));
+    }
+
+    /// Those that have not come back.
+    pub fn current(&self) -> Vec<(usize, Hang)> {
+        let list = lock(&self.list);
+        list.iter()
+            .filter(|(.., is_back)| !is_back)
+            .map(|(number, hang, _)| (*number, hang.clone()))
+            .collect()
+    }
+
+    pub fn take_faults(&self) -> Vec<FaultRecord> {
+        std::mem::take(&mut lock(&self.faults))
+    }
+
+    fn note(&self, operator: usize, hang: Hang) {
+        if let Some(listener) = &*lock(&self.listener) {
+            listener(&hang);
+        }
+        lock(&self.list).push((operator, hang, false));
+    }
+
+    fn is_back(&self, operator: usize) {
+        lock(&self.list).iter_mut().filter(|(number, ..)| *number == operator).for_each(|it| it.2 = true);
+    }
+}
+
+/// The thread that looks.
+#[derive(Debug)]
+pub(super) struct Watch {
+    /// Dropped to end it.
+    end: Sender<()>,
+    thread: JoinHandle<ThreadRecord>,
+}
+
+impl Watch {
+    /// `None` where nothing is to be watched.
+    pub fn start(
+        plan: &Arc<Plan>,
+        control: &Arc<Control>,
+        pools: Vec<Option<Arc<Pool>>>,
+    ) -> io::Result<Option<Self>> {
+        let Some(limit_ns) = plan.options.watchdog_ns else { return Ok(None) };
+        let (end, ended) = mpsc::channel();
+        let (plan, control) = (Arc::clone(plan), Arc::clone(control));
+        let thread = onbeat_os::thread::spawn(NAME, move || {
+            super::keep_house(&plan.options.house_keeping);
+            let limit = Duration::from_nanos(limit_ns);
+            let suspects = vec![None; plan.parts.len()];
+            Watcher { plan: &plan, control: &control, pools, limit, suspects }.watch(&ended);
+            ThreadRecord {
+                name: NAME.to_string(),
+                purpose: "looks for steps that do not return".to_string(),
+                tid: onbeat_os::thread::current_id(),
+                cpu_ns: onbeat_os::clock::thread_cpu_ns(),
+                busy_ns: 0,
+                idle_ns: 0,
+                sharing: None,
+            }
+        })?;
+        Ok(Some(Watch { end, thread }))
+    }
+
+    /// Ends the thread.
+    pub fn end(self) -> Option<ThreadRecord> {
+        drop(self.end);
+        self.thread.join().ok()
+    }
+}
+
+struct Watcher<'w> {
+    plan: &'w Plan,
+    control: &'w Control,
+    /// By worker, of those that share.
+    pools: Vec<Option<Arc<Pool>>>,
+    limit: Duration,
+    /// By part.
+    suspects: Vec<Option<Suspect>>,
+}
+
+/// A part that was in the code of an operator when it was looked at.
+#[derive(Clone, Copy)]
+struct Suspect {
+    within: u32,
+    since: Instant,
+    /// What it was asked for then: it answers between two steps.
+    picture: u64,
+    is_told: bool,
+}
+
+impl Watcher<'_> {
+    fn watch(&mut self, ended: &Receiver<()>) {
+        while ended.recv_timeout(self.limit / LOOKS) == Err(RecvTimeoutError::Timeout) {
+            (0..self.suspects.len()).for_each(|part| self.look(part));
+        }
+    }
+
+    fn look(&mut self, part: usize) {
+        let board = &self.control.board;
+        let within = board.parts[part].within();
+        let is_step = within & (within::START | within::STOP) == 0;
+        let before = self.suspects[part];
+        let same = before.filter(|suspect| {
+            suspect.within == within && !(is_step && board.has_answered(part, suspect.picture))
+        });
+        if let Some(suspect) = before.filter(|suspect| suspect.is_told && same.is_none()) {
+            self.control.hangs.is_back(self.operator(part, suspect.within));
+        }
+        if within == within::NONE {
+            self.suspects[part] = None;
+            return;
+        }
+        let Some(mut suspect) = same else {
+            let picture = if is_step { board.ask_one(part) } else { u64::MAX };
+            if is_step {
+                self.control.team.wake(part);
+            }
+            self.suspects[part] = Some(Suspect { within, since: Instant::now(), picture, is_told: false });
+            return;
+        };
+        if suspect.since.elapsed() < self.limit {
+            return;
+        }
+        let gives_up = self.plan.options.on_hang == OnHang::Stop || self.control.stop_asked();
+        if !suspect.is_told {
+            suspect.is_told = true;
+            self.suspects[part] = Some(suspect);
+            self.tell(part, &suspect, gives_up);
+        } else if gives_up {
+            let operator = self.operator(part, within);
+            let hang = self.control.hangs.current().into_iter().rfind(|(number, _)| *number == operator);
+            if let Some((_, hang)) = hang {
+                self.give_up(part, operator, &hang);
+            }
+        }
+    }
+
+    /// The operator's number in the plan.
+    fn operator(&self, part: usize, within: u32) -> usize {
+        let mut of_part =
+            self.plan.operators.iter().enumerate().filter(|(_, operator)| operator.part == part);
+        of_part.nth((within & within::OPERATOR) as usize).map_or(0, |(number, _)| number)
+    }
+
+    fn tell(&self, part: usize, suspect: &Suspect, gives_up: bool) {
+        let operator = self.operator(part, suspect.within);
+        let worker = self.control.board.parts[part].worker();
+        let tid = self.control.threads[worker].load(Ordering::Relaxed).cast_signed();
+        let stack = match stack::of(tid, PATIENCE) {
+            Ok(frames) => own_calls(&frames),
+            Err(error) => vec![format!("an unknown place: {error}")],
+        };
+        let hang = Hang {
+            operator: self.plan.operators[operator].name.clone(),
+            call: match suspect.within & (within::START | within::STOP) {
+                within::START => Call::Start,
+                within::STOP => Call::Stop,
+                _ => Call::Step,
+            },
+            worker: self.plan.workers[worker].name.clone(),
+            tid,
+            waited_ns: suspect.since.elapsed().as_nanos() as u64,
+            activity: stack::activity(tid),
+            stack,
+        };
+        self.control.hangs.note(operator, hang.clone());
+        if gives_up {
+            self.give_up(part, operator, &hang);
+            return;
+        }
+        lock(&self.control.hangs.faults).push(FaultRecord {
+            time_ns: self.time_ns(),
+            operator: Some(hang.operator.clone()),
+            what: FaultKind::Hang,
+            text: hang.text(),
+            then: FaultAction::Waited,
+            delay_ns: None,
+            stack: hang.stack,
+        });
+    }
+
+    fn time_ns(&self) -> u64 {
+        let start_ns = self.control.start_ns.get().copied();
+        start_ns.map_or(0, |start_ns| onbeat_os::clock::monotonic_ns().saturating_sub(start_ns))
+    }
+
+    /// The run ends without that thread.
+    fn give_up(&self, part: usize, operator: usize, hang: &Hang) {
+        let worker = self.control.board.parts[part].worker();
+        self.control.fail(Fault {
+            operator: Some(operator),
+            what: FaultKind::Hang,
+            text: hang.text(),
+            time_ns: self.time_ns(),
+            stack: hang.stack.clone(),
+        });
+        // It may come back at just this moment: then it ends like all others.
+        if self.control.barrier.give_up(worker) {
+            self.control.board.close(part);
+            if let Some(pool) = &self.pools[worker] {
+                pool.give_up();
+            }
+        }
+    }
+}
+
+/// Of a worker's stack, what lies between the signal and the engine.
+fn own_calls(frames: &[Frame]) -> Vec<String> {
+    let is_engine = |frame: &Frame| {
+        ["onbeat_runtime::worker::", "onbeat_runtime::run::"].iter().any(|room| frame.name.contains(room))
+    };
+    // The handler's own calls come first, and then the place that the kernel returns to from it, which may have no name.
+    let is_signal = |frame: &Frame| frame.name.contains("signal_hook") || frame.name.contains("__restore_rt");
+    let begin = frames.iter().rposition(is_signal).map_or(0, |last| last + 1);
+    let begin = begin + usize::from(frames.get(begin).is_some_and(|frame| frame.name.starts_with("0x")));
+    let calls = frames[begin..].iter().take_while(|frame| !is_engine(frame));
+    calls.take(CALLS).map(ToString::to_string).collect()
+}
