@@ -183,5 +183,6 @@ fn workers_are_where_the_plan_says() {
     let record = graph.run(&Options { scheduler: Scheduler::Pinned, cores, ..Options::default() }).unwrap();
     let obtained: Vec<_> = record.obtained.iter().map(|o| (o.asked == o.obtained, o.what.as_str())).collect();
     assert_eq!(obtained, [(true, "cores of onbeat-w0"), (true, "cores of onbeat-w1")]);
-    assert_eq!(record.threads.len(), 2);
+    let threads: Vec<_> = record.threads.iter().map(|thread| thread.name.as_str()).collect();
+    assert_eq!(threads, ["onbeat-w0", "onbeat-w1", "onbeat-watch"]);
 }

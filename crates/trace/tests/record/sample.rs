@@ -92,7 +92,7 @@ pub fn record() -> Record {
             text: "the sound card does not answer".to_owned(),
             then: FaultAction::Restarted,
             delay_ns: Some(100_000_000),
-            stack: Vec::new(),
+            stack: vec!["driver::read (driver.rs:12)".to_owned()],
         }],
         faults_total: 1,
         obtained: vec![Obtained {
