@@ -126,7 +126,7 @@ pub struct PipelineArguments {
     /// The clock of the run: real, or manual for virtual time
     #[arg(long, value_name = "CLOCK")]
     clock: Option<String>,
-    /// The recipe that makes workers of the graph: greedy, event or pinned
+    /// The recipe that makes workers of the graph: greedy, event, pinned or custom
     #[arg(long, value_name = "NAME")]
     scheduler: Option<String>,
     /// Cores to run on, one worker on each: 0,2-3
@@ -141,6 +141,15 @@ pub struct PipelineArguments {
     /// Cores for all threads that are no workers; workers keep off them unless --cores says otherwise
     #[arg(long, short = 'H', value_name = "LIST", allow_hyphen_values = true)]
     house_keeping: Option<String>,
+    /// What the kernel's scheduler gives to workers: o:N, f:80, r:50, d:RUNTIME[:DEADLINE]:PERIOD
+    #[arg(long, short = 'P', visible_alias = "priority", value_name = "POLICY", allow_hyphen_values = true)]
+    policy: Option<String>,
+    /// How long idle cores may take to wake up while it runs: 0us
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    dma_latency: Option<String>,
+    /// Run what may hang this machine: a real-time worker that spins for ever where others need the core
+    #[arg(long)]
+    force: bool,
     /// Share the operators out by what they cost in this record of an earlier run, in place of what the file says
     #[arg(long, value_name = "RECORD")]
     pub costs: Option<PathBuf>,
@@ -164,6 +173,7 @@ impl PipelineArguments {
             ("cores", &self.cores),
             ("workers", &self.workers),
             ("idle", &self.idle),
+            ("policy", &self.policy),
         ];
         for (key, value) in flags {
             if let Some(value) = value {
@@ -172,6 +182,12 @@ impl PipelineArguments {
         }
         if let Some(cores) = &self.house_keeping {
             overrides.flag("--house-keeping", "house_keeping", cores);
+        }
+        if let Some(time) = &self.dma_latency {
+            overrides.flag("--dma-latency", "dma_latency", time);
+        }
+        if self.force {
+            overrides.flag("--force", "force", "true");
         }
         if self.strict {
             overrides.flag("--strict", "strict", "true");

@@ -148,9 +148,9 @@ mod tests {
         assert_eq!(
             failure("name = \"x\"\n\tspeed = 3\n").plain(),
             "x.toml:2:2: unknown key `speed` in the pipeline\n    2 |  speed = 3\n      |  ^^^^^\n\
-             help: its keys are `name`, `scheduler`, `cores`, `workers`, `share`, `idle`, `house_keeping`, `clock`, `scale`, `strict`, `watchdog`, \
+             help: its keys are `name`, `scheduler`, `cores`, `workers`, `share`, `idle`, `house_keeping`, `policy`, `lock_memory`, `prefault`, `huge_pages`, `numa`, `timer_slack`, `dma_latency`, `force`, `clock`, `scale`, `strict`, `watchdog`, \
              `on_hang`, `output`, `duration`, `pace`, `store`, \
-             `defaults`, `operator`, `edge`, `path`, `subgraph`\n"
+             `defaults`, `pool`, `operator`, `edge`, `path`, `subgraph`\n"
         );
     }
 

@@ -30,6 +30,10 @@ use failure::Failure;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
+/// So that records say what workers have allocated.
+#[global_allocator]
+static ALLOCATOR: onbeat_os::allocations::CountingAllocator = onbeat_os::allocations::CountingAllocator;
+
 fn main() -> ExitCode {
     panics::install();
     let arguments = match Arguments::try_parse() {

@@ -47,6 +47,10 @@ fn thread(task: &Path) -> Option<ThreadRecord> {
         cpu_ns,
         busy_ns: 0,
         idle_ns: 0,
+        policy: None,
+        minor_faults: None,
+        major_faults: None,
+        allocations: None,
         sharing: None,
     })
 }

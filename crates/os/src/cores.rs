@@ -66,6 +66,13 @@ impl CoreSet {
         text.parse().map_err(|error| named(io::ErrorKind::InvalidData, &error))
     }
 
+    /// The cores that the kernel keeps other threads off (`isolcpus=`, isolated cpusets); none where it does not say.
+    #[must_use]
+    pub fn isolated() -> Self {
+        let text = std::fs::read_to_string("/sys/devices/system/cpu/isolated").unwrap_or_default();
+        text.parse().unwrap_or_default()
+    }
+
     /// The cores that the calling thread may run on now (`sched_getaffinity(2)`): what it, its parent or
     /// `taskset` asked for, as far as the cpuset of the process holds them.
     ///

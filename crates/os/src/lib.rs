@@ -11,6 +11,7 @@
 //! | [`policy`], [`rights`] | what the scheduler gives a thread, and why it refuses it |
 //! | [`latency`], [`memory`] | how late the kernel may be; where memory stays |
 //! | [`overrun`], [`allocations`] | two things that a real-time thread counts |
+//! | [`interrupts`] | threads of the kernel that handle them |
 //! | [`cores`] | a set of cores, as the kernel and its tools write it |
 //! | [`signal`] | Ctrl-C and SIGTERM as a call on a thread of its own |
 //! | [`stack`] | where a thread is that does not come back |
@@ -43,6 +44,7 @@ pub mod clock;
 pub mod cores;
 pub mod count;
 pub mod futex;
+pub mod interrupts;
 pub mod latency;
 pub mod memory;
 pub mod overrun;

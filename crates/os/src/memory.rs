@@ -34,15 +34,17 @@ struct Locks {
 static LOCKS: Mutex<Locks> = Mutex::new(Locks { count: 0, foreign: false });
 
 impl MemoryLock {
-    /// Locks all of it (`mlockall(2)`), which brings every page in.
+    /// Locks all of it (`mlockall(2)`), which brings every page in. Where there is a limit on locked memory, leave out what is
+    /// allocated `later`: beyond the limit it could not be allocated at all.
     ///
     /// # Errors
     /// What the kernel says: [`explain_lock`](crate::rights::explain_lock) says why, and what would grant it.
-    pub fn take() -> io::Result<Self> {
+    pub fn take(later: bool) -> io::Result<Self> {
         let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
         let foreign = if locks.count == 0 { locked_bytes() > 0 } else { locks.foreign };
+        let what = if later { libc::MCL_CURRENT | libc::MCL_FUTURE } else { libc::MCL_CURRENT };
         // SAFETY: it changes where pages are, not what is in them.
-        if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
+        if unsafe { libc::mlockall(what) } != 0 {
             return Err(io::Error::last_os_error());
         }
         *locks = Locks { count: locks.count + 1, foreign };

@@ -6,7 +6,7 @@ use onbeat_os::memory::{MemoryLock, locked_bytes};
 
 #[test]
 fn memory_is_locked_as_long_as_anybody_wants_it() {
-    let first = match MemoryLock::take() {
+    let first = match MemoryLock::take(true) {
         Ok(lock) => lock,
         Err(error) => {
             eprintln!("skipped: memory cannot be locked here: {error}");
@@ -14,7 +14,7 @@ fn memory_is_locked_as_long_as_anybody_wants_it() {
         }
     };
     assert!(locked_bytes() > 0);
-    let second = MemoryLock::take().expect("what was locked once");
+    let second = MemoryLock::take(true).expect("what was locked once");
     drop(first);
     assert!(locked_bytes() > 0, "the other one is there");
     drop(second);

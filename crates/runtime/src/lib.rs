@@ -66,9 +66,10 @@ pub use kernel::{Change, Kernel, Map, Progress, Ratio, tried};
 pub use kind::{Folders, Kind, MakeError, PortInfo, Registry};
 pub use message::{Keys, Message, Stamp, Value};
 pub use on_error::{OnError, Restart, Then};
+pub use onbeat_os::Policy;
 pub use onbeat_trace::record::{ClockKind, Scheduler, WhenFull};
 pub use operator::{Ending, Operator, Step};
-pub use options::{OnHang, Options, Pace, Share};
+pub use options::{OnHang, Options, Pace, Pool, Share};
 pub use pace::Pacer;
 pub use pipeline::{Overrides, Pipeline, PipelineError};
 pub use plan::{

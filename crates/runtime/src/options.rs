@@ -1,6 +1,7 @@
 //! How a graph is to be run.
 
 use crate::team::Idle;
+use onbeat_os::Policy;
 use onbeat_trace::record::{ClockKind, Scheduler};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -39,6 +40,27 @@ pub struct Options {
     pub duration_ns: Option<u64>,
     /// How sources keep time, in place of their own parameter.
     pub pace: Option<Pace>,
+    /// For `custom`: its pools. Operators that are in none go to one called `default`.
+    pub pools: Vec<Pool>,
+    /// What the kernel's scheduler gives to workers whose pool says nothing else; `None` for what the program has.
+    #[serde(serialize_with = "as_text")]
+    pub policy: Option<Policy>,
+    /// Whether the memory of the process stays in main memory while it runs.
+    pub lock_memory: bool,
+    /// Bytes of each worker's stack that are brought in before the first step. `None`: 256 KiB for workers with a real-time
+    /// policy, and for others nothing.
+    pub prefault: Option<usize>,
+    /// Whether chunk stores ask for huge pages.
+    pub huge_pages: bool,
+    /// Whether chunk stores lie on the node of the cores that fill them.
+    pub numa: bool,
+    /// By how much timers of workers may be late; `None` for what the kernel gives, 50 µs. Workers with a real-time policy
+    /// have none.
+    pub timer_slack_ns: Option<u64>,
+    /// How long idle cores may take to wake up while it runs, in microseconds; `None` for what the machine does.
+    pub dma_latency_us: Option<u32>,
+    /// Whether to run what may hang this machine: a real-time worker that never sleeps on a core that others need.
+    pub force: bool,
     /// Whether a setting that is asked for and not obtained is an error.
     pub strict: bool,
     /// Real time after which an operator whose code has not returned is said to hang, in nanoseconds; `None` to look for none.
@@ -68,6 +90,15 @@ impl Default for Options {
             scale: 1.0,
             duration_ns: None,
             pace: None,
+            pools: Vec::new(),
+            policy: None,
+            lock_memory: false,
+            prefault: None,
+            huge_pages: false,
+            numa: false,
+            timer_slack_ns: None,
+            dma_latency_us: None,
+            force: false,
             strict: false,
             watchdog_ns: Some(10_000_000_000),
             on_hang: OnHang::Wait,
@@ -76,6 +107,86 @@ impl Default for Options {
             store_bytes: usize::try_from(onbeat_os::memory::total_bytes() / 2).unwrap_or(usize::MAX),
         }
     }
+}
+
+/// Threads with the same cores and policy, and the operators that they step. With several workers, any of them steps any
+/// operator of the pool, as under `event`.
+///
+/// ```
+/// use onbeat_runtime::{Graph, Idle, Options, Pool, Scheduler};
+/// let mut graph = Graph::new("two pools");
+/// let ones = graph.source("ones", || Some(1u8));
+/// let end = graph.sink("end", |_: u8| ());
+/// graph.connect(ones, |s| &s.out, end, |e| &e.input);
+/// let radio = Pool::new("radio").cores([0]).policy("f:80".parse()?).operators(["ones"]);
+/// let options = Options { scheduler: Scheduler::Custom, pools: vec![radio], idle: Idle::Park, ..Options::default() };
+/// let plan = graph.plan(&options)?;
+/// assert_eq!(plan.pools[0].policy.unwrap().to_string(), "f:80");
+/// assert_eq!(plan.pools[1].name, "default");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Pool {
+    /// Its name, which its threads have too.
+    pub name: String,
+    /// Its cores, one worker on each. None: its workers run wherever the kernel puts them.
+    pub cores: Vec<usize>,
+    /// How many workers it has, where no cores are named; one if nothing is said.
+    pub workers: Option<usize>,
+    /// What the kernel's scheduler gives its workers; `None` for [`Options::policy`].
+    #[serde(serialize_with = "as_text")]
+    pub policy: Option<Policy>,
+    /// How its workers wait; `None` for [`Options::idle`].
+    pub idle: Option<Idle>,
+    /// Names of its operators; that of a subgraph stands for all that are in it.
+    pub operators: Vec<String>,
+}
+
+impl Pool {
+    /// A pool without operators.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Pool { name: name.into(), ..Pool::default() }
+    }
+
+    /// One worker on each of these cores.
+    #[must_use]
+    pub fn cores(self, cores: impl IntoIterator<Item = usize>) -> Self {
+        Pool { cores: cores.into_iter().collect(), ..self }
+    }
+
+    /// So many workers, wherever the kernel puts them.
+    #[must_use]
+    pub fn workers(self, workers: usize) -> Self {
+        Pool { workers: Some(workers), ..self }
+    }
+
+    /// What the kernel's scheduler gives its workers.
+    #[must_use]
+    pub fn policy(self, policy: Policy) -> Self {
+        Pool { policy: Some(policy), ..self }
+    }
+
+    /// How its workers wait.
+    #[must_use]
+    pub fn idle(self, idle: Idle) -> Self {
+        Pool { idle: Some(idle), ..self }
+    }
+
+    /// These operators are in it too.
+    #[must_use]
+    pub fn operators<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.operators.extend(names.into_iter().map(Into::into));
+        self
+    }
+}
+
+/// For serde: a policy as it is written.
+pub(crate) fn as_text<S: serde::Serializer>(
+    policy: &Option<Policy>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    policy.map(|policy| policy.to_string()).serialize(serializer)
 }
 
 /// What the workers of `event` share with each other.

@@ -6,6 +6,7 @@ use crate::plan::Plan;
 use crate::pool::Counts;
 use crate::run::Fault;
 use crate::worker::{EdgeEnds, NodeState, Path, Stuck, Worker};
+use onbeat_os::Usage;
 use onbeat_queue::Store;
 use onbeat_trace::record::{
     Build, ChangeRecord, ClockRecord, EdgeRecord, FaultAction, FaultRecord, Miss, Obtained, OperatorRecord,
@@ -18,7 +19,6 @@ use onbeat_trace::{Histogram, Machine, Record, record};
 #[derive(Debug, Default)]
 pub(crate) struct ThreadReport {
     parts: Vec<PartReport>,
-    pub obtained: Vec<Obtained>,
     thread: Option<ThreadRecord>,
 }
 
@@ -28,15 +28,30 @@ pub(crate) struct Time {
     begin_ns: u64,
     end_ns: u64,
     pub idle_ns: u64,
+    /// At the first step; then since.
+    usage: Usage,
+    /// The same, where the program counts.
+    allocations: Option<u64>,
 }
 
 impl Time {
     pub fn begin(clock: &Clock) -> Self {
         let begin_ns = clock.real_ns();
-        Time { begin_ns, end_ns: begin_ns, idle_ns: 0 }
+        let mut time = Time { begin_ns, end_ns: begin_ns, ..Time::default() };
+        time.after_start();
+        time
+    }
+
+    /// The first step is next: what is counted from here on was not asked for.
+    pub fn after_start(&mut self) {
+        self.allocations = onbeat_os::allocations::of_thread();
+        self.usage = Usage::of_thread().unwrap_or_default();
     }
 
     pub fn end(&mut self, clock: &Clock) {
+        self.usage = Usage::of_thread().unwrap_or_default().since(&self.usage);
+        self.allocations =
+            onbeat_os::allocations::of_thread().zip(self.allocations).map(|(now, then)| now - then);
         self.end_ns = clock.real_ns();
     }
 }
@@ -51,9 +66,13 @@ impl ThreadReport {
             cpu_ns: onbeat_os::clock::thread_cpu_ns(),
             busy_ns: (time.end_ns - time.begin_ns).saturating_sub(time.idle_ns),
             idle_ns: time.idle_ns,
+            policy: onbeat_os::Policy::of_this_thread().ok().map(|(policy, _)| policy.to_string()),
+            minor_faults: Some(time.usage.minor_faults),
+            major_faults: Some(time.usage.major_faults),
+            allocations: time.allocations,
             sharing: None,
         };
-        ThreadReport { parts, obtained: Vec::new(), thread: Some(thread) }
+        ThreadReport { parts, thread: Some(thread) }
     }
 
     /// Of a thread that does not come back.
@@ -65,6 +84,10 @@ impl ThreadReport {
             cpu_ns: 0,
             busy_ns: 0,
             idle_ns: 0,
+            policy: None,
+            minor_faults: None,
+            major_faults: None,
+            allocations: None,
             sharing: None,
         };
         ThreadReport { thread: Some(thread), ..ThreadReport::default() }
@@ -132,6 +155,10 @@ pub(crate) struct Ended {
     pub stuck: Vec<Stuck>,
     /// Failures beside those that parts tell and those that ended the run.
     pub survived: Vec<FaultRecord>,
+    /// What was asked of the machine, and what it gave.
+    pub obtained: Vec<Obtained>,
+    /// How often deadline threads used up their run time.
+    pub overruns: Option<u64>,
     /// Threads beside the workers.
     pub helpers: Vec<ThreadRecord>,
 }
@@ -278,7 +305,6 @@ pub(crate) fn record(
     mut threads: Vec<ThreadReport>,
     mut ended: Ended,
 ) -> Record {
-    let granted: Vec<Obtained> = threads.iter_mut().flat_map(|thread| thread.obtained.drain(..)).collect();
     let mut reports: Vec<PartReport> = threads.iter_mut().flat_map(|thread| thread.parts.drain(..)).collect();
     let end_ns = reports.iter().map(|report| report.end_ns).max().unwrap_or(0);
     let duration_ns = ended.start_ns.map_or(0, |start_ns| end_ns.saturating_sub(start_ns));
@@ -320,7 +346,8 @@ pub(crate) fn record(
     let of_parts = reports.iter_mut().flat_map(|report| report.faults.drain(..));
     let mut faults: Vec<FaultRecord> = of_parts.chain(ended.survived.drain(..)).chain(fatal).collect();
     faults.sort_by_key(|fault| fault.time_ns);
-    let notes = reports.iter_mut().flat_map(|report| report.notes.drain(..)).collect();
+    let said = reports.iter_mut().flat_map(|report| report.notes.drain(..));
+    let notes = plan.notes.iter().cloned().chain(said).collect();
     Record {
         schema: record::SCHEMA.to_string(),
         version: record::VERSION,
@@ -358,7 +385,8 @@ pub(crate) fn record(
         changes,
         faults,
         faults_total,
-        obtained: plan.obtained.iter().cloned().chain(granted).collect(),
+        obtained: plan.obtained.iter().cloned().chain(ended.obtained.drain(..)).collect(),
+        deadline_overruns: ended.overruns,
         notes,
         result: result(plan, ended, left, unread, end_ns, duration_ns),
     }

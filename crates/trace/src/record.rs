@@ -84,7 +84,11 @@ pub struct Record {
     pub faults_total: u64,
     /// What was asked of the machine, and what it gave.
     pub obtained: Vec<Obtained>,
-    /// What operators had to say: a value that was replaced, samples that were clipped. Each begins with the operator.
+    /// How often `SCHED_DEADLINE` threads used up the run time of a period; `None` where there were none.
+    #[serde(default)]
+    pub deadline_overruns: Option<u64>,
+    /// What the plan pointed out, and what operators had to say: a value that was replaced, samples that were clipped. Each
+    /// begins with whom it is about.
     pub notes: Vec<String>,
     /// How the run ended.
     pub result: RunResult,

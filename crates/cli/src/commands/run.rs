@@ -47,6 +47,12 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
         };
         output::to_stderr(&format!("\r\x1b[Kwarning: {hang}\n  {what}\n"));
     });
+    if !arguments.quiet {
+        let missing = documents::not_obtained(run.obtained().chain(&house));
+        missing.chain(run.notes().iter().map(|note| format!("note: {note}"))).for_each(|line| {
+            output::to_stderr(&format!("{line}\n"));
+        });
+    }
     let progress = Progress::start(&name, handle.clone(), arguments.quiet);
     let result = run.wait();
     let helpers = threads::helpers();

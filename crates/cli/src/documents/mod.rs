@@ -2,6 +2,7 @@
 
 mod bench;
 mod kinds;
+mod machine;
 mod page;
 mod plan;
 mod run;
@@ -12,7 +13,7 @@ pub use bench::overhead;
 pub use kinds::{kind, kinds};
 pub use page::{page, page_of};
 pub use plan::plan;
-pub use run::{RunFacts, run};
+pub use run::{RunFacts, not_obtained, run};
 pub use schema::schema;
 pub use table::{Cell, Column, Table, Unit};
 

@@ -20,7 +20,9 @@ pub fn plan(plan: &Plan) -> Document {
     Document {
         head: vec![title],
         tables: vec![workers(plan), operators(plan), edges(plan), stores(plan), paths(plan)],
-        tail: not_obtained(plan.obtained.iter()).collect(),
+        tail: not_obtained(plan.obtained.iter())
+            .chain(plan.notes.iter().map(|note| format!("note: {note}")))
+            .collect(),
         json: serde_json::to_value(plan).expect("a plan is plain data"),
     }
 }
@@ -28,12 +30,26 @@ pub fn plan(plan: &Plan) -> Document {
 fn workers(plan: &Plan) -> Table {
     let row = |worker: &onbeat::WorkerPlan| {
         let core = worker.core.map(|core| core as u64);
-        vec![worker.name.as_str().into(), core.into(), worker.operators.join(", ").into()]
+        let pool = plan.pools.get(worker.pool);
+        let policy = pool.and_then(|pool| pool.policy).map(|policy| policy.to_string());
+        let idle = pool.map_or(Cell::Nothing, |pool| match pool.idle {
+            onbeat::Idle::Park => Cell::Usual(pool.idle.to_string()),
+            other => other.to_string().into(),
+        });
+        vec![
+            worker.name.as_str().into(),
+            core.into(),
+            policy.into(),
+            idle,
+            worker.operators.join(", ").into(),
+        ]
     };
     Table {
         columns: vec![
             Column::new("worker", "worker", Unit::Text),
             Column::new("core", "core", Unit::Count).optional(),
+            Column::new("policy", "policy", Unit::Text).optional(),
+            Column::new("idle", "idle", Unit::Text).optional(),
             Column::new("operators", "operators in order", Unit::Text),
         ],
         rows: plan.workers.iter().map(row).collect(),

@@ -1,7 +1,7 @@
 //! What a run did.
 
 use super::table::{Cell, Column, Table, Unit};
-use super::{Document, counted, time};
+use super::{Document, counted, machine, time};
 use onbeat::Record;
 use onbeat::trace::Summary;
 use onbeat::trace::record::{FaultAction, FaultRecord, Obtained, OperatorState, Outcome};
@@ -23,7 +23,9 @@ pub fn run(record: &Record, facts: &RunFacts<'_>) -> Document {
     if record.operators.iter().any(|operator| operator.steps > 0) || record.result.outcome != Outcome::Failed
     {
         tables.extend([operators(record), edges(record), paths(record), stores(record)]);
+        tables.push(machine::threads(record));
     }
+    tables.push(machine::settings(&record.obtained));
     Document {
         head: head(record, facts),
         tables,
@@ -203,6 +205,7 @@ fn stores(record: &Record) -> Table {
 fn tail(record: &Record, facts: &RunFacts<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(not_obtained(record.obtained.iter()));
+    lines.extend(machine::interruptions(record));
     lines.extend(faults(record));
     lines.extend(record.notes.iter().map(|note| format!("note: {note}")));
     let output = facts.output.display();
@@ -244,7 +247,7 @@ fn fault_line(fault: &FaultRecord) -> String {
 }
 
 /// Lines on what was asked for and is something else now.
-pub(super) fn not_obtained<'o>(settings: impl Iterator<Item = &'o Obtained>) -> impl Iterator<Item = String> {
+pub fn not_obtained<'o>(settings: impl Iterator<Item = &'o Obtained>) -> impl Iterator<Item = String> {
     settings.filter(|setting| setting.asked != setting.obtained).map(|setting| {
         let Obtained { what, asked, obtained, reason } = setting;
         let reason = reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));

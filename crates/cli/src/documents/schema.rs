@@ -24,7 +24,7 @@ pub fn schema(registry: &Registry) -> Value {
         "properties": {
             "name": { "type": "string", "description": "Names the run and its record." },
             "scheduler": {
-                "enum": ["greedy", "event", "pinned"],
+                "enum": ["greedy", "event", "pinned", "custom"],
                 "default": "greedy",
                 "description": "The recipe that makes workers of the graph.",
             },
@@ -37,6 +37,14 @@ pub fn schema(registry: &Registry) -> Value {
                 "description": "What the workers of `event` share: operators that are worth the way, or all.",
             },
             "idle": { "type": "string", "description": "How workers wait: `park`, `spin`, `spin:20us`." },
+            "policy": policy(),
+            "lock_memory": flag("Keeps the memory of the process in main memory while it runs."),
+            "prefault": quantity("size", "B", "How much of each worker's stack is brought in before the first step."),
+            "huge_pages": flag("Chunk stores ask for huge pages."),
+            "numa": flag("Chunk stores lie on the node of the cores that fill them."),
+            "timer_slack": quantity("time", "s", "By how much timers of workers may be late."),
+            "dma_latency": quantity("time", "s", "How long idle cores may take to wake up while it runs."),
+            "force": flag("Runs what may hang the machine."),
             "clock": { "enum": ["real", "manual"], "default": "real", "description": "Real or virtual time." },
             "scale": {
                 "type": "number",
@@ -66,12 +74,47 @@ pub fn schema(registry: &Registry) -> Value {
                 "additionalProperties": false,
                 "properties": { "capacity": capacity(), "quantum": quantum() },
             },
+            "pool": { "type": "array", "items": pool() },
             "operator": list("operator"),
             "edge": list("edge"),
             "path": list("path"),
             "subgraph": { "type": "array", "items": subgraph() },
         },
         "$defs": definitions,
+    })
+}
+
+fn flag(description: &str) -> Value {
+    json!({ "type": "boolean", "default": false, "description": description })
+}
+
+fn policy() -> Value {
+    json!({
+        "type": "string",
+        "pattern": "^(o:-?[0-9]+|[fr]:[0-9]+|d:[0-9]+[a-z]*(:[0-9]+[a-z]*){1,2})$",
+        "description": "What the kernel's scheduler gives a worker: `o:N`, `f:80`, `r:50`, `d:RUNTIME[:DEADLINE]:PERIOD`.",
+    })
+}
+
+/// Of `custom`.
+fn pool() -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["name", "operators"],
+        "properties": {
+            "name": { "type": "string", "maxLength": 12, "pattern": "^[^./\\s]+$", "description": "Its threads have it too." },
+            "cores": cores("Its cores, one worker on each."),
+            "workers": { "type": "integer", "minimum": 1, "description": "How many workers it has, where no cores are named." },
+            "policy": policy(),
+            "idle": { "type": "string", "description": "How its workers wait: `park`, `spin`, `spin:20us`." },
+            "operators": {
+                "type": "array",
+                "minItems": 1,
+                "items": { "type": "string" },
+                "description": "Its operators; the name of a subgraph stands for all that are in it.",
+            },
+        },
     })
 }
 

@@ -3,7 +3,8 @@
 use super::{Meta, StoreError};
 use crate::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU32, Ordering};
 use crate::sync::{self, CachePadded, UnsafeCell, look, planted};
-use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::alloc::{Layout, alloc, dealloc};
+use std::mem::MaybeUninit;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
@@ -71,7 +72,11 @@ fn wanted<M>() -> *mut Head<M> {
 }
 
 impl<M: Meta> Home<M> {
-    pub(super) fn new(blocks: usize, bytes: usize) -> Result<NonNull<Self>, StoreError> {
+    pub(super) fn new(
+        blocks: usize,
+        bytes: usize,
+        prepare: &mut dyn FnMut(&mut [MaybeUninit<u8>]),
+    ) -> Result<NonNull<Self>, StoreError> {
         if blocks == 0 || bytes == 0 {
             return Err(StoreError::Empty);
         }
@@ -85,7 +90,11 @@ impl<M: Meta> Home<M> {
         let layout = Layout::from_size_align(total, align).map_err(|_| too_large)?;
         // SAFETY: the layout has a size above 0.
         let memory =
-            NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(StoreError::OutOfMemory { bytes: total })?;
+            NonNull::new(unsafe { alloc(layout) }).ok_or(StoreError::OutOfMemory { bytes: total })?;
+        // SAFETY: `total` bytes are there, nobody else has them, and as `MaybeUninit` they need no value.
+        prepare(unsafe { std::slice::from_raw_parts_mut(memory.as_ptr().cast::<MaybeUninit<u8>>(), total) });
+        // SAFETY: as above.
+        unsafe { memory.write_bytes(0, total) };
         let home = NonNull::from(Box::leak(Box::new(Home {
             owner: AtomicU32::new(0),
             blocks,

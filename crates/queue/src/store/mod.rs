@@ -14,6 +14,7 @@ use bytemuck::Pod;
 use home::{Home, HomeComing};
 use std::cell::Cell;
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -75,7 +76,30 @@ impl<M: Meta> Seed<M> {
     /// # Errors
     /// See [`StoreError`].
     pub fn new(blocks: usize, bytes: usize) -> Result<Self, StoreError> {
-        Home::new(blocks, bytes).map(|home| Seed { home })
+        Self::new_in(blocks, bytes, &mut |_| ())
+    }
+
+    /// As [`new`](Seed::new), with a look at the memory before its first use: to say where its pages are to lie.
+    ///
+    /// ```
+    /// # use onbeat_queue::{Meta, Seed};
+    /// # #[derive(Default, Clone)] struct Label;
+    /// # impl Meta for Label { fn reset(&mut self) {} }
+    /// let mut bytes = 0;
+    /// let seed = Seed::<Label>::new_in(4, 1024, &mut |memory| bytes = memory.len())?;
+    /// assert!(bytes >= 4096);
+    /// # drop(seed);
+    /// # Ok::<(), onbeat_queue::StoreError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn new_in(
+        blocks: usize,
+        bytes: usize,
+        prepare: &mut dyn FnMut(&mut [MaybeUninit<u8>]),
+    ) -> Result<Self, StoreError> {
+        Home::new(blocks, bytes, prepare).map(|home| Seed { home })
     }
 
     /// Makes the calling thread the owner.

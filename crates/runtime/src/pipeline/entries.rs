@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub(super) const TOP_KEYS: [&str; 21] = [
+pub(super) const TOP_KEYS: [&str; 30] = [
     "name",
     "scheduler",
     "cores",
@@ -21,6 +21,14 @@ pub(super) const TOP_KEYS: [&str; 21] = [
     "share",
     "idle",
     "house_keeping",
+    "policy",
+    "lock_memory",
+    "prefault",
+    "huge_pages",
+    "numa",
+    "timer_slack",
+    "dma_latency",
+    "force",
     "clock",
     "scale",
     "strict",
@@ -31,6 +39,7 @@ pub(super) const TOP_KEYS: [&str; 21] = [
     "pace",
     "store",
     "defaults",
+    "pool",
     "operator",
     "edge",
     "path",
@@ -110,6 +119,7 @@ impl Header {
         options.workers = top.get::<usize>("workers")?.map(Spanned::into_inner);
         set(&mut options.share, top.get("share")?);
         set(&mut options.idle, top.get("idle")?);
+        super::pools::read(top, &mut options)?;
         set(&mut options.clock, top.get("clock")?);
         set(&mut options.scale, top.get("scale")?);
         set(&mut options.strict, top.get("strict")?);
@@ -131,7 +141,7 @@ impl Header {
     }
 }
 
-fn set<T>(place: &mut T, value: Option<Spanned<T>>) {
+pub(super) fn set<T>(place: &mut T, value: Option<Spanned<T>>) {
     if let Some(value) = value {
         *place = value.into_inner();
     }

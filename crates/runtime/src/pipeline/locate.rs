@@ -8,6 +8,7 @@ use crate::graph::{Graph, PortRef};
 use crate::plan::GraphError;
 use std::ops::Range;
 use toml::Spanned;
+use toml::de::DeValue;
 
 /// The error with its place, as far as it can be found.
 pub(super) fn located(error: &GraphError, graph: &Graph, places: &Places, top: &Section<'_, '_>) -> Fault {
@@ -85,12 +86,33 @@ impl Search<'_> {
                 };
                 self.places.paths.iter().find(named).map(|path| path.from.span())
             }
+            GraphError::Pool { pool, key, operator, .. } => self.pool(pool, key, operator.as_deref()),
             GraphError::Empty(_) | GraphError::Mistake(_) => None,
         }
     }
 
     fn key(&self, key: &str) -> Option<Range<usize>> {
         self.top.raw(key).map(Spanned::span)
+    }
+
+    /// A key of a pool, or an operator that it names. The last pool of this name: it is the one too many.
+    fn pool(&self, name: &str, key: &str, operator: Option<&str>) -> Option<Range<usize>> {
+        let is_text = |value: &Spanned<DeValue<'_>>, text: &str| matches!(value.get_ref(), DeValue::String(found) if found == text);
+        let tables = self.top.tables("pool").ok()?.iter().rev();
+        let mut pools = tables.filter_map(|value| match value.get_ref() {
+            DeValue::Table(table) => Some((table, value.span())),
+            _ => None,
+        });
+        let (pool, head) =
+            pools.find(|(pool, _)| pool.get("name").is_some_and(|found| is_text(found, name)))?;
+        let value = pool.get(key).or_else(|| self.top.raw(key));
+        let item = value.and_then(|value| match (value.get_ref(), operator) {
+            (DeValue::Array(items), Some(operator)) => {
+                items.iter().rev().find(|item| is_text(item, operator)).map(Spanned::span)
+            }
+            _ => None,
+        });
+        Some(item.or_else(|| value.map(Spanned::span)).unwrap_or(head))
     }
 
     /// The operator, or the subgraph that it is in.

@@ -6,6 +6,7 @@
 //! | `overrides` | settings from outside: `--set` |
 //! | `section`, `words` | one table, key by key, and what is wrong with a value in plain words |
 //! | `entries` | what the file says, before anything is built |
+//! | `pools` | `[[pool]]`, and what is asked of the machine |
 //! | `build`, `parameters` | from there to a graph |
 //! | `locate` | where a mistake of the graph was written |
 //! | `error` | [`PipelineError`] |
@@ -17,6 +18,7 @@ mod locate;
 mod on_error;
 mod overrides;
 mod parameters;
+mod pools;
 mod section;
 mod source;
 mod when;
@@ -203,10 +205,9 @@ fn read_pipeline(
 ) -> Result<Pipeline, Fault> {
     let mut root = source.parse()?;
     // What has no operator in its key is for the top level.
-    let (settings_of_top, settings) = source
-        .settings()?
-        .into_iter()
-        .partition::<Vec<_>, _>(|setting| setting.path.len() == 1 || setting.path[0] == "defaults");
+    let (settings_of_top, settings) = source.settings()?.into_iter().partition::<Vec<_>, _>(|setting| {
+        setting.path.len() == 1 || setting.path[0] == "defaults" || pools::is_for_a_pool(setting, &root)
+    });
     for setting in &settings_of_top {
         if let [name] = setting.path[..]
             && !entries::TOP_KEYS.contains(&name)
@@ -215,7 +216,10 @@ fn read_pipeline(
             let fault = Fault::at(setting.span.clone(), format!("{} is an operator", words::quoted(name)));
             return Err(fault.help(format!("say which of its keys: {name}.KEY=VALUE")));
         }
-        setting.apply(&mut root, 0)?;
+        match pools::is_for_a_pool(setting, &root) {
+            true => pools::apply(setting, &mut root)?,
+            false => setting.apply(&mut root, 0)?,
+        }
     }
     let root = Spanned::new(0..0, DeValue::Table(root));
     let top = entries::top(&root)?;
@@ -268,6 +272,14 @@ fn config(plan: &Plan, options: &Options, output: &Path, operators: &[Value]) ->
         "workers": options.workers,
         "share": options.share,
         "idle": options.idle,
+        "policy": options.policy.map(|policy| policy.to_string()),
+        "lock_memory": options.lock_memory,
+        "prefault": options.prefault,
+        "huge_pages": options.huge_pages,
+        "numa": options.numa,
+        "timer_slack": seconds(options.timer_slack_ns),
+        "dma_latency": options.dma_latency_us.map(|us| f64::from(us) / 1e6),
+        "force": options.force,
         "clock": options.clock,
         "scale": options.scale,
         "strict": options.strict,
@@ -278,6 +290,7 @@ fn config(plan: &Plan, options: &Options, output: &Path, operators: &[Value]) ->
         "pace": options.pace,
         "store": options.store_bytes,
         "defaults": { "capacity": options.capacity, "quantum": options.quantum },
+        "pool": pools::config(options),
         "operator": operators,
         "edge": edges.collect::<Vec<_>>(),
         "path": paths.collect::<Vec<_>>(),

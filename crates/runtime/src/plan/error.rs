@@ -11,7 +11,9 @@ pub enum GraphError {
     #[error("{0}")]
     Mistake(String),
     /// A recipe that this version does not have.
-    #[error("the scheduler `{0}` is not in this version of onbeat: it has `greedy` and `pinned`")]
+    #[error(
+        "the scheduler `{0}` is not in this version of onbeat: it has `greedy`, `event`, `pinned` and `custom`"
+    )]
     Scheduler(onbeat_trace::record::Scheduler),
     /// A clock that is too fast or too slow, or virtual and scaled.
     #[error(
@@ -21,6 +23,18 @@ pub enum GraphError {
     /// A core that cannot be used as asked.
     #[error("{0}")]
     Cores(String),
+    /// A pool that cannot be as it is asked for.
+    #[error("{text}")]
+    Pool {
+        /// Its name.
+        pool: String,
+        /// Which of its keys it is about.
+        key: &'static str,
+        /// Which of the operators that it names, if it is about one.
+        operator: Option<String>,
+        /// What is wrong, and what to do.
+        text: String,
+    },
     /// An initial message of another type.
     #[error("the edge {edge} carries {message}: its initial message is {found}")]
     Initial {

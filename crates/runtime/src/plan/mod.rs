@@ -2,6 +2,7 @@
 
 mod dot;
 mod error;
+mod guards;
 mod order;
 mod resolve;
 mod sizes;
@@ -15,6 +16,8 @@ pub(crate) use error::nearest;
 use crate::graph::Graph;
 use crate::on_error::OnError;
 use crate::options::Options;
+use crate::team::Idle;
+use onbeat_os::Policy;
 use onbeat_trace::record::{ClockKind, Obtained, Scheduler, WhenFull};
 use resolve::Wire;
 use serde::Serialize;
@@ -56,6 +59,8 @@ pub struct Plan {
     pub paths: Vec<PathPlan>,
     /// What was asked for, and what it became.
     pub obtained: Vec<Obtained>,
+    /// What is pointed out: nothing is wrong with it, and it may be a mistake.
+    pub notes: Vec<String>,
     /// The options it was made with.
     pub options: Options,
     /// By operator number: its place in the graph.
@@ -73,6 +78,8 @@ pub struct WorkerPlan {
     pub name: String,
     /// The core that it runs on; `None` for wherever the kernel puts it.
     pub core: Option<usize>,
+    /// Place of its pool.
+    pub pool: usize,
     /// Names of the operators that it may step, in their order down the graph.
     pub operators: Vec<String>,
 }
@@ -82,6 +89,11 @@ pub struct WorkerPlan {
 pub struct PoolPlan {
     /// Its name; that of its worker where it has one.
     pub name: String,
+    /// What the kernel's scheduler is to give its workers; `None` for what the program has.
+    #[serde(serialize_with = "crate::options::as_text")]
+    pub policy: Option<Policy>,
+    /// How its workers wait.
+    pub idle: Idle,
     /// Places of its workers.
     pub workers: Vec<usize>,
 }
@@ -176,7 +188,7 @@ impl Graph {
 
 impl Plan {
     fn new(graph: &Graph, options: &Options) -> Result<Self, GraphError> {
-        if !matches!(options.scheduler, Scheduler::Greedy | Scheduler::Pinned | Scheduler::Event) {
+        if options.scheduler == Scheduler::Replicated {
             return Err(GraphError::Scheduler(options.scheduler));
         }
         let Options { scale, clock, .. } = *options;
@@ -246,6 +258,7 @@ impl Plan {
             workers: workers.plans(&operators),
             pools: workers.pools(),
             parts: workers.parts(&operators),
+            notes: workers.notes.clone(),
             operators,
             edges,
             stores: sizes.stores,
@@ -255,6 +268,7 @@ impl Plan {
             order,
             wires,
         };
+        plan.notes.extend(guards::check(&plan.pools, &plan.workers, options)?);
         plan.paths = plan.find_paths(graph)?;
         if options.strict
             && let Some(missing) = plan.obtained.iter().find(|setting| setting.asked != setting.obtained)
@@ -346,7 +360,11 @@ impl fmt::Display for Plan {
         for pool in &self.pools {
             let kind = if pool.workers.len() > 1 { "workers" } else { "worker" };
             let operators = pool.workers.first().map(|&first| self.workers[first].operators.join(", "));
-            writeln!(f, "{kind} {}: {}", self.workers_of(pool).join(" and "), operators.unwrap_or_default())?;
+            write!(f, "{kind} {}", self.workers_of(pool).join(" and "))?;
+            if let Some(policy) = pool.policy {
+                write!(f, " under {policy}")?;
+            }
+            writeln!(f, ": {}", operators.unwrap_or_default())?;
         }
         for edge in &self.edges {
             write!(

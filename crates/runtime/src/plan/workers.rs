@@ -1,12 +1,15 @@
 //! Which workers there are, on which cores, and which operators each of them steps.
 
+mod pools;
+
 use super::GraphError;
 use super::resolve::Wire;
 use super::split::{Cost, split};
 use super::{OperatorPlan, PartPlan, PoolPlan, WorkerPlan};
 use crate::graph::Graph;
 use crate::options::Options;
-use onbeat_os::CoreSet;
+use crate::team::Idle;
+use onbeat_os::{CoreSet, Policy};
 use onbeat_trace::record::{Obtained, Scheduler};
 
 /// What an operator costs that says nothing about it, in nanoseconds.
@@ -16,13 +19,40 @@ const COST_NS: f64 = 1000.0;
 const PARTS: usize = 64;
 
 pub(super) struct Workers {
-    /// By worker: its core, where it has one of its own.
-    pub cores: Vec<Option<usize>>,
+    /// By worker.
+    threads: Vec<Thread>,
     /// By operator number: its part.
     pub part_of: Vec<usize>,
-    /// Whether all workers share all parts; else each has its own.
-    pub shared: bool,
+    /// By part: its pool.
+    pool_of: Vec<usize>,
+    pools: Vec<Crew>,
     pub obtained: Vec<Obtained>,
+    /// What is pointed out.
+    pub notes: Vec<String>,
+}
+
+/// One worker.
+struct Thread {
+    name: String,
+    core: Option<usize>,
+    pool: usize,
+}
+
+/// What is said of a pool.
+struct Crew {
+    name: String,
+    policy: Option<Policy>,
+    idle: Idle,
+}
+
+/// Workers that all are alike: what `greedy`, `pinned` and `event` come to.
+struct Alike {
+    /// By worker: its core, where it has one of its own.
+    cores: Vec<Option<usize>>,
+    part_of: Vec<usize>,
+    /// Whether all workers share all parts; else each has its own.
+    shared: bool,
+    obtained: Vec<Obtained>,
 }
 
 impl Workers {
@@ -34,62 +64,95 @@ impl Workers {
         options: &Options,
     ) -> Result<Self, GraphError> {
         check_cores(options)?;
-        match options.scheduler {
-            Scheduler::Greedy => {
-                if let [first, second, ..] = options.cores.as_slice() {
-                    return Err(GraphError::Cores(format!(
-                        "`greedy` has one worker, and more than one core was named ({first}, {second}, ...): name one, or \
-                         choose `scheduler = \"pinned\"`"
-                    )));
-                }
-                if let Some(workers) = options.workers.filter(|&workers| workers != 1) {
-                    return Err(GraphError::Cores(format!(
-                        "`greedy` has one worker, not {workers}: choose `scheduler = \"pinned\"`"
-                    )));
-                }
-                Ok(Workers {
-                    cores: vec![options.cores.first().copied()],
-                    part_of: vec![0; order.len()],
-                    shared: false,
-                    obtained: Vec::new(),
-                })
-            }
-            Scheduler::Event => event(graph, wires, order, options),
-            _ => pinned(graph, wires, order, options),
+        let alike = match options.scheduler {
+            Scheduler::Custom => return pools::custom(graph, order, options),
+            _ if !options.pools.is_empty() => return Err(pools::misplaced(options)),
+            Scheduler::Greedy => greedy(order, options)?,
+            Scheduler::Event => event(graph, wires, order, options)?,
+            _ => pinned(graph, wires, order, options)?,
+        };
+        Ok(Workers::alike(alike, options))
+    }
+
+    fn alike(Alike { cores, part_of, shared, obtained }: Alike, options: &Options) -> Self {
+        let crew = |name| Crew { name, policy: options.policy, idle: options.idle };
+        let parts = part_of.iter().max().map_or(1, |&last| last + 1);
+        let pools = match shared {
+            true => vec![crew("event".to_string())],
+            false => (0..cores.len()).map(|number| crew(name(number))).collect(),
+        };
+        let pool = |number| if shared { 0 } else { number };
+        let thread = |(number, core)| Thread { name: name(number), core, pool: pool(number) };
+        Workers {
+            threads: cores.into_iter().enumerate().map(thread).collect(),
+            part_of,
+            pool_of: (0..parts).map(pool).collect(),
+            pools,
+            obtained,
+            notes: Vec::new(),
         }
     }
-}
 
-impl Workers {
     /// The threads.
     pub fn plans(&self, operators: &[OperatorPlan]) -> Vec<WorkerPlan> {
-        let names = |worker: usize| {
-            let may = operators.iter().filter(move |operator| self.shared || operator.part == worker);
+        let names = |pool: usize| {
+            let may = operators.iter().filter(move |operator| self.pool_of[operator.part] == pool);
             may.map(|operator| operator.name.clone()).collect()
         };
-        let plan = |(number, &core)| WorkerPlan { name: name(number), core, operators: names(number) };
-        self.cores.iter().enumerate().map(plan).collect()
+        let plan = |Thread { name, core, pool }: &Thread| WorkerPlan {
+            name: name.clone(),
+            core: *core,
+            pool: *pool,
+            operators: names(*pool),
+        };
+        self.threads.iter().map(plan).collect()
     }
 
     pub fn pools(&self) -> Vec<PoolPlan> {
-        if self.shared {
-            return vec![PoolPlan { name: "event".to_string(), workers: (0..self.cores.len()).collect() }];
-        }
-        (0..self.cores.len()).map(|number| PoolPlan { name: name(number), workers: vec![number] }).collect()
+        let workers =
+            |pool| (0..self.threads.len()).filter(|&thread| self.threads[thread].pool == pool).collect();
+        let plan = |(number, crew): (usize, &Crew)| PoolPlan {
+            name: crew.name.clone(),
+            policy: crew.policy,
+            idle: crew.idle,
+            workers: workers(number),
+        };
+        self.pools.iter().enumerate().map(plan).collect()
     }
 
     pub fn parts(&self, operators: &[OperatorPlan]) -> Vec<PartPlan> {
-        if !self.shared {
-            return (0..self.cores.len()).map(|pool| PartPlan { name: name(pool), pool }).collect();
-        }
-        let mut parts: Vec<PartPlan> = Vec::new();
-        for operator in operators.iter() {
-            if operator.part == parts.len() {
-                parts.push(PartPlan { name: operator.name.clone(), pool: 0 });
-            }
-        }
-        parts
+        let plan = |(part, &pool): (usize, &usize)| {
+            let workers: Vec<&Thread> = self.threads.iter().filter(|thread| thread.pool == pool).collect();
+            let first = operators.iter().find(|operator| operator.part == part);
+            let name = match (workers.as_slice(), first) {
+                ([alone], _) => alone.name.clone(),
+                (_, Some(first)) => first.name.clone(),
+                (_, None) => self.pools[pool].name.clone(),
+            };
+            PartPlan { name, pool }
+        };
+        self.pool_of.iter().enumerate().map(plan).collect()
     }
+}
+
+fn greedy(order: &[usize], options: &Options) -> Result<Alike, GraphError> {
+    if let [first, second, ..] = options.cores.as_slice() {
+        return Err(GraphError::Cores(format!(
+            "`greedy` has one worker, and more than one core was named ({first}, {second}, ...): name one, or \
+             choose `scheduler = \"pinned\"`"
+        )));
+    }
+    if let Some(workers) = options.workers.filter(|&workers| workers != 1) {
+        return Err(GraphError::Cores(format!(
+            "`greedy` has one worker, not {workers}: choose `scheduler = \"pinned\"`"
+        )));
+    }
+    Ok(Alike {
+        cores: vec![options.cores.first().copied()],
+        part_of: vec![0; order.len()],
+        shared: false,
+        obtained: Vec::new(),
+    })
 }
 
 /// Of a worker, and of its thread.
@@ -98,34 +161,38 @@ fn name(worker: usize) -> String {
 }
 
 fn check_cores(options: &Options) -> Result<(), GraphError> {
-    if options.cores.is_empty() && options.house_keeping.is_empty() {
-        return Ok(());
-    }
-    let differs = |&workers: &usize| !options.cores.is_empty() && workers != options.cores.len();
-    if let Some(workers) = options.workers.filter(differs) {
-        return Err(GraphError::Cores(format!(
-            "{workers} workers on {} cores: there is one worker on each core; name the cores or the number, not both",
-            options.cores.len()
-        )));
-    }
-    let online = CoreSet::online().map_err(|error| GraphError::Cores(error.to_string()))?;
-    for &core in &options.house_keeping {
-        if !online.contains(core) {
+    if !options.house_keeping.is_empty() {
+        let online = CoreSet::online().map_err(|error| GraphError::Cores(error.to_string()))?;
+        if let Some(core) = options.house_keeping.iter().find(|&&core| !online.contains(core)) {
             return Err(GraphError::Cores(format!(
                 "there is no core {core} for house-keeping on this machine: it has {online}"
             )));
         }
     }
-    for (at, &core) in options.cores.iter().enumerate() {
+    check_workers(&options.cores, options.workers, "").map_err(GraphError::Cores)
+}
+
+/// Cores that are there, one worker on each. `whose` begins what is said.
+fn check_workers(cores: &[usize], workers: Option<usize>, whose: &str) -> Result<(), String> {
+    if workers == Some(0) {
+        return Err(format!("{whose}`workers` is 0: there must be one at least"));
+    }
+    if cores.is_empty() {
+        return Ok(());
+    }
+    if let Some(workers) = workers.filter(|&workers| workers != cores.len()) {
+        return Err(format!(
+            "{whose}{workers} workers on {} cores: there is one worker on each core; name the cores or the number, not both",
+            cores.len()
+        ));
+    }
+    let online = CoreSet::online().map_err(|error| error.to_string())?;
+    for (at, &core) in cores.iter().enumerate() {
         if !online.contains(core) {
-            return Err(GraphError::Cores(format!(
-                "there is no core {core} on this machine: it has {online}"
-            )));
+            return Err(format!("{whose}there is no core {core} on this machine: it has {online}"));
         }
-        if options.cores[..at].contains(&core) {
-            return Err(GraphError::Cores(format!(
-                "core {core} is named twice: there is one worker on each core"
-            )));
+        if cores[..at].contains(&core) {
+            return Err(format!("{whose}core {core} is named twice: there is one worker on each core"));
         }
     }
     Ok(())
@@ -134,9 +201,6 @@ fn check_cores(options: &Options) -> Result<(), GraphError> {
 /// The cores that workers get, one each; as many as there are workers.
 fn cores(options: &Options) -> Result<Vec<Option<usize>>, GraphError> {
     Ok(match (options.workers, options.cores.as_slice()) {
-        (Some(0), _) => {
-            return Err(GraphError::Cores("`workers` is 0: there must be one at least".to_string()));
-        }
         (Some(workers), []) => vec![None; workers],
         (None, []) => {
             let allowed = CoreSet::allowed().map_err(|error| GraphError::Cores(error.to_string()))?;
@@ -166,16 +230,16 @@ fn fewer(asked: usize, used: usize, options: &Options) -> Vec<Obtained> {
     }]
 }
 
-fn pinned(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> Result<Workers, GraphError> {
+fn pinned(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> Result<Alike, GraphError> {
     let cores = cores(options)?;
     let part_of = split(&costs(graph, wires, order, options, cores.len()), cores.len());
     let used = part_of.last().map_or(1, |&last| last + 1);
     let obtained = fewer(cores.len(), used, options);
-    Ok(Workers { cores: cores.into_iter().take(used).collect(), part_of, shared: false, obtained })
+    Ok(Alike { cores: cores.into_iter().take(used).collect(), part_of, shared: false, obtained })
 }
 
 /// Every operator is a part of its own while they are few; one worker shares with nobody, so it gets all of them in one.
-fn event(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> Result<Workers, GraphError> {
+fn event(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> Result<Alike, GraphError> {
     let cores = cores(options)?;
     if cores.len() > PARTS {
         let cores = cores.len();
@@ -188,7 +252,7 @@ fn event(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> R
         _ => split(&costs(graph, wires, order, options, PARTS), PARTS),
     };
     let obtained = fewer(cores.len(), used, options);
-    Ok(Workers { cores: cores.into_iter().take(used).collect(), part_of, shared: used > 1, obtained })
+    Ok(Alike { cores: cores.into_iter().take(used).collect(), part_of, shared: used > 1, obtained })
 }
 
 /// By operator number. What is measured goes before what is stated, and that before what is assumed: 1 µs, and nothing for

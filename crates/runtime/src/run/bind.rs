@@ -6,7 +6,6 @@ use crate::context::NONE;
 use crate::graph::{Graph, Node};
 use crate::link::{EdgeSpec, Initial, Probe, Ways};
 use crate::operator::Operator;
-use crate::options::Options;
 use crate::plan::{self, Plan, when};
 use crate::pool::Pool;
 use crate::ports::{self, Described, Merge, Ports};
@@ -144,8 +143,8 @@ fn threads(plan: &Plan) -> (Vec<Waker>, Vec<Option<Arc<Pool>>>, Vec<ThreadSeat>)
     for (number, pool) in plan.pools.iter().enumerate() {
         let parkers: Vec<Parker> = pool.workers.iter().map(|_| Parker::new()).collect();
         let parts = plan.parts.iter().filter(|part| part.pool == number).count();
-        let Options { idle, share, .. } = plan.options;
-        let shared = (parkers.len() > 1).then(|| Arc::new(Pool::new(&parkers, parts, idle, share)));
+        let share = plan.options.share;
+        let shared = (parkers.len() > 1).then(|| Arc::new(Pool::new(&parkers, parts, pool.idle, share)));
         let alone = parkers[0].unparker();
         for (place, (&worker, parker)) in pool.workers.iter().zip(parkers).enumerate() {
             threads[worker] = Some((parker, shared.clone().map(|pool| (pool, place))));

@@ -160,6 +160,10 @@ impl Watch {
                 cpu_ns: onbeat_os::clock::thread_cpu_ns(),
                 busy_ns: 0,
                 idle_ns: 0,
+                policy: None,
+                minor_faults: None,
+                major_faults: None,
+                allocations: None,
                 sharing: None,
             }
         })?;

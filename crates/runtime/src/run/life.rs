@@ -14,12 +14,12 @@ use crate::operator::Ending;
 use crate::plan::Plan;
 use crate::pool::Pool;
 use crate::record::{ThreadReport, Time, report};
-use crate::team::Rested;
+use crate::team::{Idle, Rested};
 use crate::worker::{Failure, Pause, Worker};
-use onbeat_os::{CoreSet, Parker};
+use onbeat_os::Parker;
 use onbeat_queue::Seed;
 use onbeat_queue::sync::atomic::Ordering;
-use onbeat_trace::record::{FaultKind, Obtained};
+use onbeat_trace::record::FaultKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 
@@ -45,14 +45,15 @@ pub(super) struct Started {
 /// All of it.
 pub(super) fn live(begin: Begin, plan: &Plan, control: &Arc<Control>) -> ThreadReport {
     control.threads[begin.worker].store(onbeat_os::thread::current_id().cast_unsigned(), Ordering::Relaxed);
-    let obtained = take_cores(begin.worker, plan, control);
+    // No operator is started before all threads have what they asked for, or know that they have not.
+    if !control.barrier.wait(begin.worker) {
+        return ThreadReport::default();
+    }
     let thread = Thread { plan, control, worker: begin.worker, parker: begin.parker };
-    let mut report = match begin.pool {
+    match begin.pool {
         Some((pool, place)) => roam::live(&thread, &pool, place, begin.parts),
         None => thread.live_alone(begin.parts),
-    };
-    report.obtained = obtained;
-    report
+    }
 }
 
 /// A thread that steps operators.
@@ -64,6 +65,11 @@ pub(super) struct Thread<'r> {
 }
 
 impl Thread<'_> {
+    /// How it waits.
+    pub fn idle(&self) -> Idle {
+        self.plan.pools[self.plan.workers[self.worker].pool].idle
+    }
+
     /// The life of a worker that shares nothing: it has one part.
     fn live_alone(&self, parts: Vec<(Part, Vec<Seed<Info>>)>) -> ThreadReport {
         let Thread { plan, control, .. } = *self;
@@ -114,7 +120,7 @@ impl Thread<'_> {
                 None => Rested::Up,
                 Some(lying) => {
                     let up = || worker.seat.is_called(owner, lying);
-                    self.plan.options.idle.wait(&self.parker, lying.alarm_ns, up, || clock.real_ns());
+                    self.idle().wait(&self.parker, lying.alarm_ns, up, || clock.real_ns());
                     worker.seat.get_up(owner, lying)
                 }
             };
@@ -159,39 +165,6 @@ pub(super) fn note_end(worker: &Worker, cx: &Context, control: &Control) -> u64 
     control.board.close(worker.seat.part);
     control.publish(end_ns, cx.stamp.time_ns);
     end_ns
-}
-
-/// Goes to the core that the plan has for this worker.
-fn take_cores(worker: usize, plan: &Plan, control: &Control) -> Vec<Obtained> {
-    let plan_worker = &plan.workers[worker];
-    let house_keeping = &plan.options.house_keeping;
-    let wanted = match plan_worker.core {
-        Some(core) => CoreSet::from_cores([core]),
-        // The thread that started this one may be bound to the house-keeping cores.
-        None if !house_keeping.is_empty() => {
-            let online: Vec<usize> = CoreSet::online().map_or(Vec::new(), |online| online.iter().collect());
-            CoreSet::from_cores(online.into_iter().filter(|core| !house_keeping.contains(core)))
-        }
-        None => return Vec::new(),
-    };
-    let set = wanted.map_err(|error| error.to_string());
-    let asked = set.as_ref().map_or(String::new(), ToString::to_string);
-    let taken = set.and_then(|set| {
-        onbeat_os::thread::set_cores(&set).map_err(|error| error.to_string())?;
-        onbeat_os::thread::cores().map_err(|error| error.to_string())
-    });
-    let (obtained, reason) = match taken {
-        Ok(cores) => (cores.to_string(), None),
-        Err(error) => ("any core".to_string(), Some(error)),
-    };
-    let setting = Obtained { what: format!("cores of {}", plan_worker.name), asked, obtained, reason };
-    if plan.options.strict && setting.asked != setting.obtained {
-        let Obtained { what, asked, obtained, reason } = &setting;
-        let reason = reason.as_deref().unwrap_or("not available");
-        let text = format!("strict: {what}: {asked} was asked for, {obtained} obtained: {reason}");
-        control.fail(Fault { operator: None, what: FaultKind::Error, text, time_ns: 0, stack: Vec::new() });
-    }
-    vec![setting]
 }
 
 /// Sets a part up and starts its operators.

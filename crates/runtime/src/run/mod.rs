@@ -9,6 +9,7 @@ mod handle;
 mod hang;
 mod life;
 mod order;
+mod rights;
 mod roam;
 mod set_up;
 mod status;
@@ -33,6 +34,7 @@ use life::Begin;
 use onbeat_queue::Seed;
 use onbeat_queue::sync::atomic::Ordering;
 use onbeat_trace::Record;
+use onbeat_trace::record::Obtained;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError, mpsc};
@@ -80,6 +82,7 @@ pub struct Run {
     events: BTreeMap<String, Event>,
     watching: Option<Watching>,
     watch: Option<Watch>,
+    held: rights::Held,
 }
 
 /// A run can do what its handle can.
@@ -105,6 +108,16 @@ impl Run {
     /// A handle to watch and steer it from elsewhere.
     pub fn handle(&self) -> RunHandle {
         self.handle.clone()
+    }
+
+    /// What was asked of the machine for it, and what there is; known before the first step.
+    pub fn obtained(&self) -> impl Iterator<Item = &Obtained> {
+        self.plan.obtained.iter().chain(&self.held.obtained)
+    }
+
+    /// What is pointed out of its plan.
+    pub fn notes(&self) -> &[String] {
+        &self.plan.notes
     }
 
     /// Whether it has ended.
@@ -142,6 +155,8 @@ impl Run {
                 .into_iter()
                 .flatten()
                 .collect(),
+            obtained: self.held.obtained.clone(),
+            overruns: self.held.overruns(),
             stuck: std::mem::take(&mut *self.control.stuck.lock().unwrap_or_else(PoisonError::into_inner)),
         };
         let record = record::record(self.name, self.config, &self.plan, reports, ended);
@@ -175,12 +190,16 @@ impl Graph {
         let (name, config) = (self.name.clone(), self.config.clone());
         let (gates, events) = (self.gates.clone(), self.events.clone());
         let mut seeds: Vec<Vec<Seed<Info>>> = plan.parts.iter().map(|_| Vec::new()).collect();
+        let mut wishes = rights::StoreWishes::new(&plan);
         // By rising size for each part, as the plan has them.
         for store in &plan.stores {
-            let seed = Seed::<Info>::new(store.chunks, store.quantum_bytes as usize)
-                .map_err(|error| RunError::Begin(error.to_string()))?;
+            let seed = Seed::<Info>::new_in(store.chunks, store.quantum_bytes as usize, &mut |memory| {
+                wishes.prepare(store.part, memory);
+            })
+            .map_err(|error| RunError::Begin(error.to_string()))?;
             seeds[store.part].push(seed);
         }
+        let stores = wishes.obtained(plan.stores.len());
         let started_unix_ns = onbeat_os::clock::realtime_unix_ns();
         let for_files = self.operators.iter().any(|node| node.when.iter().any(When::waits_for_files));
         let wrong = |error| RunError::Begin(format!("cannot wait for files: {error}"));
@@ -205,13 +224,21 @@ impl Graph {
             let worker = workers[part.place as usize * workers.len() / counts[at.pool]];
             given[worker].parts.push((part, seeds));
         }
+        let mut held = rights::Held::take(&plan, stores)?;
         let (mut threads, mut begins) = (Vec::new(), Vec::new());
+        let mut settled = Vec::new();
         for worker in &plan.workers {
-            let (begin, wait) = mpsc::sync_channel(1);
+            let (begin, wait) = mpsc::sync_channel::<Begin>(1);
             let (plan, control) = (Arc::clone(&plan), Arc::clone(&control));
+            let (say, settings) = mpsc::channel();
+            settled.push(settings);
             let departure = Departure { control, worker: threads.len() };
             let main = move || match wait.recv() {
-                Ok(begin) => life::live(begin, &plan, &departure.control),
+                Ok(begin) => {
+                    // Whoever started the run waits for it.
+                    let _ = say.send(rights::take(begin.worker, &plan, &departure.control));
+                    life::live(begin, &plan, &departure.control)
+                }
                 // Another thread could not be made: the run does not begin.
                 Err(mpsc::RecvError) => ThreadReport::default(),
             };
@@ -228,6 +255,9 @@ impl Graph {
             // It is waiting for just this.
             let _ = begin.send(given);
         }
+        for settings in settled {
+            held.obtained.extend(settings.recv().unwrap_or_default());
+        }
         let handle = RunHandle::new(Arc::clone(&control), Arc::clone(&plan));
         Ok(Run {
             name,
@@ -241,6 +271,7 @@ impl Graph {
             events,
             watching,
             watch,
+            held,
         })
     }
 }

@@ -99,7 +99,7 @@ fn work(thread: &Thread<'_>, pool: &Pool, place: usize, clock: &Clock, time: &mu
         pool.ring(now_ns);
         let Some((number, part)) = pool.next(place, round) else {
             let begin_ns = now_ns();
-            pool.rest(place, thread.plan.options.idle, &thread.parker, now_ns);
+            pool.rest(place, thread.idle(), &thread.parker, now_ns);
             time.idle_ns += now_ns().saturating_sub(begin_ns);
             continue;
         };

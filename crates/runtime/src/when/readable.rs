@@ -52,6 +52,10 @@ impl Watcher {
                 cpu_ns: onbeat_os::clock::thread_cpu_ns(),
                 busy_ns: 0,
                 idle_ns: 0,
+                policy: None,
+                minor_faults: None,
+                major_faults: None,
+                allocations: None,
                 sharing: None,
             }
         })?;

@@ -21,6 +21,18 @@ pub struct ThreadRecord {
     /// The time that it spent waiting for something to do, in nanoseconds; 0 for a thread that is no
     /// worker.
     pub idle_ns: u64,
+    /// What the kernel's scheduler gave it in the end, as rtla writes it; `None` where that was not looked at.
+    #[serde(default)]
+    pub policy: Option<String>,
+    /// Page faults without disk between its first step and its last; `None` for a thread that is no worker.
+    #[serde(default)]
+    pub minor_faults: Option<u64>,
+    /// Page faults with disk; the same.
+    #[serde(default)]
+    pub major_faults: Option<u64>,
+    /// How often it asked for memory between its first step and its last; `None` where the program does not count.
+    #[serde(default)]
+    pub allocations: Option<u64>,
     /// What it did for others of its pool; `None` where it shared nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharing: Option<Sharing>,

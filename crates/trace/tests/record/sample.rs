@@ -34,6 +34,10 @@ pub fn record() -> Record {
             cpu_ns: 1_500_000_000,
             busy_ns: 1_400_000_000,
             idle_ns: 8_600_000_000,
+            policy: Some("f:80".to_owned()),
+            minor_faults: Some(2),
+            major_faults: Some(0),
+            allocations: Some(1),
             sharing: Some(Sharing { taken: 4000, stolen: 12, woken: 3, parked: 90 }),
         }],
         operators: vec![operator()],
@@ -101,7 +105,7 @@ pub fn record() -> Record {
             obtained: "o:0".to_owned(),
             reason: Some("sched_setscheduler: not permitted; `ulimit -r 80` grants it".to_owned()),
         }],
-
+        deadline_overruns: Some(3),
         notes: vec!["audio: 3 samples were clipped".to_owned()],
         result: RunResult {
             outcome: Outcome::Stopped,

@@ -1,0 +1,85 @@
+//! What was asked of the machine, and what workers had of it.
+
+use super::counted;
+use super::table::{Cell, Column, Table, Unit};
+use onbeat::trace::Record;
+use onbeat::trace::record::{Obtained, ThreadRecord};
+
+/// Every setting, granted or not.
+pub fn settings(obtained: &[Obtained]) -> Table {
+    let row = |setting: &Obtained| {
+        let is_granted = setting.asked == setting.obtained;
+        vec![
+            setting.what.as_str().into(),
+            setting.asked.as_str().into(),
+            setting.obtained.as_str().into(),
+            if is_granted { Cell::Nothing } else { "not obtained".into() },
+        ]
+    };
+    Table {
+        columns: vec![
+            Column::new("setting", "setting", Unit::Text),
+            Column::new("asked", "asked", Unit::Text),
+            Column::new("obtained", "obtained", Unit::Text),
+            Column::new("verdict", "", Unit::Text).optional(),
+        ],
+        rows: obtained.iter().map(row).collect(),
+    }
+}
+
+fn workers(record: &Record) -> impl Iterator<Item = &ThreadRecord> {
+    record.threads.iter().filter(|thread| thread.minor_faults.is_some())
+}
+
+/// What they had to wait for that no operator asked for.
+pub fn threads(record: &Record) -> Table {
+    let row = |thread: &ThreadRecord| {
+        vec![
+            thread.name.as_str().into(),
+            thread.policy.as_deref().into(),
+            thread.busy_ns.into(),
+            thread.idle_ns.into(),
+            thread.minor_faults.into(),
+            thread.major_faults.into(),
+            thread.allocations.into(),
+        ]
+    };
+    Table {
+        columns: vec![
+            Column::new("worker", "worker", Unit::Text),
+            Column::new("policy", "policy", Unit::Text),
+            Column::new("busy_ns", "busy", Unit::Millis),
+            Column::new("idle_ns", "idle", Unit::Millis),
+            Column::new("minor_faults", "page faults", Unit::Count),
+            Column::new("major_faults", "with disk", Unit::Count).optional(),
+            Column::new("allocations", "allocations", Unit::Count),
+        ],
+        rows: workers(record).map(row).collect(),
+    }
+}
+
+/// A worker with a real-time policy should have had none of these.
+pub fn interruptions(record: &Record) -> impl Iterator<Item = String> {
+    let lines = workers(record).filter_map(|thread| {
+        let policy = thread.policy.as_deref().filter(|policy| !policy.starts_with('o'))?;
+        let faults = thread.minor_faults.unwrap_or(0) + thread.major_faults.unwrap_or(0);
+        let allocations = thread.allocations.unwrap_or(0);
+        let (faults, allocations) = match (faults, allocations) {
+            (0, 0) => return None,
+            both => both,
+        };
+        let fix = if faults > 0 { "; lock_memory = true keeps pages in" } else { "" };
+        let (faults, allocations) = (counted(faults, "page fault"), counted(allocations, "allocation"));
+        Some(format!(
+            "worker {} under {policy}: {faults} and {allocations} after the start{fix}",
+            thread.name
+        ))
+    });
+    let overruns = record.deadline_overruns.filter(|&overruns| overruns > 0);
+    lines.chain(overruns.map(|overruns| {
+        format!(
+            "{} of SCHED_DEADLINE: a worker used up the run time of a period",
+            counted(overruns, "overrun")
+        )
+    }))
+}

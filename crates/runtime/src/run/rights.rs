@@ -1,0 +1,322 @@
+//! What a run asks of the machine, and what it got: read back from the kernel, setting by setting.
+
+use super::{Control, Fault, RunError};
+use crate::options::Options;
+use crate::plan::Plan;
+use onbeat_os::memory::{self, MemoryLock};
+use onbeat_os::overrun::Overruns;
+use onbeat_os::policy::PolicyFlags;
+use onbeat_os::rights::{self, Rights};
+use onbeat_os::{CoreSet, Policy, latency};
+use onbeat_trace::record::{FaultKind, Obtained};
+use std::mem::MaybeUninit;
+
+/// Bytes of a real-time worker's stack that are brought in where nothing is said.
+const PREFAULT_BYTES: usize = 256 << 10;
+
+/// What the whole process has for as long as this lives.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    pub obtained: Vec<Obtained>,
+    lock: Option<MemoryLock>,
+    dma_latency: Option<latency::DmaLatency>,
+    overruns: Option<Overruns>,
+}
+
+/// In a sentence, as `strict` says it.
+fn strictly(setting: &Obtained) -> String {
+    let Obtained { what, asked, obtained, reason } = setting;
+    let reason = reason.as_deref().unwrap_or("not available");
+    format!("strict: {what}: {asked} was asked for, {obtained} obtained: {reason}")
+}
+
+impl Held {
+    /// After what there is to allocate, and before the threads.
+    ///
+    /// # Errors
+    /// Under `strict`, what is not obtained.
+    pub fn take(plan: &Plan, stores: Vec<Obtained>) -> Result<Self, RunError> {
+        let mut held = Held { obtained: stores, ..Held::default() };
+        let options = &plan.options;
+        if options.lock_memory {
+            held.lock_memory();
+        }
+        if let Some(latency_us) = options.dma_latency_us {
+            held.hold_latency(latency_us);
+        }
+        if plan.pools.iter().any(|pool| matches!(pool.policy, Some(Policy::Deadline { .. }))) {
+            match Overruns::count() {
+                Ok(overruns) => held.overruns = Some(overruns),
+                Err(error) => {
+                    held.say("deadline overruns", "counted", "not counted", Some(error.to_string()));
+                }
+            }
+        }
+        match held.obtained.iter().find(|setting| options.strict && setting.asked != setting.obtained) {
+            Some(missing) => Err(RunError::Begin(strictly(missing))),
+            None => Ok(held),
+        }
+    }
+
+    fn say(
+        &mut self,
+        what: &str,
+        asked: impl Into<String>,
+        obtained: impl Into<String>,
+        reason: Option<String>,
+    ) {
+        let (asked, obtained) = (asked.into(), obtained.into());
+        self.obtained.push(Obtained { what: what.to_string(), asked, obtained, reason });
+    }
+
+    fn lock_memory(&mut self) {
+        let rights = Rights::read();
+        // Beyond a limit nothing could be allocated at all.
+        let later = rights.ipc_lock || rights.memlock_limit_bytes.is_none();
+        let (obtained, reason) = match MemoryLock::take(later) {
+            Ok(lock) => {
+                self.lock = Some(lock);
+                match (memory::locked_bytes(), later) {
+                    (0, _) => ("none", Some("the kernel says that nothing is locked".to_string())),
+                    (_, true) => ("all", None),
+                    (_, false) => {
+                        let refusal = rights::explain_lock(libc_enomem(), &rights);
+                        ("what was there at the start", Some(refusal.to_string()))
+                    }
+                }
+            }
+            Err(error) => {
+                let refusal = rights::explain_lock(error.raw_os_error().unwrap_or(0), &rights);
+                ("none", Some(refusal.to_string()))
+            }
+        };
+        self.say("memory lock", "all", obtained, reason);
+    }
+
+    fn hold_latency(&mut self, latency_us: u32) {
+        let shown = |us: u32| format!("{us} us");
+        let held = latency::DmaLatency::hold(latency_us).and_then(|held| Ok((held.in_force_us()?, held)));
+        let asked = shown(latency_us);
+        match held {
+            Ok((in_force_us, held)) => {
+                self.dma_latency = Some(held);
+                let (obtained, reason) = match in_force_us {
+                    // Somebody else may ask for less.
+                    us if us <= latency_us => (asked.clone(), None),
+                    us => (shown(us), Some("the kernel keeps to another one".to_string())),
+                };
+                self.say("dma latency", asked, obtained, reason);
+            }
+            Err(error) => {
+                let fix = "grant it: sudo chgrp realtime /dev/cpu_dma_latency && sudo chmod g+rw /dev/cpu_dma_latency; in a \
+                           container: --device /dev/cpu_dma_latency; as a service: DeviceAllow=/dev/cpu_dma_latency rw";
+                self.say("dma latency", asked, "what the machine does", Some(format!("{error}; {fix}")));
+            }
+        }
+    }
+
+    /// How often `SCHED_DEADLINE` threads used up their run time; `None` where there are none.
+    pub fn overruns(&self) -> Option<u64> {
+        self.overruns.as_ref().map(Overruns::so_far)
+    }
+}
+
+/// For memory beyond the limit.
+fn libc_enomem() -> i32 {
+    12
+}
+
+/// Gives the calling thread what the plan has for this worker: cores, timer slack, policy, stack.
+pub(super) fn take(worker: usize, plan: &Plan, control: &Control) -> Vec<Obtained> {
+    let mut asked = Asked { name: &plan.workers[worker].name, obtained: Vec::new() };
+    let policy = plan.pools[plan.workers[worker].pool].policy;
+    let options = &plan.options;
+    asked.cores(plan.workers[worker].core, options);
+    if let Some(slack_ns) =
+        options.timer_slack_ns.filter(|_| !policy.is_some_and(|policy| policy.is_real_time()))
+    {
+        asked.timer_slack(slack_ns);
+    }
+    if let Some(policy) = policy {
+        asked.policy(policy);
+    }
+    let real_time = policy.is_some_and(|policy| policy.is_real_time());
+    if let Some(bytes) = options.prefault.or(real_time.then_some(PREFAULT_BYTES)) {
+        asked.stack(bytes);
+    }
+    if let Some(missing) =
+        asked.obtained.iter().find(|setting| options.strict && setting.asked != setting.obtained)
+    {
+        let text = strictly(missing);
+        control.fail(Fault { operator: None, what: FaultKind::Error, text, time_ns: 0, stack: Vec::new() });
+    }
+    asked.obtained
+}
+
+struct Asked<'p> {
+    name: &'p str,
+    obtained: Vec<Obtained>,
+}
+
+impl Asked<'_> {
+    fn say(&mut self, what: &str, asked: String, obtained: String, reason: Option<String>) {
+        self.obtained.push(Obtained { what: format!("{what} of {}", self.name), asked, obtained, reason });
+    }
+
+    fn cores(&mut self, core: Option<usize>, options: &Options) {
+        let house_keeping = &options.house_keeping;
+        let wanted = match core {
+            Some(core) => CoreSet::from_cores([core]),
+            // The thread that started this one may be bound to the house-keeping cores.
+            None if !house_keeping.is_empty() => {
+                let online: Vec<usize> =
+                    CoreSet::online().map_or(Vec::new(), |online| online.iter().collect());
+                CoreSet::from_cores(online.into_iter().filter(|core| !house_keeping.contains(core)))
+            }
+            None => return,
+        };
+        let set = wanted.map_err(|error| error.to_string());
+        let asked = set.as_ref().map_or(String::new(), ToString::to_string);
+        let taken = set.and_then(|set| {
+            onbeat_os::thread::set_cores(&set).map_err(|error| error.to_string())?;
+            onbeat_os::thread::cores().map_err(|error| error.to_string())
+        });
+        let (obtained, reason) = match taken {
+            Ok(cores) => (cores.to_string(), None),
+            Err(error) => ("any core".to_string(), Some(error)),
+        };
+        self.say("cores", asked, obtained, reason);
+    }
+
+    fn timer_slack(&mut self, slack_ns: u64) {
+        let shown = |ns: u64| format!("{ns} ns");
+        let taken = latency::set_timer_slack_ns(slack_ns).and_then(|()| latency::timer_slack_ns());
+        let (obtained, reason) = match taken {
+            Ok(ns) => (shown(ns), None),
+            Err(error) => ("what the kernel gives".to_string(), Some(error.to_string())),
+        };
+        self.say("timer slack", shown(slack_ns), obtained, reason);
+    }
+
+    fn policy(&mut self, policy: Policy) {
+        // A real-time thread does not pass it on to threads that an operator starts.
+        let flags = PolicyFlags {
+            reset_on_fork: policy.is_real_time(),
+            overrun_signal: matches!(policy, Policy::Deadline { .. }),
+        };
+        let set = policy.set(flags);
+        let found = Policy::of_this_thread();
+        let obtained = found.as_ref().map_or("unknown".to_string(), |(policy, _)| policy.to_string());
+        let reason = match (&set, &found) {
+            (Err(error), _) => {
+                let refusal = rights::explain(&policy, error.raw_os_error().unwrap_or(0), &Rights::read());
+                Some(refusal.to_string())
+            }
+            (Ok(()), Err(error)) => Some(error.to_string()),
+            (Ok(()), Ok(_)) => None,
+        };
+        let granted = set.is_ok();
+        self.say("policy", policy.to_string(), obtained, reason);
+        let Some((_, found)) = found.ok().filter(|_| granted && policy.is_real_time()) else { return };
+        let on = |flag| if flag { "on" } else { "off" }.to_string();
+        self.say("reset on fork", on(true), on(found.reset_on_fork), None);
+        if flags.overrun_signal {
+            self.say("overrun signal", on(true), on(found.overrun_signal), None);
+        }
+    }
+
+    fn stack(&mut self, bytes: usize) {
+        let shown = format!("{bytes} bytes");
+        let (obtained, reason) = match memory::prefault_stack(bytes) {
+            0 => (shown.clone(), None),
+            faults => {
+                let why = "the kernel takes the pages away again: lock_memory = true keeps them";
+                (format!("{faults} pages are missing again"), Some(why.to_string()))
+            }
+        };
+        self.say("stack brought in", shown, obtained, reason);
+    }
+}
+
+/// What is asked for the memory of chunk stores.
+pub(super) struct StoreWishes {
+    huge_pages: bool,
+    /// By part: the node of the cores that fill its chunks, where that is one and there are several.
+    nodes: Option<Vec<Option<usize>>>,
+    asked_numa: bool,
+    advised: u64,
+    placed: usize,
+    wrong: Vec<String>,
+    misplaced: Option<String>,
+}
+
+impl StoreWishes {
+    pub fn new(plan: &Plan) -> Self {
+        let numa = plan.options.numa && memory::nodes().len() > 1;
+        let node = |pool: usize| {
+            let core = |&worker: &usize| plan.workers[worker].core.and_then(memory::node_of_core);
+            let nodes: Option<Vec<usize>> = plan.pools[pool].workers.iter().map(core).collect();
+            let nodes = nodes?;
+            nodes.windows(2).all(|pair| pair[0] == pair[1]).then(|| nodes.first().copied()).flatten()
+        };
+        StoreWishes {
+            huge_pages: plan.options.huge_pages,
+            nodes: numa.then(|| plan.parts.iter().map(|part| node(part.pool)).collect()),
+            asked_numa: plan.options.numa,
+            advised: 0,
+            placed: 0,
+            wrong: Vec::new(),
+            misplaced: None,
+        }
+    }
+
+    /// Before the memory of a store of this part is used.
+    pub fn prepare(&mut self, part: usize, memory: &mut [MaybeUninit<u8>]) {
+        if self.huge_pages {
+            match memory::advise_huge_pages(memory) {
+                Ok(()) => self.advised += memory.len() as u64,
+                Err(error) => self.wrong.push(error.to_string()),
+            }
+        }
+        if let Some(node) = self.nodes.as_ref().and_then(|nodes| nodes[part]) {
+            match memory::place_on_node(memory, node) {
+                Ok(()) => self.placed += 1,
+                Err(error) => self.misplaced = Some(error.to_string()),
+            }
+        }
+    }
+
+    /// After all of them are there.
+    pub fn obtained(&self, stores: usize) -> Vec<Obtained> {
+        let mut all = Vec::new();
+        let mut say = |what: &str, asked: String, obtained: String, reason| {
+            all.push(Obtained { what: what.to_string(), asked, obtained, reason });
+        };
+        if self.huge_pages {
+            let (obtained, reason) = match (memory::huge_bytes(), self.wrong.first()) {
+                (_, Some(error)) => ("none".to_string(), Some(error.clone())),
+                (0, None) => {
+                    let why = "the kernel gave none: stores below 2 MiB have no room for one, and \
+                               /sys/kernel/mm/transparent_hugepage/enabled must not be `never`";
+                    ("none".to_string(), Some(why.to_string()))
+                }
+                (_, None) => ("huge pages".to_string(), None),
+            };
+            say("pages of chunk stores", "huge pages".to_string(), obtained, reason);
+        }
+        if self.asked_numa {
+            let asked = "the node of their cores".to_string();
+            let (obtained, reason) = match (&self.nodes, &self.misplaced) {
+                (None, _) => (asked.clone(), Some("one node: nothing to place".to_string())),
+                (Some(_), Some(error)) => ("anywhere".to_string(), Some(error.clone())),
+                (Some(_), None) if self.placed < stores => {
+                    let why = "pools without cores, or with cores of several nodes, have no node of their own: name cores of one";
+                    (format!("{} of {stores} stores", self.placed), Some(why.to_string()))
+                }
+                (Some(_), None) => (asked.clone(), None),
+            };
+            say("place of chunk stores", asked, obtained, reason);
+        }
+        all
+    }
+}
