@@ -29,7 +29,8 @@ pub fn plan(plan: &Plan) -> Document {
 
 fn workers(plan: &Plan) -> Table {
     let row = |worker: &onbeat::WorkerPlan| {
-        let core = worker.core.map(|core| core as u64);
+        // A text: core 0 is not nothing.
+        let core = worker.core.map(|core| core.to_string());
         let pool = plan.pools.get(worker.pool);
         let policy = pool.and_then(|pool| pool.policy).map(|policy| policy.to_string());
         let idle = pool.map_or(Cell::Nothing, |pool| match pool.idle {
@@ -47,7 +48,7 @@ fn workers(plan: &Plan) -> Table {
     Table {
         columns: vec![
             Column::new("worker", "worker", Unit::Text),
-            Column::new("core", "core", Unit::Count).optional(),
+            Column::new("core", "core", Unit::Text).optional(),
             Column::new("policy", "policy", Unit::Text).optional(),
             Column::new("idle", "idle", Unit::Text).optional(),
             Column::new("operators", "operators in order", Unit::Text),

@@ -244,7 +244,6 @@ pub(super) struct StoreWishes {
     /// By part: the node of the cores that fill its chunks, where that is one and there are several.
     nodes: Option<Vec<Option<usize>>>,
     asked_numa: bool,
-    advised: u64,
     placed: usize,
     wrong: Vec<String>,
     misplaced: Option<String>,
@@ -263,7 +262,6 @@ impl StoreWishes {
             huge_pages: plan.options.huge_pages,
             nodes: numa.then(|| plan.parts.iter().map(|part| node(part.pool)).collect()),
             asked_numa: plan.options.numa,
-            advised: 0,
             placed: 0,
             wrong: Vec::new(),
             misplaced: None,
@@ -272,11 +270,10 @@ impl StoreWishes {
 
     /// Before the memory of a store of this part is used.
     pub fn prepare(&mut self, part: usize, memory: &mut [MaybeUninit<u8>]) {
-        if self.huge_pages {
-            match memory::advise_huge_pages(memory) {
-                Ok(()) => self.advised += memory.len() as u64,
-                Err(error) => self.wrong.push(error.to_string()),
-            }
+        if self.huge_pages
+            && let Err(error) = memory::advise_huge_pages(memory)
+        {
+            self.wrong.push(error.to_string());
         }
         if let Some(node) = self.nodes.as_ref().and_then(|nodes| nodes[part]) {
             match memory::place_on_node(memory, node) {
@@ -292,8 +289,10 @@ impl StoreWishes {
         let mut say = |what: &str, asked: String, obtained: String, reason| {
             all.push(Obtained { what: what.to_string(), asked, obtained, reason });
         };
+        let nothing = (stores == 0).then(|| "there are no chunk stores".to_string());
         if self.huge_pages {
             let (obtained, reason) = match (memory::huge_bytes(), self.wrong.first()) {
+                _ if stores == 0 => ("huge pages".to_string(), nothing.clone()),
                 (_, Some(error)) => ("none".to_string(), Some(error.clone())),
                 (0, None) => {
                     let why = "the kernel gave none: stores below 2 MiB have no room for one, and \
@@ -307,6 +306,7 @@ impl StoreWishes {
         if self.asked_numa {
             let asked = "the node of their cores".to_string();
             let (obtained, reason) = match (&self.nodes, &self.misplaced) {
+                _ if stores == 0 => (asked.clone(), nothing),
                 (None, _) => (asked.clone(), Some("one node: nothing to place".to_string())),
                 (Some(_), Some(error)) => ("anywhere".to_string(), Some(error.clone())),
                 (Some(_), None) if self.placed < stores => {

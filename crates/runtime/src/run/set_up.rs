@@ -45,6 +45,7 @@ pub(super) fn set_up(
         halted_ns: None,
         cursor: 0,
         stopping: false,
+        ending: Vec::with_capacity(count),
         starved: Vec::with_capacity(count),
         heard: Vec::with_capacity(events.len()),
         events: events.into(),

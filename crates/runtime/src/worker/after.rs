@@ -182,7 +182,9 @@ impl Worker {
 
     /// The operator is done: its outputs close, and what comes in is not read any more.
     pub(super) fn finish(&mut self, cx: &mut Context, operator: u32) {
-        let mut open = vec![operator];
+        // Its memory is kept: the end of an operator allocates nothing.
+        let mut open = std::mem::take(&mut self.ending);
+        open.push(operator);
         while let Some(operator) = open.pop() {
             let node = &mut self.nodes[operator as usize];
             if std::mem::replace(&mut node.done, true) {
@@ -193,7 +195,6 @@ impl Worker {
             if node.paused.take().is_some() {
                 self.seat.team.resume_one();
             }
-            let (inputs, outputs) = (node.inputs.clone(), node.outputs.clone());
             self.timers.clear(operator);
             cx.turn.clear(operator);
             cx.ready.clear(operator);
@@ -204,13 +205,15 @@ impl Worker {
             cx.held[operator as usize] = Held::No;
             cx.hot[operator as usize].unmet += DONE;
             cx.hot[operator as usize].flags &= !flag::RESUME;
-            for edge in outputs {
+            for at in 0..self.nodes[operator as usize].outputs.len() {
+                let edge = self.nodes[operator as usize].outputs[at];
                 match self.edges[edge as usize].probe.far() {
                     Some(far) => far.close(&mut cx.owner),
                     None => self.close(cx, edge),
                 }
             }
-            for edge in inputs {
+            for at in 0..self.nodes[operator as usize].inputs.len() {
+                let edge = self.nodes[operator as usize].inputs[at];
                 let state = &mut cx.edges[edge as usize];
                 let ends = &self.edges[edge as usize];
                 if std::mem::replace(&mut state.gone, true) || state.closed {
@@ -230,6 +233,7 @@ impl Worker {
             }
             self.clear_inputs(cx, operator);
         }
+        self.ending = open;
     }
 
     /// One of its consumers, on another worker, is done.

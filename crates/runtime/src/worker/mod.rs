@@ -68,6 +68,8 @@ pub(crate) struct Worker {
     pub cursor: u32,
     /// Whether sources have been told to end.
     pub stopping: bool,
+    /// Operators that end now; empty between two ends.
+    pub ending: Vec<u32>,
     /// Operators that found too few chunks.
     pub starved: Vec<Starved>,
     /// By operator.
