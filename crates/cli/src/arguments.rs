@@ -1,6 +1,7 @@
 //! What may be typed.
 
 pub mod bench;
+pub mod ctl;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onbeat::Overrides;
@@ -16,6 +17,7 @@ EXAMPLES
   onbeat plan fm.toml                                   what would run where
   onbeat run fm.toml --scheduler pinned --cores 0,1     a worker on each of two cores
   onbeat operators fir.decimate                         parameters and ports of a kind of operator
+  onbeat run fm.toml --control fm.ctl                   with a socket for `onbeat ctl fm.ctl status`, pause, set, ...
   onbeat bench overhead                                 what the engine costs, here";
 
 pub const EXIT_STATUS: &str = "\
@@ -47,6 +49,9 @@ pub enum Command {
     /// Measure what onbeat is compared by, beside the limit of this machine
     #[command(subcommand)]
     Bench(bench::BenchCommand),
+    /// Watch and steer a run through its control socket
+    #[command(before_help = ctl::EXAMPLES)]
+    Ctl(ctl::CtlArguments),
     /// Print the JSON Schema of pipeline files, for editors
     Schema,
     /// Print a script that completes what is typed
@@ -150,6 +155,9 @@ pub struct PipelineArguments {
     /// Run what may hang this machine: a real-time worker that spins for ever where others need the core
     #[arg(long)]
     force: bool,
+    /// Make this socket, by which `onbeat ctl` can watch and steer the run
+    #[arg(long, value_name = "SOCKET")]
+    control: Option<String>,
     /// Share the operators out by what they cost in this record of an earlier run, in place of what the file says
     #[arg(long, value_name = "RECORD")]
     pub costs: Option<PathBuf>,
@@ -188,6 +196,9 @@ impl PipelineArguments {
         }
         if self.force {
             overrides.flag("--force", "force", "true");
+        }
+        if let Some(socket) = &self.control {
+            overrides.text("--control", "control", socket);
         }
         if self.strict {
             overrides.flag("--strict", "strict", "true");

@@ -35,6 +35,10 @@ impl Failure {
         Failure { help: Some(help.into()), ..self }
     }
 
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// On stderr: drawn on a terminal, `file:line:column: message` elsewhere.
     pub fn show(&self) {
         let is_terminal = io::stderr().is_terminal();
@@ -149,7 +153,7 @@ mod tests {
             failure("name = \"x\"\n\tspeed = 3\n").plain(),
             "x.toml:2:2: unknown key `speed` in the pipeline\n    2 |  speed = 3\n      |  ^^^^^\n\
              help: its keys are `name`, `scheduler`, `cores`, `workers`, `share`, `idle`, `house_keeping`, `policy`, `lock_memory`, `prefault`, `huge_pages`, `numa`, `timer_slack`, `dma_latency`, `force`, `clock`, `scale`, `strict`, `watchdog`, \
-             `on_hang`, `output`, `duration`, `pace`, `store`, \
+             `on_hang`, `output`, `control`, `duration`, `pace`, `store`, \
              `defaults`, `pool`, `operator`, `edge`, `path`, `subgraph`\n"
         );
     }

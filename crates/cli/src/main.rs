@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `arguments` | what may be typed |
 //! | `commands` | one file per command |
+//! | `control` | the other end of a run's control socket |
 //! | `documents` | what a command has to say: tables and lines, no layout |
 //! | `views` | a document for people, as CSV, as JSON |
 //! | `failure` | errors, with the line of the file |
@@ -13,6 +14,7 @@
 
 mod arguments;
 mod commands;
+mod control;
 mod costs;
 mod documents;
 mod failure;

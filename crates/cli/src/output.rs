@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use onbeat::Record;
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Whether a stream may be coloured.
@@ -15,11 +15,62 @@ pub fn may_colour(is_terminal: bool) -> bool {
 /// Data. When nobody reads it any more, that is the reader's choice and no error.
 pub fn to_stdout(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(format!("stdout: cannot be written: {error}")))
-        }
-        _ => Ok(()),
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).or_else(|error| unless_unread(&error))
+}
+
+fn unless_unread(error: &io::Error) -> Result<(), Failure> {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(Failure::new(format!("stdout: cannot be written: {error}"))),
+    }
+}
+
+/// Stdout, for something that is shown again and again.
+pub struct Screen {
+    is_terminal: bool,
+    is_first: bool,
+    is_gone: bool,
+}
+
+impl Screen {
+    pub fn new() -> Self {
+        Screen { is_terminal: io::stdout().is_terminal(), is_first: true, is_gone: false }
+    }
+
+    /// Whether nobody reads it any more.
+    pub fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
+    /// On a terminal in the place of what was there, as far as there is room; elsewhere below it.
+    pub fn draw(&mut self, text: &str) -> Result<(), Failure> {
+        let begin = if self.is_first { "\x1b[2J" } else { "" };
+        let text = match terminal_size::terminal_size().filter(|_| self.is_terminal) {
+            Some((_, terminal_size::Height(height))) => {
+                let lines: Vec<&str> = text.lines().collect();
+                let room = usize::from(height).max(2) - 1;
+                let mut shown = lines.iter().take(room).map(ToString::to_string).collect::<Vec<_>>();
+                if lines.len() > room {
+                    shown.truncate(room - 1);
+                    shown.push(format!("... {} more lines", lines.len() - shown.len()));
+                }
+                // No line is taken away before the next one is there: it does not flicker.
+                let lines: String = shown.iter().map(|line| format!("{line}\x1b[K\n")).collect();
+                format!("{begin}\x1b[H{lines}\x1b[J")
+            }
+            None if self.is_first => text.to_string(),
+            None => format!("\n{text}"),
+        };
+        self.add(&text)
+    }
+
+    /// Below what was there.
+    pub fn add(&mut self, text: &str) -> Result<(), Failure> {
+        self.is_first = false;
+        let mut stdout = io::stdout().lock();
+        let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        self.is_gone = written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+        written.or_else(|error| unless_unread(&error))
     }
 }
 

@@ -84,5 +84,6 @@ pub mod trace {
 #[doc = include_str!("../../../docs/book/src/program.md")]
 #[doc = include_str!("../../../docs/book/src/conditions.md")]
 #[doc = include_str!("../../../docs/book/src/failures.md")]
+#[doc = include_str!("../../../docs/book/src/control.md")]
 #[doc = include_str!("../../../README.md")]
 mod book {}

@@ -6,6 +6,7 @@
 //! | [`tsc`] | a clock that costs less to read, on the same time line |
 //! | [`futex`] | waiting on a word and waking who waits, straight from the kernel |
 //! | [`park`] | a thread that waits and others that wake it, on one futex word |
+//! | [`local`] | sockets with a name in the file system, and who is at their other end |
 //! | [`poll`] | files that can be read without waiting, and waiting for that |
 //! | [`thread`] | the one place where threads are made; every one has a name |
 //! | [`policy`], [`rights`] | what the scheduler gives a thread, and why it refuses it |
@@ -46,6 +47,7 @@ pub mod count;
 pub mod futex;
 pub mod interrupts;
 pub mod latency;
+pub mod local;
 pub mod memory;
 pub mod overrun;
 pub mod park;

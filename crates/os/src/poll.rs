@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 /// The token of the end, which no file has.
 const END: u64 = u64::MAX;
@@ -24,6 +25,24 @@ pub fn is_readable(fd: BorrowedFd<'_>) -> io::Result<bool> {
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
+    }
+}
+
+/// Waits until a file can be read, or written where `writes` says so, or until the time is over; `None`: for as long as that
+/// takes. Says of each whether it can. One that is broken can, too: what is done with it then says so.
+///
+/// # Errors
+/// What `poll(2)` says.
+pub fn wait_any(files: &[(BorrowedFd<'_>, bool)], timeout: Option<Duration>) -> io::Result<Vec<bool>> {
+    let flags = |writes| if writes { PollFlags::OUT } else { PollFlags::IN };
+    let mut fds: Vec<PollFd<'_>> =
+        files.iter().map(|(fd, writes)| PollFd::from_borrowed_fd(*fd, flags(*writes))).collect();
+    // A time that does not fit is a very long one.
+    let timeout = timeout.and_then(|time| Timespec::try_from(time).ok());
+    match rustix::event::poll(&mut fds, timeout.as_ref()) {
+        // Whoever waits looks again.
+        Ok(_) | Err(Errno::INTR) => Ok(fds.iter().map(|fd| !fd.revents().is_empty()).collect()),
+        Err(error) => Err(error.into()),
     }
 }
 

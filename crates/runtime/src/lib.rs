@@ -6,6 +6,7 @@
 //! | `plan` | who runs where, checked and frozen: [`Plan`], [`GraphError`] |
 //! | `pipeline` | a graph and its options from a TOML file: [`Pipeline`], [`PipelineError`] |
 //! | `run` | binds the plan and starts its threads: [`Run`], [`RunError`] |
+//! | `serve` | a run's handle on a socket: [`ControlSocket`] |
 //! | `worker` | the hot loop, and everything that is not hot |
 //! | `operator`, `port`, `message`, `chunk`, `context` | what user code sees: [`Operator`], [`Input`], [`Output`], [`Chunk`] |
 //! | [`testing`] | tests of one operator |
@@ -47,6 +48,7 @@ mod ports;
 mod ready;
 mod record;
 mod run;
+mod serve;
 mod stream;
 mod team;
 pub mod testing;
@@ -78,9 +80,10 @@ pub use plan::{
 pub use port::{Input, Output};
 pub use ports::{InputPort, Merge, OutputPort, Ports};
 pub use run::{
-    Activity, Call, EdgeStatus, Hang, OperatorStatus, OrderError, Position, Run, RunError, RunHandle,
-    RunState, RunStatus,
+    Activity, Call, EdgeStatus, EventStatus, GateStatus, Hang, OperatorStatus, OrderError, Position, Run,
+    RunError, RunHandle, RunState, RunStatus,
 };
+pub use serve::{ControlError, ControlSocket};
 pub use stream::{InPlace, Stream};
 pub use team::Idle;
 pub use ticker::{Overrun, Ticker};

@@ -251,6 +251,10 @@ impl<'de> serde::Deserialize<'de> for Value {
             fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
                 Ok(Value::Int(value))
             }
+            fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
+                let too_large = || E::custom(format!("the number {value} is too large"));
+                i64::try_from(value).map(Value::Int).map_err(|_| too_large())
+            }
             fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
                 Ok(Value::Float(value))
             }

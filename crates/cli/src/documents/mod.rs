@@ -7,6 +7,7 @@ mod page;
 mod plan;
 mod run;
 mod schema;
+mod status;
 mod table;
 
 pub use bench::overhead;
@@ -15,6 +16,7 @@ pub use page::{page, page_of};
 pub use plan::plan;
 pub use run::{RunFacts, not_obtained, run};
 pub use schema::schema;
+pub use status::status;
 pub use table::{Cell, Column, Table, Unit};
 
 /// One answer.

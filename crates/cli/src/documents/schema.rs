@@ -65,6 +65,7 @@ pub fn schema(registry: &Registry) -> Value {
                 "description": "What becomes of the run when an operator hangs.",
             },
             "output": { "type": "string", "default": "out", "description": "Folder for what is written." },
+            "control": { "type": "string", "description": "A socket by which the run can be watched and steered." },
             "duration": quantity("time", "s", "Stops the run after this time."),
             "pace": { "enum": ["real", "fast"], "description": "How all sources keep time." },
             "store": quantity("size", "B", "The most memory for chunks."),

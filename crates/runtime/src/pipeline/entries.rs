@@ -6,6 +6,7 @@ use super::source::Source;
 use super::words::quoted;
 use crate::message::Value;
 use crate::options::{Cores, Options, Pace};
+use crate::serve::ControlSocket;
 use onbeat_trace::record::WhenFull;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub(super) const TOP_KEYS: [&str; 30] = [
+pub(super) const TOP_KEYS: [&str; 31] = [
     "name",
     "scheduler",
     "cores",
@@ -35,6 +36,7 @@ pub(super) const TOP_KEYS: [&str; 30] = [
     "watchdog",
     "on_hang",
     "output",
+    "control",
     "duration",
     "pace",
     "store",
@@ -51,6 +53,7 @@ pub(super) struct Header {
     pub name: String,
     pub options: Options,
     pub output: PathBuf,
+    pub control: Option<PathBuf>,
 }
 
 /// `[[operator]]`. Which other keys it may have, its kind says.
@@ -137,7 +140,8 @@ impl Header {
         }
         let mut output = PathBuf::from("out");
         set(&mut output, top.get("output")?);
-        Ok(Header { name, options, output })
+        let control = top.get("control")?.map(check_socket_name).transpose()?;
+        Ok(Header { name, options, output, control })
     }
 }
 
@@ -171,6 +175,23 @@ fn check_pipeline_name(name: Spanned<String>) -> Result<String, Fault> {
             .help("files are named after it: up to 200 bytes without `/`, and no `.` at its begin"));
     }
     Ok(name.into_inner())
+}
+
+/// What the system would refuse, before anything is begun.
+fn check_socket_name(name: Spanned<String>) -> Result<PathBuf, Fault> {
+    const LIMIT: usize = ControlSocket::PATH_MAX_BYTES;
+    let text = name.get_ref();
+    let wrong = match text.len() {
+        0 => "it is empty".to_string(),
+        _ if text.contains('\0') => "it holds a zero byte".to_string(),
+        _ if text.ends_with('/') => "it is a folder".to_string(),
+        bytes if bytes > LIMIT => {
+            format!("it has {bytes} bytes, and the name of a socket has at most {LIMIT}")
+        }
+        _ => return Ok(PathBuf::from(name.into_inner())),
+    };
+    Err(Fault::at(name.span(), format!("`control` of the pipeline: {wrong}"))
+        .help("the name of a socket, relative to where you are: control = \"out/fm.ctl\""))
 }
 
 impl<'a, 'i> Entries<'a, 'i> {

@@ -26,7 +26,7 @@ mod words;
 
 pub use error::PipelineError;
 pub use overrides::Overrides;
-pub(crate) use words::quoted;
+pub(crate) use words::{near, quoted};
 
 /// What serde says of a value that does not fit, in plain words.
 pub(crate) fn plain(error: &str) -> String {
@@ -38,6 +38,7 @@ use crate::kind::{Folders, Registry};
 use crate::options::Options;
 use crate::plan::{GraphError, Plan};
 use crate::run::{Run, RunError};
+use crate::serve::{ControlError, ControlSocket};
 use build::{Built, build};
 use entries::{Entries, Header};
 use error::Fault;
@@ -111,6 +112,8 @@ pub struct Pipeline {
     pub options: Options,
     /// Folder for what sinks and record write, relative to the current directory.
     pub output: PathBuf,
+    /// The socket by which it can be watched and steered, relative to the current directory: see [`ControlSocket`].
+    pub control: Option<PathBuf>,
     /// Who runs where, made of `graph` and `options`.
     pub plan: Plan,
 }
@@ -169,12 +172,23 @@ impl Pipeline {
         self.graph.config["operator"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// Starts it.
+    /// Starts it, and serves its `control` socket, if it has one.
     ///
     /// # Errors
-    /// [`RunError::Begin`] when threads or memory are missing.
+    /// [`RunError::Begin`] when threads or memory are missing, or the socket cannot be had: then it does not begin.
     pub fn start(self) -> Result<Run, RunError> {
-        self.graph.start_plan(self.plan)
+        let begin = |error: ControlError| RunError::Begin(error.to_string());
+        let socket = self.control.map(ControlSocket::bind).transpose().map_err(begin)?;
+        let mut run = self.graph.start_plan(self.plan)?;
+        match socket.map(|socket| run.serve(socket)) {
+            Some(Err(error)) => {
+                run.stop();
+                // What it did is of no interest: it was not to begin.
+                let _ = run.wait();
+                Err(begin(error))
+            }
+            _ => Ok(run),
+        }
     }
 }
 
@@ -223,13 +237,13 @@ fn read_pipeline(
     }
     let root = Spanned::new(0..0, DeValue::Table(root));
     let top = entries::top(&root)?;
-    let Header { name, options, output } = Header::read(&top, stem)?;
+    let Header { name, options, output, control } = Header::read(&top, stem)?;
     let entries = Entries::read(&top, source)?;
     let folders = Folders { input: folder.to_path_buf(), output };
     let Built { mut graph, places, operators } = build(&name, entries, settings, registry, &folders)?;
     let plan = graph.plan(&options).map_err(|error| locate::located(&error, &graph, &places, &top))?;
-    graph.set_config(config(&plan, &options, &folders.output, &operators));
-    Ok(Pipeline { graph, options, output: folders.output, plan })
+    graph.set_config(config(&plan, &options, &folders.output, control.as_deref(), &operators));
+    Ok(Pipeline { graph, options, output: folders.output, control, plan })
 }
 
 /// Whether the file has an operator of this name.
@@ -249,7 +263,13 @@ fn has_operator(root: &DeTable<'_>, name: &str) -> bool {
 
 /// The configuration as it is run: defaults filled in, settings applied, subgraphs put in. Keys are those of the file,
 /// quantities are plain numbers in seconds and bytes.
-fn config(plan: &Plan, options: &Options, output: &Path, operators: &[Value]) -> Value {
+fn config(
+    plan: &Plan,
+    options: &Options,
+    output: &Path,
+    control: Option<&Path>,
+    operators: &[Value],
+) -> Value {
     let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
     let edges = plan.edges.iter().map(|edge| {
         json!({
@@ -286,6 +306,7 @@ fn config(plan: &Plan, options: &Options, output: &Path, operators: &[Value]) ->
         "watchdog": options.watchdog_ns.map_or(json!("off"), |limit_ns| json!(limit_ns as f64 / 1e9)),
         "on_hang": options.on_hang,
         "output": output,
+        "control": control,
         "duration": seconds(options.duration_ns),
         "pace": options.pace,
         "store": options.store_bytes,

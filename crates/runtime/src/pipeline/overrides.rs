@@ -30,17 +30,31 @@ pub(super) struct Override {
     pub text: String,
     /// What it is for, where the flag says it.
     key: Option<String>,
+    /// Whether the value is text whatever it looks like.
+    is_text: bool,
 }
 
 impl Overrides {
     /// One setting, written `key=value`. If it is wrong, reading the pipeline says so.
     pub fn set(&mut self, assignment: impl Into<String>) {
-        self.0.push(Override { flag: "--set".to_string(), text: assignment.into(), key: None });
+        self.0.push(Override {
+            flag: "--set".to_string(),
+            text: assignment.into(),
+            key: None,
+            is_text: false,
+        });
     }
 
     /// One setting that has a flag of its own; errors then name that flag.
     pub fn flag(&mut self, flag: &str, key: &str, value: impl Into<String>) {
-        self.0.push(Override { flag: flag.to_string(), text: value.into(), key: Some(key.to_string()) });
+        let (flag, key) = (flag.to_string(), Some(key.to_string()));
+        self.0.push(Override { flag, text: value.into(), key, is_text: false });
+    }
+
+    /// As [`flag`](Overrides::flag), with a value that is text whatever it looks like: the name of a file, perhaps `7`.
+    pub fn text(&mut self, flag: &str, key: &str, value: impl Into<String>) {
+        let (flag, key) = (flag.to_string(), Some(key.to_string()));
+        self.0.push(Override { flag, text: value.into(), key, is_text: true });
     }
 }
 
@@ -75,8 +89,8 @@ impl Override {
         }
         let blanks = value.len() - value.trim_start().len();
         let value = match DeValue::parse(value.trim()) {
-            Ok(value) => shifted(value, start + blanks),
-            Err(_) => Spanned::new(start..start + value.len(), DeValue::String(Cow::Borrowed(value))),
+            Ok(value) if !self.is_text => shifted(value, start + blanks),
+            _ => Spanned::new(start..start + value.len(), DeValue::String(Cow::Borrowed(value))),
         };
         Ok(Setting { path, span, value })
     }

@@ -38,7 +38,7 @@ pub(super) fn plain(error: &str) -> (String, Option<String>) {
 }
 
 /// ": did you mean …?", or nothing.
-pub(super) fn near<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
+pub(crate) fn near<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
     // The distance costs length by length, for each of the known.
     if name.len() <= 100 { nearest(name, known) } else { String::new() }
 }

@@ -1,20 +1,20 @@
 //! Watching and steering a run from outside: from another thread, from a signal handler's thread, from a socket.
 
+use super::asking::{Asking, PATIENCE, Whom};
 use super::control::Control;
 use super::hang::Hang;
-use super::order::{Asked, Order};
+use super::order::Order;
 use super::status::{self, RunStatus};
-use crate::plan::{Plan, nearest};
+use crate::pipeline::near;
+use crate::plan::Plan;
+use crate::when::{Event, Gate};
 use crate::{Error, Value};
 use onbeat_queue::sync::atomic::Ordering;
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// How long an answer is waited for. Workers answer between two steps.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// As [`PATIENCE`], for a picture: an old one is better than none.
+/// How long a picture is waited for: an old one is better than none.
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// How far a run is.
@@ -77,19 +77,29 @@ pub enum OrderError {
 pub struct RunHandle {
     control: Arc<Control>,
     plan: Arc<Plan>,
+    named: Arc<Named>,
 }
 
-/// What came of an order to one part.
-enum Answer {
-    Given(Result<(), Error>),
-    /// The part is over.
-    Over,
-    Late,
+/// What has a name in a run's conditions.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub gates: BTreeMap<String, Gate>,
+    pub events: BTreeMap<String, Event>,
 }
 
 impl RunHandle {
-    pub(super) fn new(control: Arc<Control>, plan: Arc<Plan>) -> Self {
-        RunHandle { control, plan }
+    pub(super) fn new(control: Arc<Control>, plan: Arc<Plan>, named: Named) -> Self {
+        RunHandle { control, plan, named: Arc::new(named) }
+    }
+
+    /// Name of the pipeline.
+    pub(crate) fn name(&self) -> &str {
+        &self.plan.name
+    }
+
+    /// Whether no operator is stepped any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.control.board.is_closed()
     }
 
     /// Asks the sources to end. What is under way is worked off, files are finished, the record is made. Whatever is paused
@@ -120,7 +130,7 @@ impl RunHandle {
         while self.control.start_ns.get().is_some() && !all_have() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_micros(200));
         }
-        status::status(&self.plan, &self.control, self.progress())
+        status::status(&self.plan, &self.control, &self.named, self.progress())
     }
 
     /// Ends one operator: its outputs close, and what follows works off what it has sent. What comes to it from now on is
@@ -129,7 +139,7 @@ impl RunHandle {
     /// # Errors
     /// See [`OrderError`].
     pub fn stop_operator(&self, name: &str) -> Result<(), OrderError> {
-        self.order(name, Order::Finish)
+        self.ask(name, Order::Finish)?.wait()
     }
 
     /// Pauses all sources. What is under way is worked off, and then the run stands still, until
@@ -142,9 +152,7 @@ impl RunHandle {
     /// # Errors
     /// See [`OrderError`].
     pub fn pause(&self) -> Result<(), OrderError> {
-        self.order_all(|| Order::PauseAll)?;
-        self.control.paused.store(true, Ordering::Relaxed);
-        Ok(())
+        self.ask_all(true).wait()
     }
 
     /// Lets everything go on that is paused.
@@ -152,9 +160,7 @@ impl RunHandle {
     /// # Errors
     /// See [`OrderError`].
     pub fn resume(&self) -> Result<(), OrderError> {
-        self.order_all(|| Order::ResumeAll)?;
-        self.control.paused.store(false, Ordering::Relaxed);
-        Ok(())
+        self.ask_all(false).wait()
     }
 
     /// Pauses one operator: it is not stepped any more, what comes to it waits, and its alarms stand still. A source among
@@ -163,7 +169,7 @@ impl RunHandle {
     /// # Errors
     /// See [`OrderError`].
     pub fn pause_operator(&self, name: &str) -> Result<(), OrderError> {
-        self.order(name, Order::Pause)
+        self.ask(name, Order::Pause)?.wait()
     }
 
     /// Lets one operator go on.
@@ -171,7 +177,7 @@ impl RunHandle {
     /// # Errors
     /// See [`OrderError`].
     pub fn resume_operator(&self, name: &str) -> Result<(), OrderError> {
-        self.order(name, Order::Resume)
+        self.ask(name, Order::Resume)?.wait()
     }
 
     /// Gives a parameter of an operator another value while it runs: at once, which is before its next sample, or at just that
@@ -226,7 +232,7 @@ impl RunHandle {
         sample: Option<u64>,
     ) -> Result<(), OrderError> {
         let (name, value) = (parameter.to_string(), value.into());
-        self.order(operator, |operator| Order::Set { operator, name, value, sample })
+        self.ask(operator, |operator| Order::Set { operator, name, value, sample })?.wait()
     }
 
     /// Operators whose code has not returned for longer than [`Options::watchdog_ns`](crate::Options::watchdog_ns).
@@ -258,64 +264,46 @@ impl RunHandle {
         self.control.hangs.listen(listener);
     }
 
-    fn order(&self, name: &str, order: impl FnOnce(u32) -> Order) -> Result<(), OrderError> {
+    /// The gate of this name, for an operator that has it in its conditions.
+    pub fn gate(&self, name: &str) -> Option<&Gate> {
+        self.named.gates.get(name)
+    }
+
+    /// The gates that have a name, in the order of their names.
+    pub fn gates(&self) -> impl Iterator<Item = (&str, &Gate)> {
+        self.named.gates.iter().map(|(name, gate)| (name.as_str(), gate))
+    }
+
+    /// The event of this name.
+    pub fn event(&self, name: &str) -> Option<&Event> {
+        self.named.events.get(name)
+    }
+
+    /// The events that have a name, in the order of their names.
+    pub fn events(&self) -> impl Iterator<Item = (&str, &Event)> {
+        self.named.events.iter().map(|(name, event)| (name.as_str(), event))
+    }
+
+    /// Gives an order to the worker of an operator, and does not wait.
+    pub(crate) fn ask(&self, name: &str, order: impl FnOnce(u32) -> Order) -> Result<Asking, OrderError> {
         let names = || self.plan.operators.iter().map(|operator| operator.name.as_str());
         let Some(number) = names().position(|known| known == name) else {
-            return Err(OrderError::UnknownOperator { name: name.to_string(), hint: nearest(name, names()) });
+            return Err(OrderError::UnknownOperator { name: name.to_string(), hint: near(name, names()) });
         };
         let part = self.plan.operators[number].part;
         // Parts number their operators in the plan's order.
         let here = self.plan.operators[..number].iter().filter(|other| other.part == part).count();
-        let answered = self.send(part, order(here as u32));
-        match answered.map(|answered| self.answer(part, &answered, Instant::now() + PATIENCE)) {
-            Some(Answer::Given(answer)) => Ok(answer?),
-            Some(Answer::Late) => Err(OrderError::Late { what: format!("operator `{name}`") }),
-            _ if self.control.board.is_closed() => Err(OrderError::Over),
-            _ => Err(Error::new(format!("operator `{name}` has ended")).into()),
-        }
+        let mut asking = Asking::new(&self.control, &self.plan, Whom::Operator(number));
+        asking.send(part, order(here as u32));
+        Ok(asking)
     }
 
-    /// Of parts that are over nobody expects anything; when all are, the run is.
-    fn order_all(&self, order: impl Fn() -> Order) -> Result<(), OrderError> {
-        let sent: Vec<_> = (0..self.plan.parts.len()).map(|part| self.send(part, order())).collect();
-        let deadline = Instant::now() + PATIENCE;
-        let mut result = Err(OrderError::Over);
-        for (part, answer) in sent.into_iter().enumerate() {
-            let Some(answered) = answer else { continue };
-            match (self.answer(part, &answered, deadline), &result) {
-                (Answer::Given(Err(error)), Err(OrderError::Over) | Ok(())) => result = Err(error.into()),
-                (Answer::Given(Ok(())), Err(OrderError::Over)) => result = Ok(()),
-                (Answer::Late, _) => {
-                    let what = format!("`{}`", self.plan.parts[part].name);
-                    return Err(OrderError::Late { what });
-                }
-                _ => {}
-            }
+    /// Has all sources pause, or everything go on, and does not wait.
+    pub(crate) fn ask_all(&self, paused: bool) -> Asking {
+        let mut asking = Asking::new(&self.control, &self.plan, Whom::All { paused });
+        for part in 0..self.plan.parts.len() {
+            asking.send(part, if paused { Order::PauseAll } else { Order::ResumeAll });
         }
-        result
-    }
-
-    /// `None` when the part is gone.
-    fn send(&self, part: usize, order: Order) -> Option<Receiver<Result<(), Error>>> {
-        let (answer, answered) = mpsc::sync_channel(1);
-        self.control.orders[part].send(Asked { order, answer }).ok()?;
-        self.control.board.call(part);
-        self.control.team.wake(part);
-        Some(answered)
-    }
-
-    fn answer(&self, part: usize, answered: &Receiver<Result<(), Error>>, deadline: Instant) -> Answer {
-        loop {
-            let is_over = self.control.board.is_part_closed(part);
-            // A part that is over may be there for long without looking at its orders.
-            let wait = if is_over { Duration::ZERO } else { Duration::from_millis(10) };
-            match answered.recv_timeout(wait) {
-                Ok(answer) => return Answer::Given(answer),
-                Err(RecvTimeoutError::Disconnected) => return Answer::Over,
-                Err(RecvTimeoutError::Timeout) if is_over => return Answer::Over,
-                Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => return Answer::Late,
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-        }
+        asking
     }
 }

@@ -1,5 +1,6 @@
 //! From plan to running workers, and back to a record.
 
+mod asking;
 mod barrier;
 mod bind;
 mod board;
@@ -14,20 +15,23 @@ mod roam;
 mod set_up;
 mod status;
 
+pub(crate) use asking::Asking;
 pub(crate) use board::{Doing, PartSlot};
 pub(crate) use control::{Control, Fault};
+use handle::Named;
 pub use handle::{OrderError, Position, RunHandle};
 pub use hang::{Call, Hang};
 pub(crate) use life::panic_text;
 pub(crate) use order::{Asked, Order};
-pub use status::{Activity, EdgeStatus, OperatorStatus, RunState, RunStatus};
+pub use status::{Activity, EdgeStatus, EventStatus, GateStatus, OperatorStatus, RunState, RunStatus};
 
 use crate::chunk::Info;
 use crate::graph::Graph;
 use crate::options::Options;
 use crate::plan::{GraphError, Plan};
 use crate::record::{self, ThreadReport};
-use crate::when::{Event, Gate, Watcher, Watching, When};
+use crate::serve::{ControlError, ControlSocket, Serving};
+use crate::when::{Watcher, Watching, When};
 use board::Board;
 use hang::Watch;
 use life::Begin;
@@ -35,7 +39,6 @@ use onbeat_queue::Seed;
 use onbeat_queue::sync::atomic::Ordering;
 use onbeat_trace::Record;
 use onbeat_trace::record::Obtained;
-use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError, mpsc};
 use std::thread::JoinHandle;
@@ -78,11 +81,10 @@ pub struct Run {
     control: Arc<Control>,
     handle: RunHandle,
     started_unix_ns: u64,
-    gates: BTreeMap<String, Gate>,
-    events: BTreeMap<String, Event>,
     watching: Option<Watching>,
     watch: Option<Watch>,
     held: rights::Held,
+    serving: Option<Serving>,
 }
 
 /// A run can do what its handle can.
@@ -95,16 +97,6 @@ impl Deref for Run {
 }
 
 impl Run {
-    /// The gate of this name.
-    pub fn gate(&self, name: &str) -> Option<&Gate> {
-        self.gates.get(name)
-    }
-
-    /// The event of this name.
-    pub fn event(&self, name: &str) -> Option<&Event> {
-        self.events.get(name)
-    }
-
     /// A handle to watch and steer it from elsewhere.
     pub fn handle(&self) -> RunHandle {
         self.handle.clone()
@@ -118,6 +110,19 @@ impl Run {
     /// What is pointed out of its plan.
     pub fn notes(&self) -> &[String] {
         &self.plan.notes
+    }
+
+    /// Has whoever may connect to `socket` watch and steer it, until it has ended: its thread, `onbeat-control`, is kept on the
+    /// house-keeping cores and listed in the record.
+    ///
+    /// # Errors
+    /// When the thread cannot be started, or the run has a socket already.
+    pub fn serve(&mut self, socket: ControlSocket) -> Result<(), ControlError> {
+        if self.serving.is_some() {
+            return Err(ControlError::twice(&socket));
+        }
+        self.serving = Some(socket.serve(self.handle(), &self.plan.options.house_keeping)?);
+        Ok(())
     }
 
     /// Whether it has ended.
@@ -145,13 +150,14 @@ impl Run {
             })?;
             reports.push(report);
         }
+        let served = self.serving.and_then(Serving::end);
         let ended = record::Ended {
             started_unix_ns: self.started_unix_ns,
             start_ns: self.control.start_ns.get().copied(),
             was_stopped: self.control.was_stopped(),
             faults: self.control.faults.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             survived: self.control.hangs.take_faults(),
-            helpers: [self.watching.and_then(Watching::end), self.watch.and_then(Watch::end)]
+            helpers: [self.watching.and_then(Watching::end), self.watch.and_then(Watch::end), served]
                 .into_iter()
                 .flatten()
                 .collect(),
@@ -188,7 +194,7 @@ impl Graph {
     /// [`RunError::Begin`].
     pub fn start_plan(self, plan: Plan) -> Result<Run, RunError> {
         let (name, config) = (self.name.clone(), self.config.clone());
-        let (gates, events) = (self.gates.clone(), self.events.clone());
+        let named = Named { gates: self.gates.clone(), events: self.events.clone() };
         let mut seeds: Vec<Vec<Seed<Info>>> = plan.parts.iter().map(|_| Vec::new()).collect();
         let mut wishes = rights::StoreWishes::new(&plan);
         // By rising size for each part, as the plan has them.
@@ -258,7 +264,7 @@ impl Graph {
         for settings in settled {
             held.obtained.extend(settings.recv().unwrap_or_default());
         }
-        let handle = RunHandle::new(Arc::clone(&control), Arc::clone(&plan));
+        let handle = RunHandle::new(Arc::clone(&control), Arc::clone(&plan), named);
         Ok(Run {
             name,
             config,
@@ -267,11 +273,10 @@ impl Graph {
             control,
             handle,
             started_unix_ns,
-            gates,
-            events,
             watching,
             watch,
             held,
+            serving: None,
         })
     }
 }

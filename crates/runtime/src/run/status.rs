@@ -2,15 +2,15 @@
 
 use super::board::Doing;
 use super::control::Control;
-use super::handle::Position;
+use super::handle::{Named, Position};
 use crate::plan::Plan;
 use onbeat_queue::sync::atomic::Ordering;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::PoisonError;
 
 /// What a run does at the moment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStatus {
     /// Name of the pipeline.
     pub name: String,
@@ -26,10 +26,14 @@ pub struct RunStatus {
     pub operators: Vec<OperatorStatus>,
     /// In the graph's order.
     pub edges: Vec<EdgeStatus>,
+    /// Those that have a name, in the order of their names.
+    pub gates: Vec<GateStatus>,
+    /// Those that have a name, in the order of their names.
+    pub events: Vec<EventStatus>,
 }
 
 /// What an operator does at the moment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperatorStatus {
     /// Its name.
     pub name: String,
@@ -44,7 +48,7 @@ pub struct OperatorStatus {
 }
 
 /// What is in an edge at the moment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EdgeStatus {
     /// Sending "operator.port".
     pub from: String,
@@ -60,8 +64,26 @@ pub struct EdgeStatus {
     pub dropped: u64,
 }
 
+/// A gate at the moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateStatus {
+    /// Its name.
+    pub name: String,
+    /// Whether operators may pass.
+    pub open: bool,
+}
+
+/// An event at the moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventStatus {
+    /// Its name.
+    pub name: String,
+    /// How often it was rung.
+    pub rung: u64,
+}
+
 /// How far a run is in its life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
     /// Operators are started.
@@ -77,7 +99,7 @@ pub enum RunState {
 }
 
 /// What an operator does at the moment, in a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
     /// Its first step is still to come.
@@ -129,7 +151,7 @@ impl fmt::Display for Activity {
 }
 
 /// From what the board has.
-pub(super) fn status(plan: &Plan, control: &Control, at: Position) -> RunStatus {
+pub(super) fn status(plan: &Plan, control: &Control, named: &Named, at: Position) -> RunStatus {
     let failed: Vec<usize> = {
         let faults = control.faults.lock().unwrap_or_else(PoisonError::into_inner);
         faults.iter().filter_map(|fault| fault.operator).collect()
@@ -185,6 +207,16 @@ pub(super) fn status(plan: &Plan, control: &Control, at: Position) -> RunStatus 
         length_ns: at.length_ns,
         operators: operators.collect(),
         edges: edges.collect(),
+        gates: named
+            .gates
+            .iter()
+            .map(|(name, gate)| GateStatus { name: name.clone(), open: gate.is_open() })
+            .collect(),
+        events: named
+            .events
+            .iter()
+            .map(|(name, event)| EventStatus { name: name.clone(), rung: event.rung() })
+            .collect(),
     }
 }
 

@@ -1,0 +1,61 @@
+//! What is answered: a JSON object on a line.
+
+use super::request::{COMMANDS, VERSION};
+use crate::run::RunStatus;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Answer<T> {
+    version: u64,
+    ok: bool,
+    #[serde(flatten)]
+    more: T,
+}
+
+#[derive(Serialize)]
+struct Nothing {}
+
+#[derive(Serialize)]
+struct Wrong<'a> {
+    error: &'a str,
+}
+
+#[derive(Serialize)]
+struct Hello<'a> {
+    onbeat: &'static str,
+    pid: u32,
+    run: &'a str,
+    commands: [&'static str; 8],
+}
+
+#[derive(Serialize)]
+struct Picture<'a> {
+    status: &'a RunStatus,
+}
+
+/// It was done.
+pub(super) fn done() -> Vec<u8> {
+    line(true, Nothing {})
+}
+
+/// It was not.
+pub(super) fn wrong(error: &str) -> Vec<u8> {
+    line(false, Wrong { error })
+}
+
+/// Who is here.
+pub(super) fn hello(run: &str) -> Vec<u8> {
+    let onbeat = env!("CARGO_PKG_VERSION");
+    line(true, Hello { onbeat, pid: std::process::id(), run, commands: COMMANDS })
+}
+
+pub(super) fn status(status: &RunStatus) -> Vec<u8> {
+    line(true, Picture { status })
+}
+
+fn line(ok: bool, more: impl Serialize) -> Vec<u8> {
+    let mut line =
+        serde_json::to_vec(&Answer { version: VERSION, ok, more }).expect("an answer is plain data");
+    line.push(b'\n');
+    line
+}

@@ -1,0 +1,156 @@
+//! A run's handle on a socket, for whoever may connect to it: the same user, and root.
+//!
+//! | file | what |
+//! |---|---|
+//! | `place` | the socket's file: made, taken over from a run that was killed, taken away |
+//! | `turns` | the thread: all connections in turn, none of which makes the others wait |
+//! | `client` | one connection: lines in, lines out, limits |
+//! | `request` | what may be asked, and what is no request |
+//! | `answer` | what is answered |
+//!
+//! The page `control.md` of the book describes the protocol for those who write a client.
+
+mod answer;
+mod client;
+mod place;
+mod request;
+mod turns;
+
+use crate::run::{RunHandle, keep_house};
+use onbeat_trace::record::ThreadRecord;
+use place::Place;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use turns::Turns;
+
+/// Its thread's name.
+const NAME: &str = "onbeat-control";
+
+/// Why a control socket cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[error("control socket `{}`: {reason}", path.display())]
+pub struct ControlError {
+    path: PathBuf,
+    reason: String,
+}
+
+/// A socket by which others watch and steer a run: `onbeat ctl`, or a program of yours.
+///
+/// Only its owner may connect to it (mode 0600), and whoever does is looked at: the user of this process and root are served.
+/// It is there from [`bind`](ControlSocket::bind) on; who connects is answered when a run has it, and it goes away with the run.
+///
+/// ```
+/// use onbeat_runtime::{ControlSocket, Graph, Options};
+/// use std::io::{BufRead, BufReader, Write};
+/// use std::os::unix::net::UnixStream;
+/// # let mut graph = Graph::new("endless");
+/// # let ones = graph.source("ones", || Some(1u8));
+/// # let end = graph.sink("end", |_: u8| ());
+/// # graph.connect(ones, |s| &s.out, end, |e| &e.input);
+/// let path = std::env::temp_dir().join(format!("onbeat-doc-{}", std::process::id()));
+/// let socket = ControlSocket::bind(&path)?;
+/// let mut run = graph.start(&Options::default())?;
+/// run.serve(socket)?;
+///
+/// let mut client = UnixStream::connect(&path)?;
+/// client.write_all(b"{\"version\":1,\"command\":\"stop\"}\n")?;
+/// let mut answer = String::new();
+/// BufReader::new(client).read_line(&mut answer)?;
+/// assert_eq!(answer, "{\"version\":1,\"ok\":true}\n");
+///
+/// let record = run.wait()?;
+/// assert!(record.threads.iter().any(|thread| thread.name == "onbeat-control"));
+/// assert!(!path.exists());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct ControlSocket {
+    place: Place,
+}
+
+impl ControlSocket {
+    /// The longest name, in bytes.
+    pub const PATH_MAX_BYTES: usize = onbeat_os::local::PATH_MAX_BYTES;
+
+    /// Makes the socket. One that was left behind by a run that was killed is replaced.
+    ///
+    /// # Errors
+    /// When it cannot be made; when somebody listens there already; when there is something of this name that is no socket,
+    /// which is left alone.
+    pub fn bind(path: impl AsRef<Path>) -> Result<Self, ControlError> {
+        let path = path.as_ref();
+        match Place::take(path) {
+            Ok(place) => Ok(ControlSocket { place }),
+            Err(reason) => Err(ControlError { path: path.to_path_buf(), reason }),
+        }
+    }
+
+    /// Its name, as it was given.
+    pub fn path(&self) -> &Path {
+        self.place.path()
+    }
+
+    /// Starts the thread, on the house-keeping cores if there are any.
+    pub(crate) fn serve(self, handle: RunHandle, house_keeping: &[usize]) -> Result<Serving, ControlError> {
+        let path = self.path().to_path_buf();
+        let cannot = |error: std::io::Error| ControlError {
+            path: path.clone(),
+            reason: format!("the thread that serves it cannot be started: {error}"),
+        };
+        let house_keeping = house_keeping.to_vec();
+        let (end, ended) = UnixStream::pair().map_err(cannot)?;
+        let thread = onbeat_os::thread::spawn(NAME, move || {
+            keep_house(&house_keeping);
+            Turns::new(self.place, handle, ended).run();
+            ThreadRecord {
+                name: NAME.to_string(),
+                purpose: "answers those who watch and steer the run from outside".to_string(),
+                tid: onbeat_os::thread::current_id(),
+                cpu_ns: onbeat_os::clock::thread_cpu_ns(),
+                busy_ns: 0,
+                idle_ns: 0,
+                policy: None,
+                minor_faults: None,
+                major_faults: None,
+                allocations: None,
+                sharing: None,
+            }
+        });
+        Ok(Serving { end: Some(end), thread: Some(thread.map_err(cannot)?) })
+    }
+}
+
+impl ControlError {
+    /// A run has one socket.
+    pub(crate) fn twice(socket: &ControlSocket) -> Self {
+        let reason = "the run has another one already".to_string();
+        ControlError { path: socket.path().to_path_buf(), reason }
+    }
+}
+
+/// A socket that is served. Dropped, it is not any more.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    /// Its other end is readable when this one is gone.
+    end: Option<UnixStream>,
+    thread: Option<JoinHandle<ThreadRecord>>,
+}
+
+impl Serving {
+    /// Answers what is asked already, and takes the socket away.
+    pub fn end(mut self) -> Option<ThreadRecord> {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Option<ThreadRecord> {
+        drop(self.end.take());
+        self.thread.take()?.join().ok()
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _told_elsewhere = self.finish();
+    }
+}
