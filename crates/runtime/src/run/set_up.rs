@@ -44,6 +44,7 @@ pub(super) fn set_up(
         faults_total: 0,
         halted_ns: None,
         cursor: 0,
+        on_turn: NONE,
         stopping: false,
         ending: Vec::with_capacity(count),
         starved: Vec::with_capacity(count),

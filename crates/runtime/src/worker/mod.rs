@@ -66,6 +66,8 @@ pub(crate) struct Worker {
     pub halted_ns: Option<u64>,
     /// The source whose turn is next.
     pub cursor: u32,
+    /// The source whose turn it is, until it asks for another one; [`NONE`] then.
+    pub on_turn: u32,
     /// Whether sources have been told to end.
     pub stopping: bool,
     /// Operators that end now; empty between two ends.
@@ -226,6 +228,12 @@ impl Worker {
     /// whatever time or the end brings. `None` when there is none, and `pause` says why.
     #[inline]
     fn pick(&mut self, cx: &mut Context) -> Result<Option<u32>, Failure> {
+        // The source of before keeps its turn where its step returned `Again`. Taking it away and giving it back at each step would
+        // make every step wait for the stores of the one before.
+        if self.on_turn != NONE {
+            cx.turn.clear(self.on_turn);
+            self.on_turn = NONE;
+        }
         loop {
             if self.roams && self.looks_up(cx) {
                 self.pause = Pause::Yield;
@@ -257,12 +265,12 @@ impl Worker {
             };
             self.chain = 0;
             self.cursor = source + 1;
-            // It gets its turn back when it asks for it with `Step::Again`.
-            cx.turn.clear(source);
             if cx.hot[source as usize].unmet == 0 {
+                self.on_turn = source;
                 self.resume(cx, source);
                 return Ok(Some(source));
             }
+            cx.turn.clear(source);
             self.hold(cx, source, Held::Turn)?;
         }
     }
