@@ -354,7 +354,7 @@ pub(crate) fn record(
         name,
         build: build(),
         started_unix_ns: ended.started_unix_ns,
-        machine: Machine::read(),
+        machine: Machine::of_this_process().clone(),
         config,
         plan: PlanRecord {
             scheduler: plan.scheduler,

@@ -60,6 +60,7 @@ impl Around<'_> {
                 self.fits(*least, sum, &ports.join(" and "))
             }
             What::Batch { port, size, .. } => self.fits(*size, self.capacity(self.input(port)?), port),
+            What::Misused(text) => Err(self.wrong(text)),
             What::Count(0) => Err(self.wrong("a count of 0 steps: leave the operator out")),
             What::Period { period_ns: 0, .. } => Err(self.wrong("a period of 0 ns: it must be 1 ns or more")),
             What::ChunkRoom(0) => Err(self.wrong("0 free chunks are always there")),

@@ -39,6 +39,8 @@ fn compile_one(what: What, all: &[String], watcher: Option<&Arc<Watcher>>) -> Op
         What::Readable(file) => Box::new(Readable { file, watcher: watcher.cloned(), token: 0 }),
         What::AnyOf(list) => Box::new(AnyOf(compile(list, all, watcher))),
         What::Own(own) => own.0,
+        // The plan has refused it.
+        What::Misused(_) => return None,
     })
 }
 

@@ -60,18 +60,38 @@ pub struct When(pub(crate) What);
 
 #[derive(Debug)]
 pub(crate) enum What {
-    Messages { port: String, least: usize },
-    Room { port: String, least: usize },
-    Inputs { ports: Vec<String>, how: How, least: usize, timeout_ns: Option<u64> },
-    Batch { port: String, size: usize, delay_ns: u64 },
+    Messages {
+        port: String,
+        least: usize,
+    },
+    Room {
+        port: String,
+        least: usize,
+    },
+    Inputs {
+        ports: Vec<String>,
+        how: How,
+        least: usize,
+        timeout_ns: Option<u64>,
+    },
+    Batch {
+        port: String,
+        size: usize,
+        delay_ns: u64,
+    },
     Count(u64),
     Gate(Gate),
     Event(Event),
     Readable(Arc<OwnedFd>),
-    Period { period_ns: u64, overrun: Overrun },
+    Period {
+        period_ns: u64,
+        overrun: Overrun,
+    },
     ChunkRoom(usize),
     AnyOf(Vec<When>),
     Own(Own),
+    /// Made in a way that means nothing; what the plan says of it.
+    Misused(&'static str),
 }
 
 /// How several inputs count together.
@@ -122,19 +142,26 @@ impl When {
         When(What::Inputs { ports, how, least, timeout_ns: None })
     }
 
-    /// For [`any`](When::any) and [`all`](When::all): each of them needs so many messages to count.
+    /// For [`any`](When::any) and [`all`](When::all): each of them needs so many messages to count. For others it is an error of the
+    /// plan.
     pub fn least(mut self, messages: usize) -> Self {
-        if let What::Inputs { least, .. } = &mut self.0 {
-            *least = messages;
+        match &mut self.0 {
+            What::Inputs { least, .. } | What::Messages { least, .. } => *least = messages,
+            other => *other = What::Misused("`least` goes with `any`, `all`, `sum` and `messages`"),
         }
         self
     }
 
     /// For [`any`](When::any), [`all`](When::all) and [`sum`](When::sum): when this much time has passed since the last step,
-    /// the next one comes anyway, with whatever messages there are, and be it none.
+    /// the next one comes anyway, with whatever messages there are, and be it none. For others it is an error of the plan.
     pub fn timeout_ns(mut self, time_ns: u64) -> Self {
-        if let What::Inputs { timeout_ns, .. } = &mut self.0 {
-            *timeout_ns = Some(time_ns);
+        match &mut self.0 {
+            What::Inputs { timeout_ns, .. } => *timeout_ns = Some(time_ns),
+            other => {
+                *other = What::Misused(
+                    "`timeout_ns` goes with `any`, `all` and `sum`; for one input, write `When::all([\"in\"]).least(4)`",
+                );
+            }
         }
         self
     }

@@ -1,5 +1,6 @@
 //! Runs that are watched and steered from outside, under every scheduler.
 
+mod anyhow;
 mod orders;
 mod pauses;
 mod pictures;

@@ -1,0 +1,192 @@
+//! Pauses, gates, parameters and looks at random, from several threads, for a while: nothing is lost, nothing leaks, nothing stands
+//! still. `ONBEAT_STRESS_SECONDS` says for how long.
+
+use super::ways;
+use crate::watchdog::watched;
+use onbeat_queue::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use onbeat_runtime::{
+    Change, Chunk, ClockKind, Context, Error, Gate, Graph, InPlace, Input, Map, Operator, Options,
+    OrderError, Output, Ports, RunHandle, Step, Value, When, tried,
+};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Samples of a chunk.
+const SAMPLES: usize = 64;
+
+/// Sends chunks whose samples are all 1.
+#[derive(Default)]
+struct Ones(Output<Chunk<f32>>, u64);
+
+impl Operator for Ones {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.0);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        let Some(mut chunk) = self.0.chunk(cx) else { return Ok(Step::Wait) };
+        chunk.truncate(SAMPLES);
+        chunk.edit_unique().unwrap().fill(1.0);
+        chunk.info_mut().start = self.1;
+        self.1 += SAMPLES as u64;
+        self.0.push(cx, chunk)?;
+        Ok(Step::Again)
+    }
+}
+
+#[derive(Clone)]
+struct Gain(f32);
+
+impl Map for Gain {
+    type Sample = f32;
+    fn map(&mut self, samples: &mut [f32]) {
+        samples.iter_mut().for_each(|x| *x *= self.0);
+    }
+    fn settable(&self) -> &'static [&'static str] {
+        &["gain"]
+    }
+    fn change(&self, name: &str, value: &Value) -> Result<Change<Self>, Error> {
+        let gain: f32 = value.read(name)?;
+        tried(self, move |it| {
+            it.0 = gain;
+            Ok(())
+        })
+    }
+}
+
+/// Sees that chunks come one after the other, and counts them.
+struct End(Input<Chunk<f32>>, u64, Arc<AtomicU64>);
+
+impl Operator for End {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.0);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        while let Some(chunk) = self.0.pop(cx) {
+            if chunk.info().start != self.1 {
+                return Err(Error::new(format!("sample {} after {}", chunk.info().start, self.1)));
+            }
+            self.1 += chunk.len() as u64;
+            self.2.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(Step::Wait)
+    }
+}
+
+fn draw(state: &mut u64, below: u64) -> u64 {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) % below
+}
+
+/// Orders at random until it is told to end. Gives how many there were.
+fn meddle(run: &RunHandle, gate: &Gate, count: &AtomicU64, end: &AtomicBool, mut state: u64) -> u64 {
+    let names = ["ones", "gain", "gated", "end"];
+    let mut orders = 0;
+    while !end.load(Ordering::Relaxed) {
+        let name = names[draw(&mut state, 4) as usize];
+        let result = match draw(&mut state, 10) {
+            0 => run.pause(),
+            1 | 2 => run.resume(),
+            3 => run.pause_operator(name),
+            4 | 5 => run.resume_operator(name),
+            6 => {
+                gate.close();
+                Ok(())
+            }
+            7 => {
+                gate.open();
+                Ok(())
+            }
+            8 => {
+                let _ = run.status();
+                Ok(())
+            }
+            _ => {
+                // Some of these samples have gone by, others wait for a while.
+                let near = count.load(Ordering::Relaxed) * SAMPLES as u64 + draw(&mut state, 5000);
+                let sample = (draw(&mut state, 2) == 0).then_some(near);
+                run.set("gain", "gain", draw(&mut state, 9) as f64, sample)
+            }
+        };
+        match result {
+            Ok(()) | Err(OrderError::Refused(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+        orders += 1;
+        std::thread::sleep(Duration::from_micros(draw(&mut state, 300)));
+    }
+    orders
+}
+
+/// Memory in use, in bytes.
+fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+}
+
+fn stress(name: &str, options: &Options, time: Duration) {
+    let (count, end) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let gate = Gate::new(true);
+    let mut graph = Graph::new("anyhow");
+    let ones = graph.add("ones", Ones::default());
+    let gain = graph.add("gain", InPlace::new(Gain(1.0)));
+    let gated = graph.map("gated", |chunk: Chunk<f32>| chunk);
+    let last = graph.add("end", End(Input::default(), 0, Arc::clone(&count)));
+    graph.connect(ones, |o| &o.0, gain, |g| &g.input);
+    graph.connect(gain, |g| &g.out, gated, |g| &g.input);
+    graph.connect(gated, |g| &g.out, last, |e| &e.0);
+    graph.when(gated, When::gate(&gate));
+    let run = graph.start(options).unwrap();
+    let meddlers: Vec<_> = (1..4u64)
+        .map(|seed| {
+            let (run, gate) = (run.handle(), gate.clone());
+            let (count, end) = (Arc::clone(&count), Arc::clone(&end));
+            onbeat_os::thread::spawn("meddles", move || meddle(&run, &gate, &count, &end, seed)).unwrap()
+        })
+        .collect();
+    let begin = Instant::now();
+    let mut early = None;
+    while begin.elapsed() < time {
+        std::thread::sleep(time / 20);
+        if begin.elapsed() > time / 4 {
+            early.get_or_insert_with(resident);
+        }
+        assert!(!run.is_finished(), "{name}: it ended by itself");
+    }
+    end.store(true, Ordering::Relaxed);
+    let orders: u64 = meddlers.into_iter().map(|meddler| meddler.join().unwrap()).sum();
+    // Now that nobody meddles, it goes on.
+    run.resume().unwrap();
+    gate.open();
+    let before = count.load(Ordering::Relaxed);
+    while count.load(Ordering::Relaxed) < before + 100 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let grown = resident().saturating_sub(early.unwrap_or(0));
+    run.stop();
+    let record = run.wait().unwrap();
+    assert!(record.changes_total > 0, "{name}");
+    for edge in &record.edges {
+        assert_eq!((edge.sent, edge.dropped, edge.unread), (edge.received, 0, 0), "{name}: {edge:?}");
+    }
+    assert_eq!(record.edges[2].received, count.load(Ordering::Relaxed), "{name}");
+    println!(
+        "{name}: {orders} orders, {} chunks, {} KiB more memory",
+        record.edges[2].received,
+        grown / 1024
+    );
+    // Other tests run beside this one.
+    assert!(grown < 64 << 20, "{name}: {grown} bytes more");
+}
+
+#[test]
+fn nothing_is_lost_whatever_somebody_does() {
+    let seconds = std::env::var("ONBEAT_STRESS_SECONDS").map_or(2.0, |text| text.parse().unwrap());
+    watched(60 + 2 * seconds as u64, move || {
+        let ways: Vec<_> =
+            ways().into_iter().filter(|(_, options)| options.clock == ClockKind::Real).collect();
+        for (name, options) in &ways {
+            stress(name, options, Duration::from_secs_f64(seconds / ways.len() as f64));
+        }
+    });
+}
