@@ -58,6 +58,11 @@ fn check_rule(
         }
         "enum" => good(list().contains(value)),
         "const" => good(rule == value),
+        "maxLength" => good(
+            value
+                .as_str()
+                .is_none_or(|text| rule.as_u64().is_some_and(|most| text.chars().count() as u64 <= most)),
+        ),
         "minimum" => good(value.as_f64().is_none_or(|value| value >= rule.as_f64().expect("a number"))),
         "maximum" => good(value.as_f64().is_none_or(|value| value <= rule.as_f64().expect("a number"))),
         "not" => good(!check(root, rule, value, at).is_empty()),
