@@ -8,6 +8,7 @@
 //! | what user code sees of them | [`prelude`] |
 //! | the operators that come with onbeat | [`operators`] |
 //! | records, histograms, machine facts | [`trace`] |
+//! | a thread that runs what any thread schedules | [`WorkQueue`] |
 //!
 //! ```
 //! use onbeat::prelude::*;
@@ -43,8 +44,11 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod work_queue;
+
 pub use onbeat_runtime::*;
 pub use onbeat_trace::Record;
+pub use work_queue::WorkQueue;
 
 /// The names that an operator or a graph needs, to be imported all at once.
 ///

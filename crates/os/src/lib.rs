@@ -10,7 +10,7 @@
 //! | [`poll`] | files that can be read without waiting, and waiting for that |
 //! | [`thread`] | the one place where threads are made; every one has a name |
 //! | [`policy`], [`rights`] | what the scheduler gives a thread, and why it refuses it |
-//! | [`latency`], [`memory`] | how late the kernel may be; where memory stays |
+//! | [`latency`], [`memory`], [`stack_node`] | how late the kernel may be; where memory and stacks stay |
 //! | [`overrun`], [`allocations`] | two things that a real-time thread counts |
 //! | [`interrupts`] | threads of the kernel that handle them |
 //! | [`cores`] | a set of cores, as the kernel and its tools write it |
@@ -56,6 +56,7 @@ pub mod poll;
 pub mod rights;
 pub mod signal;
 pub mod stack;
+pub mod stack_node;
 pub mod thread;
 pub mod tsc;
 pub mod usage;

@@ -8,6 +8,8 @@
 //!   and finds its way home; `src/store/README.md` has the protocol.
 //! - [`Inbox`] and [`Sleeper`]: the work that other threads schedule for a worker, and how it sleeps and is woken;
 //!   `src/list/README.md` has the protocol.
+//! - [`Agenda`]: the work queue without its thread, for items of many kinds, each with its own callback;
+//!   `src/agenda/README.md` says who owns what when.
 //! - [`Crew`]: items that wander between the threads of a pool, one hand at a time; `src/crew/README.md` has the protocol.
 //! - [`Identity`]: whose chunk stores a thread acts for, where work wanders.
 //! - [`sync`]: the one door for atomics and cells of the whole workspace, so that loom can replace them.
@@ -22,6 +24,7 @@
 //! assert_eq!(ring.pop(&mut owner), Some(('a', 2)));
 //! ```
 
+mod agenda;
 mod crew;
 mod identity;
 mod inbox;
@@ -34,6 +37,7 @@ mod spsc;
 mod store;
 pub mod sync;
 
+pub use agenda::{Agenda, Item, OnWorker, Owned, Ready, Scope, Shared, Turn};
 pub use crew::{Crew, Taken};
 pub use identity::Identity;
 pub use inbox::Inbox;

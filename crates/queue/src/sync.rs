@@ -48,6 +48,14 @@ impl<T> UnsafeCell<T> {
     }
 }
 
+/// Lets other threads go first.
+pub(crate) fn yield_now() {
+    #[cfg(not(loom))]
+    std::thread::yield_now();
+    #[cfg(loom)]
+    loom::thread::yield_now();
+}
+
 /// A number for the calling thread that is never 0 and never used again in this process. (An address in
 /// thread-local memory would be: the next thread gets the same one.)
 #[inline(always)]

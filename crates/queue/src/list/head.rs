@@ -1,5 +1,5 @@
-//! The head word of one slot: empty, a list of links (newest first), or the mark of a sleeper. The numbers are those
-//! of the diagram in `README.md`.
+//! The head word of one slot: empty, a list of links (newest first), the mark of a sleeper, or closed. The numbers are
+//! those of the diagram in `README.md`.
 
 use super::{Link, Sleeper};
 use crate::sync::atomic::{AtomicPtr, Ordering};
@@ -14,8 +14,13 @@ fn mark() -> *mut Link {
     std::ptr::without_provenance_mut(1)
 }
 
+/// Says in a head: nothing is taken any more.
+fn closed() -> *mut Link {
+    std::ptr::without_provenance_mut(2)
+}
+
 fn is_link(top: *mut Link) -> bool {
-    !top.is_null() && top != mark()
+    top.addr() > closed().addr()
 }
 
 impl Head {
@@ -23,16 +28,29 @@ impl Head {
         Head(AtomicPtr::new(null_mut()))
     }
 
-    /// 1, or 4 where the consumer sleeps. Any thread.
+    /// 1, or 4 where the consumer sleeps, or false where the head is closed. Any thread. `oldest` leads through `next`
+    /// to nobody yet and is reached from `newest`; a single link is both.
     ///
     /// # Safety
-    /// The caller set the pending flag of `link`, and `link` stays valid until that has ended.
+    /// The caller set the pending flag of these links, or has them for itself in another way; they stay valid until
+    /// they are handed out.
     #[inline]
-    pub(super) unsafe fn push(&self, link: NonNull<Link>, sleeper: &impl Sleeper) {
+    pub(super) unsafe fn push(
+        &self,
+        newest: NonNull<Link>,
+        oldest: NonNull<Link>,
+        sleeper: &impl Sleeper,
+    ) -> bool {
         let mut claimed = false;
         // Relaxed: only the value is compared; what the list points to is not read here.
         let mut top = look(&self.0);
         loop {
+            if top == closed() {
+                if claimed {
+                    sleeper.unclaim();
+                }
+                return false;
+            }
             let asleep = top == mark();
             if asleep && !claimed && !planted("claim after the push") {
                 sleeper.claim();
@@ -40,7 +58,7 @@ impl Head {
             }
             let next = if asleep { null_mut() } else { top };
             // SAFETY: valid, as promised by the caller.
-            unsafe { link.as_ref() }.next.with_mut(|field| {
+            unsafe { oldest.as_ref() }.next.with_mut(|field| {
                 // SAFETY: who set the pending flag has the link for itself until the exchange below succeeds.
                 unsafe { *field = next }
             });
@@ -48,15 +66,19 @@ impl Head {
             // Acquire of `unmark`, which sees the claim.
             let release = order("relaxed push", Ordering::Release);
             // Relaxed on failure: as for the load.
-            match self.0.compare_exchange_weak(top, link.as_ptr(), release, Ordering::Relaxed) {
+            match self.0.compare_exchange_weak(top, newest.as_ptr(), release, Ordering::Relaxed) {
                 Ok(_) if asleep => {
                     if planted("claim after the push") {
                         sleeper.claim();
                     }
-                    return sleeper.wake();
+                    sleeper.wake();
+                    return true;
                 }
-                Ok(_) if claimed => return sleeper.unclaim(),
-                Ok(_) => return,
+                Ok(_) if claimed => {
+                    sleeper.unclaim();
+                    return true;
+                }
+                Ok(_) => return true,
                 Err(now) => top = now,
             }
         }
@@ -74,6 +96,31 @@ impl Head {
         // a chain that reaches back to each of them.
         let top = self.0.swap(null_mut(), Ordering::Acquire);
         if is_link(top) { top } else { null_mut() }
+    }
+
+    /// 6: all links, newest first, and nothing can be pushed from here on. Consumer only, not while it sleeps.
+    pub(super) fn close(&self) -> *mut Link {
+        if planted("closed by load and store") {
+            let top = self.take();
+            self.0.store(closed(), Ordering::Relaxed);
+            return top;
+        }
+        // Acquire: as in `take`. Release, partner: the fence of who was refused and asks why (`agenda/flush.rs`).
+        let top = self.0.swap(closed(), Ordering::AcqRel);
+        if is_link(top) { top } else { null_mut() }
+    }
+
+    /// 7. Consumer only, after [`close`](Self::close).
+    pub(super) fn open(&self) {
+        // Relaxed: no data goes with it, and nobody changes a closed head.
+        self.0.store(null_mut(), Ordering::Relaxed);
+    }
+
+    /// A hint: it may be closed or opened right after.
+    #[inline]
+    pub(super) fn is_closed(&self) -> bool {
+        // Relaxed: nothing is read through it.
+        look(&self.0) == closed()
     }
 
     /// A hint.

@@ -95,13 +95,41 @@ unsafe impl Send for Link {}
 unsafe impl Sync for Link {}
 
 impl Link {
+    #[cfg(not(loom))]
+    pub(crate) const fn new() -> Self {
+        Link { pending: AtomicBool::new(false), next: UnsafeCell::new(null_mut()) }
+    }
+
+    #[cfg(loom)]
     pub(crate) fn new() -> Self {
         Link { pending: AtomicBool::new(false), next: UnsafeCell::new(null_mut()) }
     }
 
+    /// # Safety
+    /// `link` is valid and nobody else's: the caller began its pending, or owns it.
+    #[inline]
+    pub(crate) unsafe fn set_next(link: NonNull<Link>, next: Option<NonNull<Link>>) {
+        // SAFETY: valid, as promised by the caller.
+        unsafe { link.as_ref() }.next.with_mut(|field| {
+            // SAFETY: nobody else touches it, as promised by the caller.
+            unsafe { *field = next.map_or(null_mut(), NonNull::as_ptr) }
+        });
+    }
+
+    /// # Safety
+    /// As for [`set_next`](Self::set_next).
+    pub(crate) unsafe fn next(link: NonNull<Link>) -> Option<NonNull<Link>> {
+        // SAFETY: valid, as promised by the caller.
+        let next = unsafe { link.as_ref() }.next.with(|field| {
+            // SAFETY: nobody else touches it, as promised by the caller.
+            unsafe { *field }
+        });
+        NonNull::new(next)
+    }
+
     /// True for the one who is to push it.
     #[inline]
-    fn begin_pending(&self) -> bool {
+    pub(crate) fn begin_pending(&self) -> bool {
         if planted("pending looked at by a load") && self.pending.load(Ordering::Acquire) {
             return false;
         }
@@ -114,7 +142,7 @@ impl Link {
 
     /// Just before the item is handed out, and after `next` has been read.
     #[inline]
-    fn end_pending(&self) {
+    pub(crate) fn end_pending(&self) {
         if planted("pending ended by a store") {
             return self.pending.store(false, Ordering::Release);
         }
@@ -123,6 +151,11 @@ impl Link {
         self.pending.swap(false, Ordering::AcqRel);
     }
 }
+
+/// A link that was not pushed after all.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Left;
 
 /// The lock-free core: one head per producer slot, so that producers do not meet on one cache line.
 #[derive(Debug)]
@@ -160,8 +193,44 @@ impl<S: Sleeper> WorkList<S> {
             return false;
         }
         // SAFETY: pending was begun by this call, and the rest is promised by the caller.
-        unsafe { self.head(slot).push(link, &self.sleeper) };
-        true
+        unsafe { self.head(slot).push(link, link, &self.sleeper) }
+    }
+
+    /// As [`schedule`](Self::schedule), for a list that may be closed: then it is false, too. `prepare` is called when
+    /// the link has begun to be pending.
+    ///
+    /// # Errors
+    /// It was closed when pending had begun: the link is pending and on no list, so it is the caller's alone.
+    ///
+    /// # Safety
+    /// As [`schedule`](Self::schedule).
+    #[inline]
+    pub(crate) unsafe fn offer(
+        &self,
+        slot: usize,
+        link: NonNull<Link>,
+        prepare: impl FnOnce(),
+    ) -> Result<bool, Left> {
+        let head = self.head(slot);
+        // Before pending begins, so that a list that is closed for good never makes an item look pending.
+        // SAFETY: valid, as promised by the caller.
+        if head.is_closed() || !unsafe { link.as_ref() }.begin_pending() {
+            return Ok(false);
+        }
+        prepare();
+        // SAFETY: pending was begun by this call, and the rest is promised by the caller.
+        if unsafe { head.push(link, link, &self.sleeper) } { Ok(true) } else { Err(Left) }
+    }
+
+    /// Puts links that are nobody else's on the list of `slot`, all at once: from the newest through `next` to the
+    /// oldest. False when the list is closed: then they are the caller's still.
+    ///
+    /// # Safety
+    /// As [`schedule`](Self::schedule), for each of them; and the caller began their pending, or owns them.
+    #[inline]
+    pub(crate) unsafe fn push(&self, slot: usize, newest: NonNull<Link>, oldest: NonNull<Link>) -> bool {
+        // SAFETY: promised by the caller.
+        unsafe { self.head(slot).push(newest, oldest, &self.sleeper) }
     }
 
     #[inline]
@@ -171,10 +240,31 @@ impl<S: Sleeper> WorkList<S> {
         &self.heads[if slot < slots { slot } else { slot % slots }]
     }
 
+    /// A hint.
+    #[inline]
+    pub(crate) fn is_closed(&self, slot: usize) -> bool {
+        self.head(slot).is_closed()
+    }
+
     /// Takes all that is on the list of `slot`, oldest first.
     #[inline]
     pub(crate) fn take(&self, slot: usize) -> Taken<'_, S> {
-        let mut newest = self.head(slot).take();
+        self.taken(slot, self.head(slot).take())
+    }
+
+    /// The same, and from here on the slot refuses everything. Consumer only, not while it sleeps.
+    pub(crate) fn close(&self, slot: usize) -> Taken<'_, S> {
+        self.taken(slot, self.head(slot).close())
+    }
+
+    /// Takes pushes again. Consumer only, when every slot has been closed.
+    pub(crate) fn open(&self) {
+        self.heads.iter().for_each(|head| head.open());
+    }
+
+    /// Turns the list round.
+    #[inline]
+    fn taken(&self, slot: usize, mut newest: *mut Link) -> Taken<'_, S> {
         let mut oldest = null_mut();
         while let Some(link) = NonNull::new(newest) {
             // SAFETY: pending links are valid, as promised to `schedule`.
@@ -235,9 +325,14 @@ pub(crate) struct Taken<'l, S: Sleeper> {
 }
 
 impl<S: Sleeper> Taken<'_, S> {
-    /// The oldest, still pending.
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.next.is_null()
+    }
+
+    /// The oldest, still pending: whoever runs it ends that.
     #[inline]
-    fn pop(&mut self) -> Option<NonNull<Link>> {
+    pub(crate) fn pop(&mut self) -> Option<NonNull<Link>> {
         let link = NonNull::new(self.next)?;
         if planted("pending ended before next is read") {
             // SAFETY: in this mistake the link still is where it was.
@@ -269,7 +364,7 @@ impl<S: Sleeper> Drop for Taken<'_, S> {
     fn drop(&mut self) {
         while let Some(link) = self.pop() {
             // SAFETY: it is pending still, so it is ours to push, and valid.
-            unsafe { self.list.head(self.slot).push(link, &self.list.sleeper) };
+            unsafe { self.list.head(self.slot).push(link, link, &self.list.sleeper) };
         }
     }
 }

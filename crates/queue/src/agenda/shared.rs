@@ -1,0 +1,86 @@
+//! Items that the agenda keeps together with their owner.
+
+use super::turn::{Hand, Node, Turn};
+use super::{Ready, sealed};
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// An item that may be dropped at any time, in its own callback, too. While it is pending or runs the agenda has a share in
+/// it: a run that was promised takes place, and the memory goes when the last share does. To clone it is to get
+/// another share in the same item.
+///
+/// That share costs two counts per run, which an [`Item`](super::Item) does without. It is made by one allocation.
+///
+/// ```
+/// # use onbeat_queue::{Agenda, Owner, Shared, Sleeper};
+/// # struct Nobody;
+/// # impl Sleeper for Nobody { fn wake(&self) {} }
+/// # let mut owner = Owner::new();
+/// # let agenda = Agenda::new(&owner, 1, Nobody);
+/// let (done, is_done) = std::sync::mpsc::channel();
+/// let item = Shared::new(move |_| done.send("it ran").unwrap());
+/// agenda.schedule(&item);
+/// drop(item);                                       // it is pending: the agenda keeps it
+/// agenda.drain(&mut owner, &mut |_| ());
+/// assert_eq!(is_done.recv(), Ok("it ran"));
+/// ```
+pub struct Shared<F> {
+    body: Arc<Body<F>>,
+}
+
+#[repr(C)]
+struct Body<F> {
+    /// First: a pointer to the node is one to the body.
+    node: Node,
+    run: F,
+}
+
+impl<F: Fn(&Turn<'_>) + Send + Sync + 'static> Shared<F> {
+    /// One that is not pending, and calls `run` on the worker.
+    #[must_use]
+    pub fn new(run: F) -> Self {
+        Shared { body: Arc::new(Body { node: Node::new(call::<F>), run }) }
+    }
+}
+
+// SAFETY: `prepare` makes a share that the list keeps until the run; `F` may be called and dropped on any thread.
+unsafe impl<F: Fn(&Turn<'_>) + Send + Sync + 'static> sealed::Ready for &Shared<F> {
+    #[inline(always)]
+    fn node(&self) -> NonNull<Node> {
+        // From the pointer of the share, which is good for all of the body and for the counts beside it.
+        let body = Arc::as_ptr(&self.body).cast_mut().cast::<Node>();
+        // SAFETY: the pointer of an `Arc` is never null.
+        unsafe { NonNull::new_unchecked(body) }
+    }
+
+    #[inline(always)]
+    fn prepare(&self) {
+        std::mem::forget(Arc::clone(&self.body));
+    }
+}
+
+impl<F: Fn(&Turn<'_>) + Send + Sync + 'static> Ready for &Shared<F> {}
+
+/// # Safety
+/// As `Run`, for the body of a `Shared<F>`, with a share that the list has had.
+unsafe fn call<F: Fn(&Turn<'_>) + Send + Sync + 'static>(node: NonNull<Node>, hand: Option<&Hand>) {
+    // SAFETY: this function is only in such bodies, and `prepare` has left this share for whoever takes it off the list.
+    let share = Shared { body: unsafe { Arc::from_raw(node.cast::<Body<F>>().as_ptr()) } };
+    share.body.node.end_pending();
+    if let Some(hand) = hand {
+        (share.body.run)(&Turn::new(hand, Some(&&share), None));
+    }
+}
+
+impl<F> Clone for Shared<F> {
+    fn clone(&self) -> Self {
+        Shared { body: Arc::clone(&self.body) }
+    }
+}
+
+impl<F> fmt::Debug for Shared<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shared")
+    }
+}

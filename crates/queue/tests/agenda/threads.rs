@@ -1,0 +1,185 @@
+//! The agenda under threads.
+
+use super::Nobody;
+use crate::stress::{Dice, stress_time, watched};
+use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use onbeat_queue::{Agenda, Item, Owned, Owner, Shared, Sleeper, Turn};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+struct Parked(Thread);
+
+impl Sleeper for Parked {
+    fn wake(&self) {
+        self.0.unpark();
+    }
+}
+
+/// A worker that parks, on a thread of its own for as long as `act` runs.
+fn with_worker<R: Send>(slots: usize, act: impl FnOnce(&Agenda<Parked>) -> R + Send) -> R {
+    let (send, agendas) = std::sync::mpsc::channel();
+    thread::scope(|scope| {
+        let worker = scope.spawn(move || {
+            let mut owner = Owner::new();
+            let agenda = Arc::new(Agenda::new(&owner, slots, Parked(thread::current())));
+            send.send(agenda.clone()).unwrap();
+            loop {
+                agenda.drain(&mut owner, &mut |thrown| std::panic::resume_unwind(thrown));
+                if agenda.is_close_asked() {
+                    return agenda.close(&mut owner, &mut |_| ());
+                }
+                if agenda.sleep(&mut owner) {
+                    while !agenda.is_woken(&owner) {
+                        thread::park();
+                    }
+                    agenda.wake_up(&mut owner);
+                }
+            }
+        });
+        let agenda = agendas.recv().unwrap();
+        let result = act(&agenda);
+        agenda.ask_to_close();
+        worker.join().unwrap();
+        result
+    })
+}
+
+fn flush(agenda: &Agenda<Parked>) {
+    agenda.flush(Parked(thread::current()), thread::park).unwrap();
+}
+
+const THREADS: usize = 4;
+
+/// Threads schedule the same items and their own while they drain, some flush, some free what they made: every true is
+/// one run, and no event is lost.
+#[test]
+fn stress_every_true_is_one_run() {
+    let time = stress_time();
+    watched(time, move || {
+        for slots in [1, 4] {
+            with_worker(slots, |agenda| rounds(agenda, time / 2));
+        }
+    });
+}
+
+fn rounds(agenda: &Agenda<Parked>, time: Duration) {
+    let end = Instant::now() + time;
+    let (runs, promised, told, read) =
+        (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    // Relaxed throughout: the agenda is to make it visible.
+    let run = |_: &Turn<'_>| {
+        runs.fetch_add(1, Ordering::Relaxed);
+        read.fetch_max(told.load(Ordering::Relaxed), Ordering::Relaxed);
+    };
+    let common = [Item::new(run), Item::new(run)];
+    let freed = Arc::new(AtomicU64::new(0));
+    let made: u64 = agenda
+        .scope(Parked(thread::current()), thread::park, |scope| {
+            let (common, promised, told, freed) = (&common, &promised, &told, &freed);
+            thread::scope(|threads| {
+                let all: Vec<_> = (0..THREADS as u64)
+                    .map(|me| {
+                        threads.spawn(move || {
+                            let mut dice = Dice(me + 1);
+                            let mut made = 0;
+                            while Instant::now() < end {
+                                told.fetch_add(1, Ordering::Relaxed);
+                                let chosen = &common[dice.below(2) as usize];
+                                promised.fetch_add(u64::from(scope.schedule(chosen)), Ordering::Relaxed);
+                                let mine = freed.clone();
+                                if dice.below(2) == 0 {
+                                    let item = Shared::new(move |_| {
+                                        mine.fetch_add(1, Ordering::Relaxed);
+                                    });
+                                    assert!(agenda.schedule(&item));
+                                } else {
+                                    let item = Owned::new(mine, |mine, _| {
+                                        mine.fetch_add(1, Ordering::Relaxed);
+                                    });
+                                    agenda.schedule_owned(item).unwrap();
+                                }
+                                made += 1;
+                                if dice.below(64) == 0 {
+                                    let before = freed.load(Ordering::Relaxed);
+                                    flush(agenda);
+                                    assert!(freed.load(Ordering::Relaxed) >= before.max(made));
+                                }
+                                dice.maybe_stop();
+                            }
+                            made
+                        })
+                    })
+                    .collect();
+                all.into_iter().map(|thread| thread.join().unwrap()).sum()
+            })
+        })
+        .unwrap();
+    assert_eq!(freed.load(Ordering::Relaxed), made);
+    assert_eq!(runs.load(Ordering::Relaxed), promised.load(Ordering::Relaxed));
+    assert_eq!(read.load(Ordering::Relaxed), told.load(Ordering::Relaxed), "an event was lost");
+}
+
+/// What a thread schedules runs in its order; with one slot what all threads schedule runs in theirs.
+#[test]
+fn the_order_is_kept() {
+    watched(Duration::ZERO, || {
+        for slots in [1, 4] {
+            let seen = Arc::new(Mutex::new(Vec::new()));
+            // Which thread, and its how-manieth.
+            let next = Arc::new(Mutex::new(0));
+            with_worker(slots, |agenda| {
+                thread::scope(|scope| {
+                    for me in 0..THREADS {
+                        let (seen, next) = (seen.clone(), next.clone());
+                        scope.spawn(move || {
+                            for at in 0..2_000 {
+                                let seen = seen.clone();
+                                let mut next = next.lock().unwrap();
+                                *next += 1;
+                                let entry = (me, at, *next);
+                                agenda.schedule(&Shared::new(move |_| seen.lock().unwrap().push(entry)));
+                            }
+                        });
+                    }
+                });
+                flush(agenda);
+            });
+            let seen = seen.lock().unwrap();
+            assert_eq!(seen.len(), THREADS * 2_000);
+            for me in 0..THREADS {
+                let mine = seen.iter().filter(|entry| entry.0 == me).map(|entry| entry.1);
+                assert!(mine.eq(0..2_000), "thread {me}, {slots} slots");
+            }
+            if slots == 1 {
+                assert!(seen.iter().map(|entry| entry.2).eq(1..=(THREADS * 2_000) as u32));
+            }
+        }
+    });
+}
+
+/// A scope whose item asks for another run for ever ends, and nothing of it runs later.
+#[test]
+fn a_scope_ends_what_never_ends_by_itself() {
+    watched(Duration::ZERO, || {
+        with_worker(4, |agenda| {
+            for _ in 0..200 {
+                let over = AtomicBool::new(false);
+                let runs = AtomicU32::new(0);
+                let item = Item::new(|turn: &Turn<'_>| {
+                    assert!(!over.load(Ordering::Acquire), "a run after the end");
+                    runs.fetch_add(1, Ordering::Relaxed);
+                    turn.again();
+                });
+                let scoped = agenda.scope(Nobody, thread::yield_now, |scope| {
+                    assert!(scope.schedule(&item));
+                    while runs.load(Ordering::Relaxed) < 3 {
+                        thread::yield_now();
+                    }
+                });
+                over.store(true, Ordering::Release);
+                assert_eq!(scoped, Ok(()));
+            }
+        });
+    });
+}
