@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::ready::Ready;
 use crate::team::CHUNK;
 use crate::timers::Timers;
-use crate::worker::{Deadline, Meter, NodeState, Path, Pause, Tracker, Worker};
+use crate::worker::{BLIND, Deadline, Meter, NodeState, Path, Pause, Tracker, Worker};
 use onbeat_queue::{Owner, Seed};
 use onbeat_trace::record::WhenFull;
 use std::cell::Cell;
@@ -44,7 +44,8 @@ pub(super) fn set_up(
         faults_total: 0,
         halted_ns: None,
         cursor: 0,
-        on_turn: NONE,
+        blind: 0,
+        blind_turns: BLIND,
         stopping: false,
         ending: Vec::with_capacity(count),
         starved: Vec::with_capacity(count),

@@ -20,12 +20,6 @@ impl Worker {
         outcome: Result<Step, Error>,
     ) -> Result<(), Failure> {
         let flags = cx.hot[operator as usize].flags;
-        if matches!(outcome, Ok(Step::Again)) && flags == flag::SOURCE {
-            // A source that goes on, which is the usual case.
-            self.nodes[operator as usize].sequence += u64::from(cx.next < STARVED || cx.sent_away);
-            self.on_turn = NONE;
-            return Ok(());
-        }
         let step = outcome.map_err(|error| Failure::Operator(operator, error))?;
         if flags & flag::TRACKED != 0 {
             self.track(cx, operator);
@@ -103,9 +97,6 @@ impl Worker {
             Step::Again => {
                 if !node.done {
                     cx.turn.set(operator);
-                    if self.on_turn == operator {
-                        self.on_turn = NONE;
-                    }
                 }
             }
             Step::Wait => {

@@ -32,6 +32,12 @@ const CHAIN: u32 = 64;
 /// Turns after which one that shares its thread looks up: others may wait, or an alarm.
 const TURNS: u32 = 32;
 
+/// Turns of sources with short steps between two looks for what is told from outside: the look costs as much as such a step.
+pub(crate) const BLIND: u32 = 8;
+
+/// Up to here a step is short.
+const BRISK_NS: u64 = 500;
+
 /// Why [`Worker::run`] came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pause {
@@ -66,8 +72,10 @@ pub(crate) struct Worker {
     pub halted_ns: Option<u64>,
     /// The source whose turn is next.
     pub cursor: u32,
-    /// The source whose turn it is, until it asks for another one; [`NONE`] then.
-    pub on_turn: u32,
+    /// Turns of sources until it looks for what is told from outside, and how many these are: [`BLIND`] while no operator has taken
+    /// longer than [`BRISK_NS`] on average, then 0 for good.
+    pub blind: u32,
+    pub blind_turns: u32,
     /// Whether sources have been told to end.
     pub stopping: bool,
     /// Operators that end now; empty between two ends.
@@ -198,7 +206,12 @@ impl Worker {
                 } else {
                     let outcome = self.step(cx, operator);
                     if !matches!(outcome, Ok(Step::Wait)) || cx.next == STARVED {
-                        self.after(cx, operator, outcome)?;
+                        let goes_on = matches!(outcome, Ok(Step::Again));
+                        if goes_on && cx.hot[operator as usize].flags == flag::SOURCE {
+                            self.keep_turn(cx, operator);
+                        } else {
+                            self.after(cx, operator, outcome)?;
+                        }
                     }
                 }
                 if cx.next >= STARVED {
@@ -228,12 +241,6 @@ impl Worker {
     /// whatever time or the end brings. `None` when there is none, and `pause` says why.
     #[inline]
     fn pick(&mut self, cx: &mut Context) -> Result<Option<u32>, Failure> {
-        // The source of before keeps its turn where its step returned `Again`. Taking it away and giving it back at each step would
-        // make every step wait for the stores of the one before.
-        if self.on_turn != NONE {
-            cx.turn.clear(self.on_turn);
-            self.on_turn = NONE;
-        }
         loop {
             if self.roams && self.looks_up(cx) {
                 self.pause = Pause::Yield;
@@ -247,7 +254,10 @@ impl Worker {
                 self.hold(cx, operator, Held::Ready)?;
                 continue;
             }
-            if self.needs_care(cx) {
+            let looked = self.blind == 0;
+            if !looked {
+                self.blind -= 1;
+            } else if self.needs_care(cx) {
                 self.take_care(cx);
                 if self.control.is_aborted() {
                     self.pause = Pause::Over;
@@ -258,19 +268,23 @@ impl Worker {
                 }
             }
             let Some(source) = cx.turn.next_from(self.cursor) else {
-                if std::mem::take(&mut self.chain) >= CHAIN || self.wait(cx) {
+                self.blind = 0;
+                if std::mem::take(&mut self.chain) >= CHAIN || !looked || self.wait(cx) {
                     continue;
                 }
                 return Ok(None);
             };
             self.chain = 0;
+            if looked {
+                self.blind = self.blind_turns;
+            }
             self.cursor = source + 1;
+            // It gets its turn back when it asks for it with `Step::Again`.
+            cx.turn.clear(source);
             if cx.hot[source as usize].unmet == 0 {
-                self.on_turn = source;
                 self.resume(cx, source);
                 return Ok(Some(source));
             }
-            cx.turn.clear(source);
             self.hold(cx, source, Held::Turn)?;
         }
     }
@@ -352,6 +366,9 @@ impl Worker {
         let outcome = self.step(cx, operator);
         let end_ns = cx.now_ns();
         self.meters[operator as usize].timed(end_ns.saturating_sub(begin_ns), flags & flag::EXACT != 0);
+        if self.meters[operator as usize].mean_ns() > BRISK_NS {
+            self.blind_turns = 0;
+        }
         if let Some(pool) = &self.seat.pool {
             self.heavy = self.meters[operator as usize].mean_ns() >= pool.heavy_ns;
         }
@@ -364,6 +381,13 @@ impl Worker {
             self.chain = CHAIN;
         }
         outcome
+    }
+
+    /// A source asks for another turn, which is the usual case.
+    #[inline(always)]
+    fn keep_turn(&mut self, cx: &mut Context, source: u32) {
+        self.nodes[source as usize].sequence += u64::from(cx.next < STARVED || cx.sent_away);
+        cx.turn.set(source);
     }
 
     /// The step has come: what the operator said it would not wait for is waited for again.
@@ -383,6 +407,7 @@ impl Worker {
     }
 
     /// Puts the stamp in place with which an operator goes on, or that a source begins with.
+    #[inline]
     fn resume(&mut self, cx: &mut Context, operator: u32) {
         let node = &mut self.nodes[operator as usize];
         cx.carried = NONE;
@@ -390,7 +415,9 @@ impl Worker {
             let origin = node.source_number << 48 | (node.sequence & SEQUENCE_MASK);
             cx.sent_away = false;
             cx.stamp = Stamp { origin, ..Stamp::default() };
-            cx.keys = None;
+            if cx.keys.is_some() {
+                cx.keys = None;
+            }
         } else if let Some((stamp, keys)) = node.kept.take() {
             cx.stamp = stamp;
             cx.keys = keys;

@@ -91,3 +91,31 @@ fn wrong_keys_are_refused_at_their_place() {
         assert_eq!(pointed(&error), at, "{keys}");
     }
 }
+
+#[test]
+fn the_watchdog_is_a_time_or_off() {
+    let top = |keys: &str| format!("{keys}\n{}", super::CHAIN);
+    for (keys, watchdog, on_hang) in [
+        ("", json!(10.0), json!("wait")),
+        ("watchdog = \"250 ms\"\non_hang = \"stop\"", json!(0.25), json!("stop")),
+        ("watchdog = \"off\"", json!("off"), json!("wait")),
+    ] {
+        let record = read(&top(keys)).unwrap().start().unwrap().wait().unwrap();
+        assert_eq!((&record.config["watchdog"], &record.config["on_hang"]), (&watchdog, &on_hang), "{keys}");
+        let is_watched = record.threads.iter().any(|thread| thread.name == "onbeat-watch");
+        assert_eq!(is_watched, keys != "watchdog = \"off\"", "{keys}");
+    }
+    for (keys, message, at) in [
+        ("watchdog = \"soon\"", "`watchdog` of the pipeline", "\"soon\""),
+        ("watchdog = \"1 ms\"", "it must be 10 ms or more, or \"off\"", "\"1 ms\""),
+        ("watchdog = 0", "must be above 0", "0"),
+        ("watchdog = -1", "must be above 0", "-1"),
+        ("watchdog = false", "`watchdog` of the pipeline", "false"),
+        ("on_hang = \"maybe\"", "`maybe` is none of `wait`, `stop`", "\"maybe\""),
+        ("on_hang = 1", "`on_hang` of the pipeline", "1"),
+    ] {
+        let error = read(&top(keys)).unwrap_err();
+        assert!(error.to_string().contains(message), "{keys}: {error}");
+        assert_eq!(pointed(&error), at, "{keys}");
+    }
+}
