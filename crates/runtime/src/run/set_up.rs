@@ -44,6 +44,7 @@ pub(super) fn set_up(
         faults_total: 0,
         halted_ns: None,
         cursor: 0,
+        on_turn: NONE,
         blind: 0,
         blind_turns: BLIND,
         stopping: false,

@@ -97,6 +97,9 @@ impl Worker {
             Step::Again => {
                 if !node.done {
                     cx.turn.set(operator);
+                    if self.on_turn == operator {
+                        self.on_turn = NONE;
+                    }
                 }
             }
             Step::Wait => {

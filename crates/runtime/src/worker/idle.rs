@@ -133,6 +133,9 @@ impl Worker {
         while let Some(operator) = self.timers.take_due(now_ns) {
             if self.nodes[operator as usize].source {
                 cx.turn.set(operator);
+                if self.on_turn == operator {
+                    self.on_turn = NONE;
+                }
             } else {
                 cx.ready.set(operator);
             }

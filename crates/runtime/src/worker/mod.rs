@@ -72,6 +72,8 @@ pub(crate) struct Worker {
     pub halted_ns: Option<u64>,
     /// The source whose turn is next.
     pub cursor: u32,
+    /// The source whose turn it is, until it asks for another one; [`NONE`] then.
+    pub on_turn: u32,
     /// Turns of sources until it looks for what is told from outside, and how many these are: [`BLIND`] while no operator has taken
     /// longer than [`BRISK_NS`] on average, then 0 for good.
     pub blind: u32,
@@ -241,6 +243,12 @@ impl Worker {
     /// whatever time or the end brings. `None` when there is none, and `pause` says why.
     #[inline]
     fn pick(&mut self, cx: &mut Context) -> Result<Option<u32>, Failure> {
+        // The source of before keeps its turn where its step returned `Again`. Taking it away and giving it back at each step would
+        // make every step wait for the stores of the one before.
+        if self.on_turn != NONE {
+            cx.turn.clear(self.on_turn);
+            self.on_turn = NONE;
+        }
         loop {
             if self.roams && self.looks_up(cx) {
                 self.pause = Pause::Yield;
@@ -279,12 +287,12 @@ impl Worker {
                 self.blind = self.blind_turns;
             }
             self.cursor = source + 1;
-            // It gets its turn back when it asks for it with `Step::Again`.
-            cx.turn.clear(source);
             if cx.hot[source as usize].unmet == 0 {
+                self.on_turn = source;
                 self.resume(cx, source);
                 return Ok(Some(source));
             }
+            cx.turn.clear(source);
             self.hold(cx, source, Held::Turn)?;
         }
     }
@@ -385,9 +393,10 @@ impl Worker {
 
     /// A source asks for another turn, which is the usual case.
     #[inline(always)]
-    fn keep_turn(&mut self, cx: &mut Context, source: u32) {
+    fn keep_turn(&mut self, cx: &Context, source: u32) {
         self.nodes[source as usize].sequence += u64::from(cx.next < STARVED || cx.sent_away);
-        cx.turn.set(source);
+        // It is the one on turn: nobody else comes to be stepped without a message.
+        self.on_turn = NONE;
     }
 
     /// The step has come: what the operator said it would not wait for is waited for again.

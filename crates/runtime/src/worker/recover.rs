@@ -68,6 +68,7 @@ impl Worker {
             (hot.left, hot.every) = (1, 1);
         }
         cx.turn.clear(operator);
+        self.on_turn = NONE;
         self.wait_for_all(cx, operator);
         self.timers.clear(operator);
         self.starved.retain(|starved| starved.operator != operator);
