@@ -348,6 +348,8 @@ pub(crate) fn record(
     faults.sort_by_key(|fault| fault.time_ns);
     let said = reports.iter_mut().flat_map(|report| report.notes.drain(..));
     let notes = plan.notes.iter().cloned().chain(said).collect();
+    let isolated = operators.iter().filter(|operator| operator.state == OperatorState::Isolated);
+    let isolated: Vec<String> = isolated.map(|operator| format!("`{}`", operator.name)).collect();
     Record {
         schema: record::SCHEMA.to_string(),
         version: record::VERSION,
@@ -388,7 +390,7 @@ pub(crate) fn record(
         obtained: plan.obtained.iter().cloned().chain(ended.obtained.drain(..)).collect(),
         deadline_overruns: ended.overruns,
         notes,
-        result: result(plan, ended, left, unread, end_ns, duration_ns),
+        result: result(plan, ended, left, &isolated, unread, end_ns, duration_ns),
     }
 }
 
@@ -429,9 +431,17 @@ fn edges(plan: &Plan, reports: &[PartReport]) -> (Vec<EdgeRecord>, u64) {
     (records.collect(), lost)
 }
 
-fn result(plan: &Plan, ended: Ended, left: u64, unread: u64, end_ns: u64, duration_ns: u64) -> RunResult {
+fn result(
+    plan: &Plan,
+    ended: Ended,
+    left: u64,
+    isolated: &[String],
+    unread: u64,
+    end_ns: u64,
+    duration_ns: u64,
+) -> RunResult {
     let dead_lock = ended.stuck.iter().any(|stuck| stuck.serious);
-    let (outcome, reason) = if let Some(fault) = ended.faults.into_iter().next() {
+    let (outcome, mut reason) = if let Some(fault) = ended.faults.into_iter().next() {
         let reason = match fault.operator {
             Some(operator) => format!("operator `{}`: {}", plan.operators[operator].name, fault.text),
             None => fault.text,
@@ -448,6 +458,9 @@ fn result(plan: &Plan, ended: Ended, left: u64, unread: u64, end_ns: u64, durati
     } else {
         (Outcome::Ended, format!("all sources ended and {}", worked_off("everything", unread)))
     };
+    if outcome != Outcome::Failed && !isolated.is_empty() {
+        reason += &format!("; without {}, which failed", isolated.join(" and "));
+    }
     // A failed run leaves messages behind; a good one does not.
     let exit_status = match outcome {
         Outcome::Failed => 1,

@@ -239,13 +239,13 @@ impl Graph {
     }
 
     /// The gate of this name, which is open at first; made when it is asked for. The run shows it to those who control it
-    /// ([`Run::gate`](crate::Run::gate)).
+    /// ([`RunHandle::gate`](crate::RunHandle::gate)).
     pub fn gate(&mut self, name: &str) -> Gate {
         self.gates.entry(name.to_string()).or_insert_with(|| Gate::new(true)).clone()
     }
 
     /// The event of this name; made when it is asked for. The run shows it to those who control it
-    /// ([`Run::event`](crate::Run::event)), so there is always somebody who can ring it.
+    /// ([`RunHandle::event`](crate::RunHandle::event)), so there is always somebody who can ring it.
     pub fn event(&mut self, name: &str) -> Event {
         self.events.entry(name.to_string()).or_insert_with(Event::new).clone()
     }

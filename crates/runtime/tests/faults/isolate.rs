@@ -38,6 +38,7 @@ fn the_other_branch_gets_everything() {
                 assert_eq!((state("shaky"), state("end")), (OperatorState::Isolated, OperatorState::Done));
                 assert_eq!((record.result.outcome, record.result.exit_status), (Outcome::Ended, 0));
                 assert_eq!(record.faults[0].then, FaultAction::Isolated);
+                assert!(record.result.reason.ends_with("; without `shaky`, which failed"), "{way}");
                 assert_eq!(*told.lock().unwrap(), ["start", "failed"], "{way}, {how:?}");
                 // What was sent to it and not read is counted.
                 let edge = record.edges.iter().find(|edge| edge.to == "shaky.in").unwrap();
