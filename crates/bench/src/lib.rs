@@ -3,6 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`overhead`] | what the engine itself costs per iteration, as Holoscan's scheduler overhead benchmark asks |
+//! | [`queue`] | what the work queue costs per item, beside models of a kernel's and channels |
 //! | `watch` | how a bench tells how far it is, and hears that it is to stop: [`Watch`] |
 //! | `others` | whether the machine was quiet meanwhile |
 //! | `error` | why a bench could not be run: [`BenchError`] |
@@ -21,6 +22,7 @@
 mod error;
 mod others;
 pub mod overhead;
+pub mod queue;
 mod watch;
 
 pub use error::BenchError;

@@ -5,6 +5,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use onbeat::Idle;
 use onbeat_bench::overhead::{Case, Kind, Method, Peer, Settings};
+use onbeat_bench::queue;
 use onbeat_os::CoreSet;
 use std::path::PathBuf;
 
@@ -16,11 +17,73 @@ EXAMPLES
   onbeat bench overhead --peer holoscan --python holoscan/bin/python
                                                         beside Holoscan, in turn";
 
+const QUEUE_EXAMPLES: &str = "\
+EXAMPLES
+  onbeat bench queue                                    as published: 300000 items, 600000 from 8 producers, 10 rounds
+  onbeat bench queue --plot queue.svg                   as a picture, too
+  onbeat bench queue 30000 60000 4 3 --format json      smaller, for programs";
+
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
     /// What the engine costs per iteration: operators that do nothing, under each scheduler
     #[command(before_help = EXAMPLES)]
     Overhead(OverheadArguments),
+    /// What the work queue costs per item, beside models of a kernel's queue and channels
+    #[command(before_help = QUEUE_EXAMPLES)]
+    Queue(QueueArguments),
+}
+
+#[derive(Debug, Args)]
+pub struct QueueArguments {
+    /// Items of one producer
+    #[arg(default_value_t = 300_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    single: u32,
+    /// Items of all producers together
+    #[arg(default_value_t = 600_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    multi: u32,
+    /// How many producers, each a thread
+    #[arg(default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    producers: u16,
+    /// How often everything is measured, all designs in turn; shown is the median
+    #[arg(default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    repeats: u16,
+    /// Rounds in which an event may be lost, per design; 0 leaves that out
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    lost_rounds: u64,
+    /// Looks at how late a sleeping worker is, per way to wait; 0 leaves that out
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    latencies: u16,
+    /// Bursts per round; 0 leaves that out
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    bursts: u16,
+    /// Items in a burst
+    #[arg(long, value_name = "K", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..))]
+    burst_items: u16,
+    /// Microseconds from burst to burst
+    #[arg(long, value_name = "US", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    burst_period_us: u32,
+    /// Draw the figures into this file
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+    /// What goes to stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+impl QueueArguments {
+    pub fn settings(&self) -> queue::Settings {
+        queue::Settings {
+            single: self.single as usize,
+            multi: self.multi as usize,
+            producers: usize::from(self.producers),
+            repeats: usize::from(self.repeats),
+            lost_rounds: self.lost_rounds,
+            latencies: usize::from(self.latencies),
+            bursts: usize::from(self.bursts),
+            burst_items: usize::from(self.burst_items),
+            burst_period_ns: u64::from(self.burst_period_us) * 1000,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -1,0 +1,227 @@
+//! A worker that sleeps when the next item comes: bursts, and how late it is.
+
+use super::design::Design;
+use super::load::Taken;
+use super::model::{self, Model};
+use super::settings::Settings;
+use crate::BenchError;
+use onbeat::work_queue::{Shared, Turn};
+use onbeat::{Idle, WorkQueue};
+use onbeat_os::latency::DmaLatency;
+use onbeat_os::policy::PolicyFlags;
+use onbeat_os::{Policy, Usage, clock};
+use onbeat_queue::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Whose worker sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Model(model::Kind),
+    Ours(Idle),
+}
+
+impl Kind {
+    pub fn of(design: Design) -> Option<Kind> {
+        match design {
+            Design::Before => Some(Kind::Model(model::Kind::Before)),
+            Design::After => Some(Kind::Model(model::Kind::After)),
+            Design::Slots => Some(Kind::Ours(Idle::Park)),
+            // For bursts its sleeping sister stands in the same place.
+            Design::SlotsSpin => Some(Kind::Ours(SPIN_FOR)),
+            _ => None,
+        }
+    }
+}
+
+/// Longer than a burst, and shorter than the pause after it.
+const SPIN_FOR: Idle = Idle::SpinFor(20_000);
+
+type Run = Arc<dyn Fn(usize) + Send + Sync>;
+
+/// A queue with its items, whichever.
+enum Queue {
+    Model(Model<Box<dyn Fn(usize) + Send + Sync>>),
+    Ours(WorkQueue, Vec<Shared<Box<dyn Fn(&Turn<'_>) + Send + Sync>>>),
+}
+
+/// What the worker is to be besides; with the reason where it cannot.
+type Refused = Arc<Mutex<Option<String>>>;
+
+impl Queue {
+    fn start(
+        kind: Kind,
+        items: usize,
+        policy: Option<Policy>,
+        run: &Run,
+    ) -> Result<(Queue, Refused), BenchError> {
+        let refused: Refused = Arc::default();
+        let system = |error| BenchError::System { what: "a thread for a worker", error };
+        let queue = match kind {
+            Kind::Model(kind) => {
+                let (own, told) = (run.clone(), refused.clone());
+                let run: Box<dyn Fn(usize) + Send + Sync> = Box::new(move |item| own(item));
+                let prepare = move || {
+                    let error = policy.and_then(|policy| policy.set(PolicyFlags::default()).err());
+                    *told.lock().unwrap_or_else(PoisonError::into_inner) =
+                        error.map(|error| error.to_string());
+                };
+                Queue::Model(Model::start(kind, items, run, prepare).map_err(system)?)
+            }
+            Kind::Ours(idle) => {
+                // For the fraction of a second that this takes.
+                let settings = WorkQueue::named("bench-queue").idle(idle).spin_for_ever();
+                let settings = match policy {
+                    Some(policy) => settings.policy(policy),
+                    None => settings,
+                };
+                let queue = settings.start().map_err(|error| BenchError::Settings(error.to_string()))?;
+                let reason = queue.obtained().into_iter().find_map(|setting| setting.reason);
+                *refused.lock().unwrap_or_else(PoisonError::into_inner) = reason;
+                let item = |at| {
+                    let run = run.clone();
+                    Shared::new(Box::new(move |_: &Turn<'_>| run(at)) as Box<dyn Fn(&Turn<'_>) + Send + Sync>)
+                };
+                Queue::Ours(queue, (0..items).map(item).collect())
+            }
+        };
+        Ok((queue, refused))
+    }
+
+    #[inline]
+    fn schedule(&self, item: usize) {
+        match self {
+            Queue::Model(model) => model.schedule(item),
+            Queue::Ours(queue, items) => queue.schedule(&items[item]),
+        };
+    }
+}
+
+/// So many items at once, every so often: per item, and `sleeps` per burst.
+pub fn bursts(kind: Kind, settings: &Settings) -> Result<Taken, BenchError> {
+    let all = (settings.bursts * settings.burst_items) as u64;
+    let (ran, switches) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let run: Run = {
+        let (ran, switches) = (ran.clone(), switches.clone());
+        Arc::new(move |_| {
+            let before = ran.fetch_add(1, Release);
+            if before == 0 {
+                switches.store(voluntary(), Relaxed);
+            }
+            if before + 1 == all {
+                // Between the first item and the last it has slept once less than there are bursts.
+                switches.store(voluntary() - switches.load(Relaxed) + 1, Relaxed);
+            }
+        })
+    };
+    let (queue, _) = Queue::start(kind, settings.burst_items, None, &run)?;
+    let (begin_ns, cpu_ns) = (clock::monotonic_ns(), clock::process_cpu_ns());
+    for burst in 0..settings.bursts as u64 {
+        clock::sleep_until(begin_ns + (burst + 1) * settings.burst_period_ns);
+        for item in 0..settings.burst_items {
+            queue.schedule(item);
+        }
+        // Items are not to be pending from the burst before: with 0.5 ms they never are, unless the machine is taken away.
+        while ran.load(Acquire) < (burst + 1) * settings.burst_items as u64 {
+            clock::sleep_until(clock::monotonic_ns() + 50_000);
+        }
+    }
+    let (wall_ns, cpu_ns) = (clock::monotonic_ns() - begin_ns, clock::process_cpu_ns() - cpu_ns);
+    // Stops the worker, so that its count is there.
+    drop(queue);
+    Ok(Taken {
+        ns: wall_ns as f64 / all as f64,
+        cpu_ns: cpu_ns as f64 / all as f64,
+        sleeps: switches.load(Relaxed) as f64 / settings.bursts as f64,
+    })
+}
+
+fn voluntary() -> u64 {
+    Usage::of_thread().map_or(0, |usage| usage.voluntary_switches)
+}
+
+/// One way to wait, with how late it was each time.
+#[derive(Debug, Clone)]
+pub struct Late {
+    /// As in figures.
+    pub name: String,
+    pub ns: Vec<f64>,
+}
+
+/// Of each way to wait: from before the schedule to the first instruction of the callback.
+pub fn latencies(settings: &Settings, notes: &mut Vec<String>) -> Result<Vec<Late>, BenchError> {
+    let kinds = [
+        ("model_before", Kind::Model(model::Kind::Before)),
+        ("model_after", Kind::Model(model::Kind::After)),
+        ("onbeat_park", Kind::Ours(Idle::Park)),
+        ("onbeat_spin", Kind::Ours(Idle::Spin)),
+    ];
+    let mut all = Vec::new();
+    for dma in ["dma_any", "dma_0"] {
+        let held = match (dma, DmaLatency::hold(0)) {
+            ("dma_0", Err(error)) => {
+                notes.push(format!("dma latency 0: {error}"));
+                continue;
+            }
+            ("dma_0", Ok(held)) => Some(held),
+            _ => None,
+        };
+        for (name, policy) in [("plain", None), ("fifo", Some(Policy::Fifo(10)))] {
+            // In turn, a part of each at a time.
+            const PARTS: usize = 3;
+            let mut found: Vec<Late> = Vec::new();
+            for _ in 0..PARTS {
+                for (design, kind) in kinds {
+                    let (ns, refused) = late(kind, policy, settings.latencies.div_ceil(PARTS))?;
+                    if let Some(reason) = refused {
+                        let note = format!("latency with policy f:10: {reason}");
+                        if !notes.contains(&note) {
+                            notes.push(note);
+                        }
+                        continue;
+                    }
+                    let name = format!("{name}.{dma}.{design}");
+                    match found.iter_mut().find(|late| late.name == name) {
+                        Some(late) => late.ns.extend(ns),
+                        None => found.push(Late { name, ns }),
+                    }
+                }
+            }
+            all.extend(found);
+        }
+        drop(held);
+    }
+    Ok(all)
+}
+
+fn late(kind: Kind, policy: Option<Policy>, looks: usize) -> Result<(Vec<f64>, Option<String>), BenchError> {
+    /// Enough for the worker to sleep, and for its core to idle.
+    const PAUSE_NS: u64 = 300_000;
+    let at_ns = Arc::new(AtomicU64::new(0));
+    let run: Run = {
+        let at_ns = at_ns.clone();
+        Arc::new(move |_| at_ns.store(clock::monotonic_ns(), Release))
+    };
+    let (queue, refused) = Queue::start(kind, 1, policy, &run)?;
+    let mut found = Vec::with_capacity(looks);
+    for look in 0..looks + 3 {
+        clock::sleep_until(clock::monotonic_ns() + PAUSE_NS);
+        at_ns.store(0, Relaxed);
+        let begin_ns = clock::monotonic_ns();
+        queue.schedule(0);
+        let mut ran_ns = at_ns.load(Acquire);
+        while ran_ns == 0 {
+            clock::sleep_until(clock::monotonic_ns() + 20_000);
+            ran_ns = at_ns.load(Acquire);
+        }
+        // The first ones bring code and data in.
+        if look >= 3 {
+            found.push(ran_ns.saturating_sub(begin_ns) as f64);
+        }
+    }
+    drop(queue);
+    let refused = refused.lock().unwrap_or_else(PoisonError::into_inner).take();
+    Ok((found, refused))
+}

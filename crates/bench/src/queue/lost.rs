@@ -1,0 +1,117 @@
+//! Rounds in which an event may be lost: an item is scheduled just as the worker takes it off its list.
+//!
+//! The producer writes a number, schedules an item, and goes on. A call that finds the item pending relies on the coming
+//! run to see the number. When all is quiet the last number of each item must have been seen.
+
+use super::model::{Kind, Model};
+use crate::BenchError;
+use onbeat::work_queue::{Item, Turn};
+use onbeat::{Idle, WorkQueue};
+use onbeat_queue::sync::CachePadded;
+use onbeat_queue::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::Arc;
+
+/// One design.
+#[derive(Debug, Clone)]
+pub struct Lost {
+    pub name: &'static str,
+    pub rounds: u64,
+    pub lost: u64,
+    /// How often its list led nowhere.
+    pub corrupted: u64,
+}
+
+const ITEMS: usize = 4;
+const BURST: u64 = 12;
+
+/// By item: the last number that the producer wrote, and the last that a run has seen.
+#[derive(Default)]
+struct Events {
+    told: [CachePadded<AtomicU64>; ITEMS],
+    seen: [CachePadded<AtomicU64>; ITEMS],
+}
+
+impl Events {
+    // Relaxed throughout: the queue is to make the numbers visible, and nothing else may help.
+    #[inline]
+    fn run(&self, item: usize) {
+        self.seen[item].store(self.told[item].load(Relaxed), Relaxed);
+    }
+
+    /// Rounds until there were so many; says how many events were lost. `settle` returns when nothing is pending.
+    fn rounds(&self, rounds: u64, schedule: impl Fn(usize), settle: impl Fn()) -> u64 {
+        let mut dice = 0x9e37_79b9_7f4a_7c15_u64;
+        let (mut told, mut lost, mut made) = ([0; ITEMS], 0, 0);
+        while made < rounds {
+            for _ in 0..BURST {
+                dice ^= dice << 13;
+                dice ^= dice >> 7;
+                dice ^= dice << 17;
+                let item = dice as usize % ITEMS;
+                told[item] += 1;
+                self.told[item].store(told[item], Relaxed);
+                schedule(item);
+                made += 1;
+            }
+            let unseen = || (0..ITEMS).filter(|&item| self.seen[item].load(Relaxed) < told[item]).count();
+            // As long as the worker is at it, which keeps the two close together.
+            let mut looks = 0;
+            while unseen() > 0 && looks < 200 {
+                looks += 1;
+                std::hint::spin_loop();
+            }
+            if unseen() > 0 {
+                settle();
+                lost += unseen() as u64;
+            }
+        }
+        lost
+    }
+}
+
+/// The models and ours, so many rounds each.
+pub fn all(rounds: u64) -> Result<Vec<Lost>, BenchError> {
+    let mut found = Vec::new();
+    for (name, kind) in [("model_before", Kind::Before), ("model_after", Kind::After)] {
+        let events = Arc::new(Events::default());
+        let run = {
+            let events = events.clone();
+            move |item| events.run(item)
+        };
+        let model = Model::start(kind, ITEMS, run, || ());
+        let model = model.map_err(|error| BenchError::System { what: "a thread for a worker", error })?;
+        let schedule = |item| {
+            model.schedule(item);
+        };
+        let lost = events.rounds(rounds, schedule, || model.settle());
+        found.push(Lost { name, rounds, lost, corrupted: model.corrupted() });
+    }
+    for (name, idle, is_fifo) in
+        [("onbeat", Idle::Park, false), ("onbeat_spin", Idle::Spin, false), ("onbeat_fifo", Idle::Park, true)]
+    {
+        let settings = WorkQueue::named("bench-queue").idle(idle);
+        let settings = if is_fifo { settings.fifo() } else { settings };
+        let failed = |error: onbeat::work_queue::WorkQueueError| BenchError::Settings(error.to_string());
+        let queue = settings.start().map_err(failed)?;
+        let events = Events::default();
+        let items: Vec<_> = (0..ITEMS)
+            .map(|item| {
+                Item::new({
+                    let events = &events;
+                    move |_: &Turn<'_>| events.run(item)
+                })
+            })
+            .collect();
+        let lost = queue.scope(|scope| {
+            let schedule = |item: usize| {
+                scope.schedule(&items[item]);
+            };
+            events.rounds(rounds, schedule, || {
+                // Not the worker, so it cannot fail.
+                let _ = queue.flush();
+            })
+        });
+        found.push(Lost { name, rounds, lost: lost.map_err(failed)?, corrupted: 0 });
+    }
+    Ok(found)
+}

@@ -1,0 +1,336 @@
+//! The two designs that ours is measured against, as the kernel has them: a lock around a doubly linked list, and a
+//! semaphore.
+//!
+//! - *Before*: a count per item. Each schedule adds to the list under the lock and ups the semaphore, which has a lock of its
+//!   own; the worker downs it and takes one item off under the lock, again and again.
+//! - *After*: as proposed for it. Only the schedule that makes the number of waiting items one ups the semaphore, and the worker
+//!   takes the whole list under the lock and unlinks its items *without*. That last point is what loses events: who
+//!   finds the item linked still goes away, while the worker may have read what the callback needs already.
+//!
+//! Two things differ from the kernel. There a holder of the lock is not preempted; here it may be, so who waits for the lock gives
+//! its core away after a while. And the list has numbers where the kernel has pointers, since this crate has no
+//! unsafe code: one shift and one comparison more per access, on a line that is needed anyway.
+
+use onbeat_os::{Parker, Unparker};
+use onbeat_queue::sync::CachePadded;
+use onbeat_queue::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::hint::{black_box, spin_loop};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// A lock that spins, as the kernel's does.
+#[derive(Default)]
+struct SpinLock(AtomicBool);
+
+impl SpinLock {
+    #[inline]
+    fn with<R>(&self, act: impl FnOnce() -> R) -> R {
+        let mut looks = 0u32;
+        while self.0.swap(true, Acquire) {
+            while self.0.load(Relaxed) {
+                looks += 1;
+                if looks.is_multiple_of(100) {
+                    std::thread::yield_now();
+                } else {
+                    spin_loop();
+                }
+            }
+        }
+        let result = act();
+        self.0.store(false, Release);
+        result
+    }
+}
+
+/// A semaphore with one who waits.
+struct Semaphore {
+    lock: SpinLock,
+    // Under the lock.
+    count: AtomicU64,
+    is_waiting: AtomicBool,
+    waiter: Unparker,
+}
+
+impl Semaphore {
+    #[inline]
+    fn up(&self) {
+        let wake = self.lock.with(|| {
+            let wake = self.is_waiting.load(Relaxed);
+            if wake {
+                // Handed over: the waiter has it when it wakes.
+                self.is_waiting.store(false, Relaxed);
+            } else {
+                self.count.store(self.count.load(Relaxed) + 1, Relaxed);
+            }
+            wake
+        });
+        if wake {
+            self.waiter.unpark();
+        }
+    }
+
+    #[inline]
+    fn down(&self, parker: &Parker) {
+        let sleep = self.lock.with(|| {
+            let count = self.count.load(Relaxed);
+            if count == 0 {
+                self.is_waiting.store(true, Relaxed);
+            } else {
+                self.count.store(count - 1, Relaxed);
+            }
+            count == 0
+        });
+        if sleep {
+            parker.park();
+        }
+    }
+}
+
+/// 32 bytes, as two links, a function and its argument have in the kernel.
+#[repr(align(32))]
+struct Node<F> {
+    next: AtomicU32,
+    prev: AtomicU32,
+    call: fn(&F, usize),
+}
+
+/// Which of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A semaphore that counts items.
+    Before,
+    /// One wake-up for all that waits, and no lock where items are unlinked.
+    After,
+}
+
+struct Inner<F> {
+    kind: Kind,
+    lock: CachePadded<SpinLock>,
+    semaphore: CachePadded<Semaphore>,
+    /// Under the lock: how many wait. *After* only.
+    waiting: CachePadded<AtomicU64>,
+    is_stopping: AtomicBool,
+    /// Items; behind them the head of the queue, and that of the list that the worker works off.
+    nodes: Box<[Node<F>]>,
+    run: F,
+    corrupted: AtomicU64,
+}
+
+/// A queue with its worker and all its items.
+pub struct Model<F: Fn(usize) + Send + Sync + 'static> {
+    inner: Arc<Inner<F>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl<F: Fn(usize) + Send + Sync + 'static> Inner<F> {
+    #[inline(always)]
+    fn queue(&self) -> u32 {
+        self.nodes.len() as u32 - 2
+    }
+
+    #[inline(always)]
+    fn local(&self) -> u32 {
+        self.nodes.len() as u32 - 1
+    }
+
+    #[inline(always)]
+    fn at(&self, node: u32) -> &Node<F> {
+        &self.nodes[node as usize]
+    }
+
+    #[inline(always)]
+    fn is_empty(&self, node: u32) -> bool {
+        self.at(node).next.load(Relaxed) == node
+    }
+
+    fn init(&self, node: u32) {
+        self.at(node).next.store(node, Relaxed);
+        self.at(node).prev.store(node, Relaxed);
+    }
+
+    #[inline(always)]
+    fn add_tail(&self, node: u32, head: u32) {
+        let last = self.at(head).prev.load(Relaxed);
+        self.at(head).prev.store(node, Relaxed);
+        self.at(node).next.store(head, Relaxed);
+        self.at(node).prev.store(last, Relaxed);
+        self.at(last).next.store(node, Relaxed);
+    }
+
+    /// `list_del_init`: out of its list, and a list of its own.
+    #[inline(always)]
+    fn unlink(&self, node: u32) {
+        let (next, prev) = (self.at(node).next.load(Relaxed), self.at(node).prev.load(Relaxed));
+        self.at(next).prev.store(prev, Relaxed);
+        self.at(prev).next.store(next, Relaxed);
+        self.at(node).next.store(node, Relaxed);
+        self.at(node).prev.store(node, Relaxed);
+    }
+
+    #[inline]
+    fn schedule(&self, item: usize) -> bool {
+        let item = item as u32;
+        let (queued, up) = self.lock.with(|| {
+            if !self.is_empty(item) {
+                return (false, false);
+            }
+            self.add_tail(item, self.queue());
+            if self.kind == Kind::Before {
+                return (true, true);
+            }
+            let waiting = self.waiting.load(Relaxed) + 1;
+            self.waiting.store(waiting, Relaxed);
+            (true, waiting == 1)
+        });
+        if up {
+            self.semaphore.up();
+        }
+        queued
+    }
+
+    fn work(&self, parker: &Parker) {
+        loop {
+            self.semaphore.down(parker);
+            if self.is_stopping.load(Relaxed) {
+                return;
+            }
+            match self.kind {
+                Kind::Before => self.one(),
+                Kind::After => self.all(),
+            }
+        }
+    }
+
+    #[inline]
+    fn one(&self) {
+        let item = self.lock.with(|| {
+            let item = self.at(self.queue()).next.load(Relaxed);
+            (item != self.queue()).then(|| {
+                self.unlink(item);
+                item
+            })
+        });
+        if let Some(item) = item {
+            (self.at(item).call)(&self.run, item as usize);
+        }
+    }
+
+    #[inline]
+    fn all(&self) {
+        let (queue, local) = (self.queue(), self.local());
+        self.lock.with(|| {
+            // `list_splice_init`.
+            if !self.is_empty(queue) {
+                let (first, last) = (self.at(queue).next.load(Relaxed), self.at(queue).prev.load(Relaxed));
+                self.at(local).next.store(first, Relaxed);
+                self.at(local).prev.store(last, Relaxed);
+                self.at(first).prev.store(local, Relaxed);
+                self.at(last).next.store(local, Relaxed);
+                self.init(queue);
+            }
+            self.waiting.store(0, Relaxed);
+        });
+        let mut steps = 0;
+        loop {
+            let item = self.at(local).next.load(Relaxed);
+            if item == local {
+                return;
+            }
+            steps += 1;
+            if steps > self.nodes.len() || item == queue {
+                return self.mend();
+            }
+            self.unlink(item);
+            (self.at(item).call)(&self.run, item as usize);
+        }
+    }
+
+    /// The list leads nowhere: the race has not only lost an event. In a kernel this would be the end.
+    #[cold]
+    fn mend(&self) {
+        self.corrupted.fetch_add(1, Relaxed);
+        self.lock.with(|| (0..self.nodes.len() as u32).for_each(|node| self.init(node)));
+    }
+}
+
+impl<F: Fn(usize) + Send + Sync + 'static> Model<F> {
+    /// With so many items, numbered from 0; `run` gets the number of the one that runs.
+    pub fn start(
+        kind: Kind,
+        items: usize,
+        run: F,
+        prepare: impl FnOnce() + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let parker = Parker::new();
+        let semaphore = Semaphore {
+            lock: SpinLock::default(),
+            count: AtomicU64::new(0),
+            is_waiting: AtomicBool::new(false),
+            waiter: parker.unparker(),
+        };
+        // So that the compiler does not know whom the worker calls.
+        let call: fn(&F, usize) = black_box(|run, item| run(item));
+        let node = |at| Node { next: AtomicU32::new(at), prev: AtomicU32::new(at), call };
+        let inner = Arc::new(Inner {
+            kind,
+            lock: CachePadded::default(),
+            semaphore: CachePadded::new(semaphore),
+            waiting: CachePadded::default(),
+            is_stopping: AtomicBool::new(false),
+            nodes: (0..items as u32 + 2).map(node).collect(),
+            run,
+            corrupted: AtomicU64::new(0),
+        });
+        // A parker goes to its thread; it is not to be looked at by two.
+        let parker = Mutex::new(Some(parker));
+        let thread = onbeat_os::thread::spawn("model", {
+            let inner = inner.clone();
+            move || {
+                prepare();
+                let parker = parker.into_inner().unwrap_or_else(PoisonError::into_inner);
+                if let Some(parker) = parker {
+                    inner.work(&parker);
+                }
+            }
+        })?;
+        Ok(Model { inner, thread: Some(thread) })
+    }
+
+    #[inline]
+    pub fn schedule(&self, item: usize) -> bool {
+        self.inner.schedule(item)
+    }
+
+    /// Waits until the worker sleeps with nothing to do.
+    pub fn settle(&self) {
+        let semaphore = &self.inner.semaphore;
+        let mut looks = 0u32;
+        while !semaphore.lock.with(|| semaphore.is_waiting.load(Relaxed)) {
+            looks += 1;
+            if looks.is_multiple_of(64) {
+                std::thread::yield_now();
+            }
+            spin_loop();
+        }
+    }
+
+    /// How often the list led nowhere.
+    pub fn corrupted(&self) -> u64 {
+        self.inner.corrupted.load(Relaxed)
+    }
+}
+
+impl<F: Fn(usize) + Send + Sync + 'static> Drop for Model<F> {
+    fn drop(&mut self) {
+        self.settle();
+        self.inner.is_stopping.store(true, Relaxed);
+        self.inner.semaphore.up();
+        if let Some(thread) = self.thread.take() {
+            // A worker that has panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}

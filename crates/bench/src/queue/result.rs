@@ -1,0 +1,126 @@
+//! From runs to figures.
+
+use super::asleep::Late;
+use super::design::Design;
+use super::load::{BATCH, Taken};
+use super::lost::Lost;
+use super::settings::Settings;
+use onbeat_report::{BenchResult, bench::Machine};
+use serde_json::json;
+
+/// What was measured of each design, in the order of the rounds.
+#[derive(Debug, Default)]
+pub struct Table(Vec<(Design, Vec<Taken>)>);
+
+impl Table {
+    pub fn add(&mut self, design: Design, taken: Taken) {
+        match self.0.iter_mut().find(|row| row.0 == design) {
+            Some(row) => row.1.push(taken),
+            None => self.0.push((design, vec![taken])),
+        }
+    }
+
+    fn of(&self, design: Design) -> Option<&[Taken]> {
+        self.0.iter().find(|row| row.0 == design).map(|row| &*row.1)
+    }
+}
+
+/// All that was measured.
+#[derive(Debug, Default)]
+pub struct Runs {
+    pub single: Table,
+    pub multi: Table,
+    pub burst: Table,
+    pub latency: Vec<Late>,
+    pub lost: Vec<Lost>,
+    pub others: Option<f64>,
+    pub notes: Vec<String>,
+}
+
+/// In the form of every bench.
+pub fn result(settings: &Settings, runs: Runs) -> BenchResult {
+    let mut result = BenchResult::new("queue", Machine::read());
+    result.parameters = match json!({
+        "single": settings.single,
+        "multi": settings.multi,
+        "producers": settings.producers,
+        "repeats": settings.repeats,
+        "lost_rounds": settings.lost_rounds,
+        "latencies": settings.latencies,
+        "bursts": settings.bursts,
+        "burst_items": settings.burst_items,
+        "burst_period_ns": settings.burst_period_ns,
+        "batch": BATCH,
+        "version": env!("CARGO_PKG_VERSION"),
+        "profile": if cfg!(debug_assertions) { "dev" } else { "release" },
+    }) {
+        serde_json::Value::Object(parameters) => parameters,
+        _ => serde_json::Map::new(),
+    };
+    for (case, table) in [("single", &runs.single), ("multi", &runs.multi), ("burst", &runs.burst)] {
+        add(&mut result, case, table);
+    }
+    for design in Design::ALL {
+        if let Some(operations) = design.locked_operations() {
+            result.add(&format!("locked.{}", design.name()), &[operations], "1/item");
+        }
+    }
+    for late in &runs.latency {
+        let mut sorted = late.ns.clone();
+        sorted.sort_by(f64::total_cmp);
+        let at = |share: f64| sorted.get(((sorted.len().max(1) - 1) as f64 * share) as usize).copied();
+        for (name, share) in [("p50", 0.5), ("p99", 0.99), ("max", 1.0)] {
+            if let Some(ns) = at(share) {
+                result.add(&format!("latency.{}.{name}", late.name), &[ns], "ns");
+            }
+        }
+    }
+    for lost in &runs.lost {
+        result.add(&format!("lost.{}.rounds", lost.name), &[lost.rounds as f64], "1");
+        result.add(&format!("lost.{}.events", lost.name), &[lost.lost as f64], "1");
+        if lost.corrupted > 0 {
+            let Lost { name, corrupted, .. } = lost;
+            result.notes.push(format!("{name}: its list led nowhere {corrupted} times; it was made anew"));
+        }
+    }
+    if let Some(others) = runs.others {
+        result.add("machine.others", &[others * 100.0], "%");
+        if others > 0.05 {
+            result.notes.push(format!(
+                "others used {:.0} % of the machine meanwhile: the least of the runs is nearer to the truth than their median",
+                others * 100.0
+            ));
+        }
+    }
+    if cfg!(debug_assertions) {
+        result.notes.push("this is a debug build: its figures say nothing about a release build".to_owned());
+    }
+    result.notes.extend(runs.notes);
+    result
+}
+
+fn add(result: &mut BenchResult, case: &str, table: &Table) {
+    let is_burst = case == "burst";
+    let name = |design: Design| match design {
+        Design::SlotsSpin if is_burst => "onbeat_spin_20us",
+        design => design.name(),
+    };
+    for (design, taken) in &table.0 {
+        let runs = |value: fn(&Taken) -> f64| -> Vec<f64> { taken.iter().map(value).collect() };
+        let name = name(*design);
+        if !is_burst {
+            result.add(&format!("{case}.{name}"), &runs(|taken| taken.ns), "ns");
+        }
+        result.add(&format!("cpu.{case}.{name}"), &runs(|taken| taken.cpu_ns), "ns");
+        let unit = if is_burst { "1/burst" } else { "1/item" };
+        result.add(&format!("wakeups.{case}.{name}"), &runs(|taken| taken.sleeps), unit);
+        // Of each round by itself: what the machine did meanwhile it did to both.
+        for (model, against) in [(Design::Before, "before"), (Design::After, "after")] {
+            let Some(models) = table.of(model).filter(|_| *design != model && !is_burst) else { continue };
+            let shares: Vec<f64> = taken.iter().zip(models).map(|(own, model)| own.ns / model.ns).collect();
+            result.add(&format!("ratio.{case}.{against}.{name}"), &shares, "x");
+            let factors: Vec<f64> = shares.iter().map(|share| 1.0 / share).collect();
+            result.add(&format!("improvement.{case}.{against}.{name}"), &factors, "x");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What is to be measured, and how.
+
+/// What is to be measured. The default is what is published.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Items of one producer.
+    pub single: usize,
+    /// Items of all producers together.
+    pub multi: usize,
+    /// How many producers.
+    pub producers: usize,
+    /// How often everything is measured.
+    pub repeats: usize,
+    /// Rounds in which an event may be lost; 0 leaves that out.
+    pub lost_rounds: u64,
+    /// Looks at how late a sleeping worker is, per way to wait; 0 leaves that out.
+    pub latencies: usize,
+    /// Bursts in a run; 0 leaves that out.
+    pub bursts: usize,
+    /// Items in a burst.
+    pub burst_items: usize,
+    /// Nanoseconds from the begin of a burst to that of the next.
+    pub burst_period_ns: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            single: 300_000,
+            multi: 600_000,
+            producers: 8,
+            repeats: 10,
+            lost_rounds: 1_000_000,
+            latencies: 300,
+            bursts: 300,
+            burst_items: 32,
+            burst_period_ns: 500_000,
+        }
+    }
+}
