@@ -87,6 +87,7 @@ pub mod trace {
 #[doc = include_str!("../../../docs/book/src/operators.md")]
 #[doc = include_str!("../../../docs/book/src/program.md")]
 #[doc = include_str!("../../../docs/book/src/conditions.md")]
+#[doc = include_str!("../../../docs/book/src/work_queue.md")]
 #[doc = include_str!("../../../docs/book/src/failures.md")]
 #[doc = include_str!("../../../docs/book/src/control.md")]
 #[doc = include_str!("../../../README.md")]

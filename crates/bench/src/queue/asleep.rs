@@ -41,10 +41,13 @@ const SPIN_FOR: Idle = Idle::SpinFor(20_000);
 
 type Run = Arc<dyn Fn(usize) + Send + Sync>;
 
+type Item = Shared<Box<dyn Fn(&Turn<'_>) + Send + Sync>>;
+
 /// A queue with its items, whichever.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 enum Queue {
     Model(Model<Box<dyn Fn(usize) + Send + Sync>>),
-    Ours(WorkQueue, Vec<Shared<Box<dyn Fn(&Turn<'_>) + Send + Sync>>>),
+    Ours(WorkQueue, Vec<Item>),
 }
 
 /// What the worker is to be besides; with the reason where it cannot.
@@ -120,13 +123,16 @@ pub fn bursts(kind: Kind, settings: &Settings) -> Result<Taken, BenchError> {
     let (begin_ns, cpu_ns) = (clock::monotonic_ns(), clock::process_cpu_ns());
     for burst in 0..settings.bursts as u64 {
         clock::sleep_until(begin_ns + (burst + 1) * settings.burst_period_ns);
+        // Items are not to be pending from the burst before; they are only where the machine was taken away.
+        while ran.load(Acquire) < burst * settings.burst_items as u64 {
+            clock::sleep_until(clock::monotonic_ns() + 50_000);
+        }
         for item in 0..settings.burst_items {
             queue.schedule(item);
         }
-        // Items are not to be pending from the burst before: with 0.5 ms they never are, unless the machine is taken away.
-        while ran.load(Acquire) < (burst + 1) * settings.burst_items as u64 {
-            clock::sleep_until(clock::monotonic_ns() + 50_000);
-        }
+    }
+    while ran.load(Acquire) < all {
+        clock::sleep_until(clock::monotonic_ns() + 50_000);
     }
     let (wall_ns, cpu_ns) = (clock::monotonic_ns() - begin_ns, clock::process_cpu_ns() - cpu_ns);
     // Stops the worker, so that its count is there.

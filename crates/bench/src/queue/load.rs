@@ -125,6 +125,7 @@ fn drive(work: &Work, producers: usize, produce: impl Fn(usize) + Sync) -> Resul
 
 thread_local! {
     /// Where the worker puts owned items that have run: to free one costs more than to run it.
+    #[expect(clippy::vec_box, reason = "the boxes came and are kept")]
     static KEPT: RefCell<Vec<Box<Owned<&'static Work>>>> = const { RefCell::new(Vec::new()) };
 }
 

@@ -59,6 +59,50 @@ fn programs_get_json_or_csv() {
     assert_eq!(lines[0].matches(',').count(), lines[1].matches(',').count());
 }
 
+const TINY_QUEUE: [&str; 12] =
+    ["bench", "queue", "200", "400", "3", "2", "--latencies", "3", "--bursts", "3", "--lost-rounds", "600"];
+
+#[test]
+fn the_work_queue_is_measured_too() {
+    let place = Place::new();
+    let answer = place.onbeat(&TINY_QUEUE);
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    for part in [
+        "queue: median",
+        "model_before",
+        "onbeat_owned_many",
+        "crossbeam",
+        "/ after",
+        "wake-ups per burst",
+        "lost",
+    ] {
+        assert!(answer.stdout.contains(part), "{part}: {}", answer.stdout);
+    }
+    let more = [&TINY_QUEUE[..], &["--format", "json", "--plot", "q.svg"]].concat();
+    let answer = place.onbeat(&more);
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    let found: Value = serde_json::from_str(&answer.stdout).expect("JSON");
+    assert_eq!((&found["bench"], &found["parameters"]["producers"]), (&"queue".into(), &3.into()));
+    for name in [
+        "single.onbeat",
+        "multi.model_after",
+        "cpu.burst.onbeat",
+        "ratio.multi.after.onbeat",
+        "lost.onbeat.events",
+    ] {
+        assert!(found["figures"][name]["value"].is_f64(), "{name}: {answer:?}");
+    }
+    assert_eq!(found["figures"]["lost.onbeat.events"]["value"], 0.0);
+    assert!(fs::read_to_string(place.path("q.svg")).expect("a plot").contains("model: batching change"));
+    for (arguments, part) in [
+        (&["bench", "queue", "0"][..], "'0' for '[SINGLE]'"),
+        (&["bench", "queue", "10", "2", "3", "1"], "2 items are too few for 3 producers: each needs one"),
+    ] {
+        let answer = place.onbeat(arguments);
+        assert!(answer.status == Some(1) && answer.stderr.contains(part), "{answer:?}");
+    }
+}
+
 #[test]
 fn a_plot_is_a_file() {
     let place = Place::new();

@@ -164,10 +164,24 @@ fn set_policy(policy: Policy) -> Obtained {
     setting("policy", policy.to_string(), there, reason)
 }
 
+/// How long a worker that parks looks for more after its last item, where items come in bursts. To wake it costs the waker and
+/// the worker a few microseconds each, and in a burst the second item comes before the first wake-up has returned: without
+/// this the worker falls asleep four times in a burst of 32 items, with it once.
+const LINGER_NS: u64 = 7_000;
+/// So often it lingers in vain before it stops doing so. Where items come one by one, to linger is waste, and the kernel wakes a
+/// thread that uses its time less readily: 9 µs instead of 3 where it shares a core with its waker.
+const PATIENCE: u32 = 8;
+
+/// After a pass over so few items it waits for a moment, of about a tenth of a microsecond: to take items one by one from a
+/// producer that is at it costs both sides a line of cache per item, 50 ns in place of 10.
+const FEW: usize = 16;
+const MOMENT: usize = 6;
+
 /// Until it is asked to close: runs what there is, and waits for more.
 fn work(settings: &WorkQueueSettings, agenda: &Agenda<Waker>, own: &mut Rest, panics: &Panics) {
     let Rest { owner, parker } = own;
     let mut panicked = |thrown: Box<dyn Any + Send>| panics.add(&*thrown);
+    let mut patience = PATIENCE;
     loop {
         let ran = agenda.drain(owner, &mut panicked);
         if agenda.is_close_asked() {
@@ -175,15 +189,28 @@ fn work(settings: &WorkQueueSettings, agenda: &Agenda<Waker>, own: &mut Rest, pa
             return;
         }
         if ran > 0 {
+            if ran < FEW {
+                (0..MOMENT).for_each(|_| std::hint::spin_loop());
+            }
             continue;
         }
         // Awake, so whoever schedules meanwhile does not pay for a wake-up.
-        let found = settings.idle.spin(u64::MAX, || !agenda.is_empty(), clock::monotonic_ns);
-        if !found && settings.idle != Idle::Spin && agenda.sleep(owner) {
+        let lingers = settings.idle == Idle::Park && patience > 0;
+        let idle = if lingers { Idle::SpinFor(LINGER_NS) } else { settings.idle };
+        if idle.spin(u64::MAX, || !agenda.is_empty(), clock::monotonic_ns) {
+            patience = if lingers { PATIENCE } else { patience };
+            continue;
+        }
+        if idle != Idle::Spin && agenda.sleep(owner) {
+            patience = patience.saturating_sub(u32::from(lingers));
+            let asleep_ns = clock::monotonic_ns();
             while !agenda.is_woken(owner) {
                 parker.park();
             }
             agenda.wake_up(owner);
+            if clock::monotonic_ns() - asleep_ns < LINGER_NS {
+                patience = PATIENCE;
+            }
         }
     }
 }
