@@ -2,6 +2,8 @@
 //! capacities) give byte for byte what a plain sequential reference gives, however they are scheduled, however workers
 //! wait, and however long steps take.
 
+#![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
+
 #[path = "random/operators.rs"]
 mod operators;
 #[path = "random/reference.rs"]
@@ -12,7 +14,8 @@ mod spec;
 mod splitmix;
 mod watchdog;
 
-use onbeat_runtime::{ClockKind, Idle, Options, Scheduler, Share};
+use onbeat_runtime::{ClockKind, Idle, Options, Policy, Pool, Scheduler, Share};
+use onbeat_trace::Record;
 use spec::Spec;
 use splitmix::Random;
 use watchdog::watched;
@@ -27,6 +30,78 @@ fn pinned(workers: usize, idle: Idle) -> Options {
 
 fn event(workers: usize, idle: Idle, share: Share) -> Options {
     Options { scheduler: Scheduler::Event, workers: Some(workers), idle, share, ..Options::default() }
+}
+
+/// Every operator in one of two pools, or in none, by turns.
+fn custom(spec: &Spec, policy: Option<Policy>, cores: [Option<usize>; 2]) -> Options {
+    let (graph, _) = spec.build(|_| (4096, 4));
+    let names: Vec<String> = graph.operators().map(str::to_string).collect();
+    let every = |begin: usize| names.iter().skip(begin).step_by(3).cloned();
+    let mut pools = vec![Pool::new("one").operators(every(0)), Pool::new("two").operators(every(1))];
+    for (pool, core) in pools.iter_mut().zip(cores) {
+        pool.cores = core.into_iter().collect();
+        pool.policy = policy;
+    }
+    // The other one has workers that share.
+    if cores[1].is_none() {
+        pools[1].workers = Some(2);
+    }
+    pools.retain(|pool| !pool.operators.is_empty());
+    Options { scheduler: Scheduler::Custom, pools, policy, ..Options::default() }
+}
+
+/// Two cores, and FIFO on them. Says so if not.
+fn fifo() -> Option<Policy> {
+    let policy = Policy::Fifo(10);
+    let online = onbeat_os::CoreSet::online().unwrap_or_default();
+    if !(online.contains(0) && online.contains(1)) {
+        eprintln!("skipped: workers under FIFO on two cores: there is one");
+        return None;
+    }
+    let set = move || policy.set(onbeat_os::policy::PolicyFlags::default());
+    let tried = onbeat_os::thread::spawn("tries", set).unwrap().join().unwrap();
+    tried.map_err(|error| eprintln!("skipped: workers under FIFO: {error}")).ok().map(|()| policy)
+}
+
+/// With throttling on, and idle workers that park: whoever spun for ever would keep the other ones from their core.
+#[test]
+fn real_time_workers_give_the_same() {
+    watched(600, || {
+        let Some(policy) = fifo() else { return };
+        let idle = Idle::Park;
+        for seed in 4000..4040 {
+            let spec = Spec::random(seed);
+            let two = Options { cores: vec![0, 1], policy: Some(policy), idle, ..Options::default() };
+            for (name, options) in [
+                ("pinned", Options { scheduler: Scheduler::Pinned, ..two.clone() }),
+                ("event", Options { scheduler: Scheduler::Event, ..two.clone() }),
+                (
+                    "event, shares always",
+                    Options { scheduler: Scheduler::Event, share: Share::Always, ..two },
+                ),
+                ("custom", custom(&spec, Some(policy), [Some(0), Some(1)])),
+                ("custom, one shared", custom(&spec, Some(policy), [Some(0), None])),
+            ] {
+                let record = check(&format!("seed {seed}, {name} under {policy}"), &spec, &options, mixed);
+                let workers = record.threads.iter().filter(|thread| thread.purpose == "steps operators");
+                for worker in workers {
+                    assert_eq!(worker.policy.as_deref(), Some("f:10"), "seed {seed}, {name}: {worker:?}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn pools_give_the_same() {
+    watched(300, || {
+        for seed in 5000..5060 {
+            let spec = Spec::random(seed);
+            check(&format!("seed {seed}, custom"), &spec, &custom(&spec, None, [None, None]), mixed);
+            let manual = Options { clock: ClockKind::Manual, ..custom(&spec, None, [None, None]) };
+            check(&format!("seed {seed}, custom, virtual"), &spec, &manual, mixed);
+        }
+    });
 }
 
 /// All ways to run a graph, each with a name. (The graph with operators, `crates/operators/tests/adsb.rs`, has a table
@@ -48,7 +123,12 @@ fn schedulers() -> Vec<(String, Options)> {
     all
 }
 
-fn check(what: &str, spec: &Spec, options: &Options, size: impl FnMut(&mut Random) -> (usize, usize)) {
+fn check(
+    what: &str,
+    spec: &Spec,
+    options: &Options,
+    size: impl FnMut(&mut Random) -> (usize, usize),
+) -> Record {
     let expected = reference::evaluate(spec);
     let (graph, results) = spec.build(size);
     let record = graph.run(options).unwrap_or_else(|error| panic!("{what}: {error}\n{spec:#?}"));
@@ -57,6 +137,7 @@ fn check(what: &str, spec: &Spec, options: &Options, size: impl FnMut(&mut Rando
         let result = result.lock().unwrap();
         assert!(result.same_as(expected), "{what}: node {node} differs\n{spec:#?}");
     }
+    record
 }
 
 /// Quanta of 4 to 64 KiB and capacities of 1 to 64, for each edge its own.

@@ -75,7 +75,8 @@ impl Thread<'_> {
         let Thread { plan, control, .. } = *self;
         let mut parts: Vec<Started> =
             parts.into_iter().map(|(part, seeds)| start(part, seeds, plan, control, self.worker)).collect();
-        if !control.barrier.wait(self.worker) {
+        // Twice, as those do that share their parts: between the two these enter their pool.
+        if !(control.barrier.wait(self.worker) && control.barrier.wait(self.worker)) {
             return ThreadReport::default();
         }
         let mut time = parts.first().map_or(Time::default(), |part| Time::begin(&part.cx.clock));

@@ -1,0 +1,89 @@
+//! What the command asks of the kernel, against a kernel that grants it and against one that does not. These tests need root,
+//! to take rights away from others and to give real-time policies; where they cannot run they say "skipped: why".
+
+#![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
+
+mod given_back;
+#[allow(dead_code, reason = "not all of it is needed here")]
+#[path = "../command/harness.rs"]
+mod harness;
+mod multi_branch;
+mod refused;
+
+use harness::{Answer, Place};
+use onbeat_os::Policy;
+use onbeat_os::policy::PolicyFlags;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One at a time: each wants the machine as it is.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a thread of this process may have these policies, and everybody may be made nobody. Says so if not.
+fn may(policies: &[&str]) -> bool {
+    if !is_root() {
+        eprintln!("skipped: these tests need root, to give and take rights");
+        return false;
+    }
+    for text in policies {
+        let policy: Policy = text.parse().expect("a policy");
+        let set = move || policy.set(PolicyFlags::default());
+        let tried = onbeat_os::thread::spawn("tries", set).expect("a thread").join().expect("no panic");
+        if let Err(error) = tried {
+            eprintln!("skipped: the policy {text} cannot be had here: {error}");
+            return false;
+        }
+    }
+    true
+}
+
+fn is_root() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().any(|line| line.starts_with("Uid:\t0\t0"))
+}
+
+fn two_cores() -> bool {
+    let online = onbeat_os::CoreSet::online().unwrap_or_default();
+    let fits = online.contains(0) && online.contains(1);
+    if !fits {
+        eprintln!("skipped: it needs two cores");
+    }
+    fits
+}
+
+fn record(place: &Place, name: &str) -> serde_json::Value {
+    let text = std::fs::read_to_string(place.path(&format!("out/{name}.record.json"))).expect("a record");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// Three messages through two pools.
+const POOLS: &str = r#"
+name = "pools"
+scheduler = "custom"
+[[pool]]
+name = "radio"
+operators = ["numbers"]
+[[operator]]
+name = "numbers"
+kind = "counter"
+count = 3
+[[operator]]
+name = "end"
+kind = "count.sink"
+[[edge]]
+from = "numbers"
+to = "end"
+"#;
+
+fn place() -> Place {
+    let place = Place::new();
+    std::fs::write(place.path("pools.toml"), POOLS).expect("a file");
+    place
+}
+
+/// Numbers that differ from machine to machine are left out.
+fn shown(answer: &Answer) -> String {
+    format!("exit status {:?}\n{}", answer.status, answer.stderr)
+}

@@ -1,0 +1,102 @@
+//! The recipe: the priority branch keeps its deadline while the others have more to do than they can.
+
+use super::harness::Place;
+use super::{alone, may, record, two_cores};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// One run of the example: what `ps` and `/proc` said of the priority branch's thread, and the record.
+fn run(place: &Place, settings: &[&str]) -> (Vec<String>, serde_json::Value) {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/multi_branch_two_cores.toml");
+    let mut arguments = vec!["run", file, "--set", "output=out", "--strict"];
+    for setting in settings {
+        arguments.extend(["--set", setting]);
+    }
+    let child = place.start(&arguments);
+    let begin = Instant::now();
+    let mut seen = Vec::new();
+    while seen.is_empty() && begin.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(100));
+        seen = look(child.id());
+    }
+    let answer = place.end(child);
+    assert_eq!(answer.status, Some(0), "{settings:?}: {answer:?}");
+    (seen, record(place, "multi_branch_two_cores"))
+}
+
+/// Policy and priority of the thread `priority`, as `ps` and as `/proc` have them. Nothing while it is not up.
+fn look(process: u32) -> Vec<String> {
+    let tasks = Path::new("/proc").join(process.to_string()).join("task");
+    let Ok(tasks) = fs::read_dir(tasks) else { return Vec::new() };
+    let is_it = |task: &Path| fs::read_to_string(task.join("comm")).is_ok_and(|name| name == "priority\n");
+    let Some(task) = tasks.filter_map(|task| Some(task.ok()?.path())).find(|task| is_it(task)) else {
+        return Vec::new();
+    };
+    let stat = fs::read_to_string(task.join("stat")).unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
+    // Fields 40 and 41 of proc(5); the first after the name is field 3.
+    let [Some(priority), Some(policy)] = [40, 41].map(|field| fields.get(field - 3)) else {
+        return Vec::new();
+    };
+    let ps = Command::new("ps").args(["-eLo", "pid=,comm=,cls=,rtprio="]).output().expect("ps").stdout;
+    let ps = String::from_utf8_lossy(&ps).into_owned();
+    let line = ps.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        (fields.first() == Some(&process.to_string().as_str()) && fields.get(1) == Some(&"priority"))
+            .then(|| fields[2..].join(" "))
+    });
+    vec![line.unwrap_or_default(), format!("{policy} {priority}")]
+}
+
+fn misses(record: &serde_json::Value) -> u64 {
+    let paths = record["paths"].as_array().expect("paths");
+    let path = paths.iter().find(|path| path["to"] == "out").expect("the priority branch");
+    assert!(path["latency"]["count"].as_u64() > Some(200), "{path}");
+    path["misses"].as_u64().expect("a count")
+}
+
+#[test]
+fn the_priority_branch_keeps_its_deadline() {
+    let _alone = alone();
+    if !may(&["f:81", "r:81", "d:1ms:100ms"]) || !two_cores() {
+        return;
+    }
+    let place = Place::new();
+    let (_, plain) = run(&place, &["pool.priority.policy=o:0", "pool.source.policy=o:0"]);
+    let without = misses(&plain);
+    assert!(without >= 20, "the other branches do not overload it: {without} misses");
+    for (settings, by_ps, by_proc) in [
+        (&["pool.priority.policy=f:80", "pool.source.policy=f:81"][..], "FF 80", "1 80"),
+        (&["pool.priority.policy=r:80", "pool.source.policy=r:81"], "RR 80", "2 80"),
+        (
+            &[
+                "pool.priority.policy=d:3ms:5ms:10ms",
+                "pool.priority.cores=[]",
+                "pool.source.policy=d:500us:2ms:10ms",
+                "pool.source.cores=[]",
+            ],
+            "DLN 0",
+            "6 0",
+        ),
+    ] {
+        let (seen, record) = run(&place, settings);
+        let with = misses(&record);
+        // A machine that is taken away for a while makes some late whatever their priority.
+        assert!(4 * with < without, "{settings:?}: {with} misses, {without} without");
+        assert_eq!(seen.last().map(String::as_str), Some(by_proc), "{settings:?}");
+        assert!(seen[0].starts_with(by_ps.trim_end_matches(" 0")), "{settings:?}: ps says {seen:?}");
+        let threads = record["threads"].as_array().expect("threads");
+        let threads =
+            threads.iter().filter(|thread| thread["name"] == "priority" || thread["name"] == "source");
+        for thread in threads {
+            for count in ["minor_faults", "major_faults", "allocations"] {
+                assert_eq!(thread[count], 0, "{count}: {thread}");
+            }
+        }
+        let dropped =
+            record["edges"].as_array().expect("edges").iter().filter_map(|edge| edge["dropped"].as_u64());
+        assert!(dropped.sum::<u64>() > 0, "the other branches have more than they can do");
+    }
+}
