@@ -64,7 +64,7 @@ fn no_event_is_lost() {
     match found.result.value("lost.model_after.events") {
         Some(lost) if lost > 0.0 => {}
         lost => {
-            eprintln!("skipped: that the model of the batching design loses events: it lost {lost:?} here")
+            eprintln!("skipped: that the model of the batching design loses events: it lost {lost:?} here");
         }
     }
 }
