@@ -53,7 +53,7 @@ fn look(process: u32) -> Vec<String> {
 fn misses(record: &serde_json::Value) -> u64 {
     let paths = record["paths"].as_array().expect("paths");
     let path = paths.iter().find(|path| path["to"] == "out").expect("the priority branch");
-    assert!(path["latency"]["count"].as_u64() > Some(200), "{path}");
+    assert!(path["latency"]["count"].as_u64() > Some(100), "{path}");
     path["misses"].as_u64().expect("a count")
 }
 
@@ -66,13 +66,13 @@ fn the_priority_branch_keeps_its_deadline() {
     let place = Place::new();
     let (_, plain) = run(&place, &["pool.priority.policy=o:0", "pool.source.policy=o:0"]);
     let without = misses(&plain);
-    assert!(without >= 20, "the other branches do not overload it: {without} misses");
+    assert!(without >= 50, "the other branches do not overload it: {without} misses");
     for (settings, by_ps, by_proc) in [
         (&["pool.priority.policy=f:80", "pool.source.policy=f:81"][..], "FF 80", "1 80"),
         (&["pool.priority.policy=r:80", "pool.source.policy=r:81"], "RR 80", "2 80"),
         (
             &[
-                "pool.priority.policy=d:3ms:5ms:10ms",
+                "pool.priority.policy=d:6ms:7ms:10ms",
                 "pool.priority.cores=[]",
                 "pool.source.policy=d:500us:2ms:10ms",
                 "pool.source.cores=[]",
