@@ -182,8 +182,9 @@ mod tests {
     use std::sync::mpsc;
 
     #[inline(never)]
-    fn busy_beyond_recall(end: &AtomicBool) -> u64 {
+    fn busy_beyond_recall(tell: &mpsc::Sender<i32>, end: &AtomicBool) -> u64 {
         let mut turns = 0;
+        tell.send(thread::current_id()).unwrap();
         while !end.load(Ordering::Relaxed) {
             turns += 1;
         }
@@ -195,11 +196,7 @@ mod tests {
         let end = Arc::new(AtomicBool::new(false));
         let (tell, told) = mpsc::channel();
         let own = Arc::clone(&end);
-        let busy = thread::spawn("busy", move || {
-            tell.send(thread::current_id()).unwrap();
-            busy_beyond_recall(&own)
-        })
-        .unwrap();
+        let busy = thread::spawn("busy", move || busy_beyond_recall(&tell, &own)).unwrap();
         let id = told.recv().unwrap();
         for _ in 0..20 {
             let stack = of(id, Duration::from_secs(20)).unwrap();
