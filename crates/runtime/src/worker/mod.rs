@@ -375,7 +375,7 @@ impl Worker {
         let end_ns = cx.now_ns();
         self.meters[operator as usize].timed(end_ns.saturating_sub(begin_ns), flags & flag::EXACT != 0);
         if self.meters[operator as usize].mean_ns() > BRISK_NS {
-            self.blind_turns = 0;
+            (self.blind, self.blind_turns) = (0, 0);
         }
         if let Some(pool) = &self.seat.pool {
             self.heavy = self.meters[operator as usize].mean_ns() >= pool.heavy_ns;
