@@ -40,17 +40,5 @@ fn thread(task: &Path) -> Option<ThreadRecord> {
     // The first number: nanoseconds on a core.
     let times = fs::read_to_string(task.join("schedstat")).unwrap_or_default();
     let cpu_ns = times.split_whitespace().next().and_then(|time| time.parse().ok()).unwrap_or(0);
-    Some(ThreadRecord {
-        name,
-        purpose: (*purpose).to_string(),
-        tid,
-        cpu_ns,
-        busy_ns: 0,
-        idle_ns: 0,
-        policy: None,
-        minor_faults: None,
-        major_faults: None,
-        allocations: None,
-        sharing: None,
-    })
+    Some(ThreadRecord { name, purpose: (*purpose).to_string(), tid, cpu_ns, ..ThreadRecord::default() })
 }

@@ -32,6 +32,7 @@ mod context;
 mod error;
 mod files;
 mod graph;
+mod kept;
 mod kernel;
 mod kind;
 mod link;

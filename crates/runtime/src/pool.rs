@@ -141,7 +141,7 @@ impl Pool {
 
     /// A part ran out of its turn and has more to do.
     pub fn put_back(&self, part: u32, item: Taken<'_, Roaming>) {
-        let heavy = item.worker.is_heavy();
+        let heavy = item.worker.heavy;
         item.put_back();
         with_hand(|hand| match heavy {
             true => self.offer(hand.thread, part, &mut hand.counts),

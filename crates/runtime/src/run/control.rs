@@ -62,6 +62,13 @@ pub(crate) struct Fault {
     pub stack: Vec<String>,
 }
 
+impl Fault {
+    /// Before the first step.
+    pub fn of_the_run(text: String) -> Self {
+        Fault { operator: None, what: FaultKind::Error, text, time_ns: 0, stack: Vec::new() }
+    }
+}
+
 impl Control {
     pub fn new(team: Team, workers: usize, orders: Vec<Sender<Asked>>, board: Board) -> Self {
         Control {

@@ -2,6 +2,7 @@
 
 use super::board::within;
 use super::control::{Control, Fault};
+use super::helper::Helper;
 use crate::options::OnHang;
 use crate::plan::Plan;
 use crate::pool::Pool;
@@ -148,24 +149,12 @@ impl Watch {
         let Some(limit_ns) = plan.options.watchdog_ns else { return Ok(None) };
         let (end, ended) = mpsc::channel();
         let (plan, control) = (Arc::clone(plan), Arc::clone(control));
-        let thread = onbeat_os::thread::spawn(NAME, move || {
-            super::keep_house(&plan.options.house_keeping);
+        let house_keeping = plan.options.house_keeping.clone();
+        let helper = Helper { name: NAME, purpose: "looks for steps that do not return", house_keeping };
+        let thread = helper.start(move || {
             let limit = Duration::from_nanos(limit_ns);
             let suspects = vec![None; plan.parts.len()];
             Watcher { plan: &plan, control: &control, pools, limit, suspects }.watch(&ended);
-            ThreadRecord {
-                name: NAME.to_string(),
-                purpose: "looks for steps that do not return".to_string(),
-                tid: onbeat_os::thread::current_id(),
-                cpu_ns: onbeat_os::clock::thread_cpu_ns(),
-                busy_ns: 0,
-                idle_ns: 0,
-                policy: None,
-                minor_faults: None,
-                major_faults: None,
-                allocations: None,
-                sharing: None,
-            }
         })?;
         Ok(Some(Watch { end, thread }))
     }

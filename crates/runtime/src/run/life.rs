@@ -30,6 +30,8 @@ pub(super) struct Begin {
     pub parker: Parker,
     /// Its place in its pool, where it shares parts with others.
     pub pool: Option<(Arc<Pool>, usize)>,
+    /// Whether this or another thread of the run shares its parts.
+    pub any_shares: bool,
     /// Those that it starts.
     pub parts: Vec<(Part, Vec<Seed<Info>>)>,
 }
@@ -45,11 +47,12 @@ pub(super) struct Started {
 /// All of it.
 pub(super) fn live(begin: Begin, plan: &Plan, control: &Arc<Control>) -> ThreadReport {
     control.threads[begin.worker].store(onbeat_os::thread::current_id().cast_unsigned(), Ordering::Relaxed);
-    // No operator is started before all threads have what they asked for, or know that they have not.
-    if !control.barrier.wait(begin.worker) {
+    // No operator is started before it is known that all threads have what they asked for.
+    if plan.options.strict && !control.barrier.wait(begin.worker) {
         return ThreadReport::default();
     }
-    let thread = Thread { plan, control, worker: begin.worker, parker: begin.parker };
+    let Begin { worker, parker, any_shares, .. } = begin;
+    let thread = Thread { plan, control, worker, parker, any_shares };
     match begin.pool {
         Some((pool, place)) => roam::live(&thread, &pool, place, begin.parts),
         None => thread.live_alone(begin.parts),
@@ -62,6 +65,7 @@ pub(super) struct Thread<'r> {
     pub control: &'r Arc<Control>,
     pub worker: usize,
     pub parker: Parker,
+    pub any_shares: bool,
 }
 
 impl Thread<'_> {
@@ -75,8 +79,8 @@ impl Thread<'_> {
         let Thread { plan, control, .. } = *self;
         let mut parts: Vec<Started> =
             parts.into_iter().map(|(part, seeds)| start(part, seeds, plan, control, self.worker)).collect();
-        // Twice, as those do that share their parts: between the two these enter their pool.
-        if !(control.barrier.wait(self.worker) && control.barrier.wait(self.worker)) {
+        // Once more where others share: these enter their pool between the two.
+        if !(control.barrier.wait(self.worker) && (!self.any_shares || control.barrier.wait(self.worker))) {
             return ThreadReport::default();
         }
         let mut time = parts.first().map_or(Time::default(), |part| Time::begin(&part.cx.clock));

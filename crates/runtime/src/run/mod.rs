@@ -8,6 +8,7 @@ mod conditions;
 mod control;
 mod handle;
 mod hang;
+mod helper;
 mod life;
 mod order;
 mod rights;
@@ -21,6 +22,7 @@ pub(crate) use control::{Control, Fault};
 use handle::Named;
 pub use handle::{OrderError, Position, RunHandle};
 pub use hang::{Call, Hang};
+pub(crate) use helper::Helper;
 pub(crate) use life::panic_text;
 pub(crate) use order::{Asked, Order};
 pub use status::{Activity, EdgeStatus, EventStatus, GateStatus, OperatorStatus, RunState, RunStatus};
@@ -217,10 +219,11 @@ impl Graph {
         let board = Board::new(plan.parts.len(), plan.operators.len(), plan.edges.len());
         let control = Arc::new(Control::new(team, plan.workers.len(), orders, board));
         let pools = seats.iter().map(|(_, pool)| pool.as_ref().map(|(pool, _)| Arc::clone(pool))).collect();
+        let any_shares = seats.iter().any(|(_, pool)| pool.is_some());
         let mut given: Vec<Begin> = seats
             .into_iter()
             .enumerate()
-            .map(|(worker, (parker, pool))| Begin { worker, parker, pool, parts: Vec::new() })
+            .map(|(worker, (parker, pool))| Begin { worker, parker, pool, any_shares, parts: Vec::new() })
             .collect();
         let in_pool = |pool| plan.parts.iter().filter(|part| part.pool == pool).count();
         let counts: Vec<usize> = (0..plan.pools.len()).map(in_pool).collect();
@@ -255,12 +258,20 @@ impl Graph {
             threads.push(thread);
             begins.push(begin);
         }
-        let watch = Watch::start(&plan, &control, pools)
-            .map_err(|error| RunError::Begin(format!("cannot start the thread that watches: {error}")))?;
         for (begin, given) in begins.into_iter().zip(given) {
             // It is waiting for just this.
             let _ = begin.send(given);
         }
+        // Beside their start, which it takes no time from.
+        let watch = match Watch::start(&plan, &control, pools) {
+            Ok(watch) => watch,
+            Err(error) => {
+                let text = format!("cannot start the thread that watches: {error}");
+                control.fail(Fault::of_the_run(text.clone()));
+                threads.into_iter().for_each(|thread| drop(thread.join()));
+                return Err(RunError::Begin(text));
+            }
+        };
         for settings in settled {
             held.obtained.extend(settings.recv().unwrap_or_default());
         }
@@ -290,15 +301,5 @@ struct Departure {
 impl Drop for Departure {
     fn drop(&mut self) {
         self.control.barrier.leave(self.worker);
-    }
-}
-
-/// For threads that are no workers: goes to the house-keeping cores, if there are any.
-pub(crate) fn keep_house(house_keeping: &[usize]) {
-    if !house_keeping.is_empty()
-        && let Ok(cores) = onbeat_os::CoreSet::from_cores(house_keeping.iter().copied())
-    {
-        // Where that is not allowed it stays where it is, which costs nothing but a place on a list.
-        let _ = onbeat_os::thread::set_cores(&cores);
     }
 }

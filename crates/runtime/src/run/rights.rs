@@ -8,7 +8,7 @@ use onbeat_os::overrun::Overruns;
 use onbeat_os::policy::PolicyFlags;
 use onbeat_os::rights::{self, Rights};
 use onbeat_os::{CoreSet, Policy, latency};
-use onbeat_trace::record::{FaultKind, Obtained};
+use onbeat_trace::record::Obtained;
 use std::mem::MaybeUninit;
 
 /// Bytes of a real-time worker's stack that are brought in where nothing is said.
@@ -147,8 +147,7 @@ pub(super) fn take(worker: usize, plan: &Plan, control: &Control) -> Vec<Obtaine
     if let Some(missing) =
         asked.obtained.iter().find(|setting| options.strict && setting.asked != setting.obtained)
     {
-        let text = strictly(missing);
-        control.fail(Fault { operator: None, what: FaultKind::Error, text, time_ns: 0, stack: Vec::new() });
+        control.fail(Fault::of_the_run(strictly(missing)));
     }
     asked.obtained
 }

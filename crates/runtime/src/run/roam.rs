@@ -103,7 +103,7 @@ fn work(thread: &Thread<'_>, pool: &Pool, place: usize, clock: &Clock, time: &mu
             time.idle_ns += now_ns().saturating_sub(begin_ns);
             continue;
         };
-        if part.worker.is_heavy() {
+        if part.worker.heavy {
             pool.leave_alarms_to_others(place);
         }
         run(thread, pool, number, part);
@@ -119,7 +119,7 @@ fn run(thread: &Thread<'_>, pool: &Pool, number: u32, mut part: Taken<'_, Roamin
         let paused = identity.wear(|| {
             guarded_run(thread.control, worker, cx, |worker, cx| go(pool, number, worker, cx, lying, up))
         });
-        pool.note_weight(number, worker.is_heavy());
+        pool.note_weight(number, worker.heavy);
         match paused {
             None | Some(Went::Paused(Pause::Over)) => {
                 if paused.is_some() {

@@ -4,6 +4,7 @@ use super::Control;
 use super::bind::Part;
 use crate::chunk::Info;
 use crate::context::{Clock, Context, EdgeState, Held, Hot, NONE, Names, flag};
+use crate::kept::Kept;
 use crate::link::Initial;
 use crate::plan::Plan;
 use crate::ready::Ready;
@@ -25,7 +26,6 @@ pub(super) fn set_up(
 ) -> (Worker, Context, Vec<(u32, Initial)>) {
     let Part { owner, seat, operators, conditions, nodes, edges, events, initial, place: _ } = part;
     let count = operators.len();
-    let roams = seat.pool.is_some();
     let worker = Worker {
         operators: operators.into(),
         conditions: conditions.into(),
@@ -38,10 +38,8 @@ pub(super) fn set_up(
         control: Arc::clone(control),
         slot: Arc::clone(&control.board.parts[seat.part]),
         end_ns: None,
-        changes: Vec::new(),
-        changes_total: 0,
-        faults: Vec::new(),
-        faults_total: 0,
+        changes: Kept::default(),
+        faults: Kept::default(),
         halted_ns: None,
         cursor: 0,
         on_turn: NONE,
@@ -56,7 +54,6 @@ pub(super) fn set_up(
         chain: 0,
         fruitless: 0,
         pause: Pause::Over,
-        roams,
         turns: 0,
         heavy: false,
     };

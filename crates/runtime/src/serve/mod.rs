@@ -16,7 +16,7 @@ mod place;
 mod request;
 mod turns;
 
-use crate::run::{RunHandle, keep_house};
+use crate::run::{Helper, RunHandle};
 use onbeat_trace::record::ThreadRecord;
 use place::Place;
 use std::os::unix::net::UnixStream;
@@ -98,25 +98,10 @@ impl ControlSocket {
             path: path.clone(),
             reason: format!("the thread that serves it cannot be started: {error}"),
         };
-        let house_keeping = house_keeping.to_vec();
+        let purpose = "answers those who watch and steer the run from outside";
+        let helper = Helper { name: NAME, purpose, house_keeping: house_keeping.to_vec() };
         let (end, ended) = UnixStream::pair().map_err(cannot)?;
-        let thread = onbeat_os::thread::spawn(NAME, move || {
-            keep_house(&house_keeping);
-            Turns::new(self.place, handle, ended).run();
-            ThreadRecord {
-                name: NAME.to_string(),
-                purpose: "answers those who watch and steer the run from outside".to_string(),
-                tid: onbeat_os::thread::current_id(),
-                cpu_ns: onbeat_os::clock::thread_cpu_ns(),
-                busy_ns: 0,
-                idle_ns: 0,
-                policy: None,
-                minor_faults: None,
-                major_faults: None,
-                allocations: None,
-                sharing: None,
-            }
-        });
+        let thread = helper.start(move || Turns::new(self.place, handle, ended).run());
         Ok(Serving { end: Some(end), thread: Some(thread.map_err(cannot)?) })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Condition, Verdict, View, Waker};
 use crate::error::Error;
+use crate::run::Helper;
 use onbeat_os::poll::{Poll, is_readable};
 use onbeat_trace::record::ThreadRecord;
 use std::io;
@@ -41,24 +42,9 @@ impl Watcher {
     /// Starts the thread, on the house-keeping cores if there are any.
     pub fn start(self: Arc<Self>, house_keeping: &[usize]) -> io::Result<Watching> {
         let house_keeping = house_keeping.to_vec();
+        let helper = Helper { name: NAME, purpose: "waits for files that operators read", house_keeping };
         let watcher = Arc::clone(&self);
-        let thread = onbeat_os::thread::spawn(NAME, move || {
-            crate::run::keep_house(&house_keeping);
-            watcher.watch();
-            ThreadRecord {
-                name: NAME.to_string(),
-                purpose: "waits for files that operators read".to_string(),
-                tid: onbeat_os::thread::current_id(),
-                cpu_ns: onbeat_os::clock::thread_cpu_ns(),
-                busy_ns: 0,
-                idle_ns: 0,
-                policy: None,
-                minor_faults: None,
-                major_faults: None,
-                allocations: None,
-                sharing: None,
-            }
-        })?;
+        let thread = helper.start(move || watcher.watch())?;
         Ok(Watching { watcher: self, thread })
     }
 

@@ -96,10 +96,7 @@ impl Worker {
         match step {
             Step::Again => {
                 if !node.done {
-                    cx.turn.set(operator);
-                    if self.on_turn == operator {
-                        self.on_turn = NONE;
-                    }
+                    self.let_step(cx, operator);
                 }
             }
             Step::Wait => {

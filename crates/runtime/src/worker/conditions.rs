@@ -110,11 +110,8 @@ impl Worker {
 
     /// Has the conditions of an operator asked again.
     pub(super) fn ask_again(&mut self, cx: &mut Context, operator: u32) {
-        let node = &self.nodes[operator as usize];
-        match (node.done, node.source) {
-            (true, _) => {}
-            (false, true) => cx.turn.set(operator),
-            (false, false) => cx.ready.set(operator),
+        if !self.nodes[operator as usize].done {
+            self.let_step(cx, operator);
         }
     }
 

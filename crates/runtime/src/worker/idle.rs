@@ -86,15 +86,14 @@ impl Worker {
     /// Operators that found a chunk store empty are stepped again when it is not any more.
     fn feed(&mut self, cx: &mut Context) -> bool {
         let mut fed = false;
-        self.starved.retain(|&Starved { operator, store, chunks }| {
-            let free = cx.stores[store].free() >= chunks;
-            if free {
-                let set = if self.nodes[operator as usize].source { &mut cx.turn } else { &mut cx.ready };
-                set.set(operator);
+        for at in (0..self.starved.len()).rev() {
+            let Starved { operator, store, chunks } = self.starved[at];
+            if cx.stores[store].free() >= chunks {
+                self.starved.swap_remove(at);
+                self.let_step(cx, operator);
+                fed = true;
             }
-            fed |= free;
-            !free
-        });
+        }
         fed
     }
 
@@ -131,14 +130,7 @@ impl Worker {
 
     pub(super) fn fire_timers(&mut self, cx: &mut Context, now_ns: u64) {
         while let Some(operator) = self.timers.take_due(now_ns) {
-            if self.nodes[operator as usize].source {
-                cx.turn.set(operator);
-                if self.on_turn == operator {
-                    self.on_turn = NONE;
-                }
-            } else {
-                cx.ready.set(operator);
-            }
+            self.let_step(cx, operator);
         }
     }
 

@@ -15,6 +15,7 @@ pub(crate) use tracker::{Deadline, Path, Tracker};
 
 use crate::Error;
 use crate::context::{Context, Held, NONE, STARVED, flag};
+use crate::kept::Kept;
 use crate::link::Probe;
 use crate::message::{Keys, NO_DUE, SEQUENCE_MASK, Stamp};
 use crate::on_error::{OnError, Trouble};
@@ -63,11 +64,9 @@ pub(crate) struct Worker {
     /// Time on the run's clock after which sources are ended.
     pub end_ns: Option<u64>,
     /// What was changed from outside, and how often.
-    pub changes: Vec<ChangeRecord>,
-    pub changes_total: u64,
+    pub changes: Kept<ChangeRecord>,
     /// What failed and did not end the run, and how often.
-    pub faults: Vec<FaultRecord>,
-    pub faults_total: u64,
+    pub faults: Kept<FaultRecord>,
     /// Since when all of its sources are paused.
     pub halted_ns: Option<u64>,
     /// The source whose turn is next.
@@ -99,8 +98,6 @@ pub(crate) struct Worker {
     pub chain: u32,
     /// Why `pick` found nothing.
     pub pause: Pause,
-    /// It shares its thread with others, and goes from thread to thread.
-    pub roams: bool,
     /// Turns until it looks up.
     pub turns: u32,
     /// Its steps are long enough to be worth the way to another thread. Only where it roams.
@@ -250,7 +247,7 @@ impl Worker {
             self.on_turn = NONE;
         }
         loop {
-            if self.roams && self.looks_up(cx) {
+            if self.seat.pool.is_some() && self.looks_up(cx) {
                 self.pause = Pause::Yield;
                 return Ok(None);
             }
@@ -314,10 +311,6 @@ impl Worker {
         spent || self.seat.pool.as_ref().is_some_and(|pool| pool.others_wait())
     }
 
-    pub fn is_heavy(&self) -> bool {
-        self.heavy
-    }
-
     /// An operator that has work but may not be stepped: it is remembered until its conditions hold.
     #[cold]
     fn hold(&mut self, cx: &mut Context, operator: u32, how: Held) -> Result<(), Failure> {
@@ -374,11 +367,12 @@ impl Worker {
         let outcome = self.step(cx, operator);
         let end_ns = cx.now_ns();
         self.meters[operator as usize].timed(end_ns.saturating_sub(begin_ns), flags & flag::EXACT != 0);
-        if self.meters[operator as usize].mean_ns() > BRISK_NS {
+        let mean_ns = self.meters[operator as usize].mean_ns();
+        if mean_ns > BRISK_NS {
             (self.blind, self.blind_turns) = (0, 0);
         }
         if let Some(pool) = &self.seat.pool {
-            self.heavy = self.meters[operator as usize].mean_ns() >= pool.heavy_ns;
+            self.heavy = mean_ns >= pool.heavy_ns;
         }
         self.control.publish(end_ns, cx.stamp.time_ns);
         self.check_stop(cx, end_ns);
@@ -397,6 +391,18 @@ impl Worker {
         self.nodes[source as usize].sequence += u64::from(cx.next < STARVED || cx.sent_away);
         // It is the one on turn: nobody else comes to be stepped without a message.
         self.on_turn = NONE;
+    }
+
+    /// Has an operator stepped when nothing hinders it, message or not.
+    fn let_step(&mut self, cx: &mut Context, operator: u32) {
+        if !self.nodes[operator as usize].source {
+            cx.ready.set(operator);
+            return;
+        }
+        cx.turn.set(operator);
+        if self.on_turn == operator {
+            self.on_turn = NONE;
+        }
     }
 
     /// The step has come: what the operator said it would not wait for is waited for again.

@@ -9,9 +9,6 @@ use onbeat_queue::sync::atomic::Ordering;
 use onbeat_trace::record::{ChangeKind, ChangeRecord};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Changes that are kept one by one; later ones are only counted.
-const CHANGES_KEPT: usize = 1000;
-
 impl Worker {
     /// Carries out what was ordered, and paints a picture if one was asked for.
     #[cold]
@@ -149,17 +146,14 @@ impl Worker {
         what: ChangeKind,
         set: Option<(&str, &Value, Option<u64>)>,
     ) {
-        self.changes_total += 1;
-        if self.changes.len() < CHANGES_KEPT {
-            self.changes.push(ChangeRecord {
-                time_ns: cx.now_ns().saturating_sub(cx.start_ns),
-                operator: cx.names.operators[operator as usize].clone(),
-                what,
-                parameter: set.map(|(name, ..)| name.to_string()),
-                value: set.and_then(|(_, value, _)| serde_json::to_value(value).ok()),
-                sample: set.and_then(|(.., sample)| sample),
-            });
-        }
+        self.changes.note(|| ChangeRecord {
+            time_ns: cx.now_ns().saturating_sub(cx.start_ns),
+            operator: cx.names.operators[operator as usize].clone(),
+            what,
+            parameter: set.map(|(name, ..)| name.to_string()),
+            value: set.and_then(|(_, value, _)| serde_json::to_value(value).ok()),
+            sample: set.and_then(|(.., sample)| sample),
+        });
     }
 
     /// Lets everything go on that is paused.

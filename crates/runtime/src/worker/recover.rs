@@ -7,9 +7,6 @@ use crate::error::Error;
 use crate::on_error::{OnError, Restart, Then};
 use onbeat_trace::record::{FaultAction, FaultKind, FaultRecord};
 
-/// Failures that are kept one by one; later ones are only counted.
-const FAULTS_KEPT: usize = 1000;
-
 impl Worker {
     /// What is to be done about an operator that failed in a step. `None` when the run fails with it.
     #[cold]
@@ -25,18 +22,15 @@ impl Worker {
                 None => return None,
             },
         };
-        self.faults_total += 1;
-        if self.faults.len() < FAULTS_KEPT {
-            self.faults.push(FaultRecord {
-                time_ns: now_ns.saturating_sub(cx.start_ns),
-                operator: Some(cx.names.operators[operator as usize].clone()),
-                what,
-                text: text.to_string(),
-                then,
-                delay_ns,
-                stack: Vec::new(),
-            });
-        }
+        self.faults.note(|| FaultRecord {
+            time_ns: now_ns.saturating_sub(cx.start_ns),
+            operator: Some(cx.names.operators[operator as usize].clone()),
+            what,
+            text: text.to_string(),
+            then,
+            delay_ns,
+            stack: Vec::new(),
+        });
         self.clean_up(cx, operator);
         match delay_ns {
             Some(delay_ns) => self.leave_alone(cx, operator, now_ns.saturating_add(delay_ns)),
@@ -114,10 +108,8 @@ impl Worker {
         let has_work = inputs.iter().any(|&edge| self.edges[edge as usize].probe.len(&cx.owner) > 0)
             || !inputs.is_empty() && node.open_inputs == 0;
         cx.held[operator as usize] = Held::No;
-        if node.source {
-            cx.turn.set(operator);
-        } else if has_work || self.conditions[operator as usize].is_some() {
-            cx.ready.set(operator);
+        if node.source || has_work || self.conditions[operator as usize].is_some() {
+            self.let_step(cx, operator);
         }
         cx.meet(operator);
         Ok(())

@@ -1,19 +1,28 @@
 //! How long messages took from their due time, on paths and to deadlines.
 
+use crate::kept::Kept;
 use crate::message::Stamp;
 use onbeat_trace::Histogram;
 use onbeat_trace::record::{Miss, MissKind};
-
-/// Misses that are kept one by one; later ones are only counted.
-const MISSES_KEPT: usize = 1000;
 
 /// All paths and deadlines that one worker watches.
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
     pub paths: Vec<Path>,
     pub deadlines: Vec<Deadline>,
-    pub misses: Vec<Miss>,
-    pub misses_total: u64,
+    misses: Kept<Late>,
+}
+
+/// A message that came too late, before names are looked up for it.
+#[derive(Debug, Clone, Copy)]
+struct Late {
+    time_ns: u64,
+    kind: MissKind,
+    /// Of the path or the deadline, in the list of its kind.
+    place: usize,
+    sequence: u64,
+    value_ns: u64,
+    limit_ns: u64,
 }
 
 #[derive(Debug)]
@@ -43,43 +52,49 @@ impl Tracker {
     }
 
     pub fn reserve(&mut self) {
-        self.misses.reserve_exact(MISSES_KEPT);
+        self.misses.reserve();
     }
 
     /// Notes that `operator` has finished a message at `now_ns`.
     pub fn finished(&mut self, operator: u32, stamp: Stamp, now_ns: u64, start_ns: u64) {
         let value_ns = now_ns.saturating_sub(stamp.due_ns);
         let time_ns = now_ns.saturating_sub(start_ns);
-        let Tracker { paths, deadlines, misses, misses_total } = self;
-        let mut miss = |kind, name: &str, limit_ns| {
-            *misses_total += 1;
-            if misses.len() < MISSES_KEPT {
-                misses.push(Miss {
-                    time_ns,
-                    kind,
-                    name: name.to_string(),
-                    sequence: stamp.sequence(),
-                    value_ns,
-                    limit_ns,
-                    late_ns: value_ns - limit_ns,
-                });
-            }
+        let Tracker { paths, deadlines, misses } = self;
+        let sequence = stamp.sequence();
+        let mut miss = |kind, place, limit_ns| {
+            misses.note(|| Late { time_ns, kind, place, sequence, value_ns, limit_ns });
         };
         // A message that was made of several counts for the paths from all of their sources, by the earliest due time.
         let counts =
-            |path: &&mut Path| path.end == operator && (path.source == stamp.source() || stamp.is_joined());
-        for path in paths.iter_mut().filter(counts) {
+            |path: &Path| path.end == operator && (path.source == stamp.source() || stamp.is_joined());
+        for (place, path) in paths.iter_mut().enumerate().filter(|(_, path)| counts(path)) {
             path.latency.record(value_ns);
             if let Some(limit_ns) = path.limit_ns.filter(|&limit_ns| value_ns > limit_ns) {
                 path.misses += 1;
-                miss(MissKind::Path, &path.name, limit_ns);
+                miss(MissKind::Path, place, limit_ns);
             }
         }
-        for deadline in deadlines.iter_mut().filter(|deadline| deadline.operator == operator) {
-            if value_ns > deadline.limit_ns {
+        for (place, deadline) in deadlines.iter_mut().enumerate() {
+            if deadline.operator == operator && value_ns > deadline.limit_ns {
                 deadline.late += 1;
-                miss(MissKind::Deadline, &deadline.name, deadline.limit_ns);
+                miss(MissKind::Deadline, place, deadline.limit_ns);
             }
         }
+    }
+
+    /// What came too late, for the record.
+    pub fn misses(&self) -> Kept<Miss> {
+        self.misses.map(|&Late { time_ns, kind, place, sequence, value_ns, limit_ns }| Miss {
+            time_ns,
+            kind,
+            name: match kind {
+                MissKind::Path => self.paths[place].name.clone(),
+                MissKind::Deadline => self.deadlines[place].name.clone(),
+            },
+            sequence,
+            value_ns,
+            limit_ns,
+            late_ns: value_ns - limit_ns,
+        })
     }
 }

@@ -1,36 +1,21 @@
 //! Runs that are watched and steered from outside, under every scheduler.
 
-mod anyhow;
+#[path = "../ones/mod.rs"]
+mod ones;
 mod orders;
 mod pauses;
 mod pictures;
 mod settings;
 #[path = "../watchdog/mod.rs"]
 mod watchdog;
+#[path = "../ways/mod.rs"]
+mod ways;
 
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use onbeat_runtime::{ClockKind, Graph, Idle, Options, Run, RunStatus, Scheduler, Share};
+use onbeat_runtime::{Graph, Run, RunStatus};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-
-/// Every way to run a graph that is worth a difference here.
-pub fn ways() -> Vec<(String, Options)> {
-    let event = Options { scheduler: Scheduler::Event, share: Share::Always, ..Options::default() };
-    let pinned = Options { scheduler: Scheduler::Pinned, ..Options::default() };
-    let mut ways = Vec::new();
-    for clock in [ClockKind::Real, ClockKind::Manual] {
-        for (name, options) in [
-            ("greedy", Options::default()),
-            ("pinned 2", Options { workers: Some(2), ..pinned.clone() }),
-            ("pinned 2, spin", Options { workers: Some(2), idle: Idle::SpinFor(20_000), ..pinned.clone() }),
-            ("event 1", Options { workers: Some(1), ..event.clone() }),
-            ("event 2", Options { workers: Some(2), ..event.clone() }),
-        ] {
-            ways.push((format!("{name}, {clock}"), Options { clock, ..options }));
-        }
-    }
-    ways
-}
+pub use ways::ways;
 
 /// Looks at a run again and again; whoever watches the test ends it.
 pub fn until(run: &Run, what: impl Fn(&RunStatus) -> bool) -> RunStatus {

@@ -1,5 +1,6 @@
 //! Parameters that change while a run is under way.
 
+use super::ones::Ones;
 use super::{until, ways};
 use crate::watchdog::watched;
 use onbeat_runtime::testing::{Feed, Trial, cuts};
@@ -10,24 +11,6 @@ use onbeat_runtime::{
 use onbeat_trace::record::ChangeKind;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
-
-/// Sends chunks of ones, of 100 samples each, until it is stopped.
-#[derive(Default)]
-struct Ones(Output<Chunk<f32>>);
-
-impl Operator for Ones {
-    fn ports(&mut self, p: &mut Ports) {
-        p.output("out", &mut self.0);
-    }
-    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        if let Some(mut chunk) = self.0.chunk(cx) {
-            chunk.truncate(100);
-            chunk.edit_unique().unwrap().fill(1.0);
-            self.0.push(cx, chunk)?;
-        }
-        Ok(Step::Again)
-    }
-}
 
 #[derive(Clone)]
 struct Gain(f32);
@@ -59,10 +42,10 @@ fn graph() -> (Graph, Came) {
     let came = Came::default();
     let list = Arc::clone(&came);
     let mut graph = Graph::new("gain");
-    let ones = graph.add("ones", Ones::default());
+    let ones = graph.add("ones", Ones::new(100));
     let gain = graph.add("gain", InPlace::new(Gain(1.0)));
     let end = graph.sink("end", move |chunk: Chunk<f32>| list.lock().unwrap().extend_from_slice(&chunk));
-    graph.connect(ones, |s| &s.0, gain, |g| &g.input);
+    graph.connect(ones, |s| &s.out, gain, |g| &g.input);
     graph.connect(gain, |g| &g.out, end, |e| &e.input);
     (graph, came)
 }

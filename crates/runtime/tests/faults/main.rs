@@ -4,33 +4,16 @@ mod hang;
 mod isolate;
 mod restart;
 mod rows;
+#[path = "../random/splitmix.rs"]
+mod splitmix;
 #[path = "../watchdog/mod.rs"]
 mod watchdog;
+#[path = "../ways/mod.rs"]
+mod ways;
 
-use onbeat_runtime::{
-    ClockKind, Context, Ending, Error, Graph, Handle, Idle, Input, Operator, Options, Output, Ports, Restart,
-    Scheduler, Share, Step,
-};
+use onbeat_runtime::{Context, Ending, Error, Graph, Handle, Input, Operator, Output, Ports, Restart, Step};
 use std::sync::{Arc, Mutex};
-
-/// Every way to run a graph that is worth a difference here.
-pub fn ways() -> Vec<(String, Options)> {
-    let event = Options { scheduler: Scheduler::Event, share: Share::Always, ..Options::default() };
-    let pinned = Options { scheduler: Scheduler::Pinned, ..Options::default() };
-    let mut ways = Vec::new();
-    for clock in [ClockKind::Real, ClockKind::Manual] {
-        for (name, options) in [
-            ("greedy", Options::default()),
-            ("pinned 2", Options { workers: Some(2), ..pinned.clone() }),
-            ("pinned 2, spin", Options { workers: Some(2), idle: Idle::SpinFor(20_000), ..pinned.clone() }),
-            ("event 1", Options { workers: Some(1), ..event.clone() }),
-            ("event 2", Options { workers: Some(2), ..event.clone() }),
-        ] {
-            ways.push((format!("{name}, {clock}"), Options { clock, ..options }));
-        }
-    }
-    ways
-}
+pub use ways::ways;
 
 /// How and when a [`Shaky`] fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,10 +116,4 @@ pub fn line(count: u64, shaky: Shaky) -> (Graph, Handle<Shaky>, Came) {
 /// A restart that does not take long.
 pub fn soon() -> Restart {
     Restart { delay_ns: 100_000, ..Restart::default() }
-}
-
-/// A random number, the next one of a row.
-pub fn draw(state: &mut u64, below: u64) -> u64 {
-    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    (*state >> 33) % below
 }

@@ -1,7 +1,8 @@
 //! Operators that are started anew.
 
+use super::splitmix::Random;
 use super::watchdog::watched;
-use super::{Came, Fail, Shaky, draw, line, soon, ways};
+use super::{Came, Fail, Shaky, line, soon, ways};
 use onbeat_runtime::testing::{Feed, Trial};
 use onbeat_runtime::{
     Chunk, Condition, Context, Ending, Error, Graph, Input, Kernel, OnError, Operator, Options, Output,
@@ -221,10 +222,10 @@ fn conditions_that_panic_are_there_afterwards() {
 #[test]
 fn any_number_of_failures_anywhere() {
     watched(100, || {
-        let mut state = 7;
+        let mut random = Random(7);
         for (way, options) in ways() {
             for _ in 0..4 {
-                let (count, length) = (200 + draw(&mut state, 500), 1 + draw(&mut state, 6) as usize);
+                let (count, length) = (200 + random.below(500), 1 + random.below(6) as usize);
                 let mut graph = Graph::new("long");
                 let came = Came::default();
                 let list = Arc::clone(&came);
@@ -233,10 +234,10 @@ fn any_number_of_failures_anywhere() {
                 let mut lost = vec![];
                 let mut before = None;
                 for place in 0..length {
-                    let how = [Fail::Taken, Fail::Panic, Fail::Sent][draw(&mut state, 3) as usize];
-                    let at: Vec<u64> = (0..draw(&mut state, 9)).map(|_| draw(&mut state, count)).collect();
+                    let how = [Fail::Taken, Fail::Panic, Fail::Sent][random.below(3) as usize];
+                    let at: Vec<u64> = (0..random.below(9)).map(|_| random.below(count)).collect();
                     let shaky = graph.add(format!("shaky{place}"), Shaky::new(how, &at));
-                    let on_error = Restart { limit: 1000, delay_ns: 1 + draw(&mut state, 3000), ..soon() };
+                    let on_error = Restart { limit: 1000, delay_ns: 1 + random.below(3000), ..soon() };
                     graph.on_error(shaky, OnError::Restart(Restart { within_ns: 1, ..on_error }));
                     match before.replace(shaky) {
                         None => graph.connect(numbers, |s| &s.out, shaky, |s| &s.input),

@@ -1,6 +1,8 @@
 //! Runs that are watched and steered through a socket.
 
 mod hostile;
+#[path = "../ones/mod.rs"]
+mod ones;
 mod place;
 #[path = "../watchdog/mod.rs"]
 mod watchdog;

@@ -1,8 +1,9 @@
 //! What goes over the socket, to the letter: others write clients by it.
 
+use super::ones::Ones;
 use super::watchdog::watched;
 use super::{Client, Folder, endless, until};
-use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
+use onbeat_queue::sync::atomic::Ordering;
 use onbeat_runtime::{
     Activity, Change, Chunk, ControlSocket, Error, Graph, InPlace, Map, Options, RunState, RunStatus, Value,
     When, tried,
@@ -148,33 +149,15 @@ impl Map for Gain {
     }
 }
 
-struct Ones(onbeat_runtime::Output<Chunk<f32>>, Arc<AtomicBool>);
-
-impl onbeat_runtime::Operator for Ones {
-    fn ports(&mut self, p: &mut onbeat_runtime::Ports) {
-        p.output("out", &mut self.0);
-    }
-    fn step(&mut self, cx: &mut onbeat_runtime::Context) -> Result<onbeat_runtime::Step, Error> {
-        if let Some(mut chunk) = self.0.chunk(cx) {
-            chunk.edit(cx)?.fill(1.0);
-            self.0.push(cx, chunk)?;
-        }
-        Ok(if self.1.load(Ordering::Relaxed) {
-            onbeat_runtime::Step::Done
-        } else {
-            onbeat_runtime::Step::Again
-        })
-    }
-}
-
 #[test]
 fn parameters_change_at_their_sample() {
     watched(60, || {
         let folder = Folder::new();
         let path = folder.path("ctl");
-        let over = Arc::new(AtomicBool::new(false));
+        let source = Ones::new(4096);
+        let over = Arc::clone(&source.over);
         let mut graph = Graph::new("gain");
-        let ones = graph.add("ones", Ones(onbeat_runtime::Output::default(), Arc::clone(&over)));
+        let ones = graph.add("ones", source);
         let gain = graph.add("gain", InPlace::new(Gain(0.0)));
         let (sent, came) = std::sync::mpsc::channel();
         let mut at = 0u64;
@@ -186,7 +169,7 @@ fn parameters_change_at_their_sample() {
                 let _ = sent.send((first, tens));
             }
         });
-        graph.connect(ones, |s| &s.0, gain, |g| &g.input);
+        graph.connect(ones, |s| &s.out, gain, |g| &g.input);
         graph.connect(gain, |g| &g.out, end, |e| &e.input);
         let mut run = graph.start(&Options::default()).unwrap();
         // So that the sample is still to come.

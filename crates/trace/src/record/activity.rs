@@ -6,7 +6,7 @@ use super::{ChangeKind, FaultAction, FaultKind, MissKind, OperatorState, WhenFul
 use crate::Summary;
 
 /// One thread that the run started.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadRecord {
     /// Its name, as the kernel knows it.
     pub name: String,

@@ -1,0 +1,242 @@
+//! What a run has measured, as the record that all views read: each part reports at its end, and the reports are joined.
+
+mod report;
+
+pub(crate) use report::{ThreadReport, Time, report};
+
+use crate::kept::Kept;
+use crate::plan::Plan;
+use crate::run::Fault;
+use crate::worker::Stuck;
+use onbeat_trace::record::{
+    Build, ClockRecord, EdgeRecord, FaultAction, FaultRecord, Obtained, OperatorRecord, OperatorState,
+    Outcome, PlanRecord, RunResult, ThreadRecord, WorkerRecord,
+};
+use onbeat_trace::{Histogram, Machine, Record, record};
+use report::{InEnd, OutEnd, PartReport};
+use std::mem::take;
+
+/// How the run came to its end.
+pub(crate) struct Ended {
+    pub started_unix_ns: u64,
+    /// `None` when it did not come to the first step.
+    pub start_ns: Option<u64>,
+    pub was_stopped: bool,
+    pub faults: Vec<Fault>,
+    pub stuck: Vec<Stuck>,
+    /// Failures beside those that parts tell and those that ended the run.
+    pub survived: Vec<FaultRecord>,
+    /// What was asked of the machine, and what it gave.
+    pub obtained: Vec<Obtained>,
+    /// How often deadline threads used up their run time.
+    pub overruns: Option<u64>,
+    /// Threads beside the workers.
+    pub helpers: Vec<ThreadRecord>,
+}
+
+/// An operator of which nothing is known.
+fn untold(plan: &Plan, number: usize) -> OperatorRecord {
+    let operator = &plan.operators[number];
+    OperatorRecord {
+        name: operator.name.clone(),
+        kind: operator.kind.clone(),
+        worker: plan.pools[plan.parts[operator.part].pool].name.clone(),
+        steps: 0,
+        timed_steps: 0,
+        step: Histogram::new().summary(),
+        busy_ns: 0,
+        share: 0.0,
+        deadline_ns: operator.deadline_ns,
+        late: 0,
+        copies: 0,
+        restarts: 0,
+        state: OperatorState::Waiting,
+    }
+}
+
+/// The record of the run, from what its workers report.
+pub(crate) fn record(
+    name: String,
+    config: serde_json::Value,
+    plan: &Plan,
+    mut threads: Vec<ThreadReport>,
+    mut ended: Ended,
+) -> Record {
+    let mut reports: Vec<PartReport> = threads.iter_mut().flat_map(|thread| thread.parts.drain(..)).collect();
+    let end_ns = reports.iter().map(|report| report.end_ns).max().unwrap_or(0);
+    let duration_ns = ended.start_ns.map_or(0, |start_ns| end_ns.saturating_sub(start_ns));
+    let (edges, left) = edges(plan, &reports);
+    // What is on its way round a cycle at the end was never to be read.
+    let ahead = edges.iter().zip(&plan.wires).filter(|(_, wire)| !wire.feedback);
+    let unread: u64 = ahead.map(|(edge, _)| edge.unread).sum();
+    let mut operators: Vec<_> = reports.iter_mut().flat_map(|report| report.operators.drain(..)).collect();
+    // Parts whose thread does not come back tell nothing.
+    let mut is_told = vec![false; plan.operators.len()];
+    operators.iter().for_each(|&(number, _)| is_told[number] = true);
+    operators.extend((0..is_told.len()).filter(|&number| !is_told[number]).map(|it| (it, untold(plan, it))));
+    operators.sort_by_key(|&(number, _)| number);
+    let mut operators: Vec<OperatorRecord> = operators.into_iter().map(|(_, record)| record).collect();
+    for fault in ended.faults.iter().filter_map(|fault| fault.operator).take(1) {
+        let state = &mut operators[fault].state;
+        if *state != OperatorState::NotStarted {
+            *state = OperatorState::Failed;
+        }
+    }
+    let mut paths: Vec<_> = reports.iter_mut().flat_map(|report| report.paths.drain(..)).collect();
+    paths.sort_by_key(|&(number, _)| number);
+    let (misses, misses_total) =
+        Kept::join(reports.iter_mut().map(|report| take(&mut report.misses)), |miss| miss.time_ns);
+    let (changes, changes_total) =
+        Kept::join(reports.iter_mut().map(|report| take(&mut report.changes)), |change| change.time_ns);
+    let fatal = ended.faults.iter().map(|fault| FaultRecord {
+        time_ns: fault.time_ns,
+        operator: fault.operator.map(|operator| plan.operators[operator].name.clone()),
+        what: fault.what,
+        text: fault.text.clone(),
+        then: FaultAction::Stopped,
+        delay_ns: None,
+        stack: fault.stack.clone(),
+    });
+    let ending = [take(&mut ended.survived), fatal.collect()].map(Kept::from);
+    let of_parts = reports.iter_mut().map(|report| take(&mut report.faults));
+    let (faults, faults_total) = Kept::join(of_parts.chain(ending), |fault| fault.time_ns);
+    let said = reports.iter_mut().flat_map(|report| report.notes.drain(..));
+    let notes = plan.notes.iter().cloned().chain(said).collect();
+    let isolated = operators.iter().filter(|operator| operator.state == OperatorState::Isolated);
+    let isolated: Vec<String> = isolated.map(|operator| format!("`{}`", operator.name)).collect();
+    Record {
+        schema: record::SCHEMA.to_string(),
+        version: record::VERSION,
+        name,
+        build: build(),
+        started_unix_ns: ended.started_unix_ns,
+        machine: Machine::of_this_process().clone(),
+        config,
+        plan: PlanRecord {
+            scheduler: plan.scheduler,
+            workers: plan
+                .workers
+                .iter()
+                .map(|worker| WorkerRecord { name: worker.name.clone(), operators: worker.operators.clone() })
+                .collect(),
+            order: plan.operators.iter().map(|operator| operator.name.clone()).collect(),
+        },
+        clock: ClockRecord {
+            kind: plan.options.clock,
+            source: reports.iter().find_map(|report| report.source.clone()),
+            read_ns: reports.iter().find_map(|report| report.read_ns),
+        },
+        threads: threads
+            .into_iter()
+            .filter_map(|thread| thread.thread)
+            .chain(ended.helpers.drain(..))
+            .collect(),
+        operators,
+        edges,
+        paths: paths.into_iter().map(|(_, record)| record).collect(),
+        stores: reports.iter_mut().flat_map(|report| report.stores.drain(..)).collect(),
+        misses,
+        misses_total,
+        changes,
+        changes_total,
+        faults,
+        faults_total,
+        obtained: plan.obtained.iter().cloned().chain(ended.obtained.drain(..)).collect(),
+        deadline_overruns: ended.overruns,
+        notes,
+        result: result(plan, ended, left, &isolated, unread, end_ns, duration_ns),
+    }
+}
+
+/// Every edge, and how many messages were left behind that somebody still wanted.
+fn edges(plan: &Plan, reports: &[PartReport]) -> (Vec<EdgeRecord>, u64) {
+    let mut ends = vec![(OutEnd::default(), InEnd::default()); plan.edges.len()];
+    for report in reports {
+        for &(edge, end) in &report.outs {
+            ends[edge].0 = end;
+        }
+        for &(edge, end) in &report.inputs {
+            ends[edge].1 = end;
+        }
+    }
+    let mut lost = 0;
+    let records = plan.edges.iter().zip(ends).map(|(edge, (out, input))| {
+        let dropped_inside = out.dropped - out.refused - out.dropped_taken;
+        // Of an end whose thread does not come back nothing is known.
+        let left = out.sent.saturating_sub(input.taken + dropped_inside);
+        if !input.gone {
+            lost += left;
+        }
+        EdgeRecord {
+            from: edge.from.clone(),
+            to: edge.to.clone(),
+            message: edge.message.clone(),
+            capacity: edge.capacity as u64,
+            when_full: edge.when_full,
+            quantum_bytes: edge.quantum_bytes.map(u64::from),
+            sent: out.sent + out.refused + out.ignored,
+            received: input.taken - input.cleared - out.dropped_taken,
+            dropped: out.dropped,
+            unread: out.ignored + input.cleared + left,
+            depth_max: u64::from(out.deepest.max(input.deepest)),
+            depth_mean: None,
+        }
+    });
+    (records.collect(), lost)
+}
+
+fn result(
+    plan: &Plan,
+    ended: Ended,
+    left: u64,
+    isolated: &[String],
+    unread: u64,
+    end_ns: u64,
+    duration_ns: u64,
+) -> RunResult {
+    let dead_lock = ended.stuck.iter().any(|stuck| stuck.serious);
+    let (outcome, mut reason) = if let Some(fault) = ended.faults.into_iter().next() {
+        let reason = match fault.operator {
+            Some(operator) => format!("operator `{}`: {}", plan.operators[operator].name, fault.text),
+            None => fault.text,
+        };
+        (Outcome::Failed, reason)
+    } else if dead_lock {
+        let reasons: Vec<String> = ended.stuck.into_iter().flat_map(|stuck| stuck.reasons).collect();
+        (Outcome::Failed, format!("dead-lock: {}", reasons.join("; ")))
+    } else if ended.was_stopped {
+        let over = |duration_ns: u64| ended.start_ns.is_some_and(|start_ns| end_ns - start_ns >= duration_ns);
+        let limit = plan.options.duration_ns.is_some_and(over);
+        let why = if limit { "the duration was over" } else { "a stop was asked for" };
+        (Outcome::Stopped, format!("{why}; {}", worked_off("what was under way", unread)))
+    } else {
+        (Outcome::Ended, format!("all sources ended and {}", worked_off("everything", unread)))
+    };
+    if outcome != Outcome::Failed && !isolated.is_empty() {
+        reason += &format!("; without {}, which failed", isolated.join(" and "));
+    }
+    // A failed run leaves messages behind; a good one does not.
+    let exit_status = match outcome {
+        Outcome::Failed => 1,
+        _ if left > 0 => 3,
+        _ => 0,
+    };
+    RunResult { outcome, reason, duration_ns, lost: left, exit_status }
+}
+
+/// What became of the last messages. Those that were not read were not wanted: their consumers had ended.
+fn worked_off(what: &str, unread: u64) -> String {
+    match unread {
+        0 => format!("{what} was worked off"),
+        1 => format!("{what} was worked off but one message, whose consumer had ended"),
+        unread => format!("{what} was worked off but {unread} messages, whose consumers had ended"),
+    }
+}
+
+fn build() -> Build {
+    Build {
+        version: env!("CARGO_PKG_VERSION").to_string(),
+        profile: if cfg!(debug_assertions) { "dev" } else { "release" }.to_string(),
+        target: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+    }
+}

@@ -1,0 +1,37 @@
+//! Threads of a run that step no operators.
+
+use onbeat_trace::record::ThreadRecord;
+use std::io;
+use std::thread::JoinHandle;
+
+/// A thread that does something for a run beside its workers.
+pub(crate) struct Helper {
+    /// As the kernel will know it.
+    pub name: &'static str,
+    /// For the record, in a few words.
+    pub purpose: &'static str,
+    /// The cores that it goes to, if there are any.
+    pub house_keeping: Vec<usize>,
+}
+
+impl Helper {
+    /// Starts it. When its work is over it says what it has cost.
+    pub fn start(self, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<ThreadRecord>> {
+        onbeat_os::thread::spawn(self.name, move || {
+            if !self.house_keeping.is_empty()
+                && let Ok(cores) = onbeat_os::CoreSet::from_cores(self.house_keeping)
+            {
+                // Where that is not allowed it stays where it is, which costs nothing but a place on a list.
+                let _ = onbeat_os::thread::set_cores(&cores);
+            }
+            work();
+            ThreadRecord {
+                name: self.name.to_string(),
+                purpose: self.purpose.to_string(),
+                tid: onbeat_os::thread::current_id(),
+                cpu_ns: onbeat_os::clock::thread_cpu_ns(),
+                ..ThreadRecord::default()
+            }
+        })
+    }
+}
