@@ -1,6 +1,7 @@
 //! The work queue without its thread: items of many kinds that any thread schedules and one worker runs. See
 //! `README.md` beside this file for who owns an item when, and how a flush and a stop end.
 
+mod chain;
 mod flush;
 mod item;
 #[cfg(all(loom, test))]
@@ -21,6 +22,7 @@ use crate::Owner;
 use crate::list::{Link, Sleeper, Taken, WorkList};
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::sync::thread_number;
+use chain::Chain;
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -381,64 +383,5 @@ impl<S: Sleeper> Drop for Agenda<S> {
 impl<S: Sleeper> fmt::Debug for Agenda<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Agenda({} slots)", self.mask + 1)
-    }
-}
-
-/// Links that are to be pushed together. Dropped half-way (an iterator has panicked), it pushes what it has.
-struct Chain<'l, S: Sleeper> {
-    list: &'l WorkList<S>,
-    slot: usize,
-    /// The newest and the oldest.
-    ends: Option<(NonNull<Link>, NonNull<Link>)>,
-    count: usize,
-}
-
-impl<S: Sleeper> Chain<'_, S> {
-    /// The link must be the caller's alone: pending by its own call, or owned.
-    #[inline]
-    fn add(&mut self, link: NonNull<Link>) {
-        let (next, oldest) = match self.ends {
-            Some((newest, oldest)) => (Some(newest), oldest),
-            None => (None, link),
-        };
-        // SAFETY: it is ours alone, so it is valid and nobody else touches `next`.
-        unsafe { Link::set_next(link, next) };
-        self.ends = Some((link, oldest));
-        self.count += 1;
-    }
-
-    /// The newest, taken out again.
-    fn pop(&mut self) -> Option<NonNull<Link>> {
-        let (newest, oldest) = self.ends?;
-        // SAFETY: the links of a chain are its own.
-        let next = if newest == oldest { None } else { unsafe { Link::next(newest) } };
-        self.ends = next.map(|next| (next, oldest));
-        Some(newest)
-    }
-
-    /// False when the list is closed: then they are here still.
-    fn try_push(&mut self) -> bool {
-        let Some((newest, oldest)) = self.ends else { return true };
-        // SAFETY: they are valid and the chain's own, and their owners have promised the rest to `schedule_many`.
-        let pushed = unsafe { self.list.push(self.slot, newest, oldest) };
-        if pushed {
-            self.ends = None;
-        }
-        pushed
-    }
-
-    fn push(mut self) -> usize {
-        if self.try_push() { self.count } else { 0 }
-    }
-}
-
-impl<S: Sleeper> Drop for Chain<'_, S> {
-    fn drop(&mut self) {
-        if !self.try_push() {
-            while let Some(link) = self.pop() {
-                // SAFETY: it was not pushed and its links are the first fields of nodes.
-                unsafe { Node::give_back(link.cast()) };
-            }
-        }
     }
 }

@@ -1,0 +1,83 @@
+//! What a worker knows of its operators and edges, and how its loop may end.
+
+use crate::Error;
+use crate::link::Probe;
+use crate::message::{Keys, Stamp};
+use crate::on_error::{OnError, Trouble};
+use std::sync::Arc;
+
+/// What the worker knows of one operator besides its [`Hot`](crate::context::Hot) part.
+#[derive(Debug, Default)]
+pub(crate) struct NodeState {
+    /// Its number in the plan.
+    pub plan: usize,
+    pub inputs: Vec<u32>,
+    pub outputs: Vec<u32>,
+    /// Waits for no input.
+    pub source: bool,
+    /// Waits for nothing but what it sends itself, round a cycle: it ends when the sources are told to.
+    pub circular: bool,
+    /// Place among the sources of the plan.
+    pub source_number: u64,
+    /// Messages sent so far, of a source.
+    pub sequence: u64,
+    /// Inputs that are not ended, of those that together end it.
+    pub open_inputs: u32,
+    /// Outputs whose consumer is still there.
+    pub open_outputs: u32,
+    pub done: bool,
+    pub on_error: OnError,
+    pub trouble: Trouble,
+    pub paused: Option<Paused>,
+    /// The stamp to go on with: the last step was not finished with its message.
+    pub kept: Option<(Stamp, Option<Arc<Keys>>)>,
+}
+
+/// An operator that found too few chunks in a store, and how many it needs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Starved {
+    pub operator: u32,
+    pub store: usize,
+    pub chunks: usize,
+}
+
+/// An operator that is not stepped because somebody said so.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paused {
+    /// On the run's clock.
+    pub since_ns: u64,
+    /// The alarm that it had.
+    pub alarm_ns: Option<u64>,
+}
+
+/// Who is at the ends of an edge; [`NONE`] for an end on another worker.
+pub(crate) struct EdgeEnds {
+    /// Its number in the plan.
+    pub plan: usize,
+    pub from: u32,
+    pub to: u32,
+    pub probe: Arc<dyn Probe>,
+    pub capacity: usize,
+    /// Messages from which on its producer waits.
+    pub waits_at: usize,
+    pub counted: bool,
+    /// Its end is one of those that together end its consumer.
+    pub vital: bool,
+}
+
+/// Why the loop ended before its time.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// An operator returned an error.
+    Operator(u32, Error),
+    /// Nothing can be done for anyone; what its operators wait for, and whether that is more than the end.
+    Stuck(Stuck),
+}
+
+/// What is left on a worker when nothing goes on any more.
+#[derive(Debug, Default)]
+pub(crate) struct Stuck {
+    /// Messages are left, or sources.
+    pub serious: bool,
+    pub reasons: Vec<String>,
+}
