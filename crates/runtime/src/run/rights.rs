@@ -80,8 +80,7 @@ impl Held {
                     (0, _) => ("none", Some("the kernel says that nothing is locked".to_string())),
                     (_, true) => ("all", None),
                     (_, false) => {
-                        let refusal = rights::explain_lock(libc_enomem(), &rights);
-                        ("what was there at the start", Some(refusal.to_string()))
+                        ("what was there at the start", Some(rights::over_the_limit(&rights).to_string()))
                     }
                 }
             }
@@ -119,11 +118,6 @@ impl Held {
     pub fn overruns(&self) -> Option<u64> {
         self.overruns.as_ref().map(Overruns::so_far)
     }
-}
-
-/// For memory beyond the limit.
-fn libc_enomem() -> i32 {
-    12
 }
 
 /// Gives the calling thread what the plan has for this worker: cores, timer slack, policy, stack.

@@ -1,0 +1,174 @@
+//! From an error number and facts to a reason and what would mend it: functions of nothing else.
+
+use super::{Refusal, Rights};
+use crate::policy::Policy;
+
+/// Why `sched_setattr` with this policy gave the error `errno`.
+#[must_use]
+pub fn explain(policy: &Policy, errno: i32, rights: &Rights) -> Refusal {
+    match errno {
+        libc::EPERM | libc::EACCES | libc::ENOSYS if rights.filtered => Refusal::new(
+            "a filter of system calls (seccomp) forbids sched_setattr",
+            "allow sched_setattr, sched_getattr and sched_setscheduler in it",
+        )
+        .container("--security-opt seccomp=PROFILE.json, with a profile that allows them")
+        .service("SystemCallFilter=@resources"),
+        libc::EPERM => not_permitted(policy, rights),
+        libc::EBUSY => busy(policy, rights),
+        libc::EINVAL => Refusal::new(
+            format!("the kernel does not take {policy} (EINVAL)"),
+            "a DEADLINE period must lie between kernel.sched_deadline_period_min_us and \
+             kernel.sched_deadline_period_max_us (see sysctl), 100 us to 4.19 s by default",
+        ),
+        libc::ENOSYS => Refusal::new("this kernel has no sched_setattr (ENOSYS)", "use Linux 3.14 or later"),
+        errno => Refusal::new(std::io::Error::from_raw_os_error(errno).to_string(), "see sched_setattr(2)"),
+    }
+}
+
+const SET_CAPABILITIES: &str = "sudo setcap cap_sys_nice,cap_ipc_lock+ep \"$(command -v onbeat)\"";
+
+/// That a capability is not there.
+fn lacks(capability: &str, rights: &Rights) -> String {
+    match rights.user_namespace {
+        true => format!("the capability {capability} does not count inside a user namespace"),
+        false => format!("the capability {capability} is missing"),
+    }
+}
+
+fn not_permitted(policy: &Policy, rights: &Rights) -> Refusal {
+    let is_deadline = matches!(policy, Policy::Deadline { .. });
+    let lacks = lacks("CAP_SYS_NICE", rights);
+    match policy.priority().map(u64::from) {
+        _ if rights.sys_nice => {}
+        None => {
+            let why = match is_deadline {
+                true => format!("SCHED_DEADLINE is for those with a capability, and {lacks}"),
+                false => format!("a lower niceness is above the limit RLIMIT_NICE, and {lacks}"),
+            };
+            let fix = match rights.user_namespace {
+                true => "start it outside, or in a container with root".to_owned(),
+                false => format!("grant it: {SET_CAPABILITIES}"),
+            };
+            return Refusal::new(why, fix)
+                .container("--cap-add SYS_NICE")
+                .service("AmbientCapabilities=CAP_SYS_NICE");
+        }
+        Some(priority) if priority > rights.rtprio_limit => {
+            let limit = rights.rtprio_limit;
+            let lower =
+                if limit > 0 { format!(", or ask for a priority up to {limit}") } else { String::new() };
+            let fix = match rights.user_namespace {
+                true => format!(
+                    "raise the limit of the user outside, with a line `USER - rtprio {priority}` in /etc/security/limits.d{lower}"
+                ),
+                false => format!(
+                    "grant it: sudo prlimit --pid $$ --rtprio={priority} for this shell, or {SET_CAPABILITIES}{lower}"
+                ),
+            };
+            let why = format!(
+                "priority {priority} is above the limit RLIMIT_RTPRIO, which is {limit}, and {lacks}"
+            );
+            return Refusal::new(why, fix)
+                .container(format!("--ulimit rtprio={priority} --cap-add SYS_NICE"))
+                .service(format!("LimitRTPRIO={priority}"));
+        }
+        Some(_) => {}
+    }
+    if let (false, Some(folder)) = (is_deadline, &rights.cgroup_without_runtime) {
+        let folder = folder.display();
+        return Refusal::new(
+            format!("the control group {folder} has no real-time run time (cpu.rt_runtime_us is 0)"),
+            format!(
+                "grant it, in the groups above first: echo 400000 | sudo tee {folder}/cpu.rt_runtime_us; or boot with \
+                 rt_group_sched=0"
+            ),
+        )
+        .container("--cpu-rt-runtime=400000 --cap-add SYS_NICE")
+        .service("ExecStartPre=+/bin/sh -c 'echo 400000 > .../cpu.rt_runtime_us'");
+    }
+    if rights.rt_runtime_us == 0 {
+        return Refusal::new(
+            "kernel.sched_rt_runtime_us is 0: this machine has no real-time run time",
+            "grant it: sudo sysctl kernel.sched_rt_runtime_us=950000",
+        );
+    }
+    if is_deadline && rights.online.iter().any(|core| !rights.cores.contains(core)) {
+        let (cores, online) = (&rights.cores, &rights.online);
+        return Refusal::new(
+            format!(
+                "a SCHED_DEADLINE thread may not be bound to a part of its root domain: this one may run on {cores} of {online}"
+            ),
+            format!(
+                "name no `cores` for its pool, or make a root domain of them: echo {cores} > cpuset.cpus and echo root > \
+                 cpuset.cpus.partition in its control group"
+            ),
+        )
+        .container("no --cpuset-cpus")
+        .service("no CPUAffinity= and no AllowedCPUs=");
+    }
+    Refusal::new(
+        "the kernel does not permit it (EPERM), though the capability is there",
+        "with CONFIG_RT_GROUP_SCHED and control groups of version 2 only the root group has real-time run time: boot with \
+         rt_group_sched=0, or start it in the root group",
+    )
+    .container("none: this is the host's kernel")
+    .service("none: this is the host's kernel")
+}
+
+fn busy(policy: &Policy, rights: &Rights) -> Refusal {
+    let Policy::Deadline { runtime_ns, period_ns, .. } = *policy else {
+        return Refusal::new("the kernel is busy (EBUSY)", "try again");
+    };
+    let percent = |part: f64, whole: f64| 100.0 * part / whole.max(1.0);
+    let asked = percent(runtime_ns as f64, period_ns as f64);
+    let limit = match rights.rt_runtime_us {
+        ..0 => 100.0,
+        runtime_us => percent(runtime_us as f64, rights.rt_period_us as f64),
+    };
+    let cores = rights.online.len();
+    Refusal::new(
+        format!(
+            "not enough bandwidth (EBUSY): {policy} asks for {asked:.0} % of a core, and all SCHED_DEADLINE threads \
+             together may have {limit:.0} % of each of {cores} cores"
+        ),
+        "lower the run time, lengthen the period, or raise the limit: sudo sysctl kernel.sched_rt_runtime_us=980000",
+    )
+    .container("none: the host's kernel counts")
+    .service("none: the host's kernel counts")
+}
+
+/// Why memory could not be locked, where `mlockall` gave the error `errno`.
+#[must_use]
+pub fn explain_lock(errno: i32, rights: &Rights) -> Refusal {
+    match errno {
+        libc::EPERM | libc::ENOMEM | libc::EAGAIN if !rights.ipc_lock => over_the_limit(rights),
+        libc::EPERM | libc::ENOSYS => Refusal::new(
+            "a filter of system calls (seccomp) forbids mlockall",
+            "allow mlockall and munlockall in it",
+        )
+        .container("--security-opt seccomp=PROFILE.json, with a profile that allows them")
+        .service("SystemCallFilter=@memlock"),
+        errno => Refusal::new(
+            std::io::Error::from_raw_os_error(errno).to_string(),
+            "the machine has too little memory for it: lower `store`, capacities or quanta",
+        ),
+    }
+}
+
+/// Why no more memory may be locked than the limit allows, or none of what is allocated later.
+#[must_use]
+pub fn over_the_limit(rights: &Rights) -> Refusal {
+    let limit = rights.memlock_limit_bytes.map_or("none".to_owned(), |bytes| format!("{bytes} bytes"));
+    let lacks = lacks("CAP_IPC_LOCK", rights);
+    let fix = match rights.user_namespace {
+        true => {
+            "raise the limit of the user outside, with a line `USER - memlock unlimited` in /etc/security/limits.d".to_owned()
+        }
+        false => format!(
+            "grant it: sudo prlimit --pid $$ --memlock=unlimited for this shell, or {SET_CAPABILITIES}"
+        ),
+    };
+    Refusal::new(format!("the limit on locked memory (RLIMIT_MEMLOCK) is {limit}, and {lacks}"), fix)
+        .container("--ulimit memlock=-1 --cap-add IPC_LOCK")
+        .service("LimitMEMLOCK=infinity")
+}
