@@ -2,8 +2,9 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::fd::FromRawFd;
 use std::path::{Path, PathBuf};
+
+use crate::perf::{self, Attributes, TYPE_TRACEPOINT, flag};
 
 /// Where the kernel lists its tracepoints, in the order in which they are looked for.
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -24,29 +25,6 @@ pub struct Counter {
     event: File,
 }
 
-/// The part of `struct perf_event_attr` that its first version has; the kernel takes the rest as zero.
-#[repr(C)]
-#[derive(Debug, Default)]
-struct Attributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_events: u32,
-    bp_type: u32,
-    config1: u64,
-}
-
-const PERF_TYPE_TRACEPOINT: u32 = 2;
-/// The second bit of the flags: count the threads too that are started later.
-const INHERIT: u64 = 1 << 1;
-
-/// `PERF_FLAG_FD_CLOEXEC`
-const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
-
 impl Counter {
     /// Begins to count, at 0.
     ///
@@ -55,39 +33,19 @@ impl Counter {
     /// where the kernel has no such tracepoint; the message says what would grant it.
     pub fn tracepoint(group: &str, name: &str) -> io::Result<Counter> {
         let id = tracepoint_id(group, name)?;
-        let attributes = Attributes {
-            kind: PERF_TYPE_TRACEPOINT,
-            size: size_of::<Attributes>() as u32,
-            config: id,
-            flags: INHERIT,
-            ..Attributes::default()
-        };
-        let this_thread: libc::pid_t = 0;
-        let (any_core, no_group): (libc::c_int, libc::c_int) = (-1, -1);
-        // SAFETY: the kernel reads `size` bytes behind the pointer, which is the whole of `attributes`, and keeps no
-        // pointer to it; all other arguments are numbers.
-        let descriptor = unsafe {
-            libc::syscall(
-                libc::SYS_perf_event_open,
-                &raw const attributes,
-                this_thread,
-                any_core,
-                no_group,
-                CLOSE_ON_EXEC,
-            )
-        };
-        if descriptor < 0 {
-            let error = io::Error::last_os_error();
-            return Err(io::Error::new(
+        let attributes =
+            Attributes { kind: TYPE_TRACEPOINT, config: id, flags: flag::INHERIT, ..Attributes::default() };
+        let (this_thread, any_core) = (0, -1);
+        let event = perf::open(attributes, this_thread, any_core).map_err(|error| {
+            io::Error::new(
                 error.kind(),
                 format!(
                     "counting {group}:{name} is refused: {error}; run as root, or grant CAP_PERFMON and set \
                      kernel.perf_event_paranoid to -1"
                 ),
-            ));
-        }
-        // SAFETY: the kernel has just given us this descriptor, and nobody else knows of it.
-        let event = unsafe { File::from_raw_fd(descriptor as libc::c_int) };
+            )
+        })?;
+        let event = File::from(event);
         Ok(Counter { event })
     }
 

@@ -16,6 +16,7 @@
 //! | [`cores`] | a set of cores, as the kernel and its tools write it |
 //! | [`signal`] | Ctrl-C and SIGTERM as a call on a thread of its own |
 //! | [`stack`] | where a thread is that does not come back |
+//! | [`perf`], [`tracefs`] | records of tracepoints, core by core, and how the kernel describes them |
 //! | [`usage`], [`count`](mod@count) | what the kernel has counted of this process: switches, faults; events of one kind |
 //!
 //! Linux only. Every time is an `u64` of nanoseconds; unless a name says otherwise it is on
@@ -51,6 +52,7 @@ pub mod local;
 pub mod memory;
 pub mod overrun;
 pub mod park;
+pub mod perf;
 pub mod policy;
 pub mod poll;
 pub mod rights;
@@ -58,6 +60,7 @@ pub mod signal;
 pub mod stack;
 pub mod stack_node;
 pub mod thread;
+pub mod tracefs;
 pub mod tsc;
 pub mod usage;
 

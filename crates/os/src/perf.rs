@@ -1,0 +1,30 @@
+//! Records of the kernel's tracepoints, core by core, as raw bytes: `perf_event_open(2)`.
+//!
+//! A [`Ring`] is memory that the kernel writes on one core and somebody else reads. It is made so that the core that is
+//! watched is disturbed as little as the kernel allows: all tracepoints of a core share one ring, and the kernel wakes nobody
+//! before the ring is full; whoever reads comes by from time to time.
+
+mod attributes;
+mod ring;
+
+pub(crate) use attributes::{Attributes, TYPE_TRACEPOINT, flag, open};
+pub use ring::{Opened, Ring};
+
+use std::fs;
+
+/// `kernel.perf_event_paranoid`: what is refused to those without `CAP_PERFMON`; `None` where it cannot be read.
+#[must_use]
+pub fn paranoid() -> Option<i32> {
+    fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
+}
+
+/// Whether the calling thread has `CAP_PERFMON`, or `CAP_SYS_ADMIN`, which holds it.
+#[must_use]
+pub fn may() -> bool {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
+    const SYS_ADMIN: u64 = 1 << 21;
+    const PERFMON: u64 = 1 << 38;
+    bits & (SYS_ADMIN | PERFMON) != 0
+}

@@ -1,0 +1,199 @@
+//! tracefs: where the kernel describes its tracepoints and its tracers.
+//!
+//! The bytes of a tracepoint differ from kernel to kernel; its `format` file says where each field is. So nobody here
+//! knows an offset by heart.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where it is mounted, in the order in which it is looked for.
+const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+/// A mounted tracefs.
+#[derive(Debug, Clone)]
+pub struct Tracefs {
+    root: PathBuf,
+}
+
+impl Tracefs {
+    /// The one of this machine, if its list of tracepoints may be read.
+    ///
+    /// # Errors
+    /// `PermissionDenied` where it may not be read, `NotFound` where it is not mounted. The message has the command that
+    /// mends it.
+    pub fn find() -> io::Result<Self> {
+        let mut refused: Option<(PathBuf, io::Error)> = None;
+        for place in PLACES {
+            let events = Path::new(place).join("events");
+            match fs::read_dir(&events) {
+                Ok(_) => return Ok(Self::at(place)),
+                // A refusal says more than that there is nothing at the other place.
+                Err(error) if refused.is_none() || error.kind() == io::ErrorKind::PermissionDenied => {
+                    refused = Some((events, error));
+                }
+                Err(_) => {}
+            }
+        }
+        let (path, error) = refused.expect("there is more than one place");
+        let fix = match error.kind() {
+            io::ErrorKind::PermissionDenied => {
+                "run as root, or let a group read it: sudo mount -o remount,gid=GROUP,mode=0750 /sys/kernel/tracing"
+            }
+            _ => "mount it: sudo mount -t tracefs none /sys/kernel/tracing",
+        };
+        Err(io::Error::new(error.kind(), format!("{}: {error}; {fix}", path.display())))
+    }
+
+    /// One at this folder: for tests, and for what was copied from another machine.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Tracefs { root: root.into() }
+    }
+
+    /// Its folder.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// How the kernel describes a tracepoint; `None` where it has none of that name.
+    ///
+    /// # Errors
+    /// What reading the file says, and `InvalidData` where its text is no description. The message names the file.
+    pub fn format(&self, group: &str, name: &str) -> io::Result<Option<Format>> {
+        let path = self.root.join("events").join(group).join(name).join("format");
+        let named = |kind, why: &dyn std::fmt::Display| io::Error::new(kind, format!("{}: {why}", path.display()));
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                let format = Format::parse(&text).map_err(|why| named(io::ErrorKind::InvalidData, &why))?;
+                Ok(Some(format))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(named(error.kind(), &error)),
+        }
+    }
+
+    /// The tracers that this kernel has: `function`, `osnoise`, `timerlat`, `hwlat`; none where that may not be read.
+    #[must_use]
+    pub fn tracers(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.root.join("available_tracers")).unwrap_or_default();
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+}
+
+/// What a `format` file says of a tracepoint.
+///
+/// ```
+/// use onbeat_os::tracefs::Format;
+/// let text = "name: softirq_entry\nID: 145\nformat:\n\
+///     \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
+///     \tfield:unsigned int vec;\toffset:8;\tsize:4;\tsigned:0;\n\nprint fmt: \"vec=%u\", REC->vec\n";
+/// let format = Format::parse(text)?;
+/// let vec = format.field("vec").expect("it has that field");
+/// assert_eq!((format.id, vec.offset, vec.size, vec.is_signed), (145, 8, 4, false));
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Format {
+    /// The number by which the kernel knows the tracepoint: `common_type` in its records.
+    pub id: u64,
+    fields: Vec<Field>,
+}
+
+/// Where a field is in the bytes of a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// From the begin of the record, in bytes.
+    pub offset: usize,
+    /// In bytes.
+    pub size: usize,
+    /// Whether its number has a sign.
+    pub is_signed: bool,
+    /// Whether it only says where in the record the value is (`__data_loc`): offset in the low 16 bits, length above.
+    pub is_elsewhere: bool,
+}
+
+/// Offsets and sizes beyond this are no record of the kernel's.
+const RECORD_MAX_BYTES: usize = 1 << 16;
+
+impl Format {
+    /// Reads the text of a `format` file.
+    ///
+    /// # Errors
+    /// What is missing in it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let id = text.lines().find_map(|line| line.strip_prefix("ID:")).ok_or("it has no line `ID:`")?;
+        let id = id.trim().parse().map_err(|_| format!("`{}` is no tracepoint id", id.trim()))?;
+        let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix("field:"));
+        let fields = lines.map(|line| field(line).ok_or_else(|| format!("`{line}` describes no field")));
+        Ok(Format { id, fields: fields.collect::<Result<_, _>>()? })
+    }
+
+    /// The field of that name.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+}
+
+fn field(line: &str) -> Option<Field> {
+    let mut parts = line.split(';').map(str::trim);
+    let declaration = parts.next()?;
+    let mut number = |key: &str| -> Option<usize> {
+        parts.next()?.strip_prefix(key)?.parse().ok().filter(|number| *number < RECORD_MAX_BYTES)
+    };
+    let (offset, size) = (number("offset:")?, number("size:")?);
+    // `char prev_comm[16]`, `__data_loc char[] name`
+    let name = declaration.split_whitespace().last()?.split('[').next()?.trim_start_matches('*');
+    Some(Field {
+        name: name.to_owned(),
+        offset,
+        size,
+        is_signed: number("signed:").unwrap_or(0) != 0,
+        is_elsewhere: declaration.starts_with("__data_loc"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn declarations_of_all_kinds_are_read() {
+        let text = "name: x\nID: 7\nformat:\n\
+            \tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+            \tfield:__data_loc char[] name;\toffset:24;\tsize:4;\tsigned:0;\n\
+            \tfield:void * handler;\toffset:32;\tsize:8;\tsigned:0;\n\
+            \tfield:s64 delta_ns;\toffset:40;\tsize:8;\tsigned:1;\n";
+        let format = Format::parse(text).unwrap();
+        let found = |name: &str| format.field(name).map(|f| (f.offset, f.size, f.is_signed, f.is_elsewhere));
+        assert_eq!(found("prev_comm"), Some((8, 16, false, false)));
+        assert_eq!(found("name"), Some((24, 4, false, true)));
+        assert_eq!(found("handler"), Some((32, 8, false, false)));
+        assert_eq!(found("delta_ns"), Some((40, 8, true, false)));
+        assert_eq!(found("other"), None);
+    }
+
+    #[test]
+    fn what_is_no_description_is_refused() {
+        for (text, part) in [
+            ("", "no line `ID:`"),
+            ("ID: many\n", "`many` is no tracepoint id"),
+            ("ID: 1\n\tfield:int x;\toffset:-4;\tsize:4;\n", "describes no field"),
+            ("ID: 1\n\tfield:int x;\toffset:99999999;\tsize:4;\n", "describes no field"),
+            ("ID: 1\n\tfield:;\n", "describes no field"),
+        ] {
+            let error = Format::parse(text).unwrap_err();
+            assert!(error.contains(part), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_none() {
+        let nowhere = Tracefs::at("/nowhere");
+        assert_eq!(nowhere.format("irq", "softirq_entry").unwrap(), None);
+        assert!(nowhere.tracers().is_empty());
+    }
+}
