@@ -36,7 +36,7 @@ impl Counter {
         let attributes =
             Attributes { kind: TYPE_TRACEPOINT, config: id, flags: flag::INHERIT, ..Attributes::default() };
         let (this_thread, any_core) = (0, -1);
-        let event = perf::open(attributes, this_thread, any_core).map_err(|error| {
+        let event = perf::open(&attributes, this_thread, any_core).map_err(|error| {
             io::Error::new(
                 error.kind(),
                 format!(

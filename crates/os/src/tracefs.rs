@@ -62,7 +62,8 @@ impl Tracefs {
     /// What reading the file says, and `InvalidData` where its text is no description. The message names the file.
     pub fn format(&self, group: &str, name: &str) -> io::Result<Option<Format>> {
         let path = self.root.join("events").join(group).join(name).join("format");
-        let named = |kind, why: &dyn std::fmt::Display| io::Error::new(kind, format!("{}: {why}", path.display()));
+        let named =
+            |kind, why: &dyn std::fmt::Display| io::Error::new(kind, format!("{}: {why}", path.display()));
         match fs::read_to_string(&path) {
             Ok(text) => {
                 let format = Format::parse(&text).map_err(|why| named(io::ErrorKind::InvalidData, &why))?;

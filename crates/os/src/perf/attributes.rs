@@ -6,7 +6,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 /// The part of `struct perf_event_attr` that its third version has, which is the first with a clock of one's own choice; the
 /// kernel takes the rest as zero.
 #[repr(C)]
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Attributes {
     pub kind: u32,
     pub size: u32,
@@ -48,20 +48,13 @@ pub(crate) mod flag {
 const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 
 /// `perf_event_open(2)`, with no group. A `pid` of 0 is the calling thread and of -1 all threads, a `cpu` of -1 all cores.
-pub(crate) fn open(attributes: Attributes, pid: libc::pid_t, cpu: libc::c_int) -> io::Result<OwnedFd> {
-    let attributes = Attributes { size: size_of::<Attributes>() as u32, ..attributes };
+pub(crate) fn open(attributes: &Attributes, pid: libc::pid_t, cpu: libc::c_int) -> io::Result<OwnedFd> {
+    let attributes = Attributes { size: size_of::<Attributes>() as u32, ..*attributes };
     let no_group: libc::c_int = -1;
     // SAFETY: the kernel reads `size` bytes behind the pointer, which is the whole of `attributes`, and keeps no
     // pointer to it; all other arguments are numbers.
     let descriptor = unsafe {
-        libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attributes,
-            pid,
-            cpu,
-            no_group,
-            CLOSE_ON_EXEC,
-        )
+        libc::syscall(libc::SYS_perf_event_open, &raw const attributes, pid, cpu, no_group, CLOSE_ON_EXEC)
     };
     if descriptor < 0 {
         return Err(io::Error::last_os_error());

@@ -63,7 +63,7 @@ impl Ring {
         let (mut events, mut refused): (Vec<OwnedFd>, Vec<(u64, io::Error)>) = (Vec::new(), Vec::new());
         let core = libc::c_int::try_from(cpu).unwrap_or(libc::c_int::MAX);
         for &id in tracepoints {
-            match open(sampled(id), -1, core) {
+            match open(&sampled(id), -1, core) {
                 Ok(event) => events.push(event),
                 Err(error) => refused.push((id, error)),
             }

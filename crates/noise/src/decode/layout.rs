@@ -1,0 +1,218 @@
+//! Which tracepoints there are on this kernel, and where their fields lie.
+
+use super::{Id, number};
+use onbeat_os::tracefs::{Field, Format, Tracefs};
+use std::collections::HashMap;
+use std::io;
+
+/// Interrupts of x86 that have tracepoints of their own, each `NAME_entry` and `NAME_exit`.
+const VECTORS: [&str; 11] = [
+    "local_timer",
+    "reschedule",
+    "call_function",
+    "call_function_single",
+    "irq_work",
+    "x86_platform_ipi",
+    "thermal_apic",
+    "threshold_apic",
+    "deferred_error_apic",
+    "error_apic",
+    "spurious_apic",
+];
+
+/// The tracepoints that tell who has a core, as one kernel describes them.
+#[derive(Debug, Default)]
+pub struct Layout {
+    roles: HashMap<u16, Role>,
+    tracepoints: Vec<(u64, String)>,
+    missing: Vec<Missing>,
+}
+
+/// A tracepoint that is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// `group:name`.
+    pub name: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What the records of a tracepoint mean.
+#[derive(Debug)]
+pub(super) enum Role {
+    Enter { number: u32, name: &'static str },
+    Exit { number: u32 },
+    Point { name: &'static str },
+    HandlerEnter { irq: Place, name: Place },
+    HandlerExit { irq: Place },
+    SoftirqEnter { vec: Place },
+    SoftirqExit { vec: Place },
+    Nmi { delta_ns: Place },
+    Switch { prev: Place, state: Place, next: Place, comm: Place, priority: Place },
+    Idle { state: Place },
+}
+
+/// Where a value lies in the bytes of a tracepoint.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    offset: usize,
+    size: usize,
+    is_signed: bool,
+    is_elsewhere: bool,
+}
+
+impl Place {
+    /// A number, with its sign in the upper bits if it has one.
+    pub(super) fn unsigned(&self, raw: &[u8]) -> Option<u64> {
+        let value = match self.size {
+            1 => u64::from(number::<u8>(raw, self.offset)?),
+            2 => u64::from(number::<u16>(raw, self.offset)?),
+            4 if self.is_signed => i64::from(number::<i32>(raw, self.offset)?) as u64,
+            4 => u64::from(number::<u32>(raw, self.offset)?),
+            _ => number::<u64>(raw, self.offset)?,
+        };
+        Some(value)
+    }
+
+    /// A text, up to its first zero byte.
+    pub(super) fn text(&self, raw: &[u8]) -> Option<String> {
+        let (offset, size) = if self.is_elsewhere {
+            let place = number::<u32>(raw, self.offset)?;
+            ((place & 0xffff) as usize, (place >> 16) as usize)
+        } else {
+            (self.offset, self.size)
+        };
+        let bytes = raw.get(offset..offset + size)?;
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(size);
+        Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
+    }
+}
+
+impl From<&Field> for Place {
+    fn from(field: &Field) -> Self {
+        let Field { offset, size, is_signed, is_elsewhere, .. } = *field;
+        Place { offset, size, is_signed, is_elsewhere }
+    }
+}
+
+impl Layout {
+    /// Of the kernel whose tracefs this is.
+    ///
+    /// # Errors
+    /// What reading it says, and `NotFound` where `sched:sched_switch` is not there: without it nobody knows who has a core.
+    pub fn read(tracefs: &Tracefs) -> io::Result<Self> {
+        let mut layout = Layout::default();
+        for (place, name) in VECTORS.into_iter().enumerate() {
+            let id = Id::VECTORS + place as u32;
+            layout.pair(tracefs, ("irq_vectors", name), id, name)?;
+        }
+        // Elsewhere: the interrupts between cores. Timers are devices there.
+        if layout.tracepoints.is_empty() {
+            layout.missing.clear();
+            layout.pair(tracefs, ("ipi", "ipi"), Id::IPI, "ipi")?;
+        }
+        layout.one(tracefs, "irq", "irq_handler_entry", |format| {
+            Some(Role::HandlerEnter { irq: place(format, "irq")?, name: place(format, "name")? })
+        })?;
+        layout
+            .one(tracefs, "irq", "irq_handler_exit", |f| Some(Role::HandlerExit { irq: place(f, "irq")? }))?;
+        layout
+            .one(tracefs, "irq", "softirq_entry", |f| Some(Role::SoftirqEnter { vec: place(f, "vec")? }))?;
+        layout.one(tracefs, "irq", "softirq_exit", |f| Some(Role::SoftirqExit { vec: place(f, "vec")? }))?;
+        layout.one(tracefs, "nmi", "nmi_handler", |f| Some(Role::Nmi { delta_ns: place(f, "delta_ns")? }))?;
+        layout.one(tracefs, "power", "cpu_idle", |f| Some(Role::Idle { state: place(f, "state")? }))?;
+        let has_switch = layout.one(tracefs, "sched", "sched_switch", |format| {
+            Some(Role::Switch {
+                prev: place(format, "prev_pid")?,
+                state: place(format, "prev_state")?,
+                next: place(format, "next_pid")?,
+                comm: place(format, "next_comm")?,
+                priority: place(format, "next_prio")?,
+            })
+        })?;
+        if !has_switch {
+            let message =
+                "this kernel has no tracepoint sched:sched_switch: it was built without CONFIG_TRACEPOINTS";
+            return Err(io::Error::new(io::ErrorKind::NotFound, message));
+        }
+        Ok(layout)
+    }
+
+    /// Begin and end of something; where only the begin is there, or the kernel refuses the end, it is a point.
+    fn pair(
+        &mut self,
+        tracefs: &Tracefs,
+        (group, stem): (&str, &str),
+        number: u32,
+        name: &'static str,
+    ) -> io::Result<()> {
+        let has_exit = self.one(tracefs, group, &format!("{stem}_exit"), |_| Some(Role::Exit { number }))?;
+        self.one(tracefs, group, &format!("{stem}_entry"), |_| {
+            Some(if has_exit { Role::Enter { number, name } } else { Role::Point { name } })
+        })?;
+        Ok(())
+    }
+
+    fn one(
+        &mut self,
+        tracefs: &Tracefs,
+        group: &str,
+        name: &str,
+        role: impl FnOnce(&Format) -> Option<Role>,
+    ) -> io::Result<bool> {
+        let full = format!("{group}:{name}");
+        let Some(format) = tracefs.format(group, name)? else {
+            self.missing.push(Missing { name: full, why: "this kernel has none of that name".to_owned() });
+            return Ok(false);
+        };
+        match (role(&format), u16::try_from(format.id)) {
+            (Some(role), Ok(id)) => {
+                self.roles.insert(id, role);
+                self.tracepoints.push((format.id, full));
+                Ok(true)
+            }
+            _ => {
+                let why = "this kernel describes it in a way that is not known here".to_owned();
+                self.missing.push(Missing { name: full, why });
+                Ok(false)
+            }
+        }
+    }
+
+    /// Their numbers, for a ring.
+    #[must_use]
+    pub fn ids(&self) -> Vec<u64> {
+        self.tracepoints.iter().map(|(id, _)| *id).collect()
+    }
+
+    /// Takes a tracepoint out that the kernel does not give. A begin without its end becomes a point.
+    pub fn refused(&mut self, id: u64, why: &str) {
+        let Some(at) = self.tracepoints.iter().position(|(known, _)| *known == id) else { return };
+        let (_, name) = self.tracepoints.remove(at);
+        self.missing.push(Missing { name, why: why.to_owned() });
+        let Some(Role::Exit { number }) = u16::try_from(id).ok().and_then(|id| self.roles.remove(&id)) else {
+            return;
+        };
+        for role in self.roles.values_mut() {
+            if let Role::Enter { number: begun, name } = *role
+                && begun == number
+            {
+                *role = Role::Point { name };
+            }
+        }
+    }
+
+    /// What this kernel does not tell.
+    #[must_use]
+    pub fn missing(&self) -> &[Missing] {
+        &self.missing
+    }
+
+    pub(super) fn role(&self, id: u16) -> Option<&Role> {
+        self.roles.get(&id)
+    }
+}
+
+fn place(format: &Format, name: &str) -> Option<Place> {
+    format.field(name).map(Place::from)
+}

@@ -1,0 +1,303 @@
+//! From records to kernel events: who had a core, each event without what interrupted it.
+//!
+//! An NMI interrupts all others, an interrupt softirqs and threads, a softirq threads, and none the other way round. Time is
+//! counted once, for the innermost: what interrupts is taken off what it interrupts, pair by pair.
+//!
+//! The stream has holes: a full ring loses records, some kernels drop switches around the idle task, and one tracepoint has no
+//! end. So every record is held against what is known. Where they do not fit, that is a *break*: what was open is closed at the
+//! last moment at which it was certain, the rest stays without an event, and the break is kept with its times, so that verdicts
+//! there can be marked.
+
+use crate::decode::{Id, Kind, Record};
+use onbeat_trace::{Class, KernelEvent};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::mem;
+use std::ops::Range;
+
+/// What runs on one core.
+#[derive(Debug)]
+pub struct Nesting {
+    cpu: u32,
+    /// Threads that are measured: what they do is no event.
+    own: Vec<i32>,
+    thread: Option<Running>,
+    /// What interrupts it, the innermost last.
+    stack: Vec<Open>,
+    /// Softirqs of threads that lost the core within one, which happens on kernels with `PREEMPT_RT`.
+    parked: HashMap<i32, Vec<(Id, Cow<'static, str>)>>,
+    names: HashMap<i32, (String, i32)>,
+    /// Whether a begin was seen: an end before that belongs to what began before us.
+    has_begun: bool,
+    now_ns: u64,
+    lost: u64,
+    breaks: u64,
+    broken: Vec<Range<u64>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    pid: i32,
+    start_ns: u64,
+    inner_ns: u64,
+    /// When it was last certain that it has the core.
+    seen_ns: u64,
+    /// Whether its begin was seen.
+    is_whole: bool,
+}
+
+#[derive(Debug)]
+struct Open {
+    id: Id,
+    name: Cow<'static, str>,
+    start_ns: u64,
+    inner_ns: u64,
+}
+
+/// Names that are kept for threads that come back.
+const NAMES: usize = 4096;
+/// Broken stretches that are kept until somebody takes them.
+const BROKEN: usize = 4096;
+
+impl Nesting {
+    /// Of core `cpu`, on which nothing is known yet.
+    #[must_use]
+    pub fn new(cpu: u32) -> Self {
+        Nesting {
+            cpu,
+            own: Vec::new(),
+            thread: None,
+            stack: Vec::new(),
+            parked: HashMap::new(),
+            names: HashMap::new(),
+            has_begun: false,
+            now_ns: 0,
+            lost: 0,
+            breaks: 0,
+            broken: Vec::new(),
+        }
+    }
+
+    /// These threads are measured: no event tells of them.
+    pub fn measure(&mut self, pids: &[i32]) {
+        self.own = pids.to_vec();
+    }
+
+    /// Records that the kernel had no room for.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// How often a record did not fit what was known.
+    #[must_use]
+    pub fn breaks(&self) -> u64 {
+        self.breaks
+    }
+
+    /// The stretches of time in which something is missing, since the last call.
+    pub fn take_broken(&mut self) -> Vec<Range<u64>> {
+        mem::take(&mut self.broken)
+    }
+
+    /// Takes the next record and adds the events that end with it.
+    pub fn record(&mut self, record: Record, events: &mut Vec<KernelEvent>) {
+        if let Kind::Lost(lost) = record.kind {
+            self.lost += lost;
+            // Whatever is open may have ended in between.
+            let from = self.certain_ns();
+            self.stack.clear();
+            self.parked.clear();
+            self.thread = None;
+            self.broken(from..self.now_ns.max(from));
+            return;
+        }
+        // Rings are written in order; a clock that is read within an NMI may be a little behind.
+        let time_ns = record.time_ns.max(self.now_ns);
+        self.now_ns = time_ns;
+        let before = if let Kind::Switch { prev, .. } = record.kind { prev } else { record.pid };
+        self.has_core(before, time_ns, events);
+        match record.kind {
+            Kind::Enter(id, name) => {
+                self.has_begun = true;
+                self.close_what_cannot_be_interrupted(id, time_ns);
+                self.stack.push(Open { id, name, start_ns: time_ns, inner_ns: 0 });
+            }
+            Kind::Exit(id) => self.exit(id, time_ns, events),
+            Kind::Point(class, name) => self.emit(class, name.into(), time_ns, 0, events),
+            Kind::Nmi { duration_ns } => {
+                let start_ns = time_ns.saturating_sub(duration_ns);
+                self.emit(Class::Nmi, "nmi".into(), start_ns, duration_ns, events);
+                self.inner(duration_ns);
+            }
+            Kind::Switch { next, comm, priority, .. } => self.switch(next, comm, priority, time_ns, events),
+            Kind::Idle(_) | Kind::Lost(_) => {}
+        }
+    }
+
+    /// A measured thread says that it has the core: its own stamp. In the order of time with the records.
+    pub fn stamp(&mut self, pid: i32, time_ns: u64, events: &mut Vec<KernelEvent>) {
+        let time_ns = time_ns.max(self.now_ns);
+        self.now_ns = time_ns;
+        if !self.stack.is_empty() {
+            // It runs, so nothing interrupts it.
+            let from = self.stack[0].start_ns;
+            self.stack.clear();
+            self.broken(from..time_ns);
+        }
+        self.has_core(pid, time_ns, events);
+    }
+
+    /// Every record says who has the core. If that is another thread than the last switch said, a switch is missing.
+    fn has_core(&mut self, pid: i32, time_ns: u64, events: &mut Vec<KernelEvent>) {
+        match &mut self.thread {
+            Some(thread) if thread.pid == pid => thread.seen_ns = time_ns,
+            Some(thread) => {
+                let (from, whole) = (thread.seen_ns, thread.is_whole);
+                self.stack.clear();
+                self.end_thread(from, whole, events);
+                self.broken(from..time_ns);
+                self.begin_thread(pid, time_ns, true);
+            }
+            None => self.begin_thread(pid, time_ns, false),
+        }
+    }
+
+    fn begin_thread(&mut self, pid: i32, start_ns: u64, is_whole: bool) {
+        self.thread = Some(Running { pid, start_ns, inner_ns: 0, seen_ns: start_ns, is_whole });
+    }
+
+    fn end_thread(&mut self, end_ns: u64, is_known: bool, events: &mut Vec<KernelEvent>) {
+        let Some(thread) = self.thread.take() else { return };
+        if self.own.contains(&thread.pid) || !is_known {
+            return;
+        }
+        let (name, priority) = match self.names.get(&thread.pid) {
+            _ if thread.pid == 0 => (format!("swapper/{}", self.cpu), 120),
+            Some((name, priority)) => (name.clone(), *priority),
+            None => (format!("pid {}", thread.pid), 0),
+        };
+        events.push(KernelEvent {
+            cpu: self.cpu,
+            start_ns: thread.start_ns,
+            duration_ns: (end_ns - thread.start_ns).saturating_sub(thread.inner_ns),
+            class: Class::Thread,
+            name,
+            pid: thread.pid,
+            priority,
+            depth: 0,
+        });
+    }
+
+    fn switch(
+        &mut self,
+        next: i32,
+        comm: String,
+        priority: i32,
+        time_ns: u64,
+        events: &mut Vec<KernelEvent>,
+    ) {
+        let prev = self.thread.as_ref().map_or(-1, |thread| thread.pid);
+        if let Some(wrong) = self.stack.iter().position(|open| open.id.class != Class::Softirq) {
+            let from = self.stack[wrong].start_ns;
+            self.stack.truncate(wrong);
+            self.broken(from..time_ns);
+        }
+        let mut parked = Vec::new();
+        while let Some(open) = self.stack.pop() {
+            parked.push((open.id, open.name.clone()));
+            self.close(open, time_ns, events);
+        }
+        if !parked.is_empty() {
+            self.parked.insert(prev, parked);
+        }
+        let is_whole = self.thread.as_ref().is_some_and(|thread| thread.is_whole);
+        self.end_thread(time_ns, is_whole, events);
+        if self.names.len() >= NAMES && !self.names.contains_key(&next) {
+            self.names.clear();
+            self.parked.clear();
+        }
+        self.names.insert(next, (comm, priority));
+        self.begin_thread(next, time_ns, true);
+        // What it was in the midst of goes on, as an event of its own; the outermost was parked last.
+        let goes_on = self.parked.remove(&next).unwrap_or_default();
+        let again = |(id, name)| Open { id, name, start_ns: time_ns, inner_ns: 0 };
+        self.stack = goes_on.into_iter().rev().map(again).collect();
+    }
+
+    /// An end that does not fit the innermost begin: what lies above it has lost its own.
+    fn exit(&mut self, id: Id, time_ns: u64, events: &mut Vec<KernelEvent>) {
+        let Some(at) = self.stack.iter().rposition(|open| open.id == id) else {
+            if self.has_begun {
+                self.broken(self.certain_ns()..time_ns);
+            }
+            return;
+        };
+        if at + 1 < self.stack.len() {
+            let from = self.stack[at + 1].start_ns;
+            self.stack.truncate(at + 1);
+            self.broken(from..time_ns);
+        }
+        let open = self.stack.pop().expect("it was found there");
+        self.close(open, time_ns, events);
+    }
+
+    fn close(&mut self, open: Open, time_ns: u64, events: &mut Vec<KernelEvent>) {
+        let gross_ns = time_ns - open.start_ns;
+        let net_ns = gross_ns.saturating_sub(open.inner_ns);
+        self.emit(open.id.class, open.name, open.start_ns, net_ns, events);
+        self.inner(gross_ns);
+    }
+
+    /// An ARM core tells of an interrupt from another core within the handler of the interrupt that it is.
+    fn close_what_cannot_be_interrupted(&mut self, id: Id, time_ns: u64) {
+        let may = |open: &Open| {
+            id.class < open.id.class || (id.number == Id::IPI && id.class == open.id.class && open.id != id)
+        };
+        if let Some(wrong) = self.stack.iter().position(|open| !may(open)) {
+            let from = self.stack[wrong].start_ns;
+            self.stack.truncate(wrong);
+            self.broken(from..time_ns);
+        }
+    }
+
+    fn emit(
+        &self,
+        class: Class,
+        name: Cow<'static, str>,
+        start_ns: u64,
+        duration_ns: u64,
+        events: &mut Vec<KernelEvent>,
+    ) {
+        events.push(KernelEvent {
+            cpu: self.cpu,
+            start_ns,
+            duration_ns,
+            class,
+            name: name.into_owned(),
+            pid: 0,
+            priority: 0,
+            depth: self.stack.len() as u32,
+        });
+    }
+
+    /// Takes so much off what was interrupted.
+    fn inner(&mut self, ns: u64) {
+        match (self.stack.last_mut(), &mut self.thread) {
+            (Some(open), _) => open.inner_ns += ns,
+            (None, Some(thread)) => thread.inner_ns += ns,
+            (None, None) => {}
+        }
+    }
+
+    fn certain_ns(&self) -> u64 {
+        self.thread.as_ref().map_or(self.now_ns, |thread| thread.seen_ns.min(self.now_ns))
+    }
+
+    fn broken(&mut self, range: Range<u64>) {
+        self.breaks += 1;
+        if self.broken.len() < BROKEN {
+            self.broken.push(range);
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The kernel's bytes, by its own descriptions: those of two kernels that put the fields elsewhere.
+
+use onbeat_noise::decode::{Id, Kind, Layout, Record, decode};
+use onbeat_os::tracefs::Tracefs;
+use onbeat_trace::Class;
+use proptest::prelude::*;
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
+/// A tracefs with these tracepoints: group, name, id, fields as `declaration offset size signed`.
+fn tracefs(root: &Path, tracepoints: &[(&str, &str, u32, &[&str])]) -> Tracefs {
+    for (group, name, id, fields) in tracepoints {
+        let folder = root.join("events").join(group).join(name);
+        fs::create_dir_all(&folder).unwrap();
+        let mut text = format!("name: {name}\nID: {id}\nformat:\n");
+        for field in *fields {
+            let mut parts: Vec<&str> = field.rsplitn(4, ' ').collect();
+            parts.reverse();
+            let [declaration, offset, size, signed] = parts[..] else { panic!("{field}") };
+            text += &format!("\tfield:{declaration};\toffset:{offset};\tsize:{size};\tsigned:{signed};\n");
+        }
+        fs::write(folder.join("format"), text).unwrap();
+    }
+    Tracefs::at(root)
+}
+
+const SWITCH: &[&str] = &[
+    "char prev_comm[16] 8 16 0",
+    "pid_t prev_pid 24 4 1",
+    "int prev_prio 28 4 1",
+    "long prev_state 32 8 1",
+    "char next_comm[16] 40 16 0",
+    "pid_t next_pid 56 4 1",
+    "int next_prio 60 4 1",
+];
+/// The same with other places.
+const SWITCH_ELSEWHERE: &[&str] = &[
+    "pid_t prev_pid 12 4 1",
+    "long prev_state 16 8 1",
+    "pid_t next_pid 24 4 1",
+    "int next_prio 28 4 1",
+    "char next_comm[16] 32 16 0",
+];
+const HANDLER: &[&str] = &["int irq 8 4 1", "__data_loc char[] name 12 4 0"];
+const VEC: &[&str] = &["unsigned int vec 8 4 0"];
+
+fn x86(root: &Path) -> Layout {
+    let tracefs = tracefs(
+        root,
+        &[
+            ("irq_vectors", "local_timer_entry", 10, &["int vector 8 4 1"]),
+            ("irq_vectors", "local_timer_exit", 11, &["int vector 8 4 1"]),
+            ("irq_vectors", "irq_work_entry", 12, &["int vector 8 4 1"]),
+            ("irq_vectors", "irq_work_exit", 13, &["int vector 8 4 1"]),
+            ("irq", "irq_handler_entry", 20, HANDLER),
+            ("irq", "irq_handler_exit", 21, &["int irq 8 4 1", "int ret 12 4 1"]),
+            ("irq", "softirq_entry", 22, VEC),
+            ("irq", "softirq_exit", 23, VEC),
+            (
+                "nmi",
+                "nmi_handler",
+                30,
+                &["void * handler 8 8 0", "s64 delta_ns 16 8 1", "int handled 24 4 1"],
+            ),
+            ("power", "cpu_idle", 31, &["u32 state 8 4 0", "u32 cpu_id 12 4 0"]),
+            ("sched", "sched_switch", 40, SWITCH),
+        ],
+    );
+    Layout::read(&tracefs).unwrap()
+}
+
+/// A sample record with this tracepoint's bytes.
+fn sample(pid: i32, time_ns: u64, raw: &[u8]) -> Vec<u8> {
+    // The kernel pads so that the whole record has a multiple of 8 bytes.
+    let length = (raw.len() + 4).next_multiple_of(8) - 4;
+    let mut raw = raw.to_vec();
+    raw.resize(length, 0);
+    let mut record = Vec::new();
+    record.extend(9u32.to_ne_bytes());
+    record.extend(1u16.to_ne_bytes());
+    record.extend((8 + 16 + 4 + length as u16).to_ne_bytes());
+    record.extend([pid, pid].map(i32::to_ne_bytes).concat());
+    record.extend(time_ns.to_ne_bytes());
+    record.extend((length as u32).to_ne_bytes());
+    record.extend(raw);
+    record
+}
+
+/// The bytes of a tracepoint: its id, and values at their places.
+fn raw(id: u16, values: &[(usize, &[u8])]) -> Vec<u8> {
+    let mut bytes = vec![0; 64];
+    bytes[..2].copy_from_slice(&id.to_ne_bytes());
+    for (offset, value) in values {
+        bytes[*offset..offset + value.len()].copy_from_slice(value);
+    }
+    bytes
+}
+
+fn decoded(bytes: &[u8], layout: &Layout) -> (Vec<Record>, u64) {
+    let mut records = Vec::new();
+    let strange = decode(bytes, layout, |record| records.push(record));
+    (records, strange)
+}
+
+fn kind(raw: &[u8], layout: &Layout) -> Kind {
+    let (mut records, strange) = decoded(&sample(5, 1234, raw), layout);
+    assert_eq!((records.len(), strange), (1, 0));
+    let record = records.remove(0);
+    assert_eq!((record.pid, record.time_ns), (5, 1234));
+    record.kind
+}
+
+#[test]
+fn every_kind_of_record_is_understood() {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = x86(folder.path());
+    let irq = |number| Id { class: Class::Irq, number };
+    let softirq = |number| Id { class: Class::Softirq, number };
+    for (raw, expected) in [
+        (raw(10, &[]), Kind::Enter(irq(Id::VECTORS), "local_timer".into())),
+        (raw(11, &[]), Kind::Exit(irq(Id::VECTORS))),
+        (
+            raw(20, &[(8, &36i32.to_ne_bytes()), (12, &(20u32 | 7 << 16).to_ne_bytes()), (20, b"virtio\0")]),
+            Kind::Enter(irq(36), "virtio".into()),
+        ),
+        (raw(21, &[(8, &36i32.to_ne_bytes())]), Kind::Exit(irq(36))),
+        (raw(22, &[(8, &9u32.to_ne_bytes())]), Kind::Enter(softirq(9), "RCU".into())),
+        (raw(22, &[(8, &77u32.to_ne_bytes())]), Kind::Enter(softirq(77), "softirq 77".into())),
+        (raw(23, &[(8, &9u32.to_ne_bytes())]), Kind::Exit(softirq(9))),
+        (raw(30, &[(16, &900i64.to_ne_bytes())]), Kind::Nmi { duration_ns: 900 }),
+        (raw(31, &[(8, &2u32.to_ne_bytes())]), Kind::Idle(Some(2))),
+        (raw(31, &[(8, &u32::MAX.to_ne_bytes())]), Kind::Idle(None)),
+        (
+            raw(
+                40,
+                &[
+                    (24, &5i32.to_ne_bytes()),
+                    (32, &1i64.to_ne_bytes()),
+                    (40, b"sixteen-letters!"),
+                    (56, &7i32.to_ne_bytes()),
+                    (60, &98i32.to_ne_bytes()),
+                ],
+            ),
+            Kind::Switch {
+                prev: 5,
+                is_prev_runnable: false,
+                next: 7,
+                comm: "sixteen-letters!".into(),
+                priority: 98,
+            },
+        ),
+    ] {
+        assert_eq!(kind(&raw, &layout), expected);
+    }
+}
+
+#[test]
+fn fields_are_where_this_kernel_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let tracefs = tracefs(folder.path(), &[("sched", "sched_switch", 300, SWITCH_ELSEWHERE)]);
+    let layout = Layout::read(&tracefs).unwrap();
+    let bytes = raw(
+        300,
+        &[(12, &5i32.to_ne_bytes()), (24, &7i32.to_ne_bytes()), (28, &120i32.to_ne_bytes()), (32, b"sh\0")],
+    );
+    let expected =
+        Kind::Switch { prev: 5, is_prev_runnable: true, next: 7, comm: "sh".into(), priority: 120 };
+    assert_eq!(kind(&bytes, &layout), expected);
+    assert!(layout.missing().iter().any(|missing| missing.name == "ipi:ipi_entry"));
+}
+
+#[test]
+fn elsewhere_cores_interrupt_each_other_by_one_tracepoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let tracefs = tracefs(
+        folder.path(),
+        &[
+            ("ipi", "ipi_entry", 60, &["const char * reason 8 8 0"]),
+            ("ipi", "ipi_exit", 61, &["const char * reason 8 8 0"]),
+            ("irq", "irq_handler_entry", 20, HANDLER),
+            ("sched", "sched_switch", 40, SWITCH),
+        ],
+    );
+    let layout = Layout::read(&tracefs).unwrap();
+    let ipi = Id { class: Class::Irq, number: Id::IPI };
+    assert_eq!(kind(&raw(60, &[]), &layout), Kind::Enter(ipi, "ipi".into()));
+    assert_eq!(kind(&raw(61, &[]), &layout), Kind::Exit(ipi));
+    assert!(layout.missing().iter().all(|missing| !missing.name.starts_with("irq_vectors")));
+}
+
+/// On every kernel `irq_work_exit` cannot be sampled.
+#[test]
+fn a_begin_whose_end_is_refused_is_a_point() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut layout = x86(folder.path());
+    layout.refused(13, "Operation not permitted");
+    assert_eq!(kind(&raw(12, &[]), &layout), Kind::Point(Class::Irq, "irq_work"));
+    assert!(!layout.ids().contains(&13) && layout.ids().contains(&12));
+    let missing = layout.missing().iter().find(|missing| missing.name == "irq_vectors:irq_work_exit");
+    assert_eq!(missing.unwrap().why, "Operation not permitted");
+}
+
+#[test]
+fn without_switches_nothing_can_be_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = Layout::read(&tracefs(folder.path(), &[("irq", "softirq_entry", 22, VEC)])).unwrap_err();
+    assert!(error.to_string().contains("no tracepoint sched:sched_switch"), "{error}");
+}
+
+#[test]
+fn lost_records_are_told_and_strange_ones_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = x86(folder.path());
+    let mut bytes = Vec::new();
+    bytes.extend(2u32.to_ne_bytes());
+    bytes.extend(0u16.to_ne_bytes());
+    bytes.extend(24u16.to_ne_bytes());
+    bytes.extend([1u64, 17].map(u64::to_ne_bytes).concat());
+    // Somebody else's tracepoint, and one of ours that is too short for its fields.
+    bytes.extend(sample(5, 1, &raw(999, &[])));
+    bytes.extend(sample(5, 1, &raw(40, &[])[..12]));
+    bytes.extend(sample(5, 9, &raw(11, &[])));
+    let (records, strange) = decoded(&bytes, &layout);
+    let kinds: Vec<&Kind> = records.iter().map(|record| &record.kind).collect();
+    assert!(matches!(kinds[..], [Kind::Lost(17), Kind::Exit(_)]), "{kinds:?}");
+    assert_eq!(strange, 1);
+}
+
+#[test]
+fn this_kernel_is_understood() {
+    let layout = Tracefs::find().and_then(|tracefs| Layout::read(&tracefs));
+    match layout {
+        Ok(layout) => assert!(layout.ids().len() >= 5, "{layout:?}"),
+        #[expect(clippy::disallowed_macros, reason = "a test says why it was skipped")]
+        Err(error) => println!("skipped: {error}"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_fall(bytes in prop::collection::vec(any::<u8>(), 0..300), at in 0usize..200, byte: u8) {
+        static LAYOUT: LazyLock<Layout> = LazyLock::new(|| x86(tempfile::tempdir().unwrap().path()));
+        let layout = &*LAYOUT;
+        decode(&bytes, layout, drop);
+        // Right but for one byte.
+        let mut nearly = sample(5, 1, &raw(20, &[(12, &(20u32 | 7 << 16).to_ne_bytes())]));
+        nearly.extend(sample(5, 2, &raw(40, &[])));
+        let at = at % nearly.len();
+        nearly[at] = byte;
+        decode(&nearly, layout, drop);
+    }
+}

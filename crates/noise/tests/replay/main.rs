@@ -1,0 +1,57 @@
+//! Streams of the kernel, constructed and replayed: what they say, and what their holes do.
+
+mod bytes;
+mod gaps;
+mod holes;
+mod nested;
+
+use onbeat_noise::Nesting;
+use onbeat_noise::decode::{Id, Kind, Record};
+use onbeat_trace::{Class, KernelEvent};
+
+/// The measured thread.
+const OWN: i32 = 100;
+
+const TIMER: Id = Id { class: Class::Irq, number: Id::VECTORS };
+const DISK: Id = Id { class: Class::Irq, number: 36 };
+const IPI: Id = Id { class: Class::Irq, number: Id::IPI };
+const RCU: Id = Id { class: Class::Softirq, number: 9 };
+
+fn enter(time_ns: u64, pid: i32, id: Id, name: &'static str) -> Record {
+    Record { time_ns, pid, kind: Kind::Enter(id, name.into()) }
+}
+
+fn exit(time_ns: u64, pid: i32, id: Id) -> Record {
+    Record { time_ns, pid, kind: Kind::Exit(id) }
+}
+
+fn nmi(time_ns: u64, pid: i32, duration_ns: u64) -> Record {
+    Record { time_ns, pid, kind: Kind::Nmi { duration_ns } }
+}
+
+fn switch(time_ns: u64, prev: i32, next: i32, comm: &str) -> Record {
+    let kind = Kind::Switch { prev, is_prev_runnable: true, next, comm: comm.into(), priority: 120 };
+    Record { time_ns, pid: prev, kind }
+}
+
+/// Core 1 with thread [`OWN`] on it, and what the records made of it.
+fn replay(records: Vec<Record>) -> (Vec<KernelEvent>, Nesting) {
+    let mut nesting = Nesting::new(1);
+    nesting.measure(&[OWN]);
+    let mut events = Vec::new();
+    nesting.stamp(OWN, 0, &mut events);
+    for record in records {
+        nesting.record(record, &mut events);
+    }
+    (events, nesting)
+}
+
+/// Name, begin, duration and depth of each.
+fn shown(events: &[KernelEvent]) -> Vec<(&str, u64, u64, u32)> {
+    events.iter().map(|event| (event.name.as_str(), event.start_ns, event.duration_ns, event.depth)).collect()
+}
+
+/// Begin and end of the stretches with something missing.
+fn broken(nesting: &mut Nesting) -> Vec<(u64, u64)> {
+    nesting.take_broken().into_iter().map(|range| (range.start, range.end)).collect()
+}
