@@ -4,21 +4,28 @@
 #[derive(Debug)]
 pub(crate) struct Ready {
     words: Box<[u64]>,
-    /// Bit `w` of word `w / 64` says that `words[w]` is not zero.
-    summary: Box<[u64]>,
+    /// Bit `w` says that `words[w]` is not zero. Lies here and not behind a pointer, as nearly all graphs have fewer than 4,096
+    /// operators: whether there is anything is one load.
+    summary: u64,
+    /// The same for the words from 64 on, 64 of them each.
+    more: Box<[u64]>,
 }
+
+/// Words that [`Ready::summary`] tells of.
+const NEAR: usize = 64;
 
 impl Ready {
     pub fn new(limit: usize) -> Self {
         let words = limit.div_ceil(64).max(1);
-        Ready { words: vec![0; words].into(), summary: vec![0; words.div_ceil(64)].into() }
+        let more = words.saturating_sub(NEAR).div_ceil(64);
+        Ready { words: vec![0; words].into(), summary: 0, more: vec![0; more].into() }
     }
 
     #[inline]
     pub fn set(&mut self, number: u32) {
         let word = number as usize / 64;
         self.words[word] |= 1 << (number % 64);
-        self.summary[word / 64] |= 1 << (word % 64);
+        *self.summary_of(word) |= 1 << (word % 64);
     }
 
     #[inline]
@@ -26,7 +33,15 @@ impl Ready {
         let word = number as usize / 64;
         self.words[word] &= !(1 << (number % 64));
         if self.words[word] == 0 {
-            self.summary[word / 64] &= !(1 << (word % 64));
+            *self.summary_of(word) &= !(1 << (word % 64));
+        }
+    }
+
+    #[inline]
+    fn summary_of(&mut self, word: usize) -> &mut u64 {
+        match word.checked_sub(NEAR) {
+            None => &mut self.summary,
+            Some(word) => &mut self.more[word / 64],
         }
     }
 
@@ -34,75 +49,145 @@ impl Ready {
         self.words[number as usize / 64] & (1 << (number % 64)) != 0
     }
 
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.summary.iter().all(|&word| word == 0)
+        self.summary == 0 && self.more.iter().all(|&word| word == 0)
     }
 
     /// Removes and returns the highest number: the operator that is furthest down the graph.
     #[inline]
     pub fn take_highest(&mut self) -> Option<u32> {
-        for (at, &summary) in self.summary.iter().enumerate().rev() {
-            if summary != 0 {
-                let word = at * 64 + 63 - summary.leading_zeros() as usize;
-                let number = word as u32 * 64 + 63 - self.words[word].leading_zeros();
-                self.clear(number);
-                return Some(number);
-            }
-        }
-        None
+        let word = match (self.more.is_empty(), self.summary) {
+            (true, 0) => return None,
+            (true, summary) => 63 - summary.leading_zeros() as usize,
+            (false, _) => self.highest_word()?,
+        };
+        let number = word as u32 * 64 + 63 - self.words[word].leading_zeros();
+        self.clear(number);
+        Some(number)
     }
 
-    /// The first number at or after `from`, else the first of all: the next in turn.
-    pub fn next_from(&self, from: u32) -> Option<u32> {
-        self.first_from(from).or_else(|| self.first_from(0))
+    #[cold]
+    fn highest_word(&self) -> Option<usize> {
+        let far = self.more.iter().rposition(|&summary| summary != 0);
+        let (at, summary) = far.map_or((0, self.summary), |at| (at + 1, self.more[at]));
+        (summary != 0).then(|| at * 64 + 63 - summary.leading_zeros() as usize)
     }
 
-    fn first_from(&self, from: u32) -> Option<u32> {
-        let mut word = from as usize / 64;
-        if word >= self.words.len() {
-            return None;
-        }
-        let here = self.words[word] & (u64::MAX << (from % 64));
-        if here != 0 {
-            return Some(word as u32 * 64 + here.trailing_zeros());
-        }
-        word += 1;
-        while word < self.words.len() {
-            let summary = self.summary[word / 64] & (u64::MAX << (word % 64));
-            if summary == 0 {
-                word = (word / 64 + 1) * 64;
-                continue;
+    /// The first word from `word` on that is not zero.
+    fn word_from(&self, word: usize) -> Option<usize> {
+        let summaries = std::iter::once(self.summary).chain(self.more.iter().copied());
+        let (first, within) = (word / 64, u64::MAX << (word % 64));
+        let cut = |(at, summary)| (at, if at == first { summary & within } else { summary });
+        let (at, summary) = summaries.enumerate().skip(first).map(cut).find(|&(_, summary)| summary != 0)?;
+        Some(at * 64 + summary.trailing_zeros() as usize)
+    }
+}
+
+/// Those that want a turn, and the round in which they get it: each one once, by rising number, before anyone gets another.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    wanted: Ready,
+    /// The word at which the round is.
+    word: usize,
+    /// The bits of that word that it has not come to. Bits and not a place: each turn waits for what the one before has stored here,
+    /// and this way it does not wait for long.
+    ahead: u64,
+}
+
+impl Turns {
+    pub fn new(limit: usize) -> Self {
+        Turns { wanted: Ready::new(limit), word: 0, ahead: u64::MAX }
+    }
+
+    #[inline]
+    pub fn set(&mut self, number: u32) {
+        self.wanted.set(number);
+    }
+
+    #[inline]
+    pub fn clear(&mut self, number: u32) {
+        self.wanted.clear(number);
+    }
+
+    pub fn contains(&self, number: u32) -> bool {
+        self.wanted.contains(number)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
+    /// Whose turn is next. It stays in until it is cleared.
+    #[inline(always)]
+    pub fn next(&mut self) -> Option<u32> {
+        let mut here = self.wanted.words[self.word] & self.ahead;
+        if here == 0 {
+            // All of this word had theirs.
+            if self.wanted.words.len() > 1 {
+                self.word = self.wanted.word_from(self.word + 1).or_else(|| self.wanted.word_from(0))?;
             }
-            word = word / 64 * 64 + summary.trailing_zeros() as usize;
-            return Some(word as u32 * 64 + self.words[word].trailing_zeros());
+            here = self.wanted.words[self.word];
+            if here == 0 {
+                return None;
+            }
         }
-        None
+        // All above the lowest.
+        self.ahead = !(here ^ (here - 1));
+        Some(self.word as u32 * 64 + here.trailing_zeros())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Ready;
+    use super::{Ready, Turns};
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     proptest! {
         #[test]
-        fn behaves_like_a_plain_set(steps in prop::collection::vec((0u8..4, 0u32..10_000), 0..400)) {
+        fn behaves_like_a_plain_set(steps in prop::collection::vec((0u8..3, 0u32..10_000), 0..400)) {
             let mut ready = Ready::new(10_000);
             let mut plain = BTreeSet::new();
             for (what, number) in steps {
                 match what {
                     0 => { ready.set(number); plain.insert(number); }
                     1 => { ready.clear(number); plain.remove(&number); }
-                    2 => prop_assert_eq!(ready.take_highest(), plain.pop_last()),
-                    _ => {
-                        let next = plain.range(number..).next().or(plain.first()).copied();
-                        prop_assert_eq!(ready.next_from(number), next);
-                    }
+                    _ => prop_assert_eq!(ready.take_highest(), plain.pop_last()),
                 }
                 prop_assert_eq!(ready.is_empty(), plain.is_empty());
                 prop_assert_eq!(ready.contains(number), plain.contains(&number));
+                let next = plain.range(number / 64 * 64..).next().map(|next| *next as usize / 64);
+                prop_assert_eq!(ready.word_from(number as usize / 64), next);
+            }
+        }
+
+        /// Nobody has two turns while somebody waits for one.
+        #[test]
+        fn turns_go_round(
+            limit in prop_oneof![1u32..70, 1u32..10_000],
+            steps in prop::collection::vec((0u8..6, 0u32..10_000), 0..400),
+        ) {
+            let mut turns = Turns::new(limit as usize);
+            // By number: who had a turn since this one has come in, or had its own.
+            let mut waiting: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+            for (what, number) in steps {
+                let number = number % limit;
+                match what {
+                    0 | 1 => { turns.set(number); waiting.entry(number).or_default(); }
+                    2 => { turns.clear(number); waiting.remove(&number); }
+                    _ => {
+                        let next = turns.next();
+                        prop_assert_eq!(next.is_some(), !waiting.is_empty());
+                        let Some(next) = next else { continue };
+                        prop_assert!(waiting.contains_key(&next), "{}", next);
+                        for (&other, had) in waiting.iter_mut().filter(|(other, _)| **other != next) {
+                            prop_assert!(had.insert(next), "{} again before {}", next, other);
+                        }
+                        waiting.insert(next, BTreeSet::new());
+                    }
+                }
+                prop_assert_eq!(turns.is_empty(), waiting.is_empty());
             }
         }
     }

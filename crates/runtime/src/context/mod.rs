@@ -11,7 +11,7 @@ use crate::Step;
 use crate::chunk::{Chunk, Info, Sample};
 use crate::message::{Keys, NO_DUE, Stamp, Value};
 use crate::options::Pace;
-use crate::ready::Ready;
+use crate::ready::{Ready, Turns};
 use onbeat_queue::{Block, Owner, Store};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub struct Context {
     /// Stamps of messages that this step took before the one in hand, where somebody measures them.
     pub(crate) earlier: Vec<Stamp>,
     pub(crate) held: Box<[Held]>,
-    pub(crate) turn: Ready,
+    pub(crate) turn: Turns,
     /// By rising block size.
     pub(crate) stores: Vec<Store<Info>>,
     /// The store that had nothing to give in this step, under [`flag::STARVED`].

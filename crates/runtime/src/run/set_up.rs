@@ -7,10 +7,10 @@ use crate::context::{Clock, Context, EdgeState, Held, Hot, NONE, Names, flag};
 use crate::kept::Kept;
 use crate::link::Initial;
 use crate::plan::Plan;
-use crate::ready::Ready;
+use crate::ready::{Ready, Turns};
 use crate::team::CHUNK;
 use crate::timers::Timers;
-use crate::worker::{BLIND, Deadline, Meter, NodeState, Path, Pause, Tracker, Worker};
+use crate::worker::{Deadline, Meter, NodeState, Path, Pause, Tracker, Worker};
 use onbeat_queue::{Owner, Seed};
 use onbeat_trace::record::WhenFull;
 use std::cell::Cell;
@@ -41,10 +41,9 @@ pub(super) fn set_up(
         changes: Kept::default(),
         faults: Kept::default(),
         halted_ns: None,
-        cursor: 0,
         on_turn: NONE,
         blind: 0,
-        blind_turns: BLIND,
+        long: 0,
         stopping: false,
         ending: Vec::with_capacity(count),
         starved: Vec::with_capacity(count),
@@ -93,7 +92,7 @@ fn tracker(plan: &Plan, nodes: &[NodeState]) -> Tracker {
 
 fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -> Context {
     let count = worker.operators.len();
-    let mut turn = Ready::new(count);
+    let mut turn = Turns::new(count);
     for number in (0..count as u32).filter(|&number| worker.nodes[number as usize].source) {
         turn.set(number);
     }

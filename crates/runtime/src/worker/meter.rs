@@ -19,6 +19,8 @@ pub(crate) struct Meter {
     steps: u64,
     timed_steps: u64,
     timed_ns: u64,
+    /// The worker takes its steps to be long ones.
+    pub is_long: bool,
     /// Steps until one is timed.
     left: u32,
     random: u32,
@@ -31,6 +33,7 @@ impl Meter {
             steps: 0,
             timed_steps: 0,
             timed_ns: 0,
+            is_long: false,
             left: 1,
             random: seed.wrapping_mul(2) | 1,
         }

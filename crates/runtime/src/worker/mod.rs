@@ -34,7 +34,7 @@ const CHAIN: u32 = 64;
 const TURNS: u32 = 32;
 
 /// Turns of sources with short steps between two looks for what is told from outside: the look costs as much as such a step.
-pub(crate) const BLIND: u32 = 8;
+const BLIND: u32 = 8;
 
 /// Up to here a step is short.
 const BRISK_NS: u64 = 500;
@@ -69,14 +69,13 @@ pub(crate) struct Worker {
     pub faults: Kept<FaultRecord>,
     /// Since when all of its sources are paused.
     pub halted_ns: Option<u64>,
-    /// The source whose turn is next.
-    pub cursor: u32,
     /// The source whose turn it is, until it asks for another one; [`NONE`] then.
     pub on_turn: u32,
-    /// Turns of sources until it looks for what is told from outside, and how many these are: [`BLIND`] while no operator has taken
-    /// longer than [`BRISK_NS`] on average, then 0 for good.
+    /// Turns of sources until it looks for what is told from outside: [`BLIND`] after each look, but 0 while there is an operator whose
+    /// steps take longer than [`BRISK_NS`].
     pub blind: u32,
-    pub blind_turns: u32,
+    /// How many such operators there are.
+    pub long: u32,
     /// Whether sources have been told to end.
     pub stopping: bool,
     /// Operators that end now; empty between two ends.
@@ -115,10 +114,6 @@ impl Worker {
         while let Some(mut operator) = self.pick(cx)? {
             loop {
                 let hot = &mut cx.hot[operator as usize];
-                if hot.unmet != 0 {
-                    cx.ready.set(operator);
-                    break;
-                }
                 hot.left -= 1;
                 if hot.left == 0 {
                     self.step_slow(cx, operator)?;
@@ -145,6 +140,10 @@ impl Worker {
                     break;
                 }
                 operator = cx.next;
+                if cx.hot[operator as usize].unmet != 0 {
+                    cx.ready.set(operator);
+                    break;
+                }
             }
         }
         self.slot.exit();
@@ -196,7 +195,7 @@ impl Worker {
                     continue;
                 }
             }
-            let Some(source) = cx.turn.next_from(self.cursor) else {
+            let Some(source) = cx.turn.next() else {
                 self.blind = 0;
                 if std::mem::take(&mut self.chain) >= CHAIN || !looked || self.wait(cx) {
                     continue;
@@ -205,12 +204,11 @@ impl Worker {
             };
             self.chain = 0;
             if looked {
-                self.blind = self.blind_turns;
+                self.blind = if self.long == 0 { BLIND } else { 0 };
             }
-            self.cursor = source + 1;
             if cx.hot[source as usize].unmet == 0 {
                 self.on_turn = source;
-                self.resume(cx, source);
+                self.begin_turn(cx, source);
                 return Ok(Some(source));
             }
             cx.turn.clear(source);
@@ -290,10 +288,15 @@ impl Worker {
         }
         let outcome = self.step(cx, operator);
         let end_ns = cx.now_ns();
-        self.meters[operator as usize].timed(end_ns.saturating_sub(begin_ns), flags & flag::EXACT != 0);
-        let mean_ns = self.meters[operator as usize].mean_ns();
-        if mean_ns > BRISK_NS {
-            (self.blind, self.blind_turns) = (0, 0);
+        let step_ns = end_ns.saturating_sub(begin_ns);
+        let meter = &mut self.meters[operator as usize];
+        meter.timed(step_ns, flags & flag::EXACT != 0);
+        let mean_ns = meter.mean_ns();
+        // The first steps of all are long, in cold caches: that is forgotten as the mean falls.
+        let is_long = step_ns.max(mean_ns) > BRISK_NS;
+        if std::mem::replace(&mut meter.is_long, is_long) != is_long {
+            self.long = if is_long { self.long + 1 } else { self.long - 1 };
+            self.blind = 0;
         }
         if let Some(pool) = &self.seat.pool {
             self.heavy = mean_ns >= pool.heavy_ns;
@@ -346,20 +349,29 @@ impl Worker {
     }
 
     /// Puts the stamp in place with which an operator goes on, or that a source begins with.
-    #[inline]
     fn resume(&mut self, cx: &mut Context, operator: u32) {
         let node = &mut self.nodes[operator as usize];
-        cx.carried = NONE;
         if node.source {
-            let origin = node.source_number << 48 | (node.sequence & SEQUENCE_MASK);
-            cx.sent_away = false;
-            cx.stamp = Stamp { origin, ..Stamp::default() };
-            if cx.keys.is_some() {
-                cx.keys = None;
-            }
-        } else if let Some((stamp, keys)) = node.kept.take() {
+            self.begin_turn(cx, operator);
+            return;
+        }
+        cx.carried = NONE;
+        if let Some((stamp, keys)) = node.kept.take() {
             cx.stamp = stamp;
             cx.keys = keys;
+        }
+    }
+
+    /// Puts the stamp in place that a source begins with.
+    #[inline(always)]
+    fn begin_turn(&mut self, cx: &mut Context, source: u32) {
+        let node = &self.nodes[source as usize];
+        let origin = node.source_number << 48 | (node.sequence & SEQUENCE_MASK);
+        cx.carried = NONE;
+        cx.sent_away = false;
+        cx.stamp = Stamp { origin, ..Stamp::default() };
+        if cx.keys.is_some() {
+            cx.keys = None;
         }
     }
 }
