@@ -2,6 +2,8 @@
 
 pub mod bench;
 pub mod ctl;
+pub mod noise;
+pub mod times;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onbeat::Overrides;
@@ -18,13 +20,14 @@ EXAMPLES
   onbeat run fm.toml --scheduler pinned --cores 0,1     a worker on each of two cores
   onbeat operators fir.decimate                         parameters and ports of a kind of operator
   onbeat run fm.toml --control fm.ctl                   with a socket for `onbeat ctl fm.ctl status`, pause, set, ...
-  onbeat bench overhead                                 what the engine costs, here";
+  onbeat bench overhead                                 what the engine costs, here
+  onbeat noise top                                      what this machine takes away from its programs, and why";
 
 pub const EXIT_STATUS: &str = "\
 EXIT STATUS
   0  good
   1  an error, a wrong command line included
-  2  a limit was exceeded: --max-misses
+  2  a limit was exceeded: --max-misses; for noise, -s or -S
   3  data was lost that nobody chose to lose";
 
 /// A real-time dataflow runtime that explains its own jitter
@@ -49,6 +52,9 @@ pub enum Command {
     /// Measure what onbeat is compared by, beside the limit of this machine
     #[command(subcommand)]
     Bench(bench::BenchCommand),
+    /// Say how much of each CPU the system takes away, and what it was
+    #[command(subcommand)]
+    Noise(noise::NoiseCommand),
     /// Watch and steer a run through its control socket
     #[command(before_help = ctl::EXAMPLES)]
     Ctl(ctl::CtlArguments),

@@ -12,13 +12,27 @@
 //! |---|---|
 //! | [`decode`] | bytes of the kernel to [`Record`](decode::Record)s, by its own `format` files |
 //! | [`nesting`] | records to kernel events: what ran on a core, each event without what interrupted it |
+//! | [`source`] | where that comes from on this machine: rings of perf, or what `/proc` has |
+//! | [`mod@measure`], [`record`] | measuring the noise of cores, and what came of it |
 //! | [`attribute`](mod@attribute) | a gap and events to a verdict, as a pure function whose parts sum to the gap |
 
 #![forbid(unsafe_code)]
 
 pub mod attribute;
+mod crew;
 pub mod decode;
+pub mod error;
+pub mod measure;
 pub mod nesting;
+pub mod place;
+pub mod record;
+mod sampler;
+pub mod source;
+mod tally;
 
 pub use attribute::{Gap, Interference, Own, Verdict, attribute};
+pub use error::Error;
+pub use measure::{Settings, Watch, measure};
 pub use nesting::Nesting;
+pub use record::{CpuNoise, NoiseRecord};
+pub use source::Backend;

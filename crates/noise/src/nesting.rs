@@ -135,9 +135,17 @@ impl Nesting {
         }
     }
 
-    /// A measured thread says that it has the core: its own stamp. In the order of time with the records.
+    /// Up to when the stream is known.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// A measured thread says that it had the core then: its own stamp. One from before the last record says nothing new.
     pub fn stamp(&mut self, pid: i32, time_ns: u64, events: &mut Vec<KernelEvent>) {
-        let time_ns = time_ns.max(self.now_ns);
+        if time_ns < self.now_ns {
+            return;
+        }
         self.now_ns = time_ns;
         if !self.stack.is_empty() {
             // It runs, so nothing interrupts it.

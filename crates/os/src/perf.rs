@@ -10,6 +10,7 @@ mod ring;
 pub(crate) use attributes::{Attributes, TYPE_TRACEPOINT, flag, open};
 pub use ring::{Opened, Ring};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
 
 /// `kernel.perf_event_paranoid`: what is refused to those without `CAP_PERFMON`; `None` where it cannot be read.
@@ -27,4 +28,15 @@ pub fn may() -> bool {
     const SYS_ADMIN: u64 = 1 << 21;
     const PERFMON: u64 = 1 << 38;
     bits & (SYS_ADMIN | PERFMON) != 0
+}
+
+/// Raises this process' limit on open files to `files` or as near as it may: every tracepoint is a file, on every core. Whoever
+/// opens too many is told then.
+pub fn allow_open_files(files: u64) {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= files) {
+        return;
+    }
+    let wanted = limit.maximum.map_or(files, |maximum| maximum.min(files));
+    let _refused = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum });
 }

@@ -118,6 +118,16 @@ impl Histogram {
         ns.clamp(self.min_ns, self.max_ns)
     }
 
+    /// The buckets that are not empty, ascending: the longest duration that each stands for, in nanoseconds, and how many there
+    /// were. Within the [error bound](Self).
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let recorded = self.buckets.iter_recorded();
+        recorded.map(|bucket| {
+            let longest_ns = bucket.value_iterated_to();
+            (longest_ns.clamp(self.min_ns, self.max_ns), bucket.count_since_last_iteration())
+        })
+    }
+
     /// The durations in a few numbers; all zero while empty.
     ///
     /// Walks the buckets four times, some microseconds: for the end of a run or a screen, not for the

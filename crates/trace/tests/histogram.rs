@@ -117,3 +117,15 @@ fn clearing_forgets() {
     histogram.record(9);
     assert_eq!(histogram.summary().min_ns, 9);
 }
+
+#[test]
+fn buckets_hold_all_durations_within_the_bound() {
+    let mut histogram = Histogram::new();
+    let durations = [3, 3, 255, 10_000, 9_000_000, 2 * Histogram::MAX_NS];
+    durations.iter().for_each(|ns| histogram.record(*ns));
+    let buckets: Vec<(u64, u64)> = histogram.buckets().collect();
+    assert!(buckets.is_sorted() && buckets[0] == (3, 2) && buckets[1] == (255, 1), "{buckets:?}");
+    assert_eq!(buckets.iter().map(|(_, count)| count).sum::<u64>(), 6);
+    assert!((10_000..=10_100).contains(&buckets[2].0), "{buckets:?}");
+    assert_eq!(Histogram::new().buckets().count(), 0);
+}

@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod ctl;
+mod noise;
 mod operators;
 mod plan;
 mod run;
@@ -23,6 +24,7 @@ pub fn dispatch(command: &Command, abort: fn() -> !) -> Result<u8, Failure> {
         Command::Operators(arguments) => operators::operators(arguments),
         Command::Check(arguments) => check::check(arguments),
         Command::Bench(command) => bench::bench(command, abort),
+        Command::Noise(command) => noise::noise(command, abort),
         Command::Ctl(arguments) => ctl::ctl(arguments),
         Command::Schema => schema::schema(),
         Command::Completions(arguments) => shell::completions(arguments),

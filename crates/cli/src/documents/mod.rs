@@ -3,6 +3,7 @@
 mod bench;
 mod kinds;
 mod machine;
+mod noise;
 mod page;
 mod plan;
 mod queue;
@@ -13,6 +14,7 @@ mod table;
 
 pub use bench::overhead;
 pub use kinds::{kind, kinds};
+pub use noise::{NoiseView, elapsed, noise, noise_notes, noise_screen};
 pub use page::{page, page_of};
 pub use plan::plan;
 pub use queue::queue;

@@ -6,6 +6,7 @@ mod data;
 mod files;
 mod harness;
 mod interrupted;
+mod noise;
 mod outputs;
 mod schema;
 mod stdout;

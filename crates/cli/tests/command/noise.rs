@@ -1,0 +1,127 @@
+//! `onbeat noise`, so short that its figures mean little.
+
+use super::harness::{Answer, Place, until};
+use serde_json::Value;
+use std::fs;
+use std::process::Command;
+
+fn hist(place: &Place, more: &[&str]) -> Answer {
+    place.onbeat(&[&["noise", "hist", "-c", "0", "-d", "300ms"][..], more].concat())
+}
+
+#[test]
+fn people_get_what_rtla_writes_and_the_causes() {
+    let place = Place::new();
+    let answer = hist(&place, &["-T", "1"]);
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    for part in [
+        "# Time unit is microseconds (us)",
+        "Index   CPU-000",
+        "over:",
+        "count:",
+        "unexplained %",
+        "causes from",
+    ] {
+        assert!(answer.stdout.contains(part), "{part}: {}", answer.stdout);
+    }
+    let answer =
+        hist(&place, &["--no-header", "--no-summary", "--no-index", "--with-zeros", "-E", "12", "-b", "2"]);
+    let rows = answer.stdout.lines().take_while(|line| !line.is_empty()).count();
+    assert_eq!((answer.status, rows), (Some(0), 12), "{answer:?}");
+    let answer = place.onbeat(&["noise", "top", "-c", "0", "-d", "300ms", "-p", "100ms", "-r", "50ms"]);
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    assert!(
+        answer.stdout.contains("CPU Period       Runtime        Noise  % CPU Aval   Max Noise"),
+        "{answer:?}"
+    );
+    assert!(answer.stdout.contains("  0 #"), "{answer:?}");
+    assert_eq!(hist(&place, &["-q"]).stdout, "");
+}
+
+#[test]
+fn programs_get_json_or_csv_and_a_record() {
+    let place = Place::new();
+    let answer = hist(&place, &["--format", "json", "--record", "idle.json"]);
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    let found: Value = serde_json::from_str(&answer.stdout).expect("JSON");
+    assert_eq!((&found["schema"], &found["name"]), (&"onbeat.noise".into(), &"idle".into()));
+    let written: Value =
+        serde_json::from_str(&fs::read_to_string(place.path("idle.json")).expect("a record")).expect("JSON");
+    assert_eq!(written, found);
+    let parts = &found["cpus"][0]["parts"];
+    let sum: u64 = ["hardware", "nmi", "irq", "softirq", "thread"]
+        .iter()
+        .map(|class| parts[class]["ns"].as_u64().unwrap())
+        .sum();
+    assert_eq!(
+        sum + parts["unexplained_ns"].as_u64().unwrap(),
+        found["cpus"][0]["noise_ns"].as_u64().unwrap()
+    );
+    // It is a record of noise, so it may be replaced; what is none is not.
+    assert_eq!(hist(&place, &["--record", "idle.json"]).status, Some(0));
+    let answer = hist(&place, &["--record", "count.toml"]);
+    assert!(answer.status == Some(1) && answer.stderr.contains("no record of noise"), "{answer:?}");
+    let answer = hist(&place, &["--format", "csv", "-T", "1"]);
+    assert!(answer.stdout.starts_with("cpu,noise_ns,hardware_share"), "{answer:?}");
+    assert!(answer.stdout.contains("\ncpu,periods,runtime_ns,noise_ns,available"), "{answer:?}");
+    assert!(answer.stdout.contains("\ncpu,from_ns,to_ns,count\n"), "{answer:?}");
+}
+
+#[test]
+fn a_limit_that_is_hit_is_exit_status_2() {
+    let place = Place::new();
+    for limit in [&["-s", "1ns", "-T", "1ns"][..], &["-S", "1ns", "-T", "1ns"]] {
+        let answer = place.onbeat(&[&["noise", "hist", "-c", "0", "-d", "20s"], limit].concat());
+        assert_eq!(answer.status, Some(2), "{answer:?}");
+        assert!(answer.stdout.contains("more than the limit of 1 ns"), "{answer:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let place = Place::new();
+    for (arguments, parts) in [
+        (&["-c", "8191"][..], &["CPU 8191 does not exist", "-c"][..]),
+        (&["-c", "1-"], &["--cpus", "0-3"]),
+        (&["-c", ""], &["empty", "0-3,5"]),
+        (&["-H", "1000"], &["-H 1000", "none of them is online"]),
+        (&["-p", "0"], &["--period", "whole number above 0"]),
+        (&["-p", "1e6"], &["--period"]),
+        (&["-T", "-1"], &["--threshold"]),
+        (&["-r", "2s"], &["does not fit in a period", "raise -p"]),
+        (&["-T", "1h"], &["nothing could be found"]),
+        (&["-P", "f:99"], &["-P f:99", "f:98"]),
+        (&["-P", "fifo"], &["--priority", "f:80"]),
+        (&["-E", "9"], &["--entries", "10..=9999999"]),
+        (&["-b", "0"], &["--bucket-size"]),
+        (&["--backend", "magic"], &["perf, proc"]),
+        (&["--record", "/no/where.json"], &["--record /no/where.json: cannot be written"]),
+        (&["-a", "5", "-s", "3"], &["--auto", "--stop"]),
+        (&["--format", "xml"], &["human, json, csv"]),
+    ] {
+        let answer = place.onbeat(&[&["noise", "hist"][..], arguments].concat());
+        assert_eq!(answer.status, Some(1), "{arguments:?}: {answer:?}");
+        for part in parts {
+            assert!(answer.stderr.contains(part), "{arguments:?}, {part}: {}", answer.stderr);
+        }
+    }
+}
+
+#[test]
+fn ctrl_c_ends_it_with_a_summary() {
+    let place = Place::new();
+    let child = place.start(&["noise", "hist", "-c", "0", "--record", "r.json"]);
+    let id = child.id().to_string();
+    let measures = || {
+        let threads = fs::read_dir(format!("/proc/{id}/task")).ok()?;
+        let mut names = threads.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+        names.any(|name| name.trim() == "noise/0").then_some(())
+    };
+    until("it measures", measures).expect("a thread that measures");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let killed = Command::new("kill").args(["-INT", &id]).status();
+    assert!(killed.is_ok_and(|status| status.success()));
+    let answer = place.end(child);
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    assert!(answer.stdout.contains("count:") && place.path("r.json").exists(), "{answer:?}");
+}

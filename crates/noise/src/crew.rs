@@ -1,0 +1,131 @@
+//! Measuring threads: one per core, with its policy, asleep until all are ready.
+
+use crate::error::Error;
+use crate::source::{Backend, Chosen, Perf};
+use onbeat_os::policy::PolicyFlags;
+use onbeat_os::rights::{Rights, explain};
+use onbeat_os::{CoreSet, Policy, clock, thread};
+use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+/// What all of them look at.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Signals {
+    /// Begin.
+    pub go: Arc<AtomicBool>,
+    /// End.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Signals {
+    pub fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    pub fn end(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // Those that have not begun look at that first.
+        self.go.store(true, Ordering::Release);
+    }
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub cpu: usize,
+    pub pid: i32,
+    /// What it asked for and did not get.
+    pub note: Option<String>,
+    signals: Signals,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Member {
+    /// Starts a thread on this core that calls `body` as soon as it may.
+    pub fn start(
+        cpu: usize,
+        name: &str,
+        policy: Option<Policy>,
+        signals: &Signals,
+        body: impl FnOnce() + Send + 'static,
+    ) -> Result<Self, Error> {
+        let (says, hears) = mpsc::channel();
+        let go = Arc::clone(&signals.go);
+        let run = move || {
+            let core = CoreSet::from_cores([cpu]).expect("it is online");
+            let placed = thread::set_cores(&core);
+            let is_placed = placed.is_ok();
+            let set = policy.map_or(Ok(()), |policy| policy.set(PolicyFlags::default()));
+            if says.send((thread::current_id(), placed, set)).is_err() || !is_placed {
+                return;
+            }
+            // Asleep, so that a real-time thread leaves the core to those that set the rest up.
+            while !go.load(Ordering::Acquire) {
+                clock::sleep_until(clock::monotonic_ns() + 1_000_000);
+            }
+            body();
+        };
+        let thread = thread::spawn(&format!("{name}/{cpu}"), run).map_err(Error::os("a measuring thread"))?;
+        let (pid, placed, set) = hears.recv().expect("the thread says how it stands before anything else");
+        let note = set.err().map(|error| {
+            let policy = policy.unwrap_or(Policy::Other(0));
+            let why = explain(&policy, error.raw_os_error().unwrap_or(0), &Rights::read());
+            format!("policy {policy} was asked for and not obtained: {why}")
+        });
+        let member = Member { cpu, pid, note, signals: signals.clone(), thread: Some(thread) };
+        placed.map_err(Error::os(format!("CPU {cpu}")))?;
+        Ok(member)
+    }
+
+    /// Waits for its end.
+    pub fn join(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("a measuring thread does not panic");
+        }
+    }
+}
+
+impl Drop for Member {
+    /// However it comes: no thread is left behind.
+    fn drop(&mut self) {
+        self.signals.end();
+        if let Some(thread) = self.thread.take() {
+            let _panicked = thread.join();
+        }
+    }
+}
+
+/// The source that was asked for, or the best that there is.
+pub(crate) fn choose(
+    backend: Backend,
+    ring_bytes: usize,
+    keep: usize,
+    cpus: &[usize],
+) -> Result<(Option<Perf>, Chosen), Error> {
+    let by_proc = |why: String, fix| {
+        Chosen {
+        backend: Backend::Proc,
+        why,
+        fix,
+        missing: vec![
+            "names and times of single interrupts, softirqs and threads: a stretch of time is that of other threads (run-queue \
+             wait) or unexplained"
+                .to_owned(),
+        ],
+    }
+    };
+    if backend == Backend::Proc {
+        return Ok((None, by_proc("it was asked for".to_owned(), None)));
+    }
+    match Perf::open(cpus, ring_bytes, keep) {
+        Ok(perf) => {
+            let why = if backend == Backend::Perf { "it was asked for" } else { "tracepoints can be read" };
+            let chosen =
+                Chosen { backend: Backend::Perf, why: why.to_owned(), fix: None, missing: perf.missing() };
+            Ok((Some(perf), chosen))
+        }
+        Err(refused) if backend == Backend::Perf => Err(Error::Backend { backend: "perf", refused }),
+        Err(refused) => Ok((None, by_proc(refused.why, Some(refused.fix)))),
+    }
+}

@@ -1,0 +1,84 @@
+//! Which cores are measured, and where everybody else is to stay meanwhile.
+
+use crate::error::Error;
+use onbeat_os::{CoreSet, Policy, thread};
+use std::fs;
+
+/// The cores to be measured: those named, or all that this process may run on.
+///
+/// # Errors
+/// A core that is not there, is offline, or is not this process' to use.
+pub fn cpus(asked: Option<&CoreSet>) -> Result<Vec<usize>, Error> {
+    let online = CoreSet::online().map_err(Error::os("the list of CPUs"))?;
+    let allowed = thread::cores().map_err(Error::os("the CPUs of this process"))?;
+    let Some(asked) = asked else { return Ok(allowed.iter().collect()) };
+    if let Some(cpu) = asked.iter().find(|cpu| !allowed.contains(*cpu)) {
+        let is_there = fs::exists(format!("/sys/devices/system/cpu/cpu{cpu}")).unwrap_or(false);
+        let (why, fix) = match (online.contains(cpu), is_there) {
+            (true, _) => {
+                ("is not in the cpuset of this process", "widen its cpuset, or name others".to_owned())
+            }
+            (_, true) => ("is offline", format!("echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online")),
+            _ => ("does not exist", format!("name some of {allowed} with -c")),
+        };
+        return Err(Error::Cpu { cpu, why, online, fix });
+    }
+    Ok(asked.iter().collect())
+}
+
+/// Puts the calling thread, and those that it starts, off the measured cores: to those named, or to all others. Says what came
+/// of it, if that is not what should be.
+pub fn keep_house(asked: Option<&CoreSet>, measured: &[usize]) -> Result<Option<String>, Error> {
+    let all = thread::cores().map_err(Error::os("the CPUs of this process"))?;
+    let house = match asked {
+        Some(asked) => asked.clone(),
+        None => CoreSet::from_cores(all.iter().filter(|cpu| !measured.contains(cpu)))
+            .map_err(|error| Error::Settings(error.to_string()))?,
+    };
+    if house.is_empty() {
+        return Ok(Some(
+            "all CPUs are measured, so our own bookkeeping runs on them: it is a part of the noise, by the name of the thread \
+             `onbeat`; leave it one with -c or -H"
+                .to_owned(),
+        ));
+    }
+    thread::set_cores(&house).map_err(|error| Error::Settings(format!("-H {house}: {error}")))?;
+    let both: Vec<usize> = house.iter().filter(|cpu| measured.contains(cpu)).collect();
+    if both.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "CPUs {both:?} are both measured and for house-keeping: our own bookkeeping is a part of their noise"
+    )))
+}
+
+/// Refuses what would hang the machine: a thread that never sleeps, before all of the kernel's own.
+///
+/// # Errors
+/// The policy, and one to take instead.
+pub fn check_policy(policy: Option<Policy>, never_sleeps: bool, measured: &[usize]) -> Result<(), Error> {
+    let Some(policy) = policy.filter(|policy| policy.is_real_time() && never_sleeps) else { return Ok(()) };
+    if policy.priority() == Some(99) {
+        return Err(Error::Settings(format!(
+            "-P {policy}: at priority 99 a busy loop runs before the kernel's own threads (migration, watchdog) and can hang this \
+             machine; take f:98 or less"
+        )));
+    }
+    let runtime = fs::read_to_string("/proc/sys/kernel/sched_rt_runtime_us").unwrap_or_default();
+    let all = thread::cores().map_err(Error::os("the CPUs of this process"))?;
+    if runtime.trim() == "-1" && all.iter().all(|cpu| measured.contains(&cpu)) {
+        return Err(Error::Settings(format!(
+            "-P {policy}: kernel.sched_rt_runtime_us is -1, so busy real-time threads on all CPUs would leave nothing to anybody \
+             else; leave a CPU out with -c, or let them sleep with -r below -p"
+        )));
+    }
+    Ok(())
+}
+
+/// Whether other threads get their part beside busy real-time ones by a server (6.12 and later).
+#[must_use]
+pub fn has_fair_server() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse::<u32>().ok());
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (6, 12)
+}

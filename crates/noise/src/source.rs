@@ -1,0 +1,47 @@
+//! Where the knowledge of the kernel's doings comes from on this machine.
+
+mod perf;
+mod proc;
+
+pub use perf::{Core, Perf};
+pub(crate) use proc::UNTRACED;
+pub use proc::{Counters, Waited};
+
+use serde::{Deserialize, Serialize};
+
+/// Which source is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    /// The best that this machine allows.
+    #[default]
+    Auto,
+    /// Tracepoints by rings of perf: every event with its name and time.
+    Perf,
+    /// What everybody may read in `/proc`: classes only.
+    Proc,
+    /// The kernel's own osnoise and timerlat tracers.
+    Tracer,
+}
+
+/// Which source there is, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chosen {
+    /// Which one.
+    pub backend: Backend,
+    /// Why this one, in a sentence.
+    pub why: String,
+    /// The command that gives a better one; `None` where there is none.
+    pub fix: Option<String>,
+    /// What this kernel does not tell, `group:name: why`.
+    pub missing: Vec<String>,
+}
+
+/// Why a source is not to be had, and what gives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Why, with the thing and its value.
+    pub why: String,
+    /// What to do.
+    pub fix: String,
+}

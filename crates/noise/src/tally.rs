@@ -1,0 +1,109 @@
+//! Verdicts, added up: bounded memory, however long it takes.
+
+use crate::attribute::Verdict;
+use crate::record::{Buckets, Cause, CpuNoise};
+use crate::sampler::Period;
+use onbeat_trace::{Class, Histogram};
+use std::collections::HashMap;
+
+/// Names that are told apart; there is no end of kernel workers.
+const NAMES: usize = 512;
+/// Where those that come later are counted.
+const OTHERS: &str = "(others)";
+
+/// One core's.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    noise: CpuNoise,
+    causes: HashMap<(Class, String), Cause>,
+    lengths: Histogram,
+    /// How many of the longest gaps are kept.
+    samples: usize,
+}
+
+impl Tally {
+    pub fn new(cpu: u32, bucket_ns: u64, entries: usize, samples: usize) -> Self {
+        let histogram = Buckets::new(bucket_ns, entries);
+        let noise = CpuNoise { cpu, histogram, ..CpuNoise::default() };
+        Tally { noise, causes: HashMap::new(), lengths: Histogram::new(), samples }
+    }
+
+    pub fn period(&mut self, period: &Period) {
+        let noise = &mut self.noise;
+        noise.periods += 1;
+        noise.runtime_ns += period.runtime_ns;
+        noise.looks += period.looks;
+        noise.max_noise_ns = noise.max_noise_ns.max(period.noise_ns);
+    }
+
+    pub fn gap(&mut self, verdict: Verdict) {
+        let gap_ns = verdict.gap.duration_ns();
+        let noise = &mut self.noise;
+        noise.noise_ns += gap_ns;
+        noise.max_single_ns = noise.max_single_ns.max(gap_ns);
+        noise.histogram.add(gap_ns);
+        self.lengths.record(gap_ns);
+        noise.parts.unexplained_ns += verdict.unexplained_ns;
+        noise.doubtful += u64::from(verdict.is_doubtful);
+        if verdict.hardware_ns > 0 {
+            noise.parts.hardware.count += 1;
+            noise.parts.hardware.ns += verdict.hardware_ns;
+        }
+        for interference in &verdict.interferences {
+            let part = noise.parts.of_mut(interference.class);
+            part.count += 1;
+            part.ns += interference.duration_ns;
+            add(&mut self.causes, interference.class, &interference.name, interference.duration_ns);
+        }
+        self.keep(verdict);
+    }
+
+    /// A gap for which there was no room: only its time is known.
+    pub fn gaps_dropped(&mut self, dropped: u64, ns: u64) {
+        self.noise.gaps_dropped = dropped;
+        self.noise.noise_ns += ns;
+        self.noise.parts.unexplained_ns += ns;
+    }
+
+    fn keep(&mut self, verdict: Verdict) {
+        let samples = &mut self.noise.samples;
+        let length = |verdict: &Verdict| verdict.gap.duration_ns();
+        let at = samples.partition_point(|kept| length(kept) >= length(&verdict));
+        if at < self.samples {
+            samples.insert(at, verdict);
+            samples.truncate(self.samples);
+        }
+    }
+
+    /// What there is so far.
+    pub fn so_far(&self) -> CpuNoise {
+        let mut noise = self.noise.clone();
+        noise.causes = self.causes.values().cloned().collect();
+        noise.causes.sort_by(|a, b| (b.total_ns, b.count, &a.name).cmp(&(a.total_ns, a.count, &b.name)));
+        noise.lengths = self.lengths.buckets().collect();
+        noise
+    }
+
+    pub fn longest_ns(&self) -> u64 {
+        self.noise.max_single_ns
+    }
+
+    pub fn noise_mut(&mut self) -> &mut CpuNoise {
+        &mut self.noise
+    }
+}
+
+fn add(causes: &mut HashMap<(Class, String), Cause>, class: Class, name: &str, ns: u64) {
+    let is_full = causes.len() >= NAMES && !causes.contains_key(&(class, name.to_owned()));
+    let name = if is_full { OTHERS } else { name };
+    let cause = causes.entry((class, name.to_owned())).or_insert_with(|| Cause {
+        class,
+        name: name.to_owned(),
+        count: 0,
+        total_ns: 0,
+        max_ns: 0,
+    });
+    cause.count += 1;
+    cause.total_ns += ns;
+    cause.max_ns = cause.max_ns.max(ns);
+}
