@@ -9,6 +9,7 @@
 //! | the operators that come with onbeat | [`operators`] |
 //! | records, histograms, machine facts | [`trace`] |
 //! | a thread that runs what any thread schedules | [`WorkQueue`] |
+//! | counting what your program allocates | [`allocations`] |
 //!
 //! ```
 //! use onbeat::prelude::*;
@@ -80,6 +81,29 @@ pub mod operators {
 /// ```
 pub mod trace {
     pub use onbeat_trace::*;
+}
+
+/// Counting what threads allocate: a program that installs the allocator has allocations of its workers in its records.
+///
+/// ```
+/// use onbeat::Graph;
+/// use onbeat::allocations::CountingAllocator;
+///
+/// #[global_allocator]
+/// static ALLOCATOR: CountingAllocator = CountingAllocator;
+///
+/// let mut graph = Graph::new("counted");
+/// let mut n = 0u64;
+/// let numbers = graph.source("numbers", move || { n += 1; (n < 1000).then_some(n) });
+/// let end = graph.sink("end", |_: u64| ());
+/// graph.connect(numbers, |n| &n.out, end, |e| &e.input);
+/// let record = graph.run(&onbeat::Options::default())?;
+/// let worker = record.threads.iter().find(|thread| thread.purpose == "steps operators");
+/// assert_eq!(worker.map(|worker| worker.allocations), Some(Some(0)));
+/// # Ok::<(), onbeat::RunError>(())
+/// ```
+pub mod allocations {
+    pub use onbeat_os::allocations::*;
 }
 
 /// The book's snippets, as doc tests.

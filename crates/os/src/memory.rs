@@ -73,6 +73,15 @@ pub fn locked_bytes() -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
+/// Whether the kernel moves locked pages where it needs room in one piece (`vm.compact_unevictable_allowed`). A thread that
+/// touches such a page meanwhile has a page fault, and waits until the move is over: that is what a lock does not prevent. Kernels
+/// without compaction have no such setting, and do not.
+#[must_use]
+pub fn moves_locked_pages() -> bool {
+    let allowed = std::fs::read_to_string("/proc/sys/vm/compact_unevictable_allowed");
+    allowed.is_ok_and(|allowed| allowed.trim() != "0")
+}
+
 /// Bytes of stack that one call of [`prefault_stack`] brings in, in steps.
 const STACK_STEP: usize = 16 << 10;
 

@@ -6,6 +6,9 @@ use onbeat_trace::record::{ClockKind, Scheduler};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Most bytes of a stack that are brought in: a thread has 2 MiB, and operators need some.
+pub(crate) const PREFAULT_MOST_BYTES: usize = 1 << 20;
+
 /// Settings of one run. The default runs `greedy` on the real clock until all sources end.
 ///
 /// ```
@@ -47,8 +50,8 @@ pub struct Options {
     pub policy: Option<Policy>,
     /// Whether the memory of the process stays in main memory while it runs.
     pub lock_memory: bool,
-    /// Bytes of each worker's stack that are brought in before the first step. `None`: 256 KiB for workers with a real-time
-    /// policy, and for others nothing.
+    /// Bytes of each worker's stack that are brought in before the first step, 1 MiB at most. `None`: 256 KiB for workers with a
+    /// real-time policy, and for others nothing.
     pub prefault: Option<usize>,
     /// Whether chunk stores ask for huge pages.
     pub huge_pages: bool,

@@ -63,11 +63,34 @@ fn fifo() -> Option<Policy> {
     tried.map_err(|error| eprintln!("skipped: workers under FIFO: {error}")).ok().map(|()| policy)
 }
 
+/// Whether the kernel takes a part of each second back from real-time threads: else whatever goes wrong here takes the machine.
+/// On kernels with a fair server (debugfs) it is that one that does it, where it has run time.
+fn throttling() -> Result<(), String> {
+    let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default().trim().parse::<i64>().ok();
+    let runtime_us = read("/proc/sys/kernel/sched_rt_runtime_us");
+    let period_us = read("/proc/sys/kernel/sched_rt_period_us").unwrap_or(1_000_000);
+    if !runtime_us.is_some_and(|runtime_us| (0..period_us).contains(&runtime_us)) {
+        return Err(format!(
+            "kernel.sched_rt_runtime_us is {runtime_us:?} of {period_us}: throttling is off"
+        ));
+    }
+    for core in [0, 1] {
+        let file = format!("/sys/kernel/debug/sched/fair_server/cpu{core}/runtime");
+        if read(&file) == Some(0) {
+            return Err(format!("{file} is 0: throttling is off"));
+        }
+    }
+    Ok(())
+}
+
 /// With throttling on, and idle workers that park: whoever spun for ever would keep the other ones from their core.
 #[test]
 fn real_time_workers_give_the_same() {
     watched(600, || {
         let Some(policy) = fifo() else { return };
+        if let Err(why) = throttling() {
+            return eprintln!("skipped: workers under FIFO: {why}");
+        }
         let idle = Idle::Park;
         for seed in 4000..4040 {
             let spec = Spec::random(seed);

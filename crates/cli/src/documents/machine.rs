@@ -60,20 +60,25 @@ pub fn threads(record: &Record) -> Table {
 
 /// A worker with a real-time policy should have had none of these.
 pub fn interruptions(record: &Record) -> impl Iterator<Item = String> {
-    let lines = workers(record).filter_map(|thread| {
+    let is_locked = |setting: &Obtained| setting.what == "memory lock" && setting.obtained == "all";
+    let fix = match record.obtained.iter().any(is_locked) {
+        true => "moving locked pages makes some: sudo sysctl vm.compact_unevictable_allowed=0",
+        false => "lock_memory = true keeps pages in",
+    };
+    let lines = workers(record).filter_map(move |thread| {
         let policy = thread.policy.as_deref().filter(|policy| !policy.starts_with('o'))?;
         let faults = thread.minor_faults.unwrap_or(0) + thread.major_faults.unwrap_or(0);
         let allocations = thread.allocations.unwrap_or(0);
-        let (faults, allocations) = match (faults, allocations) {
+        let what = match (faults, allocations) {
             (0, 0) => return None,
-            both => both,
+            (0, allocations) => counted(allocations, "allocation"),
+            (faults, 0) => counted(faults, "page fault"),
+            (faults, allocations) => {
+                format!("{} and {}", counted(faults, "page fault"), counted(allocations, "allocation"))
+            }
         };
-        let fix = if faults > 0 { "; lock_memory = true keeps pages in" } else { "" };
-        let (faults, allocations) = (counted(faults, "page fault"), counted(allocations, "allocation"));
-        Some(format!(
-            "worker {} under {policy}: {faults} and {allocations} after the start{fix}",
-            thread.name
-        ))
+        let fix = if faults > 0 { format!("; {fix}") } else { String::new() };
+        Some(format!("worker {} under {policy}: {what} after the start{fix}", thread.name))
     });
     let overruns = record.deadline_overruns.filter(|&overruns| overruns > 0);
     lines.chain(overruns.map(|overruns| {

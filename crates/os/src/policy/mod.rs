@@ -92,9 +92,18 @@ impl Policy {
     /// # Errors
     /// What the kernel says: [`explain`](crate::rights::explain) says why, and what would grant it. The thread keeps what it had.
     pub fn set(&self, flags: PolicyFlags) -> io::Result<()> {
+        self.set_for(0, flags)
+    }
+
+    /// Gives it to the thread with that id, [`current_id`](crate::thread::current_id) of it; 0 is the calling one.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set), and where there is no such thread.
+    pub fn set_for(&self, thread: i32, flags: PolicyFlags) -> io::Result<()> {
         let attributes = Attributes::new(self, flags);
         // SAFETY: the kernel reads `size` bytes from the pointer, which has them.
-        let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, std::ptr::from_ref(&attributes), 0) };
+        let result =
+            unsafe { libc::syscall(libc::SYS_sched_setattr, thread, std::ptr::from_ref(&attributes), 0) };
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 }

@@ -42,35 +42,43 @@ fn not_permitted(policy: &Policy, rights: &Rights) -> Refusal {
         _ if rights.sys_nice => {}
         None => {
             let why = match is_deadline {
-                true => format!("SCHED_DEADLINE is for those with a capability, and {lacks}"),
-                false => format!("a lower niceness is above the limit RLIMIT_NICE, and {lacks}"),
+                true => format!("no limit grants SCHED_DEADLINE, and {lacks}"),
+                false => format!("the niceness is above what RLIMIT_NICE grants, and {lacks}"),
             };
-            let fix = match rights.user_namespace {
-                true => "start it outside, or in a container with root".to_owned(),
-                false => format!("grant it: {SET_CAPABILITIES}"),
+            return match rights.user_namespace {
+                true => Refusal::new(why, "start it outside, or in a container with root"),
+                false => Refusal::new(why, format!("grant it: {SET_CAPABILITIES}"))
+                    .container("--cap-add SYS_NICE")
+                    .service("AmbientCapabilities=CAP_SYS_NICE"),
             };
-            return Refusal::new(why, fix)
-                .container("--cap-add SYS_NICE")
-                .service("AmbientCapabilities=CAP_SYS_NICE");
         }
         Some(priority) if priority > rights.rtprio_limit => {
             let limit = rights.rtprio_limit;
-            let lower =
-                if limit > 0 { format!(", or ask for a priority up to {limit}") } else { String::new() };
-            let fix = match rights.user_namespace {
-                true => format!(
-                    "raise the limit of the user outside, with a line `USER - rtprio {priority}` in /etc/security/limits.d{lower}"
-                ),
-                false => format!(
-                    "grant it: sudo prlimit --pid $$ --rtprio={priority} for this shell, or {SET_CAPABILITIES}{lower}"
-                ),
+            let lower = match limit {
+                0 => String::new(),
+                limit => format!(", or ask for a priority up to {limit}"),
             };
             let why = format!(
                 "priority {priority} is above the limit RLIMIT_RTPRIO, which is {limit}, and {lacks}"
             );
-            return Refusal::new(why, fix)
+            return match rights.user_namespace {
+                true => Refusal::new(
+                    why,
+                    format!(
+                        "raise the limit of the user outside, with a line `USER - rtprio {priority}` in \
+                         /etc/security/limits.d{lower}"
+                    ),
+                )
+                .container(format!("--ulimit rtprio={priority}")),
+                false => Refusal::new(
+                    why,
+                    format!(
+                        "grant it: sudo prlimit --pid $$ --rtprio={priority} for this shell, or {SET_CAPABILITIES}{lower}"
+                    ),
+                )
                 .container(format!("--ulimit rtprio={priority} --cap-add SYS_NICE"))
-                .service(format!("LimitRTPRIO={priority}"));
+                .service(format!("LimitRTPRIO={priority}")),
+            };
         }
         Some(_) => {}
     }
@@ -159,16 +167,21 @@ pub fn explain_lock(errno: i32, rights: &Rights) -> Refusal {
 #[must_use]
 pub fn over_the_limit(rights: &Rights) -> Refusal {
     let limit = rights.memlock_limit_bytes.map_or("none".to_owned(), |bytes| format!("{bytes} bytes"));
-    let lacks = lacks("CAP_IPC_LOCK", rights);
-    let fix = match rights.user_namespace {
-        true => {
-            "raise the limit of the user outside, with a line `USER - memlock unlimited` in /etc/security/limits.d".to_owned()
-        }
-        false => format!(
-            "grant it: sudo prlimit --pid $$ --memlock=unlimited for this shell, or {SET_CAPABILITIES}"
-        ),
-    };
-    Refusal::new(format!("the limit on locked memory (RLIMIT_MEMLOCK) is {limit}, and {lacks}"), fix)
+    let why = format!(
+        "the limit on locked memory (RLIMIT_MEMLOCK) is {limit}, and {}",
+        lacks("CAP_IPC_LOCK", rights)
+    );
+    match rights.user_namespace {
+        true => Refusal::new(
+            why,
+            "raise the limit of the user outside, with a line `USER - memlock unlimited` in /etc/security/limits.d",
+        )
+        .container("--ulimit memlock=-1"),
+        false => Refusal::new(
+            why,
+            format!("grant it: sudo prlimit --pid $$ --memlock=unlimited for this shell, or {SET_CAPABILITIES}"),
+        )
         .container("--ulimit memlock=-1 --cap-add IPC_LOCK")
-        .service("LimitMEMLOCK=infinity")
+        .service("LimitMEMLOCK=infinity"),
+    }
 }

@@ -69,6 +69,7 @@ impl Search<'_> {
             GraphError::Cores(_) => {
                 self.key("cores").or_else(|| self.key("workers")).or_else(|| self.key("scheduler"))
             }
+            GraphError::HouseKeeping(_) => self.key("house_keeping"),
             GraphError::Initial { edge, .. } | GraphError::InitialCount { edge, .. } => {
                 self.of_edge(edge, |edge| edge.initial.as_ref().map(Spanned::span), "initial")
             }

@@ -5,7 +5,7 @@ use super::error::Fault;
 use super::overrides::Setting;
 use super::section::{Section, type_words};
 use super::words::{list, near, quoted};
-use crate::options::{Cores, Options, Pool};
+use crate::options::{Cores, Options, PREFAULT_MOST_BYTES, Pool};
 use crate::team::Idle;
 use onbeat_os::Policy;
 use serde_json::{Value, json};
@@ -13,9 +13,6 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 const KEYS: [&str; 6] = ["name", "cores", "workers", "policy", "idle", "operators"];
-
-/// Most bytes of a stack that are touched: a thread has 2 MiB.
-const PREFAULT_BYTES: usize = 1 << 20;
 
 pub(super) fn read(top: &Section<'_, '_>, options: &mut Options) -> Result<(), Fault> {
     options.policy = policy(top)?;
@@ -25,12 +22,11 @@ pub(super) fn read(top: &Section<'_, '_>, options: &mut Options) -> Result<(), F
     set(&mut options.force, top.get("force")?);
     options.timer_slack_ns = top.time_ns("timer_slack")?;
     options.prefault = top.bytes("prefault")?;
-    if let (Some(bytes @ PREFAULT_BYTES..), Some(value)) =
-        (options.prefault.map(|bytes| bytes - 1), top.raw("prefault"))
+    if let (Some(bytes), Some(value)) = (options.prefault, top.raw("prefault"))
+        && bytes > PREFAULT_MOST_BYTES
     {
         let text = format!(
-            "`prefault` of the pipeline: {} bytes are more than the {PREFAULT_BYTES} that fit into a stack",
-            bytes + 1
+            "`prefault` of the pipeline: {bytes} bytes are more than the {PREFAULT_MOST_BYTES} that fit into a stack"
         );
         return Err(Fault::at(value.span(), text));
     }

@@ -23,6 +23,9 @@ pub enum GraphError {
     /// A core that cannot be used as asked.
     #[error("{0}")]
     Cores(String),
+    /// Cores for house-keeping that cannot be, or that leave none to workers.
+    #[error("{0}")]
+    HouseKeeping(String),
     /// A pool that cannot be as it is asked for.
     #[error("{text}")]
     Pool {

@@ -4,12 +4,13 @@ use super::{GraphError, PoolPlan, WorkerPlan};
 use crate::options::Options;
 use crate::team::Idle;
 use onbeat_os::interrupts::{self, InterruptThread};
-use onbeat_os::{CoreSet, Policy};
+use onbeat_os::{CoreSet, Policy, memory};
 
 /// What the guards look at beside the plan.
 pub(super) struct Ground {
     pub isolated: CoreSet,
     pub interrupts: Vec<InterruptThread>,
+    pub moves_locked_pages: bool,
 }
 
 pub(super) fn check(
@@ -20,7 +21,11 @@ pub(super) fn check(
     if !pools.iter().any(|pool| pool.policy.is_some_and(|policy| policy.is_real_time())) {
         return Ok(Vec::new());
     }
-    let ground = Ground { isolated: CoreSet::isolated(), interrupts: interrupts::threads() };
+    let ground = Ground {
+        isolated: CoreSet::isolated(),
+        interrupts: interrupts::threads(),
+        moves_locked_pages: memory::moves_locked_pages(),
+    };
     check_on(&ground, pools, workers, options)
 }
 
@@ -74,6 +79,14 @@ fn check_on(
         }
         notes.extend(policy.priority().and_then(|priority| above_interrupts(ground, name, priority, &cores)));
     }
+    let is_real_time = |pool: &PoolPlan| pool.policy.is_some_and(|policy| policy.is_real_time());
+    if options.lock_memory && ground.moves_locked_pages && pools.iter().any(is_real_time) {
+        notes.push(
+            "the kernel may move locked pages (vm.compact_unevictable_allowed), and a worker that touches one meanwhile waits: \
+             sudo sysctl vm.compact_unevictable_allowed=0"
+                .to_string(),
+        );
+    }
     Ok(notes)
 }
 
@@ -118,6 +131,7 @@ mod tests {
         let ground = Ground {
             isolated: "2-3".parse().unwrap(),
             interrupts: vec![thread("irq/24-eth0", 50), thread("irq/25-radio", 90)],
+            moves_locked_pages: true,
         };
         let pools =
             [PoolPlan { name: "p".into(), policy: Some(policy.parse().unwrap()), idle, workers: vec![0] }];
@@ -162,5 +176,13 @@ mod tests {
         assert!(above.contains("(`irq/24-eth0`, up to 50)") && !above.contains("radio"), "{above}");
         assert!(notes("r:95", 1).contains("up to 90"));
         assert_eq!(notes("f:95", 7), "", "they do not run there");
+        let locked = Options { lock_memory: true, ..Options::default() };
+        let notes = |policy| asked(policy, Idle::Park, Some(1), &locked).unwrap().join("\n");
+        assert!(
+            notes("d:1ms:9ms").contains("sysctl vm.compact_unevictable_allowed=0"),
+            "{}",
+            notes("d:1ms:9ms")
+        );
+        assert_eq!(notes("o:0"), "");
     }
 }

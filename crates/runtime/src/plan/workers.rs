@@ -164,7 +164,7 @@ fn check_cores(options: &Options) -> Result<(), GraphError> {
     if !options.house_keeping.is_empty() {
         let online = CoreSet::online().map_err(|error| GraphError::Cores(error.to_string()))?;
         if let Some(core) = options.house_keeping.iter().find(|&&core| !online.contains(core)) {
-            return Err(GraphError::Cores(format!(
+            return Err(GraphError::HouseKeeping(format!(
                 "there is no core {core} for house-keeping on this machine: it has {online}"
             )));
         }
@@ -207,7 +207,7 @@ fn cores(options: &Options) -> Result<Vec<Option<usize>>, GraphError> {
             let free: Vec<_> =
                 allowed.iter().filter(|core| !options.house_keeping.contains(core)).map(Some).collect();
             if free.is_empty() {
-                return Err(GraphError::Cores(format!(
+                return Err(GraphError::HouseKeeping(format!(
                     "no core is left for workers: this process may use {allowed}, and all of them are for house-keeping"
                 )));
             }

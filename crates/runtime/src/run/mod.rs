@@ -144,6 +144,7 @@ impl Run {
         for (worker, thread) in self.threads.into_iter().enumerate() {
             if !self.control.barrier.await_end(worker) {
                 let tid = self.control.threads[worker].load(Ordering::Relaxed).cast_signed();
+                rights::take_back(worker, &self.plan, tid);
                 reports.push(ThreadReport::given_up(&self.plan, worker, tid));
                 continue;
             }

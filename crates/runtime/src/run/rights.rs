@@ -1,7 +1,7 @@
 //! What a run asks of the machine, and what it got: read back from the kernel, setting by setting.
 
 use super::{Control, Fault, RunError};
-use crate::options::Options;
+use crate::options::{Options, PREFAULT_MOST_BYTES};
 use crate::plan::Plan;
 use onbeat_os::memory::{self, MemoryLock};
 use onbeat_os::overrun::Overruns;
@@ -146,6 +146,17 @@ pub(super) fn take(worker: usize, plan: &Plan, control: &Control) -> Vec<Obtaine
     asked.obtained
 }
 
+/// Takes its real-time policy from a thread that outlives the run, because an operator on it does not return: it would keep
+/// others from its core for ever, and nobody counts its overruns any more.
+pub(super) fn take_back(worker: usize, plan: &Plan, thread: i32) {
+    let is_real_time =
+        plan.pools[plan.workers[worker].pool].policy.is_some_and(|policy| policy.is_real_time());
+    if is_real_time {
+        // It is refused where the thread has ended meanwhile, which is as good.
+        let _ = Policy::Other(0).set_for(thread, PolicyFlags { reset_on_fork: true, overrun_signal: false });
+    }
+}
+
 struct Asked<'p> {
     name: &'p str,
     obtained: Vec<Obtained>,
@@ -219,15 +230,17 @@ impl Asked<'_> {
     }
 
     fn stack(&mut self, bytes: usize) {
-        let shown = format!("{bytes} bytes");
-        let (obtained, reason) = match memory::prefault_stack(bytes) {
-            0 => (shown.clone(), None),
+        let shown = |bytes: usize| format!("{bytes} bytes");
+        let most = bytes.min(PREFAULT_MOST_BYTES);
+        let (obtained, reason) = match memory::prefault_stack(most) {
+            0 if most < bytes => (shown(most), Some("a stack has no room for more".to_string())),
+            0 => (shown(bytes), None),
             faults => {
                 let why = "the kernel takes the pages away again: lock_memory = true keeps them";
                 (format!("{faults} pages are missing again"), Some(why.to_string()))
             }
         };
-        self.say("stack brought in", shown, obtained, reason);
+        self.say("stack brought in", shown(bytes), obtained, reason);
     }
 }
 
