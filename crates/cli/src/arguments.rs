@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod ctl;
 pub mod noise;
+pub mod timerlat;
 pub mod times;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -55,6 +56,9 @@ pub enum Command {
     /// Say how much of each CPU the system takes away, and what it was
     #[command(subcommand)]
     Noise(noise::NoiseCommand),
+    /// Say how late a timer wakes a thread, and why
+    #[command(subcommand)]
+    Timerlat(timerlat::TimerlatCommand),
     /// Watch and steer a run through its control socket
     #[command(before_help = ctl::EXAMPLES)]
     Ctl(ctl::CtlArguments),

@@ -14,10 +14,13 @@
 //! | [`nesting`] | records to kernel events: what ran on a core, each event without what interrupted it |
 //! | [`source`] | where that comes from on this machine: rings of perf, or what `/proc` has |
 //! | [`mod@measure`], [`record`] | measuring the noise of cores, and what came of it |
+//! | [`timerlat`] | measuring how late timers wake a thread |
 //! | [`attribute`](mod@attribute) | a gap and events to a verdict, as a pure function whose parts sum to the gap |
+//! | [`analysis`] | a wake-up and events to what delayed it, as a pure function whose steps sum to its latency |
 
 #![forbid(unsafe_code)]
 
+pub mod analysis;
 pub mod attribute;
 mod crew;
 pub mod decode;
@@ -29,6 +32,8 @@ pub mod record;
 mod sampler;
 pub mod source;
 mod tally;
+mod timer;
+pub mod timerlat;
 
 pub use attribute::{Gap, Interference, Own, Verdict, attribute};
 pub use error::Error;

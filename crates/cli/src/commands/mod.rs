@@ -9,6 +9,7 @@ mod plan;
 mod run;
 mod schema;
 mod shell;
+mod timerlat;
 
 use crate::arguments::{Command, Format};
 use crate::documents::Document;
@@ -25,6 +26,7 @@ pub fn dispatch(command: &Command, abort: fn() -> !) -> Result<u8, Failure> {
         Command::Check(arguments) => check::check(arguments),
         Command::Bench(command) => bench::bench(command, abort),
         Command::Noise(command) => noise::noise(command, abort),
+        Command::Timerlat(command) => timerlat::timerlat(command, abort),
         Command::Ctl(arguments) => ctl::ctl(arguments),
         Command::Schema => schema::schema(),
         Command::Completions(arguments) => shell::completions(arguments),

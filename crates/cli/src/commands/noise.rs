@@ -22,51 +22,28 @@ pub fn noise(command: &NoiseCommand, abort: fn() -> !) -> Result<u8, Failure> {
 
 fn top(arguments: &TopArguments, abort: fn() -> !) -> Result<u8, Failure> {
     let session = &arguments.noise.session;
-    let settings = arguments.noise.settings(None);
-    let is_live = io::stdout().is_terminal() && session.format == Format::Human && !session.quiet;
-    let mut watch = Watched {
-        interrupts: Interrupts::listen(abort),
-        line: StatusLine::new("noise"),
-        is_talking: !session.quiet && !is_live,
-        screen: is_live.then(Screen::new),
-        drawn_ns: 0,
-        duration_ns: settings.duration_ns,
-        failure: None,
-    };
-    run(&settings, session, None, &mut watch)
+    run(&arguments.noise.settings(None), session, None, Live::new("noise", session, true, abort))
 }
 
 fn hist(arguments: &HistArguments, abort: fn() -> !) -> Result<u8, Failure> {
     let session = &arguments.noise.session;
     let settings = arguments.noise.settings(Some(&arguments.shape));
-    let mut watch = Watched {
-        interrupts: Interrupts::listen(abort),
-        line: StatusLine::new("noise"),
-        is_talking: !session.quiet,
-        screen: None,
-        drawn_ns: 0,
-        duration_ns: settings.duration_ns,
-        failure: None,
-    };
-    run(&settings, session, Some(&arguments.shape), &mut watch)
+    run(&settings, session, Some(&arguments.shape), Live::new("noise", session, false, abort))
 }
 
 fn run(
     settings: &Settings,
     session: &SessionArguments,
     shape: Option<&ShapeArguments>,
-    watch: &mut Watched,
+    mut live: Live,
 ) -> Result<u8, Failure> {
     if let Some(path) = &session.record {
         check_record(path)?;
     }
-    let record = measure(settings, watch);
-    watch.line.clear();
+    let record = measure(settings, &mut live);
+    live.end()?;
     let mut record = record.map_err(|error| Failure::new(error.to_string()))?;
-    if let Some(failure) = watch.failure.take() {
-        return Err(failure);
-    }
-    record.name = name(session);
+    record.name = record_name(session, "noise");
     if !session.quiet {
         documents::noise_notes(&record).iter().for_each(|line| output::to_stderr(&format!("{line}\n")));
     }
@@ -84,9 +61,9 @@ fn run(
 }
 
 /// What it is called where it is compared.
-fn name(session: &SessionArguments) -> String {
+pub fn record_name(session: &SessionArguments, usual: &str) -> String {
     let stem = session.record.as_deref().and_then(Path::file_stem);
-    stem.map_or_else(|| "noise".to_owned(), |stem| stem.to_string_lossy().into_owned())
+    stem.map_or_else(|| usual.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
 /// Before minutes are spent on measuring.
@@ -108,11 +85,11 @@ fn write_record(path: &Path, record: &NoiseRecord) -> Result<(), Failure> {
     replace(path, record.to_json().as_bytes()).map_err(|error| Failure::new(format!("--record: {error}")))
 }
 
-struct Watched {
+/// What is seen while it is measured: a screen that is drawn again and again, or a line that says how far it is.
+pub struct Live {
     interrupts: Interrupts,
     line: StatusLine,
     is_talking: bool,
-    /// Where the rows are drawn again and again.
     screen: Option<Screen>,
     drawn_ns: u64,
     duration_ns: Option<u64>,
@@ -122,23 +99,52 @@ struct Watched {
 /// From drawing to drawing.
 const EVERY_NS: u64 = 1_000_000_000;
 
-impl Watch for Watched {
-    fn at(&mut self, so_far: &dyn Fn() -> Vec<CpuNoise>, elapsed_ns: u64) {
+impl Live {
+    pub fn new(name: &'static str, session: &SessionArguments, has_screen: bool, abort: fn() -> !) -> Self {
+        let is_live =
+            has_screen && io::stdout().is_terminal() && session.format == Format::Human && !session.quiet;
+        Live {
+            interrupts: Interrupts::listen(abort),
+            line: StatusLine::new(name),
+            is_talking: !session.quiet && !is_live,
+            screen: is_live.then(Screen::new),
+            drawn_ns: 0,
+            duration_ns: session.duration,
+            failure: None,
+        }
+    }
+
+    pub fn at(&mut self, elapsed_ns: u64, text: &dyn Fn() -> String) {
         if elapsed_ns < self.drawn_ns + EVERY_NS {
             return;
         }
         self.drawn_ns = elapsed_ns;
         if let Some(screen) = &mut self.screen {
-            let text = documents::noise_screen(&so_far(), elapsed_ns);
-            self.failure = self.failure.take().or(screen.draw(&text).err());
+            self.failure = self.failure.take().or(screen.draw(&text()).err());
         } else if self.is_talking {
             self.line.draw(&documents::elapsed(elapsed_ns, self.duration_ns));
         }
     }
 
-    fn is_stopped(&self) -> bool {
+    pub fn is_stopped(&self) -> bool {
         self.interrupts.is_asked()
             || self.failure.is_some()
             || self.screen.as_ref().is_some_and(Screen::is_gone)
+    }
+
+    /// Takes the line away.
+    pub fn end(&mut self) -> Result<(), Failure> {
+        self.line.clear();
+        self.failure.take().map_or(Ok(()), Err)
+    }
+}
+
+impl Watch for Live {
+    fn at(&mut self, so_far: &dyn Fn() -> Vec<CpuNoise>, elapsed_ns: u64) {
+        Live::at(self, elapsed_ns, &|| documents::noise_screen(&so_far(), elapsed_ns));
+    }
+
+    fn is_stopped(&self) -> bool {
+        Live::is_stopped(self)
     }
 }

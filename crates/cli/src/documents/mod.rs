@@ -11,6 +11,7 @@ mod run;
 mod schema;
 mod status;
 mod table;
+mod timerlat;
 
 pub use bench::overhead;
 pub use kinds::{kind, kinds};
@@ -22,6 +23,7 @@ pub use run::{RunFacts, not_obtained, run};
 pub use schema::schema;
 pub use status::status;
 pub use table::{Cell, Column, Table, Unit};
+pub use timerlat::{timerlat, timerlat_notes, timerlat_screen};
 
 /// One answer.
 pub struct Document {

@@ -10,6 +10,7 @@ mod noise;
 mod outputs;
 mod schema;
 mod stdout;
+mod timerlat;
 mod workers;
 
 use harness::Place;

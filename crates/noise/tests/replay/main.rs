@@ -4,6 +4,7 @@ mod bytes;
 mod gaps;
 mod holes;
 mod nested;
+mod wakes;
 
 use onbeat_noise::Nesting;
 use onbeat_noise::decode::{Id, Kind, Record};

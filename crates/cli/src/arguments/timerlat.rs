@@ -1,0 +1,111 @@
+//! What may be typed after `onbeat timerlat`. Letters and meanings are rtla's.
+
+use super::noise::{SessionArguments, ShapeArguments};
+use super::times::Time;
+use clap::{Args, Subcommand};
+use onbeat_noise::timerlat::Settings;
+
+const EXAMPLES: &str = "\
+EXAMPLES
+  onbeat timerlat top                                   all CPUs, until Ctrl-C
+  onbeat timerlat hist -c 1,3 -d 20s                    histograms of two CPUs
+  onbeat timerlat top -c 1 -a 100                       stop at the first wake-up later than 100 us, and say why it was
+  onbeat timerlat hist -d 1m --dma-latency 0            with idle states that are left at once";
+
+const EXIT_STATUS: &str = "\
+EXIT STATUS
+  0  measured
+  1  an error, a wrong command line included
+  2  a limit was exceeded: -i, -T, -a or --aa-only";
+
+#[derive(Debug, Subcommand)]
+pub enum TimerlatCommand {
+    /// A row per CPU, again and again: last, least, mean and most
+    #[command(before_help = EXAMPLES, after_help = EXIT_STATUS)]
+    Top(TopArguments),
+    /// Histograms of how late timers were, columns per CPU
+    #[command(before_help = EXAMPLES, after_help = EXIT_STATUS)]
+    Hist(HistArguments),
+}
+
+#[derive(Debug, Args)]
+pub struct TopArguments {
+    #[command(flatten)]
+    pub timer: TimerArguments,
+}
+
+#[derive(Debug, Args)]
+pub struct HistArguments {
+    #[command(flatten)]
+    pub timer: TimerArguments,
+    #[command(flatten)]
+    pub shape: ShapeArguments,
+    /// No columns for the interrupt
+    #[arg(long)]
+    pub no_irq: bool,
+    /// No columns for the thread
+    #[arg(long)]
+    pub no_thread: bool,
+    /// No columns for the return to the program
+    #[arg(long)]
+    pub no_user: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct TimerArguments {
+    /// Stop at the first wake-up later than so many us, and say why it was: as -T US
+    #[arg(long, short, value_name = "US", allow_hyphen_values = true, value_parser = Time::micros(),
+          conflicts_with_all = ["thread", "aa_only"])]
+    pub auto: Option<u64>,
+    /// The same, and nothing but the analysis
+    #[arg(long, value_name = "US", allow_hyphen_values = true, value_parser = Time::micros(),
+          conflicts_with_all = ["thread", "no_aa"])]
+    pub aa_only: Option<u64>,
+    /// No analysis of what delayed a wake-up
+    #[arg(long)]
+    pub no_aa: bool,
+    /// From wake-up to wake-up, in us
+    #[arg(long, short, value_name = "US", default_value = "1000", allow_hyphen_values = true, value_parser = Time::micros())]
+    pub period: u64,
+    /// Each CPU's wake-ups come so many us after those of the CPU before it
+    #[arg(long, short = 'A', value_name = "US", allow_hyphen_values = true, value_parser = Time::micros().or_none())]
+    pub aligned: Option<u64>,
+    /// Stop when the timer's interrupt is later, in us
+    #[arg(long, short, value_name = "US", allow_hyphen_values = true, value_parser = Time::micros())]
+    pub irq: Option<u64>,
+    /// Stop when the thread is later, in us
+    #[arg(long, short = 'T', value_name = "US", allow_hyphen_values = true, value_parser = Time::micros())]
+    pub thread: Option<u64>,
+    /// Times in ns
+    #[arg(long, short)]
+    pub nano: bool,
+    /// How long idle cores may take to wake up while it runs, in us: 0 keeps them awake
+    #[arg(long, value_name = "US", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub dma_latency: Option<u32>,
+    #[command(flatten)]
+    pub session: SessionArguments,
+}
+
+impl TimerArguments {
+    pub fn settings(&self, shape: Option<&ShapeArguments>) -> Settings {
+        let session = &self.session;
+        let usual = Settings::default();
+        Settings {
+            cpus: session.cpus.clone(),
+            house_keeping: session.house_keeping.clone(),
+            policy: session.priority.or(usual.policy),
+            period_ns: self.period,
+            aligned_ns: self.aligned,
+            stop_irq_ns: self.irq,
+            stop_thread_ns: self.auto.or(self.aa_only).or(self.thread),
+            duration_ns: session.duration,
+            warm_up_ns: session.warm_up,
+            dma_latency_us: self.dma_latency,
+            bucket_ns: shape.map_or(usual.bucket_ns, |shape| shape.bucket_size),
+            entries: shape.map_or(usual.entries, |shape| shape.entries as usize),
+            samples: usize::from(session.samples),
+            backend: session.backend.backend(),
+            ..usual
+        }
+    }
+}

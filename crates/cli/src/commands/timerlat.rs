@@ -1,0 +1,59 @@
+//! `onbeat timerlat`
+
+use super::noise::{Live, check_record, record_name};
+use super::show;
+use crate::arguments::Format;
+use crate::arguments::timerlat::{HistArguments, TimerArguments, TimerlatCommand};
+use crate::documents;
+use crate::failure::Failure;
+use crate::output;
+use onbeat::trace::replace::replace;
+use onbeat_noise::timerlat::{CpuLatency, Watch, measure};
+
+pub fn timerlat(command: &TimerlatCommand, abort: fn() -> !) -> Result<u8, Failure> {
+    match command {
+        TimerlatCommand::Top(arguments) => run(&arguments.timer, None, abort),
+        TimerlatCommand::Hist(arguments) => run(&arguments.timer, Some(arguments), abort),
+    }
+}
+
+fn run(arguments: &TimerArguments, hist: Option<&HistArguments>, abort: fn() -> !) -> Result<u8, Failure> {
+    let session = &arguments.session;
+    if let Some(path) = &session.record {
+        check_record(path)?;
+    }
+    let settings = arguments.settings(hist.map(|hist| &hist.shape));
+    let is_drawn = hist.is_none() && arguments.aa_only.is_none();
+    let mut watch = Watched { live: Live::new("timerlat", session, is_drawn, abort), nano: arguments.nano };
+    let record = measure(&settings, &mut watch);
+    watch.live.end()?;
+    let mut record = record.map_err(|error| Failure::new(error.to_string()))?;
+    record.name = record_name(session, "timerlat");
+    if !session.quiet {
+        documents::timerlat_notes(&record).iter().for_each(|line| output::to_stderr(&format!("{line}\n")));
+    }
+    if let Some(path) = &session.record {
+        replace(path, record.to_json().as_bytes())
+            .map_err(|error| Failure::new(format!("--record: {error}")))?;
+    }
+    if session.format != Format::Human || !session.quiet {
+        show(&documents::timerlat(&record, arguments, hist), session.format)?;
+    }
+    Ok(if record.stopped.is_some() { 2 } else { 0 })
+}
+
+struct Watched {
+    live: Live,
+    nano: bool,
+}
+
+impl Watch for Watched {
+    fn at(&mut self, so_far: &dyn Fn() -> Vec<CpuLatency>, elapsed_ns: u64) {
+        let nano = self.nano;
+        self.live.at(elapsed_ns, &|| documents::timerlat_screen(&so_far(), elapsed_ns, nano));
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.live.is_stopped()
+    }
+}

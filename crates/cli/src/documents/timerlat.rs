@@ -1,0 +1,251 @@
+//! How late timers are: rtla's rows and histograms, and its analysis of what delayed a wake-up.
+
+use super::noise::{bucket_rows, clock, histogram_lines};
+use super::table::{Cell, Column, Table, Unit};
+use super::{Document, time};
+use crate::arguments::timerlat::{HistArguments, TimerArguments};
+use onbeat_noise::Backend;
+use onbeat_noise::analysis::{Analysis, Step, What};
+use onbeat_noise::record::Buckets;
+use onbeat_noise::timerlat::{CpuLatency, LatencyRecord, Series};
+
+/// How it is shown to people; `None` for rows.
+pub fn timerlat(
+    record: &LatencyRecord,
+    arguments: &TimerArguments,
+    hist: Option<&HistArguments>,
+) -> Document {
+    let mut head = match hist {
+        _ if arguments.aa_only.is_some() => Vec::new(),
+        Some(hist) => hist_lines(record, hist),
+        None => top_lines(&record.cpus, record.duration_ns, arguments.nano),
+    };
+    if let Some(stopped) = &record.stopped {
+        let (value, limit) = (time(stopped.value_ns), time(stopped.limit_ns));
+        head.push(format!(
+            "timerlat hit stop: CPU {}: {} was {value}, more than {limit}",
+            stopped.cpu, stopped.what
+        ));
+    }
+    let mut tail = Vec::new();
+    if !arguments.no_aa {
+        let hit = record.cpus.iter().filter_map(|cpu| cpu.stopped_by.as_ref());
+        for analysis in hit {
+            tail.push(format!("## CPU {} hit stop, analyzing it ##", analysis.wake.cpu));
+            tail.extend(analysis_lines(analysis));
+        }
+        if record.stopped.is_none() {
+            let worst = record.cpus.iter().filter_map(|cpu| cpu.samples.first());
+            if let Some(worst) = worst.max_by_key(|analysis| analysis.wake.user_latency_ns()) {
+                tail.push(format!(
+                    "## CPU {} was the latest, at {:.6} s ##",
+                    worst.wake.cpu,
+                    worst.wake.due_ns as f64 / 1e9
+                ));
+                tail.extend(analysis_lines(worst));
+            }
+        }
+    }
+    let source = match record.source.backend {
+        Backend::Perf => "the kernel's tracepoints (perf)",
+        Backend::Tracer => "the kernel's timerlat tracer",
+        Backend::Proc | Backend::Auto => "/proc (run-queue wait only)",
+    };
+    tail.push(format!("causes from {source}: {}", record.source.why));
+    let tables = vec![cpus(&record.cpus), samples(&record.cpus), buckets(&record.cpus)];
+    Document { head, tables, tail, json: serde_json::to_value(record).expect("a record is plain data") }
+}
+
+/// What a reader has to know before the numbers.
+pub fn timerlat_notes(record: &LatencyRecord) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(fix) = &record.source.fix {
+        lines.push(format!("note: no interrupt and no thread latency, no names: {}", record.source.why));
+        lines.push(format!("  to know what delays a wake-up: {fix}"));
+    }
+    lines.extend(record.notes.iter().map(|note| format!("note: {note}")));
+    lines
+}
+
+pub fn timerlat_screen(cpus: &[CpuLatency], elapsed_ns: u64, nano: bool) -> String {
+    top_lines(cpus, elapsed_ns, nano).into_iter().map(|line| line + "\n").collect()
+}
+
+fn top_lines(cpus: &[CpuLatency], duration_ns: u64, nano: bool) -> Vec<String> {
+    let (unit, factor) = if nano { ("ns", 1) } else { ("us", 1000) };
+    let kinds =
+        ["IRQ", "Thread", "Ret user"].map(|kind| format!("{:^40}", format!("{kind} Timer Latency ({unit})")));
+    let columns = " |      cur       min       avg       max".repeat(3);
+    let mut lines = vec![
+        format!("{:37}Timer Latency", ""),
+        format!("{:<15}|{}", clock(duration_ns), kinds.join("|")).trim_end().to_owned(),
+        format!("CPU COUNT     {columns}"),
+    ];
+    let cell = |value: Option<u64>| value.map_or("-".to_owned(), |ns| (ns / factor).to_string());
+    let group = |series: &Series, shows_last: bool| {
+        let is_there = series.histogram.count > 0;
+        let of = |ns: u64| cell(is_there.then_some(ns));
+        let last = if shows_last { of(series.last_ns) } else { String::new() };
+        let histogram = &series.histogram;
+        let (min, avg, max) = (of(histogram.min_ns), of(histogram.mean_ns()), of(histogram.max_ns));
+        format!("| {last:>8} {min:>9} {avg:>9} {max:>9} ")
+    };
+    for cpu in cpus {
+        let groups: String = [&cpu.irq, &cpu.thread, &cpu.user].map(|series| group(series, true)).concat();
+        lines.push(format!("{:3} #{:<10}{groups}", cpu.cpu, cpu.count).trim_end().to_owned());
+    }
+    let rule = "-".repeat(40);
+    lines.push(format!("{}|{rule}|{rule}|{rule}", "-".repeat(15)));
+    let (count, lost) =
+        cpus.iter().fold((0, 0), |(count, lost), cpu| (count + cpu.count, lost + cpu.events_lost));
+    let groups: String = [0, 1, 2]
+        .map(|kind| {
+            let mut all = Series::default();
+            cpus.iter()
+                .map(|cpu| [&cpu.irq, &cpu.thread, &cpu.user][kind])
+                .for_each(|series| join(&mut all, series));
+            group(&all, false)
+        })
+        .concat();
+    lines.push(format!("{:<15}{groups}", format!("ALL #{count} e{lost}")).trim_end().to_owned());
+    lines
+}
+
+fn join(all: &mut Series, series: &Series) {
+    let (sum, one) = (&mut all.histogram, &series.histogram);
+    if one.count == 0 {
+        return;
+    }
+    sum.min_ns = if sum.count == 0 { one.min_ns } else { sum.min_ns.min(one.min_ns) };
+    sum.count += one.count;
+    sum.sum_ns += one.sum_ns;
+    sum.max_ns = sum.max_ns.max(one.max_ns);
+}
+
+fn hist_lines(record: &LatencyRecord, hist: &HistArguments) -> Vec<String> {
+    let mut columns: Vec<(String, &Buckets)> = Vec::new();
+    for cpu in &record.cpus {
+        for (name, series, is_off) in [
+            ("IRQ", &cpu.irq, hist.no_irq),
+            ("Thr", &cpu.thread, hist.no_thread),
+            ("Usr", &cpu.user, hist.no_user),
+        ] {
+            if !is_off && series.histogram.count > 0 {
+                columns.push((format!("{name}-{:03}", cpu.cpu), &series.histogram));
+            }
+        }
+    }
+    histogram_lines("ONBEAT timerlat histogram", record.duration_ns, &hist.shape, &columns)
+}
+
+/// As rtla writes it: each step in us and in per cent of the whole.
+fn analysis_lines(analysis: &Analysis) -> Vec<String> {
+    let all_ns = analysis.wake.user_latency_ns();
+    let us = |ns: u64| format!("{:>14.2} us", ns as f64 / 1e3);
+    let percent = |ns: u64| format!("({:.2} %)", 100.0 * ns as f64 / all_ns.max(1) as f64);
+    let mut lines = Vec::new();
+    let mut last = None;
+    for step in &analysis.steps {
+        let label = label(step);
+        let is_single = !takes_names(step.what);
+        if is_single {
+            let name = if step.what == What::IdleExit { "(exit from idle)" } else { &step.name };
+            lines.push(format!("  {label:<28}{name:>24}{} {}", us(step.ns), percent(step.ns)));
+        } else {
+            if last != Some(step.what) {
+                let sum =
+                    analysis.steps.iter().filter(|other| other.what == step.what).map(|other| other.ns).sum();
+                lines.push(format!("  {label:<28}{:24}{} {}", "", us(sum), percent(sum)));
+            }
+            let pid =
+                if step.what == What::BlockingThread { format!(":{}", step.pid) } else { String::new() };
+            let times = if step.count > 1 { format!(" ({} x)", step.count) } else { String::new() };
+            let name = format!("{}{pid}{times}", step.name);
+            lines.push(format!("  {:<12}{name:<40}{}", "", us(step.ns)));
+        }
+        last = Some(step.what);
+        if matches!(step.what, What::IdleExit | What::HandlerDelay)
+            && let Some(irq_ns) = analysis.wake.irq_latency_ns()
+        {
+            lines.push(format!("  {:<52}{}", "IRQ latency:", us(irq_ns)));
+        }
+    }
+    lines.push("-".repeat(72));
+    let doubtful = if analysis.is_doubtful { "; records are missing there" } else { "" };
+    lines.push(format!("  {:<52}{} (100%{doubtful})", "Thread latency, to its own code:", us(all_ns)));
+    lines
+}
+
+fn takes_names(what: What) -> bool {
+    matches!(what, What::BlockingThread | What::Nmi | What::Irq | What::Softirq | What::PreviousIrq)
+}
+
+fn label(step: &Step) -> &'static str {
+    match step.what {
+        What::PreviousIrq => "Previous IRQ interference:",
+        What::IdleExit | What::HandlerDelay => "IRQ handler delay:",
+        What::TimerIrq => "Timer IRQ duration:",
+        What::BlockingThread => "Blocking thread:",
+        What::Nmi => "Blocking NMI:",
+        What::Irq => "IRQ interference:",
+        What::Softirq => "Softirq interference:",
+        What::Switch => "Wake-up and switch:",
+        What::Return => "Return to the program:",
+        What::RunQueue => "Other threads:",
+        What::Unexplained => "Unexplained:",
+    }
+}
+
+/// For programs: people have it above, as rtla writes it.
+fn cpus(cpus: &[CpuLatency]) -> Table {
+    let rows = cpus.iter().flat_map(|cpu| {
+        [("irq", &cpu.irq), ("thread", &cpu.thread), ("user", &cpu.user)].map(|(kind, series)| {
+            let summary = &series.summary;
+            vec![
+                Cell::Number(u64::from(cpu.cpu)),
+                kind.into(),
+                summary.count.into(),
+                summary.min_ns.into(),
+                Cell::Decimal(summary.mean_ns),
+                summary.median_ns.into(),
+                summary.p90_ns.into(),
+                summary.p99_ns.into(),
+                summary.p99_9_ns.into(),
+                summary.max_ns.into(),
+            ]
+        })
+    });
+    let names =
+        ["cpu", "kind", "count", "min_ns", "mean_ns", "median_ns", "p90_ns", "p99_ns", "p99_9_ns", "max_ns"];
+    Table { columns: names.map(|name| Column::new(name, "", Unit::Count)).into(), rows: rows.collect() }
+}
+
+/// For programs: the steps of the latest wake-ups.
+fn samples(cpus: &[CpuLatency]) -> Table {
+    let all = cpus.iter().flat_map(|cpu| &cpu.samples);
+    let rows = all.flat_map(|analysis| {
+        analysis.steps.iter().map(|step| {
+            let what = serde_json::to_value(step.what).expect("a word");
+            vec![
+                Cell::Number(u64::from(analysis.wake.cpu)),
+                analysis.wake.due_ns.into(),
+                what.as_str().unwrap_or_default().into(),
+                Cell::Text(step.name.clone()),
+                step.count.into(),
+                step.ns.into(),
+            ]
+        })
+    });
+    let names = ["cpu", "due_ns", "step", "name", "count", "ns"];
+    Table { columns: names.map(|name| Column::new(name, "", Unit::Count)).into(), rows: rows.collect() }
+}
+
+fn buckets(cpus: &[CpuLatency]) -> Table {
+    let rows = cpus.iter().flat_map(|cpu| {
+        [("irq", &cpu.irq), ("thread", &cpu.thread), ("user", &cpu.user)]
+            .map(|(kind, series)| bucket_rows(format!("{kind}-{:03}", cpu.cpu).into(), &series.histogram))
+            .concat()
+    });
+    let names = ["series", "from_ns", "to_ns", "count"];
+    Table { columns: names.map(|name| Column::new(name, "", Unit::Count)).into(), rows: rows.collect() }
+}

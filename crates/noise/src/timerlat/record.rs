@@ -1,0 +1,147 @@
+//! What was measured of timers: plain data, one JSON file.
+
+use crate::analysis::Analysis;
+use crate::record::{Buckets, Stopped};
+use crate::source::Chosen;
+use onbeat_trace::{Histogram, KernelEvent, Machine, Summary};
+use serde::{Deserialize, Serialize};
+
+/// What the field `schema` says.
+pub(super) const SCHEMA: &str = "onbeat.timerlat";
+/// The version that is written.
+pub(super) const VERSION: u32 = 1;
+
+/// The timer latency of some cores, with everything that explains the numbers. Times are in nanoseconds.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LatencyRecord {
+    /// `onbeat.timerlat`.
+    pub schema: String,
+    /// 1.
+    pub version: u32,
+    /// What it is called where it is compared.
+    pub name: String,
+    /// Since 1970-01-01 00:00 UTC.
+    pub started_unix_ns: u64,
+    /// When it began, on `CLOCK_MONOTONIC`.
+    pub begin_ns: u64,
+    /// How long it took.
+    pub duration_ns: u64,
+    /// The machine.
+    pub machine: Machine,
+    /// From wake-up to wake-up.
+    pub period_ns: u64,
+    /// What the scheduler was to give to the measuring threads.
+    pub policy: String,
+    /// Where the causes come from, and why from there.
+    pub source: Chosen,
+    /// Which limit ended it, if one did.
+    pub stopped: Option<Stopped>,
+    /// What was asked of the machine and not given, and what a reader has to know.
+    pub notes: Vec<String>,
+    /// Core by core.
+    pub cpus: Vec<CpuLatency>,
+    /// The last kernel events, where they were asked for; they are not written.
+    #[serde(skip)]
+    pub events: Vec<KernelEvent>,
+}
+
+/// The latencies of one core.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct CpuLatency {
+    /// Which one.
+    pub cpu: u32,
+    /// Wake-ups.
+    pub count: u64,
+    /// From the due moment to the timer's interrupt; empty where nobody sees it.
+    pub irq: Series,
+    /// To the core; empty where nobody sees it.
+    pub thread: Series,
+    /// To the thread's own code.
+    pub user: Series,
+    /// The latest wake-ups, the latest first.
+    pub samples: Vec<Analysis>,
+    /// The wake-up that ended it.
+    pub stopped_by: Option<Analysis>,
+    /// Wake-ups for which there was no room.
+    pub dropped: u64,
+    /// Records of the kernel.
+    pub events: u64,
+    /// Records that the kernel had no room for, or that could not be understood.
+    pub events_lost: u64,
+    /// How often a record did not fit what was known.
+    pub breaks: u64,
+    /// What the hypervisor admits to have taken, in steps of 10 ms.
+    pub steal_ns: u64,
+}
+
+/// One kind of latency.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Series {
+    /// The last one.
+    pub last_ns: u64,
+    /// In buckets of one width.
+    pub histogram: Buckets,
+    /// In a few numbers.
+    pub summary: Summary,
+}
+
+/// One core's, added up.
+#[derive(Debug)]
+pub(super) struct Tally {
+    latency: CpuLatency,
+    kinds: [(u64, Buckets, Histogram); 3],
+    samples: usize,
+}
+
+impl Tally {
+    pub fn new(cpu: u32, bucket_ns: u64, entries: usize, samples: usize) -> Self {
+        let kind = || (0, Buckets::new(bucket_ns, entries), Histogram::new());
+        let latency = CpuLatency { cpu, ..CpuLatency::default() };
+        Tally { latency, kinds: [kind(), kind(), kind()], samples }
+    }
+
+    pub fn wake(&mut self, analysis: Analysis) {
+        let wake = &analysis.wake;
+        self.latency.count += 1;
+        let values = [wake.irq_latency_ns(), wake.thread_latency_ns(), Some(wake.user_latency_ns())];
+        for ((last_ns, buckets, histogram), value_ns) in self.kinds.iter_mut().zip(values) {
+            if let Some(value_ns) = value_ns {
+                *last_ns = value_ns;
+                buckets.add(value_ns);
+                histogram.record(value_ns);
+            }
+        }
+        let late = |analysis: &Analysis| analysis.wake.user_latency_ns();
+        let at = self.latency.samples.partition_point(|kept| late(kept) >= late(&analysis));
+        if at < self.samples {
+            self.latency.samples.insert(at, analysis);
+            self.latency.samples.truncate(self.samples);
+        }
+    }
+
+    pub fn stopped(&mut self, analysis: Analysis) {
+        self.latency.stopped_by.get_or_insert(analysis);
+    }
+
+    /// What there is so far.
+    pub fn so_far(&self) -> CpuLatency {
+        let series = |(last_ns, buckets, histogram): &(u64, Buckets, Histogram)| Series {
+            last_ns: *last_ns,
+            histogram: buckets.clone(),
+            summary: histogram.summary(),
+        };
+        let [irq, thread, user] = self.kinds.each_ref().map(series);
+        CpuLatency { irq, thread, user, ..self.latency.clone() }
+    }
+}
+
+impl LatencyRecord {
+    /// As JSON, with an end of line.
+    ///
+    /// # Panics
+    /// Never: it is plain data.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a record is plain data") + "\n"
+    }
+}
