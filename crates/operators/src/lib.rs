@@ -34,7 +34,7 @@
 //! | `squelch`, `squelch.complex` | real, complex | silence without a signal: [`Squelch`] | `open`, `close`, `tau`, `closed` |
 //! | `tap` | real | statistics of what passes: [`Tap`] | `path`, `every` |
 //! | `throttle`, `throttle.complex` | real, complex | holds chunks back to a rate: [`Throttle`] | `rate` |
-//! | `load`, `load.count` | real, numbers | keeps the core busy: [`Load`] | `busy` or `count` |
+//! | `load`, `load.count` | real, numbers | keeps the core busy: [`Load`] | `busy`, `cpu` or `count` |
 //! | `counter` | → numbers | 0, 1, 2, ...: [`Counter`] | `count`, `start`, `rate`, `pace` |
 //! | `timer` | → numbers | ticks with a period: [`Timer`] | `period`, `count`, `overrun` |
 //! | `merge` | numbers | several streams in one order: [`Merge`] | |

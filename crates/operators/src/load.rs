@@ -4,6 +4,7 @@ use onbeat_runtime::{
     Chunk, Context, Error, Folders, Input, Kind, Message, Operator, Output, Ports, Registry, Seconds, Step,
     Value,
 };
+use rustix::time::{ClockId, Timespec, clock_gettime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
@@ -13,6 +14,8 @@ use std::hint::black_box;
 pub enum Work {
     /// So many nanoseconds on the run's clock. A manual clock stands still in a step: there it is no work at all.
     Busy(u64),
+    /// So many nanoseconds of its thread's time on a core: while another thread has the core, it does not get on.
+    Cpu(u64),
     /// So many rounds of arithmetic, each a multiplication and an addition that wait for the last one: 1 to 2 ns.
     Rounds(u64),
 }
@@ -47,6 +50,12 @@ impl Work {
                     looks = looks.saturating_add(1);
                 }
             }
+            Work::Cpu(ns) => {
+                let begin_ns = thread_cpu_ns();
+                while thread_cpu_ns() - begin_ns < i128::from(ns) {
+                    std::hint::spin_loop();
+                }
+            }
             Work::Rounds(rounds) => {
                 let mut x = black_box(1u64);
                 for _ in 0..rounds {
@@ -56,6 +65,12 @@ impl Work {
             }
         }
     }
+}
+
+/// What the calling thread has had of all cores (`CLOCK_THREAD_CPUTIME_ID`).
+fn thread_cpu_ns() -> i128 {
+    let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::ThreadCPUTime);
+    i128::from(tv_sec) * 1_000_000_000 + i128::from(tv_nsec)
 }
 
 impl<M: Message> Operator for Load<M> {
@@ -73,40 +88,48 @@ impl<M: Message> Operator for Load<M> {
     }
 
     fn settable(&self) -> &'static [&'static str] {
-        &["busy", "count"]
+        &["busy", "cpu", "count"]
     }
 
     fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
-        self.work = if name == "busy" { busy(value.read(name)?)? } else { Work::Rounds(value.read(name)?) };
+        self.work = match name {
+            "busy" => Work::Busy(ns(name, value.read(name)?)?),
+            "cpu" => Work::Cpu(ns(name, value.read(name)?)?),
+            _ => Work::Rounds(value.read(name)?),
+        };
         Ok(())
     }
 }
 
-/// Work at each message: for a time (`busy`) or an amount (`count`).
+/// Work at each message: for a time (`busy`, `cpu`) or an amount (`count`).
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
     /// So long on the run's clock, waiting included if the core is taken away; nothing under a manual clock.
     #[serde(default)]
     busy: Option<Seconds>,
+    /// So long on a core: the time that other threads have it does not count. The same under a manual clock.
+    #[serde(default)]
+    cpu: Option<Seconds>,
     /// So many rounds of arithmetic, of 1 to 2 ns each.
     #[serde(default)]
     count: Option<u64>,
 }
 
-fn busy(time: Seconds) -> Result<Work, Error> {
-    let wrong = || Error::new(format!("`busy` is {time}: it must be from 0 s to 584 years"));
-    time.as_ns().map(Work::Busy).ok_or_else(wrong)
+fn ns(name: &str, time: Seconds) -> Result<u64, Error> {
+    let wrong = || Error::new(format!("`{name}` is {time}: it must be from 0 s to 584 years"));
+    time.as_ns().ok_or_else(wrong)
 }
 
 fn load<M: Message>(p: &Parameters, _: &Folders) -> Result<Load<M>, Error> {
-    let work = match (p.busy, p.count) {
-        (Some(time), None) => busy(time)?,
-        (None, Some(rounds)) => Work::Rounds(rounds),
-        (None, None) => {
-            return Err(Error::new("needs `busy`, a time, or `count`, an amount: give one of both"));
+    let work = match (p.busy, p.cpu, p.count) {
+        (Some(time), None, None) => Work::Busy(ns("busy", time)?),
+        (None, Some(time), None) => Work::Cpu(ns("cpu", time)?),
+        (None, None, Some(rounds)) => Work::Rounds(rounds),
+        (None, None, None) => {
+            return Err(Error::new("needs `busy` or `cpu`, a time, or `count`, an amount: give one of them"));
         }
-        (Some(_), Some(_)) => return Err(Error::new("has `busy` and `count`: give one of both")),
+        _ => return Err(Error::new("has more than one of `busy`, `cpu` and `count`: give one of them")),
     };
     Ok(Load::new(work))
 }

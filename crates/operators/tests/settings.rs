@@ -134,6 +134,7 @@ fn what_is_set_is_as_what_is_written() {
         ("throttle", "rate = 1000", "rate", "1 MHz".into(), "rate = 1e6"),
         ("load", "count = 10", "count", 20.into(), "count = 20"),
         ("load", "count = 10", "busy", "1 us".into(), "busy = 1e-6"),
+        ("load", "count = 10", "cpu", "1 us".into(), "cpu = 1e-6"),
     ];
     for (kind, base, name, value, other) in table {
         let trial = |parameters: &str| {

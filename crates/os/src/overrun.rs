@@ -13,7 +13,8 @@ use signal_hook::low_level::register;
 static COUNT: AtomicU64 = AtomicU64::new(0);
 static LISTENERS: Mutex<(u32, Option<Arc<AtomicBool>>)> = Mutex::new((0, None));
 
-/// Counts the overruns of this process as long as it lives. The signal does not say which thread it was. While none of
+/// Counts the overruns of this process as long as it lives. The signal does not say which thread it was, and it comes at the
+/// kernel's tick: who is found out between two ticks, in a system call, and does not run at the next one, is not counted. While none of
 /// these lives, the signal does what it does by default: it ends the process.
 #[derive(Debug)]
 #[must_use = "dropping it ends the counting, and the signal ends the process then"]

@@ -55,11 +55,14 @@ fn look(process: u32) -> Vec<String> {
     vec![line.unwrap_or_default(), format!("{policy} {priority}")]
 }
 
-fn misses(record: &serde_json::Value) -> u64 {
+/// Per cent of the priority branch's messages that were late.
+fn late_percent(record: &serde_json::Value) -> u64 {
     let paths = record["paths"].as_array().expect("paths");
     let path = paths.iter().find(|path| path["to"] == "out").expect("the priority branch");
-    assert!(path["latency"]["count"].as_u64() > Some(100), "{path}");
-    path["misses"].as_u64().expect("a count")
+    let [messages, misses] =
+        [&path["latency"]["count"], &path["misses"]].map(|count| count.as_u64().expect("a count"));
+    assert!(messages > 20, "{path}");
+    100 * misses / messages
 }
 
 /// Page faults of real-time threads after the start; allocations there are none.
@@ -94,8 +97,8 @@ fn the_priority_branch_keeps_its_deadline() {
     };
     let place = Place::new();
     let plain = run(&place, &["pool.priority.policy=o:0", "pool.source.policy=o:0"], None);
-    let without = misses(&plain);
-    assert!(without >= 50, "the other branches do not overload it: {without} misses");
+    let without = late_percent(&plain);
+    assert!(without >= 80, "the other branches do not overload it: {without} % are late");
     for (settings, by_ps, by_proc) in [
         (&["pool.priority.policy=f:80", "pool.source.policy=f:81"][..], "FF 80", "1 80"),
         (&["pool.priority.policy=r:80", "pool.source.policy=r:81"], "RR 80", "2 80"),
@@ -113,9 +116,9 @@ fn the_priority_branch_keeps_its_deadline() {
     ] {
         let record = run(&place, settings, Some([by_ps, by_proc]));
         assert_eq!(faults(&record), Vec::<String>::new(), "{settings:?}");
-        let with = misses(&record);
+        let with = late_percent(&record);
         // A machine that is taken away for a while makes some late whatever their priority.
-        assert!(4 * with < without, "{settings:?}: {with} misses, {without} without");
+        assert!(with < 20, "{settings:?}: {with} % are late, {without} % without");
         let dropped =
             record["edges"].as_array().expect("edges").iter().filter_map(|edge| edge["dropped"].as_u64());
         assert!(dropped.sum::<u64>() > 0, "the other branches have more than they can do");
