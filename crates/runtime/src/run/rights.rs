@@ -151,7 +151,8 @@ pub(super) fn take(worker: usize, plan: &Plan, control: &Control) -> Vec<Obtaine
 pub(super) fn take_back(worker: usize, plan: &Plan, thread: i32) {
     let is_real_time =
         plan.pools[plan.workers[worker].pool].policy.is_some_and(|policy| policy.is_real_time());
-    if is_real_time {
+    // 0 would be the calling one.
+    if is_real_time && thread > 0 {
         // It is refused where the thread has ended meanwhile, which is as good.
         let _ = Policy::Other(0).set_for(thread, PolicyFlags { reset_on_fork: true, overrun_signal: false });
     }
