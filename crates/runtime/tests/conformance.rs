@@ -91,28 +91,46 @@ fn real_time_workers_give_the_same() {
         if let Err(why) = throttling() {
             return eprintln!("skipped: workers under FIFO: {why}");
         }
-        let idle = Idle::Park;
-        for seed in 4000..4040 {
-            let spec = Spec::random(seed);
-            let two = Options { cores: vec![0, 1], policy: Some(policy), idle, ..Options::default() };
-            for (name, options) in [
-                ("pinned", Options { scheduler: Scheduler::Pinned, ..two.clone() }),
-                ("event", Options { scheduler: Scheduler::Event, ..two.clone() }),
-                (
-                    "event, shares always",
-                    Options { scheduler: Scheduler::Event, share: Share::Always, ..two },
-                ),
-                ("custom", custom(&spec, Some(policy), [Some(0), Some(1)])),
-                ("custom, one shared", custom(&spec, Some(policy), [Some(0), None])),
-            ] {
-                let record = check(&format!("seed {seed}, {name} under {policy}"), &spec, &options, mixed);
-                let workers = record.threads.iter().filter(|thread| thread.purpose == "steps operators");
-                for worker in workers {
-                    assert_eq!(worker.policy.as_deref(), Some("f:10"), "seed {seed}, {name}: {worker:?}");
+        let check_all =
+            |what: &str, spec: &Spec, clock: ClockKind, size: fn(&mut Random) -> (usize, usize)| {
+                for (name, options) in real_time(spec, policy) {
+                    let what = format!("{what}, {name} under {policy}");
+                    let record = check(&what, spec, &Options { clock, ..options }, size);
+                    let workers = record.threads.iter().filter(|thread| thread.purpose == "steps operators");
+                    for worker in workers {
+                        assert_eq!(worker.policy.as_deref(), Some("f:10"), "{what}: {worker:?}");
+                    }
                 }
-            }
+            };
+        for seed in 4000..4040 {
+            check_all(&format!("seed {seed}"), &Spec::random(seed), ClockKind::Real, mixed);
+        }
+        for seed in 4040..4046 {
+            check_all(&format!("seed {seed}, slow"), &Spec::random(seed).slowed(), ClockKind::Real, mixed);
+        }
+        for seed in 4050..4060 {
+            check_all(&format!("seed {seed}, virtual"), &Spec::random(seed), ClockKind::Manual, mixed);
+        }
+        for seed in [3, 14, 15] {
+            let what = |size: &str| format!("seed {seed}, {size} quanta and edges");
+            check_all(&what("small"), &Spec::random(seed), ClockKind::Real, |_| (4 << 10, 1));
+            check_all(&what("large"), &Spec::random(seed), ClockKind::Real, |_| (64 << 10, 64));
         }
     });
+}
+
+/// All ways to run a graph in which idle workers park, under a policy; two workers are on two cores.
+fn real_time(spec: &Spec, policy: Policy) -> Vec<(String, Options)> {
+    let on_cores = |options: Options| match options.workers {
+        Some(2) => Options { cores: vec![0, 1], workers: None, ..options },
+        _ => options,
+    };
+    let parks = schedulers().into_iter().filter(|(_, options)| options.idle == Idle::Park);
+    let mut all: Vec<_> =
+        parks.map(|(name, options)| (name, on_cores(Options { policy: Some(policy), ..options }))).collect();
+    all.push(("custom".to_string(), custom(spec, Some(policy), [Some(0), Some(1)])));
+    all.push(("custom, one shared".to_string(), custom(spec, Some(policy), [Some(0), None])));
+    all
 }
 
 #[test]
