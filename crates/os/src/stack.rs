@@ -65,15 +65,15 @@ impl fmt::Display for Frame {
 /// use std::time::Duration;
 ///
 /// #[inline(never)]
-/// fn wait_for_ever(end: &mpsc::Receiver<()>) {
+/// fn wait_for_ever(tell: &mpsc::Sender<i32>, end: &mpsc::Receiver<()>) {
+///     tell.send(thread::current_id()).unwrap();
 ///     let _ = end.recv();
 /// }
 ///
 /// let (go, end) = mpsc::channel();
 /// let (tell, told) = mpsc::channel();
 /// let waiter = thread::spawn("waiter", move || {
-///     tell.send(thread::current_id()).unwrap();
-///     wait_for_ever(&end);
+///     wait_for_ever(&tell, &end);
 /// })?;
 /// let stack = stack::of(told.recv().unwrap(), Duration::from_secs(10))?;
 /// assert!(stack.iter().any(|frame| frame.name.contains("wait_for_ever")));
