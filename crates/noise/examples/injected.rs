@@ -62,6 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         all.iter().filter(|(from, to)| *from > begin_ns + 20_000_000 && *to < end_ns - 20_000_000).collect();
     let noise = &record.cpus[0];
     let mut found = Vec::new();
+    let mut true_ns = 0;
     let (mut time_ns, mut rest_ns) = (0, 0);
     for (from, to) in &inside {
         let gap = noise.samples.iter().find(|v| v.gap.start_ns <= *from && v.gap.end_ns >= *to);
@@ -70,6 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             verdict.interferences.iter().filter(|i| i.name == "injector").map(|i| i.duration_ns).sum();
         if ns > 0 {
             found.push(ns);
+            true_ns += to - from;
             time_ns += verdict.gap.duration_ns();
             rest_ns += verdict.hardware_ns + verdict.unexplained_ns;
         }
@@ -81,6 +83,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         found.len(),
         100.0 * found.len() as f64 / inside.len() as f64
     );
+    let own_ns = true_ns / found.len().max(1) as u64;
+    println!("busy by its own clock for {own_ns} ns on average, what interrupted it included");
     println!(
         "mean under its name {mean_ns} ns, busy for {BUSY_NS} ns: {:+.2} %",
         100.0 * (mean_ns as f64 / BUSY_NS as f64 - 1.0)

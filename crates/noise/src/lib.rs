@@ -14,7 +14,10 @@
 //! | [`nesting`] | records to kernel events: what ran on a core, each event without what interrupted it |
 //! | [`source`] | where that comes from on this machine: rings of perf, or what `/proc` has |
 //! | [`mod@measure`], [`record`] | measuring the noise of cores, and what came of it |
+//! | [`tracer`] | the same by the kernel's osnoise tracer, where it is there |
 //! | [`timerlat`] | measuring how late timers wake a thread |
+//! | [`PerfEvidence`] | the same knowledge for whoever asks after the fact |
+//! | [`mod@project`], [`text`] | what the noise would do to many nodes; events as lines |
 //! | [`attribute`](mod@attribute) | a gap and events to a verdict, as a pure function whose parts sum to the gap |
 //! | [`analysis`] | a wake-up and events to what delayed it, as a pure function whose steps sum to its latency |
 
@@ -25,18 +28,23 @@ pub mod attribute;
 mod crew;
 pub mod decode;
 pub mod error;
+mod evidence;
 pub mod measure;
 pub mod nesting;
 pub mod place;
+pub mod project;
 pub mod record;
 mod sampler;
 pub mod source;
 mod tally;
+pub mod text;
 mod timer;
 pub mod timerlat;
+pub mod tracer;
 
 pub use attribute::{Gap, Interference, Own, Verdict, attribute};
 pub use error::Error;
+pub use evidence::PerfEvidence;
 pub use measure::{Settings, Watch, measure};
 pub use nesting::Nesting;
 pub use record::{CpuNoise, NoiseRecord};

@@ -3,7 +3,7 @@
 use crate::attribute::{Gap, Interference, Own, Verdict, attribute};
 use crate::crew::{Member, Signals, choose};
 use crate::error::Error;
-use crate::place;
+use crate::place::{self, House};
 use crate::record::{Asked, CpuNoise, NoiseRecord, SCHEMA, Stopped, VERSION};
 use crate::sampler::{self, Line, Plan, Told};
 use crate::source::{Backend, Counters, Perf, Waited};
@@ -105,18 +105,21 @@ struct Sampled {
 
 /// Measures until the time is over, a limit is hit, or whoever watches says so.
 ///
-/// The calling thread reads the rings; it is put on the house-keeping cores, and stays there.
+/// The calling thread reads the rings; meanwhile it is on the house-keeping cores.
 ///
 /// # Errors
 /// Settings that cannot be, a backend that was asked for and is not to be had, cores that are not there.
 pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<NoiseRecord, Error> {
     check(settings)?;
+    if settings.backend == Backend::Tracer {
+        return crate::tracer::measure(settings, false, watch);
+    }
     let cpus = place::cpus(settings.cpus.as_ref())?;
     let never_sleeps = settings.runtime_ns == settings.period_ns;
     place::check_policy(settings.policy, never_sleeps, &cpus)?;
     let (mut perf, source) = choose(settings.backend, settings.ring_bytes, settings.keep_events, &cpus)?;
-    let mut notes: Vec<String> =
-        place::keep_house(settings.house_keeping.as_ref(), &cpus)?.into_iter().collect();
+    let house = House::keep(settings.house_keeping.as_ref(), &cpus)?;
+    let mut notes: Vec<String> = house.note.iter().cloned().collect();
     let signals = Signals::default();
     let start = |&cpu| start(cpu, settings, &signals, perf.is_none());
     let mut sampled = cpus.iter().map(start).collect::<Result<Vec<Sampled>, Error>>()?;

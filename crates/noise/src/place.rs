@@ -26,30 +26,48 @@ pub fn cpus(asked: Option<&CoreSet>) -> Result<Vec<usize>, Error> {
     Ok(asked.iter().collect())
 }
 
-/// Puts the calling thread, and those that it starts, off the measured cores: to those named, or to all others. Says what came
-/// of it, if that is not what should be.
-pub fn keep_house(asked: Option<&CoreSet>, measured: &[usize]) -> Result<Option<String>, Error> {
-    let all = thread::cores().map_err(Error::os("the CPUs of this process"))?;
-    let house = match asked {
-        Some(asked) => asked.clone(),
-        None => CoreSet::from_cores(all.iter().filter(|cpu| !measured.contains(cpu)))
-            .map_err(|error| Error::Settings(error.to_string()))?,
-    };
-    if house.is_empty() {
-        return Ok(Some(
-            "all CPUs are measured, so our own bookkeeping runs on them: it is a part of the noise, by the name of the thread \
-             `onbeat`; leave it one with -c or -H"
-                .to_owned(),
-        ));
+/// The calling thread's place while others are measured; dropping it puts the thread back.
+#[derive(Debug)]
+#[must_use = "dropping it puts the thread back"]
+pub struct House {
+    before: CoreSet,
+    /// What a reader of the measurement has to know of it.
+    pub note: Option<String>,
+}
+
+impl House {
+    /// Puts the calling thread, and those that it starts, off the measured cores: to those named, or to all others.
+    ///
+    /// # Errors
+    /// Cores that cannot be had.
+    pub fn keep(asked: Option<&CoreSet>, measured: &[usize]) -> Result<Self, Error> {
+        let before = thread::cores().map_err(Error::os("the CPUs of this process"))?;
+        let house = match asked {
+            Some(asked) => asked.clone(),
+            None => CoreSet::from_cores(before.iter().filter(|cpu| !measured.contains(cpu)))
+                .map_err(|error| Error::Settings(error.to_string()))?,
+        };
+        if house.is_empty() {
+            let note = "all CPUs are measured, so our own bookkeeping runs on them: it is a part of the noise, by the name of \
+                        the thread `onbeat`; leave it one with -c or -H";
+            return Ok(House { before, note: Some(note.to_owned()) });
+        }
+        thread::set_cores(&house).map_err(|error| Error::Settings(format!("-H {house}: {error}")))?;
+        let both: Vec<usize> = house.iter().filter(|cpu| measured.contains(cpu)).collect();
+        let note = (!both.is_empty()).then(|| {
+            format!(
+                "CPUs {both:?} are both measured and for house-keeping: our own bookkeeping is a part of their noise"
+            )
+        });
+        Ok(House { before, note })
     }
-    thread::set_cores(&house).map_err(|error| Error::Settings(format!("-H {house}: {error}")))?;
-    let both: Vec<usize> = house.iter().filter(|cpu| measured.contains(cpu)).collect();
-    if both.is_empty() {
-        return Ok(None);
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        // They were its own a moment ago; if somebody has taken them since, it stays where it is.
+        let _refused = thread::set_cores(&self.before);
     }
-    Ok(Some(format!(
-        "CPUs {both:?} are both measured and for house-keeping: our own bookkeeping is a part of their noise"
-    )))
 }
 
 /// Refuses what would hang the machine: a thread that never sleeps, before all of the kernel's own.

@@ -7,7 +7,7 @@ pub use record::{CpuLatency, LatencyRecord, Series};
 use crate::analysis::{Analysis, Wake, analyse, analyse_by_wait};
 use crate::crew::{Member, Signals, choose};
 use crate::error::Error;
-use crate::place;
+use crate::place::{self, House};
 use crate::record::Stopped;
 use crate::source::{Backend, Core, Counters, Perf, Waited};
 use crate::timer::{self, Line, Plan, Woken};
@@ -107,7 +107,7 @@ struct Timed {
 
 /// Measures until the time is over, a limit is hit, or whoever watches says so.
 ///
-/// The calling thread reads the rings; it is put on the house-keeping cores, and stays there.
+/// The calling thread reads the rings; meanwhile it is on the house-keeping cores.
 ///
 /// # Errors
 /// As those of [`measure`](crate::measure::measure).
@@ -119,11 +119,16 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<LatencyReco
             LEAST_PERIOD_NS / 1000
         )));
     }
+    if settings.backend == Backend::Tracer {
+        return Err(Error::Settings(
+            "timerlat has no backend `tracer`: it measures with threads of its own; take perf, or `rtla timerlat`".to_owned(),
+        ));
+    }
     let cpus = place::cpus(settings.cpus.as_ref())?;
     place::check_policy(settings.policy, false, &cpus)?;
     let (mut perf, source) = choose(settings.backend, settings.ring_bytes, settings.keep_events, &cpus)?;
-    let mut notes: Vec<String> =
-        place::keep_house(settings.house_keeping.as_ref(), &cpus)?.into_iter().collect();
+    let house = House::keep(settings.house_keeping.as_ref(), &cpus)?;
+    let mut notes: Vec<String> = house.note.iter().cloned().collect();
     let held = settings.dma_latency_us.map(|us| (us, DmaLatency::hold(us)));
     if let Some((us, Err(error))) = &held {
         notes.push(format!("--dma-latency {us} was asked for and not obtained: {error}; run as root"));

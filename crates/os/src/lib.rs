@@ -16,6 +16,7 @@
 //! | [`cores`] | a set of cores, as the kernel and its tools write it |
 //! | [`signal`] | Ctrl-C and SIGTERM as a call on a thread of its own |
 //! | [`stack`] | where a thread is that does not come back |
+//! | [`knob`] | settings of the kernel that are put back, also after a process that was killed |
 //! | [`perf`], [`tracefs`] | records of tracepoints, core by core, and how the kernel describes them |
 //! | [`usage`], [`count`](mod@count) | what the kernel has counted of this process: switches, faults; events of one kind |
 //!
@@ -47,6 +48,7 @@ pub mod cores;
 pub mod count;
 pub mod futex;
 pub mod interrupts;
+pub mod knob;
 pub mod latency;
 pub mod local;
 pub mod memory;

@@ -3,6 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`bench`](mod@bench) | what a bench found, in the one form that all benches share: [`BenchResult`], [`Figure`] |
+//! | [`perfetto`] | traces for ui.perfetto.dev |
 //! | [`plot`] | plots as SVG: bars with their limits, lines over numbers |
 //!
 //! ```
@@ -20,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod perfetto;
 pub mod plot;
 
 pub use bench::{BenchResult, Figure};

@@ -29,6 +29,73 @@ pub enum NoiseCommand {
     /// A histogram of what was taken, a column per CPU, and the sorted causes
     #[command(before_help = EXAMPLES, after_help = EXIT_STATUS)]
     Hist(HistArguments),
+    /// With interrupts off, so that only hardware and NMIs are left: needs the kernel's osnoise tracer
+    #[command(after_help = EXIT_STATUS)]
+    Hw(TopArguments),
+    /// Compare records: a table, and the two figures of the published experiment
+    #[command(after_help = COMPARE_HELP)]
+    Compare(CompareArguments),
+    /// Measure as things are and as a real-time thread, in turn, and compare
+    Experiment(ExperimentArguments),
+    /// What the noise of a record would do to a job whose many nodes wait for each other after every step
+    #[command(after_help = PROJECT_HELP)]
+    Project(ProjectArguments),
+}
+
+const COMPARE_HELP: &str = "\
+EXAMPLE
+  onbeat noise hist -d 60s --record as-is.json
+  onbeat noise hist -d 60s -P f:1 --record fifo.json
+  onbeat noise compare as-is.json fifo.json --plot noise.svg";
+
+const PROJECT_HELP: &str = "\
+METHOD
+  Every node works for a step and then waits for the slowest. Gaps come at the measured rate, at random moments, each as long as
+  one that was measured; nodes are independent of each other. The longest gap is the longest that was measured.";
+
+#[derive(Debug, Args)]
+pub struct CompareArguments {
+    /// Records of `onbeat noise`, one per set-up
+    #[arg(required = true, value_name = "RECORD")]
+    pub records: Vec<PathBuf>,
+    /// Draw the figures into this file
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+    /// What goes to stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+#[derive(Debug, Args)]
+pub struct ExperimentArguments {
+    /// CPUs to measure: 1,4-7 [default: all]
+    #[arg(long, short, value_name = "LIST", allow_hyphen_values = true)]
+    pub cpus: Option<CoreSet>,
+    /// How long each set-up is measured
+    #[arg(long, short, value_name = "TIME", default_value = "10s", allow_hyphen_values = true, value_parser = Time::seconds())]
+    pub duration: u64,
+    /// Folder for the records and the plot
+    #[arg(long, value_name = "FOLDER", default_value = "noise")]
+    pub output: PathBuf,
+    /// What goes to stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+#[derive(Debug, Args)]
+pub struct ProjectArguments {
+    /// A record of `onbeat noise`
+    pub record: PathBuf,
+    /// How many nodes: one row each
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,16,1024,65536", allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub nodes: Vec<u64>,
+    /// Work of each node between two waits
+    #[arg(long, value_name = "TIME", default_value = "1ms", allow_hyphen_values = true, value_parser = Time::micros())]
+    pub step: u64,
+    /// What goes to stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
 }
 
 #[derive(Debug, Args)]
@@ -122,6 +189,13 @@ pub struct SessionArguments {
     /// Write everything to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Write the kernel's last events and the worst cases to this file, as lines like those of rtla
+    /// [default without a name: COMMAND_trace.txt]
+    #[arg(long, short, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub trace: Option<Option<PathBuf>>,
+    /// Write them to this file for ui.perfetto.dev
+    #[arg(long, value_name = "FILE.json")]
+    pub perfetto: Option<PathBuf>,
     /// No progress and no tables; errors and --format json|csv are still written
     #[arg(long, short)]
     pub quiet: bool,
@@ -139,6 +213,8 @@ pub enum BackendName {
     Perf,
     /// Without any right: classes only
     Proc,
+    /// The kernel's osnoise tracer and its threads, where the kernel has it
+    Tracer,
 }
 
 impl BackendName {
@@ -147,7 +223,21 @@ impl BackendName {
             BackendName::Auto => Backend::Auto,
             BackendName::Perf => Backend::Perf,
             BackendName::Proc => Backend::Proc,
+            BackendName::Tracer => Backend::Tracer,
         }
+    }
+}
+
+impl SessionArguments {
+    /// How many of a CPU's last events a trace has.
+    pub fn keep_events(&self) -> usize {
+        const EVENTS: usize = 20_000;
+        if self.trace.is_some() || self.perfetto.is_some() { EVENTS } else { 0 }
+    }
+
+    /// Where lines go to.
+    pub fn trace_path(&self, usual: &str) -> Option<PathBuf> {
+        self.trace.as_ref().map(|path| path.clone().unwrap_or_else(|| format!("{usual}_trace.txt").into()))
     }
 }
 
@@ -171,7 +261,7 @@ impl NoiseArguments {
             samples: usize::from(session.samples),
             backend: session.backend.backend(),
             ring_bytes: usual.ring_bytes,
-            keep_events: 0,
+            keep_events: session.keep_events(),
         }
     }
 }

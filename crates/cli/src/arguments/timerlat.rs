@@ -105,6 +105,7 @@ impl TimerArguments {
             entries: shape.map_or(usual.entries, |shape| shape.entries as usize),
             samples: usize::from(session.samples),
             backend: session.backend.backend(),
+            keep_events: session.keep_events(),
             ..usual
         }
     }

@@ -51,7 +51,7 @@ fn queue(arguments: &QueueArguments, abort: fn() -> !) -> Result<u8, Failure> {
 }
 
 /// Before minutes are spent on measuring.
-fn check_plot(path: &Path) -> Result<(), Failure> {
+pub fn check_plot(path: &Path) -> Result<(), Failure> {
     let shown = path.display();
     if !path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg")) {
         let other = path.with_extension("svg");

@@ -1,5 +1,8 @@
 //! `onbeat noise`
 
+mod compare;
+pub mod trace;
+
 use super::show;
 use crate::arguments::Format;
 use crate::arguments::noise::{HistArguments, NoiseCommand, SessionArguments, ShapeArguments, TopArguments};
@@ -9,7 +12,7 @@ use crate::interrupt::Interrupts;
 use crate::output::{self, Screen};
 use crate::progress::StatusLine;
 use onbeat::trace::replace::replace;
-use onbeat_noise::{CpuNoise, NoiseRecord, Settings, Watch, measure};
+use onbeat_noise::{CpuNoise, Error, NoiseRecord, Settings, Watch, measure, tracer};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
@@ -17,30 +20,45 @@ pub fn noise(command: &NoiseCommand, abort: fn() -> !) -> Result<u8, Failure> {
     match command {
         NoiseCommand::Top(arguments) => top(arguments, abort),
         NoiseCommand::Hist(arguments) => hist(arguments, abort),
+        NoiseCommand::Hw(arguments) => hw(arguments, abort),
+        NoiseCommand::Compare(arguments) => compare::compare(arguments),
+        NoiseCommand::Experiment(arguments) => compare::experiment(arguments, abort),
+        NoiseCommand::Project(arguments) => compare::projected(arguments),
     }
 }
 
 fn top(arguments: &TopArguments, abort: fn() -> !) -> Result<u8, Failure> {
     let session = &arguments.noise.session;
-    run(&arguments.noise.settings(None), session, None, Live::new("noise", session, true, abort))
+    run(&arguments.noise.settings(None), session, None, &measure, Live::new("noise", session, true, abort))
+}
+
+fn hw(arguments: &TopArguments, abort: fn() -> !) -> Result<u8, Failure> {
+    let session = &arguments.noise.session;
+    let by_tracer = |settings: &Settings, watch: &mut dyn Watch| tracer::measure(settings, true, watch);
+    run(&arguments.noise.settings(None), session, None, &by_tracer, Live::new("noise", session, true, abort))
 }
 
 fn hist(arguments: &HistArguments, abort: fn() -> !) -> Result<u8, Failure> {
     let session = &arguments.noise.session;
     let settings = arguments.noise.settings(Some(&arguments.shape));
-    run(&settings, session, Some(&arguments.shape), Live::new("noise", session, false, abort))
+    run(&settings, session, Some(&arguments.shape), &measure, Live::new("noise", session, false, abort))
 }
+
+/// What measures.
+type Measure<'m> = dyn Fn(&Settings, &mut dyn Watch) -> Result<NoiseRecord, Error> + 'm;
 
 fn run(
     settings: &Settings,
     session: &SessionArguments,
     shape: Option<&ShapeArguments>,
+    by: &Measure<'_>,
     mut live: Live,
 ) -> Result<u8, Failure> {
     if let Some(path) = &session.record {
         check_record(path)?;
     }
-    let record = measure(settings, &mut live);
+    trace::check(session, "noise")?;
+    let record = by(settings, &mut live);
     live.end()?;
     let mut record = record.map_err(|error| Failure::new(error.to_string()))?;
     record.name = record_name(session, "noise");
@@ -50,6 +68,7 @@ fn run(
     if let Some(path) = &session.record {
         write_record(path, &record)?;
     }
+    trace::write(session, "noise", &record.events, Some(&record))?;
     let view = match shape {
         Some(shape) => NoiseView::Hist(shape),
         None => NoiseView::Top,

@@ -1,6 +1,6 @@
 //! `onbeat timerlat`
 
-use super::noise::{Live, check_record, record_name};
+use super::noise::{Live, check_record, record_name, trace};
 use super::show;
 use crate::arguments::Format;
 use crate::arguments::timerlat::{HistArguments, TimerArguments, TimerlatCommand};
@@ -22,6 +22,7 @@ fn run(arguments: &TimerArguments, hist: Option<&HistArguments>, abort: fn() -> 
     if let Some(path) = &session.record {
         check_record(path)?;
     }
+    trace::check(session, "timerlat")?;
     let settings = arguments.settings(hist.map(|hist| &hist.shape));
     let is_drawn = hist.is_none() && arguments.aa_only.is_none();
     let mut watch = Watched { live: Live::new("timerlat", session, is_drawn, abort), nano: arguments.nano };
@@ -36,6 +37,7 @@ fn run(arguments: &TimerArguments, hist: Option<&HistArguments>, abort: fn() -> 
         replace(path, record.to_json().as_bytes())
             .map_err(|error| Failure::new(format!("--record: {error}")))?;
     }
+    trace::write(session, "timerlat", &record.events, None)?;
     if session.format != Format::Human || !session.quiet {
         show(&documents::timerlat(&record, arguments, hist), session.format)?;
     }

@@ -1,6 +1,7 @@
 //! What a command has to say, before anybody lays it out: lines, tables, and all of it as JSON.
 
 mod bench;
+mod compared;
 mod kinds;
 mod machine;
 mod noise;
@@ -14,6 +15,7 @@ mod table;
 mod timerlat;
 
 pub use bench::overhead;
+pub use compared::{noise_compared, noise_figures, noise_projected};
 pub use kinds::{kind, kinds};
 pub use noise::{NoiseView, elapsed, noise, noise_notes, noise_screen};
 pub use page::{page, page_of};

@@ -44,23 +44,20 @@ pub fn noise(record: &NoiseRecord, view: NoiseView<'_>) -> Document {
 pub fn noise_screen(cpus: &[CpuNoise], elapsed_ns: u64) -> String {
     let mut lines = top_lines(cpus, elapsed_ns);
     lines.push(String::new());
-    lines.push(format!(
-        "{:>3} {:<9} {:<24} {:>9} {:>12} {:>9} {:>12}",
-        "CPU", "class", "cause", "count", "total us", "% noise", "max us"
-    ));
-    let mut all: Vec<_> =
-        cpus.iter().flat_map(|cpu| cpu.causes.iter().map(move |cause| (cpu, cause))).collect();
-    all.sort_by_key(|(_, cause)| std::cmp::Reverse(cause.total_ns));
-    for (cpu, cause) in all.into_iter().take(40) {
-        let share = 100.0 * cause.total_ns as f64 / cpu.noise_ns.max(1) as f64;
-        let (total, max) = (cause.total_ns as f64 / 1e3, cause.max_ns as f64 / 1e3);
-        let name: String =
-            cause.name.chars().map(|c| if c.is_control() { ' ' } else { c }).take(24).collect();
+    let head = ["CPU", "class", "cause", "count", "total us", "% noise", "max us"];
+    let [cpu, class, cause, count, total, share, max] = head;
+    lines.push(format!("{cpu:>3} {class:<11} {cause:<24} {count:>9} {total:>12} {share:>9} {max:>12}"));
+    for row in rows(cpus).iter().take(40) {
+        let share = 100.0 * row.total_ns as f64 / row.cpu.noise_ns.max(1) as f64;
+        let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+        let name: String = row.name.chars().map(|c| if c.is_control() { ' ' } else { c }).take(24).collect();
+        let (count, max) =
+            (row.count.map_or("-".to_owned(), |n| n.to_string()), row.max_ns.map_or("-".to_owned(), us));
         lines.push(format!(
-            "{:>3} {:<9} {name:<24} {:>9} {total:>12.1} {share:>9.2} {max:>12.1}",
-            cpu.cpu,
-            class(cause.class),
-            cause.count
+            "{:>3} {:<11} {name:<24} {count:>9} {:>12} {share:>9.2} {max:>12}",
+            row.cpu.cpu,
+            row.class,
+            us(row.total_ns)
         ));
     }
     lines.into_iter().map(|line| line + "\n").collect()
@@ -191,21 +188,54 @@ fn parts(cpus: &[CpuNoise]) -> Table {
     }
 }
 
-/// By name, the largest first.
+/// A row of the causes: their times sum to the noise of their core.
+struct Row<'c> {
+    cpu: &'c CpuNoise,
+    name: &'c str,
+    class: &'static str,
+    total_ns: u64,
+    /// How often, and the most at once, where that is known.
+    count: Option<u64>,
+    max_ns: Option<u64>,
+}
+
+/// By name, and what has none; the largest first.
+fn rows(cpus: &[CpuNoise]) -> Vec<Row<'_>> {
+    let mut rows = Vec::new();
+    for cpu in cpus {
+        rows.extend(cpu.causes.iter().map(|cause| Row {
+            cpu,
+            name: &cause.name,
+            class: class(cause.class),
+            total_ns: cause.total_ns,
+            count: Some(cause.count),
+            max_ns: Some(cause.max_ns),
+        }));
+        let hardware = cpu.parts.hardware;
+        for (name, class, total_ns, count) in [
+            ("(no event at all)", "hardware", hardware.ns, Some(hardware.count)),
+            ("(beside the events)", "unexplained", cpu.parts.unexplained_ns, None),
+        ] {
+            if total_ns > 0 {
+                rows.push(Row { cpu, name, class, total_ns, count, max_ns: None });
+            }
+        }
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse(row.total_ns));
+    rows
+}
+
 fn causes(cpus: &[CpuNoise]) -> Table {
-    let mut all: Vec<_> =
-        cpus.iter().flat_map(|cpu| cpu.causes.iter().map(move |cause| (cpu, cause))).collect();
-    all.sort_by_key(|(_, cause)| std::cmp::Reverse(cause.total_ns));
-    let rows = all.into_iter().map(|(cpu, cause)| {
+    let rows = rows(cpus).into_iter().map(|row| {
         vec![
-            Cell::Text(cause.name.clone()),
-            class(cause.class).into(),
-            u64::from(cpu.cpu).into(),
-            cause.count.into(),
-            cause.total_ns.into(),
-            Cell::Share(cause.total_ns as f64 / cpu.noise_ns.max(1) as f64),
-            Cell::Number(cause.total_ns / cause.count.max(1)),
-            cause.max_ns.into(),
+            row.name.into(),
+            row.class.into(),
+            u64::from(row.cpu.cpu).into(),
+            row.count.into(),
+            row.total_ns.into(),
+            Cell::Share(row.total_ns as f64 / row.cpu.noise_ns.max(1) as f64),
+            row.count.map(|count| row.total_ns / count.max(1)).into(),
+            row.max_ns.into(),
         ]
     });
     Table {

@@ -94,7 +94,7 @@ fn what_cannot_be_is_refused() {
         (&["-P", "fifo"], &["--priority", "f:80"]),
         (&["-E", "9"], &["--entries", "10..=9999999"]),
         (&["-b", "0"], &["--bucket-size"]),
-        (&["--backend", "magic"], &["perf, proc"]),
+        (&["--backend", "magic"], &["perf, proc, tracer"]),
         (&["--record", "/no/where.json"], &["--record /no/where.json: cannot be written"]),
         (&["-a", "5", "-s", "3"], &["--auto", "--stop"]),
         (&["--format", "xml"], &["human, json, csv"]),
@@ -124,4 +124,57 @@ fn ctrl_c_ends_it_with_a_summary() {
     let answer = place.end(child);
     assert_eq!(answer.status, Some(0), "{answer:?}");
     assert!(answer.stdout.contains("count:") && place.path("r.json").exists(), "{answer:?}");
+}
+
+#[test]
+fn records_are_compared_and_projected() {
+    let place = Place::new();
+    for (name, threshold) in [("a.json", "1"), ("b.json", "20")] {
+        assert_eq!(hist(&place, &["-T", threshold, "--record", name, "-q"]).status, Some(0));
+    }
+    let answer = place.onbeat(&["noise", "compare", "a.json", "b.json", "--plot", "n.svg"]);
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    assert!(answer.stdout.contains("set-up") && answer.stdout.contains("plot in n.svg"), "{answer:?}");
+    let svg = fs::read_to_string(place.path("n.svg")).expect("a plot");
+    assert!(svg.contains("All gaps by their length") && svg.contains("b, CPU 0"), "{svg}");
+    let answer =
+        place.onbeat(&["noise", "project", "a.json", "--nodes", "1,64", "--step", "1ms", "--format", "csv"]);
+    assert_eq!((answer.status, answer.stdout.lines().count()), (Some(0), 3), "{answer:?}");
+    let answer = place.onbeat(&["noise", "experiment", "-c", "0", "-d", "300ms", "--output", "e"]);
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    for file in ["e/as-is.json", "e/fifo-1.json", "e/noise.svg"] {
+        assert!(place.path(file).exists(), "{file}: {answer:?}");
+    }
+    for (arguments, part) in [
+        (&["compare"][..], "<RECORD>"),
+        (&["compare", "none.json"], "none.json: cannot be read"),
+        (&["compare", "count.toml"], "count.toml: not JSON"),
+        (&["compare", "a.json", "--plot", "n.png"], "plots are written as SVG"),
+        (&["project", "a.json", "--nodes", "0"], "--nodes"),
+        (&["project", "a.json", "--step", "0"], "--step"),
+        (&["project", "/dev/null"], "not JSON"),
+    ] {
+        let answer = place.onbeat(&[&["noise"][..], arguments].concat());
+        assert!(answer.status == Some(1) && answer.stderr.contains(part), "{arguments:?}: {answer:?}");
+    }
+}
+
+#[test]
+fn the_last_events_are_written_for_people_and_for_perfetto() {
+    let place = Place::new();
+    let answer = hist(&place, &["-t", "--perfetto", "p.json", "-T", "1"]);
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    let lines = fs::read_to_string(place.path("noise_trace.txt")).expect("lines");
+    assert!(
+        lines.lines().all(|line| line.contains("_noise: ") || line.contains("sample_threshold: ")),
+        "{lines}"
+    );
+    let trace: Value =
+        serde_json::from_str(&fs::read_to_string(place.path("p.json")).expect("a trace")).expect("JSON");
+    assert!(trace["traceEvents"].is_array());
+    let answer = hist(&place, &["--trace=/no/where.txt"]);
+    assert!(
+        answer.status == Some(1) && answer.stderr.contains("--trace /no/where.txt: cannot be written"),
+        "{answer:?}"
+    );
 }

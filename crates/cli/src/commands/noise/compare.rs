@@ -1,0 +1,117 @@
+//! Records of noise, side by side.
+
+use crate::arguments::noise::{CompareArguments, ExperimentArguments, ProjectArguments};
+use crate::commands::{bench::check_plot, show};
+use crate::documents;
+use crate::failure::Failure;
+use crate::interrupt::Interrupts;
+use crate::output;
+use crate::progress::StatusLine;
+use onbeat::trace::replace::replace;
+use onbeat_noise::project::project;
+use onbeat_noise::{CpuNoise, NoiseRecord, Settings, Watch, measure};
+use std::path::Path;
+
+pub fn compare(arguments: &CompareArguments) -> Result<u8, Failure> {
+    if let Some(path) = &arguments.plot {
+        check_plot(path)?;
+    }
+    let records = arguments.records.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(path) = &arguments.plot {
+        draw(path, &records)?;
+    }
+    show(&documents::noise_compared(&records, arguments.plot.as_deref()), arguments.format)?;
+    Ok(0)
+}
+
+pub fn projected(arguments: &ProjectArguments) -> Result<u8, Failure> {
+    let record = read(&arguments.record)?;
+    let found = project(&record, arguments.step, &arguments.nodes);
+    if found.is_empty() {
+        let message =
+            format!("{}: it holds no measured time, so nothing can be projected", arguments.record.display());
+        return Err(Failure::new(message).help("measure longer: onbeat noise hist -d 60s --record FILE"));
+    }
+    show(&documents::noise_projected(&record, arguments.step, &found), arguments.format)?;
+    Ok(0)
+}
+
+/// As things are, and as a real-time thread.
+pub fn experiment(arguments: &ExperimentArguments, abort: fn() -> !) -> Result<u8, Failure> {
+    let folder = &arguments.output;
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Failure::new(format!("--output {}: cannot be made: {error}", folder.display()))
+            .help("name a folder of yours")
+    })?;
+    let mut watch = Patient {
+        interrupts: Interrupts::listen(abort),
+        line: StatusLine::new("experiment"),
+        what: "",
+        duration_ns: arguments.duration,
+    };
+    let mut records = Vec::new();
+    for (name, policy) in [("as-is", None), ("fifo-1", Some("f:1"))] {
+        watch.what = name;
+        let settings = Settings {
+            cpus: arguments.cpus.clone(),
+            duration_ns: Some(arguments.duration),
+            policy: policy.map(|text| text.parse().expect("a policy")),
+            ..Settings::default()
+        };
+        let record = measure(&settings, &mut watch);
+        watch.line.clear();
+        let mut record = record.map_err(|error| Failure::new(error.to_string()))?;
+        record.name = name.to_owned();
+        documents::noise_notes(&record)
+            .iter()
+            .for_each(|line| output::to_stderr(&format!("{name}: {line}\n")));
+        let path = folder.join(format!("{name}.json"));
+        replace(&path, record.to_json().as_bytes()).map_err(|error| {
+            Failure::new(format!("record {}: cannot be written: {error}", path.display()))
+        })?;
+        records.push(record);
+        if watch.interrupts.is_asked() {
+            break;
+        }
+    }
+    let plot = folder.join("noise.svg");
+    draw(&plot, &records)?;
+    show(&documents::noise_compared(&records, Some(&plot)), arguments.format)?;
+    Ok(0)
+}
+
+fn draw(path: &Path, records: &[NoiseRecord]) -> Result<(), Failure> {
+    replace(path, documents::noise_figures(records).to_svg().as_bytes())
+        .map_err(|error| Failure::new(format!("plot {}: cannot be written: {error}", path.display())))
+}
+
+fn read(path: &Path) -> Result<NoiseRecord, Failure> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Failure::new(format!("{shown}: cannot be read: {error}"))
+            .help("give a record: onbeat noise hist -d 20s --record FILE")
+    })?;
+    let mut record =
+        NoiseRecord::from_json(&text).map_err(|error| Failure::new(format!("{shown}: {error}")))?;
+    if record.name.is_empty() {
+        record.name = shown.to_string();
+    }
+    Ok(record)
+}
+
+struct Patient {
+    interrupts: Interrupts,
+    line: StatusLine,
+    what: &'static str,
+    duration_ns: u64,
+}
+
+impl Watch for Patient {
+    fn at(&mut self, _: &dyn Fn() -> Vec<CpuNoise>, elapsed_ns: u64) {
+        self.line.draw(&format!("{}: {}", self.what, documents::elapsed(elapsed_ns, Some(self.duration_ns))));
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.interrupts.is_asked()
+    }
+}

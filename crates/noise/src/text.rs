@@ -1,0 +1,49 @@
+//! Kernel events and gaps as lines, in the form of rtla's traces.
+
+use crate::record::NoiseRecord;
+use onbeat_trace::{Class, KernelEvent};
+use std::fmt::Write;
+
+/// The kept events and the longest gaps, in the order of their ends; threads as `thread_noise: NAME:PID start S duration N ns`.
+#[must_use]
+pub fn lines(events: &[KernelEvent], record: Option<&NoiseRecord>) -> String {
+    let mut all: Vec<(u64, String)> = events.iter().map(event).collect();
+    let samples = record.iter().flat_map(|record| &record.cpus).flat_map(|cpu| &cpu.samples);
+    all.extend(samples.map(|verdict| {
+        let gap = &verdict.gap;
+        let text = format!(
+            "{} sample_threshold: start {} duration {} ns interference {}",
+            head("onbeat", 0, gap.cpu, gap.end_ns),
+            seconds(gap.start_ns),
+            gap.duration_ns(),
+            verdict.interferences.len()
+        );
+        (gap.end_ns, text)
+    }));
+    all.sort();
+    all.into_iter().map(|(_, line)| line + "\n").collect()
+}
+
+fn event(event: &KernelEvent) -> (u64, String) {
+    let end_ns = event.start_ns + event.duration_ns;
+    let (kind, id) = match event.class {
+        Class::Thread => ("thread_noise", format!(":{}", event.pid)),
+        Class::Softirq => ("softirq_noise", String::new()),
+        Class::Irq => ("irq_noise", String::new()),
+        Class::Nmi | Class::Hardware => ("nmi_noise", String::new()),
+    };
+    let name: String = event.name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut text =
+        head(if event.class == Class::Thread { &name } else { "..." }, event.pid, event.cpu, end_ns);
+    write!(text, " {kind}: {name}{id} start {} duration {} ns", seconds(event.start_ns), event.duration_ns)
+        .expect("a string takes all");
+    (end_ns, text)
+}
+
+fn head(task: &str, pid: i32, cpu: u32, time_ns: u64) -> String {
+    format!("{task:>16}-{pid:<7} [{cpu:03}] ....... {:12.6}:", time_ns as f64 / 1e9)
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+}
