@@ -1,5 +1,6 @@
 //! What may be typed.
 
+pub mod actions;
 pub mod bench;
 pub mod ctl;
 pub mod noise;

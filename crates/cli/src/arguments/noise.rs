@@ -1,6 +1,7 @@
 //! What may be typed after `onbeat noise`. Letters and meanings are rtla's.
 
 use super::Format;
+use super::actions::Action;
 use super::times::Time;
 use clap::{Args, Subcommand, ValueEnum};
 use onbeat_noise::{Backend, Settings};
@@ -196,12 +197,37 @@ pub struct SessionArguments {
     /// Write them to this file for ui.perfetto.dev
     #[arg(long, value_name = "FILE.json")]
     pub perfetto: Option<PathBuf>,
+    /// Do this when a limit is hit: trace[,file=FILE], signal,num=N,pid=PID|parent or shell,command=COMMAND; may be given again
+    #[arg(long, value_name = "ACTION")]
+    pub on_threshold: Vec<Action>,
+    /// Do this at the end, whatever came of it
+    #[arg(long, value_name = "ACTION")]
+    pub on_end: Vec<Action>,
+    /// Put the measuring threads into this control group, a folder with `cgroup.procs`
+    #[arg(long, short = 'C', value_name = "FOLDER")]
+    pub cgroup: Option<PathBuf>,
+    /// Say what the kernel does not tell
+    #[arg(long, short = 'D')]
+    pub debug: bool,
+    #[command(flatten)]
+    tracer: TracerArguments,
     /// No progress and no tables; errors and --format json|csv are still written
     #[arg(long, short)]
     pub quiet: bool,
     /// What goes to stdout: tables, the record, or the tables as CSV
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+}
+
+/// What rtla has and the kernel's tracers only can do: asked for, it is refused with what there is instead.
+#[derive(Debug, Args)]
+struct TracerArguments {
+    #[arg(long, short, hide = true, value_name = "SYSTEM[:EVENT]")]
+    event: Vec<String>,
+    #[arg(long, hide = true)]
+    filter: Vec<String>,
+    #[arg(long, hide = true)]
+    trigger: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -229,10 +255,21 @@ impl BackendName {
 }
 
 impl SessionArguments {
+    /// What was asked for and only a tracer of the kernel could do.
+    pub fn tracer_only(&self) -> Option<&'static str> {
+        let TracerArguments { event, filter, trigger } = &self.tracer;
+        [("-e", event), ("--filter", filter), ("--trigger", trigger)]
+            .iter()
+            .find_map(|(flag, values)| (!values.is_empty()).then_some(*flag))
+    }
+
     /// How many of a CPU's last events a trace has.
     pub fn keep_events(&self) -> usize {
         const EVENTS: usize = 20_000;
-        if self.trace.is_some() || self.perfetto.is_some() { EVENTS } else { 0 }
+        let is_action = |action: &Action| matches!(action, Action::Trace(_));
+        let mut actions = self.on_threshold.iter().chain(&self.on_end);
+        let is_traced = self.trace.is_some() || self.perfetto.is_some() || actions.any(is_action);
+        if is_traced { EVENTS } else { 0 }
     }
 
     /// Where lines go to.

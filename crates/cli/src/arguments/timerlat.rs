@@ -76,6 +76,20 @@ pub struct TimerArguments {
     /// Stop when the thread is later, in us
     #[arg(long, short = 'T', value_name = "US", allow_hyphen_values = true, value_parser = Time::micros())]
     pub thread: Option<u64>,
+    /// Measure with threads of a program: what this always does
+    #[arg(long, short)]
+    pub user_threads: bool,
+    /// What only the kernel's timerlat tracer can do: refused
+    #[arg(long, short = 'k', hide = true)]
+    pub kernel_threads: bool,
+    #[arg(long, short = 'U', hide = true)]
+    pub user_load: bool,
+    #[arg(long, short = 's', hide = true, value_name = "US")]
+    pub stack: Option<String>,
+    #[arg(long, hide = true)]
+    pub dump_tasks: bool,
+    #[arg(long, hide = true, value_name = "N")]
+    pub deepest_idle_state: Option<String>,
     /// Times in ns
     #[arg(long, short)]
     pub nano: bool,
@@ -87,6 +101,22 @@ pub struct TimerArguments {
 }
 
 impl TimerArguments {
+    /// What was asked for and is not to be had, and what there is instead.
+    pub fn not_here(&self) -> Option<(&'static str, &'static str)> {
+        const TRACER: &str =
+            "only the kernel's timerlat tracer can do that: rtla timerlat, on a kernel that has it";
+        const IDLE: &str =
+            "there is --dma-latency US, which keeps CPUs from states that take longer to leave";
+        let tracer = [
+            (self.kernel_threads, "-k"),
+            (self.user_load, "-U"),
+            (self.stack.is_some(), "-s"),
+            (self.dump_tasks, "--dump-tasks"),
+        ];
+        let flag = tracer.into_iter().find_map(|(is_asked, flag)| is_asked.then_some((flag, TRACER)));
+        flag.or_else(|| self.deepest_idle_state.as_ref().map(|_| ("--deepest-idle-state", IDLE)))
+    }
+
     pub fn settings(&self, shape: Option<&ShapeArguments>) -> Settings {
         let session = &self.session;
         let usual = Settings::default();

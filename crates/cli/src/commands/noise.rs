@@ -1,5 +1,6 @@
 //! `onbeat noise`
 
+pub mod actions;
 mod compare;
 pub mod trace;
 
@@ -54,10 +55,7 @@ fn run(
     by: &Measure<'_>,
     mut live: Live,
 ) -> Result<u8, Failure> {
-    if let Some(path) = &session.record {
-        check_record(path)?;
-    }
-    trace::check(session, "noise")?;
+    prepare(session, "noise")?;
     let record = by(settings, &mut live);
     live.end()?;
     let mut record = record.map_err(|error| Failure::new(error.to_string()))?;
@@ -68,7 +66,9 @@ fn run(
     if let Some(path) = &session.record {
         write_record(path, &record)?;
     }
+    debug(session, &record.source.missing);
     trace::write(session, "noise", &record.events, Some(&record))?;
+    actions::act(session, "noise", record.stopped.is_some(), &record.events, Some(&record))?;
     let view = match shape {
         Some(shape) => NoiseView::Hist(shape),
         None => NoiseView::Top,
@@ -85,8 +85,35 @@ pub fn record_name(session: &SessionArguments, usual: &str) -> String {
     stem.map_or_else(|| usual.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
-/// Before minutes are spent on measuring.
-pub fn check_record(path: &Path) -> Result<(), Failure> {
+/// All that can be refused before minutes are spent on measuring.
+pub fn prepare(session: &SessionArguments, usual: &str) -> Result<(), Failure> {
+    if let Some(flag) = session.tracer_only() {
+        let message = format!("{flag}: only a tracer of the kernel can do that");
+        return Err(Failure::new(message)
+            .help("leave it out: every interrupt, softirq and thread is told anyway; or take rtla on a kernel that has its tracers"));
+    }
+    if let Some(path) = &session.record {
+        check_record(path)?;
+    }
+    trace::check(session, usual)?;
+    if let Some(folder) = &session.cgroup {
+        let procs = folder.join("cgroup.procs");
+        std::fs::write(&procs, std::process::id().to_string()).map_err(|error| {
+            Failure::new(format!("-C {}: {}: {error}", folder.display(), procs.display()))
+                .help("name the folder of a control group that may be written, such as /sys/fs/cgroup/NAME")
+        })?;
+    }
+    Ok(())
+}
+
+/// What the kernel does not tell, for those who want to know.
+pub fn debug(session: &SessionArguments, missing: &[String]) {
+    if session.debug {
+        missing.iter().for_each(|line| output::to_stderr(&format!("debug: not told: {line}\n")));
+    }
+}
+
+fn check_record(path: &Path) -> Result<(), Failure> {
     let cannot = |why: &dyn std::fmt::Display| {
         Failure::new(format!("--record {}: cannot be written: {why}", path.display()))
             .help("name a file in a folder of yours")

@@ -1,6 +1,6 @@
 //! `onbeat timerlat`
 
-use super::noise::{Live, check_record, record_name, trace};
+use super::noise::{Live, actions, debug, prepare, record_name, trace};
 use super::show;
 use crate::arguments::Format;
 use crate::arguments::timerlat::{HistArguments, TimerArguments, TimerlatCommand};
@@ -19,10 +19,10 @@ pub fn timerlat(command: &TimerlatCommand, abort: fn() -> !) -> Result<u8, Failu
 
 fn run(arguments: &TimerArguments, hist: Option<&HistArguments>, abort: fn() -> !) -> Result<u8, Failure> {
     let session = &arguments.session;
-    if let Some(path) = &session.record {
-        check_record(path)?;
+    if let Some((flag, instead)) = arguments.not_here() {
+        return Err(Failure::new(format!("{flag} is not available")).help(instead));
     }
-    trace::check(session, "timerlat")?;
+    prepare(session, "timerlat")?;
     let settings = arguments.settings(hist.map(|hist| &hist.shape));
     let is_drawn = hist.is_none() && arguments.aa_only.is_none();
     let mut watch = Watched { live: Live::new("timerlat", session, is_drawn, abort), nano: arguments.nano };
@@ -37,7 +37,9 @@ fn run(arguments: &TimerArguments, hist: Option<&HistArguments>, abort: fn() -> 
         replace(path, record.to_json().as_bytes())
             .map_err(|error| Failure::new(format!("--record: {error}")))?;
     }
+    debug(session, &record.source.missing);
     trace::write(session, "timerlat", &record.events, None)?;
+    actions::act(session, "timerlat", record.stopped.is_some(), &record.events, None)?;
     if session.format != Format::Human || !session.quiet {
         show(&documents::timerlat(&record, arguments, hist), session.format)?;
     }

@@ -97,6 +97,10 @@ fn what_cannot_be_is_refused() {
         (&["--backend", "magic"], &["perf, proc, tracer"]),
         (&["--record", "/no/where.json"], &["--record /no/where.json: cannot be written"]),
         (&["-a", "5", "-s", "3"], &["--auto", "--stop"]),
+        (&["-e", "sched"], &["-e: only a tracer of the kernel", "leave it out"]),
+        (&["--on-threshold", "explode"], &["--on-threshold", "shell,command=COMMAND"]),
+        (&["--on-end", "signal,num=9,pid=1"], &["--on-end", "above 1"]),
+        (&["-C", "/no/where"], &["-C /no/where", "cgroup.procs", "/sys/fs/cgroup/NAME"]),
         (&["--format", "xml"], &["human, json, csv"]),
     ] {
         let answer = place.onbeat(&[&["noise", "hist"][..], arguments].concat());
@@ -177,4 +181,29 @@ fn the_last_events_are_written_for_people_and_for_perfetto() {
         answer.status == Some(1) && answer.stderr.contains("--trace /no/where.txt: cannot be written"),
         "{answer:?}"
     );
+}
+
+#[test]
+fn a_limit_can_have_something_done() {
+    let place = Place::new();
+    let limit = ["noise", "hist", "-c", "0", "-q", "-s", "1ns", "-T", "1ns"];
+    let actions = [
+        "--on-threshold",
+        "shell,command=echo hit > hit.txt",
+        "--on-threshold",
+        "trace,file=t.txt",
+        "--on-end",
+        "shell,command=echo end",
+    ];
+    let answer = place.onbeat(&[&limit[..], &actions].concat());
+    assert_eq!((answer.status, &*answer.stdout), (Some(2), ""), "{answer:?}");
+    assert!(place.path("hit.txt").exists() && place.path("t.txt").exists(), "{answer:?}");
+    assert!(answer.stderr.contains("end"), "{answer:?}");
+    // Without a limit that is hit nothing is done, and what fails is told.
+    let answer = hist(
+        &place,
+        &["-q", "--on-threshold", "shell,command=touch no.txt", "--on-end", "shell,command=exit 3"],
+    );
+    assert!(answer.status == Some(1) && answer.stderr.contains("`exit 3`: exit status: 3"), "{answer:?}");
+    assert!(!place.path("no.txt").exists());
 }

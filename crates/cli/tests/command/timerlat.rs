@@ -59,6 +59,9 @@ fn what_cannot_be_is_refused() {
         (&["--dma-latency", "10001"], "0..=10000"),
         (&["-c", "8191"], "CPU 8191 does not exist"),
         (&["-A", "-1"], "--aligned"),
+        (&["-k"], "-k is not available"),
+        (&["-s", "50"], "rtla timerlat"),
+        (&["--deepest-idle-state", "0"], "--dma-latency"),
     ] {
         let answer = place.onbeat(&[&["timerlat", "hist"][..], arguments].concat());
         assert!(answer.status == Some(1) && answer.stderr.contains(part), "{arguments:?}: {answer:?}");

@@ -10,6 +10,7 @@ mod guards;
 mod harness;
 mod machine;
 mod multi_branch;
+mod noise;
 mod obtained;
 mod overruns;
 mod refused;

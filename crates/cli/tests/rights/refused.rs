@@ -282,14 +282,14 @@ os.execv(sys.argv[1], sys.argv[1:])
 "#;
 
 /// With a copy of the command, where somebody without rights can come to it.
-fn reachable() -> Place {
+pub fn reachable() -> Place {
     let place = place();
     fs::copy(env!("CARGO_BIN_EXE_onbeat"), place.path("onbeat")).expect("a copy");
     place
 }
 
 /// The command, or the copy that is there.
-fn command(place: &Place) -> String {
+pub fn command(place: &Place) -> String {
     let copy = place.path("onbeat");
     if copy.exists() { copy.display().to_string() } else { env!("CARGO_BIN_EXE_onbeat").to_string() }
 }

@@ -33,22 +33,33 @@ pub fn write(
     events: &[KernelEvent],
     record: Option<&NoiseRecord>,
 ) -> Result<(), Failure> {
-    let told = |path: &Path| {
-        if !session.quiet {
-            output::to_stderr(&format!("{} events in {}\n", events.len(), path.display()));
-        }
-    };
     if let Some(path) = session.trace_path(usual) {
-        replace(&path, text::lines(events, record).as_bytes())
-            .map_err(|error| cannot("--trace", &path, &error))?;
-        told(&path);
+        write_lines(session, "--trace", &path, events, record)?;
     }
     if let Some(path) = &session.perfetto {
         replace(path, perfetto(events, record).as_bytes())
             .map_err(|error| cannot("--perfetto", path, &error))?;
-        told(path);
+        tell(session, events.len(), path);
     }
     Ok(())
+}
+
+pub fn write_lines(
+    session: &SessionArguments,
+    flag: &str,
+    path: &Path,
+    events: &[KernelEvent],
+    record: Option<&NoiseRecord>,
+) -> Result<(), Failure> {
+    replace(path, text::lines(events, record).as_bytes()).map_err(|error| cannot(flag, path, &error))?;
+    tell(session, events.len(), path);
+    Ok(())
+}
+
+fn tell(session: &SessionArguments, events: usize, path: &Path) {
+    if !session.quiet {
+        output::to_stderr(&format!("{events} events in {}\n", path.display()));
+    }
 }
 
 /// Tracks of a core, from the one that interrupts least.

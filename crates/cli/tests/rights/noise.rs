@@ -1,0 +1,142 @@
+//! Noise and timer latency with rights taken away, and after a process that was killed.
+
+use super::harness::{Answer, until};
+use super::refused::{command, reachable};
+use super::{alone, may};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+/// Runs a command through one that takes rights away (`{}` is where the command goes), in a folder that everybody may write.
+fn through(taker: &str, arguments: &str) -> Answer {
+    let place = reachable();
+    fs::set_permissions(place.path(""), fs::Permissions::from_mode(0o777)).expect("our folder");
+    let run = format!("{} {arguments}", command(&place));
+    let file = |name: &str| fs::File::create(place.path(name)).expect("a file there");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &taker.replace("{}", &run)]).current_dir(place.path(""));
+    let child = shell.stdout(file("stdout.txt")).stderr(file("stderr.txt")).spawn().expect("a shell");
+    place.end(child)
+}
+
+const NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups {}";
+const SHORT: &str = "hist -c 0 -d 200ms -T 1";
+
+#[test]
+fn nobody_gets_classes_and_the_command_that_grants_more() {
+    let _alone = alone();
+    if !may(&[]) {
+        return;
+    }
+    for kind in ["noise", "timerlat"] {
+        let answer = through(NOBODY, &format!("{kind} hist -c 0 -d 200ms"));
+        assert_eq!(answer.status, Some(0), "{answer:?}");
+        assert!(answer.stdout.contains("count:") && answer.stdout.contains("/proc ("), "{answer:?}");
+        for part in ["Permission denied", "run as root", "note: "] {
+            assert!(answer.stderr.contains(part), "{part}: {answer:?}");
+        }
+    }
+    let answer = through(NOBODY, "noise hist -c 0 -d 200ms --backend perf");
+    assert_eq!((answer.status, &*answer.stdout), (Some(1), ""), "{answer:?}");
+    assert!(
+        answer.stderr.contains("the backend `perf` is not available: ") && answer.stderr.contains("; "),
+        "{answer:?}"
+    );
+    // Without the right to be FIFO a timer is still measured.
+    let answer = through(&format!("prlimit --rtprio=0 {NOBODY}"), "timerlat top -c 0 -d 200ms");
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    assert!(answer.stderr.contains("policy f:95 was asked for and not obtained"), "{answer:?}");
+}
+
+#[test]
+fn without_the_capability_the_level_and_the_fix_are_named() {
+    let _alone = alone();
+    if !may(&[]) {
+        return;
+    }
+    // Root that may read tracefs, as `setcap` or a group would let somebody, but not trace.
+    let taker = "setpriv --inh-caps=-perfmon,-sys_admin --bounding-set=-perfmon,-sys_admin {}";
+    let answer = through(taker, &format!("noise {SHORT} --backend perf"));
+    if answer.status == Some(0) {
+        let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+        return eprintln!("skipped: kernel.perf_event_paranoid is {}, so everybody may trace", level.trim());
+    }
+    assert_eq!(answer.status, Some(1), "{answer:?}");
+    for part in [
+        "kernel.perf_event_paranoid is ",
+        "CAP_PERFMON is missing",
+        "setcap cap_perfmon",
+        "--cap-add PERFMON",
+    ] {
+        assert!(answer.stderr.contains(part), "{part}: {answer:?}");
+    }
+    let answer = through(taker, &format!("noise {SHORT}"));
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    assert!(answer.stderr.contains("setcap cap_perfmon"), "{answer:?}");
+}
+
+#[test]
+fn without_tracefs_it_is_said_how_to_mount_it() {
+    let _alone = alone();
+    if !may(&[]) {
+        return;
+    }
+    let hide = "unshare --mount sh -c 'umount -l /sys/kernel/tracing; umount -l /sys/kernel/debug/tracing 2> /dev/null; \
+                umount -l /sys/kernel/debug 2> /dev/null; {}'";
+    let answer = through(hide, &format!("noise {SHORT}"));
+    if answer.stderr.contains("unshare") || answer.stderr.contains("umount") {
+        return eprintln!("skipped: {}", answer.stderr);
+    }
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    assert!(answer.stderr.contains("mount -t tracefs none /sys/kernel/tracing"), "{answer:?}");
+}
+
+#[test]
+fn a_kernel_without_the_tracer_says_so() {
+    let _alone = alone();
+    let tracers = fs::read_to_string("/sys/kernel/tracing/available_tracers").unwrap_or_default();
+    if !may(&[]) || tracers.is_empty() || tracers.contains("osnoise") {
+        return eprintln!("skipped: this kernel has the tracer, or does not say");
+    }
+    for arguments in [&["noise", "hist", "--backend", "tracer"][..], &["noise", "hw"]] {
+        let answer = reachable().onbeat(arguments);
+        assert_eq!(answer.status, Some(1), "{answer:?}");
+        for part in ["no osnoise tracer", "CONFIG_OSNOISE_TRACER", "leave --backend out"] {
+            assert!(answer.stderr.contains(part), "{part}: {answer:?}");
+        }
+    }
+}
+
+#[test]
+fn a_killed_measurement_leaves_nothing() {
+    let _alone = alone();
+    if !may(&[]) {
+        return;
+    }
+    let state = || {
+        let names = |folder: &str| fs::read_dir(folder).map_or(0, Iterator::count);
+        let text = |file: &str| fs::read_to_string(file).unwrap_or_default();
+        (
+            names("/sys/kernel/tracing/instances"),
+            text("/sys/kernel/tracing/current_tracer"),
+            text("/sys/kernel/tracing/set_event"),
+        )
+    };
+    let before = state();
+    for kind in ["noise", "timerlat"] {
+        let place = reachable();
+        let child = place
+            .start(&[kind, "top", "-c", "0", "--dma-latency", "0"][..if kind == "noise" { 4 } else { 6 }]);
+        let id = child.id();
+        let measures = || {
+            let tasks = fs::read_dir(format!("/proc/{id}/task")).ok()?;
+            let mut names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+            names.any(|name| name.trim() == format!("{kind}/0")).then_some(())
+        };
+        until("it measures", measures).expect("a thread that measures");
+        let killed = Command::new("kill").args(["-KILL", &id.to_string()]).status();
+        assert!(killed.is_ok_and(|status| status.success()));
+        assert_eq!(place.end(child).status, None);
+    }
+    assert_eq!(state(), before);
+}
