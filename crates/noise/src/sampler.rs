@@ -84,7 +84,7 @@ pub(crate) fn run(line: &Line, mut owner: Owner, plan: &Plan, waited: Option<&Wa
                 let mut told = (last_ns, now_ns, 0);
                 if waited.is_some() {
                     let after_ns = wait_ns();
-                    told.2 = (after_ns - before_ns).min(gap_ns);
+                    told.2 = after_ns.saturating_sub(before_ns).min(gap_ns);
                     before_ns = after_ns;
                 }
                 tell(Told::Gap { start_ns: told.0, end_ns: told.1, waited_ns: told.2 });

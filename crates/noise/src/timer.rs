@@ -27,8 +27,8 @@ pub(crate) struct Line {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
     pub period_ns: u64,
-    /// The first moment; nothing is told of those before it.
-    pub first_ns: u64,
+    /// The first moment, where it matters which.
+    pub first_ns: Option<u64>,
     /// Ends all, when it was later than that.
     pub stop_ns: u64,
 }
@@ -44,16 +44,19 @@ pub(crate) fn run(
     // For a policy that is not real-time: the kernel would join timers. A refusal shows in what is measured.
     let _refused = latency::set_timer_slack_ns(1);
     let wait_ns = || waited.map_or(0, |waited| waited.read_ns().unwrap_or(0));
-    let mut due_ns = clock::monotonic_ns() + plan.period_ns;
-    if plan.first_ns > due_ns {
-        due_ns = plan.first_ns;
+    let soon_ns = clock::monotonic_ns() + plan.period_ns;
+    let mut due_ns = soon_ns;
+    if let Some(first_ns) = plan.first_ns {
+        // Whole periods later, where setting up took longer than that: the cores keep their distance.
+        let periods = soon_ns.saturating_sub(first_ns).div_ceil(plan.period_ns);
+        due_ns = first_ns + periods * plan.period_ns;
     }
     let mut before_ns = wait_ns();
     while !signals.is_over() {
         clock::sleep_until(due_ns);
         let user_ns = clock::monotonic_ns();
         let after_ns = wait_ns();
-        let woken = Woken { due_ns, user_ns, waited_ns: after_ns - before_ns };
+        let woken = Woken { due_ns, user_ns, waited_ns: after_ns.saturating_sub(before_ns) };
         before_ns = after_ns;
         if line.told.push(&mut owner, woken).is_err() {
             line.dropped.fetch_add(1, Ordering::Relaxed);

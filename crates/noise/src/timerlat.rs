@@ -220,7 +220,7 @@ fn start(
     });
     let plan = Plan {
         period_ns: settings.period_ns,
-        first_ns: settings.aligned_ns.map_or(0, |aligned_ns| base_ns + place * aligned_ns),
+        first_ns: settings.aligned_ns.map(|aligned_ns| base_ns + place * aligned_ns),
         stop_ns: settings.stop_thread_ns.unwrap_or(u64::MAX),
     };
     let (ours, shared) = (Arc::clone(&line), signals.clone());
