@@ -94,7 +94,7 @@ impl Knobs {
             return Err(named(path, value, &error));
         }
         self.note(&format!("set\t{}\t{old}\t{value}", path.display()))?;
-        fs::write(path, value).map_err(|error| named(path, value, &error))?;
+        write(path, value).map_err(|error| named(path, value, &error))?;
         self.done.push(Change::Set { path: path.to_owned(), old, new: value.to_owned() });
         Ok(())
     }
@@ -139,7 +139,7 @@ impl Change {
                 if is_careful && now.trim() != new && !words.contains(&new.as_str()) {
                     return Ok(false);
                 }
-                fs::write(path, old).map(|()| true)
+                write(path, old).map(|()| true)
             }
             Change::Folder(path) => match fs::remove_dir(path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -165,6 +165,11 @@ impl Change {
             Change::Folder(path) => format!("{} is gone", path.display()),
         }
     }
+}
+
+/// With an end of line: some files of the kernel read on behind a value that has none.
+fn write(path: &Path, value: &str) -> io::Result<()> {
+    fs::write(path, format!("{value}\n"))
 }
 
 fn named(path: &Path, value: &str, error: &io::Error) -> io::Error {
