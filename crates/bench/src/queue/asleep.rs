@@ -3,6 +3,7 @@
 use super::design::Design;
 use super::load::Taken;
 use super::model::{self, Model};
+use super::place::{self, Place};
 use super::settings::Settings;
 use crate::BenchError;
 use onbeat::work_queue::{Shared, Turn};
@@ -58,15 +59,17 @@ impl Queue {
         kind: Kind,
         items: usize,
         policy: Option<Policy>,
+        place: &Place,
         run: &Run,
     ) -> Result<(Queue, Refused), BenchError> {
         let refused: Refused = Arc::default();
         let system = |error| BenchError::System { what: "a thread for a worker", error };
         let queue = match kind {
             Kind::Model(kind) => {
-                let (own, told) = (run.clone(), refused.clone());
+                let (own, told, cores) = (run.clone(), refused.clone(), place.worker());
                 let run: Box<dyn Fn(usize) + Send + Sync> = Box::new(move |item| own(item));
                 let prepare = move || {
+                    place::go(cores.as_ref());
                     let error = policy.and_then(|policy| policy.set(PolicyFlags::default()).err());
                     *told.lock().unwrap_or_else(PoisonError::into_inner) =
                         error.map(|error| error.to_string());
@@ -76,6 +79,10 @@ impl Queue {
             Kind::Ours(idle) => {
                 // For the fraction of a second that this takes.
                 let settings = WorkQueue::named("bench-queue").idle(idle).spin_for_ever();
+                let settings = match place.worker() {
+                    Some(cores) => settings.cores(cores),
+                    None => settings,
+                };
                 let settings = match policy {
                     Some(policy) => settings.policy(policy),
                     None => settings,
@@ -103,7 +110,7 @@ impl Queue {
 }
 
 /// So many items at once, every so often: per item, and `sleeps` per burst.
-pub fn bursts(kind: Kind, settings: &Settings) -> Result<Taken, BenchError> {
+pub fn bursts(kind: Kind, settings: &Settings, place: &Place) -> Result<Taken, BenchError> {
     let all = (settings.bursts * settings.burst_items) as u64;
     let (ran, switches) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let run: Run = {
@@ -119,7 +126,8 @@ pub fn bursts(kind: Kind, settings: &Settings) -> Result<Taken, BenchError> {
             }
         })
     };
-    let (queue, _) = Queue::start(kind, settings.burst_items, None, &run)?;
+    let _away = place.go_to_producers();
+    let (queue, _) = Queue::start(kind, settings.burst_items, None, place, &run)?;
     let (begin_ns, cpu_ns) = (clock::monotonic_ns(), clock::process_cpu_ns());
     for burst in 0..settings.bursts as u64 {
         clock::sleep_until(begin_ns + (burst + 1) * settings.burst_period_ns);
@@ -157,7 +165,11 @@ pub struct Late {
 }
 
 /// Of each way to wait: from before the schedule to the first instruction of the callback.
-pub fn latencies(settings: &Settings, notes: &mut Vec<String>) -> Result<Vec<Late>, BenchError> {
+pub fn latencies(
+    settings: &Settings,
+    place: &Place,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Late>, BenchError> {
     let kinds = [
         ("model_before", Kind::Model(model::Kind::Before)),
         ("model_after", Kind::Model(model::Kind::After)),
@@ -176,11 +188,11 @@ pub fn latencies(settings: &Settings, notes: &mut Vec<String>) -> Result<Vec<Lat
         };
         for (name, policy) in [("plain", None), ("fifo", Some(Policy::Fifo(10)))] {
             // In turn, a part of each at a time.
-            const PARTS: usize = 3;
+            const PARTS: usize = 10;
             let mut found: Vec<Late> = Vec::new();
             for _ in 0..PARTS {
                 for (design, kind) in kinds {
-                    let (ns, refused) = late(kind, policy, settings.latencies.div_ceil(PARTS))?;
+                    let (ns, refused) = late(kind, policy, place, settings.latencies.div_ceil(PARTS))?;
                     if let Some(reason) = refused {
                         let note = format!("latency with policy f:10: {reason}");
                         if !notes.contains(&note) {
@@ -202,15 +214,21 @@ pub fn latencies(settings: &Settings, notes: &mut Vec<String>) -> Result<Vec<Lat
     Ok(all)
 }
 
-fn late(kind: Kind, policy: Option<Policy>, looks: usize) -> Result<(Vec<f64>, Option<String>), BenchError> {
+fn late(
+    kind: Kind,
+    policy: Option<Policy>,
+    place: &Place,
+    looks: usize,
+) -> Result<(Vec<f64>, Option<String>), BenchError> {
     /// Enough for the worker to sleep, and for its core to idle.
     const PAUSE_NS: u64 = 300_000;
+    let _away = place.go_to_producers();
     let at_ns = Arc::new(AtomicU64::new(0));
     let run: Run = {
         let at_ns = at_ns.clone();
         Arc::new(move |_| at_ns.store(clock::monotonic_ns(), Release))
     };
-    let (queue, refused) = Queue::start(kind, 1, policy, &run)?;
+    let (queue, refused) = Queue::start(kind, 1, policy, place, &run)?;
     let mut found = Vec::with_capacity(looks);
     for look in 0..looks + 3 {
         clock::sleep_until(clock::monotonic_ns() + PAUSE_NS);

@@ -2,6 +2,7 @@
 
 use super::design::Design;
 use super::model::{Kind, Model};
+use super::place::{self, Place};
 use crate::BenchError;
 use onbeat::work_queue::{Item, Owned, Shared, Turn};
 use onbeat::{Idle, WorkQueue};
@@ -134,14 +135,19 @@ fn keep(item: Box<Owned<&'static Work>>, _: &Turn<'_>) {
     KEPT.with_borrow_mut(|kept| kept.push(item));
 }
 
-fn queue(is_fifo: bool, idle: Idle) -> Result<WorkQueue, BenchError> {
+fn queue(is_fifo: bool, idle: Idle, place: &Place) -> Result<WorkQueue, BenchError> {
     let settings = WorkQueue::named("bench-queue").idle(idle);
     let settings = if is_fifo { settings.fifo() } else { settings };
+    let settings = match place.worker() {
+        Some(cores) => settings.cores(cores),
+        None => settings,
+    };
     settings.start().map_err(|error| BenchError::Settings(error.to_string()))
 }
 
 /// One run of `design` with `producers`, each of which has its part of `items`.
-pub fn run(design: Design, items: usize, producers: usize) -> Result<Taken, BenchError> {
+pub fn run(design: Design, items: usize, producers: usize, place: &Place) -> Result<Taken, BenchError> {
+    let _away = place.go_to_producers();
     let each = items / producers;
     let work = Work::leak(each * producers);
     let no_thread = |error| BenchError::System { what: "a thread for a worker", error };
@@ -149,8 +155,10 @@ pub fn run(design: Design, items: usize, producers: usize) -> Result<Taken, Benc
     match design {
         Design::Before | Design::After => {
             let kind = if design == Design::Before { Kind::Before } else { Kind::After };
+            let cores = place.worker();
+            let prepare = move || place::go(cores.as_ref());
             let model =
-                Model::start(kind, each * producers, move |_| work.add(), || ()).map_err(no_thread)?;
+                Model::start(kind, each * producers, move |_| work.add(), prepare).map_err(no_thread)?;
             drive(work, producers, |me| {
                 for item in me * each..(me + 1) * each {
                     model.schedule(item);
@@ -159,7 +167,7 @@ pub fn run(design: Design, items: usize, producers: usize) -> Result<Taken, Benc
         }
         Design::Slots | Design::SlotsSpin | Design::Fifo | Design::Many => {
             let idle = if design == Design::SlotsSpin { Idle::Spin } else { Idle::Park };
-            let queue = queue(fifo, idle)?;
+            let queue = queue(fifo, idle, place)?;
             let items: Vec<Vec<_>> = (0..producers)
                 .map(|_| (0..each).map(|_| Item::new(move |_: &Turn| work.add())).collect())
                 .collect();
@@ -179,7 +187,7 @@ pub fn run(design: Design, items: usize, producers: usize) -> Result<Taken, Benc
             driven.map_err(|error| BenchError::Settings(error.to_string()))?
         }
         Design::Shared => {
-            let queue = queue(false, Idle::Park)?;
+            let queue = queue(false, Idle::Park, place)?;
             let items: Vec<Vec<_>> = (0..producers)
                 .map(|_| (0..each).map(|_| Shared::new(move |_: &Turn| work.add())).collect())
                 .collect();
@@ -189,13 +197,13 @@ pub fn run(design: Design, items: usize, producers: usize) -> Result<Taken, Benc
                 }
             })
         }
-        Design::Owned | Design::OwnedMany => owned(design, work, each, producers),
+        Design::Owned | Design::OwnedMany => owned(design, work, each, producers, place),
         Design::StdMpsc => {
             let (send, receive) = mpsc::channel::<Message>();
             channel(
                 work,
-                each,
-                producers,
+                (each, producers),
+                place,
                 send,
                 move || receive.recv().ok(),
                 |send, message| send.send(message).is_ok(),
@@ -205,8 +213,8 @@ pub fn run(design: Design, items: usize, producers: usize) -> Result<Taken, Benc
             let (send, receive) = crossbeam_channel::unbounded::<Message>();
             channel(
                 work,
-                each,
-                producers,
+                (each, producers),
+                place,
                 send,
                 move || receive.recv().ok(),
                 |send, message| send.send(message).is_ok(),
@@ -215,8 +223,14 @@ pub fn run(design: Design, items: usize, producers: usize) -> Result<Taken, Benc
     }
 }
 
-fn owned(design: Design, work: &'static Work, each: usize, producers: usize) -> Result<Taken, BenchError> {
-    let queue = queue(false, Idle::Park)?;
+fn owned(
+    design: Design,
+    work: &'static Work,
+    each: usize,
+    producers: usize,
+    place: &Place,
+) -> Result<Taken, BenchError> {
+    let queue = queue(false, Idle::Park, place)?;
     // Room for all of them, before the clock runs.
     let room = each * producers;
     let reserve = Owned::new(room, |room, _| KEPT.with_borrow_mut(|kept| kept.reserve(**room)));
@@ -249,13 +263,15 @@ type Message = (fn(&Work), &'static Work);
 
 fn channel<S: Clone + Send + Sync>(
     work: &'static Work,
-    each: usize,
-    producers: usize,
+    (each, producers): (usize, usize),
+    place: &Place,
     send: S,
     receive: impl Fn() -> Option<Message> + Send + 'static,
     put: impl Fn(&S, Message) -> bool + Sync,
 ) -> Result<Taken, BenchError> {
+    let cores = place.worker();
     let worker = onbeat_os::thread::spawn("channel", move || {
+        place::go(cores.as_ref());
         while let Some((run, work)) = receive() {
             run(work);
         }

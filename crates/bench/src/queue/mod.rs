@@ -8,6 +8,7 @@
 //! | `load` | as fast as one producer can, and several |
 //! | `asleep` | a worker that sleeps: bursts, and how late it is |
 //! | `lost` | rounds in which an event may be lost |
+//! | `place` | on which cores |
 //! | `result`, `plot` | figures and a picture |
 
 mod asleep;
@@ -15,12 +16,13 @@ mod design;
 mod load;
 mod lost;
 mod model;
+mod place;
 mod plot;
 mod result;
 mod settings;
 
 pub use design::Design;
-pub use settings::Settings;
+pub use settings::{Placement, Settings};
 
 use crate::others::Others;
 use crate::{BenchError, Watch};
@@ -49,6 +51,7 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchErr
     }
     let others = Others::watch();
     let mut runs = result::Runs::default();
+    let place = place::Place::new(settings.placement, &mut runs.notes);
     let all = settings.repeats * Design::ALL.len();
     'rounds: for round in 0..settings.repeats {
         for (at, design) in Design::ALL.into_iter().enumerate() {
@@ -61,16 +64,16 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchErr
             }
             let text = format!("round {} of {}: {}", round + 1, settings.repeats, design.name());
             watch.at(round * Design::ALL.len() + at, all, &text);
-            runs.single.add(design, load::run(design, settings.single, 1)?);
-            runs.multi.add(design, load::run(design, settings.multi, settings.producers)?);
+            runs.single.add(design, load::run(design, settings.single, 1, &place)?);
+            runs.multi.add(design, load::run(design, settings.multi, settings.producers, &place)?);
             if let Some(asleep) = asleep::Kind::of(design).filter(|_| settings.bursts > 0) {
-                runs.burst.add(design, asleep::bursts(asleep, settings)?);
+                runs.burst.add(design, asleep::bursts(asleep, settings, &place)?);
             }
         }
     }
     if settings.latencies > 0 && !watch.is_stopped() {
         watch.at(0, 1, "how late a sleeping worker is");
-        runs.latency = asleep::latencies(settings, &mut runs.notes)?;
+        runs.latency = asleep::latencies(settings, &place, &mut runs.notes)?;
     }
     if settings.lost_rounds > 0 && !watch.is_stopped() {
         watch.at(0, 1, "rounds in which an event may be lost");

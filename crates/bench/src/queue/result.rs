@@ -44,6 +44,7 @@ pub fn result(settings: &Settings, runs: Runs) -> BenchResult {
         "single": settings.single,
         "multi": settings.multi,
         "producers": settings.producers,
+        "placement": settings.placement.name(),
         "repeats": settings.repeats,
         "lost_rounds": settings.lost_rounds,
         "latencies": settings.latencies,

@@ -1,5 +1,25 @@
 //! What is to be measured, and how.
 
+/// Which cores the threads have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// The worker the first one, the producers the others.
+    Apart,
+    /// Where the kernel puts them.
+    Free,
+}
+
+impl Placement {
+    /// In figures and on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Placement::Apart => "apart",
+            Placement::Free => "free",
+        }
+    }
+}
+
 /// What is to be measured. The default is what is published.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -9,6 +29,8 @@ pub struct Settings {
     pub multi: usize,
     /// How many producers.
     pub producers: usize,
+    /// Which cores the threads have.
+    pub placement: Placement,
     /// How often everything is measured.
     pub repeats: usize,
     /// Rounds in which an event may be lost; 0 leaves that out.
@@ -29,6 +51,7 @@ impl Default for Settings {
             single: 300_000,
             multi: 600_000,
             producers: 8,
+            placement: Placement::Apart,
             repeats: 10,
             lost_rounds: 1_000_000,
             latencies: 300,

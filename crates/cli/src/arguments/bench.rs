@@ -44,6 +44,9 @@ pub struct QueueArguments {
     /// How many producers, each a thread
     #[arg(default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024))]
     producers: u16,
+    /// Which cores the threads have: apart gives the worker the first one and the producers the others, free leaves it to the kernel
+    #[arg(long, value_name = "HOW", default_value = "apart", value_parser = placements())]
+    place: queue::Placement,
     /// How often everything is measured, all designs in turn; shown is the median
     #[arg(default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     repeats: u16,
@@ -76,6 +79,7 @@ impl QueueArguments {
             single: self.single as usize,
             multi: self.multi as usize,
             producers: usize::from(self.producers),
+            placement: self.place,
             repeats: usize::from(self.repeats),
             lost_rounds: self.lost_rounds,
             latencies: usize::from(self.latencies),
@@ -182,6 +186,12 @@ fn methods() -> impl TypedValueParser<Value = Method> {
     let all = [Method::Process, Method::Steady, Method::Both];
     PossibleValuesParser::new(all.map(Method::name))
         .try_map(|name| Method::from_name(&name).ok_or("no method"))
+}
+
+fn placements() -> impl TypedValueParser<Value = queue::Placement> {
+    let all = [queue::Placement::Apart, queue::Placement::Free];
+    PossibleValuesParser::new(all.map(queue::Placement::name))
+        .try_map(move |name| all.into_iter().find(|place| place.name() == name).ok_or("no place"))
 }
 
 /// More would take years.

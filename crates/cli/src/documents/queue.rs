@@ -19,6 +19,10 @@ pub fn queue(result: &BenchResult, plot: Option<&Path>) -> Document {
             parameter("producers"),
             parameter("multi")
         ),
+        match parameter("placement").trim_matches('"') {
+            "apart" => "the worker has the first core, the producers the others".to_owned(),
+            _ => "all threads run where the kernel puts them".to_owned(),
+        },
     ];
     let tables = vec![load(result), costs(result), bursts(result), latencies(result), lost(result)];
     let mut tail = vec![
