@@ -1,7 +1,7 @@
 //! A source of ticks.
 
 use onbeat_runtime::{
-    Context, Ending, Error, Folders, Kind, Operator, Output, Overrun, Ports, Seconds, Step, Ticker,
+    Context, Ending, Error, Folders, Kind, Operator, Output, Overrun, Period, Ports, Step, Ticker,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,7 +69,7 @@ impl Operator for Timer {
 #[serde(deny_unknown_fields)]
 struct Parameters {
     /// From one tick to the next.
-    period: Seconds,
+    period: Period,
     /// So many ticks; without it, without end.
     #[serde(default)]
     count: Option<u64>,
@@ -81,8 +81,8 @@ struct Parameters {
 
 pub(crate) fn kind() -> Kind {
     Kind::new("timer", "ticks with a period", "period = \"10 ms\"", |p: &Parameters, _: &Folders| {
-        let period_ns = p.period.as_ns().ok_or_else(|| {
-            Error::new(format!("`period` is {}: it must be from 1 ns to 584 years", p.period))
+        let period_ns = p.period.0.as_ns().ok_or_else(|| {
+            Error::new(format!("`period` is {}: it must be from 1 ns to 584 years", p.period.0))
         })?;
         Timer::new(period_ns, p.count, p.overrun)
     })

@@ -88,5 +88,5 @@ pub use serve::{ControlError, ControlSocket};
 pub use stream::{InPlace, Stream};
 pub use team::Idle;
 pub use ticker::{Overrun, Ticker};
-pub use units::{Bytes, Decibels, Hertz, Seconds};
+pub use units::{Bytes, Decibels, Hertz, Period, Seconds};
 pub use when::{Condition, Event, Gate, Verdict, View, Waker, When};

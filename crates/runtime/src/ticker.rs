@@ -1,5 +1,6 @@
 //! How periodic sources keep time.
 
+use crate::Seconds;
 use crate::options::Pace;
 use crate::{Context, Error, Step};
 use serde::{Deserialize, Serialize};
@@ -130,17 +131,19 @@ impl Ticks {
         }
         let late_ns = now_ns - self.due_ns;
         if late_ns >= self.period_ns {
-            let (late, period) = (late_ns as f64 / 1e6, self.period_ns as f64 / 1e6);
+            let late = Seconds(late_ns as f64 / 1e9);
+            let period = Seconds(self.period_ns as f64 / 1e9);
+            let number = self.number;
             if self.overrun == Overrun::Stop {
                 return Err(Error::new(format!(
-                    "tick {} came {late:.3} ms late, with a period of {period:.3} ms: what follows it takes too long, or the                      worker was kept off its core (`overrun` says to stop)",
-                    self.number,
+                    "tick {number} came {late} late, with a period of {period}: what follows it takes too long, or the worker was \
+                     kept off its core (`overrun` says to stop)"
                 )));
             }
             if self.late == 0 {
                 note(format!(
-                    "tick {} came {late:.3} ms late, more than a period: what follows takes too long, or the worker was kept                      off its core",
-                    self.number,
+                    "tick {number} came {late} late, more than a period: what follows takes too long, or the worker was kept off \
+                     its core"
                 ));
             }
             self.late += 1;

@@ -96,6 +96,58 @@ quantity!(
     [("dB", 1.0)]
 );
 
+/// A length of time that comes again and again: `"20 ms"`, or how often in a second: `"50 Hz"`.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize)]
+pub struct Period(pub Seconds);
+
+impl std::str::FromStr for Period {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let lower = text.trim().to_ascii_lowercase();
+        let Some(number) = lower.strip_suffix("hz") else { return text.parse().map(Period) };
+        let (number, factor) = match number.as_bytes().last() {
+            Some(b'k') => (&number[..number.len() - 1], 1e3),
+            Some(b'm') => (&number[..number.len() - 1], 1e6),
+            _ => (number, 1.0),
+        };
+        let rate = parse(number, "frequency", "Hz", Hertz::UNITS)? * factor;
+        if rate > 0.0 {
+            Ok(Period(Seconds(1.0 / rate)))
+        } else {
+            Err(format!("{} is no rate: it must be above 0", quoted(text)))
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Period {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "a time such as \"20 ms\", or a rate such as \"50 Hz\"")]
+        enum Either {
+            Text(String),
+            Number(f64),
+        }
+        match Either::deserialize(deserializer)? {
+            Either::Text(text) => text.parse().map_err(de::Error::custom),
+            Either::Number(seconds) => {
+                finite(seconds, "time").map(|it| Period(Seconds(it))).map_err(de::Error::custom)
+            }
+        }
+    }
+}
+
+impl JsonSchema for Period {
+    fn schema_name() -> Cow<'static, str> {
+        Seconds::schema_name()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Seconds::json_schema(generator)
+    }
+}
+
 impl Seconds {
     /// In whole nanoseconds; `None` when negative or above 584 years.
     pub fn as_ns(self) -> Option<u64> {
@@ -172,6 +224,22 @@ mod tests {
         }
         assert_eq!("16KiB".parse(), Ok(Bytes(16384.0)));
         assert_eq!(Seconds(0.05).as_ns(), Some(50_000_000));
+    }
+
+    #[test]
+    fn periods_may_be_rates() {
+        for (text, ns) in [
+            ("20 ms", 20_000_000),
+            ("50 Hz", 20_000_000),
+            ("60hz", 16_666_667),
+            ("2.5 kHz", 400_000),
+            ("1e6 Hz", 1000),
+        ] {
+            assert_eq!(text.parse::<Period>().unwrap().0.as_ns(), Some(ns), "{text}");
+        }
+        for text in ["0 Hz", "-1 Hz", "Hz", "kHz", "1 MHzz", "20 mss", "nan Hz"] {
+            assert!(text.parse::<Period>().is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! From runs to figures.
 
-use super::break_even::{SHARES, operator_ns};
+use super::break_even::{Loaded, SHARES, operator_ns};
 use super::rounds::{Checks, Pair, Rounds, process_iterations};
 use super::settings::Settings;
 use super::{Case, Kind, Overhead, Row};
@@ -43,6 +43,20 @@ pub(super) fn overhead(settings: &Settings, rounds: Rounds) -> Overhead {
         result.notes.push(format!(
             "Holoscan {holoscan}, Python {python}: {iterations} iterations in a run; process has its start and stop in it, over these"
         ));
+    }
+    if rounds.peer.is_none() {
+        result.notes.push(
+            "Holoscan beside it, in the same call: --peer holoscan --python PATH (peers/holoscan/README.md says how to get it)"
+                .to_owned(),
+        );
+    }
+    let below = |(_, loaded): &(_, Vec<Loaded>)| loaded.iter().any(|loaded| loaded.share < 0.0);
+    if rounds.checks.as_ref().is_some_and(|checks| checks.loaded.iter().any(below)) {
+        result.notes.push(
+            "with the engine it took less time than without: the machine changes more than the engine costs; measure longer, or on a \
+             quiet machine"
+                .to_owned(),
+        );
     }
     result.notes.extend(doubts(rounds.others));
     let row = |pair: &Pair| Row {

@@ -241,13 +241,13 @@ impl Graph {
     /// The gate of this name, which is open at first; made when it is asked for. The run shows it to those who control it
     /// ([`RunHandle::gate`](crate::RunHandle::gate)).
     pub fn gate(&mut self, name: &str) -> Gate {
-        self.gates.entry(name.to_string()).or_insert_with(|| Gate::new(true)).clone()
+        self.gates.entry(name.to_string()).or_insert_with(|| Gate::named(true, name.to_string())).clone()
     }
 
     /// The event of this name; made when it is asked for. The run shows it to those who control it
     /// ([`RunHandle::event`](crate::RunHandle::event)), so there is always somebody who can ring it.
     pub fn event(&mut self, name: &str) -> Event {
-        self.events.entry(name.to_string()).or_insert_with(Event::new).clone()
+        self.events.entry(name.to_string()).or_insert_with(|| Event::named(name.to_string())).clone()
     }
 
     /// Watches the way from a source to a sink, both by name; a message that takes longer than `max_latency_ns` from

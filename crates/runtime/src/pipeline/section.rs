@@ -2,7 +2,7 @@
 
 use super::error::Fault;
 use super::words::{list, near, plain, quoted};
-use crate::units::{Bytes, Seconds};
+use crate::units::{Bytes, Period, Seconds};
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::Spanned;
@@ -65,12 +65,22 @@ impl<'a, 'i> Section<'a, 'i> {
 
     /// A time above 0, in nanoseconds.
     pub fn time_ns(&self, key: &str) -> Result<Option<u64>, Fault> {
-        let Some(time) = self.get::<Seconds>(key)? else { return Ok(None) };
-        match time.get_ref().as_ns() {
-            Some(ns) if ns > 0 => Ok(Some(ns)),
+        let time = self.get::<Seconds>(key)?;
+        time.map(|time| self.in_range(key, *time.get_ref(), time.span())).transpose()
+    }
+
+    /// The same, which may be written as a frequency as well.
+    pub fn period_ns(&self, key: &str) -> Result<Option<u64>, Fault> {
+        let time = self.get::<Period>(key)?;
+        time.map(|time| self.in_range(key, time.get_ref().0, time.span())).transpose()
+    }
+
+    fn in_range(&self, key: &str, time: Seconds, span: Range<usize>) -> Result<u64, Fault> {
+        match time.as_ns() {
+            Some(ns) if ns > 0 => Ok(ns),
             _ => Err(Fault::at(
-                time.span(),
-                format!("`{key}` of {}: {} must be above 0 and below 584 years", self.what, time.get_ref()),
+                span,
+                format!("`{key}` of {}: {time} must be above 0 and below 584 years", self.what),
             )),
         }
     }

@@ -8,6 +8,7 @@ use crate::kind::{Folders, Registry};
 use crate::ticker::Overrun;
 use crate::when::When;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
@@ -45,7 +46,7 @@ pub(super) fn conditions(
 ) -> Result<Option<Conditions>, Fault> {
     let Some(value) = section.raw("when") else { return Ok(None) };
     let what = format!("`when` of {}", section.what);
-    let mut reader = Reader { graph, registry, folders, what };
+    let mut reader = Reader { graph, registry, folders, what, begins: BTreeMap::new() };
     let conditions = match value.get_ref() {
         DeValue::Table(_) => vec![reader.condition(value)?],
         DeValue::Array(array) => reader.list(array, value.span())?,
@@ -65,6 +66,8 @@ struct Reader<'r> {
     registry: &'r Registry,
     folders: &'r Folders,
     what: String,
+    /// How gates begin, where that is said.
+    begins: BTreeMap<String, bool>,
 }
 
 impl Reader<'_> {
@@ -120,6 +123,16 @@ impl Reader<'_> {
             "gate" => {
                 let gate = self.graph.gate(name(section, form)?.get_ref());
                 if let Some(open) = section.get::<bool>("open")? {
+                    let name = name(section, form)?.into_inner();
+                    let before = self.begins.insert(name.clone(), *open.get_ref());
+                    if before.is_some_and(|before| before != *open.get_ref()) {
+                        let message = format!(
+                            "{}: gate {} begins open here and closed elsewhere, or the other way round",
+                            section.what,
+                            quoted(&name)
+                        );
+                        return Err(Fault::at(open.span(), message).help("say `open` once per gate"));
+                    }
                     if *open.get_ref() { gate.open() } else { gate.close() }
                 }
                 When::gate(&gate)
@@ -127,7 +140,7 @@ impl Reader<'_> {
             "event" => When::event(&self.graph.event(name(section, form)?.get_ref())),
             "readable" => self.readable(section)?,
             "period" => {
-                let period_ns = section.time_ns("period")?.unwrap_or(1);
+                let period_ns = section.period_ns("period")?.unwrap_or(1);
                 let overrun =
                     section.get::<Overrun>("overrun")?.map_or(Overrun::default(), Spanned::into_inner);
                 When::period_ns(period_ns, overrun)
@@ -153,8 +166,9 @@ impl Reader<'_> {
         match onbeat_os::poll::open(&place) {
             Ok(file) => Ok(When::readable(file)),
             Err(error) => {
-                let message = format!("{}: cannot open {}: {error}", section.what, place.display());
-                Err(Fault::at(path.span(), message))
+                let message = format!("{}: cannot open `{}`: {error}", section.what, place.display());
+                Err(Fault::at(path.span(), message)
+                    .help("the name of something that can be read, such as a pipe made by mkfifo"))
             }
         }
     }
@@ -178,7 +192,17 @@ impl Reader<'_> {
 fn inputs(form: &str, section: &Section<'_, '_>) -> Result<When, Fault> {
     let ports: Vec<String> = match section.raw(form).map(Spanned::get_ref) {
         Some(DeValue::String(all)) if all == "all" => Vec::new(),
-        _ => section.need::<Vec<String>>(form)?.into_inner(),
+        _ => {
+            let ports = section.need::<Vec<String>>(form)?;
+            let span = ports.span();
+            let ports = ports.into_inner();
+            if ports.is_empty() || ports.iter().any(String::is_empty) {
+                let names = if ports.is_empty() { "it names no input" } else { "an input has no name" };
+                return Err(Fault::at(span, format!("{}: {names}", section.what))
+                    .help(format!("name them, such as {form} = [\"in\"], or say {form} = \"all\"")));
+            }
+            ports
+        }
     };
     let ports = ports.iter().map(String::as_str);
     let least = match section.raw("messages") {

@@ -49,6 +49,9 @@ impl Around<'_> {
                 if ports.is_empty() {
                     return Err(self.wrong("it is about inputs, and there are none"));
                 }
+                if let Some(port) = (1..ports.len()).find(|&at| ports[..at].contains(&ports[at])) {
+                    return Err(self.wrong(format!("it names the input `{}` twice", ports[port])));
+                }
                 let mut sum = 0usize;
                 for port in &ports {
                     let capacity = self.capacity(self.input(port)?);

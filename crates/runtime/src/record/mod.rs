@@ -63,7 +63,10 @@ pub(crate) fn record(
     mut ended: Ended,
 ) -> Record {
     let mut reports: Vec<PartReport> = threads.iter_mut().flat_map(|thread| thread.parts.drain(..)).collect();
-    let end_ns = reports.iter().map(|report| report.end_ns).max().unwrap_or(0);
+    // A thread that does not come back has no end; what is known of it last is that it hangs.
+    let last_fault_ns = ended.faults.iter().map(|fault| fault.time_ns).max();
+    let given_up_ns = ended.start_ns.zip(last_fault_ns).map(|(start_ns, time_ns)| start_ns + time_ns);
+    let end_ns = reports.iter().map(|report| report.end_ns).chain(given_up_ns).max().unwrap_or(0);
     let duration_ns = ended.start_ns.map_or(0, |start_ns| end_ns.saturating_sub(start_ns));
     let (edges, left) = edges(plan, &reports);
     // What is on its way round a cycle at the end was never to be read.

@@ -3,7 +3,7 @@
 
 use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What every part has painted last.
 pub(crate) struct Board {
@@ -86,6 +86,8 @@ impl Default for PartSlot {
 pub(crate) struct OperatorSlot {
     pub steps: AtomicU64,
     doing: AtomicU64,
+    /// What its conditions wait for, in words. Set before the first step.
+    conditions: OnceLock<Vec<String>>,
 }
 
 /// The two ends of an edge may lie with different parts.
@@ -110,8 +112,8 @@ pub(crate) enum Doing {
     AwaitsRoom(u32),
     AwaitsTime,
     AwaitsChunk,
-    /// Those that it has beside the usual ones.
-    AwaitsConditions,
+    /// One of those that it has beside the usual ones, by its place among them.
+    AwaitsCondition(u32),
     /// Something that its step did not say.
     Awaits,
     Paused,
@@ -130,7 +132,7 @@ impl Doing {
         Doing::AwaitsRoom(0),
         Doing::AwaitsTime,
         Doing::AwaitsChunk,
-        Doing::AwaitsConditions,
+        Doing::AwaitsCondition(0),
         Doing::Awaits,
         Doing::Paused,
         Doing::Restarts,
@@ -141,6 +143,7 @@ impl Doing {
     fn pack(self) -> u64 {
         let edge = match self {
             Doing::AwaitsMessage(edge) | Doing::AwaitsRoom(edge) => edge,
+            Doing::AwaitsCondition(place) => place,
             _ => 0,
         };
         let same = |word: &Doing| std::mem::discriminant(word) == std::mem::discriminant(&self);
@@ -153,6 +156,7 @@ impl Doing {
         match Self::WORDS.get((word >> 32) as usize).copied().unwrap_or_default() {
             Doing::AwaitsMessage(_) => Doing::AwaitsMessage(edge),
             Doing::AwaitsRoom(_) => Doing::AwaitsRoom(edge),
+            Doing::AwaitsCondition(_) => Doing::AwaitsCondition(edge),
             other => other,
         }
     }
@@ -162,6 +166,17 @@ impl OperatorSlot {
     pub fn set(&self, steps: u64, doing: Doing) {
         self.steps.store(steps, Ordering::Relaxed);
         self.doing.store(doing.pack(), Ordering::Relaxed);
+    }
+
+    pub fn set_conditions(&self, texts: Vec<String>) {
+        // Each part is bound once.
+        let _ = self.conditions.set(texts);
+    }
+
+    /// What the condition at this place waits for.
+    pub fn condition(&self, place: u32) -> String {
+        let text = self.conditions.get().and_then(|texts| texts.get(place as usize));
+        text.cloned().unwrap_or_else(|| "its conditions (`when`)".to_string())
     }
 
     pub fn doing(&self) -> Doing {

@@ -83,6 +83,7 @@ impl Numbered {
             steps: 0,
             until_ns: None,
             again: false,
+            unmet: u32::MAX,
         }))
     }
 }

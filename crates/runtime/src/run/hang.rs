@@ -304,11 +304,20 @@ impl Watcher<'_> {
 
 /// Of a worker's stack, what lies between the signal and the engine.
 fn own_calls(frames: &[Frame]) -> Vec<String> {
+    // Names have no path where the program has no more than line tables: then files tell.
+    let is_of = |frame: &Frame, names: &[&str], files: &[&str]| {
+        let file = frame.place.as_ref().map(|(file, _)| file.to_string_lossy()).unwrap_or_default();
+        names.iter().any(|name| frame.name.contains(name)) || files.iter().any(|part| file.contains(part))
+    };
     let is_engine = |frame: &Frame| {
-        ["onbeat_runtime::worker::", "onbeat_runtime::run::"].iter().any(|room| frame.name.contains(room))
+        let names = ["onbeat_runtime::worker::", "onbeat_runtime::run::"];
+        is_of(frame, &names, &["runtime/src/worker/", "runtime/src/run/"])
+            || ["src/worker/", "src/run/"]
+                .iter()
+                .any(|room| is_of(frame, &[], &[room]) && is_of(frame, &[], &["onbeat-runtime-"]))
     };
     // The handler's own calls come first, and then the place that the kernel returns to from it, which may have no name.
-    let is_signal = |frame: &Frame| frame.name.contains("signal_hook") || frame.name.contains("__restore_rt");
+    let is_signal = |frame: &Frame| is_of(frame, &["signal_hook", "__restore_rt"], &["signal-hook"]);
     let begin = frames.iter().rposition(is_signal).map_or(0, |last| last + 1);
     let begin = begin + usize::from(frames.get(begin).is_some_and(|frame| frame.name.starts_with("0x")));
     let calls = frames[begin..].iter().take_while(|frame| !is_engine(frame));

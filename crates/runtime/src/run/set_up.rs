@@ -26,6 +26,11 @@ pub(super) fn set_up(
 ) -> (Worker, Context, Vec<(u32, Initial)>) {
     let Part { owner, seat, operators, conditions, nodes, edges, events, initial, place: _ } = part;
     let count = operators.len();
+    for (node, conditions) in nodes.iter().zip(&conditions) {
+        let Some(conditions) = conditions else { continue };
+        let texts = conditions.list.iter().map(|condition| condition.describe()).collect();
+        control.board.operators[node.plan].set_conditions(texts);
+    }
     let worker = Worker {
         operators: operators.into(),
         conditions: conditions.into(),

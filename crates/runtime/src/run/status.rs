@@ -1,10 +1,11 @@
 //! What a run does at the moment, for people and programs.
 
-use super::board::Doing;
+use super::board::{Doing, within};
 use super::control::Control;
 use super::handle::{Named, Position};
 use crate::plan::Plan;
 use onbeat_queue::sync::atomic::Ordering;
+use onbeat_trace::record::ClockKind;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::PoisonError;
@@ -16,7 +17,7 @@ pub struct RunStatus {
     pub name: String,
     /// In a word.
     pub state: RunState,
-    /// Time since the first step, on the run's clock, when a worker last looked.
+    /// Time since the first step, on the run's clock; of a virtual one, when a worker last looked.
     pub elapsed_ns: u64,
     /// Source time of the latest message that was looked at.
     pub position_ns: u64,
@@ -161,18 +162,28 @@ pub(super) fn status(plan: &Plan, control: &Control, named: &Named, at: Position
         plan.edges.get(edge as usize).map_or(String::new(), |edge| format!("{} → {}", edge.from, edge.to))
     };
     let operators = plan.operators.iter().zip(&control.board.operators).enumerate();
+    // Of each part the operator that it is in a step of, which it cannot paint meanwhile.
+    let in_step: Vec<Option<usize>> = (0..plan.parts.len())
+        .map(|part| {
+            let within = control.board.parts[part].within();
+            let is_step = within & (within::START | within::STOP) == 0;
+            let mut here = plan.operators.iter().enumerate().filter(|(_, operator)| operator.part == part);
+            is_step.then(|| here.nth(within as usize).map(|(number, _)| number)).flatten()
+        })
+        .collect();
     let operators = operators.map(|(number, (operator, slot))| {
         let wait = |what: String| (Activity::Waiting, Some(what));
         let (state, waits_for) = match slot.doing() {
             _ if hangs.contains(&number) => (Activity::Hangs, None),
             _ if failed.contains(&number) => (Activity::Failed, None),
+            _ if in_step[operator.part] == Some(number) => (Activity::Running, None),
             Doing::NotStarted => (Activity::NotStarted, None),
             Doing::Ready => (Activity::Running, None),
             Doing::AwaitsMessage(edge) => wait(format!("a message on {}", edge_name(edge))),
             Doing::AwaitsRoom(edge) => wait(format!("room on {}", edge_name(edge))),
             Doing::AwaitsTime => wait("a time".to_string()),
             Doing::AwaitsChunk => wait("a chunk from a store that has none left".to_string()),
-            Doing::AwaitsConditions => wait("its conditions (`when`)".to_string()),
+            Doing::AwaitsCondition(place) => wait(slot.condition(place)),
             Doing::Awaits => (Activity::Waiting, None),
             Doing::Paused => (Activity::Paused, None),
             Doing::Restarts => (Activity::Restarting, None),
@@ -202,7 +213,7 @@ pub(super) fn status(plan: &Plan, control: &Control, named: &Named, at: Position
     RunStatus {
         name: plan.name.clone(),
         state: state(control),
-        elapsed_ns: at.elapsed_ns,
+        elapsed_ns: elapsed_ns(plan, control, at),
         position_ns: at.position_ns,
         length_ns: at.length_ns,
         operators: operators.collect(),
@@ -218,6 +229,15 @@ pub(super) fn status(plan: &Plan, control: &Control, named: &Named, at: Position
             .map(|(name, event)| EventStatus { name: name.clone(), rung: event.rung() })
             .collect(),
     }
+}
+
+/// Workers look at the clock when they have something to do; a real one goes on meanwhile.
+fn elapsed_ns(plan: &Plan, control: &Control, at: Position) -> u64 {
+    let start_ns = control.start_ns.get().copied().filter(|_| !control.board.is_closed());
+    let (Some(start_ns), ClockKind::Real) = (start_ns, plan.options.clock) else { return at.elapsed_ns };
+    let since_ns = onbeat_os::clock::monotonic_ns().saturating_sub(control.origin_ns);
+    let now_ns = control.origin_ns.saturating_add((since_ns as f64 * plan.options.scale) as u64);
+    at.elapsed_ns.max(now_ns.saturating_sub(start_ns))
 }
 
 fn state(control: &Control) -> RunState {

@@ -164,7 +164,7 @@ impl Condition for AtGate {
     }
 
     fn describe(&self) -> String {
-        "its gate to open".to_string()
+        format!("{} to open", self.0.title())
     }
 
     fn attach(&mut self, waker: &Waker) {
@@ -202,7 +202,7 @@ impl Condition for AtEvent {
     }
 
     fn describe(&self) -> String {
-        "its event to be rung".to_string()
+        format!("{} to be rung", self.event.title())
     }
 
     fn attach(&mut self, waker: &Waker) {
@@ -220,6 +220,10 @@ struct Period {
 
 impl Condition for Period {
     fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
+        if view.is_stopping() {
+            // What is under way gets through, and does not wait for ticks on its way.
+            return Ok(Verdict::Holds);
+        }
         let start_ns = view.start_ns();
         let now_ns = (!view.is_fast()).then(|| view.now_ns().saturating_sub(start_ns));
         let mut note = |text| view.note(text);

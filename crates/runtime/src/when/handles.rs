@@ -54,6 +54,11 @@ impl Wakers {
     }
 }
 
+/// "gate `door`", or "its gate".
+fn title(what: &str, name: &str) -> String {
+    if name.is_empty() { format!("its {what}") } else { format!("{what} `{name}`") }
+}
+
 /// Lets an operator pass or holds it back, as often as you like: see [`When::gate`](crate::When::gate). All clones are the
 /// same gate.
 ///
@@ -68,13 +73,23 @@ pub struct Gate(Arc<GateState>);
 
 struct GateState {
     open: AtomicBool,
+    /// Empty where it has none.
+    name: String,
     wakers: Wakers,
 }
 
 impl Gate {
     /// A gate that is open or not.
     pub fn new(open: bool) -> Self {
-        Gate(Arc::new(GateState { open: AtomicBool::new(open), wakers: Wakers::default() }))
+        Gate::named(open, String::new())
+    }
+
+    pub(crate) fn named(open: bool, name: String) -> Self {
+        Gate(Arc::new(GateState { open: AtomicBool::new(open), name, wakers: Wakers::default() }))
+    }
+
+    pub(crate) fn title(&self) -> String {
+        title("gate", &self.0.name)
     }
 
     /// Lets operators pass. From any thread.
@@ -131,6 +146,8 @@ pub struct Event {
 
 struct EventState {
     rung: AtomicU64,
+    /// Empty where it has none.
+    name: String,
     /// Clones that may ring.
     outside: AtomicU64,
     wakers: Wakers,
@@ -140,9 +157,19 @@ impl Event {
     /// An event that was not rung yet.
     #[expect(clippy::new_without_default, reason = "two calls give two different events")]
     pub fn new() -> Self {
-        let state =
-            EventState { rung: AtomicU64::new(0), outside: AtomicU64::new(1), wakers: Wakers::default() };
-        Event { state: Arc::new(state), inside: false }
+        Event::named(String::new())
+    }
+
+    pub(crate) fn named(name: String) -> Self {
+        let (rung, outside) = (AtomicU64::new(0), AtomicU64::new(1));
+        Event {
+            state: Arc::new(EventState { rung, name, outside, wakers: Wakers::default() }),
+            inside: false,
+        }
+    }
+
+    pub(crate) fn title(&self) -> String {
+        title("event", &self.state.name)
     }
 
     /// It happens. From any thread, and as often as you like: what happens several times before the operator is stepped lets it

@@ -24,6 +24,8 @@ pub(crate) struct Conditions {
     pub until_ns: Option<u64>,
     /// The operator has asked to be stepped again, message or not.
     pub again: bool,
+    /// The place of the first one that did not hold when they were asked last.
+    pub unmet: u32,
 }
 
 /// The edges into one port.
@@ -52,7 +54,12 @@ impl Worker {
         let until = until_ns.is_some_and(|until_ns| cx.now_ns() >= until_ns);
         let waived = of.again || until || ended;
         cx.current = operator;
-        let asked = self.with_conditions(cx, operator, waived, |list, view| ask(list, view, ended));
+        let mut unmet = None;
+        let asked =
+            self.with_conditions(cx, operator, waived, |list, view| ask(list, view, ended, &mut unmet));
+        if let Some(of) = &mut self.conditions[operator as usize] {
+            of.unmet = unmet.unwrap_or(u32::MAX);
+        }
         let Some((verdict, Asks { tick, chunks, notes })) = asked else { return Ok(true) };
         notes.into_inner().into_iter().for_each(|note| cx.note(note));
         match verdict.and_then(|verdict| verdict).map_err(|error| Failure::Operator(operator, error))? {
@@ -154,7 +161,12 @@ impl Worker {
 }
 
 /// All of them together. At the end of all inputs, only those that end an operator count: it is to see that there is no more.
-fn ask(list: &mut [Compiled], view: &View<'_>, ended: bool) -> Result<Verdict, Error> {
+fn ask(
+    list: &mut [Compiled],
+    view: &View<'_>,
+    ended: bool,
+    unmet: &mut Option<u32>,
+) -> Result<Verdict, Error> {
     let usual = |edge: &u32| {
         let state = &view.cx.edges[*edge as usize];
         state.closed || state.kept || view.edges[*edge as usize].probe.len(&view.cx.owner) > 0
@@ -162,8 +174,12 @@ fn ask(list: &mut [Compiled], view: &View<'_>, ended: bool) -> Result<Verdict, E
     let mut waits = !view.waived
         && view.of.inputs.iter().filter(|input| input.usual).any(|input| !input.edges.iter().all(usual));
     let mut until_ns = None;
-    for condition in list {
-        match condition.check(view)? {
+    for (condition, place) in list.iter_mut().zip(0u32..) {
+        let verdict = condition.check(view)?;
+        if verdict != Verdict::Holds {
+            unmet.get_or_insert(place);
+        }
+        match verdict {
             Verdict::Holds => {}
             Verdict::Never => return Ok(Verdict::Never),
             _ if ended => {}

@@ -218,8 +218,8 @@ impl Worker {
         if self.timers.get(operator).is_some() {
             return Doing::AwaitsTime;
         }
-        if self.conditions[operator as usize].is_some() {
-            return Doing::AwaitsConditions;
+        if let Some(conditions) = &self.conditions[operator as usize] {
+            return Doing::AwaitsCondition(conditions.unmet);
         }
         match node.inputs.iter().find(|&&edge| self.is_awaited(cx, edge)) {
             Some(&edge) => Doing::AwaitsMessage(self.edges[edge as usize].plan as u32),

@@ -2,11 +2,14 @@
 
 use crate::splitmix::Random;
 use crate::{Seen, Taker, keep, numbers, watchdog::watched, ways};
+use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 use onbeat_runtime::{
-    Context, Error, Event, Gate, Graph, Input, Operator, Options, Output, Ports, Step, When,
+    Condition, Context, Error, Event, Gate, Graph, Input, Operator, Options, Output, Ports, Step, Verdict,
+    View, Waker, When,
 };
 use onbeat_trace::Record;
-use std::sync::Arc;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 #[test]
@@ -138,6 +141,97 @@ fn a_file_lets_its_reader_step() {
             assert_eq!(record.result.exit_status, 0);
             let watch = record.threads.iter().find(|thread| thread.name == "onbeat-events");
             assert!(watch.is_some(), "the thread is listed");
+        }
+    });
+}
+
+/// A socket is a file as well.
+#[test]
+fn a_socket_lets_its_reader_step() {
+    watched(60, || {
+        for options in ways() {
+            let (reader, mut writer) = UnixStream::pair().unwrap();
+            let mut graph = Graph::new("socket");
+            let listens = When::readable(reader.try_clone().unwrap());
+            let mut reader = reader;
+            let source = graph.source("socket", move || {
+                let mut byte = [0];
+                // It would wait here for ever, were the condition wrong.
+                (std::io::Read::read(&mut reader, &mut byte).unwrap() == 1).then_some(u64::from(byte[0]))
+            });
+            let kept = keep(&mut graph, "end");
+            graph.connect_names("socket", "end");
+            graph.when(source, listens);
+            let run = graph.start(&options).unwrap();
+            for byte in 0..20u8 {
+                std::io::Write::write_all(&mut writer, &[byte]).unwrap();
+                while kept.lock().unwrap().len() <= usize::from(byte) {
+                    std::thread::yield_now();
+                }
+            }
+            drop(writer);
+            assert_eq!(run.wait().unwrap().edges[0].received, 20);
+        }
+    });
+}
+
+/// Holds once for each step that somebody has allowed.
+struct Allowed {
+    steps: Arc<AtomicU64>,
+    used: u64,
+    waker: Arc<Mutex<Option<Waker>>>,
+}
+
+impl Condition for Allowed {
+    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
+        let may = self.used < self.steps.load(Ordering::Acquire) || view.is_stopping();
+        Ok(if may { Verdict::Holds } else { Verdict::Waits })
+    }
+    fn stepped(&mut self, _: &View<'_>) {
+        self.used += 1;
+    }
+    fn describe(&self) -> String {
+        "somebody to allow it".to_string()
+    }
+    fn attach(&mut self, waker: &Waker) {
+        *self.waker.lock().unwrap() = Some(waker.clone());
+    }
+    fn is_outside(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_condition_of_ones_own_is_woken() {
+    watched(60, || {
+        for options in ways() {
+            let (steps, waker) = (Arc::new(AtomicU64::new(0)), Arc::default());
+            let allowed = Allowed { steps: Arc::clone(&steps), used: 0, waker: Arc::clone(&waker) };
+            let mut graph = Graph::new("allowed");
+            numbers(&mut graph, u64::MAX);
+            let pass = graph.map("pass", |x: u64| x);
+            let kept = keep(&mut graph, "end");
+            graph.connect_names("numbers", "pass");
+            graph.connect_names("pass", "end");
+            graph.when(pass, When::own(allowed));
+            let run = graph.start(&options).unwrap();
+            for step in 1..=50 {
+                steps.store(step, Ordering::Release);
+                waker.lock().unwrap().as_ref().unwrap().wake();
+                while (kept.lock().unwrap().len() as u64) < step {
+                    std::thread::yield_now();
+                }
+            }
+            loop {
+                let status = run.status();
+                let pass = status.operators.iter().find(|one| one.name == "pass").unwrap();
+                if pass.waits_for.as_deref() == Some("somebody to allow it") {
+                    break;
+                }
+            }
+            assert_eq!(kept.lock().unwrap().len(), 50, "no step without leave");
+            run.stop();
+            assert_eq!(run.wait().unwrap().result.lost, 0);
         }
     });
 }

@@ -5,6 +5,7 @@ use onbeat_runtime::{
     ClockKind, Context, Error, Graph, Input, Operator, Options, Overrun, Ports, Step, When,
 };
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 #[test]
 fn a_count_ends_the_operator() {
@@ -44,6 +45,35 @@ fn a_period_spaces_steps() {
                 *taker.lock().unwrap(),
                 [(0, 0), (1000, 1000), (2000, 2000), (3000, 3000), (4000, 4000)]
             );
+        }
+    });
+}
+
+/// What is under way gets through, as it does through gates.
+#[test]
+fn a_stop_does_not_wait_for_ticks() {
+    const HOUR_NS: u64 = 3_600_000_000_000;
+    watched(60, || {
+        for options in ways() {
+            for duration_ns in [None, Some(20_000_000)] {
+                for overrun in [Overrun::CatchUp, Overrun::Skip, Overrun::MinGap, Overrun::Stop] {
+                    let mut graph = Graph::new("hours");
+                    numbers(&mut graph, u64::MAX);
+                    let pass = graph.map("pass", |x: u64| x);
+                    let kept = keep(&mut graph, "end");
+                    graph.connect_names("numbers", "pass");
+                    graph.connect_names("pass", "end");
+                    graph.when(pass, When::period_ns(HOUR_NS, overrun));
+                    let run = graph.start(&Options { duration_ns, ..options.clone() }).unwrap();
+                    if duration_ns.is_none() {
+                        std::thread::sleep(Duration::from_millis(2));
+                        run.stop();
+                    }
+                    let record = run.wait().unwrap();
+                    assert_eq!((record.result.lost, record.result.exit_status), (0, 0));
+                    assert_eq!(kept.lock().unwrap().len() as u64, record.edges[0].sent);
+                }
+            }
         }
     });
 }

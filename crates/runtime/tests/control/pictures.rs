@@ -4,6 +4,37 @@ use super::{line, until, ways};
 use crate::watchdog::watched;
 use onbeat_runtime::{Activity, Options, RunState};
 
+/// The first picture is not painted before the first step has come back; what goes on is known all the same.
+#[test]
+fn a_long_step_is_shown_while_it_lasts() {
+    watched(60, || {
+        for (name, options) in ways() {
+            let (go, wait) = std::sync::mpsc::channel::<()>();
+            let mut graph = onbeat_runtime::Graph::new("long");
+            let mut left = 1;
+            let source = graph.source("long", move || {
+                let _ = wait.recv();
+                left -= 1;
+                (left >= 0).then_some(1u64)
+            });
+            let end = graph.sink("end", |_: u64| ());
+            graph.connect(source, |s| &s.out, end, |e| &e.input);
+            let run = graph.start(&options).unwrap();
+            let shown = until(&run, |status| status.operators[0].state == Activity::Running);
+            assert_eq!(
+                (shown.operators[0].steps, shown.operators[1].state),
+                (0, Activity::NotStarted),
+                "{name}"
+            );
+            if options.clock == onbeat_runtime::ClockKind::Real {
+                until(&run, |status| status.elapsed_ns > shown.elapsed_ns);
+            }
+            drop(go);
+            run.wait().unwrap();
+        }
+    });
+}
+
 #[test]
 fn everything_is_shown_with_what_it_waits_for() {
     watched(60, || {

@@ -18,6 +18,7 @@ fn all_forms_are_read_and_shown() {
         "gate = \"now\"",
         "gate = \"now\", open = true",
         "period = \"1 us\"",
+        "period = \"1 MHz\"",
         "period = \"1 us\", overrun = \"catch_up\"",
         "any_of = [{ messages = 4 }, { gate = \"now\" }]",
     ] {
@@ -75,6 +76,16 @@ fn wrong_conditions_are_refused_at_their_place() {
         ("when = { batch = 2, delay = \"x\" }", "`delay` of", "\"x\""),
         ("when = { any = \"in\" }", "`any` of", "\"in\""),
         ("when = { sum = [\"in\"] }", "lacks `messages`", ""),
+        ("when = { any = [] }", "it names no input", "[]"),
+        ("when = { all = [\"\"] }", "an input has no name", "[\"\"]"),
+        ("when = { sum = [\"in\", \"in\"], messages = 2 }", "it names the input `in` twice", ""),
+        (
+            "when = [{ gate = \"g\", open = true }, { gate = \"g\", open = false }]",
+            "gate `g` begins open here",
+            "false",
+        ),
+        ("when = { period = \"0 Hz\" }", "must be above 0", "\"0 Hz\""),
+        ("when = { period = \"soon\" }", "is no time", "\"soon\""),
         ("when = { any = [\"in\"], timeout = \"-1s\" }", "must be above 0", "\"-1s\""),
         ("when = { room = 1 }", "about an output, and there is none", ""),
         ("when = { room = -1 }", "-1 must be a whole number from 0", "-1"),
@@ -84,7 +95,7 @@ fn wrong_conditions_are_refused_at_their_place() {
         ("when = { gate = \"a\", open = 1 }", "`open` of", "1"),
         (
             "when = { readable = \"none.fifo\" }",
-            "cannot open folder/none.fifo: No such file",
+            "cannot open `folder/none.fifo`: No such file",
             "\"none.fifo\"",
         ),
         ("when = { event = 1 }", "`event` of", "1"),
