@@ -131,7 +131,9 @@ impl Ticks {
         }
         let late_ns = now_ns - self.due_ns;
         if late_ns >= self.period_ns {
-            let late = Seconds(late_ns as f64 / 1e9);
+            // Nobody reads nanoseconds of milliseconds.
+            let whole_ns = if late_ns < 1_000_000 { 1 } else { 1000 };
+            let late = Seconds((late_ns / whole_ns * whole_ns) as f64 / 1e9);
             let period = Seconds(self.period_ns as f64 / 1e9);
             let number = self.number;
             if self.overrun == Overrun::Stop {

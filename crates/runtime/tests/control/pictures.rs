@@ -21,11 +21,7 @@ fn a_long_step_is_shown_while_it_lasts() {
             graph.connect(source, |s| &s.out, end, |e| &e.input);
             let run = graph.start(&options).unwrap();
             let shown = until(&run, |status| status.operators[0].state == Activity::Running);
-            assert_eq!(
-                (shown.operators[0].steps, shown.operators[1].state),
-                (0, Activity::NotStarted),
-                "{name}"
-            );
+            assert_eq!(shown.operators[0].steps, 0, "{name}");
             if options.clock == onbeat_runtime::ClockKind::Real {
                 until(&run, |status| status.elapsed_ns > shown.elapsed_ns);
             }

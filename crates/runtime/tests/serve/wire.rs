@@ -58,7 +58,7 @@ fn answers_have_the_form_that_the_book_describes() {
                 concat!(
                     r##"{"version":1,"ok":true,"status":{"name":"wire","state":"running","elapsed_ns":#,"position_ns":#,"##,
                     r##""length_ns":null,"operators":[{"name":"numbers","worker":"onbeat-w0","state":"waiting","##,
-                    r##""waits_for":"its conditions (`when`)","steps":#},{"name":"end","worker":"onbeat-w0","##,
+                    r##""waits_for":"event `bell` to be rung","steps":#},{"name":"end","worker":"onbeat-w0","##,
                     r##""state":"waiting","waits_for":"a message on numbers.out → end.in","steps":#}],"##,
                     r##""edges":[{"from":"numbers.out","to":"end.in","depth":#,"capacity":4,"sent":#,"dropped":0}],"##,
                     r##""gates":[{"name":"door","open":true}],"events":[{"name":"bell","rung":0}]}}"##
