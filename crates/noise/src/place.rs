@@ -12,7 +12,7 @@ pub fn cpus(asked: Option<&CoreSet>) -> Result<Vec<usize>, Error> {
     let online = CoreSet::online().map_err(Error::os("the list of CPUs"))?;
     let allowed = thread::cores().map_err(Error::os("the CPUs of this process"))?;
     let Some(asked) = asked else { return Ok(allowed.iter().collect()) };
-    if let Some(cpu) = asked.iter().find(|cpu| !allowed.contains(*cpu)) {
+    if let Some(cpu) = asked.iter().find(|cpu| !allowed.contains(*cpu) && !can_be_had(*cpu, &allowed)) {
         let is_there = fs::exists(format!("/sys/devices/system/cpu/cpu{cpu}")).unwrap_or(false);
         let (why, fix) = match (online.contains(cpu), is_there) {
             (true, _) => {
@@ -24,6 +24,18 @@ pub fn cpus(asked: Option<&CoreSet>) -> Result<Vec<usize>, Error> {
         return Err(Error::Cpu { cpu, why, online, fix });
     }
     Ok(asked.iter().collect())
+}
+
+/// Whether a core outside the calling thread's own set is its to use: isolated cores (`isolcpus=`) belong to nobody's set until
+/// somebody asks for them, those outside the cpuset are refused.
+fn can_be_had(cpu: usize, own: &CoreSet) -> bool {
+    let Ok(only) = CoreSet::from_cores([cpu]) else { return false };
+    let is_given = thread::set_cores(&only).is_ok();
+    if is_given {
+        // They were its own a moment ago; if somebody has taken them since, it stays where it is.
+        let _refused = thread::set_cores(own);
+    }
+    is_given
 }
 
 /// The calling thread's place while others are measured; dropping it puts the thread back.

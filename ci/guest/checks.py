@@ -1,0 +1,219 @@
+"""What must hold of what a guest said. Causes and accounts are judged; times under qemu are printed only."""
+
+import json
+import pathlib
+import re
+import statistics
+
+import machine
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SNAPSHOT = ROOT / "crates/cli/tests/rights/snapshots/rights__refused__limit_of_ten.snap"
+INJECTED = "injected"
+CLASSES = ("hardware", "nmi", "irq", "softirq", "thread")
+
+
+class Checks:
+    """All checks of one guest; `failed` has a line for each that does not hold."""
+
+    def __init__(self, flavour: str, guest: machine.Guest, rounds: int, seconds: int):
+        self.flavour = flavour
+        self.said = guest.said
+        self.rounds = range(1, rounds + 1)
+        self.seconds = seconds
+        self.failed: list[str] = []
+
+    def check(self, holds: bool, otherwise: str) -> None:
+        """Notes what does not hold."""
+        if not holds:
+            self.failed.append(f"{self.flavour}: {otherwise}")
+
+    def text(self, name: str, status: int = 0) -> str:
+        """What a command wrote that had to end with this status."""
+        said = self.said.get(name)
+        if said is None:
+            self.check(False, f"{name}: nothing was said")
+            return ""
+        errors = self.said.get(f"{name}.err")
+        because = f": {errors.text.strip()}" if errors else ""
+        self.check(said.status == status, f"{name}: exit status {said.status}, not {status}{because}")
+        return said.text if said.status == status else ""
+
+    def record(self, name: str) -> dict | None:
+        """What it wrote as JSON."""
+        text = self.text(name)
+        return json.loads(text) if text else None
+
+    def all(self) -> None:
+        """Every check there is for this guest."""
+        print(self.text("uname").strip())
+        with_tracer = self.flavour == "rt"
+        names = [f"onbeat.noise.{round_}" for round_ in self.rounds]
+        ours = [shown for name in names if (shown := self.noise(name, self.record(name)))]
+        theirs = []
+        if with_tracer:
+            theirs = [shown for round_ in self.rounds if (shown := self.rtla(round_))]
+            # Printed, not judged: a tracer of the kernel that refuses is no mistake of ours.
+            tracer = self.said.get("onbeat.tracer.1.err")
+            print(f"onbeat.tracer.1    {tracer.text.strip() if tracer else 'it worked'}")
+            self.same(ours, theirs)
+        else:
+            said = self.said.get("rtla.refuses")
+            self.check(said is not None and said.status != 0, "rtla works there: is it a kernel without the tracer?")
+            because = self.said.get("rtla.refuses.err")
+            print(f"rtla osnoise: exit status {said.status if said else '-'}: "
+                  f"{'; '.join(because.text.split(chr(10))).strip('; ') if because else ''}")
+        self.timers(with_tracer)
+        self.rights()
+
+    def expected(self, name: str, runtime_ns: int) -> float:
+        """How often the injected thread ran in that time, by its own count."""
+        record = self.record(f"{name}.injected")
+        if record is None:
+            return 0.0
+        return record["edges"][0]["received"] * runtime_ns / record["result"]["duration_ns"]
+
+    def noise(self, name: str, record: dict | None) -> dict | None:
+        """A record of ours: classes sum to the noise, the injected thread is found, interrupts have names."""
+        if record is None:
+            return None
+        cpu = record["cpus"][0]
+        parts = cpu["parts"]
+        total = sum(parts[which]["ns"] for which in CLASSES) + parts["unexplained_ns"]
+        self.check(total == cpu["noise_ns"], f"{name}: the classes sum to {total} ns, the noise is {cpu['noise_ns']} ns")
+        causes = {(cause["class"], cause["name"]): (cause["count"], cause["total_ns"]) for cause in cpu["causes"]}
+        self.check(("irq", "local_timer") in causes, f"{name}: no local_timer among the causes")
+        shown = {
+            "runtime_ns": cpu["runtime_ns"],
+            "noise_ns": cpu["noise_ns"],
+            "single_ns": cpu["max_single_ns"],
+            "counts": [parts[which]["count"] for which in CLASSES],
+            "causes": causes,
+            "seen_ns": cpu["runtime_ns"],
+        }
+        return self.row(name, f"onbeat ({record['source']['backend']})", shown)
+
+    def rtla(self, round_: int) -> dict | None:
+        """A round of `rtla osnoise top`: its table, and the tracer's events added up."""
+        name = f"rtla.noise.{round_}"
+        rows = re.findall(r"^\s*1 #\d+((?:\s+[\d.]+){10})", self.text(name), re.MULTILINE)
+        self.check(bool(rows), f"{name}: no row of CPU 1")
+        if not rows:
+            return None
+        numbers = [float(number) for number in rows[-1].split()]
+        runtime_us, noise_us, _, _, single_us, *counts = numbers
+        causes = {}
+        for line in self.text(f"rtla.causes.{round_}").splitlines():
+            kind, what, count, total = line.split("\t")
+            causes[kind.removesuffix("_noise"), what] = (int(count), int(total))
+        shown = {
+            "runtime_ns": runtime_us * 1000,
+            "noise_ns": noise_us * 1000,
+            "single_ns": single_us * 1000,
+            "counts": [int(count) for count in counts],
+            "causes": causes,
+            # A period that is not over is not in its table, but its events are in the trace.
+            "seen_ns": self.seconds * 1_000_000_000,
+        }
+        return self.row(name, "rtla osnoise", shown)
+
+    def row(self, name: str, who: str, shown: dict) -> dict:
+        """Prints one measurement, and checks the injected thread in it."""
+        expected = self.expected(name, shown["seen_ns"])
+        injected = [value for (kind, what), value in shown["causes"].items() if kind == "thread" and what == INJECTED]
+        count, total = injected[0] if injected else (0, 0)
+        shown["found"] = count / expected if expected else 0.0
+        shown["mean_us"] = total / count / 1000 if count else 0.0
+        shown["top"] = max(shown["causes"], key=lambda key: shown["causes"][key][1], default=("", "nobody"))
+        share = 100 * shown["noise_ns"] / max(shown["runtime_ns"], 1)
+        print(
+            f"{name:18} {who:17} noise {share:6.2f} %, longest {shown['single_ns'] / 1000:7.0f} us; "
+            f"hw nmi irq softirq thread {' '.join(map(str, shown['counts'])):22}; "
+            f"{INJECTED} {count} of {expected:.0f}, {shown['mean_us']:.0f} us each; first {' '.join(shown['top'])}"
+        )
+        # How many of them is printed and not judged: where this machine is busy the guest's CPUs stand still, and ticks are lost.
+        self.check(count > 0, f"{name}: {INJECTED} is not among the causes")
+        return shown
+
+    def same(self, ours: list[dict], theirs: list[dict]) -> None:
+        """Both found the same, and blame the same first."""
+        if not ours or not theirs:
+            return
+        for what, unit, of in (
+            ("noise", "%", lambda one: 100 * one["noise_ns"] / one["runtime_ns"]),
+            ("found of injected", "%", lambda one: 100 * one["found"]),
+            ("injected, each", "us", lambda one: one["mean_us"]),
+        ):
+            print(f"{what:18} onbeat {spread(map(of, ours))} {unit}, rtla {spread(map(of, theirs))} {unit}")
+        tops = {one["top"] for one in ours + theirs}
+        self.check(len(tops) == 1, f"onbeat and rtla blame different causes first: {sorted(tops)}")
+
+    def timers(self, with_tracer: bool) -> None:
+        """Latencies of timers beside cyclictest, and rtla where it works: printed; judged is that all wake-ups are there."""
+        columns: dict[str, list[tuple[float, float, float]]] = {}
+        for round_ in self.rounds:
+            record = self.record(f"onbeat.timerlat.{round_}")
+            if record:
+                cpu = record["cpus"][0]
+                summary = cpu["user"]["summary"]
+                took = (summary["median_ns"] / 1000, summary["p99_ns"] / 1000, summary["max_ns"] / 1000)
+                columns.setdefault("onbeat timerlat (user)", []).append(took)
+                self.check(summary["count"] > 0, f"onbeat.timerlat.{round_}: no wake-up")
+            text = self.text(f"cyclictest.{round_}")
+            counts = [(int(us), int(count)) for us, count in re.findall(r"^(\d{6}) (\d+)", text, re.MULTILINE)]
+            if "# Max Latencies" in text:
+                longest = float(re.search(r"# Max Latencies: (\d+)", text)[1])
+                over = int(re.search(r"# Histogram Overflows: (\d+)", text)[1])
+                columns.setdefault("cyclictest", []).append((*quantiles(counts, over, longest), longest))
+            if with_tracer:
+                text = self.text(f"rtla.timerlat.{round_}")
+                counts = [(int(us), int(count)) for us, count in re.findall(r"^(\d+)\s+\d+\s+(\d+)\s*$", text, re.MULTILINE)]
+                over = re.search(r"^over:\s+\d+\s+(\d+)", text, re.MULTILINE)
+                longest = re.search(r"^max:\s+\d+\s+(\d+)", text, re.MULTILINE)
+                if longest:
+                    most = float(longest[1])
+                    columns.setdefault("rtla timerlat (thread)", []).append((*quantiles(counts, int(over[1]), most), most))
+        for who, rounds in columns.items():
+            median, p99, longest = ([one[i] for one in rounds] for i in range(3))
+            print(f"{who:23} p50 {spread(median)} us, p99 {spread(p99)} us, most {spread(longest)} us")
+
+    def rights(self) -> None:
+        """The refusal of a priority above the limit, as the snapshot of the tests has it."""
+        said = ""
+        for title, name, status in (("not strict", "rights.lenient", 0), ("--strict", "rights.strict", 1)):
+            self.text(name, status)
+            errors = self.said.get(f"{name}.err", machine.Said("", -1))
+            lines = [line for line in errors.text.splitlines() if not line.startswith("note: ")]
+            text = "\n".join(lines).replace("got o:0:", "got OWN:").replace(", o:0 obtained", ", OWN obtained")
+            said += f"{title}\nexit status Some({errors.status})\n{text}\n\n"
+        wanted = SNAPSHOT.read_text().split("---\n", 2)[2]
+        same = said.strip() == wanted.strip()
+        self.check(same, f"RLIMIT_RTPRIO of 10: what is said is not {SNAPSHOT.name}, but:\n{said}")
+        self.text("rights.granted", 0)
+        self.text("rights.far", 1)
+        far = self.said.get("rights.far.err", machine.Said("", -1)).text
+        limit = "priority 80 is above the limit RLIMIT_RTPRIO, which is 10"
+        self.check(limit in far, f"RLIMIT_RTPRIO of 10: f:80 is refused with: {far}")
+        print(f"RLIMIT_RTPRIO of 10: f:11 and f:80 refused {'as in the snapshot' if same else 'differently'}, r:10 granted")
+
+
+def quantiles(counts: list[tuple[int, int]], over: int, longest: float) -> tuple[float, float]:
+    """Median and 99th percentile of a histogram with some beyond its end."""
+    total = sum(count for _, count in counts) + over
+
+    def at(share: float) -> float:
+        seen = 0
+        for us, count in counts:
+            seen += count
+            if seen >= share * total:
+                return float(us)
+        return longest
+
+    return at(0.5), at(0.99)
+
+
+def spread(values) -> str:
+    """The middle of the rounds, with the least and the most of them."""
+    values = list(values)
+    middle = f"{statistics.median(values):.1f}"
+    return middle if len(values) == 1 else f"{middle} ({min(values):.1f} to {max(values):.1f})"

@@ -1,0 +1,198 @@
+"""A guest: its packages, its first file system, its qemu, and what it says on its serial line."""
+
+import base64
+import dataclasses
+import gzip
+import os
+import pathlib
+import platform
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+# The packages that always stand for the newest kernel of each flavour.
+FLAVOURS = {"stock": "linux-image-amd64", "rt": "linux-image-rt-amd64"}
+# What the guests run, and the libraries of that and of the command itself.
+TOOLS = ["busybox-static", "rtla", "rt-tests", "util-linux"]
+LIBRARIES = ["libc6", "libgcc-s1", "libnuma1", "libcap-ng0", "libsmartcols1", "libtinfo6"]
+# Named differently from release to release: what rtla depends on.
+OF_RTLA = re.compile(r"libtrace(event|fs)\S*")
+PROGRAMS = ["busybox", "rtla", "cyclictest", "prlimit", "setpriv"]
+
+
+def missing() -> str | None:
+    """Why no guest can be had here, if so."""
+    if platform.machine() != "x86_64":
+        return f"the guests are amd64 machines, and their command cannot be built on {platform.machine()}"
+    for tool in ("apt-get", "apt-cache", "dpkg-deb"):
+        if shutil.which(tool) is None:
+            return f"{tool} is missing: the kernels and the tools are Debian's packages"
+    if shutil.which("qemu-system-x86_64") is None:
+        if os.geteuid() != 0:
+            return "qemu-system-x86_64 is missing: sudo apt-get install qemu-system-x86"
+        install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "qemu-system-x86"]
+        subprocess.run(["apt-get", "update", "-qq"], check=True)
+        subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
+    return None
+
+
+class Packages:
+    """Packages of the distribution, downloaded once and unpacked into folders of their own."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.is_updated = False
+
+    def depends(self, package: str) -> list[str]:
+        """The names of packages that this one needs."""
+        said = subprocess.run(["apt-cache", "depends", package], check=True, capture_output=True, text=True).stdout
+        return re.findall(r"Depends: (\S+)", said)
+
+    def unpacked(self, package: str) -> pathlib.Path:
+        """The folder with the files of the package's newest version that is known here."""
+        said = subprocess.run(["apt-cache", "show", "--no-all-versions", package], capture_output=True, text=True).stdout
+        version = re.search(r"^Version: (\S+)", said, re.MULTILINE)
+        if version is None:
+            if self.is_updated:
+                raise SystemExit(f"kernels: apt knows no package {package}")
+            subprocess.run(["apt-get", "update", "-qq"], check=True)
+            self.is_updated = True
+            return self.unpacked(package)
+        folder = self.folder / f"{package}_{version[1].replace(':', '-')}"
+        if not folder.exists():
+            with tempfile.TemporaryDirectory(dir=self.folder) as work:
+                self.download(package, version[1], work)
+                # Of a kernel package the kernel only: its modules are 400 MB, and no guest needs one.
+                only = ["--wildcards", "./boot/*"] if package.startswith("linux-image") else []
+                (archive,) = pathlib.Path(work).glob("*.deb")
+                (pathlib.Path(work) / "files").mkdir()
+                stream = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE)
+                subprocess.run(["tar", "-x", "-C", f"{work}/files", *only], stdin=stream.stdout, check=True)
+                if stream.wait():
+                    raise SystemExit(f"kernels: {archive.name} cannot be unpacked")
+                os.rename(f"{work}/files", folder)
+        return folder
+
+    def download(self, package: str, version: str, work: str) -> None:
+        """Into that folder."""
+        command = ["apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", f"{package}={version}"]
+        if subprocess.run(command, cwd=work).returncode:
+            # The lists may be older than the archive: what they name is gone.
+            subprocess.run(["apt-get", "update", "-qq"], check=True)
+            subprocess.run(command, cwd=work, check=True)
+
+    def kernel(self, flavour: str) -> pathlib.Path:
+        """The newest kernel of that flavour."""
+        if not self.depends_known(FLAVOURS[flavour]):
+            subprocess.run(["apt-get", "update", "-qq"], check=True)
+        (package,) = [name for name in self.depends(FLAVOURS[flavour]) if name.startswith("linux-image-")]
+        (kernel,) = (self.unpacked(package) / "boot").glob("vmlinuz-*")
+        return kernel
+
+    def depends_known(self, package: str) -> bool:
+        """Whether apt has that package in its lists."""
+        return subprocess.run(["apt-cache", "show", package], capture_output=True).returncode == 0
+
+    def tools(self) -> list[pathlib.Path]:
+        """Folders with the programs and the libraries of the guests."""
+        names = TOOLS + LIBRARIES
+        names += [name for name in self.depends("rtla") if OF_RTLA.fullmatch(name)]
+        return [self.unpacked(name) for name in names]
+
+
+def initramfs(packages: Packages, command: pathlib.Path) -> bytes:
+    """The guest's first file system: /init, the programs, and every library of theirs."""
+    files: dict[str, pathlib.Path] = {"init": HERE / "init", "bin/onbeat": command}
+    files["etc/injected.toml"] = HERE / "injected.toml"
+    files["etc/pools.toml"] = HERE / "pools.toml"
+    for folder in packages.tools():
+        for path in sorted(folder.rglob("*")):
+            # A library's name is often a link to the file: here each name is a file.
+            if path.name in PROGRAMS and path.parent.name == "bin" and path.is_file():
+                files[f"bin/{path.name}"] = path
+            elif re.search(r"\.so(\.\d+)*$", path.name) and path.is_file() and not {"gconv", "audit"} & set(path.parts):
+                where = "lib64" if path.name.startswith("ld-linux") else "lib/x86_64-linux-gnu"
+                files[f"{where}/{path.name}"] = path.resolve()
+    absent = [name for name in PROGRAMS if f"bin/{name}" not in files]
+    if absent:
+        raise SystemExit(f"kernels: the packages have no {', '.join(absent)}")
+    folders = {str(parent) for name in files for parent in pathlib.PurePath(name).parents if str(parent) != "."}
+    folders |= {"dev", "proc", "sys", "tmp"}
+    entries = [(name, stat.S_IFDIR | 0o755, b"") for name in sorted(folders)]
+    entries += [(name, stat.S_IFREG | 0o755, path.read_bytes()) for name, path in sorted(files.items())]
+    return gzip.compress(archive(entries), compresslevel=1)
+
+
+def archive(entries: list[tuple[str, int, bytes]]) -> bytes:
+    """In the kernel's form for it, cpio with a head in hexadecimal; see Documentation/driver-api/early-userspace in Linux."""
+    out = bytearray()
+    for number, (name, mode, content) in enumerate([*entries, ("TRAILER!!!", 0, b"")], 1):
+        raw = name.encode() + b"\0"
+        links = 2 if stat.S_ISDIR(mode) else 1
+        fields = (number, mode, 0, 0, links, 0, len(content), 0, 0, 0, 0, len(raw), 0)
+        out += b"070701" + b"".join(b"%08x" % field for field in fields) + raw
+        out += b"\0" * (-len(out) % 4) + content
+        out += b"\0" * (-len(out) % 4)
+    return bytes(out)
+
+
+@dataclasses.dataclass
+class Said:
+    """What a command in the guest wrote, and its exit status."""
+
+    text: str
+    status: int
+
+
+@dataclasses.dataclass
+class Guest:
+    """A guest that has ended."""
+
+    seconds: float
+    said: dict[str, Said]
+
+
+def boot(flavour: str, packages: Packages, command: pathlib.Path, folder: pathlib.Path, extent: dict[str, int]) -> Guest:
+    """Boots it, waits until it has powered itself off, and returns what it said."""
+    kernel = packages.kernel(flavour)
+    first = folder / f"{flavour}.initramfs"
+    first.write_bytes(initramfs(packages, command))
+    console = folder / f"{flavour}.console"
+    tracer = "yes" if flavour == "rt" else "no"
+    line = "console=ttyS0 quiet panic=-1 isolcpus=managed_irq,domain,1 irqaffinity=0 "
+    line += f"rounds={extent['rounds']} seconds={extent['seconds']} tracer={tracer}"
+    # With -icount both kernels stop while the second CPU starts (qemu 7.2), so time in there is that of this machine.
+    qemu = ["nice", "-n", "5", "qemu-system-x86_64", "-M", "q35", "-cpu", "max", "-smp", "2", "-m", "1024"]
+    qemu += ["-accel", "tcg,thread=multi"]
+    qemu += ["-display", "none", "-monitor", "none", "-no-reboot", "-net", "none", "-serial", f"file:{console}"]
+    qemu += ["-kernel", str(kernel), "-initrd", str(first), "-append", line]
+    print(f"== {flavour}: {kernel.name.removeprefix('vmlinuz-')}", flush=True)
+    begin = time.monotonic()
+    process = subprocess.Popen(qemu, stdin=subprocess.DEVNULL)
+    try:
+        status = process.wait(timeout=extent["watchdog_s"])
+        ended = f"qemu ended with status {status}"
+    except subprocess.TimeoutExpired:
+        ended = f"it had not ended after {extent['watchdog_s']} s"
+    finally:
+        process.kill()
+        process.wait()
+    text = console.read_text(errors="replace").replace("\r", "")
+    if "@@ done" not in text:
+        tail = "\n".join(text.splitlines()[-30:])
+        raise SystemExit(f"{tail}\nkernels: the {flavour} guest did not come to its end: {ended}; all it said is in {console}")
+    return Guest(time.monotonic() - begin, sections(text))
+
+
+def sections(text: str) -> dict[str, Said]:
+    """The parts of what it said, by their names. Lines of the kernel may stand between them, and are left out."""
+    said = {}
+    for match in re.finditer(r"^@@ begin (\S+)\n(.*?)^@@ end \1 (\d+)$", text, re.MULTILINE | re.DOTALL):
+        packed = "".join(line for line in match[2].splitlines() if re.fullmatch(r"[A-Za-z0-9+/=]+", line))
+        said[match[1]] = Said(gzip.decompress(base64.b64decode(packed)).decode(errors="replace"), int(match[3]))
+    return said
