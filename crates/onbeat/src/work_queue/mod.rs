@@ -179,7 +179,7 @@ impl WorkQueue {
     /// [`WorkQueueError::OnWorker`] in a callback of this queue: it would wait for itself.
     pub fn flush(&self) -> Result<(), WorkQueueError> {
         let parker = Parker::new();
-        let flushed = self.agenda.flush(Waker(parker.unparker()), || parker.park());
+        let flushed = self.agenda.flush(Waker::new(parker.unparker()), || parker.park());
         flushed.map_err(|_| self.on_worker("flush"))
     }
 
@@ -193,7 +193,7 @@ impl WorkQueue {
         act: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env, Waker>) -> R,
     ) -> Result<R, WorkQueueError> {
         let parker = Parker::new();
-        let scoped = self.agenda.scope(Waker(parker.unparker()), || parker.park(), act);
+        let scoped = self.agenda.scope(Waker::new(parker.unparker()), || parker.park(), act);
         scoped.map_err(|_| self.on_worker("scope"))
     }
 

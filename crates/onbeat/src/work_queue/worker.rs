@@ -6,6 +6,7 @@ use crate::trace::record::Obtained;
 use onbeat_os::policy::PolicyFlags;
 use onbeat_os::rights::{self, Rights};
 use onbeat_os::{Parker, Policy, Unparker, clock, stack_node, thread};
+use onbeat_queue::sync::atomic::{AtomicU32, Ordering};
 use onbeat_queue::{Agenda, Owner, Sleeper};
 use std::any::Any;
 use std::io;
@@ -15,11 +16,22 @@ use std::thread::JoinHandle;
 
 /// Wakes the thread of a queue, or one that waits for it.
 #[derive(Debug)]
-pub struct Waker(pub(super) Unparker);
+pub struct Waker {
+    unparker: Unparker,
+    /// Where the thread ran that has woken it last. Relaxed: a hint.
+    core: AtomicU32,
+}
+
+impl Waker {
+    pub(super) fn new(unparker: Unparker) -> Self {
+        Waker { unparker, core: AtomicU32::new(u32::MAX) }
+    }
+}
 
 impl Sleeper for Waker {
     fn wake(&self) {
-        self.0.unpark();
+        self.core.store(thread::current_core() as u32, Ordering::Relaxed);
+        self.unparker.unpark();
     }
 }
 
@@ -35,7 +47,7 @@ impl Rest {
     }
 
     pub fn waker(&self) -> Waker {
-        Waker(self.parker.unparker())
+        Waker::new(self.parker.unparker())
     }
 }
 
@@ -178,6 +190,8 @@ struct Linger {
     patience: u32,
     /// More came since it woke.
     has_paid: bool,
+    /// Whoever has woken it ran on its own core, and cannot go on while it looks.
+    shares_core: bool,
 }
 
 impl Linger {
@@ -205,7 +219,7 @@ const MOMENT: usize = 24;
 fn work(settings: &WorkQueueSettings, agenda: &Agenda<Waker>, own: &mut Rest, panics: &Panics) {
     let Rest { owner, parker } = own;
     let mut panicked = |thrown: Box<dyn Any + Send>| panics.add(&*thrown);
-    let mut linger = Linger { patience: Linger::PATIENCE, has_paid: false };
+    let mut linger = Linger { patience: Linger::PATIENCE, has_paid: false, shares_core: false };
     let mut passes = 0u32;
     loop {
         let ran = agenda.drain(owner, &mut panicked);
@@ -223,8 +237,15 @@ fn work(settings: &WorkQueueSettings, agenda: &Agenda<Waker>, own: &mut Rest, pa
         passes = 0;
         // Awake, so whoever schedules meanwhile does not pay for a wake-up.
         let linger_ns = linger.time_ns().filter(|_| settings.idle == Idle::Park);
-        let idle = linger_ns.map_or(settings.idle, Idle::SpinFor);
-        if idle.spin(u64::MAX, || !agenda.is_empty(), clock::monotonic_ns) {
+        if linger_ns.is_some() && linger.shares_core {
+            // Once: after that it is asleep for whoever comes, and is woken with all haste.
+            std::thread::yield_now();
+        }
+        let idle = match linger_ns {
+            Some(_) if linger.shares_core => Idle::Park,
+            linger_ns => linger_ns.map_or(settings.idle, Idle::SpinFor),
+        };
+        if !agenda.is_empty() || idle.spin(u64::MAX, || !agenda.is_empty(), clock::monotonic_ns) {
             (linger.has_paid, linger.patience) = (true, Linger::PATIENCE);
             continue;
         }
@@ -241,6 +262,8 @@ fn work(settings: &WorkQueueSettings, agenda: &Agenda<Waker>, own: &mut Rest, pa
                 linger.patience = Linger::PATIENCE;
             }
             linger.has_paid = false;
+            linger.shares_core =
+                agenda.sleeper().core.load(Ordering::Relaxed) == thread::current_core() as u32;
         }
     }
 }
