@@ -141,6 +141,10 @@ def archive(entries: list[tuple[str, int, bytes]]) -> bytes:
     return bytes(out)
 
 
+class Silent(Exception):
+    """A guest that did not come to its end."""
+
+
 @dataclasses.dataclass
 class Said:
     """What a command in the guest wrote, and its exit status."""
@@ -185,7 +189,7 @@ def boot(flavour: str, packages: Packages, command: pathlib.Path, folder: pathli
     text = console.read_text(errors="replace").replace("\r", "")
     if "@@ done" not in text:
         tail = "\n".join(text.splitlines()[-30:])
-        raise SystemExit(f"{tail}\nkernels: the {flavour} guest did not come to its end: {ended}; all it said is in {console}")
+        raise Silent(f"{tail}\nthe {flavour} guest did not come to its end: {ended}; all it said is in {console}")
     return Guest(time.monotonic() - begin, sections(text))
 
 
