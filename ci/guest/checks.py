@@ -131,8 +131,9 @@ class Checks:
             f"hw nmi irq softirq thread {' '.join(map(str, shown['counts'])):22}; "
             f"{INJECTED} {count} of {expected:.0f}, {shown['mean_us']:.0f} us each; first {' '.join(shown['top'])}"
         )
-        # How many of them is printed and not judged: where this machine is busy the guest's CPUs stand still, and ticks are lost.
+        # On a quiet machine both find 98 %. Where it is busy the guest's CPUs stand still, and ticks are lost.
         self.check(count > 0, f"{name}: {INJECTED} is not among the causes")
+        self.check(shown["found"] >= 0.75, f"{name}: {who} found {count} of {expected:.0f} activations of {INJECTED}")
         return shown
 
     def same(self, ours: list[dict], theirs: list[dict]) -> None:
