@@ -321,8 +321,8 @@ impl Sampled {
         self.tally.gaps_dropped(dropped, self.noise_ns.saturating_sub(self.gaps_ns));
         let counted = Counters::read(self.member.cpu).since(&self.before);
         let cpu = self.member.cpu;
-        let noise = self.tally.noise_mut();
         if let Some((perf, at)) = perf {
+            let noise = self.tally.noise_mut();
             let core = perf.core(at);
             (noise.events, noise.events_lost, noise.breaks) = (core.total(), core.lost(), core.breaks());
             if core.lost() > 0 {
@@ -347,9 +347,7 @@ impl Sampled {
                 settings.threshold_ns
             ));
         }
-        noise.steal_ns = counted.steal_ns;
-        noise.interrupts = counted.interrupts.into_iter().collect();
-        noise.softirqs = counted.softirqs.into_iter().collect();
+        self.tally.counted(counted);
         self.tally.so_far()
     }
 }

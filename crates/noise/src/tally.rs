@@ -3,6 +3,7 @@
 use crate::attribute::Verdict;
 use crate::record::{Buckets, Cause, CpuNoise};
 use crate::sampler::Period;
+use crate::source::Counters;
 use onbeat_trace::{Class, Histogram};
 use std::collections::HashMap;
 
@@ -86,6 +87,13 @@ impl Tally {
 
     pub fn longest_ns(&self) -> u64 {
         self.noise.max_single_ns
+    }
+
+    /// What the kernel has counted meanwhile.
+    pub fn counted(&mut self, counted: Counters) {
+        self.noise.steal_ns = counted.steal_ns;
+        self.noise.interrupts = counted.interrupts.into_iter().collect();
+        self.noise.softirqs = counted.softirqs.into_iter().collect();
     }
 
     pub fn noise_mut(&mut self) -> &mut CpuNoise {

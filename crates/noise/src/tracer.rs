@@ -67,11 +67,7 @@ pub fn measure(settings: &Settings, is_hw: bool, watch: &mut dyn Watch) -> Resul
     let duration_ns = clock::monotonic_ns().saturating_sub(begin_ns);
     drop(instance);
     let finished = cores.into_iter().map(|(cpu, mut core)| {
-        let counted = Counters::read(cpu as usize).since(&core.before);
-        let noise = core.tally.noise_mut();
-        noise.steal_ns = counted.steal_ns;
-        noise.interrupts = counted.interrupts.into_iter().collect();
-        noise.softirqs = counted.softirqs.into_iter().collect();
+        core.tally.counted(Counters::read(cpu as usize).since(&core.before));
         core.tally.so_far()
     });
     Ok(NoiseRecord {

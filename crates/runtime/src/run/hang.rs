@@ -304,22 +304,59 @@ impl Watcher<'_> {
 
 /// Of a worker's stack, what lies between the signal and the engine.
 fn own_calls(frames: &[Frame]) -> Vec<String> {
-    // Names have no path where the program has no more than line tables: then files tell.
-    let is_of = |frame: &Frame, names: &[&str], files: &[&str]| {
-        let file = frame.place.as_ref().map(|(file, _)| file.to_string_lossy()).unwrap_or_default();
-        names.iter().any(|name| frame.name.contains(name)) || files.iter().any(|part| file.contains(part))
+    // Names have no path where the program has no more than line tables: then files tell, which lie beside this one.
+    let engine = file!().trim_end_matches("run/hang.rs");
+    let is_of = |frame: &Frame, name: &str, file: &str| {
+        let place = frame.place.as_ref().map(|(file, _)| file.to_string_lossy()).unwrap_or_default();
+        frame.name.contains(name) || place.contains(file)
     };
     let is_engine = |frame: &Frame| {
-        let names = ["onbeat_runtime::worker::", "onbeat_runtime::run::"];
-        is_of(frame, &names, &["runtime/src/worker/", "runtime/src/run/"])
-            || ["src/worker/", "src/run/"]
-                .iter()
-                .any(|room| is_of(frame, &[], &[room]) && is_of(frame, &[], &["onbeat-runtime-"]))
+        let is_in = |room| is_of(frame, &format!("onbeat_runtime::{room}::"), &format!("{engine}{room}/"));
+        ["worker", "run"].into_iter().any(is_in)
     };
     // The handler's own calls come first, and then the place that the kernel returns to from it, which may have no name.
-    let is_signal = |frame: &Frame| is_of(frame, &["signal_hook", "__restore_rt"], &["signal-hook"]);
+    let is_signal =
+        |frame: &Frame| frame.name.contains("__restore_rt") || is_of(frame, "signal_hook", "signal-hook");
     let begin = frames.iter().rposition(is_signal).map_or(0, |last| last + 1);
     let begin = begin + usize::from(frames.get(begin).is_some_and(|frame| frame.name.starts_with("0x")));
     let calls = frames[begin..].iter().take_while(|frame| !is_engine(frame));
     calls.take(CALLS).map(ToString::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The operator's own calls are between the handler's and the engine's, whether names have paths or files have to tell.
+    #[test]
+    fn the_calls_of_the_operator_are_found() {
+        let engine = file!().trim_end_matches("run/hang.rs");
+        let frame =
+            |name: &str, file: String| Frame { name: name.to_string(), place: Some((file.into(), 7)) };
+        let with_lines_only = [
+            frame("walk", "/build/crates/os/src/stack.rs".to_string()),
+            frame("handler", "/registry/signal-hook-registry-1.4.8/src/lib.rs".to_string()),
+            Frame { name: "0x7f647f150050".to_string(), place: None },
+            frame("inner", "/home/radio/src/run/own.rs".to_string()),
+            frame("step", "/home/radio/src/worker/mine.rs".to_string()),
+            frame("step", format!("/build/{engine}worker/mod.rs")),
+            frame("live", format!("/build/{engine}run/life.rs")),
+        ];
+        let with_paths = [
+            "onbeat_os::stack::walk",
+            "signal_hook_registry::handler",
+            "__restore_rt",
+            "radio::inner",
+            "<radio::Load as onbeat_runtime::operator::Operator>::step",
+            "onbeat_runtime::worker::Worker::step",
+            "onbeat_runtime::run::life::live",
+        ]
+        .map(|name| Frame { name: name.to_string(), place: None });
+        let expected = ["inner (/home/radio/src/run/own.rs:7)", "step (/home/radio/src/worker/mine.rs:7)"];
+        assert_eq!(own_calls(&with_lines_only), expected);
+        assert_eq!(
+            own_calls(&with_paths),
+            with_paths[3..5].iter().map(ToString::to_string).collect::<Vec<_>>()
+        );
+    }
 }
