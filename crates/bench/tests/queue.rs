@@ -43,8 +43,11 @@ fn every_design_has_its_figures() {
             assert!(figure.runs == 2 && figure.min <= figure.value && figure.value <= figure.max, "{name}");
         }
     }
-    for name in ["model_before", "model_after", "onbeat", "onbeat_spin_20us"] {
-        assert!(found.result.value(&format!("wakeups.burst.{name}")).is_some(), "{name}");
+    for name in ["model_before", "model_after", "onbeat", "onbeat_many", "onbeat_spin_20us"] {
+        for place in ["apart", "free"] {
+            let name = format!("wakeups.burst.{place}.{name}");
+            assert!(found.result.value(&name).is_some(), "{name}");
+        }
     }
     assert!(found.result.value("latency.plain.dma_any.onbeat_park.p50").is_some());
 }

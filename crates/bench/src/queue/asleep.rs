@@ -22,6 +22,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub enum Kind {
     Model(model::Kind),
     Ours(Idle),
+    /// The items of a burst in one call.
+    OursMany,
 }
 
 impl Kind {
@@ -32,6 +34,7 @@ impl Kind {
             Design::Slots => Some(Kind::Ours(Idle::Park)),
             // For bursts its sleeping sister stands in the same place.
             Design::SlotsSpin => Some(Kind::Ours(SPIN_FOR)),
+            Design::Many => Some(Kind::OursMany),
             _ => None,
         }
     }
@@ -76,7 +79,8 @@ impl Queue {
                 };
                 Queue::Model(Model::start(kind, items, run, prepare).map_err(system)?)
             }
-            Kind::Ours(idle) => {
+            Kind::Ours(_) | Kind::OursMany => {
+                let idle = if let Kind::Ours(idle) = kind { idle } else { Idle::Park };
                 // For the fraction of a second that this takes.
                 let settings = WorkQueue::named("bench-queue").idle(idle).spin_for_ever();
                 let settings = match place.worker() {
@@ -107,6 +111,17 @@ impl Queue {
             Queue::Ours(queue, items) => queue.schedule(&items[item]),
         };
     }
+
+    /// All items: each by itself, or all in one call.
+    fn schedule_all(&self, kind: Kind) {
+        match self {
+            Queue::Ours(queue, items) if kind == Kind::OursMany => {
+                queue.schedule_many(items);
+            }
+            Queue::Ours(_, items) => (0..items.len()).for_each(|item| self.schedule(item)),
+            Queue::Model(model) => (0..model.items()).for_each(|item| self.schedule(item)),
+        }
+    }
 }
 
 /// So many items at once, every so often: per item, and `sleeps` per burst.
@@ -135,9 +150,7 @@ pub fn bursts(kind: Kind, settings: &Settings, place: &Place) -> Result<Taken, B
         while ran.load(Acquire) < burst * settings.burst_items as u64 {
             clock::sleep_until(clock::monotonic_ns() + 50_000);
         }
-        for item in 0..settings.burst_items {
-            queue.schedule(item);
-        }
+        queue.schedule_all(kind);
     }
     while ran.load(Acquire) < all {
         clock::sleep_until(clock::monotonic_ns() + 50_000);

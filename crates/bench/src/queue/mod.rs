@@ -24,6 +24,8 @@ mod settings;
 pub use design::Design;
 pub use settings::{Placement, Settings};
 
+use place::Place;
+
 use crate::others::Others;
 use crate::{BenchError, Watch};
 use onbeat_report::BenchResult;
@@ -51,7 +53,8 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchErr
     }
     let others = Others::watch();
     let mut runs = result::Runs::default();
-    let place = place::Place::new(settings.placement, &mut runs.notes);
+    let place = Place::new(settings.placement, &mut runs.notes);
+    runs.bursts = settings.burst_placements().map(|placement| (placement, result::Table::default())).collect();
     let all = settings.repeats * Design::ALL.len();
     'rounds: for round in 0..settings.repeats {
         for (at, design) in Design::ALL.into_iter().enumerate() {
@@ -67,7 +70,10 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchErr
             runs.single.add(design, load::run(design, settings.single, 1, &place)?);
             runs.multi.add(design, load::run(design, settings.multi, settings.producers, &place)?);
             if let Some(asleep) = asleep::Kind::of(design).filter(|_| settings.bursts > 0) {
-                runs.burst.add(design, asleep::bursts(asleep, settings, &place)?);
+                for (placement, table) in &mut runs.bursts {
+                    let place = Place::new(*placement, &mut Vec::new());
+                    table.add(design, asleep::bursts(asleep, settings, &place)?);
+                }
             }
         }
     }

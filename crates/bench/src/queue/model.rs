@@ -299,6 +299,11 @@ impl<F: Fn(usize) + Send + Sync + 'static> Model<F> {
         Ok(Model { inner, thread: Some(thread) })
     }
 
+    /// How many items there are.
+    pub fn items(&self) -> usize {
+        self.inner.nodes.len() - 2
+    }
+
     #[inline]
     pub fn schedule(&self, item: usize) -> bool {
         self.inner.schedule(item)

@@ -18,7 +18,8 @@ pub fn sheet(result: &BenchResult) -> Sheet {
     for (case, title) in [
         ("single", "one producer".to_owned()),
         ("multi", format!("{producers} producers")),
-        ("cpu.burst", "bursts: processor time, the producer's included".to_owned()),
+        ("cpu.burst.apart", "bursts, worker on a core of its own: processor time of both sides".to_owned()),
+        ("cpu.burst.free", "bursts, threads where the kernel puts them".to_owned()),
     ] {
         let bars: Vec<Bar> = Design::ALL
             .into_iter()

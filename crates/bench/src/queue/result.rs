@@ -4,7 +4,7 @@ use super::asleep::Late;
 use super::design::Design;
 use super::load::{BATCH, Taken};
 use super::lost::Lost;
-use super::settings::Settings;
+use super::settings::{Placement, Settings};
 use onbeat_report::{BenchResult, bench::Machine};
 use serde_json::json;
 
@@ -30,7 +30,7 @@ impl Table {
 pub struct Runs {
     pub single: Table,
     pub multi: Table,
-    pub burst: Table,
+    pub bursts: Vec<(Placement, Table)>,
     pub latency: Vec<Late>,
     pub lost: Vec<Lost>,
     pub others: Option<f64>,
@@ -58,8 +58,10 @@ pub fn result(settings: &Settings, runs: Runs) -> BenchResult {
         serde_json::Value::Object(parameters) => parameters,
         _ => serde_json::Map::new(),
     };
-    for (case, table) in [("single", &runs.single), ("multi", &runs.multi), ("burst", &runs.burst)] {
-        add(&mut result, case, table);
+    add(&mut result, "single", &runs.single);
+    add(&mut result, "multi", &runs.multi);
+    for (placement, table) in &runs.bursts {
+        add(&mut result, &format!("burst.{}", placement.name()), table);
     }
     for design in Design::ALL {
         if let Some(operations) = design.locked_operations() {
@@ -101,7 +103,7 @@ pub fn result(settings: &Settings, runs: Runs) -> BenchResult {
 }
 
 fn add(result: &mut BenchResult, case: &str, table: &Table) {
-    let is_burst = case == "burst";
+    let is_burst = case.starts_with("burst");
     let name = |design: Design| match design {
         Design::SlotsSpin if is_burst => "onbeat_spin_20us",
         design => design.name(),

@@ -29,7 +29,8 @@ pub struct Settings {
     pub multi: usize,
     /// How many producers.
     pub producers: usize,
-    /// Which cores the threads have.
+    /// Which cores the threads have. Bursts are measured on cores of their own and where the kernel puts them, unless this is
+    /// [`Free`](Placement::Free).
     pub placement: Placement,
     /// How often everything is measured.
     pub repeats: usize,
@@ -43,6 +44,14 @@ pub struct Settings {
     pub burst_items: usize,
     /// Nanoseconds from the begin of a burst to that of the next.
     pub burst_period_ns: u64,
+}
+
+impl Settings {
+    /// Who wakes a thread, and where, is what a burst costs: so both.
+    pub(super) fn burst_placements(&self) -> impl Iterator<Item = Placement> + use<> {
+        let is_apart = self.placement == Placement::Apart;
+        [Placement::Apart, Placement::Free].into_iter().skip(usize::from(!is_apart))
+    }
 }
 
 impl Default for Settings {

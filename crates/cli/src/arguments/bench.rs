@@ -44,7 +44,8 @@ pub struct QueueArguments {
     /// How many producers, each a thread
     #[arg(default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024))]
     producers: u16,
-    /// Which cores the threads have: apart gives the worker the first one and the producers the others, free leaves it to the kernel
+    /// Which cores the threads have: apart gives the worker the first one and the producers the others, free leaves it to the kernel. Bursts
+    /// are measured both ways, unless it is free
     #[arg(long, value_name = "HOW", default_value = "apart", value_parser = placements())]
     place: queue::Placement,
     /// How often everything is measured, all designs in turn; shown is the median

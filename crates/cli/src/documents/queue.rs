@@ -104,11 +104,13 @@ fn named<'r>(result: &'r BenchResult, prefix: &str) -> Vec<&'r str> {
 fn bursts(result: &BenchResult) -> Table {
     let row = |name: &str| {
         let of = |kind: &str| value(result, &format!("{kind}.burst.{name}"));
-        vec![name.into(), of("wakeups"), of("cpu")]
+        let (place, design) = name.split_once('.').unwrap_or(("", name));
+        vec![place.into(), design.into(), of("wakeups"), of("cpu")]
     };
     Table {
         columns: vec![
-            Column::new("design", "bursts", Unit::Text),
+            Column::new("place", "bursts", Unit::Text),
+            Column::new("design", "design", Unit::Text),
             Column::new("wakeups_per_burst", "wake-ups per burst", Unit::Rate),
             Column::new("cpu_ns", "cpu per item", Unit::Nanos),
         ],

@@ -86,7 +86,7 @@ fn the_work_queue_is_measured_too() {
     for name in [
         "single.onbeat",
         "multi.model_after",
-        "cpu.burst.onbeat",
+        "cpu.burst.free.onbeat",
         "ratio.multi.after.onbeat",
         "lost.onbeat.events",
     ] {

@@ -236,15 +236,13 @@ fn work(settings: &WorkQueueSettings, agenda: &Agenda<Waker>, own: &mut Rest, pa
         }
         passes = 0;
         // Awake, so whoever schedules meanwhile does not pay for a wake-up.
-        let linger_ns = linger.time_ns().filter(|_| settings.idle == Idle::Park);
-        if linger_ns.is_some() && linger.shares_core {
-            // Once: after that it is asleep for whoever comes, and is woken with all haste.
+        let parks = settings.idle == Idle::Park;
+        let linger_ns = linger.time_ns().filter(|_| parks && !linger.shares_core);
+        if parks && linger.shares_core {
+            // Once, and always: it is a fraction of what falling asleep costs. After that it is woken with all haste.
             std::thread::yield_now();
         }
-        let idle = match linger_ns {
-            Some(_) if linger.shares_core => Idle::Park,
-            linger_ns => linger_ns.map_or(settings.idle, Idle::SpinFor),
-        };
+        let idle = linger_ns.map_or(settings.idle, Idle::SpinFor);
         if !agenda.is_empty() || idle.spin(u64::MAX, || !agenda.is_empty(), clock::monotonic_ns) {
             (linger.has_paid, linger.patience) = (true, Linger::PATIENCE);
             continue;
