@@ -54,7 +54,8 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchErr
     let others = Others::watch();
     let mut runs = result::Runs::default();
     let place = Place::new(settings.placement, &mut runs.notes);
-    runs.bursts = settings.burst_placements().map(|placement| (placement, result::Table::default())).collect();
+    runs.bursts =
+        settings.burst_placements().map(|placement| (placement, result::Table::default())).collect();
     let all = settings.repeats * Design::ALL.len();
     'rounds: for round in 0..settings.repeats {
         for (at, design) in Design::ALL.into_iter().enumerate() {
