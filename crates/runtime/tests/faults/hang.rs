@@ -115,9 +115,11 @@ fn the_run_ends_without_it() {
                 let record = failed(run.wait(), &what);
                 let hang = told.recv().unwrap();
                 assert_eq!((hang.operator.as_str(), hang.call), ("stuck", call), "{what}");
-                assert!(hang.stack.iter().any(|it| it.contains("Stuck")), "{what}: {hang}");
+                // Names are whole or short, as the build has them; the place is there in any case.
+                assert!(hang.stack.iter().any(|it| it.contains("faults/hang.rs")), "{what}: {hang}");
                 // Of the engine nothing is shown.
-                assert!(hang.stack.iter().all(|call| !call.contains("worker::")), "{what}: {hang}");
+                let is_engine = |call: &String| call.contains("worker::") || call.contains("runtime/src/");
+                assert!(!hang.stack.iter().any(is_engine), "{what}: {hang}");
                 let reason = &record.result.reason;
                 assert!(reason.starts_with("operator `stuck`: its ") && reason.contains("not returned"));
                 let fault = record.faults.iter().find(|fault| fault.what == FaultKind::Hang).unwrap();
