@@ -11,6 +11,8 @@
 //! - [`Agenda`]: the work queue without its thread, for items of many kinds, each with its own callback;
 //!   `src/agenda/README.md` says who owns what when.
 //! - [`Crew`]: items that wander between the threads of a pool, one hand at a time; `src/crew/README.md` has the protocol.
+//! - [`Seat`]: turns in a fixed order with one value; `src/rota/README.md` has the protocol.
+//! - [`Ranges`]: numbers that are shared out in ranges.
 //! - [`Identity`]: whose chunk stores a thread acts for, where work wanders.
 //! - [`sync`]: the one door for atomics and cells of the whole workspace, so that loom can replace them.
 //!
@@ -31,7 +33,9 @@ mod inbox;
 mod list;
 mod lossy;
 mod owner;
+mod ranges;
 mod ring;
+mod rota;
 mod side;
 mod spsc;
 mod store;
@@ -44,6 +48,8 @@ pub use inbox::Inbox;
 pub use list::Sleeper;
 pub use lossy::Lossy;
 pub use owner::Owner;
+pub use ranges::Ranges;
 pub use ring::{Full, Ring};
+pub use rota::{Entry, Seat, Taking};
 pub use spsc::Spsc;
 pub use store::{Block, Meta, Seed, Store, StoreError};

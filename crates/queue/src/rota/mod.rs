@@ -1,0 +1,235 @@
+//! Turns in a fixed order with one value. See `README.md` beside this file for the states, the protocol and the races it closes.
+
+#[cfg(all(loom, test))]
+mod model;
+
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{CachePadded, UnsafeCell, full_fence, order, planted};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+#[cfg(loom)]
+use loom::sync::Arc;
+#[cfg(not(loom))]
+use std::sync::Arc;
+
+/// Somebody is in a turn.
+const BUSY: u64 = 1;
+/// There are no turns any more.
+const CLOSED: u64 = 2;
+/// Whose turn it is, from this bit on.
+const MEMBER: u32 = 2;
+
+/// Most members: a set of them is one word.
+const MOST: usize = 64;
+
+/// What the members of a rota share.
+struct Rota<T> {
+    word: AtomicU64,
+    value: UnsafeCell<T>,
+    /// Members that want to be told of their turn.
+    waiting: CachePadded<AtomicU64>,
+    members: u64,
+}
+
+// SAFETY: the value is touched by whoever set BUSY only, one thread at a time; it goes from thread to thread, so it must be
+// `Send`. See README.md.
+unsafe impl<T: Send> Sync for Rota<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Send for Rota<T> {}
+
+/// One member's place in a rota: the right to a turn with the shared value after the member before.
+///
+/// ```
+/// use onbeat_queue::{Entry, Seat};
+///
+/// let mut seats = Seat::rota(2, String::new());
+/// let mut second = seats.pop().unwrap();
+/// let mut first = seats.pop().unwrap();
+/// assert!(matches!(second.enter(), Entry::Others));
+/// assert!(second.wait());                               // true: it will be told
+/// let Entry::Turn(mut turn) = first.enter() else { panic!("it begins") };
+/// turn.push('a');
+/// assert_eq!(turn.pass(), Some(1));                     // the one to tell
+/// let Entry::Turn(mut turn) = second.enter() else { panic!("it is its turn") };
+/// turn.push('b');
+/// assert_eq!(*turn, "ab");
+/// ```
+pub struct Seat<T> {
+    rota: Arc<CachePadded<Rota<T>>>,
+    place: u64,
+}
+
+/// What a member finds that wants its turn.
+#[derive(Debug)]
+#[must_use]
+pub enum Entry<'s, T> {
+    /// It has its turn.
+    Turn(Taking<'s, T>),
+    /// It is another one's.
+    Others,
+    /// There are no turns any more.
+    Closed,
+}
+
+/// A member's turn. Dropped without [`pass`](Taking::pass), it stays with the member.
+#[must_use]
+pub struct Taking<'s, T> {
+    rota: &'s Rota<T>,
+    /// The word as it was before, without BUSY.
+    word: u64,
+}
+
+impl<T> Seat<T> {
+    /// The seats of a new rota; the first one begins.
+    ///
+    /// # Panics
+    /// When there are no members, or more than 64.
+    pub fn rota(members: usize, value: T) -> Vec<Seat<T>> {
+        assert!((1..=MOST).contains(&members), "a rota of {members}: it has 1 to {MOST} members");
+        let rota = Arc::new(CachePadded::new(Rota {
+            word: AtomicU64::new(0),
+            value: UnsafeCell::new(value),
+            waiting: CachePadded::new(AtomicU64::new(0)),
+            members: members as u64,
+        }));
+        (0..members as u64).map(|place| Seat { rota: Arc::clone(&rota), place }).collect()
+    }
+
+    /// The member's place in the order.
+    pub fn place(&self) -> usize {
+        self.place as usize
+    }
+
+    /// Begins its turn, if it is.
+    #[inline]
+    pub fn enter(&mut self) -> Entry<'_, T> {
+        let rota: &Rota<T> = &self.rota;
+        // Relaxed: a look. The exchange below is what counts.
+        let now = rota.word.load(Ordering::Relaxed);
+        if now & CLOSED != 0 {
+            return Entry::Closed;
+        }
+        if now != self.place << MEMBER {
+            return Entry::Others;
+        }
+        match rota.make_busy(now) {
+            true => Entry::Turn(Taking { rota, word: now }),
+            // Somebody has taken over.
+            false => Entry::Others,
+        }
+    }
+
+    /// Asks to be told of its turn, or of the end. False when that has come already: it is not told then.
+    pub fn wait(&self) -> bool {
+        let (rota, bit): (&Rota<T>, u64) = (&self.rota, 1 << self.place);
+        // Relaxed: the fence orders it.
+        rota.waiting.fetch_or(bit, Ordering::Relaxed);
+        full_fence("no fence in wait");
+        let now =
+            if planted("no second look") { u64::MAX << MEMBER } else { rota.word.load(Ordering::Relaxed) };
+        let is_up = now & CLOSED != 0 || now >> MEMBER == self.place;
+        if is_up {
+            rota.waiting.fetch_and(!bit, Ordering::Relaxed);
+        }
+        !is_up
+    }
+
+    /// The value, whoever's turn it is, also when there are none any more. `None` while somebody is in a turn.
+    pub fn take_over(&mut self) -> Option<Taking<'_, T>> {
+        let rota: &Rota<T> = &self.rota;
+        let now = rota.word.load(Ordering::Relaxed) & !BUSY;
+        rota.make_busy(now).then_some(Taking { rota, word: now })
+    }
+}
+
+impl<T> Rota<T> {
+    #[inline]
+    fn make_busy(&self, now: u64) -> bool {
+        // Acquire, partner: the stores of `Taking`.
+        let acquire = order("relaxed enter", Ordering::Acquire);
+        if planted("enter by load and store") {
+            if self.word.load(acquire) != now {
+                return false;
+            }
+            self.word.store(now | BUSY, Ordering::Relaxed);
+            return true;
+        }
+        self.word.compare_exchange(now, now | BUSY, acquire, Ordering::Relaxed).is_ok()
+    }
+}
+
+impl<T> Taking<'_, T> {
+    fn leave(self, word: u64) {
+        // Release, partner: `make_busy`. A store: nobody else changes the word while BUSY is set.
+        self.rota.word.store(word, order("relaxed pass", Ordering::Release));
+        std::mem::forget(self);
+    }
+
+    /// Hands the turn to the next member. Gives its place when it has asked to be told.
+    #[inline]
+    pub fn pass(self) -> Option<usize> {
+        let rota = self.rota;
+        let next = (self.word >> MEMBER) + 1;
+        let next = if next == rota.members { 0 } else { next };
+        let closed = self.word & CLOSED;
+        self.leave(next << MEMBER | closed);
+        full_fence("no fence in pass");
+        // Relaxed: the fence orders it.
+        let bit = 1 << next;
+        let waits = rota.waiting.load(Ordering::Relaxed) & bit != 0
+            && rota.waiting.fetch_and(!bit, Ordering::Relaxed) & bit != 0;
+        waits.then_some(next as usize)
+    }
+
+    /// There are no more turns. Gives the places of those that have asked to be told.
+    pub fn close(self) -> impl Iterator<Item = usize> + use<T> {
+        let rota = self.rota;
+        let word = self.word | CLOSED;
+        self.leave(word);
+        full_fence("no fence in pass");
+        let told = rota.waiting.swap(0, Ordering::Relaxed);
+        (0..MOST).filter(move |place| told & 1 << place != 0)
+    }
+}
+
+impl<T> Drop for Taking<'_, T> {
+    fn drop(&mut self) {
+        // As in `leave`.
+        self.rota.word.store(self.word, Ordering::Release);
+    }
+}
+
+impl<T> Deref for Taking<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        self.rota.value.with(|value| {
+            // SAFETY: this turn has set BUSY, so no other one is there, and the value lives as long as the rota.
+            unsafe { &*value }
+        })
+    }
+}
+
+impl<T> DerefMut for Taking<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        self.rota.value.with_mut(|value| {
+            // SAFETY: as above, and `self` is borrowed exclusively.
+            unsafe { &mut *value }
+        })
+    }
+}
+
+impl<T> fmt::Debug for Seat<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Seat({} of {})", self.place, self.rota.members)
+    }
+}
+
+impl<T> fmt::Debug for Taking<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Turn({})", self.word >> MEMBER)
+    }
+}

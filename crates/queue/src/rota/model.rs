@@ -1,0 +1,135 @@
+//! The rota, through every interleaving (`ci/loom`). Each property has mistakes planted in the code itself, which loom must
+//! find.
+
+use super::{Entry, Seat};
+use crate::sync::plant;
+use loom::thread;
+
+/// The first has its turn, the second wants it. It has it, and sees what the first wrote; or it sleeps, and was told.
+fn turns() {
+    loom::model(|| {
+        let mut seats = Seat::rota(2, 0);
+        let mut second = seats.pop().unwrap();
+        let mut first = seats.pop().unwrap();
+        let other = thread::spawn(move || {
+            let mut sleeps = false;
+            if let Some(value) = try_turn(&mut second) {
+                assert_eq!(value, 1, "out of order");
+            } else if !second.wait() {
+                assert_eq!(try_turn(&mut second), Some(1), "it was said to be its turn");
+            } else {
+                sleeps = true;
+            }
+            sleeps
+        });
+        let Entry::Turn(mut value) = first.enter() else { panic!("it begins") };
+        *value = 1;
+        let told = value.pass();
+        let sleeps = other.join().unwrap();
+        assert!(!sleeps || told == Some(1), "it sleeps for ever");
+    });
+}
+
+fn try_turn(seat: &mut Seat<u32>) -> Option<u32> {
+    match seat.enter() {
+        Entry::Turn(turn) => Some(*turn),
+        _ => None,
+    }
+}
+
+#[test]
+fn model_rota_turns() {
+    turns();
+}
+
+#[test]
+#[should_panic]
+fn model_rota_finds_no_fence_in_wait() {
+    plant("no fence in wait");
+    turns();
+}
+
+#[test]
+#[should_panic]
+fn model_rota_finds_no_fence_in_pass() {
+    plant("no fence in pass");
+    turns();
+}
+
+#[test]
+#[should_panic]
+fn model_rota_finds_no_second_look() {
+    plant("no second look");
+    turns();
+}
+
+#[test]
+#[should_panic]
+fn model_rota_finds_a_relaxed_pass() {
+    plant("relaxed pass");
+    turns();
+}
+
+#[test]
+#[should_panic]
+fn model_rota_finds_a_relaxed_enter() {
+    plant("relaxed enter");
+    turns();
+}
+
+/// The first closes it in its turn; the second sees that, or sleeps and was told.
+#[test]
+fn model_rota_close() {
+    loom::model(|| {
+        let mut seats = Seat::rota(2, ());
+        let mut second = seats.pop().unwrap();
+        let mut first = seats.pop().unwrap();
+        let other = thread::spawn(move || {
+            let sleeps = !matches!(second.enter(), Entry::Closed) && second.wait();
+            assert!(sleeps || matches!(second.enter(), Entry::Closed));
+            sleeps
+        });
+        let Entry::Turn(turn) = first.enter() else { panic!("it begins") };
+        let told = turn.close().next();
+        let sleeps = other.join().unwrap();
+        assert!(!sleeps || told == Some(1), "it sleeps for ever");
+    });
+}
+
+/// Somebody takes the value over while its member comes for a turn: one of them has it, or both, one after the other.
+fn the_end_and_a_late_turn() {
+    loom::model(|| {
+        let mut seats = Seat::rota(2, 0);
+        let mut second = seats.pop().unwrap();
+        let other = thread::spawn(move || match second.take_over() {
+            Some(mut value) => {
+                *value += 1;
+                1
+            }
+            None => 0,
+        });
+        let mut first = seats.pop().unwrap();
+        let own = match first.enter() {
+            Entry::Turn(mut value) => {
+                *value += 1;
+                1
+            }
+            _ => 0,
+        };
+        let touched = own + other.join().unwrap();
+        assert!(touched > 0);
+        assert_eq!(*first.take_over().unwrap(), touched);
+    });
+}
+
+#[test]
+fn model_rota_take_over() {
+    the_end_and_a_late_turn();
+}
+
+#[test]
+#[should_panic]
+fn model_rota_finds_an_enter_by_load_and_store() {
+    plant("enter by load and store");
+    the_end_and_a_late_turn();
+}
