@@ -4,8 +4,8 @@ use crate::check;
 use crate::format::real;
 use num_complex::Complex;
 use onbeat_runtime::{
-    Chunk, Context, Error, Folders, Hertz, Input, Kind, Message, Operator, Output, Pace, Pacer, Ports,
-    Registry, Sample, Step,
+    Chunk, Context, Error, Folders, Hertz, Input, Kind, Message, Numbers, Operator, Output, Pace, Pacer,
+    Ports, Registry, Sample, Step,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 pub struct NullSource<T: Sample> {
     /// The chunks.
     pub out: Output<Chunk<T>>,
-    count: u64,
+    numbers: Numbers,
+    count: Option<u64>,
     size: Option<usize>,
     rate_hz: f64,
+    pace: Pace,
     pacer: Pacer,
-    chunks: u64,
-    samples: u64,
 }
 
 impl<T: Sample> NullSource<T> {
@@ -27,12 +27,12 @@ impl<T: Sample> NullSource<T> {
     pub fn new(count: Option<u64>) -> Self {
         NullSource {
             out: Output::default(),
-            count: count.unwrap_or(u64::MAX),
+            numbers: Numbers::below(count),
+            count,
             size: None,
             rate_hz: 0.0,
+            pace: Pace::Fast,
             pacer: Pacer::new(0.0, Pace::Fast),
-            chunks: 0,
-            samples: 0,
         }
     }
 
@@ -56,7 +56,7 @@ impl<T: Sample> NullSource<T> {
     /// When it is not a finite number above 0.
     pub fn rate(mut self, rate_hz: f64, pace: Pace) -> Result<Self, Error> {
         check::positive("rate", rate_hz)?;
-        self.rate_hz = rate_hz;
+        (self.rate_hz, self.pace) = (rate_hz, pace);
         self.pacer = Pacer::new(rate_hz, pace);
         Ok(self)
     }
@@ -68,17 +68,15 @@ impl<T: Sample> Operator for NullSource<T> {
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
-        if let (Some(size), true) = (self.size, self.rate_hz > 0.0 && self.count < u64::MAX) {
-            cx.set_length_ns(self.pacer.time_ns(self.count.saturating_mul(size as u64)));
+        if let (Some(size), Some(count), true) = (self.size, self.count, self.rate_hz > 0.0) {
+            cx.set_length_ns(self.pacer.time_ns(count.saturating_mul(size as u64)));
         }
         Ok(())
     }
 
     #[inline]
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        if self.chunks == self.count {
-            return Ok(Step::Done);
-        }
+        let Some(number) = self.numbers.next() else { return Ok(Step::Done) };
         let Some(mut chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
         if let Some(size) = self.size {
             if size > chunk.capacity() {
@@ -90,17 +88,29 @@ impl<T: Sample> Operator for NullSource<T> {
             }
             chunk.truncate(size);
         }
-        let end = self.samples + chunk.len() as u64;
-        if let Some(wait) = self.pacer.wait(cx, self.samples, end) {
+        // All chunks are of one size.
+        let begin = number * chunk.len() as u64;
+        if let Some(wait) = self.pacer.wait(cx, begin, begin + chunk.len() as u64) {
             return Ok(wait);
         }
         let info = chunk.info_mut();
-        info.start = self.samples;
+        info.start = begin;
         info.rate_hz = self.rate_hz;
+        self.numbers.used(cx);
         self.out.push(cx, chunk)?;
-        self.chunks += 1;
-        self.samples = end;
-        Ok(if self.chunks == self.count { Step::Done } else { Step::Again })
+        Ok(if self.numbers.next().is_none() { Step::Done } else { Step::Again })
+    }
+
+    fn replica(&self) -> Option<Box<dyn Operator>> {
+        Some(Box::new(NullSource::<T> {
+            out: Output::default(),
+            numbers: self.numbers.share(),
+            count: self.count,
+            size: self.size,
+            rate_hz: self.rate_hz,
+            pace: self.pace,
+            pacer: Pacer::new(self.rate_hz, self.pace),
+        }))
     }
 }
 
@@ -125,6 +135,10 @@ impl<M: Message> Operator for NullSink<M> {
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         drop(self.input.pop(cx));
         Ok(Step::Wait)
+    }
+
+    fn replica(&self) -> Option<Box<dyn Operator>> {
+        Some(Box::<NullSink<M>>::default())
     }
 }
 

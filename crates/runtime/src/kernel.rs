@@ -86,6 +86,15 @@ pub trait Kernel: Send + 'static {
         None
     }
 
+    /// Another one that does the same, where it has no state: what becomes of a sample depends on that sample and the parameters
+    /// alone. See [`Operator::replica`](crate::Operator::replica). The kernel gives one sample for each, at once.
+    fn replica(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
     /// Names of the parameters that can be changed while the stream runs.
     fn settable(&self) -> &'static [&'static str] {
         &[]
@@ -143,6 +152,15 @@ pub trait Map: Send + 'static {
 
     /// As [`Kernel::note`].
     fn note(&self) -> Option<String> {
+        None
+    }
+
+    /// Another one that does the same, where it has no state: what becomes of a sample depends on that sample and the parameters
+    /// alone. See [`Operator::replica`](crate::Operator::replica).
+    fn replica(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
         None
     }
 

@@ -76,6 +76,42 @@ pub trait Operator: Any + Send {
         Ok(())
     }
 
+    /// Another one that does the same, for an operator without a state: what it sends for a message depends on nothing but that
+    /// message and its parameters. The scheduler `replicated` steps several of them side by side, and no other one asks.
+    /// The default is `None`: it has a state.
+    ///
+    /// Who takes and sends messages sends exactly one for each that it takes, under the stamp of that one, before it takes the
+    /// next. It is never started anew after a failure.
+    ///
+    /// A source whose replicas share out what is to be sent (see [`Numbers`](crate::Numbers)) and a sink whose replicas put
+    /// together what they took have some too. Where both ends of a stretch do, messages keep no order among the replicas.
+    ///
+    /// ```
+    /// # use onbeat_runtime::{Context, Error, Input, Operator, Output, Ports, Step};
+    /// #[derive(Default)]
+    /// struct Double { input: Input<u64>, out: Output<u64> }
+    ///
+    /// impl Operator for Double {
+    ///     fn replica(&self) -> Option<Box<dyn Operator>> {
+    ///         Some(Box::<Double>::default())
+    ///     }
+    /// #   fn ports(&mut self, p: &mut Ports) {
+    /// #       p.input("in", &mut self.input);
+    /// #       p.output("out", &mut self.out);
+    /// #   }
+    /// #   fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+    /// #       if let Some(x) = self.input.pop(cx) {
+    /// #           self.out.push(cx, 2 * x)?;
+    /// #       }
+    /// #       Ok(Step::Wait)
+    /// #   }
+    ///     // ...
+    /// }
+    /// ```
+    fn replica(&self) -> Option<Box<dyn Operator>> {
+        None
+    }
+
     /// Names of the parameters that can be changed while it runs.
     fn settable(&self) -> &'static [&'static str] {
         &[]

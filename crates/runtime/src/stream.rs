@@ -58,6 +58,8 @@ pub struct Stream<K: Kernel> {
     /// Tags on samples that are not sent yet, by index in the output.
     tags: VecDeque<(u64, Tag)>,
     stamp: Stamp,
+    /// One of several: samples are counted by what chunks say.
+    is_replica: bool,
 }
 
 impl<K: Kernel> Stream<K> {
@@ -75,6 +77,7 @@ impl<K: Kernel> Stream<K> {
             sent: 0,
             tags: VecDeque::new(),
             stamp: Stamp::default(),
+            is_replica: false,
         }
     }
 
@@ -83,6 +86,9 @@ impl<K: Kernel> Stream<K> {
         self.stamp = cx.stamp();
         if check_rate(&mut self.rate_hz, chunk.rate_hz())? {
             self.kernel.start(chunk.rate_hz())?;
+        }
+        if self.is_replica {
+            (self.received, self.sent) = (chunk.info().start, chunk.info().start);
         }
         if !chunk.tags().is_empty() {
             let Ratio { up, down } = self.kernel.ratio();
@@ -194,6 +200,12 @@ impl<K: Kernel> Operator for Stream<K> {
         Ok(())
     }
 
+    fn replica(&self) -> Option<Box<dyn Operator>> {
+        let one_for_one = self.kernel.ratio() == Ratio { up: 1, down: 1 };
+        let kernel = self.kernel.replica().filter(|_| one_for_one)?;
+        Some(Box::new(Stream { is_replica: true, ..Stream::new(kernel) }))
+    }
+
     fn settable(&self) -> &'static [&'static str] {
         self.kernel.settable()
     }
@@ -230,6 +242,8 @@ pub struct InPlace<F: Map> {
     rate_hz: Option<f64>,
     changes: Changes<F>,
     received: u64,
+    /// One of several: samples are counted by what chunks say.
+    is_replica: bool,
 }
 
 impl<F: Map> InPlace<F> {
@@ -242,6 +256,7 @@ impl<F: Map> InPlace<F> {
             rate_hz: None,
             changes: Changes::default(),
             received: 0,
+            is_replica: false,
         }
     }
 }
@@ -257,6 +272,9 @@ impl<F: Map> Operator for InPlace<F> {
         if let Some(mut chunk) = self.input.pop(cx) {
             if check_rate(&mut self.rate_hz, chunk.rate_hz())? {
                 self.map.start(chunk.rate_hz())?;
+            }
+            if self.is_replica {
+                self.received = chunk.info().start;
             }
             let mut samples = chunk.edit(cx)?;
             while !samples.is_empty() {
@@ -281,6 +299,10 @@ impl<F: Map> Operator for InPlace<F> {
     fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
         self.rate_hz = None;
         Ok(())
+    }
+
+    fn replica(&self) -> Option<Box<dyn Operator>> {
+        Some(Box::new(InPlace { is_replica: true, ..InPlace::new(self.map.replica()?) }))
     }
 
     fn settable(&self) -> &'static [&'static str] {

@@ -32,6 +32,10 @@ impl Map for Saxpy {
         }
     }
 
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn settable(&self) -> &'static [&'static str] {
         &["a", "b"]
     }
