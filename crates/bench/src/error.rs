@@ -20,6 +20,14 @@ pub enum BenchError {
         #[source]
         error: Box<RunError>,
     },
+    /// One of many scenarios could not be measured.
+    #[error("{name}: {reason}")]
+    Scenario {
+        /// Which one, as its figures name it.
+        name: String,
+        /// Why.
+        reason: String,
+    },
     /// A run that was to be measured did not do all that it was to do.
     #[error(
         "{case} under {recipe} ended before all its iterations were made: its figures would be wrong; please report this"

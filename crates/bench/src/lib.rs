@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`overhead`] | what the engine itself costs per iteration, as Holoscan's scheduler overhead benchmark asks |
 //! | [`queue`] | what the work queue costs per item, beside models of a kernel's and channels |
+//! | [`saxpy`] | the benchmark of radio runtimes: a chain of `y = a · x + b`, beside the same without an engine, and peers |
 //! | `watch` | how a bench tells how far it is, and hears that it is to stop: [`Watch`] |
 //! | `others` | whether the machine was quiet meanwhile |
 //! | `error` | why a bench could not be run: [`BenchError`] |
@@ -23,6 +24,7 @@ mod error;
 mod others;
 pub mod overhead;
 pub mod queue;
+pub mod saxpy;
 mod watch;
 
 pub use error::BenchError;

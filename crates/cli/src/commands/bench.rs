@@ -1,20 +1,21 @@
 //! `onbeat bench`
 
 use super::show;
-use crate::arguments::bench::{BenchCommand, OverheadArguments, QueueArguments};
+use crate::arguments::bench::{BenchCommand, OverheadArguments, QueueArguments, SaxpyArguments};
 use crate::documents;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::output;
 use crate::progress::StatusLine;
 use onbeat::trace::replace::replace;
-use onbeat_bench::{Watch, overhead, queue};
+use onbeat_bench::{Watch, overhead, queue, saxpy};
 use std::path::Path;
 
 pub fn bench(command: &BenchCommand, abort: fn() -> !) -> Result<u8, Failure> {
     match command {
         BenchCommand::Overhead(arguments) => overhead(arguments, abort),
         BenchCommand::Queue(arguments) => queue(arguments, abort),
+        BenchCommand::Saxpy(arguments) => saxpy(arguments, abort),
     }
 }
 
@@ -47,6 +48,22 @@ fn queue(arguments: &QueueArguments, abort: fn() -> !) -> Result<u8, Failure> {
     }
     drop(watched);
     show(&documents::queue(&found.result, arguments.plot.as_deref()), arguments.format)?;
+    Ok(0)
+}
+
+fn saxpy(arguments: &SaxpyArguments, abort: fn() -> !) -> Result<u8, Failure> {
+    if let Some(path) = &arguments.plot {
+        check_plot(path)?;
+    }
+    let mut watched = Watched { line: StatusLine::new("saxpy"), interrupts: Interrupts::listen(abort) };
+    let found = saxpy::run(&arguments.settings(), &mut watched);
+    watched.line.clear();
+    let found = found.map_err(|error| Failure::new(error.to_string()))?;
+    if let Some(path) = &arguments.plot {
+        replace(path, found.to_svg().as_bytes()).map_err(|error| Failure::new(format!("--plot: {error}")))?;
+    }
+    drop(watched);
+    show(&documents::saxpy(&found, arguments.plot.as_deref()), arguments.format)?;
     Ok(0)
 }
 

@@ -39,6 +39,8 @@ pub enum Unit {
     Factor,
     /// So often per iteration.
     Rate,
+    /// A number with three digits that count; the head of its column has the unit.
+    Plain,
 }
 
 /// One value.

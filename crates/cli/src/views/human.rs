@@ -106,7 +106,7 @@ fn columns(table: &Table) -> Vec<Shown<'_>> {
 
 fn head_text(column: &Column) -> String {
     let unit = match column.unit {
-        Unit::Text | Unit::Count | Unit::Factor | Unit::Rate => "",
+        Unit::Text | Unit::Count | Unit::Factor | Unit::Rate | Unit::Plain => "",
         Unit::Nanos => " ns",
         Unit::Micros => " µs",
         Unit::Millis => " ms",
@@ -128,6 +128,7 @@ fn cell_text(cell: &Cell, column: &Column) -> String {
         (Cell::Decimal(ns), Unit::Micros) => format!("{:.3}", ns / 1e3),
         (Cell::Decimal(ns), Unit::Millis) => format!("{:.3}", ns / 1e6),
         (Cell::Decimal(rate), Unit::Rate) => format!("{rate:.4}"),
+        (Cell::Decimal(number), Unit::Plain) if *number < 9.995 => format!("{number:.2}"),
         (Cell::Decimal(factor), Unit::Factor) if *factor < 2.0 => format!("{factor:.2}"),
         (Cell::Decimal(number), _) => format!("{number:.1}"),
         (Cell::Share(share), _) => format!("{:.2}", share * 100.0),

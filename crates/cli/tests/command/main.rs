@@ -8,6 +8,7 @@ mod harness;
 mod interrupted;
 mod noise;
 mod outputs;
+mod saxpy;
 mod schema;
 mod stdout;
 mod timerlat;

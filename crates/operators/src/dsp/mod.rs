@@ -17,7 +17,8 @@
 //! - No kernel moves its signal in time: output sample `k` belongs to the instant of input sample `k * down / up`.
 //! - Nothing is allocated after `start`.
 //!
-//! The loops are plain Rust in a shape that the compiler turns into vector code for any x86-64. We wrote them
+//! The loops are plain Rust in a shape that the compiler turns into vector code for any x86-64; [`saxpy`] takes the widest
+//! vectors that the processor has, by the crate pulp. We wrote them
 //! because the crates at hand do not fit: futuredsp 0.10 needs a nightly compiler, and its filters leave history,
 //! delay and the end of the stream to the caller; rubato resamples real samples in blocks of a fixed size.
 
@@ -43,7 +44,7 @@ pub use fir::FirDecimator;
 pub use magnitude::Magnitude;
 pub use polyphase::FirSample;
 pub use resample::{Quality, Resampler};
-pub use saxpy::Saxpy;
+pub use saxpy::{Saxpy, saxpy, saxpy_into};
 pub use shift::Shift;
 
 /// Says how many samples were not finite, and what became of them.

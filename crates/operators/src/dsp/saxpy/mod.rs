@@ -1,5 +1,9 @@
 //! Scale and offset.
 
+mod kernel;
+
+pub use kernel::{saxpy, saxpy_into};
+
 use onbeat_runtime::{Change, Error, Map, Value, tried};
 
 use crate::check;
@@ -27,9 +31,7 @@ impl Map for Saxpy {
     type Sample = f32;
 
     fn map(&mut self, samples: &mut [f32]) {
-        for x in samples {
-            *x = self.a * *x + self.b;
-        }
+        saxpy(samples, self.a, self.b);
     }
 
     fn replica(&self) -> Option<Self> {

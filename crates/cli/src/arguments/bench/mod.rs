@@ -1,5 +1,9 @@
 //! What may be typed after `onbeat bench`.
 
+mod saxpy;
+
+pub use saxpy::SaxpyArguments;
+
 use super::Format;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
@@ -31,6 +35,9 @@ pub enum BenchCommand {
     /// What the work queue costs per item, beside models of a kernel's queue and channels
     #[command(before_help = QUEUE_EXAMPLES)]
     Queue(QueueArguments),
+    /// The benchmark of radio runtimes: a chain of y = a · x + b on one core and several, beside the same without an engine
+    #[command(before_help = saxpy::EXAMPLES)]
+    Saxpy(SaxpyArguments),
 }
 
 #[derive(Debug, Args)]

@@ -1,0 +1,241 @@
+//! The same chain without an engine: what nothing can be above.
+
+use super::case::{Limit, Shape};
+use super::operators::Factors;
+use super::settings::Form;
+use crate::BenchError;
+use onbeat_operators::dsp::{saxpy, saxpy_into};
+use onbeat_os::{CoreSet, clock, thread};
+use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
+use onbeat_queue::{Owner, Spsc};
+use std::hint::{black_box, spin_loop};
+use std::sync::{Arc, Barrier};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// A cache line: chunks of the engine begin at one, so buffers do here.
+const LINE: usize = 64;
+
+/// Samples that begin at a cache line.
+struct Buffer {
+    samples: Vec<f32>,
+    begin: usize,
+    len: usize,
+}
+
+impl Buffer {
+    fn new(len: usize) -> Self {
+        let samples = vec![0.5; len + LINE / size_of::<f32>()];
+        let begin = samples.as_ptr().align_offset(LINE).min(LINE / size_of::<f32>());
+        Buffer { samples, begin, len }
+    }
+
+    #[inline(always)]
+    fn get(&mut self) -> &mut [f32] {
+        &mut self.samples[self.begin..self.begin + self.len]
+    }
+}
+
+/// What an operator is here: a call through a pointer.
+trait Stage: Send {
+    /// Reads `x` and writes `y` out of place; changes `x` in place. Says whether they change roles.
+    fn step(&mut self, x: &mut Buffer, y: &mut Buffer) -> bool;
+}
+
+struct InPlace(Factors);
+struct OutOfPlace(Factors);
+
+impl Stage for InPlace {
+    fn step(&mut self, x: &mut Buffer, _: &mut Buffer) -> bool {
+        saxpy(x.get(), self.0.a, self.0.b);
+        false
+    }
+}
+
+impl Stage for OutOfPlace {
+    fn step(&mut self, x: &mut Buffer, y: &mut Buffer) -> bool {
+        saxpy_into(x.get(), y.get(), self.0.a, self.0.b);
+        true
+    }
+}
+
+/// Some operators one after the other, behind pointers that the compiler knows nothing about.
+struct Stages {
+    all: Vec<Box<dyn Stage>>,
+    /// What is written out of place; buffers of stages change roles with it.
+    spare: Buffer,
+}
+
+impl Stages {
+    fn new(kernels: usize, shape: &Shape) -> Self {
+        let stage = || -> Box<dyn Stage> {
+            match shape.form {
+                Form::InPlace => Box::new(InPlace(Factors::default())),
+                Form::OutOfPlace => Box::new(OutOfPlace(Factors::default())),
+            }
+        };
+        Stages {
+            all: black_box((0..kernels).map(|_| stage()).collect()),
+            spare: Buffer::new(shape.samples()),
+        }
+    }
+
+    #[inline]
+    fn carry(&mut self, buffer: &mut Buffer) {
+        for stage in &mut self.all {
+            if stage.step(buffer, &mut self.spare) {
+                std::mem::swap(buffer, &mut self.spare);
+            }
+        }
+    }
+}
+
+/// Samples per second.
+pub(super) fn measure(limit: &Limit, on: &[usize], seconds: f64) -> Result<f64, BenchError> {
+    match limit {
+        Limit::Kernel(shape) => side_by_side(shape, 1, on, seconds, kernel),
+        Limit::Chain(shape) => side_by_side(shape, 1, on, seconds, chain),
+        Limit::Replicated(shape) => side_by_side(shape, shape.cores, on, seconds, chain),
+        Limit::HandOver(shape, buffers) => hand_over(shape, *buffers, on, seconds),
+    }
+}
+
+/// What is done so often.
+type Body = Box<dyn FnMut(u64)>;
+
+/// The function, without a call through a pointer.
+fn kernel(shape: &Shape) -> Body {
+    let (mut x, mut y) = (Buffer::new(shape.samples()), Buffer::new(shape.samples()));
+    let (form, Factors { a, b }) = (shape.form, Factors::default());
+    Box::new(move |times| {
+        for _ in 0..times {
+            match form {
+                Form::InPlace => saxpy(black_box(x.get()), a, b),
+                Form::OutOfPlace => saxpy_into(black_box(x.get()), black_box(y.get()), a, b),
+            }
+        }
+    })
+}
+
+fn chain(shape: &Shape) -> Body {
+    let (mut stages, mut buffer) = (Stages::new(shape.kernels, shape), Buffer::new(shape.samples()));
+    Box::new(move |times| {
+        for _ in 0..times {
+            stages.carry(&mut buffer);
+        }
+    })
+}
+
+/// On each of so many cores the same, from a common start: the sum of their rates.
+fn side_by_side(
+    shape: &Shape,
+    threads: usize,
+    on: &[usize],
+    seconds: f64,
+    body: fn(&Shape) -> Body,
+) -> Result<f64, BenchError> {
+    let (start, shape) = (Arc::new(Barrier::new(threads)), *shape);
+    let spawned: Result<Vec<JoinHandle<f64>>, BenchError> = (0..threads)
+        .map(|number| {
+            let start = Arc::clone(&start);
+            spawn(on[number], move || {
+                let mut body = body(&shape);
+                // Between two looks at the clock: about 20 µs of the fastest kernel.
+                let times = (1_000_000 / shape.quantum as u64 / shape.kernels as u64).max(1);
+                body(times);
+                start.wait();
+                let begin_ns = clock::monotonic_ns();
+                let end_ns = begin_ns + (seconds * 1e9) as u64;
+                let (mut done, mut now_ns) = (0, begin_ns);
+                while now_ns < end_ns {
+                    body(times);
+                    done += times;
+                    now_ns = clock::monotonic_ns();
+                }
+                done as f64 * shape.samples() as f64 * 1e9 / (now_ns - begin_ns) as f64
+            })
+        })
+        .collect();
+    Ok(spawned?.into_iter().map(join).sum())
+}
+
+/// One place of the circle: takes buffers from the one before, has its part of the chain change them, and gives them on.
+struct Place {
+    owner: Owner,
+    from: Arc<Spsc<Box<Buffer>>>,
+    to: Arc<Spsc<Box<Buffer>>>,
+    kernels: usize,
+}
+
+/// The chain split between cores; the last one gives buffers back to the first.
+fn hand_over(shape: &Shape, buffers: usize, on: &[usize], seconds: f64) -> Result<f64, BenchError> {
+    let parts = shape.parts();
+    let mut owners: Vec<Owner> = parts.iter().map(|_| Owner::new()).collect();
+    let rings: Vec<Arc<Spsc<Box<Buffer>>>> = (0..owners.len())
+        .map(|from| Arc::new(Spsc::new(&owners[from], &owners[(from + 1) % owners.len()], buffers)))
+        .collect();
+    let last = owners.len() - 1;
+    for _ in 0..buffers {
+        // Its ring holds as many.
+        let _fits = rings[last].push(&mut owners[last], Box::new(Buffer::new(shape.samples())));
+    }
+    let (stop, start) = (Arc::new(AtomicBool::new(false)), Arc::new(Barrier::new(parts.len())));
+    let mut threads = Vec::new();
+    for (number, (owner, kernels)) in owners.into_iter().zip(parts).enumerate() {
+        let before = if number == 0 { last } else { number - 1 };
+        let place =
+            Place { owner, from: Arc::clone(&rings[before]), to: Arc::clone(&rings[number]), kernels };
+        let (stop, start, shape) = (Arc::clone(&stop), Arc::clone(&start), *shape);
+        threads.push(spawn(on[number], move || {
+            let stages = Stages::new(place.kernels, &shape);
+            start.wait();
+            let begin_ns = clock::monotonic_ns();
+            let done = place.turn(stages, &stop);
+            (done, clock::monotonic_ns() - begin_ns)
+        })?);
+    }
+    std::thread::sleep(Duration::from_secs_f64(seconds));
+    // Relaxed: it orders nothing, the threads are joined.
+    stop.store(true, Ordering::Relaxed);
+    let (done, taken_ns) = threads.into_iter().map(join).last().unwrap_or((0, 1));
+    Ok(done as f64 * shape.samples() as f64 * 1e9 / taken_ns as f64)
+}
+
+impl Place {
+    /// Until it is stopped; says how many buffers it gave on.
+    fn turn(mut self, mut stages: Stages, stop: &AtomicBool) -> u64 {
+        let mut done = 0;
+        // Relaxed, here and below: see `hand_over`.
+        while !stop.load(Ordering::Relaxed) {
+            self.from.look(&mut self.owner);
+            while let Some(mut buffer) = self.from.pop(&mut self.owner) {
+                self.from.release(&mut self.owner);
+                stages.carry(&mut buffer);
+                // There is room for all buffers that there are.
+                let _fits = self.to.push(&mut self.owner, buffer);
+                done += 1;
+            }
+            spin_loop();
+        }
+        done
+    }
+}
+
+fn spawn<T: Send + 'static>(
+    core: usize,
+    f: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, BenchError> {
+    let pinned = move || {
+        if let Ok(core) = CoreSet::from_cores([core]) {
+            // Refused: then the kernel places it, which costs the limit some of its sharpness.
+            let _refused = thread::set_cores(&core);
+        }
+        f()
+    };
+    thread::spawn("onbeat-bare", pinned)
+        .map_err(|error| BenchError::System { what: "cannot start a thread", error })
+}
+
+fn join<T>(thread: JoinHandle<T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}

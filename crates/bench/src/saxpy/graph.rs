@@ -1,0 +1,71 @@
+//! One run of one chain: operators in a graph, run as any graph is.
+
+use super::case::Case;
+use super::operators::{Factors, OutOfPlace, Own};
+use super::settings::{Form, Mode, Whose};
+use onbeat_operators::{NullSink, NullSource, dsp::Saxpy};
+use onbeat_runtime::{Chunk, Graph, Idle, InPlace, Options, RunError, Scheduler};
+
+/// Why a case has no figure: it is left out, and a note says so.
+pub(super) type Missing = String;
+
+/// The chain: a source that claims full chunks and writes nothing, saxpy operators, and a sink that lets go of them.
+fn chain(case: &Case) -> Result<Graph, onbeat_runtime::Error> {
+    let Factors { a, b } = Factors::default();
+    let mut graph = Graph::new("saxpy");
+    graph.add("source", NullSource::<f32>::new(None));
+    let mut last = "source".to_owned();
+    for number in 1..=case.shape.kernels {
+        let name = format!("saxpy{number}");
+        match (case.shape.form, case.whose) {
+            (Form::OutOfPlace, _) => _ = graph.add(&*name, OutOfPlace::default()),
+            (Form::InPlace, Whose::Own) => _ = graph.add(&*name, Own::default()),
+            (Form::InPlace, Whose::BuiltIn) => _ = graph.add(&*name, InPlace::new(Saxpy::new(a, b)?)),
+        }
+        graph.connect_names(&*last, &*name);
+        last = name;
+    }
+    graph.add("sink", NullSink::<Chunk<f32>>::default());
+    graph.connect_names(last, "sink");
+    Ok(graph)
+}
+
+fn options(case: &Case, on: &[usize], idle: Idle, seconds: f64) -> Options {
+    let scheduler = match case.mode {
+        Mode::Greedy => Scheduler::Greedy,
+        Mode::Pinned => Scheduler::Pinned,
+        Mode::Event => Scheduler::Event,
+        Mode::Replicated => Scheduler::Replicated,
+    };
+    let mut options = Options {
+        scheduler,
+        cores: on[..case.shape.cores].to_vec(),
+        idle,
+        quantum: case.shape.quantum,
+        duration_ns: Some((seconds * 1e9) as u64),
+        ..Options::default()
+    };
+    if let Some(buffers) = case.buffers {
+        // Each of two cores has one in hand.
+        options.capacity = buffers.saturating_sub(2).max(1);
+    }
+    options
+}
+
+/// Whether it can be run at all.
+pub(super) fn plan(case: &Case, on: &[usize]) -> Result<(), Missing> {
+    let graph = chain(case).map_err(|error| error.to_string())?;
+    graph.plan(&options(case, on, Idle::Spin, 1.0)).map_err(|error| error.to_string())?;
+    Ok(())
+}
+
+/// Samples per second that came to the sink, by what the record says.
+pub(super) fn run(case: &Case, on: &[usize], idle: Idle, seconds: f64) -> Result<f64, Missing> {
+    let graph = chain(case).map_err(|error| error.to_string())?;
+    let record = graph.run(&options(case, on, idle, seconds)).map_err(|error: RunError| error.to_string())?;
+    let chunks = record.edges.last().map_or(0, |edge| edge.received);
+    if chunks == 0 || record.result.duration_ns == 0 {
+        return Err("no chunk came to the sink: give more --seconds".to_owned());
+    }
+    Ok(chunks as f64 * case.shape.samples() as f64 * 1e9 / record.result.duration_ns as f64)
+}

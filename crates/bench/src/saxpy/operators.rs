@@ -1,0 +1,68 @@
+//! Operators of the chain that do not come with onbeat: written as a user writes them.
+
+use onbeat_operators::dsp::{saxpy, saxpy_into};
+use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Step};
+use std::hint::black_box;
+
+/// Changes the chunk that comes, as `examples/own_operator.rs` does.
+#[derive(Default)]
+pub(super) struct Own {
+    pub input: Input<Chunk<f32>>,
+    pub out: Output<Chunk<f32>>,
+    factors: Factors,
+}
+
+/// Writes another chunk.
+#[derive(Default)]
+pub(super) struct OutOfPlace {
+    pub input: Input<Chunk<f32>>,
+    pub out: Output<Chunk<f32>>,
+    factors: Factors,
+}
+
+/// Factor and offset of every saxpy: samples stay what they are, so that they never become denormal or infinite. The compiler
+/// does not get to know.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Factors {
+    pub a: f32,
+    pub b: f32,
+}
+
+impl Default for Factors {
+    fn default() -> Self {
+        let (a, b) = black_box((1.0, 0.0));
+        Factors { a, b }
+    }
+}
+
+impl Operator for Own {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+        p.output("out", &mut self.out);
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(mut chunk) = self.input.pop(cx) {
+            saxpy(chunk.edit(cx)?, self.factors.a, self.factors.b);
+            self.out.push(cx, chunk)?;
+        }
+        Ok(Step::Wait)
+    }
+}
+
+impl Operator for OutOfPlace {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+        p.output("out", &mut self.out).fresh();
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        let Some(mut written) = self.out.chunk(cx) else { return Ok(Step::Wait) };
+        if let Some(chunk) = self.input.pop(cx) {
+            let samples = written.edit_unique().expect("a new chunk is not shared");
+            saxpy_into(&chunk, samples, self.factors.a, self.factors.b);
+            self.out.push(cx, written)?;
+        }
+        Ok(Step::Wait)
+    }
+}

@@ -1,0 +1,197 @@
+//! The same chain in other runtimes, by the programs of `peers/`: each measurement is a process of its own.
+
+use super::settings::Settings;
+use crate::BenchError;
+use serde::Deserialize;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// What `peers/` is asked through.
+const SCRIPT: &str = "saxpy.sh";
+
+/// Longer than any peer takes to begin and to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A peer with its settings and one chain.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    /// Its name: "qsdr".
+    pub peer: String,
+    /// Its version.
+    pub version: String,
+    /// Which settings: "default".
+    pub variant: String,
+    /// What these are, in words.
+    pub how: String,
+    /// Whether its saxpy changes the samples that come.
+    pub in_place: bool,
+    /// Bytes that it works on at a time.
+    pub quantum: usize,
+    /// How many cores.
+    pub cores: usize,
+    /// How many saxpy operators.
+    pub kernels: usize,
+    script: PathBuf,
+}
+
+/// What one run of a peer took.
+pub(super) struct Taken {
+    /// Samples per second, or why there is no such figure.
+    pub rate: Result<f64, String>,
+    /// Time on cores, of all its threads.
+    pub cpu_ns: u64,
+}
+
+/// A line of what the script lists.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Listed {
+    Missing {
+        peer: String,
+        missing: String,
+    },
+    There {
+        peer: String,
+        version: String,
+        variant: String,
+        how: String,
+        in_place: bool,
+        quantum: usize,
+        /// Numbers of cores that it can have.
+        cores: Vec<usize>,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Answer {
+    Rate { rate: f64 },
+    Refused { error: String },
+}
+
+/// The peers that are there, with each chain that the settings ask for; and what is to be said of those that are not.
+pub(super) fn find(folder: &Path, settings: &Settings) -> Result<(Vec<Peer>, Vec<String>), BenchError> {
+    let script = folder.join(SCRIPT);
+    if !script.is_file() {
+        return Err(BenchError::Settings(format!(
+            "peers: there is no {}: give the folder `peers` of the project: --peers=DIR",
+            script.display()
+        )));
+    }
+    let said = ask(Command::new("sh").arg(&script).arg("list"), PATIENCE);
+    let text = said.map_err(|why| BenchError::Settings(format!("peers: {}: {why}", script.display())))?;
+    let (mut peers, mut notes) = (Vec::new(), Vec::new());
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        match serde_json::from_str(line) {
+            Ok(Listed::Missing { peer, missing }) => notes.push(format!("{peer}: not available: {missing}")),
+            Ok(Listed::There { peer, version, variant, how, in_place, quantum, cores }) => {
+                for &kernels in &settings.kernels {
+                    for &cores in settings.cores.iter().filter(|count| cores.contains(count)) {
+                        peers.push(Peer {
+                            peer: peer.clone(),
+                            version: version.clone(),
+                            variant: variant.clone(),
+                            how: how.clone(),
+                            in_place,
+                            quantum,
+                            cores,
+                            kernels,
+                            script: script.clone(),
+                        });
+                    }
+                }
+            }
+            Err(_) => notes.push(format!("{}: it says `{line}`", script.display())),
+        }
+    }
+    if peers.is_empty() {
+        notes.push(format!("no peer is installed: {}/README.md says how to get them", folder.display()));
+    }
+    Ok((peers, notes))
+}
+
+impl Peer {
+    /// In figures: "qsdr.default.n2.m3".
+    pub(super) fn name(&self) -> String {
+        format!("{}.{}.n{}.m{}", self.peer, self.variant, self.cores, self.kernels)
+    }
+
+    /// One measurement.
+    pub(super) fn run(&self, on: &[usize], seconds: f64) -> Taken {
+        let before_ns = children_cpu_ns();
+        let list: Vec<String> = on[..self.cores].iter().map(ToString::to_string).collect();
+        let mut command = Command::new("sh");
+        command.arg(&self.script).args(["run", &self.peer, &self.variant]);
+        command.args([
+            &self.cores.to_string(),
+            &self.kernels.to_string(),
+            &seconds.to_string(),
+            &list.join(","),
+        ]);
+        let rate = ask(&mut command, PATIENCE + Duration::from_secs_f64(seconds)).and_then(|text| {
+            let line = text.lines().last().unwrap_or("");
+            match serde_json::from_str(line) {
+                Ok(Answer::Rate { rate }) if rate.is_finite() && rate > 0.0 => Ok(rate),
+                Ok(Answer::Rate { rate }) => Err(format!("it says {rate} samples per second")),
+                Ok(Answer::Refused { error }) => Err(error),
+                Err(_) => Err(format!("it says `{line}`")),
+            }
+        });
+        Taken { rate, cpu_ns: children_cpu_ns() - before_ns }
+    }
+}
+
+/// What a command writes to its stdout; or what is wrong, with the last that it said.
+fn ask(command: &mut Command, patience: Duration) -> Result<String, String> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    // A pipe holds 64 KiB, and a peer says a few lines: it cannot block on what nobody reads yet.
+    let status = wait(&mut child, patience)?;
+    let (mut said, mut talk) = (String::new(), String::new());
+    let read = child.stdout.take().map_or(Ok(0), |mut out| out.read_to_string(&mut said));
+    read.map_err(|error| error.to_string())?;
+    // What it complains about need not be text.
+    let _lost = child.stderr.take().map(|mut err| err.read_to_string(&mut talk));
+    if status.success() {
+        return Ok(said);
+    }
+    let last = talk.lines().rev().find(|line| !line.trim().is_empty());
+    Err(last.map_or_else(|| format!("it ended with {status}"), |line| line.trim().to_owned()))
+}
+
+/// Until it has ended; one that takes too long is ended.
+fn wait(child: &mut Child, patience: Duration) -> Result<ExitStatus, String> {
+    let begin = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status),
+            Ok(None) if begin.elapsed() < patience => std::thread::sleep(Duration::from_millis(2)),
+            Ok(None) => {
+                let _gone = child.kill();
+                let _reaped = child.wait();
+                return Err(format!("no end after {:.0} s", patience.as_secs_f64()));
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+}
+
+/// What all processes that were started and have ended had of the cores; 0 where the kernel does not say.
+fn children_cpu_ns() -> u64 {
+    /// The kernel shows times in hundredths of a second (`USER_HZ`).
+    const TICK_NS: u64 = 10_000_000;
+    let ticks = || -> Option<u64> {
+        let text = fs::read_to_string("/proc/self/stat").ok()?;
+        // After the name, which may have anything in it: fields 16 and 17, counted from 1.
+        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+        Some(fields.get(13)?.parse::<u64>().ok()? + fields.get(14)?.parse::<u64>().ok()?)
+    };
+    ticks().unwrap_or(0) * TICK_NS
+}

@@ -1,0 +1,115 @@
+//! From rates to figures.
+
+use super::case::{Limit, Shape};
+use super::rounds::Rounds;
+use super::settings::{Form, Mode, Settings, Whose};
+use super::{PeerRow, Row, Saxpy};
+use onbeat_report::{BenchResult, bench::Machine};
+use serde_json::{Map, Value, json};
+
+const RATE: &str = "Gsamples/s";
+
+pub(super) fn result(settings: &Settings, rounds: Rounds) -> Saxpy {
+    let mut result = BenchResult::new("saxpy", Machine::read());
+    result.parameters = parameters(settings, &rounds);
+    for (limit, rates) in &rounds.limits {
+        result.add(&format!("{}.rate", limit.name()), &giga(rates), RATE);
+    }
+    let mut rows = Vec::new();
+    for (case, rates) in &rounds.ours {
+        let name = case.name();
+        result.add(&format!("{name}.rate"), &giga(rates), RATE);
+        let mut compare = |what: &str, with: Option<&[f64]>, factor: f64| {
+            if let Some(with) = with {
+                result.add(&format!("{name}.{what}"), &percent(rates, with, factor), "%");
+            }
+        };
+        let of = |limit: &Limit| rounds.limits.get(limit).map(Vec::as_slice);
+        let Shape { cores, kernels, .. } = case.shape;
+        // The fair line: as many samples as all cores would get through alone.
+        compare("share", of(&case.kernel()), kernels as f64 / cores as f64);
+        compare("of_bare", of(&case.limit()), 1.0);
+        if case.mode != Mode::Greedy {
+            compare("of_one_core", rounds.on_one_core(case), 1.0 / cores as f64);
+        }
+        let best = rounds.best_peer(case);
+        if let Some(best) = best.filter(|best| best.iter().all(|rate| *rate > 0.0)) {
+            let times: Vec<f64> = rates.iter().zip(&best).map(|(ours, theirs)| ours / theirs).collect();
+            result.add(&format!("{name}.times_best_peer"), &times, "x");
+        }
+        rows.push(Row { case: *case, limit: format!("{}.rate", case.limit().name()), name });
+    }
+    let mut peers = Vec::new();
+    for (peer, rates) in &rounds.peers {
+        let name = format!("peer.{}", peer.name());
+        result.add(&format!("{name}.rate"), &giga(rates), RATE);
+        let form = if peer.in_place { Form::InPlace } else { Form::OutOfPlace };
+        let shape = Shape { cores: 1, kernels: 1, quantum: peer.quantum, form };
+        if let Some(kernel) = rounds.limits.get(&Limit::Kernel(shape)) {
+            let factor = peer.kernels as f64 / peer.cores as f64;
+            result.add(&format!("{name}.share"), &percent(rates, kernel, factor), "%");
+        }
+        peers.push(PeerRow { peer: peer.clone(), name });
+    }
+    if let Some(others) = rounds.others {
+        result.add("machine.others", &[others * 100.0], "%");
+    }
+    result.notes = rounds.notes;
+    result.notes.extend(doubts(rounds.others));
+    Saxpy { result, rows, peers }
+}
+
+fn giga(rates: &[f64]) -> Vec<f64> {
+    rates.iter().map(|rate| rate / 1e9).collect()
+}
+
+/// Round by round, so that what changes in all of them cancels out.
+fn percent(rates: &[f64], of: &[f64], factor: f64) -> Vec<f64> {
+    rates.iter().zip(of).map(|(rate, of)| 100.0 * rate * factor / of).collect()
+}
+
+fn parameters(settings: &Settings, rounds: &Rounds) -> Map<String, Value> {
+    let names = |names: Vec<&'static str>| Value::from(names);
+    let parameters = json!({
+        "cores": settings.cores,
+        "on": rounds.on,
+        "kernels": settings.kernels,
+        "quanta": settings.quanta,
+        "modes": names(settings.modes.iter().map(|mode| mode.name()).collect()),
+        "forms": names(settings.forms.iter().map(|form| form.name()).collect()),
+        "operators": names(settings.operators.iter().map(|whose| Whose::name(*whose)).collect()),
+        "buffers": settings.buffers,
+        "idle": settings.idle.to_string(),
+        "seconds": settings.seconds,
+        "rounds": settings.rounds,
+        "peers": rounds.peers.iter().map(|(peer, _)| json!({
+            "name": peer.peer, "version": peer.version, "variant": peer.variant, "how": peer.how,
+        })).fold(Vec::new(), |mut all: Vec<Value>, peer| {
+            if !all.contains(&peer) { all.push(peer) }
+            all
+        }),
+        "version": env!("CARGO_PKG_VERSION"),
+        "profile": if cfg!(debug_assertions) { "dev" } else { "release" },
+    });
+    match parameters {
+        Value::Object(parameters) => parameters,
+        _ => Map::new(),
+    }
+}
+
+/// What a reader has to know before quoting these figures.
+fn doubts(others: Option<f64>) -> Vec<String> {
+    /// Below this the ranges of the rounds say enough.
+    const QUIET: f64 = 0.05;
+    let mut doubts = Vec::new();
+    if cfg!(debug_assertions) {
+        doubts.push("this is a debug build: its figures say nothing about a release build".to_owned());
+    }
+    if let Some(others) = others.filter(|others| *others > QUIET) {
+        doubts.push(format!(
+            "others used {:.0} % of the machine meanwhile: measure again on a quiet one",
+            others * 100.0
+        ));
+    }
+    doubts
+}

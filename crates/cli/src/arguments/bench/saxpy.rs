@@ -1,0 +1,177 @@
+//! What may be typed after `onbeat bench saxpy`.
+
+use super::{Format, idle, once};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use onbeat::{Bytes, Idle};
+use onbeat_bench::saxpy::{Form, Mode, Settings, Whose};
+use onbeat_os::CoreSet;
+use std::path::PathBuf;
+
+pub const EXAMPLES: &str = "\
+EXAMPLES
+  onbeat bench saxpy                                    one and two cores, chains of 1 to 6 operators, chunks of 16 KiB
+  onbeat bench saxpy --quantum 4,8,16,32,64KiB          as many sizes of chunks
+  onbeat bench saxpy --mode greedy --kernels 3 --in-place
+  onbeat bench saxpy --plot saxpy.svg                   as a picture, too
+  onbeat bench saxpy --peers=peers                      beside other runtimes, in turn: peers/README.md says how to get them";
+
+#[derive(Debug, Args)]
+pub struct SaxpyArguments {
+    /// How many cores: 1-2, or 1,2,4
+    #[arg(long, value_name = "LIST", default_value = "1-2", allow_hyphen_values = true, value_parser = numbers)]
+    cores: Numbers,
+    /// Which cores these are [default: the first that the process may use]
+    #[arg(long, value_name = "LIST", visible_alias = "cpus", allow_hyphen_values = true)]
+    on: Option<CoreSet>,
+    /// How many saxpy operators are in the chain
+    #[arg(long, value_name = "LIST", default_value = "1-6", allow_hyphen_values = true, value_parser = numbers)]
+    kernels: Numbers,
+    /// Sizes of chunks; a number without a unit has that of the next one: 4,8,16KiB
+    #[arg(long, value_name = "SIZES", default_value = "16KiB", allow_hyphen_values = true, value_parser = sizes)]
+    quantum: Numbers,
+    /// Who steps the operators; pinned splits the chain and keeps the order, replicated carries chunks through all of it
+    #[arg(long, value_delimiter = ',', value_name = "NAMES", value_parser = modes())]
+    mode: Vec<Mode>,
+    /// Saxpy changes the chunk that comes [default: this, and out of place]
+    #[arg(long)]
+    in_place: bool,
+    /// Saxpy writes another chunk
+    #[arg(long)]
+    out_of_place: bool,
+    /// Whose saxpy is run in place: the one that comes with onbeat, or one as a user writes it
+    #[arg(long, value_delimiter = ',', value_name = "NAMES", default_value = "built_in", value_parser = operators())]
+    operator: Vec<Whose>,
+    /// Chunks that go from core to core under pinned, and without an engine; 0 for one more than there are cores
+    #[arg(long, value_name = "LIST", default_value = "0,8", allow_hyphen_values = true, value_parser = zero_or_more)]
+    buffers: Numbers,
+    /// How workers wait for something to do: park, spin, or spin:20us
+    #[arg(long, value_name = "HOW", default_value = "spin", value_parser = idle)]
+    idle: Idle,
+    /// How long one measurement takes
+    #[arg(long, value_name = "S", default_value_t = Settings::default().seconds, allow_hyphen_values = true)]
+    seconds: f64,
+    /// How often everything is measured, all in turn; shown is the median
+    #[arg(long, value_name = "N", default_value_t = 7, allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
+    /// Other runtimes that run the same chains in turn with ours; DIR is the project's folder `peers`
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "peers")]
+    peers: Option<PathBuf>,
+    /// Draw the figures into this file
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+    /// What goes to stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+impl SaxpyArguments {
+    pub fn settings(&self) -> Settings {
+        let forms = match (self.in_place, self.out_of_place) {
+            (true, false) => vec![Form::InPlace],
+            (false, true) => vec![Form::OutOfPlace],
+            _ => Form::ALL.to_vec(),
+        };
+        Settings {
+            cores: self.cores.0.clone(),
+            on: self.on.as_ref().map_or(Vec::new(), |cores| cores.iter().collect()),
+            kernels: self.kernels.0.clone(),
+            quanta: self.quantum.0.clone(),
+            modes: if self.mode.is_empty() { Mode::ALL.to_vec() } else { once(&self.mode) },
+            forms,
+            operators: once(&self.operator),
+            buffers: self.buffers.0.clone(),
+            idle: self.idle,
+            seconds: self.seconds,
+            rounds: usize::from(self.rounds),
+            peers: self.peers.clone(),
+        }
+    }
+}
+
+/// Numbers, each once, in the order in which they were typed.
+#[derive(Debug, Clone)]
+struct Numbers(Vec<usize>);
+
+/// "1-3,8".
+fn numbers(text: &str) -> Result<Numbers, String> {
+    let numbers = zero_or_more(text)?;
+    if numbers.0.contains(&0) {
+        return Err("0 is too few: give numbers from 1 on, such as 1-4 or 1,2,8".to_owned());
+    }
+    Ok(numbers)
+}
+
+fn zero_or_more(text: &str) -> Result<Numbers, String> {
+    const MOST: usize = 100_000;
+    let wrong = |part: &str| format!("`{part}` is no number and no range: give for instance 1-4 or 1,2,8");
+    let mut all = Vec::new();
+    for part in text.split(',') {
+        let number = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong(part));
+        let (first, last) = match part.split_once('-') {
+            Some((first, last)) => (number(first)?, number(last)?),
+            None => (number(part)?, number(part)?),
+        };
+        if first > last || last > MOST {
+            return Err(wrong(part));
+        }
+        all.extend(first..=last);
+    }
+    Ok(Numbers(once(&all)))
+}
+
+/// "4,8,16KiB": what has no unit has that of the next one that has.
+fn sizes(text: &str) -> Result<Numbers, String> {
+    let mut all = Vec::new();
+    let mut unit = "";
+    for part in text.split(',').rev() {
+        let part = part.trim();
+        let digits = part.trim_end_matches(|c: char| c.is_alphabetic() || c == ' ');
+        if digits.len() < part.len() {
+            unit = part[digits.len()..].trim();
+        }
+        let bytes: Bytes = format!("{digits}{unit}")
+            .parse()
+            .map_err(|_| format!("`{part}` is no size: give for instance 16KiB, 1MiB, or 4,8,16KiB"))?;
+        all.push(bytes.as_usize().ok_or_else(|| format!("`{part}` is no whole number of bytes"))?);
+    }
+    all.reverse();
+    Ok(Numbers(once(&all)))
+}
+
+fn modes() -> impl TypedValueParser<Value = Mode> {
+    PossibleValuesParser::new(Mode::ALL.iter().map(|mode| mode.name()))
+        .try_map(|name| Mode::from_name(&name).ok_or("no mode"))
+}
+
+fn operators() -> impl TypedValueParser<Value = Whose> {
+    PossibleValuesParser::new(Whose::ALL.iter().map(|whose| whose.name()))
+        .try_map(|name| Whose::from_name(&name).ok_or("no operator"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{numbers, sizes};
+
+    #[test]
+    fn lists_of_numbers_and_sizes() {
+        for (text, all) in [("1", &[1][..]), ("1-3", &[1, 2, 3]), ("2,1,2", &[2, 1]), ("1-2,6", &[1, 2, 6])] {
+            assert_eq!(numbers(text).expect(text).0, all, "{text}");
+        }
+        for text in ["", "0", "x", "3-1", "1-", "-1", "1,,2", "1-9999999"] {
+            assert!(numbers(text).is_err(), "{text}");
+        }
+        for (text, all) in [
+            ("16KiB", &[16 << 10][..]),
+            ("4,8,16KiB", &[4 << 10, 8 << 10, 16 << 10]),
+            ("4KiB,1MiB", &[4 << 10, 1 << 20]),
+            ("1000", &[1000]),
+        ] {
+            assert_eq!(sizes(text).expect(text).0, all, "{text}");
+        }
+        for text in ["", "KiB", "16KB4", "-4KiB", "4 parsecs"] {
+            assert!(sizes(text).is_err(), "{text}");
+        }
+    }
+}
