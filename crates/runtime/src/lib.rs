@@ -49,6 +49,7 @@ mod port;
 mod ports;
 mod ready;
 mod record;
+mod replicate;
 mod run;
 mod serve;
 mod stream;

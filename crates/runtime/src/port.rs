@@ -41,6 +41,11 @@ impl<M: Message> Input<M> {
     fn pop_many(&mut self, cx: &mut Context) -> Option<M> {
         match &mut self.link {
             InLink::Direct(edge) => edge.pop_direct(cx),
+            InLink::Turn(_) if cx.visible == 0 => None,
+            InLink::Turn(edge) => {
+                cx.visible -= 1;
+                edge.pop_direct(cx)
+            }
             InLink::Many(many) => many.pop(self.index, cx),
             InLink::Open => None,
         }

@@ -2,6 +2,7 @@
 
 use crate::link::{MakeEdge, MakeInLink, MakeOutLink, in_link, make_edge, out_link};
 use crate::message::{Message, Value, type_label};
+use crate::replicate::{MakeSpread, make_spread};
 use crate::{Input, Output};
 use std::any::{Any, TypeId};
 
@@ -28,15 +29,18 @@ enum Visit<'v> {
     Describe(&'v mut Described),
     /// Hands out the ends of the planned edges.
     Bind(&'v mut Vec<Bound>),
+    /// Exchanges what the ports are connected to with what is given.
+    Swap(&'v mut [Bound]),
 }
 
 /// All ports of one operator.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(crate) struct Described {
     pub inputs: Vec<InputInfo>,
     pub outputs: Vec<OutputInfo>,
 }
 
+#[derive(Clone)]
 pub(crate) struct InputInfo {
     pub name: String,
     pub message: TypeId,
@@ -49,6 +53,7 @@ pub(crate) struct InputInfo {
     pub link: MakeInLink,
 }
 
+#[derive(Clone)]
 pub(crate) struct OutputInfo {
     pub name: String,
     pub message: TypeId,
@@ -58,6 +63,7 @@ pub(crate) struct OutputInfo {
     pub fresh: bool,
     pub make: MakeEdge,
     pub link: MakeOutLink,
+    pub spread: MakeSpread,
     /// Whether a value of a file can stand for a message.
     pub takes_value: fn(&Value) -> bool,
 }
@@ -89,6 +95,18 @@ impl<'v> Ports<'v> {
         Ports { visit: Visit::Bind(ends) }
     }
 
+    pub(crate) fn swap(ends: &'v mut [Bound]) -> Self {
+        Ports { visit: Visit::Swap(ends) }
+    }
+
+    /// What is handed out, for one who keeps it for somebody else.
+    pub(crate) fn take_ends(&mut self) -> Vec<Bound> {
+        match &mut self.visit {
+            Visit::Bind(ends) => std::mem::take(ends),
+            _ => Vec::new(),
+        }
+    }
+
     /// An input port. It must be connected, and the operator is stepped when every such input has a message.
     pub fn input<M: Message>(&mut self, name: &str, port: &mut Input<M>) -> InputPort<'_> {
         match &mut self.visit {
@@ -112,6 +130,13 @@ impl<'v> Ports<'v> {
                 }
                 InputPort(None)
             }
+            Visit::Swap(ends) => {
+                let mut ends = ends.iter_mut().filter(|end| end.is_input && end.port == port.index);
+                if let Some(link) = ends.find_map(|end| end.end.downcast_mut()) {
+                    std::mem::swap(&mut port.link, link);
+                }
+                InputPort(None)
+            }
         }
     }
 
@@ -129,6 +154,7 @@ impl<'v> Ports<'v> {
                     fresh: false,
                     make: make_edge::<M>,
                     link: out_link::<M>,
+                    spread: make_spread::<M>,
                     takes_value: M::takes_value,
                 });
                 OutputPort(described.outputs.last_mut())
@@ -136,6 +162,13 @@ impl<'v> Ports<'v> {
             Visit::Bind(ends) => {
                 if let Some(end) = take_end(ends, false, port.index) {
                     port.link = *end.downcast().expect("the plan made this end for this type");
+                }
+                OutputPort(None)
+            }
+            Visit::Swap(ends) => {
+                let mut ends = ends.iter_mut().filter(|end| !end.is_input && end.port == port.index);
+                if let Some(link) = ends.find_map(|end| end.end.downcast_mut()) {
+                    std::mem::swap(&mut port.link, link);
                 }
                 OutputPort(None)
             }

@@ -32,6 +32,10 @@ fn event(workers: usize, idle: Idle, share: Share) -> Options {
     Options { scheduler: Scheduler::Event, workers: Some(workers), idle, share, ..Options::default() }
 }
 
+fn replicated(workers: usize, idle: Idle) -> Options {
+    Options { scheduler: Scheduler::Replicated, workers: Some(workers), idle, ..Options::default() }
+}
+
 /// Every operator in one of two pools, or in none, by turns.
 fn custom(spec: &Spec, policy: Option<Policy>, cores: [Option<usize>; 2]) -> Options {
     let (graph, _) = spec.build(|_| (4096, 4));
@@ -153,6 +157,7 @@ fn schedulers() -> Vec<(String, Options)> {
         for workers in [1, 2] {
             all.push((format!("pinned {workers}, {idle}"), pinned(workers, idle)));
         }
+        all.push((format!("replicated 2, {idle}"), replicated(2, idle)));
         all.push((format!("event 1, {idle}"), event(1, idle, Share::Heavy)));
         for (how, share) in [("heavy", Share::Heavy), ("always", Share::Always)] {
             all.push((format!("event 2, {idle}, shares {how}"), event(2, idle, share)));
@@ -160,6 +165,7 @@ fn schedulers() -> Vec<(String, Options)> {
     }
     // More workers than most machines for tests have cores.
     all.push(("pinned 5, park".to_string(), pinned(5, Idle::Park)));
+    all.push(("replicated 5, park".to_string(), replicated(5, Idle::Park)));
     all.push(("event 5, park".to_string(), event(5, Idle::Park, Share::Always)));
     all
 }

@@ -239,14 +239,6 @@ fn a_handle_of_another_graph_is_refused() {
     );
 }
 
-#[test]
-fn schedulers_of_later_versions_are_refused() {
-    let mut graph = Graph::new("g");
-    source(&mut graph, "s");
-    let options = Options { scheduler: Scheduler::Replicated, ..Options::default() };
-    assert!(graph.plan(&options).unwrap_err().to_string().contains("`replicated` is not in this version"));
-}
-
 /// Who may pass chunks on gets none that are larger than what it may send; that is said, and fatal under `strict`.
 #[test]
 fn a_quantum_that_cannot_be_kept_is_said() {

@@ -100,6 +100,7 @@ fn operators(record: &Record) -> Table {
             if operator.deadline_ns.is_some() { operator.late.into() } else { Cell::Nothing },
             operator.copies.into(),
             operator.restarts.into(),
+            (operator.workers > 1).then_some(operator.workers).into(),
             match operator.state {
                 OperatorState::Done => Cell::Usual(operator.state.to_string()),
                 other => other.to_string().into(),
@@ -119,6 +120,7 @@ fn operators(record: &Record) -> Table {
             Column::new("late", "late", Unit::Count).optional().alarm(),
             Column::new("copies", "copies", Unit::Count).optional(),
             Column::new("restarts", "restarts", Unit::Count).optional().alarm(),
+            Column::new("workers", "on workers", Unit::Count).optional(),
             Column::new("state", "state", Unit::Text).optional().alarm(),
         ],
         rows: record.operators.iter().map(row).collect(),

@@ -98,11 +98,11 @@ const CASES: &[Case] = &[
         &["--pace fats: ", "did you mean `fast`?"],
     ),
     (
-        "a scheduler of later",
-        &["plan", "count.toml", "--scheduler", "replicated"],
+        "nothing to replicate",
+        &["plan", "count.toml", "--scheduler", "replicated", "--workers", "2", "--strict"],
         1,
         &[],
-        &["`replicated`", "it has `greedy`"],
+        &["replicated operators: on 2 workers", "no operator says that it has no state"],
     ),
     (
         "a duration that is none",

@@ -84,6 +84,10 @@ pub struct Context {
     pub(crate) names: Arc<Names>,
     /// The sources have been told to end.
     pub(crate) stopping: bool,
+    /// Of an operator that has turns with its input: messages that it may take in this one.
+    pub(crate) visible: u32,
+    /// Of such a one: nothing comes after this turn.
+    pub(crate) is_last: bool,
     /// By operator: copies made because a shared chunk was to be changed.
     pub(crate) copies: Box<[Cell<u64>]>,
     pub(crate) notes: Vec<String>,

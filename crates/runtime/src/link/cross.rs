@@ -26,7 +26,7 @@ pub(crate) struct Bell {
 }
 
 impl Bell {
-    fn ring(&self) {
+    pub fn ring(&self) {
         // `false`: rung before and not yet heard. It will be heard after this, and what was done before the call is seen
         // then: that is what the inbox promises.
         self.inbox.schedule(self.slot, self.item);

@@ -12,7 +12,7 @@ mod local;
 mod port;
 
 pub(crate) use cross::Bell;
-pub(crate) use port::{InLink, OutLink, in_link, out_link};
+pub(crate) use port::{Alone, InLink, OutLink, in_link, out_link};
 
 use crate::context::Context;
 use crate::error::Error;
@@ -136,7 +136,7 @@ impl<M> Clone for Either<M> {
 
 pub(crate) type MakeEdge = fn(Ways<'_>) -> Ends;
 pub(crate) type MakeOutLink = fn(Vec<Box<dyn Any + Send>>) -> Box<dyn Any + Send>;
-pub(crate) type MakeInLink = fn(Vec<Box<dyn Any + Send>>, Option<Merge>, bool) -> Box<dyn Any + Send>;
+pub(crate) type MakeInLink = fn(Vec<Box<dyn Any + Send>>, Option<Merge>, Alone) -> Box<dyn Any + Send>;
 
 pub(crate) fn make_edge<M: Message>(ways: Ways<'_>) -> Ends {
     let (edge, probe): (Either<M>, Arc<dyn Probe>) = match ways {

@@ -27,6 +27,8 @@ pub(crate) enum InLink<M> {
     Open,
     /// The only edge into this operator.
     Direct(Arc<Edge<M>>),
+    /// The only edge into an operator that has this one for a turn: it gets one message of it.
+    Turn(Arc<Edge<M>>),
     /// Any number of edges, into an operator with any number of ports.
     Many(Box<ManyIn<M>>),
 }
@@ -47,15 +49,28 @@ pub(crate) fn out_link<M: Message>(ends: Vec<Box<dyn Any + Send>>) -> Box<dyn An
     })
 }
 
-/// As [`out_link`]; `alone` says that this is the only edge into its operator.
+/// What else leads into the operator that an edge leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Alone {
+    No,
+    /// Nothing.
+    Yes,
+    /// Nothing, and it comes to have turns with this one.
+    Turns,
+}
+
+/// As [`out_link`].
 pub(crate) fn in_link<M: Message>(
     ends: Vec<Box<dyn Any + Send>>,
     merge: Option<Merge>,
-    alone: bool,
+    alone: Alone,
 ) -> Box<dyn Any + Send> {
     let edges = typed::<M>(ends);
     Box::new(match edges.as_slice() {
-        [Either::Local(edge)] if alone && !edge.spec.feedback => InLink::Direct(Arc::clone(edge)),
+        [Either::Local(edge)] if alone == Alone::Turns => InLink::Turn(Arc::clone(edge)),
+        [Either::Local(edge)] if alone == Alone::Yes && !edge.spec.feedback => {
+            InLink::Direct(Arc::clone(edge))
+        }
         _ => {
             InLink::Many(Box::new(ManyIn { edges: edges.into(), merge: merge.unwrap_or_default(), turn: 0 }))
         }
@@ -189,6 +204,7 @@ impl<M: Message> InLink<M> {
         match self {
             InLink::Open => true,
             InLink::Direct(edge) => edge.is_ended(cx),
+            InLink::Turn(edge) => cx.is_last && edge.is_ended(cx),
             InLink::Many(many) => many.edges.iter().all(|edge| edge.is_ended(cx)),
         }
     }
@@ -205,6 +221,7 @@ impl<M: Message> InLink<M> {
         match self {
             InLink::Open => 0,
             InLink::Direct(edge) => edge.ring.len(&cx.owner),
+            InLink::Turn(edge) => edge.ring.len(&cx.owner).min(cx.visible as usize),
             InLink::Many(many) => many.edges.iter().map(|edge| edge.len(cx)).sum(),
         }
     }

@@ -39,7 +39,6 @@ struct Search<'s> {
 impl Search<'_> {
     fn span(&self, error: &GraphError) -> Option<Range<usize>> {
         match error {
-            GraphError::Scheduler(_) => self.key("scheduler"),
             GraphError::Strict(_) => self.key("strict"),
             GraphError::StoreTooSmall { .. } => self.key("store"),
             GraphError::BadName(name) | GraphError::DuplicateName(name) => self.operator(name),

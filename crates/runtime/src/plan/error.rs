@@ -10,11 +10,6 @@ pub enum GraphError {
     /// A mistake in building the graph.
     #[error("{0}")]
     Mistake(String),
-    /// A recipe that this version does not have.
-    #[error(
-        "the scheduler `{0}` is not in this version of onbeat: it has `greedy`, `event`, `pinned` and `custom`"
-    )]
-    Scheduler(onbeat_trace::record::Scheduler),
     /// A clock that is too fast or too slow, or virtual and scaled.
     #[error(
         "the clock's `scale` is {0}: it must be 1e-6 to 1e6, and 1 where time is virtual, which goes as fast as it can"

@@ -16,10 +16,11 @@ pub(crate) use error::nearest;
 use crate::graph::Graph;
 use crate::on_error::OnError;
 use crate::options::Options;
+use crate::replicate::{self, Recipe};
 use crate::team::Idle;
 use onbeat_os::Policy;
 use onbeat_trace::record::{ClockKind, Obtained, Scheduler, WhenFull};
-use resolve::Wire;
+pub(crate) use resolve::{Wire, wires};
 use serde::Serialize;
 use std::fmt;
 use workers::Workers;
@@ -69,6 +70,9 @@ pub struct Plan {
     /// By edge number: its ends.
     #[serde(skip)]
     pub(crate) wires: Vec<Wire>,
+    /// What is done to the graph before it is run.
+    #[serde(skip)]
+    pub(crate) recipe: Option<Recipe>,
 }
 
 /// One thread.
@@ -189,19 +193,78 @@ impl Graph {
 impl Plan {
     fn new(graph: &Graph, options: &Options) -> Result<Self, GraphError> {
         if options.scheduler == Scheduler::Replicated {
-            return Err(GraphError::Scheduler(options.scheduler));
+            Self::replicated(graph, options)
+        } else {
+            Self::of(graph, options, None)
         }
+    }
+
+    /// With each stretch of operators without a state once per worker.
+    fn replicated(graph: &Graph, options: &Options) -> Result<Self, GraphError> {
+        let cores = workers::for_replicas(options)?;
+        // As it would be on one worker: all that can be wrong with the graph itself comes to light here.
+        let one = Options {
+            scheduler: Scheduler::Greedy,
+            cores: Vec::new(),
+            workers: None,
+            strict: false,
+            ..options.clone()
+        };
+        let single = Self::of(graph, &one, None)?;
+        let wires = resolve::wires(graph)?;
+        let (recipe, mut notes) = replicate::find(graph, &wires, &single.order, &single.edges, cores);
+        let mut plan = if recipe.stretches.is_empty() || cores < 2 {
+            let worker: Vec<usize> = vec![0; graph.operators.len()];
+            let mut plan = Self::of(graph, options, Some(&worker))?;
+            let why = match cores {
+                1 => "there is one worker",
+                _ => "no operator says that it has no state (`replica`) and can be there more than once",
+            };
+            plan.obtained.insert(
+                0,
+                Obtained {
+                    what: "replicated operators".to_string(),
+                    asked: format!("on {cores} workers"),
+                    obtained: "none, on one worker".to_string(),
+                    reason: Some(why.to_string()),
+                },
+            );
+            if cores == 1 {
+                // Nothing else was asked for.
+                plan.obtained.remove(0);
+                notes.clear();
+            }
+            plan
+        } else {
+            let expanded = replicate::expand(graph, &wires, &recipe);
+            let mut plan = Self::of(&expanded.graph, options, Some(&expanded.worker))?;
+            plan.recipe = Some(recipe);
+            plan
+        };
+        plan.obtained.extend(single.obtained);
+        plan.notes.splice(0..0, notes);
+        plan.check_strict()?;
+        Ok(plan)
+    }
+
+    /// `lanes`: by place, the worker that an operator goes to. The graph was checked before then.
+    fn of(graph: &Graph, options: &Options, lanes: Option<&[usize]>) -> Result<Self, GraphError> {
         let Options { scale, clock, .. } = *options;
         if !(1e-6..=1e6).contains(&scale) || clock == ClockKind::Manual && scale != 1.0 {
             return Err(GraphError::Scale(scale));
         }
-        resolve::check_names(graph)?;
+        if lanes.is_none() {
+            resolve::check_names(graph)?;
+        }
         let wires = resolve::wires(graph)?;
         let order = order::order(graph, &wires)?;
-        let workers = Workers::new(graph, &wires, &order, options)?;
+        let workers = Workers::new(graph, &wires, &order, options, lanes)?;
         let sizes = sizes::Sizes::new(graph, &wires, &order, &workers.part_of, options)?;
-        when::check(graph, &wires, &sizes.edges)?;
-        resolve::check_restarts(graph)?;
+        if lanes.is_none() {
+            sizes.check_initial(graph, &wires)?;
+            when::check(graph, &wires, &sizes.edges)?;
+            resolve::check_restarts(graph)?;
+        }
         let mut number_of = vec![0; order.len()];
         for (number, &place) in order.iter().enumerate() {
             number_of[place] = number;
@@ -267,11 +330,20 @@ impl Plan {
             options: options.clone(),
             order,
             wires,
+            recipe: None,
         };
         plan.notes.extend(guards::check(&plan.pools, &plan.workers, options)?);
         plan.paths = plan.find_paths(graph)?;
-        if options.strict
-            && let Some(missing) = plan.obtained.iter().find(|setting| setting.asked != setting.obtained)
+        if lanes.is_none() {
+            plan.check_strict()?;
+        }
+        Ok(plan)
+    }
+
+    /// Under `strict` nothing may be missing.
+    fn check_strict(&self) -> Result<(), GraphError> {
+        if self.options.strict
+            && let Some(missing) = self.obtained.iter().find(|setting| setting.asked != setting.obtained)
         {
             let reason = missing.reason.as_deref().unwrap_or("not available");
             let Obtained { what, asked, obtained, .. } = missing;
@@ -279,7 +351,21 @@ impl Plan {
                 "{what}: {asked} was asked for, {obtained} obtained: {reason}"
             )));
         }
-        Ok(plan)
+        Ok(())
+    }
+
+    /// By operator: its place among the sources, as stamps have it. Copies of one source have one.
+    pub(crate) fn source_numbers(&self) -> Vec<usize> {
+        let mut sources: Vec<&str> = Vec::new();
+        let mut numbers = Vec::with_capacity(self.operators.len());
+        for operator in &self.operators {
+            let known = sources.iter().position(|source| operator.source && *source == operator.name);
+            numbers.push(known.unwrap_or(sources.len()));
+            if operator.source && known.is_none() {
+                sources.push(&operator.name);
+            }
+        }
+        numbers
     }
 
     /// The workers of a pool, for people: "onbeat-w0 on core 1".
@@ -293,55 +379,57 @@ impl Plan {
 
     /// Paths that were asked for, and all others from a source to a sink while they are few.
     fn find_paths(&self, graph: &Graph) -> Result<Vec<PathPlan>, GraphError> {
-        let mut paths = Vec::new();
-        let number = |name: &str| {
-            self.operators.iter().position(|operator| operator.name == name).ok_or_else(|| {
-                GraphError::UnknownOperator {
+        let mut paths: Vec<PathPlan> = Vec::new();
+        let numbers = |name: &str| {
+            let all: Vec<usize> =
+                (0..self.operators.len()).filter(|&n| self.operators[n].name == name).collect();
+            if all.is_empty() {
+                return Err(GraphError::UnknownOperator {
                     name: name.to_string(),
                     hint: nearest(name, self.operators.iter().map(|operator| operator.name.as_str())),
-                }
-            })
+                });
+            }
+            Ok(all)
         };
+        let source_numbers = self.source_numbers();
         let sources: Vec<usize> = (0..self.operators.len()).filter(|&n| self.operators[n].source).collect();
         let after = order::Reach::new(self.operators.len(), &self.wires);
-        let name = |number: usize| self.operators[number].name.clone();
+        let path = |from: usize, end: usize, max_latency_ns| PathPlan {
+            from: self.operators[from].name.clone(),
+            to: self.operators[end].name.clone(),
+            max_latency_ns,
+            source: source_numbers[from],
+            end,
+        };
         for asked in &graph.paths {
-            let (from, to) = (number(&asked.from)?, number(&asked.to)?);
-            let Some(source) = sources.iter().position(|&source| source == from) else {
-                let leading = sources.iter().filter(|&&source| after.from(source)[to]).map(|&s| name(s));
+            let (froms, tos) = (numbers(&asked.from)?, numbers(&asked.to)?);
+            if !froms.iter().all(|&from| self.operators[from].source) {
+                let leads = |source: usize| tos.iter().any(|&to| after.from(source)[to]);
+                let leading = sources.iter().filter(|&&source| leads(source));
+                let names = leading.map(|&source| format!("`{}`", self.operators[source].name));
                 return Err(GraphError::PathStart {
                     from: asked.from.clone(),
                     to: asked.to.clone(),
-                    sources: leading.map(|source| format!("`{source}`")).collect::<Vec<_>>().join(" or "),
+                    sources: names.collect::<Vec<_>>().join(" or "),
                 });
-            };
-            if !after.from(from)[to] || from == to {
+            }
+            let pairs = froms.iter().flat_map(|&from| tos.iter().map(move |&to| (from, to)));
+            let there: Vec<_> = pairs.filter(|&(from, to)| from != to && after.from(from)[to]).collect();
+            if there.is_empty() {
                 return Err(GraphError::NoPath { from: asked.from.clone(), to: asked.to.clone() });
             }
-            paths.push(PathPlan {
-                from: name(from),
-                to: name(to),
-                max_latency_ns: asked.max_latency_ns,
-                source,
-                end: to,
-            });
+            paths.extend(there.into_iter().map(|(from, to)| path(from, to, asked.max_latency_ns)));
         }
         let mut sends = vec![false; self.operators.len()];
         for wire in &self.wires {
             sends[wire.from] = true;
         }
         let mut unasked = Vec::new();
-        for (source, &from) in sources.iter().enumerate().take(PATHS_UNASKED + 1) {
+        for &from in sources.iter().take(PATHS_UNASKED + 1) {
             let reached = after.from(from);
             for to in (0..self.operators.len()).filter(|&to| !sends[to] && to != from && reached[to]) {
-                if !paths.iter().any(|path| path.source == source && path.end == to) {
-                    unasked.push(PathPlan {
-                        from: name(from),
-                        to: name(to),
-                        max_latency_ns: None,
-                        source,
-                        end: to,
-                    });
+                if !paths.iter().any(|path| path.source == source_numbers[from] && path.end == to) {
+                    unasked.push(path(from, to, None));
                 }
             }
             if unasked.len() > PATHS_UNASKED {

@@ -64,7 +64,7 @@ pub(super) fn check_restarts(graph: &Graph) -> Result<(), GraphError> {
     Ok(())
 }
 
-pub(super) fn wires(graph: &Graph) -> Result<Vec<Wire>, GraphError> {
+pub(crate) fn wires(graph: &Graph) -> Result<Vec<Wire>, GraphError> {
     let names: HashMap<&str, usize> =
         graph.operators.iter().enumerate().map(|(place, node)| (node.name.as_str(), place)).collect();
     let mut wires: Vec<Wire> = Vec::with_capacity(graph.edges.len());

@@ -34,13 +34,17 @@ impl Sizes {
     ) -> Result<Self, GraphError> {
         let mut edges = asked(graph, wires, options)?;
         let obtained = fit_to_those_who_pass_on(graph, wires, order, &mut edges);
-        check_initial(graph, wires, &edges)?;
         let mut part_at = vec![0; order.len()];
         for (number, &place) in order.iter().enumerate() {
             part_at[place] = part_of[number];
         }
         let stores = stores(graph, wires, &edges, &part_at, options)?;
         Ok(Sizes { edges, stores, obtained })
+    }
+
+    /// Whether messages that edges have from the start are of their type, and fit.
+    pub fn check_initial(&self, graph: &Graph, wires: &[Wire]) -> Result<(), GraphError> {
+        check_initial(graph, wires, &self.edges)
     }
 }
 

@@ -62,9 +62,13 @@ impl Workers {
         wires: &[Wire],
         order: &[usize],
         options: &Options,
+        lanes: Option<&[usize]>,
     ) -> Result<Self, GraphError> {
         check_cores(options)?;
         let alike = match options.scheduler {
+            Scheduler::Replicated if options.pools.is_empty() => {
+                replicated(order, options, lanes.unwrap_or(&[]))?
+            }
             Scheduler::Custom => return pools::custom(graph, order, options),
             _ if !options.pools.is_empty() => return Err(pools::misplaced(options)),
             Scheduler::Greedy => greedy(order, options)?,
@@ -236,6 +240,27 @@ fn pinned(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> 
     let used = part_of.last().map_or(1, |&last| last + 1);
     let obtained = fewer(cores.len(), used, options);
     Ok(Alike { cores: cores.into_iter().take(used).collect(), part_of, shared: false, obtained })
+}
+
+/// How many workers there are to be, each with a copy of what is replicated.
+pub(super) fn for_replicas(options: &Options) -> Result<usize, GraphError> {
+    check_cores(options)?;
+    if !options.pools.is_empty() {
+        return Err(pools::misplaced(options));
+    }
+    let cores = cores(options)?.len();
+    if cores > PARTS {
+        return Err(GraphError::Cores(format!("{cores} workers for replicas: there may be {PARTS} at most")));
+    }
+    Ok(cores)
+}
+
+/// As it was found before: by place in the graph, the worker that an operator goes to.
+fn replicated(order: &[usize], options: &Options, lanes: &[usize]) -> Result<Alike, GraphError> {
+    let part_of: Vec<usize> = order.iter().map(|&place| lanes.get(place).copied().unwrap_or(0)).collect();
+    let used = part_of.iter().max().map_or(1, |&last| last + 1);
+    let cores = cores(options)?.into_iter().take(used).collect();
+    Ok(Alike { cores, part_of, shared: false, obtained: Vec::new() })
 }
 
 /// Every operator is a part of its own while they are few; one worker shares with nobody, so it gets all of them in one.

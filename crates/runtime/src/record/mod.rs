@@ -1,5 +1,6 @@
 //! What a run has measured, as the record that all views read: each part reports at its end, and the reports are joined.
 
+mod copies;
 mod report;
 
 pub(crate) use report::{ThreadReport, Time, report};
@@ -50,6 +51,7 @@ fn untold(plan: &Plan, number: usize) -> OperatorRecord {
         late: 0,
         copies: 0,
         restarts: 0,
+        workers: 1,
         state: OperatorState::Waiting,
     }
 }
@@ -75,18 +77,22 @@ pub(crate) fn record(
     let mut operators: Vec<_> = reports.iter_mut().flat_map(|report| report.operators.drain(..)).collect();
     // Parts whose thread does not come back tell nothing.
     let mut is_told = vec![false; plan.operators.len()];
-    operators.iter().for_each(|&(number, _)| is_told[number] = true);
-    operators.extend((0..is_told.len()).filter(|&number| !is_told[number]).map(|it| (it, untold(plan, it))));
-    operators.sort_by_key(|&(number, _)| number);
-    let mut operators: Vec<OperatorRecord> = operators.into_iter().map(|(_, record)| record).collect();
+    operators.iter().for_each(|&(number, ..)| is_told[number] = true);
+    let untold = |it| (it, untold(plan, it), Histogram::new());
+    operators.extend((0..is_told.len()).filter(|&number| !is_told[number]).map(untold));
+    operators.sort_by_key(|&(number, ..)| number);
+    let mut operators = copies::operators(operators.into_iter().map(|(_, record, steps)| (record, steps)));
     for fault in ended.faults.iter().filter_map(|fault| fault.operator).take(1) {
-        let state = &mut operators[fault].state;
+        let name = &plan.operators[fault].name;
+        let Some(OperatorRecord { state, .. }) = operators.iter_mut().find(|it| it.name == *name) else {
+            break;
+        };
         if *state != OperatorState::NotStarted {
             *state = OperatorState::Failed;
         }
     }
     let mut paths: Vec<_> = reports.iter_mut().flat_map(|report| report.paths.drain(..)).collect();
-    paths.sort_by_key(|&(number, _)| number);
+    paths.sort_by_key(|&(number, ..)| number);
     let (misses, misses_total) =
         Kept::join(reports.iter_mut().map(|report| take(&mut report.misses)), |miss| miss.time_ns);
     let (changes, changes_total) =
@@ -122,7 +128,7 @@ pub(crate) fn record(
                 .iter()
                 .map(|worker| WorkerRecord { name: worker.name.clone(), operators: worker.operators.clone() })
                 .collect(),
-            order: plan.operators.iter().map(|operator| operator.name.clone()).collect(),
+            order: operators.iter().map(|operator| operator.name.clone()).collect(),
         },
         clock: ClockRecord {
             kind: plan.options.clock,
@@ -135,8 +141,8 @@ pub(crate) fn record(
             .chain(ended.helpers.drain(..))
             .collect(),
         operators,
-        edges,
-        paths: paths.into_iter().map(|(_, record)| record).collect(),
+        edges: copies::edges(edges),
+        paths: copies::paths(paths.into_iter().map(|(_, record, latency)| (record, latency))),
         stores: reports.iter_mut().flat_map(|report| report.stores.drain(..)).collect(),
         misses,
         misses_total,

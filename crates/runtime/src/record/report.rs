@@ -8,6 +8,7 @@ use crate::pool::Counts;
 use crate::worker::{EdgeEnds, NodeState, Path, Worker};
 use onbeat_os::Usage;
 use onbeat_queue::Store;
+use onbeat_trace::Histogram;
 use onbeat_trace::record::{
     ChangeRecord, FaultRecord, Miss, OperatorRecord, OperatorState, PathRecord, Sharing, StoreRecord,
     ThreadRecord,
@@ -95,10 +96,10 @@ impl ThreadReport {
 /// What one part has to say at its end. Numbers are those of the plan.
 #[derive(Debug, Default)]
 pub(crate) struct PartReport {
-    pub operators: Vec<(usize, OperatorRecord)>,
+    pub operators: Vec<(usize, OperatorRecord, Histogram)>,
     pub(super) outs: Vec<(usize, OutEnd)>,
     pub(super) inputs: Vec<(usize, InEnd)>,
-    pub paths: Vec<(usize, PathRecord)>,
+    pub paths: Vec<(usize, PathRecord, Histogram)>,
     pub stores: Vec<StoreRecord>,
     pub misses: Kept<Miss>,
     pub changes: Kept<ChangeRecord>,
@@ -145,7 +146,7 @@ pub(crate) fn report(plan: &Plan, worker: &Worker, cx: &Context, started: usize,
             latency: path.latency.summary(),
             misses: path.misses,
         };
-        (path.plan, record)
+        (path.plan, record, path.latency.clone())
     };
     let store = |store: &Store<Info>| StoreRecord {
         worker: name.clone(),
@@ -208,7 +209,7 @@ fn operators(
     cx: &Context,
     started: usize,
     duration_ns: u64,
-) -> Vec<(usize, OperatorRecord)> {
+) -> Vec<(usize, OperatorRecord, Histogram)> {
     let record = |(number, node): (usize, &NodeState)| {
         let operator = &plan.operators[node.plan];
         let (meter, hot) = (&worker.meters[number], &cx.hot[number]);
@@ -228,6 +229,7 @@ fn operators(
             late: deadline.map_or(0, |deadline| deadline.late),
             copies: cx.copies[number].get(),
             restarts: node.trouble.restarts,
+            workers: 1,
             state: if number >= started {
                 OperatorState::NotStarted
             } else if node.trouble.isolated {
@@ -238,7 +240,7 @@ fn operators(
                 OperatorState::Waiting
             },
         };
-        (node.plan, record)
+        (node.plan, record, meter.histogram.clone())
     };
     worker.nodes.iter().enumerate().map(record).collect()
 }

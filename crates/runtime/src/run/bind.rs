@@ -4,11 +4,12 @@
 use super::conditions;
 use crate::context::NONE;
 use crate::graph::{Graph, Node};
-use crate::link::{EdgeSpec, Initial, Probe, Ways};
+use crate::link::{Alone, EdgeSpec, Initial, Probe, Ways};
 use crate::operator::Operator;
 use crate::plan::{self, Plan, when};
 use crate::pool::Pool;
 use crate::ports::{self, Described, Merge, Ports};
+use crate::replicate::End;
 use crate::run::Asked;
 use crate::team::{CHUNK, CONTROL, Event, Seat, Team, Waker};
 use crate::when::Watcher;
@@ -16,6 +17,8 @@ use crate::worker::{Conditions, EdgeEnds, NodeState};
 use onbeat_os::Parker;
 use onbeat_queue::Owner;
 use onbeat_trace::record::{ClockKind, WhenFull};
+use std::any::Any;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 
@@ -65,12 +68,14 @@ pub(super) fn bind(mut graph: Graph, plan: &Plan, watcher: Option<Arc<Watcher>>)
     let operators = number_operators(plan, parts);
     let (edges, mut events) = number_edges(plan, &operators, parts);
     let conditional = conditions::number(&graph, plan, &operators, &mut events, watcher);
+    let turns = number_turns(&mut graph, plan, &operators, &mut events);
     let counts: Vec<usize> = events.iter().map(Vec::len).collect();
     let (wakers, pools, threads) = threads(plan);
     let manual = plan.options.clock == ClockKind::Manual;
     let team = Team::new(&owners, &counts, wakers, plan.workers.len(), conditional.outside, manual);
     let mut nodes: Vec<Node> = in_order(&mut graph, plan);
     let (specs, probes) = connect(plan, &mut nodes, &operators, &edges, &owners, &team);
+    seat_turns(plan, &mut nodes, &turns, &specs, &probes, &team);
     let (orders, mut ordered): (Vec<_>, Vec<_>) = (0..parts).map(|_| mpsc::channel()).unzip();
     let mut parts: Vec<Part> = owners
         .into_iter()
@@ -92,6 +97,10 @@ pub(super) fn bind(mut graph: Graph, plan: &Plan, watcher: Option<Arc<Watcher>>)
         })
         .collect();
     fill_nodes(plan, &operators, &mut parts);
+    for &(number, _) in &turns {
+        let (part, here) = operators[number];
+        parts[part].nodes[here as usize].has_turns = true;
+    }
     for (number, mut node) in nodes.into_iter().enumerate() {
         let part = &mut parts[operators[number].0];
         part.conditions.push(conditional.make(number, &mut node, plan, &specs, &team));
@@ -220,6 +229,55 @@ fn number_edges(plan: &Plan, operators: &[Place], parts: usize) -> (Vec<EdgePlac
     (places, events)
 }
 
+fn as_end(operator: &mut dyn Operator) -> Option<&mut End> {
+    let any: &mut dyn Any = operator;
+    any.downcast_mut()
+}
+
+/// Those that have turns with others of the same name, by number, each with an item of its part's inbox.
+fn number_turns(
+    graph: &mut Graph,
+    plan: &Plan,
+    operators: &[Place],
+    events: &mut [Vec<Event>],
+) -> Vec<(usize, u32)> {
+    let mut turns = Vec::new();
+    for (number, &place) in plan.order.iter().enumerate() {
+        if as_end(&mut *graph.operators[place].operator).is_some() {
+            let (part, here) = operators[number];
+            events[part].push(Event::Operator(here));
+            turns.push((number, events[part].len() as u32 - 1));
+        }
+    }
+    turns
+}
+
+/// Tells them how they tell each other.
+fn seat_turns(
+    plan: &Plan,
+    nodes: &mut [Node],
+    turns: &[(usize, u32)],
+    specs: &[(EdgeSpec, EdgeSpec)],
+    probes: &[Arc<dyn Probe>],
+    team: &Team,
+) {
+    let part = |number: usize| plan.operators[number].part;
+    for &(number, _) in turns {
+        let mut all: Vec<&(usize, u32)> = turns
+            .iter()
+            .filter(|(other, _)| plan.operators[*other].name == plan.operators[number].name)
+            .collect();
+        // Its place among them is that of its worker.
+        all.sort_by_key(|(other, _)| part(*other));
+        let bells = all.iter().map(|(other, item)| team.bell(part(number), part(*other), *item)).collect();
+        let edge = plan.wires.iter().position(|wire| wire.to == number);
+        let edge = edge.map(|edge| (specs[edge].1.number, Arc::clone(&probes[edge])));
+        if let Some(end) = as_end(&mut *nodes[number].operator) {
+            end.seat(bells, edge);
+        }
+    }
+}
+
 /// What both ends of each edge are told, and its probe.
 type Connected = (Vec<(EdgeSpec, EdgeSpec)>, Vec<Arc<dyn Probe>>);
 
@@ -285,7 +343,11 @@ fn connect(
             bound.push(ports::Bound { is_input: false, port, end: (outputs[port].link)(ends) });
         }
         for (port, ends) in std::mem::take(&mut in_ends[number]).into_iter().enumerate().filter(has_ends) {
-            let alone = edges_into[number] == 1;
+            let alone = match edges_into[number] {
+                1 if as_end(&mut *node.operator).is_some() => Alone::Turns,
+                1 => Alone::Yes,
+                _ => Alone::No,
+            };
             let end = (inputs[port].link)(ends, inputs[port].merge, alone);
             bound.push(ports::Bound { is_input: true, port, end });
         }
@@ -311,7 +373,8 @@ fn has_ends<T>(port: &(usize, Vec<T>)) -> bool {
 }
 
 fn fill_nodes(plan: &Plan, operators: &[Place], parts: &mut [Part]) {
-    let mut sources = 0;
+    let source_numbers = plan.source_numbers();
+    let mut names = HashSet::new();
     let mut ordered = vec![false; plan.operators.len()];
     for wire in plan.wires.iter().filter(|wire| wire.required && !wire.feedback) {
         ordered[wire.to] = true;
@@ -321,11 +384,11 @@ fn fill_nodes(plan: &Plan, operators: &[Place], parts: &mut [Part]) {
             plan: number,
             source: operator.source,
             circular: !operator.source && !ordered[number],
-            source_number: sources,
+            source_number: source_numbers[number] as u64,
             on_error: operator.on_error,
+            is_copy: !names.insert(operator.name.as_str()),
             ..NodeState::default()
         };
-        sources += u64::from(operator.source);
         parts[operators[number].0].nodes.push(node);
     }
 }

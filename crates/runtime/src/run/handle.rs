@@ -232,7 +232,8 @@ impl RunHandle {
         sample: Option<u64>,
     ) -> Result<(), OrderError> {
         let (name, value) = (parameter.to_string(), value.into());
-        self.ask(operator, |operator| Order::Set { operator, name, value, sample })?.wait()
+        let order = |operator| Order::Set { operator, name: name.clone(), value: value.clone(), sample };
+        self.ask(operator, order)?.wait()
     }
 
     /// Operators whose code has not returned for longer than [`Options::watchdog_ns`](crate::Options::watchdog_ns).
@@ -285,16 +286,19 @@ impl RunHandle {
     }
 
     /// Gives an order to the worker of an operator, and does not wait.
-    pub(crate) fn ask(&self, name: &str, order: impl FnOnce(u32) -> Order) -> Result<Asking, OrderError> {
+    pub(crate) fn ask(&self, name: &str, order: impl Fn(u32) -> Order) -> Result<Asking, OrderError> {
         let names = || self.plan.operators.iter().map(|operator| operator.name.as_str());
         let Some(number) = names().position(|known| known == name) else {
             return Err(OrderError::UnknownOperator { name: name.to_string(), hint: near(name, names()) });
         };
-        let part = self.plan.operators[number].part;
-        // Parts number their operators in the plan's order.
-        let here = self.plan.operators[..number].iter().filter(|other| other.part == part).count();
         let mut asking = Asking::new(&self.control, &self.plan, Whom::Operator(number));
-        asking.send(part, order(here as u32));
+        // One that is replicated is there several times.
+        for (number, _) in names().enumerate().filter(|&(_, known)| known == name) {
+            let part = self.plan.operators[number].part;
+            // Parts number their operators in the plan's order.
+            let here = self.plan.operators[..number].iter().filter(|other| other.part == part).count();
+            asking.send(part, order(here as u32));
+        }
         Ok(asking)
     }
 

@@ -32,6 +32,7 @@ use crate::graph::Graph;
 use crate::options::Options;
 use crate::plan::{GraphError, Plan};
 use crate::record::{self, ThreadReport};
+use crate::replicate;
 use crate::serve::{ControlError, ControlSocket, Serving};
 use crate::when::{Watcher, Watching, When};
 use board::Board;
@@ -198,6 +199,10 @@ impl Graph {
     pub fn start_plan(self, plan: Plan) -> Result<Run, RunError> {
         let (name, config) = (self.name.clone(), self.config.clone());
         let named = Named { gates: self.gates.clone(), events: self.events.clone() };
+        let graph = match &plan.recipe {
+            Some(recipe) => replicate::apply(self, recipe)?,
+            None => self,
+        };
         let mut seeds: Vec<Vec<Seed<Info>>> = plan.parts.iter().map(|_| Vec::new()).collect();
         let mut wishes = rights::StoreWishes::new(&plan);
         // By rising size for each part, as the plan has them.
@@ -210,10 +215,10 @@ impl Graph {
         }
         let stores = wishes.obtained(plan.stores.len());
         let started_unix_ns = onbeat_os::clock::realtime_unix_ns();
-        let for_files = self.operators.iter().any(|node| node.when.iter().any(When::waits_for_files));
+        let for_files = graph.operators.iter().any(|node| node.when.iter().any(When::waits_for_files));
         let wrong = |error| RunError::Begin(format!("cannot wait for files: {error}"));
         let watcher = for_files.then(Watcher::new).transpose().map_err(wrong)?;
-        let bind::Bound { parts, team, threads: seats, orders } = bind::bind(self, &plan, watcher.clone());
+        let bind::Bound { parts, team, threads: seats, orders } = bind::bind(graph, &plan, watcher.clone());
         let house_keeping = &plan.options.house_keeping;
         let watching = watcher.map(|watcher| watcher.start(house_keeping)).transpose().map_err(wrong)?;
         let plan = Arc::new(plan);

@@ -145,6 +145,8 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         }),
         current: NONE,
         stopping: false,
+        visible: 0,
+        is_last: false,
         copies: vec![Cell::new(0); count].into(),
         notes: Vec::new(),
     }

@@ -7,6 +7,7 @@ use crate::plan::Plan;
 use onbeat_queue::sync::atomic::Ordering;
 use onbeat_trace::record::ClockKind;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::PoisonError;
 
@@ -216,8 +217,8 @@ pub(super) fn status(plan: &Plan, control: &Control, named: &Named, at: Position
         elapsed_ns: elapsed_ns(plan, control, at),
         position_ns: at.position_ns,
         length_ns: at.length_ns,
-        operators: operators.collect(),
-        edges: edges.collect(),
+        operators: joined_operators(operators),
+        edges: joined_edges(edges),
         gates: named
             .gates
             .iter()
@@ -229,6 +230,52 @@ pub(super) fn status(plan: &Plan, control: &Control, named: &Named, at: Position
             .map(|(name, event)| EventStatus { name: name.clone(), rung: event.rung() })
             .collect(),
     }
+}
+
+/// Copies of an operator are told as one: what it does is what the busiest of them does.
+fn joined_operators(all: impl Iterator<Item = OperatorStatus>) -> Vec<OperatorStatus> {
+    let rank = |state: Activity| match state {
+        Activity::Failed => 0,
+        Activity::Hangs => 1,
+        Activity::Running => 2,
+        Activity::Waiting => 3,
+        Activity::Done => 5,
+        _ => 4,
+    };
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut joined: Vec<OperatorStatus> = Vec::new();
+    for one in all {
+        let Some(&place) = places.get(&one.name) else {
+            places.insert(one.name.clone(), joined.len());
+            joined.push(one);
+            continue;
+        };
+        let sum = &mut joined[place];
+        sum.steps += one.steps;
+        if rank(one.state) < rank(sum.state) {
+            (sum.state, sum.waits_for, sum.worker) = (one.state, one.waits_for, one.worker);
+        }
+    }
+    joined
+}
+
+/// The same of edges.
+fn joined_edges(all: impl Iterator<Item = EdgeStatus>) -> Vec<EdgeStatus> {
+    let mut places: HashMap<(String, String), usize> = HashMap::new();
+    let mut joined: Vec<EdgeStatus> = Vec::new();
+    for one in all {
+        let Some(&place) = places.get(&(one.from.clone(), one.to.clone())) else {
+            places.insert((one.from.clone(), one.to.clone()), joined.len());
+            joined.push(one);
+            continue;
+        };
+        let sum = &mut joined[place];
+        sum.depth += one.depth;
+        sum.capacity += one.capacity;
+        sum.sent += one.sent;
+        sum.dropped += one.dropped;
+    }
+    joined
 }
 
 /// Workers look at the clock when they have something to do; a real one goes on meanwhile.

@@ -196,7 +196,8 @@ fn carry_out(request: Request, handle: &RunHandle) -> Outcome {
         Request::Resume { operator: Some(name) } => handle.ask(&name, Order::Resume),
         Request::Stop { operator: Some(name) } => handle.ask(&name, Order::Finish),
         Request::Set { operator, parameter: name, value, sample } => {
-            handle.ask(&operator, |operator| Order::Set { operator, name, value, sample })
+            let order = |operator| Order::Set { operator, name: name.clone(), value: value.clone(), sample };
+            handle.ask(&operator, order)
         }
         Request::Stop { operator: None } => return at_once(handle, || handle.stop()),
         Request::Gate { name, open } => {

@@ -45,7 +45,7 @@ impl Worker {
                 self.look_for_more(cx, operator, flags);
                 self.check_closing(cx, operator);
                 let node = &self.nodes[operator as usize];
-                if node.open_inputs == 0 && !node.done {
+                if node.open_inputs == 0 && !node.done && !node.has_turns {
                     self.finish(cx, operator);
                 }
             }

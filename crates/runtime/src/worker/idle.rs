@@ -204,6 +204,9 @@ impl Worker {
                     waits.push(format!("a message on {}", cx.names.edges[edge as usize]));
                 }
             }
+            if node.has_turns && waits.is_empty() {
+                waits.push("its turn".to_string());
+            }
             if node.source && waits.is_empty() {
                 waits.push(
                     "nothing that can come: its step returned `Wait`, and no input wakes it".to_string(),

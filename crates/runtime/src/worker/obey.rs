@@ -146,6 +146,9 @@ impl Worker {
         what: ChangeKind,
         set: Option<(&str, &Value, Option<u64>)>,
     ) {
+        if self.nodes[operator as usize].is_copy {
+            return;
+        }
         self.changes.note(|| ChangeRecord {
             time_ns: cx.now_ns().saturating_sub(cx.start_ns),
             operator: cx.names.operators[operator as usize].clone(),

@@ -26,6 +26,10 @@ pub(crate) struct NodeState {
     /// Outputs whose consumer is still there.
     pub open_outputs: u32,
     pub done: bool,
+    /// There is one before it that is the same; what both do is told by that one.
+    pub is_copy: bool,
+    /// It is one end of a replicated stretch, and has turns with those of other workers: it says itself when it is done.
+    pub has_turns: bool,
     pub on_error: OnError,
     pub trouble: Trouble,
     pub paused: Option<Paused>,

@@ -86,12 +86,16 @@ impl Operator for MessageSource {
     }
 }
 
+#[derive(Clone)]
 pub struct Scale(pub f32);
 
 impl Map for Scale {
     type Sample = f32;
     fn map(&mut self, samples: &mut [f32]) {
         samples.iter_mut().for_each(|x| *x *= self.0);
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
     }
 }
 
@@ -250,6 +254,10 @@ impl Operator for Filter {
         }
         p.output("out", &mut self.out);
     }
+    fn replica(&self) -> Option<Box<dyn Operator>> {
+        // Any other one leaves messages out.
+        (self.modulus == 1).then(|| Box::new(Filter::new(1, self.merge)) as _)
+    }
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         if let Some(value) = self.input.pop(cx)
             && value.is_multiple_of(self.modulus)
@@ -300,6 +308,10 @@ impl Slow {
 impl Operator for Slow {
     fn ports(&mut self, p: &mut Ports) {
         self.inner.ports(p);
+    }
+    fn replica(&self) -> Option<Box<dyn Operator>> {
+        let Random(seed) = self.random;
+        Some(Box::new(Slow::new(self.inner.replica()?, seed)))
     }
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         match self.random.below(64) {

@@ -79,8 +79,15 @@ pub struct OperatorRecord {
     /// How often it was started anew after it had failed.
     #[serde(default)]
     pub restarts: u64,
+    /// On how many workers it was, with a copy of it on each: 1 but under `replicated`. The other fields are of all of them.
+    #[serde(default = "one")]
+    pub workers: u64,
     /// What became of it.
     pub state: OperatorState,
+}
+
+fn one() -> u64 {
+    1
 }
 
 /// What went over one edge, in messages unless the name says otherwise.

@@ -131,6 +131,7 @@ fn operator() -> OperatorRecord {
         late: 0,
         copies: 2,
         restarts: 1,
+        workers: 1,
         state: OperatorState::NotStarted,
     }
 }

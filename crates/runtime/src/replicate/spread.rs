@@ -1,0 +1,147 @@
+//! The two operators that keep the order of a stretch in the middle of a graph: one hands out what comes, the other one takes
+//! it back in the order in which it was handed out.
+
+use crate::context::Context;
+use crate::message::{JOINED, KEYED, Message};
+use crate::operator::{Operator, Step};
+use crate::ports::Merge;
+use crate::{Error, Input, Output, Ports};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Who was given what: the worker, and where the message came from. Both operators are in one part, so nobody waits for the
+/// lock.
+type Handed = Arc<Mutex<VecDeque<(usize, u64)>>>;
+
+/// Makes a spread of the output's message type, and a gather. They are used with one of another type each, and share what is
+/// put in the slot.
+pub(crate) type MakeSpread = fn(usize, &mut Option<Order>) -> (Box<dyn Operator>, Box<dyn Operator>);
+
+/// What both operators of a stretch share.
+#[derive(Clone, Default)]
+pub(crate) struct Order(Handed);
+
+pub(crate) fn make_spread<M: Message>(
+    workers: usize,
+    order: &mut Option<Order>,
+) -> (Box<dyn Operator>, Box<dyn Operator>) {
+    let Order(handed) = order.get_or_insert_default();
+    let spread = Spread::<M> {
+        input: Input::default(),
+        outs: (0..workers).map(|_| Output::default()).collect(),
+        handed: Arc::clone(handed),
+        next: 0,
+        capacity: 0,
+    };
+    let gather = Gather::<M> {
+        inputs: (0..workers).map(|_| Input::default()).collect(),
+        out: Output::default(),
+        handed: Arc::clone(handed),
+    };
+    (Box::new(spread), Box::new(gather))
+}
+
+struct Spread<M: Message> {
+    input: Input<M>,
+    outs: Vec<Output<M>>,
+    handed: Handed,
+    next: usize,
+    /// Messages that each of the queues behind it holds.
+    capacity: usize,
+}
+
+impl<M: Message> Spread<M> {
+    /// Whom the next message goes to. The first worker shares this one's: it works at once on what it gets, so the others are
+    /// to have something first.
+    fn choose(&mut self, cx: &Context) -> usize {
+        let others = self.outs.len() - 1;
+        let emptiest = (0..others)
+            .map(|step| 1 + (self.next + step) % others)
+            .max_by_key(|&worker| self.outs[worker].room(cx))
+            .unwrap_or(0);
+        self.next = emptiest;
+        // One that has two to do still has one when it is done with the other.
+        let room = self.outs[emptiest].room(cx);
+        if room * 2 > self.capacity || self.capacity.saturating_sub(room) < 2 { emptiest } else { 0 }
+    }
+}
+
+impl<M: Message> Operator for Spread<M> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+        for (worker, out) in self.outs.iter_mut().enumerate() {
+            p.output(&worker.to_string(), out);
+        }
+    }
+
+    fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
+        self.capacity = self.outs[0].room(cx);
+        let all: usize = self.outs.iter().map(|out| out.room(cx)).fold(0, usize::saturating_add);
+        // In the queues at both ends, and in between.
+        lock(&self.handed).reserve(all.saturating_mul(4).min(1 << 16));
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(message) = self.input.pop(cx) {
+            let worker = self.choose(cx);
+            lock(&self.handed).push_back((worker, source_of(cx)));
+            self.outs[worker].push(cx, message)?;
+        }
+        Ok(Step::Wait)
+    }
+}
+
+struct Gather<M: Message> {
+    inputs: Vec<Input<M>>,
+    out: Output<M>,
+    handed: Handed,
+}
+
+impl<M: Message> Operator for Gather<M> {
+    fn ports(&mut self, p: &mut Ports) {
+        for (worker, input) in self.inputs.iter_mut().enumerate() {
+            p.input(&worker.to_string(), input).many(Merge::Arrival);
+        }
+        p.output("out", &mut self.out);
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        let next = lock(&self.handed).front().copied();
+        let Some((worker, source)) = next else {
+            return match self.inputs.iter().position(|input| !input.is_empty(cx)) {
+                Some(_) => Err(not_one_for_one("more")),
+                None => Ok(Step::Wait),
+            };
+        };
+        let Some(message) = self.inputs[worker].pop(cx) else {
+            return match self.inputs[worker].is_ended(cx) {
+                true => Err(not_one_for_one("fewer")),
+                false => Ok(Step::Wait),
+            };
+        };
+        if source_of(cx) != source {
+            return Err(not_one_for_one("others"));
+        }
+        lock(&self.handed).pop_front();
+        self.out.push(cx, message)?;
+        Ok(Step::Wait)
+    }
+}
+
+fn lock(handed: &Handed) -> std::sync::MutexGuard<'_, VecDeque<(usize, u64)>> {
+    handed.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where the message in hand came from, as its stamp has it.
+fn source_of(cx: &Context) -> u64 {
+    cx.stamp.origin & !(KEYED | JOINED)
+}
+
+/// `what` came out than went in.
+pub(super) fn not_one_for_one(what: &str) -> Error {
+    Error::new(format!(
+        "{what} messages came out of the replicated operators before it than went in: one whose `replica` is not `None` \
+         sends exactly one for each that it takes, under the same stamp; leave its `replica` out, or choose another scheduler"
+    ))
+}
