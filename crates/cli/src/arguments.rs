@@ -142,7 +142,7 @@ pub struct PipelineArguments {
     /// The clock of the run: real, or manual for virtual time
     #[arg(long, value_name = "CLOCK")]
     clock: Option<String>,
-    /// The recipe that makes workers of the graph: greedy, event, pinned or custom
+    /// The recipe that makes workers of the graph: greedy, event, pinned, replicated or custom
     #[arg(long, value_name = "NAME")]
     scheduler: Option<String>,
     /// Cores to run on, one worker on each: 0,2-3

@@ -25,6 +25,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod carry;
 mod changes;
 mod chunk;
 mod closure;
@@ -61,6 +62,8 @@ mod units;
 mod when;
 mod worker;
 
+#[doc(hidden)]
+pub use carry::Carrier;
 pub use chunk::{Chunk, Info, Sample, Tag};
 pub use closure::{FnMap, FnSink, FnSource};
 pub use context::Context;

@@ -1,5 +1,6 @@
 //! What user code implements.
 
+use crate::carry::Carrier;
 use crate::kernel::not_settable;
 use crate::{Context, Error, Ports, Value};
 use std::any::Any;
@@ -110,6 +111,25 @@ pub trait Operator: Any + Send {
     /// ```
     fn replica(&self) -> Option<Box<dyn Operator>> {
         None
+    }
+
+    /// Of one that changes chunks in place: what takes them for it, where it and its neighbours are run as one step.
+    #[doc(hidden)]
+    fn carrier(&self) -> Option<Carrier> {
+        None
+    }
+
+    /// As the last of such neighbours: sends where this one does.
+    #[doc(hidden)]
+    fn end_carrier(&self, carrier: &mut Carrier) {
+        let _ = carrier;
+    }
+
+    /// Changes the samples of a chunk, given as bytes, with their rate in hertz and the number of the first one.
+    #[doc(hidden)]
+    fn edit(&mut self, samples: &mut [u8], rate_hz: f64, start: u64) -> Result<(), Error> {
+        let _ = (samples, rate_hz, start);
+        Err(Error::new("it changes no chunks in place"))
     }
 
     /// Names of the parameters that can be changed while it runs.

@@ -30,6 +30,11 @@ impl<M: Message> Default for Input<M> {
 }
 
 impl<M: Message> Input<M> {
+    /// Another one at the same ends.
+    pub(crate) fn share(&self) -> Self {
+        Input { index: self.index, link: self.link.clone() }
+    }
+
     /// The next message, if there is one. Its stamp and keys are then in the context, and go out with what this step
     /// pushes.
     #[inline(always)]
@@ -113,6 +118,11 @@ impl<M: Message> Default for Output<M> {
 }
 
 impl<M: Message> Output<M> {
+    /// Another one at the same ends.
+    pub(crate) fn share(&self) -> Self {
+        Output { index: self.index, link: self.link.clone() }
+    }
+
     /// Sends a message, with the stamp and keys that the context has.
     ///
     /// # Errors

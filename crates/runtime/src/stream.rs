@@ -1,5 +1,6 @@
 //! Operators made of kernels: they carry chunks, tags, rates and stamps, so that a kernel sees only samples.
 
+use crate::carry::Carrier;
 use crate::changes::Changes;
 use crate::chunk::{Chunk, Tag};
 use crate::kernel::{Kernel, Map, Ratio};
@@ -261,6 +262,28 @@ impl<F: Map> InPlace<F> {
     }
 }
 
+impl<F: Map> InPlace<F> {
+    /// Changes the samples of a chunk whose first one says that it has number `start`.
+    #[inline]
+    fn change(&mut self, mut samples: &mut [F::Sample], rate_hz: f64, start: u64) -> Result<(), Error> {
+        if check_rate(&mut self.rate_hz, rate_hz)? {
+            self.map.start(rate_hz)?;
+        }
+        if self.is_replica {
+            self.received = start;
+        }
+        while !samples.is_empty() {
+            self.changes.make(self.received, &mut self.map)?;
+            let count = self.changes.before_next(self.received, samples.len());
+            let (now, later) = samples.split_at_mut(count);
+            self.map.map(now);
+            self.received += count as u64;
+            samples = later;
+        }
+        Ok(())
+    }
+}
+
 impl<F: Map> Operator for InPlace<F> {
     fn ports(&mut self, p: &mut Ports) {
         p.input("in", &mut self.input);
@@ -270,21 +293,8 @@ impl<F: Map> Operator for InPlace<F> {
     #[inline]
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         if let Some(mut chunk) = self.input.pop(cx) {
-            if check_rate(&mut self.rate_hz, chunk.rate_hz())? {
-                self.map.start(chunk.rate_hz())?;
-            }
-            if self.is_replica {
-                self.received = chunk.info().start;
-            }
-            let mut samples = chunk.edit(cx)?;
-            while !samples.is_empty() {
-                self.changes.make(self.received, &mut self.map)?;
-                let count = self.changes.before_next(self.received, samples.len());
-                let (now, later) = samples.split_at_mut(count);
-                self.map.map(now);
-                self.received += count as u64;
-                samples = later;
-            }
+            let (rate_hz, start) = (chunk.rate_hz(), chunk.info().start);
+            self.change(chunk.edit(cx)?, rate_hz, start)?;
             self.out.push(cx, chunk)?;
         }
         Ok(Step::Wait)
@@ -299,6 +309,19 @@ impl<F: Map> Operator for InPlace<F> {
     fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
         self.rate_hz = None;
         Ok(())
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::from_input(&self.input))
+    }
+
+    fn end_carrier(&self, carrier: &mut Carrier) {
+        carrier.send_to(&self.out);
+    }
+
+    #[inline]
+    fn edit(&mut self, samples: &mut [u8], rate_hz: f64, start: u64) -> Result<(), Error> {
+        self.change(bytemuck::cast_slice_mut(samples), rate_hz, start)
     }
 
     fn replica(&self) -> Option<Box<dyn Operator>> {

@@ -24,7 +24,7 @@ pub fn schema(registry: &Registry) -> Value {
         "properties": {
             "name": { "type": "string", "description": "Names the run and its record." },
             "scheduler": {
-                "enum": ["greedy", "event", "pinned", "custom"],
+                "enum": ["greedy", "event", "pinned", "replicated", "custom"],
                 "default": "greedy",
                 "description": "The recipe that makes workers of the graph.",
             },

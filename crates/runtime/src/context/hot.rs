@@ -28,6 +28,8 @@ pub(crate) mod flag {
 
     /// It has conditions of its own.
     pub const WHEN: u32 = 256;
+    /// It and its neighbours are run as one step.
+    pub const RUN: u32 = 512;
 
     /// Flags with which every step takes the slow way.
     pub const SLOW: u32 = !(SOURCE | END);

@@ -11,6 +11,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 /// The producer's end of a port.
+#[derive(Clone)]
 pub(crate) enum OutLink<M> {
     /// Not connected: messages go nowhere.
     Open,
@@ -22,6 +23,7 @@ pub(crate) enum OutLink<M> {
 }
 
 /// The consumer's end of a port.
+#[derive(Clone)]
 pub(crate) enum InLink<M> {
     /// Not connected: nothing comes.
     Open,
@@ -33,6 +35,7 @@ pub(crate) enum InLink<M> {
     Many(Box<ManyIn<M>>),
 }
 
+#[derive(Clone)]
 pub(crate) struct ManyIn<M> {
     edges: Box<[Either<M>]>,
     merge: Merge,

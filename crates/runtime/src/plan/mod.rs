@@ -5,6 +5,7 @@ mod error;
 mod guards;
 mod order;
 mod resolve;
+mod runs;
 mod sizes;
 mod split;
 pub(crate) mod when;
@@ -58,6 +59,8 @@ pub struct Plan {
     pub stores: Vec<StorePlan>,
     /// Paths that are watched.
     pub paths: Vec<PathPlan>,
+    /// Operators, by place, that change chunks in place one after the other and are run as one step.
+    pub runs: Vec<Vec<usize>>,
     /// What was asked for, and what it became.
     pub obtained: Vec<Obtained>,
     /// What is pointed out: nothing is wrong with it, and it may be a mistake.
@@ -326,6 +329,7 @@ impl Plan {
             edges,
             stores: sizes.stores,
             paths: Vec::new(),
+            runs: Vec::new(),
             obtained: workers.obtained.into_iter().chain(sizes.obtained).collect(),
             options: options.clone(),
             order,
@@ -334,6 +338,7 @@ impl Plan {
         };
         plan.notes.extend(guards::check(&plan.pools, &plan.workers, options)?);
         plan.paths = plan.find_paths(graph)?;
+        plan.runs = plan.find_runs(graph);
         if lanes.is_none() {
             plan.check_strict()?;
         }
@@ -468,6 +473,10 @@ impl fmt::Display for Plan {
                 write!(f, ", {} initial", edge.initial)?;
             }
             writeln!(f)?;
+        }
+        for run in &self.runs {
+            let names: Vec<&str> = run.iter().map(|&number| self.operators[number].name.as_str()).collect();
+            writeln!(f, "as one step: {}", names.join(", "))?;
         }
         for store in &self.stores {
             let part = &self.parts[store.part].name;

@@ -161,11 +161,11 @@ pub(crate) fn report(plan: &Plan, worker: &Worker, cx: &Context, started: usize,
         operators: operators(plan, worker, cx, started, duration_ns),
         outs: ends()
             .filter(|(ends, _)| ends.from != NONE)
-            .map(|(ends, state)| out_end(cx, ends, state))
+            .map(|(ends, state)| out_end(worker, cx, ends, state))
             .collect(),
         inputs: ends()
             .filter(|(ends, _)| ends.to != NONE)
-            .map(|(ends, state)| in_end(cx, ends, state))
+            .map(|(ends, state)| in_end(worker, cx, ends, state))
             .collect(),
         paths: worker.tracker.paths.iter().map(path).collect(),
         stores: cx.stores.iter().map(store).collect(),
@@ -179,10 +179,10 @@ pub(crate) fn report(plan: &Plan, worker: &Worker, cx: &Context, started: usize,
     }
 }
 
-fn out_end(cx: &Context, ends: &EdgeEnds, state: &EdgeState) -> (usize, OutEnd) {
+fn out_end(worker: &Worker, cx: &Context, ends: &EdgeEnds, state: &EdgeState) -> (usize, OutEnd) {
     let local = ends.to != NONE;
     let end = OutEnd {
-        sent: ends.probe.sent(&cx.owner),
+        sent: ends.probe.sent(&cx.owner) + if local { worker.carried(ends.to) } else { 0 },
         dropped: state.dropped,
         dropped_taken: if local { state.dropped - state.refused } else { 0 },
         refused: state.refused,
@@ -192,10 +192,10 @@ fn out_end(cx: &Context, ends: &EdgeEnds, state: &EdgeState) -> (usize, OutEnd) 
     (ends.plan, end)
 }
 
-fn in_end(cx: &Context, ends: &EdgeEnds, state: &EdgeState) -> (usize, InEnd) {
+fn in_end(worker: &Worker, cx: &Context, ends: &EdgeEnds, state: &EdgeState) -> (usize, InEnd) {
     let local = ends.from != NONE;
     let end = InEnd {
-        taken: ends.probe.taken(&cx.owner),
+        taken: ends.probe.taken(&cx.owner) + if local { worker.carried(ends.to) } else { 0 },
         cleared: state.cleared,
         gone: state.gone,
         deepest: if local { 0 } else { ends.probe.most_visible(&cx.owner) },
@@ -213,7 +213,8 @@ fn operators(
     let record = |(number, node): (usize, &NodeState)| {
         let operator = &plan.operators[node.plan];
         let (meter, hot) = (&worker.meters[number], &cx.hot[number]);
-        let steps = meter.steps(hot.every.saturating_sub(hot.left));
+        let since = u64::from(hot.every.saturating_sub(hot.left)) + worker.passes(number as u32);
+        let steps = meter.steps(since);
         let busy_ns = meter.busy_ns(steps);
         let deadline = worker.tracker.deadlines.iter().find(|deadline| deadline.operator as usize == number);
         let record = OperatorRecord {

@@ -63,7 +63,7 @@ impl End {
     /// Does something with the operator, whoever's turn it is. Others are in a turn for the time of a step.
     fn with_guest<R>(
         &mut self,
-        act: impl FnOnce(&mut Guest, &mut Vec<Bound>) -> Result<R, Error>,
+        act: impl FnOnce(&mut Guest, &mut [Bound]) -> Result<R, Error>,
     ) -> Result<R, Error> {
         loop {
             if let Some(mut guest) = self.seat.take_over() {
@@ -79,7 +79,7 @@ impl End {
 }
 
 /// Does something with the operator while its ports are those of this worker.
-fn at_home<R>(guest: &mut Guest, ends: &mut Vec<Bound>, act: impl FnOnce(&mut dyn Operator) -> R) -> R {
+fn at_home<R>(guest: &mut Guest, ends: &mut [Bound], act: impl FnOnce(&mut dyn Operator) -> R) -> R {
     guest.operator.ports(&mut Ports::swap(ends));
     let result = act(&mut *guest.operator);
     guest.operator.ports(&mut Ports::swap(ends));
@@ -157,7 +157,7 @@ impl Operator for End {
 /// A turn of a source: one message, then the next worker's.
 fn send(
     mut turn: Taking<'_, Guest>,
-    ends: &mut Vec<Bound>,
+    ends: &mut [Bound],
     bells: &[Bell],
     cx: &mut Context,
 ) -> Result<Step, Error> {
@@ -194,7 +194,7 @@ fn send(
 /// A turn of a sink: one message, then the next worker's.
 fn take(
     mut turn: Taking<'_, Guest>,
-    ends: &mut Vec<Bound>,
+    ends: &mut [Bound],
     bells: &[Bell],
     cx: &mut Context,
     (edge, probe): (u32, &dyn Probe),

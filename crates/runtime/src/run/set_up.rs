@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::ready::{Ready, Turns};
 use crate::team::CHUNK;
 use crate::timers::Timers;
-use crate::worker::{Deadline, Meter, NodeState, Path, Pause, Tracker, Worker};
+use crate::worker::{Deadline, Meter, NodeState, Path, Pause, Run, Tracker, Worker};
 use onbeat_queue::{Owner, Seed};
 use onbeat_trace::record::WhenFull;
 use std::cell::Cell;
@@ -31,10 +31,11 @@ pub(super) fn set_up(
         let texts = conditions.list.iter().map(|condition| condition.describe()).collect();
         control.board.operators[node.plan].set_conditions(texts);
     }
-    let worker = Worker {
+    let mut worker = Worker {
         operators: operators.into(),
         conditions: conditions.into(),
         tick: None,
+        runs: (0..count).map(|_| None).collect(),
         edges: edges.into(),
         meters: (0..count as u32).map(Meter::new).collect(),
         tracker: tracker(plan, &nodes),
@@ -61,8 +62,27 @@ pub(super) fn set_up(
         turns: 0,
         heavy: false,
     };
-    let cx = context(plan, owner, seeds, &worker);
+    let mut cx = context(plan, owner, seeds, &worker);
+    make_runs(plan, &mut worker, &mut cx);
     (worker, cx, initial)
+}
+
+/// Neighbours that the plan has as one step.
+fn make_runs(plan: &Plan, worker: &mut Worker, cx: &mut Context) {
+    for run in &plan.runs {
+        let here = |number: usize| worker.nodes.iter().position(|node| node.plan == number);
+        let (Some(first), Some(last)) =
+            (run.first().and_then(|&first| here(first)), run.last().and_then(|&last| here(last)))
+        else {
+            continue;
+        };
+        let Some(mut carrier) = worker.operators[first].carrier() else { continue };
+        worker.operators[last].end_carrier(&mut carrier);
+        for hot in &mut cx.hot[first..=last] {
+            hot.flags |= flag::RUN;
+        }
+        worker.runs[first] = Some(Run::new(first as u32, last as u32, carrier));
+    }
 }
 
 /// The paths and deadlines that end at operators of this worker.

@@ -47,6 +47,11 @@ impl Meter {
         self.left == 0
     }
 
+    /// Counts `steps` more that were made without being asked for.
+    pub fn add(&mut self, steps: u64) {
+        self.steps += steps;
+    }
+
     /// Notes the duration of a step.
     pub fn timed(&mut self, ns: u64, exact: bool) {
         self.histogram.record(ns);
@@ -71,8 +76,8 @@ impl Meter {
     }
 
     /// Steps in all, given those since the last look.
-    pub fn steps(&self, since: u32) -> u64 {
-        self.steps + u64::from(since)
+    pub fn steps(&self, since: u64) -> u64 {
+        self.steps + since
     }
 
     /// Of the steps that were timed.

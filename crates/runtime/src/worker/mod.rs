@@ -3,6 +3,7 @@
 
 mod after;
 mod conditions;
+mod fused;
 mod idle;
 mod meter;
 mod obey;
@@ -11,6 +12,7 @@ mod state;
 mod tracker;
 
 pub(crate) use conditions::{Conditions, InputEdges};
+pub(crate) use fused::{MOST as RUN_MOST, Run};
 pub(crate) use meter::Meter;
 pub(crate) use state::{EdgeEnds, Failure, NodeState, Paused, Starved, Stuck};
 pub(crate) use tracker::{Deadline, Path, Tracker};
@@ -54,6 +56,8 @@ pub(crate) enum Pause {
 pub(crate) struct Worker {
     pub operators: Box<[Box<dyn Operator>]>,
     pub nodes: Box<[NodeState]>,
+    /// By operator: those that are run as one step, where it is the first of them.
+    pub runs: Box<[Option<Run>]>,
     pub edges: Box<[EdgeEnds]>,
     pub meters: Box<[Meter]>,
     pub tracker: Tracker,
@@ -116,7 +120,9 @@ impl Worker {
                 let hot = &mut cx.hot[operator as usize];
                 hot.left -= 1;
                 if hot.left == 0 {
-                    self.step_slow(cx, operator)?;
+                    if hot.flags & flag::RUN == 0 || !self.step_run(cx, operator)? {
+                        self.step_slow(cx, operator)?;
+                    }
                     if self.chain >= CHAIN && cx.next < STARVED {
                         cx.ready.set(cx.next);
                         break;
@@ -289,8 +295,15 @@ impl Worker {
         let outcome = self.step(cx, operator);
         let end_ns = cx.now_ns();
         let step_ns = end_ns.saturating_sub(begin_ns);
+        self.note_time(operator, step_ns, flags & flag::EXACT != 0);
+        self.look_around(cx, end_ns);
+        outcome
+    }
+
+    /// Notes how long a step took.
+    fn note_time(&mut self, operator: u32, step_ns: u64, exact: bool) {
         let meter = &mut self.meters[operator as usize];
-        meter.timed(step_ns, flags & flag::EXACT != 0);
+        meter.timed(step_ns, exact);
         let mean_ns = meter.mean_ns();
         // The first steps of all are long, in cold caches: that is forgotten as the mean falls.
         let is_long = step_ns.max(mean_ns) > BRISK_NS;
@@ -301,6 +314,10 @@ impl Worker {
         if let Some(pool) = &self.seat.pool {
             self.heavy = mean_ns >= pool.heavy_ns;
         }
+    }
+
+    /// The clock was looked at: is there anything else to do?
+    fn look_around(&mut self, cx: &mut Context, end_ns: u64) {
         self.control.publish(end_ns, cx.stamp.time_ns);
         self.check_stop(cx, end_ns);
         self.fire_timers(cx, end_ns);
@@ -309,7 +326,6 @@ impl Worker {
             // Somebody outside waits for an answer.
             self.chain = CHAIN;
         }
-        outcome
     }
 
     /// A source asks for another turn, which is the usual case.

@@ -174,14 +174,15 @@ impl Worker {
         let board = &self.control.board;
         for (number, node) in self.nodes.iter().enumerate() {
             let hot = &cx.hot[number];
-            let steps = self.meters[number].steps(hot.every.saturating_sub(hot.left));
+            let since = u64::from(hot.every.saturating_sub(hot.left)) + self.passes(number as u32);
+            let steps = self.meters[number].steps(since);
             board.operators[node.plan].set(steps, self.doing(cx, number as u32));
         }
         for (ends, state) in self.edges.iter().zip(&cx.edges) {
             let slot = &board.edges[ends.plan];
             let is_local = ends.from != NONE && ends.to != NONE;
             if ends.from != NONE {
-                let sent = ends.probe.sent(&cx.owner);
+                let sent = ends.probe.sent(&cx.owner) + if is_local { self.carried(ends.to) } else { 0 };
                 let inside = if is_local {
                     ends.probe.len(&cx.owner) as u64
                 } else {

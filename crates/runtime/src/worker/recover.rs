@@ -11,6 +11,9 @@ impl Worker {
     /// What is to be done about an operator that failed in a step. `None` when the run fails with it.
     #[cold]
     pub fn recover(&mut self, cx: &mut Context, operator: u32, what: FaultKind, text: &str) -> Option<()> {
+        if what == FaultKind::Panic {
+            self.note_panic(operator);
+        }
         let now_ns = cx.now_ns();
         let node = self.nodes.get_mut(operator as usize).filter(|node| !node.done)?;
         let (then, delay_ns) = match node.on_error {
@@ -112,6 +115,7 @@ impl Worker {
             self.let_step(cx, operator);
         }
         cx.meet(operator);
+        self.poke_run(cx, operator);
         Ok(())
     }
 }
