@@ -11,6 +11,9 @@ use crate::{Error, Ports, Value};
 use onbeat_queue::{Entry, Seat, Taking};
 use std::sync::Arc;
 
+/// How long the step of another worker is waited for.
+const PATIENCE_NS: u64 = 1_000_000_000;
+
 /// The operator, and what goes with it from worker to worker.
 struct Guest {
     operator: Box<dyn Operator>,
@@ -60,14 +63,19 @@ impl End {
         (self.bells, self.edge) = (bells, edge);
     }
 
-    /// Does something with the operator, whoever's turn it is. Others are in a turn for the time of a step.
+    /// Does something with the operator, whoever's turn it is. Others are in a turn for the time of a step; one that is in it for
+    /// much longer may never come back.
     fn with_guest<R>(
         &mut self,
         act: impl FnOnce(&mut Guest, &mut [Bound]) -> Result<R, Error>,
     ) -> Result<R, Error> {
+        let begin_ns = onbeat_os::clock::monotonic_ns();
         loop {
             if let Some(mut guest) = self.seat.take_over() {
                 return act(&mut guest, &mut self.ends);
+            }
+            if onbeat_os::clock::monotonic_ns().saturating_sub(begin_ns) > PATIENCE_NS {
+                return Err(Error::new("another worker is in a step of it that does not end"));
             }
             std::thread::yield_now();
         }
