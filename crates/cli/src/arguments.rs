@@ -3,6 +3,7 @@
 pub mod actions;
 pub mod bench;
 pub mod ctl;
+pub mod host;
 pub mod noise;
 pub mod timerlat;
 pub mod times;
@@ -23,13 +24,14 @@ EXAMPLES
   onbeat operators fir.decimate                         parameters and ports of a kind of operator
   onbeat run fm.toml --control fm.ctl                   with a socket for `onbeat ctl fm.ctl status`, pause, set, ...
   onbeat bench overhead                                 what the engine costs, here
-  onbeat noise top                                      what this machine takes away from its programs, and why";
+  onbeat noise top                                      what this machine takes away from its programs, and why
+  onbeat doctor                                         whether this machine is fit for real time, and what mends it";
 
 pub const EXIT_STATUS: &str = "\
 EXIT STATUS
   0  good
   1  an error, a wrong command line included
-  2  a limit was exceeded: --max-misses; for noise, -s or -S
+  2  a limit was exceeded: --max-misses; for noise, -s or -S; for doctor, --fail-on
   3  data was lost that nobody chose to lose";
 
 /// A real-time dataflow runtime that explains its own jitter
@@ -60,6 +62,12 @@ pub enum Command {
     /// Say how late a timer wakes a thread, and why
     #[command(subcommand)]
     Timerlat(timerlat::TimerlatCommand),
+    /// Say what this machine costs a pipeline in determinism, worst first, and what mends it
+    #[command(before_help = host::DOCTOR_EXAMPLES, after_help = host::DOCTOR_STATUS)]
+    Doctor(host::DoctorArguments),
+    /// Plan what makes some cores quiet, do what needs no reboot, and take it back
+    #[command(before_help = host::TUNE_EXAMPLES)]
+    Tune(host::TuneArguments),
     /// Watch and steer a run through its control socket
     #[command(before_help = ctl::EXAMPLES)]
     Ctl(ctl::CtlArguments),

@@ -105,6 +105,24 @@ impl CoreSet {
         self.cores.iter().copied()
     }
 
+    /// Those that are in this set and not in `other`.
+    #[must_use]
+    pub fn without(&self, other: &CoreSet) -> CoreSet {
+        CoreSet { cores: self.cores.difference(&other.cores).copied().collect() }
+    }
+
+    /// Those that are in both.
+    #[must_use]
+    pub fn common(&self, other: &CoreSet) -> CoreSet {
+        CoreSet { cores: self.cores.intersection(&other.cores).copied().collect() }
+    }
+
+    /// Those that are in one of them.
+    #[must_use]
+    pub fn and(&self, other: &CoreSet) -> CoreSet {
+        CoreSet { cores: self.cores.union(&other.cores).copied().collect() }
+    }
+
     /// How many cores are in the set.
     #[must_use]
     pub fn len(&self) -> usize {

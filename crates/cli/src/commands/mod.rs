@@ -3,6 +3,8 @@
 mod bench;
 mod check;
 mod ctl;
+mod doctor;
+mod host;
 mod noise;
 mod operators;
 mod plan;
@@ -10,6 +12,7 @@ mod run;
 mod schema;
 mod shell;
 mod timerlat;
+mod tune;
 
 use crate::arguments::{Command, Format};
 use crate::documents::Document;
@@ -27,6 +30,8 @@ pub fn dispatch(command: &Command, abort: fn() -> !) -> Result<u8, Failure> {
         Command::Bench(command) => bench::bench(command, abort),
         Command::Noise(command) => noise::noise(command, abort),
         Command::Timerlat(command) => timerlat::timerlat(command, abort),
+        Command::Doctor(arguments) => doctor::doctor(arguments, abort),
+        Command::Tune(arguments) => tune::tune(arguments),
         Command::Ctl(arguments) => ctl::ctl(arguments),
         Command::Schema => schema::schema(),
         Command::Completions(arguments) => shell::completions(arguments),

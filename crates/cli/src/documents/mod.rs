@@ -2,6 +2,7 @@
 
 mod bench;
 mod compared;
+mod findings;
 mod kinds;
 mod machine;
 mod noise;
@@ -14,9 +15,11 @@ mod schema;
 mod status;
 mod table;
 mod timerlat;
+mod tuning;
 
 pub use bench::overhead;
 pub use compared::{noise_compared, noise_figures, noise_projected};
+pub use findings::{Findings, explained, findings, findings_page, verified};
 pub use kinds::{kind, kinds};
 pub use noise::{NoiseView, elapsed, noise, noise_notes, noise_screen};
 pub use page::{page, page_of};
@@ -28,6 +31,7 @@ pub use schema::schema;
 pub use status::status;
 pub use table::{Cell, Column, Table, Unit};
 pub use timerlat::{timerlat, timerlat_notes, timerlat_screen};
+pub use tuning::{Tuning, put_back, tuning};
 
 /// One answer.
 pub struct Document {

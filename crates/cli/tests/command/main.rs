@@ -5,6 +5,7 @@ mod ctl;
 mod data;
 mod files;
 mod harness;
+mod host;
 mod interrupted;
 mod noise;
 mod outputs;

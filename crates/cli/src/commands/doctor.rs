@@ -1,0 +1,140 @@
+//! `onbeat doctor`
+
+use super::{host, show};
+use crate::arguments::KindsFormat;
+use crate::arguments::host::DoctorArguments;
+use crate::documents::{self, Findings};
+use crate::failure::Failure;
+use crate::interrupt::Interrupts;
+use crate::output;
+use crate::progress::StatusLine;
+use onbeat_host::measured::Watch;
+use onbeat_host::verify::{self, Agreement};
+use onbeat_host::{Case, Causes, Measured, Root, Tried, checks, examine};
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failure> {
+    if let Some(id) = &arguments.explain {
+        return explain(id);
+    }
+    if arguments.list {
+        return list(arguments.format);
+    }
+    let format = arguments.format.tables().ok_or_else(|| {
+        Failure::new("--format markdown: only the list of checks is a page")
+            .help("onbeat doctor --list --format markdown")
+    })?;
+    let root = host::root(&arguments.case)?;
+    let causes = arguments.record.as_deref().map(causes).transpose()?;
+    let mut case = Case { causes, ..host::case(&arguments.case, &root)? };
+    if arguments.verify {
+        let rows = verify::parameters(&case.facts);
+        let misspelt = case.facts.kernel.command_line.known().map(verify::misspelt).unwrap_or_default();
+        let is_wrong = !misspelt.is_empty() || rows.iter().any(|row| row.agreement == Agreement::Differs);
+        show(&documents::verified(&rows, &misspelt), format)?;
+        return Ok(if is_wrong { 2 } else { 0 });
+    }
+    look(&mut case, &root, arguments, abort)?;
+    let report = examine(&case);
+    let shown = Findings { report: &report, case: &case, all: arguments.all };
+    match format {
+        crate::arguments::Format::Human => {
+            let is_terminal = io::stdout().is_terminal();
+            let width =
+                terminal_size::terminal_size().filter(|_| is_terminal).map(|(width, _)| usize::from(width.0));
+            output::to_stdout(&shown.text(width, output::may_colour(is_terminal)))?;
+        }
+        format => show(&documents::findings(&shown), format)?,
+    }
+    let is_found = report.bad(arguments.fail_on.severity()).next().is_some();
+    Ok(if is_found { 2 } else { 0 })
+}
+
+fn causes(path: &Path) -> Result<Causes, Failure> {
+    let wrong = |why: String| {
+        Failure::new(format!("--record {}: {why}", path.display()))
+            .help("give the record that `onbeat run` wrote")
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    Causes::from_json(&text).map_err(wrong)
+}
+
+/// Tries and measures, where that is this machine.
+fn look(case: &mut Case, root: &Root, arguments: &DoctorArguments, abort: fn() -> !) -> Result<(), Failure> {
+    if !root.is_this_machine() {
+        case.tried = Tried::not("files of another machine are looked at");
+        case.measured = Measured::not("files of another machine are looked at");
+        return Ok(());
+    }
+    let priority = case.pipeline.as_ref().map_or(80, |pipeline| pipeline.priority().max(1));
+    case.tried = Tried::now(priority, &case.cpus);
+    if arguments.no_measure {
+        case.measured = Measured::not("nothing was measured (--no-measure)");
+        return Ok(());
+    }
+    let mut live = Live { interrupts: Interrupts::listen(abort), line: StatusLine::new("doctor") };
+    case.measured = Measured::now(&case.cpus, &mut live);
+    live.line.clear();
+    match live.interrupts.is_asked() {
+        true => Err(Failure::new("interrupted before everything was measured")
+            .help("--no-measure looks at files and rights only")),
+        false => Ok(()),
+    }
+}
+
+struct Live {
+    interrupts: Interrupts,
+    line: StatusLine,
+}
+
+impl Watch for Live {
+    fn now(&mut self, what: &'static str) {
+        self.line.draw(&format!("measures {what}"));
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.interrupts.is_asked()
+    }
+}
+
+fn explain(id: &str) -> Result<u8, Failure> {
+    let Some(check) = checks::named(id) else {
+        return Err(unknown(id));
+    };
+    let colour = output::may_colour(io::stdout().is_terminal());
+    output::to_stdout(&documents::explained(check, colour))?;
+    Ok(0)
+}
+
+/// A name that no check has.
+pub fn unknown(id: &str) -> Failure {
+    let near = checks::all().map(|check| (distance(id, check.id), check.id)).min();
+    let near =
+        near.filter(|(distance, _)| *distance <= 3).map(|(_, near)| format!("; did you mean `{near}`?"));
+    Failure::new(format!("there is no check `{id}`{}", near.unwrap_or_default()))
+        .help("onbeat doctor --list names all of them")
+}
+
+/// How many letters are changed, added or left out.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(64).enumerate() {
+        let mut before = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let change = before + usize::from(x != *y);
+            before = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(before + 1);
+        }
+    }
+    row[b.len()]
+}
+
+fn list(format: KindsFormat) -> Result<u8, Failure> {
+    match format.tables() {
+        Some(format) => show(&documents::Findings::list(), format)?,
+        None => output::to_stdout(&documents::findings_page())?,
+    }
+    Ok(0)
+}

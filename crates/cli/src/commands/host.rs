@@ -1,0 +1,91 @@
+//! What `doctor` and `tune` look at: this machine or files of another one, and a pipeline.
+
+use crate::arguments::host::CaseArguments;
+use crate::failure::Failure;
+use onbeat::{Idle, Overrides, Plan, operators};
+use onbeat_host::{Case, Facts, Pipeline, Root, Worker};
+use onbeat_os::CoreSet;
+use std::path::Path;
+
+/// The files of the machine.
+pub fn root(arguments: &CaseArguments) -> Result<Root, Failure> {
+    let folder = arguments.root.as_deref().unwrap_or(Path::new("/"));
+    if !folder.join("proc").is_dir() {
+        return Err(Failure::new(format!("--root {}: there is no folder `proc` in it", folder.display()))
+            .help("give a folder with copies of /proc and /sys"));
+    }
+    Ok(Root::new(folder))
+}
+
+/// What files tell, and what it is for.
+pub fn case(arguments: &CaseArguments, root: &Root) -> Result<Case, Failure> {
+    let pipeline = arguments.pipeline.as_deref().map(|path| pipeline(path, arguments)).transpose()?;
+    let mut case = Case { facts: Facts::read(root), pipeline, ..Case::default() };
+    case.choose_cpus(arguments.cpus.as_ref());
+    let online = case.online();
+    let missing = case.cpus.without(&online);
+    if arguments.cpus.is_some() && !missing.is_empty() {
+        return Err(Failure::new(format!("--cpus {}: {missing} are not online", case.cpus))
+            .help(format!("name some of {online}")));
+    }
+    Ok(case)
+}
+
+fn pipeline(path: &Path, arguments: &CaseArguments) -> Result<Pipeline, Failure> {
+    let mut overrides = Overrides::default();
+    for setting in &arguments.set {
+        overrides.set(setting);
+    }
+    if let Some(cores) = &arguments.house_keeping {
+        overrides.flag("--house-keeping", "house_keeping", cores);
+    }
+    let read = onbeat::Pipeline::read(path, &operators::registry(), &overrides)?;
+    let file = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let (shortest_ns, shortest_of) = shortest(&read);
+    Ok(Pipeline {
+        name: read.name().to_owned(),
+        file: file.to_string_lossy().into_owned(),
+        workers: workers(&read.plan),
+        house: CoreSet::from_cores(read.options.house_keeping.iter().copied()).unwrap_or_default(),
+        lock_memory: read.options.lock_memory,
+        dma_latency_us: read.options.dma_latency_us,
+        shortest_ns,
+        shortest_of,
+    })
+}
+
+fn workers(plan: &Plan) -> Vec<Worker> {
+    let one = |worker: &onbeat::WorkerPlan| {
+        let pool = plan.pools.get(worker.pool);
+        let idle = pool.map(|pool| pool.idle);
+        Worker {
+            name: worker.name.clone(),
+            core: worker.core,
+            policy: pool.and_then(|pool| pool.policy),
+            spins: matches!(idle, Some(Idle::Spin | Idle::SpinFor(_))),
+            never_sleeps: idle == Some(Idle::Spin),
+        }
+    };
+    plan.workers.iter().map(one).collect()
+}
+
+/// The shortest time that something has to be done in.
+fn shortest(pipeline: &onbeat::Pipeline) -> (Option<u64>, String) {
+    let plan = &pipeline.plan;
+    let deadlines = plan
+        .operators
+        .iter()
+        .filter_map(|operator| Some((operator.deadline_ns?, format!("the deadline of `{}`", operator.name))));
+    let limits = plan
+        .paths
+        .iter()
+        .filter_map(|path| Some((path.max_latency_ns?, format!("the limit of {} → {}", path.from, path.to))));
+    let periods = plan.pools.iter().filter_map(|pool| match pool.policy? {
+        onbeat_os::Policy::Deadline { period_ns, .. } => {
+            Some((period_ns, format!("the period of pool `{}`", pool.name)))
+        }
+        _ => None,
+    });
+    let least = deadlines.chain(limits).chain(periods).min_by_key(|(ns, _)| *ns);
+    least.map_or((None, String::new()), |(ns, what)| (Some(ns), what))
+}

@@ -1,0 +1,181 @@
+//! How the kernel was built.
+
+use super::Check;
+use crate::case::Case;
+use crate::causes::{CauseClass, Mends};
+use crate::fact::Fact;
+use crate::finding::{Fix, Judged, Severity};
+
+pub const CHECKS: &[Check] = &[
+    Check {
+        id: "preempt-rt",
+        area: "kernel",
+        severity: Severity::Warning,
+        title: "a real-time kernel",
+        what: "PREEMPT_RT lets a real-time thread interrupt almost all of the kernel: locks sleep, and interrupts are threads with priorities.",
+        how: "Install the distribution's real-time kernel (Debian: linux-image-rt-amd64) and boot it.",
+        cost: "Some throughput: more switches, and locks that can sleep.",
+        skip: "Where deadlines are above a millisecond and a full-preemption kernel keeps them; try it with onbeat timerlat.",
+        mends: &[
+            Mends { class: CauseClass::Softirq, names: &[] },
+            Mends { class: CauseClass::Preempted, names: &["ksoftirqd", "kworker"] },
+        ],
+        judge: realtime,
+    },
+    Check {
+        id: "preemption-model",
+        area: "kernel",
+        severity: Severity::Warning,
+        title: "how far the kernel can be preempted",
+        what: "Without full preemption a thread that wakes up waits until a system call of another one is over or comes to a point where it may be left.",
+        how: "preempt=full on the command line, where the kernel has PREEMPT_DYNAMIC; nothing needs to be built.",
+        cost: "A few percent of throughput under many system calls.",
+        skip: "On a PREEMPT_RT kernel, where it does not apply.",
+        mends: &[
+            Mends { class: CauseClass::RunQueueWait, names: &[] },
+            Mends { class: CauseClass::Preempted, names: &[] },
+        ],
+        judge: preemption,
+    },
+    Check {
+        id: "kernel-config",
+        area: "kernel",
+        severity: Severity::Info,
+        title: "options of the kernel's build",
+        what: "High-resolution timers are needed for any period that is no multiple of the tick; the others decide what can be tuned and measured.",
+        how: "Another kernel of the distribution, or one of your own with these options.",
+        cost: "None for what is used; a kernel of your own has to be kept up to date.",
+        skip: "Where the missing options are for what you do not use.",
+        mends: &[Mends { class: CauseClass::TimerLate, names: &[] }],
+        judge: config,
+    },
+    Check {
+        id: "lockdown",
+        area: "kernel",
+        severity: Severity::Info,
+        title: "kernel lockdown",
+        what: "Under `confidentiality` the kernel lets nobody trace it: onbeat then knows classes of causes, not names.",
+        how: "lockdown=integrity, or none, on the command line; Secure Boot may set it.",
+        cost: "Root may read kernel memory again.",
+        skip: "Where names of causes are not needed.",
+        mends: &[Mends { class: CauseClass::Unexplained, names: &[] }],
+        judge: lockdown,
+    },
+];
+
+/// Below that a kernel without PREEMPT_RT makes no promise.
+const HARD_NS: u64 = 100_000;
+
+fn realtime(case: &Case) -> Judged {
+    let kernel = &case.facts.kernel;
+    let release = kernel.release.known().map_or("?", String::as_str);
+    let is_realtime = match kernel.is_realtime() {
+        Fact::Known(is_realtime) => is_realtime,
+        Fact::Unknown(why) => return Judged::unknown(why),
+    };
+    if is_realtime {
+        return Judged::good(format!("{release} is PREEMPT_RT"));
+    }
+    let full = kernel.preempt.known().is_some_and(|mode| mode == "full")
+        || kernel.parameter("preempt") == Some("full");
+    let shortest = case.pipeline.as_ref().and_then(|pipeline| pipeline.shortest_ns);
+    let fix = Fix::advice(
+        "install the real-time kernel of the distribution (Debian: apt-get install linux-image-rt-amd64) and boot it",
+    );
+    match shortest {
+        Some(ns) if ns < HARD_NS => Judged::bad(format!(
+            "{release} is no PREEMPT_RT kernel, and the pipeline has a limit of {}",
+            super::us(ns)
+        ))
+        .with_severity(Severity::Critical)
+        .fix(fix),
+        _ if full => Judged::good(format!(
+            "{release} is no PREEMPT_RT kernel but fully preemptible: good for limits above {}",
+            super::us(HARD_NS)
+        )),
+        _ => Judged::bad(format!("{release} is no PREEMPT_RT kernel")).fix(fix),
+    }
+}
+
+fn preemption(case: &Case) -> Judged {
+    let kernel = &case.facts.kernel;
+    if kernel.is_realtime().known() == Some(&true) {
+        return Judged::good("PREEMPT_RT");
+    }
+    let version = match &kernel.version {
+        Fact::Known(version) => version,
+        Fact::Unknown(why) => return Judged::unknown(why),
+    };
+    let is_dynamic = version.contains("PREEMPT_DYNAMIC");
+    let asked = kernel.parameter("preempt");
+    let mode = match (&kernel.preempt, asked) {
+        (Fact::Known(mode), _) => mode.as_str(),
+        (_, Some(asked)) if is_dynamic => asked,
+        (Fact::Unknown(why), _) if is_dynamic => {
+            let built = [
+                ("PREEMPT", "full"),
+                ("PREEMPT_LAZY", "lazy"),
+                ("PREEMPT_VOLUNTARY", "voluntary"),
+                ("PREEMPT_NONE", "none"),
+            ];
+            match built.into_iter().find(|(option, _)| kernel.has(option) == Some(true)) {
+                Some((_, mode)) => mode,
+                None => return Judged::unknown(format!("the mode of PREEMPT_DYNAMIC is not told: {why}")),
+            }
+        }
+        _ if version.contains(" PREEMPT ") => "full",
+        _ => "none or voluntary",
+    };
+    match mode {
+        "full" | "lazy" => Judged::good(format!("preemption is {mode}")),
+        _ => {
+            let judged = Judged::bad(format!(
+                "preemption is {mode}: a system call of anybody holds up a thread that wakes"
+            ));
+            match is_dynamic {
+                true => judged.fix(Fix::boot("preempt", "full")),
+                false => judged.fix(Fix::advice("boot a kernel with PREEMPT_DYNAMIC or PREEMPT_RT")),
+            }
+        }
+    }
+}
+
+fn config(case: &Case) -> Judged {
+    let config = match &case.facts.kernel.config {
+        Fact::Known(config) => config,
+        Fact::Unknown(why) => return Judged::unknown(why),
+    };
+    let hz = config.get("HZ").unwrap_or("?");
+    if config.get("HIGH_RES_TIMERS").is_none() {
+        return Judged::bad(format!(
+            "it has no HIGH_RES_TIMERS: timers come with the tick, {hz} times a second"
+        ))
+        .with_severity(Severity::Critical)
+        .fix(Fix::advice("boot a kernel with CONFIG_HIGH_RES_TIMERS=y"));
+    }
+    let wanted = ["NO_HZ_FULL", "RCU_NOCB_CPU", "CPU_ISOLATION"];
+    let lacks: Vec<&str> = wanted.into_iter().filter(|option| config.get(option).is_none()).collect();
+    let told = ["OSNOISE_TRACER", "IRQ_TIME_ACCOUNTING", "PARAVIRT_TIME_ACCOUNTING", "RT_GROUP_SCHED"];
+    let told: Vec<String> =
+        told.iter().map(|option| format!("{option}={}", config.get(option).unwrap_or("n"))).collect();
+    let rest = format!("HZ={hz}, {}", told.join(", "));
+    match lacks.is_empty() {
+        true => Judged::good(format!("HIGH_RES_TIMERS=y, {rest}")),
+        false => Judged::bad(format!(
+            "it is built without {}: what needs that cannot be tuned ({rest})",
+            lacks.join(", ")
+        ))
+        .fix(Fix::advice("boot a kernel that has them, such as that of Debian")),
+    }
+}
+
+fn lockdown(case: &Case) -> Judged {
+    match &case.facts.kernel.lockdown {
+        Fact::Known(mode) if mode == "confidentiality" => {
+            Judged::bad("lockdown is `confidentiality`: nobody may trace")
+                .fix(Fix::boot("lockdown", "integrity"))
+        }
+        Fact::Known(mode) => Judged::good(format!("lockdown is `{mode}`")),
+        Fact::Unknown(why) => Judged::unknown(why),
+    }
+}

@@ -1,0 +1,189 @@
+//! What the kernel does for itself, on any core that is allowed.
+
+use super::Check;
+use crate::case::Case;
+use crate::causes::{CauseClass, Mends};
+use crate::fact::Fact;
+use crate::finding::{Fix, Judged, Severity};
+
+pub const CHECKS: &[Check] = &[
+    Check {
+        id: "work-queues",
+        area: "kernel work",
+        severity: Severity::Warning,
+        title: "unbound work queues",
+        what: "kworkers of unbound queues run on any core of their mask: writing back to disks, for instance.",
+        how: "The mask of the other cores into /sys/devices/virtual/workqueue/cpumask and the queues' own.",
+        cost: "The other cores do it all.",
+        skip: "Where these cores are isolated by isolcpus=domain: the mask leaves them out by itself.",
+        mends: &[Mends { class: CauseClass::Preempted, names: &["kworker"] }],
+        judge: work_queues,
+    },
+    Check {
+        id: "watchdogs",
+        area: "kernel work",
+        severity: Severity::Warning,
+        title: "watchdogs of the kernel",
+        what: "The hard-lockup watchdog is an NMI on every core; the soft one a timer and a thread of the highest priority, every four seconds.",
+        how: "sysctl kernel.nmi_watchdog=0, and the other cores into kernel.watchdog_cpumask.",
+        cost: "A core that hangs is not noticed.",
+        skip: "While a driver is suspected to hang.",
+        mends: &[
+            Mends { class: CauseClass::Nmi, names: &[] },
+            Mends { class: CauseClass::Preempted, names: &["watchdog", "migration", "cpu_stop"] },
+        ],
+        judge: watchdogs,
+    },
+    Check {
+        id: "machine-checks",
+        area: "kernel work",
+        severity: Severity::Info,
+        title: "polling for machine checks",
+        what: "Each core looks for corrected errors of memory and caches every few minutes.",
+        how: "0 into /sys/devices/system/machinecheck/machinecheck0/check_interval; mce=ignore_ce on the command line.",
+        cost: "Memory that begins to fail is not reported.",
+        skip: "Where a gap every five minutes may be.",
+        mends: &[Mends { class: CauseClass::Softirq, names: &["TIMER"] }],
+        judge: machine_checks,
+    },
+    Check {
+        id: "console",
+        area: "kernel work",
+        severity: Severity::Info,
+        title: "messages on a slow console",
+        what: "A line of the kernel's log on a serial console takes milliseconds, with interrupts off on older kernels.",
+        how: "sysctl kernel.printk=\"4 4 1 7\", or quiet on the command line.",
+        cost: "Less is seen on the console; the log has it all.",
+        skip: "Where the console is no serial line.",
+        mends: &[Mends { class: CauseClass::Unexplained, names: &[] }],
+        judge: console,
+    },
+    Check {
+        id: "tracing",
+        area: "kernel work",
+        severity: Severity::Warning,
+        title: "a tracer that was left on",
+        what: "Every event costs 100 to 300 ns; a function tracer many times that. A tool that crashed leaves its tracer on.",
+        how: "nop into current_tracer, nothing into set_event, if nobody traces.",
+        cost: "Whoever traces loses it.",
+        skip: "While you trace.",
+        mends: &[
+            Mends { class: CauseClass::OwnCompute, names: &[] },
+            Mends { class: CauseClass::Preempted, names: &["osnoise", "timerlat"] },
+        ],
+        judge: tracing,
+    },
+];
+
+fn work_queues(case: &Case) -> Judged {
+    let queues = match &case.facts.interrupts.work_queues {
+        Fact::Known(queues) => queues,
+        Fact::Unknown(why) => return Judged::unknown(why),
+    };
+    let house = case.house();
+    // Each queue is kept within the mask of all, which is the first.
+    let all = queues.first().map(|(_, cores)| cores.common(&case.cpus)).unwrap_or_default();
+    let ours: Vec<&(String, onbeat_os::CoreSet)> =
+        queues.iter().filter(|(_, cores)| !cores.common(&all).is_empty()).collect();
+    match ours.first() {
+        None => Judged::good("they keep off these cores"),
+        Some(_) => {
+            let judged = Judged::bad(format!(
+                "kworkers of {} of {} masks may run on {}",
+                ours.len(),
+                queues.len(),
+                case.cpus
+            ));
+            match house.is_empty() {
+                true => judged,
+                false => judged.fixes(
+                    ours.iter().map(|(path, _)| Fix::write(path.clone(), crate::lists::to_mask(&house))),
+                ),
+            }
+        }
+    }
+}
+
+fn watchdogs(case: &Case) -> Judged {
+    let interrupts = &case.facts.interrupts;
+    let mut seen = Vec::new();
+    let mut fixes = Vec::new();
+    if interrupts.nmi_watchdog.known().is_some_and(|on| *on != 0) {
+        seen.push("the NMI watchdog interrupts every core".to_owned());
+        fixes.push(Fix::sysctl("kernel.nmi_watchdog", "0"));
+    }
+    let soft = interrupts.soft_watchdog.known().is_none_or(|on| *on != 0);
+    if let Fact::Known(cores) = &interrupts.watchdog_cpus
+        && soft
+    {
+        let (both, house) = (cores.common(&case.cpus), case.house());
+        if !both.is_empty() {
+            seen.push(format!("the soft one watches {both}"));
+            if !house.is_empty() {
+                fixes.push(Fix::sysctl("kernel.watchdog_cpumask", house.to_string()));
+            }
+        }
+    }
+    if !seen.is_empty() {
+        return Judged::bad(seen.join("; ")).fixes(fixes);
+    }
+    match (&interrupts.nmi_watchdog, &interrupts.watchdog_cpus) {
+        (Fact::Unknown(why), Fact::Unknown(_)) => Judged::unknown(why),
+        _ => Judged::good("they keep off these cores"),
+    }
+}
+
+fn machine_checks(case: &Case) -> Judged {
+    if case.facts.kernel.parameter("mce").is_some_and(|value| value == "ignore_ce" || value == "off") {
+        return Judged::good("mce=ignore_ce");
+    }
+    match &case.facts.interrupts.check_interval_s {
+        Fact::Known(0) => Judged::good("off"),
+        Fact::Known(s) => Judged::bad(format!("each core looks for corrected errors every {s} s"))
+            .fix(Fix::command("echo 0 > /sys/devices/system/machinecheck/machinecheck0/check_interval   # errors are not reported then")),
+        Fact::Unknown(why) => Judged::unknown(why),
+    }
+}
+
+fn console(case: &Case) -> Judged {
+    let kernel = &case.facts.kernel;
+    let serial = kernel.command_line.known().and_then(|line| {
+        let mut consoles = line.parameters().iter().filter(|parameter| parameter.name == "console");
+        consoles.find_map(|console| {
+            console.value.clone().filter(|value| {
+                value.starts_with("tty")
+                    && !value.starts_with("tty0")
+                    && value[3..].starts_with(|c: char| c.is_ascii_uppercase())
+            })
+        })
+    });
+    match (&kernel.console_level, serial) {
+        (Fact::Known(level), _) if *level <= 4 => {
+            Judged::good(format!("warnings are not shown there (level {level})"))
+        }
+        (Fact::Known(level), Some(console)) => {
+            Judged::bad(format!("messages up to level {level} go to the serial console {console}"))
+                .fix(Fix::command("sysctl kernel.printk=\"4 4 1 7\""))
+        }
+        (Fact::Known(level), None) => Judged::good(format!("level {level}, and no serial console")),
+        (Fact::Unknown(why), _) => Judged::unknown(why),
+    }
+}
+
+fn tracing(case: &Case) -> Judged {
+    let interrupts = &case.facts.interrupts;
+    let tracer = match &interrupts.tracer {
+        Fact::Known(tracer) => tracer,
+        Fact::Unknown(why) => return Judged::unknown(why),
+    };
+    let events = interrupts.trace_events.known().map_or(&[][..], Vec::as_slice);
+    if tracer != "nop" {
+        return Judged::bad(format!("the tracer `{tracer}` is on"))
+            .fix(Fix::command("echo nop > /sys/kernel/tracing/current_tracer   # if nobody traces"));
+    }
+    match events.is_empty() {
+        true => Judged::good("none"),
+        false => Judged::bad(format!("events are traced: {}", super::some(events)))
+            .fix(Fix::command("echo > /sys/kernel/tracing/set_event   # if nobody traces")),
+    }
+}

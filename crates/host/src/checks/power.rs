@@ -1,0 +1,221 @@
+//! Clock rates and sleep.
+
+use super::Check;
+use crate::case::Case;
+use crate::causes::{CauseClass, Mends};
+use crate::fact::Fact;
+use crate::finding::{Fix, Judged, Severity};
+use onbeat_os::CoreSet;
+
+const IDLE: &[Mends] = &[Mends { class: CauseClass::TimerLate, names: &[] }];
+
+pub const CHECKS: &[Check] = &[
+    Check {
+        id: "governor",
+        area: "power",
+        severity: Severity::Warning,
+        title: "clock rates",
+        what: "A governor that saves power lowers the clock of a core that mostly waits: its next step takes longer, by up to the ratio of the rates.",
+        how: "performance into scaling_governor of these cores; cpupower frequency-set -g performance for all.",
+        cost: "Power and heat, and through heat perhaps the turbo of other cores.",
+        skip: "In a virtual machine, where the host decides.",
+        mends: &[
+            Mends { class: CauseClass::OwnCompute, names: &[] },
+            Mends { class: CauseClass::TimerLate, names: &[] },
+        ],
+        judge: governor,
+    },
+    Check {
+        id: "energy-bias",
+        area: "power",
+        severity: Severity::Info,
+        title: "preference between speed and power",
+        what: "The processor itself chooses its clock rate by this preference (EPP, EPB).",
+        how: "performance into energy_performance_preference, 0 into energy_perf_bias.",
+        cost: "Power.",
+        skip: "Where the governor is performance and the clock rate is seen to stay.",
+        mends: &[Mends { class: CauseClass::OwnCompute, names: &[] }],
+        judge: bias,
+    },
+    Check {
+        id: "idle-states",
+        area: "power",
+        severity: Severity::Warning,
+        title: "deep sleep of idle cores",
+        what: "A core that sleeps deeply takes its exit latency to wake up, before anything of a thread or an interrupt runs.",
+        how: "Let the program hold /dev/cpu_dma_latency (dma_latency = \"0us\" in the pipeline, --dma-latency 0): it ends with the program. Per core: pm_qos_resume_latency_us = n/a.",
+        cost: "Power: these cores never sleep deeper.",
+        skip: "Where every deadline is far above the largest latency.",
+        mends: IDLE,
+        judge: idle_states,
+    },
+    Check {
+        id: "dma-latency",
+        area: "power",
+        severity: Severity::Warning,
+        title: "waking up, with sleep and without",
+        what: "How late a timer wakes a FIFO thread as the machine is, and while /dev/cpu_dma_latency is held at 0.",
+        how: "dma_latency = \"0us\" in the pipeline, or --dma-latency 0us: it is held until the last cycle ends.",
+        cost: "Idle cores burn power.",
+        skip: "Where the difference is small beside the deadline.",
+        mends: IDLE,
+        judge: dma_latency,
+    },
+    Check {
+        id: "haltpoll",
+        area: "power",
+        severity: Severity::Info,
+        title: "a guest looks before it halts",
+        what: "A virtual CPU that halts is given back to the hypervisor; waking it takes tens of microseconds. With haltpoll it looks for work for a while first.",
+        how: "200000 or more into /sys/module/haltpoll/parameters/guest_halt_poll_ns.",
+        cost: "A busy virtual CPU, which the host may bill or share.",
+        skip: "On bare metal; where other guests need the host's cores.",
+        mends: IDLE,
+        judge: haltpoll,
+    },
+];
+
+/// Those of some cores whose value is none of the good ones, and what mends it.
+fn values(
+    case: &Case,
+    fact: &Fact<Vec<(String, CoreSet)>>,
+    what: &str,
+    good: &[&str],
+    file: &str,
+    value: &str,
+) -> Judged {
+    let found = match fact {
+        Fact::Known(found) => found,
+        Fact::Unknown(why) => return Judged::unknown(why),
+    };
+    let of_ours = |(value, cores): &(String, CoreSet)| {
+        let ours = cores.common(&case.cpus);
+        (!ours.is_empty()).then(|| (value.clone(), ours))
+    };
+    let ours: Vec<(String, CoreSet)> = found.iter().filter_map(of_ours).collect();
+    let shown = |sets: &[(String, CoreSet)]| {
+        sets.iter().map(|(value, cores)| format!("{value} on {cores}")).collect::<Vec<_>>().join(", ")
+    };
+    let (fine, bad): (Vec<_>, Vec<_>) =
+        ours.into_iter().partition(|(value, _)| good.contains(&value.as_str()));
+    if bad.is_empty() {
+        return match fine.is_empty() {
+            true => Judged::unknown(format!("no core of {} has a {what}", case.cpus)),
+            false => Judged::good(format!("{what}: {}", shown(&fine))),
+        };
+    }
+    let cores = bad.iter().flat_map(|(_, cores)| cores.iter());
+    let fixes: Vec<Fix> =
+        cores.map(|core| Fix::write(format!("sys/devices/system/cpu/cpu{core}/{file}"), value)).collect();
+    Judged::bad(format!("{what}: {}", shown(&bad))).fixes(fixes)
+}
+
+fn governor(case: &Case) -> Judged {
+    let fact = &case.facts.power.governors;
+    values(case, fact, "governor", &["performance"], "cpufreq/scaling_governor", "performance")
+}
+
+fn bias(case: &Case) -> Judged {
+    let power = &case.facts.power;
+    if power.preferences.known().is_some() {
+        let file = "cpufreq/energy_performance_preference";
+        return values(case, &power.preferences, "preference", &["performance", "0"], file, "performance");
+    }
+    values(case, &power.biases, "bias", &["0", "performance"], "power/energy_perf_bias", "0")
+}
+
+fn idle_states(case: &Case) -> Judged {
+    let power = &case.facts.power;
+    let states = match &power.idle_states {
+        Fact::Known(states) => states,
+        Fact::Unknown(why) => return Judged::unknown(why),
+    };
+    let slack_us = case
+        .pipeline
+        .as_ref()
+        .and_then(|pipeline| pipeline.shortest_ns)
+        .map_or(10, |ns| i64::try_from(ns / 1000 / 20).unwrap_or(i64::MAX).max(1));
+    let held = case.pipeline.as_ref().and_then(|pipeline| pipeline.dma_latency_us).map(i64::from);
+    let kept_us = power.dma_latency_us.known().copied().unwrap_or(i64::MAX).min(held.unwrap_or(i64::MAX));
+    let awake = case.cpus.without(&power.kept_awake).is_empty();
+    let deep: Vec<String> = states
+        .iter()
+        .filter(|state| state.enabled && state.latency_us > slack_us && state.latency_us <= kept_us && !awake)
+        .map(|state| format!("{} ({} us)", state.name, state.latency_us))
+        .collect();
+    let all: Vec<String> =
+        states.iter().map(|state| format!("{} {} us", state.name, state.latency_us)).collect();
+    if deep.is_empty() {
+        return Judged::good(format!(
+            "no state in use takes longer than {slack_us} us, or it is kept from: {}",
+            all.join(", ")
+        ));
+    }
+    let qos = case.cpus.iter().next().map_or(String::new(), |core| {
+        format!("; for one core: echo n/a > /sys/devices/system/cpu/cpu{core}/power/pm_qos_resume_latency_us")
+    });
+    Judged::bad(format!("waking up from {} takes longer than {slack_us} us", deep.join(", "))).fix(
+        Fix::advice(format!(
+            "dma_latency = \"0us\" in the pipeline (--dma-latency 0us), which holds while it runs{qos}"
+        )),
+    )
+}
+
+/// Less is not worth a finding.
+const WORTH_NS: u64 = 5_000;
+
+fn dma_latency(case: &Case) -> Judged {
+    let power = &case.facts.power;
+    let (wake, awake) = match (&case.measured.wake, &case.measured.wake_awake) {
+        (Fact::Known(wake), Fact::Known(awake)) => (wake, awake),
+        (Fact::Unknown(why), _) | (_, Fact::Unknown(why)) => return Judged::unknown(why),
+    };
+    let one = |wake: &crate::measured::Wake| {
+        format!(
+            "{:.1}/{:.1}/{:.1}",
+            wake.median_ns as f64 / 1e3,
+            wake.p99_ns as f64 / 1e3,
+            wake.max_ns as f64 / 1e3
+        )
+    };
+    let seen = format!(
+        "a timer wakes a FIFO thread {} us late (median/p99/most), {} us while dma latency is held at 0",
+        one(wake),
+        one(awake)
+    );
+    let held_us = case.pipeline.as_ref().and_then(|pipeline| pipeline.dma_latency_us);
+    let in_force = power.dma_latency_us.known().map_or(String::new(), |us| format!("; now it is {us} us"));
+    let gain_ns =
+        wake.median_ns.saturating_sub(awake.median_ns).max(wake.p99_ns.saturating_sub(awake.p99_ns));
+    if held_us == Some(0) {
+        return Judged::good(format!("{seen}; the pipeline holds it"));
+    }
+    match gain_ns >= WORTH_NS && awake.median_ns < wake.median_ns {
+        true => Judged::bad(format!("{seen}{in_force}"))
+            .fix(Fix::advice("dma_latency = \"0us\" in the pipeline, or --dma-latency 0us")),
+        false => Judged::good(format!("{seen}: it would not help")),
+    }
+}
+
+fn haltpoll(case: &Case) -> Judged {
+    match case.facts.is_guest() {
+        Some(false) => return Judged::good("this is no virtual machine"),
+        None => return Judged::unknown(case.facts.cpus.flags.why().to_owned()),
+        Some(true) => {}
+    }
+    match &case.facts.power.halt_poll_ns {
+        Fact::Known(ns) if *ns > 0 => {
+            Judged::good(format!("an idle virtual CPU looks for work for {ns} ns before it halts"))
+        }
+        Fact::Known(ns) => {
+            let wake = case.measured.wake.known().map_or(String::new(), |wake| {
+                format!("; a wake-up took {} here (median)", super::us(wake.median_ns))
+            });
+            Judged::bad(format!(
+                "haltpoll is off ({ns} ns): an idle virtual CPU is given back to the hypervisor at once{wake}"
+            ))
+            .fix(Fix::write("sys/module/haltpoll/parameters/guest_halt_poll_ns", "200000"))
+        }
+        Fact::Unknown(why) => Judged::unknown(why),
+    }
+}

@@ -1,0 +1,146 @@
+//! Rights, tried and not guessed: by a thread of its own that ends with what it was given.
+
+use crate::fact::Fact;
+use crate::lists;
+use onbeat_os::latency::DmaLatency;
+use onbeat_os::memory::MemoryLock;
+use onbeat_os::policy::PolicyFlags;
+use onbeat_os::rights::{Rights, explain, explain_lock};
+use onbeat_os::tracefs::Tracefs;
+use onbeat_os::{CoreSet, Counter, Policy, thread};
+
+/// What came of trying: it works, or why not and what would grant it.
+pub type Attempt = Fact<Result<(), Refused>>;
+
+/// Why something was refused, and what would grant it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Why.
+    pub why: String,
+    /// What to do.
+    pub fix: String,
+}
+
+/// What was tried.
+#[derive(Debug, Clone, Default)]
+pub struct Tried {
+    /// `SCHED_FIFO` with the priority at hand.
+    pub fifo: Attempt,
+    /// `SCHED_RR` with the same.
+    pub round_robin: Attempt,
+    /// The priority that was tried.
+    pub priority: u8,
+    /// `SCHED_DEADLINE`.
+    pub deadline: Attempt,
+    /// Running on each of the cores alone.
+    pub affinity: Attempt,
+    /// Locking memory.
+    pub lock: Attempt,
+    /// Counting a tracepoint by perf.
+    pub perf: Attempt,
+    /// Reading tracefs.
+    pub tracefs: Attempt,
+    /// Asking for a latency of idle cores.
+    pub dma_latency: Attempt,
+}
+
+impl Tried {
+    /// Tries all of it with this priority, for these cores.
+    #[must_use]
+    pub fn now(priority: u8, cpus: &CoreSet) -> Self {
+        let priority = priority.clamp(1, 98);
+        let cpus = cpus.clone();
+        let probe = thread::spawn("onbeat-probe", move || attempts(priority, &cpus));
+        let done = probe
+            .map_err(|error| error.to_string())
+            .and_then(|probe| probe.join().map_err(|_| "the thread that tries has panicked".to_owned()));
+        done.unwrap_or_else(|why| Tried::not(&why))
+    }
+
+    /// Nothing was, for this reason.
+    #[must_use]
+    pub fn not(why: &str) -> Self {
+        let not = || Fact::Unknown(why.to_owned());
+        Tried {
+            fifo: not(),
+            round_robin: not(),
+            priority: 0,
+            deadline: not(),
+            affinity: not(),
+            lock: not(),
+            perf: not(),
+            tracefs: not(),
+            dma_latency: not(),
+        }
+    }
+}
+
+fn attempts(priority: u8, cpus: &CoreSet) -> Tried {
+    let policy = |policy: Policy| {
+        let done = policy.set(PolicyFlags { reset_on_fork: true, ..PolicyFlags::default() });
+        let result = done.map_err(|error| {
+            let refusal = explain(&policy, error.raw_os_error().unwrap_or(0), &Rights::read());
+            Refused { why: refusal.why, fix: refusal.fix }
+        });
+        // So that what follows is tried from where this began.
+        let _kept = Policy::Other(0).set(PolicyFlags::default());
+        Fact::Known(result)
+    };
+    let deadline = Policy::Deadline { runtime_ns: 1_000_000, deadline_ns: 10_000_000, period_ns: 10_000_000 };
+    let lock = MemoryLock::take(false).map(drop).map_err(|error| {
+        let refusal = explain_lock(error.raw_os_error().unwrap_or(0), &Rights::read());
+        Refused { why: refusal.why, fix: refusal.fix }
+    });
+    let dma_latency = DmaLatency::hold(0).map(drop).map_err(|error| Refused {
+        why: error.to_string(),
+        fix: "run as root, or let a group write it: sudo chgrp GROUP /dev/cpu_dma_latency; sudo chmod g+rw /dev/cpu_dma_latency"
+            .to_owned(),
+    });
+    let perf = Counter::tracepoint("sched", "sched_switch").map(drop).map_err(|error| Refused {
+        why: error.to_string(),
+        fix: "sudo setcap cap_perfmon,cap_sys_nice,cap_ipc_lock+ep \"$(command -v onbeat)\", and a tracefs that may be read".to_owned(),
+    });
+    let tracefs = Tracefs::find().map(drop).map_err(|error| Refused {
+        why: error.to_string(),
+        fix: "sudo mount -o remount,gid=GROUP,mode=0750 /sys/kernel/tracing".to_owned(),
+    });
+    Tried {
+        fifo: policy(Policy::Fifo(priority)),
+        round_robin: policy(Policy::RoundRobin(priority)),
+        priority,
+        deadline: policy(deadline),
+        lock: Fact::Known(lock),
+        perf: Fact::Known(perf),
+        tracefs: Fact::Known(tracefs),
+        dma_latency: Fact::Known(dma_latency),
+        // Last: this thread is where it is put then.
+        affinity: Fact::Known(affinity(cpus)),
+    }
+}
+
+fn affinity(cpus: &CoreSet) -> Result<(), Refused> {
+    let refused: Vec<usize> = cpus
+        .iter()
+        .filter(|core| {
+            let only = CoreSet::from_cores([*core]).unwrap_or_default();
+            thread::set_cores(&only).is_err() || thread::cores().ok() != Some(only)
+        })
+        .collect();
+    if refused.is_empty() {
+        return Ok(());
+    }
+    let refused = CoreSet::from_cores(refused).unwrap_or_default();
+    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
+    let online = online.as_deref().and_then(lists::file).unwrap_or_default();
+    let (why, fix) = match refused.without(&online).is_empty() {
+        true => (
+            format!("this process may not run on {refused}: they are not in its cpuset"),
+            "widen the cpuset: AllowedCPUs= of the service, --cpuset-cpus of the container",
+        ),
+        false => (
+            format!("{} are not online; online are {online}", refused.without(&online)),
+            "name cores that are there",
+        ),
+    };
+    Err(Refused { why, fix: fix.to_owned() })
+}
