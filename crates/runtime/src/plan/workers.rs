@@ -15,6 +15,9 @@ use onbeat_trace::record::{Obtained, Scheduler};
 /// What an operator costs that says nothing about it, in nanoseconds.
 const COST_NS: f64 = 1000.0;
 
+/// From here on an operator is worth the way to another worker by itself.
+const WORTH_NS: f64 = 5000.0;
+
 /// Most parts that the workers of one pool share: sets of them are one word.
 const PARTS: usize = 64;
 
@@ -270,14 +273,46 @@ fn event(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> R
         let cores = cores.len();
         return Err(GraphError::Cores(format!("{cores} workers in one pool: there may be {PARTS} at most")));
     }
-    let used = cores.len().min(order.len()).max(1);
+    let together = together(graph, wires, order, options);
+    let parts = together.last().map_or(1, |&last| last + 1);
+    let used = cores.len().min(parts).max(1);
     let part_of = match used {
         1 => vec![0; order.len()],
-        _ if order.len() <= PARTS => (0..order.len()).collect(),
+        _ if parts <= PARTS => together,
         _ => split(&costs(graph, wires, order, options, PARTS), PARTS),
     };
     let obtained = fewer(cores.len(), used, options);
     Ok(Alike { cores: cores.into_iter().take(used).collect(), part_of, shared: used > 1, obtained })
+}
+
+/// By operator number: its place among those that wander. Neighbours that can be run as one step go together, unless they are known
+/// to be worth the way each.
+fn together(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> Vec<usize> {
+    let mut number_of = vec![0; order.len()];
+    for (number, &place) in order.iter().enumerate() {
+        number_of[place] = number;
+    }
+    let (mut into, mut out_of) = (vec![Vec::new(); order.len()], vec![Vec::new(); order.len()]);
+    for wire in wires {
+        out_of[number_of[wire.from]].push(number_of[wire.to]);
+        into[number_of[wire.to]].push(wire.feedback);
+    }
+    let is_light = |number: usize| {
+        let node = &graph.operators[order[number]];
+        let known = options.costs.get(&node.name).copied().or(node.cost_ns.map(|cost_ns| cost_ns as f64));
+        node.operator.carrier().is_some() && node.when.is_empty() && known.is_none_or(|cost| cost < WORTH_NS)
+    };
+    let mut parts: Vec<usize> = Vec::with_capacity(order.len());
+    for (number, into) in into.iter().enumerate() {
+        let before = parts.last().copied();
+        let joins = number > 0
+            && out_of[number - 1] == [number]
+            && into[..] == [false]
+            && is_light(number - 1)
+            && is_light(number);
+        parts.push(before.map_or(0, |before| before + usize::from(!joins)));
+    }
+    parts
 }
 
 /// By operator number. What is measured goes before what is stated, and that before what is assumed: 1 µs, and nothing for
