@@ -5,6 +5,11 @@
 //! | [`overhead`] | what the engine itself costs per iteration, as Holoscan's scheduler overhead benchmark asks |
 //! | [`queue`] | what the work queue costs per item, beside models of a kernel's and channels |
 //! | [`saxpy`] | the benchmark of radio runtimes: a chain of `y = a · x + b`, beside the same without an engine, and peers |
+//! | [`pipeline`] | somebody's own graph under each scheduler that can run it; what is to be expected, and which is recommended |
+//! | [`shapes`] | whether the advice holds: graphs drawn at random |
+//! | [`costs`] | what the engine and the ways between cores cost on this machine |
+//! | [`model`] | what follows from such costs: pure functions |
+//! | `trial` | one graph under one scheduler, for a while |
 //! | `watch` | how a bench tells how far it is, and hears that it is to stop: [`Watch`] |
 //! | `others` | whether the machine was quiet meanwhile |
 //! | `error` | why a bench could not be run: [`BenchError`] |
@@ -20,12 +25,18 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod costs;
 mod error;
+pub mod model;
 mod others;
 pub mod overhead;
+pub mod pipeline;
 pub mod queue;
 pub mod saxpy;
+pub mod shapes;
+mod trial;
 mod watch;
 
 pub use error::BenchError;
+pub use trial::Maker;
 pub use watch::{Unwatched, Watch};

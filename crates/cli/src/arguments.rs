@@ -20,6 +20,7 @@ EXAMPLES
   onbeat run fm.toml --max-misses 0 --format csv        exit status 2 if anything was late
   onbeat check fm.toml                                  whether it could be run
   onbeat plan fm.toml                                   what would run where
+  onbeat plan fm.toml --measure                         which scheduler is the fastest here, and why
   onbeat run fm.toml --scheduler pinned --cores 0,1     a worker on each of two cores
   onbeat operators fir.decimate                         parameters and ports of a kind of operator
   onbeat run fm.toml --control fm.ctl                   with a socket for `onbeat ctl fm.ctl status`, pause, set, ...
@@ -107,6 +108,18 @@ pub struct PlanArguments {
     /// A drawing for Graphviz in place of the tables: onbeat plan FILE --dot | dot -Tsvg
     #[arg(long, conflicts_with = "format")]
     pub dot: bool,
+    /// Run it for a moment, say what each scheduler would do and recommend one
+    #[arg(long, conflicts_with = "dot")]
+    pub measure: bool,
+    /// Put the recommended scheduler into the file; everything else there stays as it is
+    #[arg(long, requires = "measure")]
+    pub write: bool,
+    /// Measure this machine again, whatever is kept of it
+    #[arg(long, requires = "measure")]
+    pub fresh: bool,
+    /// How long it is run for that
+    #[arg(long, value_name = "S", default_value_t = 0.6, requires = "measure", allow_hyphen_values = true)]
+    pub seconds: f64,
 }
 
 #[derive(Debug, Args)]
@@ -186,6 +199,16 @@ pub struct PipelineArguments {
 }
 
 impl PipelineArguments {
+    /// Whether the command line says how sources keep time.
+    pub fn has_pace(&self) -> bool {
+        self.pace.is_some()
+    }
+
+    /// Whether it names a scheduler.
+    pub fn has_scheduler(&self) -> bool {
+        self.scheduler.is_some()
+    }
+
     /// The flags that say what `--set` could say too come after it: they win.
     pub fn overrides(&self) -> Overrides {
         let mut overrides = Overrides::default();

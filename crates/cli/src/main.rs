@@ -7,6 +7,7 @@
 //! | `control` | the other end of a run's control socket |
 //! | `documents` | what a command has to say: tables and lines, no layout |
 //! | `views` | a document for people, as CSV, as JSON |
+//! | `costs`, `maker` | a pipeline that is shared out by a record; one that is run again and again |
 //! | `failure` | errors, with the line of the file |
 //! | `stdout` | who writes there |
 //! | `progress`, `interrupt`, `panics`, `threads` | around a run |
@@ -19,6 +20,7 @@ mod costs;
 mod documents;
 mod failure;
 mod interrupt;
+mod maker;
 mod output;
 mod panics;
 mod progress;

@@ -77,7 +77,9 @@ impl Case {
     pub(super) fn limit(&self) -> Limit {
         match (self.mode, self.buffers) {
             (Mode::Pinned, Some(buffers)) => Limit::HandOver(self.shape, buffers),
-            (Mode::Replicated, _) if self.shape.cores > 1 => Limit::Replicated(self.shape),
+            (Mode::Replicated | Mode::ReplicatedInOrder, _) if self.shape.cores > 1 => {
+                Limit::Replicated(self.shape)
+            }
             _ => Limit::Chain(Shape { cores: 1, ..self.shape }),
         }
     }
@@ -127,7 +129,9 @@ pub(super) fn cases(settings: &Settings) -> Vec<Case> {
 /// With which numbers of buffers a mode runs on so many cores; none where it does not.
 fn buffers(settings: &Settings, mode: Mode, shape: &Shape) -> Vec<Option<usize>> {
     match (mode, shape.cores) {
-        (Mode::Greedy, 1) | (Mode::Event | Mode::Replicated, _) => vec![None],
+        (Mode::Greedy, 1) | (Mode::Event | Mode::Replicated, _) | (Mode::ReplicatedInOrder, 2..) => {
+            vec![None]
+        }
         // With fewer operators than cores there is nothing to split; the samples are not changed on the way out of place.
         (Mode::Pinned, 2..) if shape.kernels >= shape.cores => {
             let mut all = Vec::new();
@@ -140,6 +144,6 @@ fn buffers(settings: &Settings, mode: Mode, shape: &Shape) -> Vec<Option<usize>>
             }
             all
         }
-        (Mode::Greedy | Mode::Pinned, _) => Vec::new(),
+        (Mode::Greedy | Mode::Pinned | Mode::ReplicatedInOrder, _) => Vec::new(),
     }
 }

@@ -1,7 +1,7 @@
 //! One run of one chain: operators in a graph, run as any graph is.
 
 use super::case::Case;
-use super::operators::{Factors, OutOfPlace, Own};
+use super::operators::{Factors, OutOfPlace, Own, SerialSink, SerialSource};
 use super::settings::{Form, Mode, Whose};
 use onbeat_operators::{NullSink, NullSource, dsp::Saxpy};
 use onbeat_runtime::{Chunk, Graph, Idle, InPlace, Options, RunError, Scheduler};
@@ -13,7 +13,11 @@ pub(super) type Missing = String;
 fn chain(case: &Case) -> Result<Graph, onbeat_runtime::Error> {
     let Factors { a, b } = Factors::default();
     let mut graph = Graph::new("saxpy");
-    graph.add("source", NullSource::<f32>::new(None));
+    let is_serial = case.mode == Mode::ReplicatedInOrder;
+    match is_serial {
+        true => _ = graph.add("source", SerialSource::default()),
+        false => _ = graph.add("source", NullSource::<f32>::new(None)),
+    }
     let mut last = "source".to_owned();
     for number in 1..=case.shape.kernels {
         let name = format!("saxpy{number}");
@@ -25,7 +29,10 @@ fn chain(case: &Case) -> Result<Graph, onbeat_runtime::Error> {
         graph.connect_names(&*last, &*name);
         last = name;
     }
-    graph.add("sink", NullSink::<Chunk<f32>>::default());
+    match is_serial {
+        true => _ = graph.add("sink", SerialSink::default()),
+        false => _ = graph.add("sink", NullSink::<Chunk<f32>>::default()),
+    }
     graph.connect_names(last, "sink");
     Ok(graph)
 }
@@ -35,7 +42,7 @@ fn options(case: &Case, on: &[usize], idle: Idle, seconds: f64) -> Options {
         Mode::Greedy => Scheduler::Greedy,
         Mode::Pinned => Scheduler::Pinned,
         Mode::Event => Scheduler::Event,
-        Mode::Replicated => Scheduler::Replicated,
+        Mode::Replicated | Mode::ReplicatedInOrder => Scheduler::Replicated,
     };
     let mut options = Options {
         scheduler,

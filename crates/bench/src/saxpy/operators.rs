@@ -48,6 +48,10 @@ impl Operator for Own {
         }
         Ok(Step::Wait)
     }
+
+    fn replica(&self) -> Option<Box<dyn Operator>> {
+        Some(Box::<Own>::default())
+    }
 }
 
 impl Operator for OutOfPlace {
@@ -61,7 +65,57 @@ impl Operator for OutOfPlace {
         if let Some(chunk) = self.input.pop(cx) {
             let samples = written.edit_unique().expect("a new chunk is not shared");
             saxpy_into(&chunk, samples, self.factors.a, self.factors.b);
+            written.info_mut().start = chunk.info().start;
             self.out.push(cx, written)?;
+        }
+        Ok(Step::Wait)
+    }
+
+    fn replica(&self) -> Option<Box<dyn Operator>> {
+        Some(Box::<OutOfPlace>::default())
+    }
+}
+
+/// Claims full chunks and writes nothing, one after the other: it says nothing of replicas, so there is one of it.
+#[derive(Default)]
+pub(super) struct SerialSource {
+    pub out: Output<Chunk<f32>>,
+    sent: u64,
+}
+
+/// Takes chunks one after the other, and sees that their order is kept.
+#[derive(Default)]
+pub(super) struct SerialSink {
+    pub input: Input<Chunk<f32>>,
+    next: u64,
+}
+
+impl Operator for SerialSource {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        let Some(mut chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
+        chunk.info_mut().start = self.sent;
+        self.sent += chunk.len() as u64;
+        self.out.push(cx, chunk)?;
+        Ok(Step::Again)
+    }
+}
+
+impl Operator for SerialSink {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(chunk) = self.input.pop(cx) {
+            let start = chunk.info().start;
+            if start != self.next {
+                return Err(Error::new(format!("sample {start} came where {} was due", self.next)));
+            }
+            self.next += chunk.len() as u64;
         }
         Ok(Step::Wait)
     }

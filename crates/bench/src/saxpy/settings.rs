@@ -41,8 +41,10 @@ pub enum Mode {
     Pinned,
     /// Any worker steps any operator; nothing is declared about them.
     Event,
-    /// Each worker carries a chunk through all operators, which declare that they have no state.
+    /// Each worker carries chunks through all operators, which declare that they have no state; both ends are claimed in ranges.
     Replicated,
+    /// The same where both ends are serial and in order.
+    ReplicatedInOrder,
 }
 
 /// What a saxpy does with its chunk.
@@ -86,7 +88,8 @@ macro_rules! names {
     };
 }
 
-names!(Mode: Greedy = "greedy", Pinned = "pinned", Event = "event", Replicated = "replicated");
+names!(Mode: Greedy = "greedy", Pinned = "pinned", Event = "event", Replicated = "replicated",
+    ReplicatedInOrder = "replicated_in_order");
 names!(Form: InPlace = "in_place", OutOfPlace = "out_of_place");
 names!(Whose: BuiltIn = "built_in", Own = "own");
 

@@ -1,14 +1,17 @@
 //! `onbeat bench`
 
-use super::show;
-use crate::arguments::bench::{BenchCommand, OverheadArguments, QueueArguments, SaxpyArguments};
+use super::{measured, show};
+use crate::arguments::bench::{
+    BenchCommand, BenchPipelineArguments, OverheadArguments, QueueArguments, SaxpyArguments,
+};
 use crate::documents;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
+use crate::maker::FileMaker;
 use crate::output;
 use crate::progress::StatusLine;
 use onbeat::trace::replace::replace;
-use onbeat_bench::{Watch, overhead, queue, saxpy};
+use onbeat_bench::{Watch, overhead, pipeline, queue, saxpy};
 use std::path::Path;
 
 pub fn bench(command: &BenchCommand, abort: fn() -> !) -> Result<u8, Failure> {
@@ -16,6 +19,8 @@ pub fn bench(command: &BenchCommand, abort: fn() -> !) -> Result<u8, Failure> {
         BenchCommand::Overhead(arguments) => overhead(arguments, abort),
         BenchCommand::Queue(arguments) => queue(arguments, abort),
         BenchCommand::Saxpy(arguments) => saxpy(arguments, abort),
+        BenchCommand::Pipeline(arguments) => pipeline(arguments, abort),
+        BenchCommand::Plan(arguments) => measured::shapes(arguments, abort),
     }
 }
 
@@ -23,9 +28,9 @@ fn overhead(arguments: &OverheadArguments, abort: fn() -> !) -> Result<u8, Failu
     if let Some(path) = &arguments.plot {
         check_plot(path)?;
     }
-    let mut watched = Watched { line: StatusLine::new("overhead"), interrupts: Interrupts::listen(abort) };
+    let mut watched = Watched::new("overhead", abort);
     let found = overhead::run(&arguments.settings(), &mut watched);
-    watched.line.clear();
+    watched.clear();
     let found = found.map_err(|error| Failure::new(error.to_string()))?;
     if let Some(path) = &arguments.plot {
         replace(path, found.to_svg().as_bytes()).map_err(|error| Failure::new(format!("--plot: {error}")))?;
@@ -39,9 +44,9 @@ fn queue(arguments: &QueueArguments, abort: fn() -> !) -> Result<u8, Failure> {
     if let Some(path) = &arguments.plot {
         check_plot(path)?;
     }
-    let mut watched = Watched { line: StatusLine::new("queue"), interrupts: Interrupts::listen(abort) };
+    let mut watched = Watched::new("queue", abort);
     let found = queue::run(&arguments.settings(), &mut watched);
-    watched.line.clear();
+    watched.clear();
     let found = found.map_err(|error| Failure::new(error.to_string()))?;
     if let Some(path) = &arguments.plot {
         replace(path, found.to_svg().as_bytes()).map_err(|error| Failure::new(format!("--plot: {error}")))?;
@@ -55,15 +60,30 @@ fn saxpy(arguments: &SaxpyArguments, abort: fn() -> !) -> Result<u8, Failure> {
     if let Some(path) = &arguments.plot {
         check_plot(path)?;
     }
-    let mut watched = Watched { line: StatusLine::new("saxpy"), interrupts: Interrupts::listen(abort) };
+    let mut watched = Watched::new("saxpy", abort);
     let found = saxpy::run(&arguments.settings(), &mut watched);
-    watched.line.clear();
+    watched.clear();
     let found = found.map_err(|error| Failure::new(error.to_string()))?;
     if let Some(path) = &arguments.plot {
         replace(path, found.to_svg().as_bytes()).map_err(|error| Failure::new(format!("--plot: {error}")))?;
     }
     drop(watched);
     show(&documents::saxpy(&found, arguments.plot.as_deref()), arguments.format)?;
+    Ok(0)
+}
+
+fn pipeline(arguments: &BenchPipelineArguments, abort: fn() -> !) -> Result<u8, Failure> {
+    if arguments.pipeline.has_scheduler() {
+        return Err(Failure::new("--scheduler: this runs the pipeline under each scheduler")
+            .help("name them with --mode"));
+    }
+    let (mut maker, _) = FileMaker::new(&arguments.pipeline, "bench pipeline")?;
+    let mut watched = Watched::new("pipeline", abort);
+    let found = pipeline::run(&mut maker, &arguments.settings(), &mut watched);
+    watched.clear();
+    let found = found.map_err(|error| Failure::new(error.to_string()))?;
+    drop(watched);
+    show(&documents::bench_pipeline(&found), arguments.format)?;
     Ok(0)
 }
 
@@ -81,9 +101,21 @@ pub fn check_plot(path: &Path) -> Result<(), Failure> {
     })
 }
 
-struct Watched {
+/// Draws how far it is, and listens for Ctrl-C.
+pub(super) struct Watched {
     line: StatusLine,
     interrupts: Interrupts,
+}
+
+impl Watched {
+    pub fn new(name: &'static str, abort: fn() -> !) -> Self {
+        Watched { line: StatusLine::new(name), interrupts: Interrupts::listen(abort) }
+    }
+
+    /// Takes the line away.
+    pub fn clear(&self) {
+        self.line.clear();
+    }
 }
 
 impl Watch for Watched {

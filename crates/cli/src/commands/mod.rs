@@ -5,6 +5,7 @@ mod check;
 mod ctl;
 mod doctor;
 mod host;
+mod measured;
 mod noise;
 mod operators;
 mod plan;
@@ -24,7 +25,7 @@ use std::io::{self, IsTerminal};
 pub fn dispatch(command: &Command, abort: fn() -> !) -> Result<u8, Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments, abort),
-        Command::Plan(arguments) => plan::plan(arguments),
+        Command::Plan(arguments) => plan::plan(arguments, abort),
         Command::Operators(arguments) => operators::operators(arguments),
         Command::Check(arguments) => check::check(arguments),
         Command::Bench(command) => bench::bench(command, abort),

@@ -1,13 +1,16 @@
 //! `onbeat plan FILE`
 
-use super::show;
+use super::{measured, show};
 use crate::arguments::PlanArguments;
 use crate::documents;
 use crate::failure::Failure;
 use crate::{costs, output};
 use onbeat::operators;
 
-pub fn plan(arguments: &PlanArguments) -> Result<u8, Failure> {
+pub fn plan(arguments: &PlanArguments, abort: fn() -> !) -> Result<u8, Failure> {
+    if arguments.measure {
+        return measured::measured(arguments, abort);
+    }
     let pipeline = costs::read(&arguments.pipeline, &operators::registry())?;
     if arguments.dot {
         output::to_stdout(&pipeline.plan.dot())?;

@@ -52,8 +52,13 @@ impl Place {
 
     /// With its output in files: a full pipe would stop it.
     pub fn start(&self, arguments: &[&str]) -> Child {
+        self.start_with(arguments, &[])
+    }
+
+    fn start_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Child {
         let file = |name: &str| File::create(self.path(name)).expect("a file there");
         self.command(arguments)
+            .envs(variables.iter().copied())
             .stdout(file("stdout.txt"))
             .stderr(file("stderr.txt"))
             .spawn()
@@ -67,7 +72,12 @@ impl Place {
     }
 
     pub fn onbeat(&self, arguments: &[&str]) -> Answer {
-        let child = self.start(arguments);
+        self.onbeat_with(arguments, &[])
+    }
+
+    /// With these in its environment.
+    pub fn onbeat_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Answer {
+        let child = self.start_with(arguments, variables);
         self.end(child)
     }
 }

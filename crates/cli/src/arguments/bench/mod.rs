@@ -1,7 +1,9 @@
 //! What may be typed after `onbeat bench`.
 
+mod pipeline;
 mod saxpy;
 
+pub use pipeline::{BenchPipelineArguments, BenchPlanArguments};
 pub use saxpy::SaxpyArguments;
 
 use super::Format;
@@ -38,6 +40,12 @@ pub enum BenchCommand {
     /// The benchmark of radio runtimes: a chain of y = a · x + b on one core and several, beside the same without an engine
     #[command(before_help = saxpy::EXAMPLES)]
     Saxpy(SaxpyArguments),
+    /// A pipeline of yours under each scheduler that can run it: rates, latencies, and what limits them
+    #[command(before_help = pipeline::EXAMPLES)]
+    Pipeline(BenchPipelineArguments),
+    /// Whether `plan --measure` recommends the fastest: graphs drawn at random, expected and measured
+    #[command(before_help = pipeline::PLAN_EXAMPLES)]
+    Plan(BenchPlanArguments),
 }
 
 #[derive(Debug, Args)]

@@ -1,0 +1,205 @@
+//! What the engine and the ways between cores cost on this machine: measured with the engine itself, in small runs.
+//!
+//! The file beside this one, `kept`, keeps them for the next time.
+
+mod kept;
+
+pub use kept::{Kept, forget, keep, kept};
+
+use crate::model::MachineCosts;
+use crate::others::Others;
+use crate::trial;
+use crate::{BenchError, Watch};
+use onbeat_operators::dsp::Saxpy;
+use onbeat_operators::{Load, NullSink, NullSource, Work};
+use onbeat_os::{CoreSet, Parker, clock, thread};
+use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
+use onbeat_runtime::{Chunk, Graph, Idle, InPlace, Options, Scheduler};
+use onbeat_trace::Record;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// How often each of them is looked at; the median counts.
+const ROUNDS: usize = 5;
+
+/// How long each look takes.
+const LOOK_NS: u64 = 30_000_000;
+
+/// Sizes of chunks that are sent to another core.
+const SMALL: usize = 4 << 10;
+const LARGE: usize = 64 << 10;
+
+/// What was measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Measured {
+    /// In nanoseconds.
+    pub costs: MachineCosts,
+    /// The part of the machine that others had meanwhile: 0 to 1. With much of it the costs are worth little.
+    pub others: Option<f64>,
+}
+
+/// Measures them, in about a second.
+///
+/// # Errors
+/// [`BenchError`]: a run that failed, or a stop.
+pub fn measure(watch: &mut dyn Watch) -> Result<Measured, BenchError> {
+    let others = Others::watch();
+    let cores: Vec<usize> =
+        CoreSet::allowed().map(|cores| cores.iter().take(2).collect()).unwrap_or_default();
+    let mut all = Vec::new();
+    for round in 0..ROUNDS {
+        watch.at(round, ROUNDS, "what this machine costs");
+        if watch.is_stopped() {
+            return Err(BenchError::Stopped);
+        }
+        all.push(once(&cores)?);
+    }
+    let median = |of: fn(&MachineCosts) -> f64| {
+        let mut values: Vec<f64> = all.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2].max(0.0)
+    };
+    let costs = MachineCosts {
+        hop_ns: median(|costs| costs.hop_ns),
+        shared_hop_ns: median(|costs| costs.shared_hop_ns),
+        hand_over_ns: median(|costs| costs.hand_over_ns),
+        hand_over_per_kib_ns: median(|costs| costs.hand_over_per_kib_ns),
+        wake_call_ns: median(|costs| costs.wake_call_ns),
+        wake_ns: median(|costs| costs.wake_ns),
+        clock_ns: median(|costs| costs.clock_ns),
+    };
+    Ok(Measured { costs, others: others.share(0) })
+}
+
+fn once(cores: &[usize]) -> Result<MachineCosts, BenchError> {
+    let one = &cores[..cores.len().min(1)];
+    let empty = run(Scheduler::Greedy, one, SMALL, 0)?;
+    let iteration_ns = per_message_ns(&empty);
+    let step_ns =
+        |record: &Record| record.operators.iter().map(|operator| operator.step.mean_ns).sum::<f64>();
+    let hop_ns = iteration_ns / empty.operators.len() as f64;
+    // A step of nothing, as it is measured, less what it takes: the clock.
+    let clock_ns = (step_ns(&empty) / empty.operators.len() as f64 - hop_ns).max(0.0);
+    let mut costs = MachineCosts {
+        hop_ns,
+        shared_hop_ns: hop_ns,
+        hand_over_ns: 0.0,
+        hand_over_per_kib_ns: 0.0,
+        wake_call_ns: 0.0,
+        wake_ns: 0.0,
+        clock_ns,
+    };
+    if cores.len() < 2 {
+        return Ok(costs);
+    }
+    let shared = run(Scheduler::Event, cores, SMALL, 0)?;
+    costs.shared_hop_ns = per_message_ns(&shared) / shared.operators.len() as f64;
+    // Two saxpy on one core and on two: what is more than half of it is the way.
+    let way_ns = |quantum| -> Result<f64, BenchError> {
+        let alone_ns = per_message_ns(&run(Scheduler::Greedy, one, quantum, 2)?);
+        Ok(per_message_ns(&run(Scheduler::Pinned, cores, quantum, 2)?) - alone_ns / 2.0)
+    };
+    let (small_ns, large_ns) = (way_ns(SMALL)?, way_ns(LARGE)?);
+    let kib = |bytes: usize| bytes as f64 / 1024.0;
+    costs.hand_over_per_kib_ns = ((large_ns - small_ns) / (kib(LARGE) - kib(SMALL))).max(0.0);
+    costs.hand_over_ns = (small_ns - costs.hand_over_per_kib_ns * kib(SMALL)).max(small_ns * 0.1).max(0.0);
+    (costs.wake_call_ns, costs.wake_ns) = wake_up(cores)?;
+    Ok(costs)
+}
+
+/// A source, so many saxpy and a sink; with none of these a load without work, so that nothing touches the samples.
+fn run(scheduler: Scheduler, cores: &[usize], quantum: usize, kernels: usize) -> Result<Record, BenchError> {
+    let failed = |reason: String| BenchError::Scenario { name: format!("what {scheduler} costs"), reason };
+    let mut graph = Graph::new("costs");
+    graph.add("source", NullSource::<f32>::new(None));
+    let mut last = "source".to_owned();
+    for number in 0..kernels.max(1) {
+        let name = format!("operator{number}");
+        if kernels == 0 {
+            graph.add(&*name, Load::<Chunk<f32>>::new(Work::Rounds(0)));
+        } else {
+            let saxpy = Saxpy::new(1.0, 0.0).map_err(|error| failed(error.to_string()))?;
+            graph.add(&*name, InPlace::new(saxpy));
+        }
+        graph.connect_names(&*last, &*name);
+        last = name;
+    }
+    graph.add("sink", NullSink::<Chunk<f32>>::default());
+    graph.connect_names(last, "sink");
+    let options = Options {
+        scheduler,
+        cores: cores.to_vec(),
+        idle: Idle::Spin,
+        quantum,
+        duration_ns: Some(LOOK_NS),
+        ..Options::default()
+    };
+    trial::run(graph, &options).map_err(failed)
+}
+
+fn per_message_ns(record: &Record) -> f64 {
+    let received = record.edges.last().map_or(1, |edge| edge.received.max(1));
+    record.result.duration_ns as f64 / received as f64
+}
+
+/// What waking a sleeping thread takes, for who wakes it and until it runs: medians of some.
+fn wake_up(cores: &[usize]) -> Result<(f64, f64), BenchError> {
+    const TIMES: usize = 40;
+    /// Until it sleeps for sure.
+    const SLEEPS_NS: u64 = 300_000;
+    let begun = Arc::new(AtomicU64::new(0));
+    let (there, core) = (Arc::clone(&begun), cores[1]);
+    let (send, receive) = std::sync::mpsc::channel();
+    let sleeper = thread::spawn("onbeat-sleeper", move || {
+        pin(core);
+        let parker = Parker::new();
+        // Whoever asked for it is gone: then there is nobody to wake it either.
+        if send.send(parker.unparker()).is_err() {
+            return;
+        }
+        for _ in 0..TIMES {
+            parker.park();
+            // Release, partner: the Acquire below.
+            there.store(clock::monotonic_ns(), Ordering::Release);
+        }
+    })
+    .map_err(|error| BenchError::System { what: "cannot start a thread", error })?;
+    let core = cores[0];
+    let waker = thread::spawn("onbeat-waker", move || {
+        pin(core);
+        let (mut calls, mut wakes) = (Vec::new(), Vec::new());
+        let Ok(unparker) = receive.recv() else { return (0.0, 0.0) };
+        for _ in 0..TIMES {
+            clock::sleep_until(clock::monotonic_ns() + SLEEPS_NS);
+            begun.store(0, Ordering::Relaxed);
+            let before_ns = clock::monotonic_ns();
+            unparker.unpark();
+            calls.push(clock::monotonic_ns() - before_ns);
+            // Acquire: partner is the Release above.
+            let mut ran_ns = begun.load(Ordering::Acquire);
+            while ran_ns == 0 {
+                std::hint::spin_loop();
+                ran_ns = begun.load(Ordering::Acquire);
+            }
+            wakes.push(ran_ns.saturating_sub(before_ns));
+        }
+        calls.sort_unstable();
+        wakes.sort_unstable();
+        (calls[TIMES / 2] as f64, wakes[TIMES / 2] as f64)
+    })
+    .map_err(|error| BenchError::System { what: "cannot start a thread", error })?;
+    let taken = join(waker);
+    join(sleeper);
+    Ok(taken)
+}
+
+fn join<T>(thread: JoinHandle<T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn pin(core: usize) {
+    if let Ok(core) = CoreSet::from_cores([core]) {
+        // Refused: then the kernel places it.
+        let _refused = thread::set_cores(&core);
+    }
+}

@@ -1,0 +1,156 @@
+//! Which scheduler, and why.
+
+use super::{Layout, MachineCosts, Prediction, Workload};
+use std::fmt::Write;
+
+/// What is recommended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// Place of the recommended one among those that were predicted.
+    pub chosen: usize,
+    /// Why, a sentence each.
+    pub why: Vec<String>,
+}
+
+/// What another scheduler must be better by before it is worth more than one worker: predictions are not exact.
+const BETTER: f64 = 1.05;
+
+/// Recommends one of these; the first is the plainest and wins where the others are hardly better. `None` where there are none.
+#[must_use]
+pub fn advise(
+    workload: &Workload,
+    predicted: &[(String, Layout, Prediction)],
+    costs: &MachineCosts,
+) -> Option<Advice> {
+    let (first_name, _, first) = predicted.first()?;
+    let mut chosen = 0;
+    for (at, (_, _, prediction)) in predicted.iter().enumerate().skip(1) {
+        let least = if chosen == 0 { predicted[0].2.rate * BETTER } else { predicted[chosen].2.rate };
+        if prediction.rate > least {
+            chosen = at;
+        }
+    }
+    let mut why = Vec::new();
+    if workload.is_paced() && first.rate > workload.rate * 1.5 {
+        why.push(format!(
+            "the sources set the pace: {} per second, and {first_name} could do {}: it has the shortest way",
+            count(workload.rate),
+            count(first.rate)
+        ));
+        return Some(Advice { chosen: 0, why });
+    }
+    let (name, layout, best) = &predicted[chosen];
+    why.push(if chosen == 0 {
+        format!("no other is expected to be more than {:.0} % faster than {name}", (BETTER - 1.0) * 100.0)
+    } else {
+        format!("{name} is expected to be {:.1} times as fast as {first_name}", best.rate / first.rate)
+    });
+    why.extend(pairs(workload, layout, costs));
+    Some(Advice { chosen, why })
+}
+
+/// For the neighbours whose separation matters most: their work against the way between them. At most three.
+fn pairs(workload: &Workload, layout: &Layout, costs: &MachineCosts) -> Vec<String> {
+    let mut all: Vec<(f64, String)> = Vec::new();
+    for edge in &workload.edges {
+        let (from, to) = (&workload.operators[edge.from], &workload.operators[edge.to]);
+        let work_ns = from.work_ns() + to.work_ns();
+        let way_ns = edge.messages * costs.hand_over(edge.bytes);
+        let is_cut = match layout {
+            Layout::Split(worker_of) => worker_of[edge.from] != worker_of[edge.to],
+            _ => false,
+        };
+        let (a, b) = (&from.name, &to.name);
+        let (work, way) = (time(work_ns), time(way_ns));
+        if is_cut {
+            all.push((
+                f64::INFINITY,
+                format!("cut between {a} and {b}: {work} of work against {way} of hand-over"),
+            ));
+        } else if work_ns < way_ns {
+            all.push((
+                way_ns / work_ns,
+                format!("merge {a} and {b}: {work} of work against {way} of hand-over"),
+            ));
+        }
+    }
+    all.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    all.into_iter().map(|(_, text)| text).take(3).collect()
+}
+
+/// "0.4 µs".
+fn time(ns: f64) -> String {
+    match ns {
+        ns if ns < 99.5 => format!("{ns:.0} ns"),
+        ns if ns < 99_500.0 => format!("{:.1} µs", ns / 1e3),
+        ns => format!("{:.1} ms", ns / 1e6),
+    }
+}
+
+/// "12.3 k", "4.5 M".
+fn count(value: f64) -> String {
+    let mut text = String::new();
+    let _fits = match value {
+        value if value < 1e3 => write!(text, "{value:.1}"),
+        value if value < 1e6 => write!(text, "{:.1} k", value / 1e3),
+        value => write!(text, "{:.1} M", value / 1e6),
+    };
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{EdgeLoad, OperatorLoad, predict};
+    use super::*;
+
+    fn costs() -> MachineCosts {
+        MachineCosts {
+            hop_ns: 5.0,
+            shared_hop_ns: 20.0,
+            hand_over_ns: 100.0,
+            hand_over_per_kib_ns: 112.5,
+            wake_call_ns: 2_000.0,
+            wake_ns: 30_000.0,
+            clock_ns: 20.0,
+        }
+    }
+
+    fn pair(step_ns: f64) -> Workload {
+        let operator =
+            |name: &str| OperatorLoad { name: name.into(), steps: 1.0, step_ns, is_source: name == "a" };
+        Workload {
+            operators: vec![operator("a"), operator("b")],
+            edges: vec![EdgeLoad { from: 0, to: 1, messages: 1.0, bytes: 16384.0, capacity: 4.0 }],
+            hop_ns: 5.0,
+            ..Workload::default()
+        }
+    }
+
+    fn advice(workload: &Workload) -> Advice {
+        let layouts = [("greedy", Layout::One), ("pinned", Layout::Split(vec![0, 1]))];
+        let predicted = layouts.map(|(name, layout)| {
+            let prediction = predict(workload, &layout, &costs(), false);
+            (name.to_owned(), layout, prediction)
+        });
+        advise(workload, &predicted, &costs()).expect("there are some")
+    }
+
+    #[test]
+    fn light_neighbours_stay_together_and_heavy_ones_part() {
+        let light = advice(&pair(200.0));
+        assert_eq!(light.chosen, 0);
+        assert_eq!(light.why[1], "merge a and b: 0.4 µs of work against 1.9 µs of hand-over");
+        let heavy = advice(&pair(50_000.0));
+        assert_eq!(heavy.chosen, 1);
+        assert!(heavy.why[0].starts_with("pinned is expected to be 1.9 times as fast"), "{:?}", heavy.why);
+        assert_eq!(heavy.why[1], "cut between a and b: 0.1 ms of work against 1.9 µs of hand-over");
+    }
+
+    #[test]
+    fn who_is_paced_stays_on_one_worker() {
+        let workload = Workload { rate: 100.0, idle: 0.9, ..pair(50_000.0) };
+        let paced = advice(&workload);
+        assert_eq!(paced.chosen, 0);
+        assert!(paced.why[0].contains("100.0 per second, and greedy could do 10.0 k"), "{:?}", paced.why);
+    }
+}

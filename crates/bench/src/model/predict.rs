@@ -1,0 +1,246 @@
+//! Throughput and latency under one scheduler.
+
+use super::{MachineCosts, Workload};
+
+/// Who steps what, as a plan says it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Layout {
+    /// One worker steps everything.
+    One,
+    /// By operator, its worker: each steps its own, side by side.
+    Split(Vec<usize>),
+    /// So many workers step whatever is ready; operators that take longer than this, in nanoseconds, are shared.
+    Shared {
+        /// How many.
+        workers: usize,
+        /// From what time of a step on it pays.
+        heavy_ns: f64,
+    },
+    /// So many workers, each with copies of the operators of a stretch, carry messages through all of them.
+    Replicated {
+        /// How many.
+        workers: usize,
+        /// By operator: whether there is a copy on each worker.
+        copied: Vec<bool>,
+        /// What keeps the order.
+        ends: Ends,
+    },
+}
+
+/// What is at the ends of a stretch that is replicated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ends {
+    /// Copies: there is no order among them.
+    Copies,
+    /// A source and a sink that go from worker to worker.
+    Turns,
+    /// Operators on the first worker that hand messages out and collect them again.
+    Rest,
+}
+
+/// What is to be expected.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prediction {
+    /// Iterations per second where nobody sets a pace.
+    pub rate: f64,
+    /// From a source's message to the end of the last step that follows from it, where the sources leave time between messages.
+    pub latency_ns: f64,
+}
+
+/// What the graph would do. `parks` says whether idle workers sleep, so that somebody has to wake them.
+#[must_use]
+pub fn predict(workload: &Workload, layout: &Layout, costs: &MachineCosts, parks: bool) -> Prediction {
+    let path_ns = workload.longest_path_ns();
+    let to_sleeper_ns = if parks { costs.wake_ns } else { costs.hand_over_ns };
+    let (iteration_ns, latency_ns) = match layout {
+        Layout::One => (workload.with_hop(workload.hop_ns).iter().sum(), path_ns),
+        Layout::Split(worker_of) => {
+            let crossings = crossings(workload, worker_of);
+            (split(workload, worker_of, costs, parks), path_ns + crossings * to_sleeper_ns)
+        }
+        Layout::Shared { workers, heavy_ns } => {
+            let heavy = workload.operators.iter().filter(|operator| operator.step_ns > *heavy_ns).count();
+            let ways = if *workers > 1 { heavy.saturating_sub(1) as f64 } else { 0.0 };
+            (shared(workload, *workers, *heavy_ns, costs, parks), path_ns + ways * to_sleeper_ns)
+        }
+        Layout::Replicated { workers, copied, ends } => {
+            let ways = if *ends == Ends::Rest { 2.0 } else { 0.0 };
+            (replicated(workload, *workers, copied, *ends, costs), path_ns + ways * to_sleeper_ns)
+        }
+    };
+    Prediction { rate: 1e9 / iteration_ns, latency_ns }
+}
+
+/// Edges between workers on the way down, at most as many as there are.
+fn crossings(workload: &Workload, worker_of: &[usize]) -> f64 {
+    workload.edges.iter().filter(|edge| worker_of[edge.from] != worker_of[edge.to]).count() as f64
+}
+
+/// The worker with most to do sets the pace.
+fn split(workload: &Workload, worker_of: &[usize], costs: &MachineCosts, parks: bool) -> f64 {
+    let workers = worker_of.iter().max().map_or(1, |last| last + 1);
+    let mut busy_ns = vec![0.0; workers];
+    for (at, ns) in workload.with_hop(workload.hop_ns).into_iter().enumerate() {
+        busy_ns[worker_of[at]] += ns;
+    }
+    let work_ns = busy_ns.clone();
+    for edge in &workload.edges {
+        let (from, to) = (worker_of[edge.from], worker_of[edge.to]);
+        if from == to {
+            continue;
+        }
+        // Both sides wait for the lines: one for what was written, the other for what it gets back.
+        let hand_over_ns = edge.messages * costs.hand_over(edge.bytes);
+        busy_ns[from] += hand_over_ns;
+        busy_ns[to] += hand_over_ns;
+        if parks {
+            // Who is done sooner sleeps. The receiver is woken by each message, the sender when half of the edge is free again.
+            let (calls, waker) = if work_ns[to] < work_ns[from] {
+                (edge.messages, from)
+            } else {
+                (edge.messages / (edge.capacity / 2.0).max(1.0), to)
+            };
+            busy_ns[waker] += calls * costs.wake_call_ns;
+        }
+    }
+    busy_ns.into_iter().fold(0.0, f64::max)
+}
+
+/// Heavy operators go to whoever has time; each is stepped by one worker at a time. Light ones stay with what they follow.
+fn shared(workload: &Workload, workers: usize, heavy_ns: f64, costs: &MachineCosts, parks: bool) -> f64 {
+    if workers == 1 {
+        return workload.with_hop(workload.hop_ns).iter().sum();
+    }
+    let with_hop = workload.with_hop(costs.shared_hop_ns);
+    let all_ns: f64 = with_hop.iter().sum();
+    let is_heavy = |at: &usize| workload.operators[*at].step_ns > heavy_ns;
+    let heavy: Vec<usize> = (0..with_hop.len()).filter(is_heavy).collect();
+    if heavy.len() < 2 {
+        return all_ns;
+    }
+    let into = |at: usize| -> f64 {
+        let edges = workload.edges.iter().filter(|edge| edge.to == at);
+        edges.map(|edge| edge.messages * costs.hand_over(edge.bytes)).sum()
+    };
+    let calls_ns = if parks { costs.wake_call_ns } else { 0.0 };
+    let moved_ns: f64 =
+        heavy.iter().map(|&at| into(at) + workload.operators[at].steps * calls_ns / workers as f64).sum();
+    let most_ns = heavy.iter().map(|&at| with_hop[at] + into(at)).fold(0.0, f64::max);
+    ((all_ns + moved_ns) / workers.min(heavy.len()) as f64).max(most_ns)
+}
+
+/// Everybody does everything that is copied; what is serial is done by one at a time.
+fn replicated(workload: &Workload, workers: usize, copied: &[bool], ends: Ends, costs: &MachineCosts) -> f64 {
+    let with_hop = workload.with_hop(workload.hop_ns);
+    let all_ns: f64 = with_hop.iter().sum();
+    let n = workers as f64;
+    match ends {
+        Ends::Copies => all_ns / n,
+        Ends::Turns => {
+            let is_end = |at: usize| {
+                workload.operators[at].is_source || workload.edges.iter().all(|edge| edge.from != at)
+            };
+            // What an end keeps comes from the core that had it before.
+            let turn = |at: usize| with_hop[at] + workload.operators[at].steps * costs.hand_over_ns;
+            let turns: Vec<f64> = (0..with_hop.len()).filter(|&at| is_end(at)).map(turn).collect();
+            let ways_ns = turns.len() as f64 * costs.hand_over_ns;
+            ((all_ns + ways_ns) / n).max(turns.into_iter().fold(0.0, f64::max))
+        }
+        Ends::Rest => {
+            let lane_ns: f64 =
+                with_hop.iter().zip(copied).filter(|(_, copied)| **copied).map(|(ns, _)| ns).sum();
+            let cut = |edge: &&super::EdgeLoad| copied[edge.from] != copied[edge.to];
+            let ways_ns: f64 = workload
+                .edges
+                .iter()
+                .filter(cut)
+                .map(|edge| edge.messages * (costs.hand_over(edge.bytes) * (n - 1.0) / n + workload.hop_ns))
+                .sum();
+            // The first worker has the rest of the graph as well.
+            (all_ns - lane_ns + lane_ns / n + ways_ns).max(lane_ns / n + ways_ns / (n - 1.0).max(1.0))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{EdgeLoad, OperatorLoad};
+    use super::*;
+
+    const COSTS: MachineCosts = MachineCosts {
+        hop_ns: 5.0,
+        shared_hop_ns: 20.0,
+        hand_over_ns: 100.0,
+        hand_over_per_kib_ns: 100.0,
+        wake_call_ns: 2_000.0,
+        wake_ns: 30_000.0,
+        clock_ns: 20.0,
+    };
+
+    /// A chain in which each step takes so long; chunks of 16 KiB go down.
+    fn chain(steps_ns: &[f64]) -> Workload {
+        let operator = |(at, &step_ns): (usize, &f64)| OperatorLoad {
+            name: format!("o{at}"),
+            steps: 1.0,
+            step_ns,
+            is_source: at == 0,
+        };
+        let edge = |to: usize| EdgeLoad { from: to - 1, to, messages: 1.0, bytes: 16384.0, capacity: 4.0 };
+        Workload {
+            operators: steps_ns.iter().enumerate().map(operator).collect(),
+            edges: (1..steps_ns.len()).map(edge).collect(),
+            hop_ns: 5.0,
+            ..Workload::default()
+        }
+    }
+
+    fn iteration_ns(workload: &Workload, layout: &Layout, parks: bool) -> f64 {
+        1e9 / predict(workload, layout, &COSTS, parks).rate
+    }
+
+    #[test]
+    fn each_layout_has_its_bottleneck() {
+        let light = chain(&[0.0, 100.0, 100.0, 0.0]);
+        let heavy = chain(&[0.0, 50_000.0, 50_000.0, 0.0]);
+        let split = Layout::Split(vec![0, 0, 1, 1]);
+        let shared = Layout::Shared { workers: 2, heavy_ns: 5_000.0 };
+        let replicated =
+            |ends| Layout::Replicated { workers: 2, copied: vec![false, true, true, false], ends };
+        for (workload, layout, parks, wanted_ns) in [
+            (&light, &Layout::One, true, 220.0),
+            // 110 for each half, 1700 for 16 KiB.
+            (&light, &split, false, 1_810.0),
+            (&light, &shared, true, 280.0),
+            (&light, &replicated(Ends::Copies), false, 110.0),
+            // Two turns of 105 are less than half of 420.
+            (&light, &replicated(Ends::Turns), false, 210.0),
+            // 10 at the ends, half of 210, and two ways of half of 1700.
+            (&light, &replicated(Ends::Rest), false, 1_825.0),
+            (&heavy, &Layout::One, true, 100_020.0),
+            (&heavy, &split, false, 51_710.0),
+            (&heavy, &replicated(Ends::Copies), false, 50_010.0),
+        ] {
+            let found_ns = iteration_ns(workload, layout, parks);
+            assert!((found_ns - wanted_ns).abs() < 1.0, "{layout:?}: {found_ns}, not {wanted_ns}");
+        }
+        assert!(iteration_ns(&heavy, &split, true) > iteration_ns(&heavy, &split, false));
+        assert!(iteration_ns(&heavy, &shared, false) < 60_000.0);
+    }
+
+    #[test]
+    fn latency_has_the_ways_between_workers() {
+        let workload = chain(&[0.0, 100.0, 100.0, 0.0]);
+        let latency_ns = |layout: &Layout, parks| predict(&workload, layout, &COSTS, parks).latency_ns;
+        assert!((latency_ns(&Layout::One, true) - 220.0).abs() < 1.0);
+        let split = Layout::Split(vec![0, 0, 1, 1]);
+        assert!((latency_ns(&split, true) - 30_220.0).abs() < 1.0);
+        assert!((latency_ns(&split, false) - 320.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_cycle_ends() {
+        let mut workload = chain(&[0.0, 100.0, 100.0]);
+        workload.edges.push(EdgeLoad { from: 2, to: 1, messages: 1.0, bytes: 0.0, capacity: 4.0 });
+        assert!(predict(&workload, &Layout::One, &COSTS, true).latency_ns < 1_000.0);
+    }
+}

@@ -1,0 +1,153 @@
+//! What a graph asks for, by the record of a run under `greedy`.
+
+use super::MachineCosts;
+use onbeat_trace::Record;
+
+/// What a graph asks for per iteration.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Workload {
+    /// In the order down the graph.
+    pub operators: Vec<OperatorLoad>,
+    /// In the graph's order.
+    pub edges: Vec<EdgeLoad>,
+    /// What the engine took per step in that run.
+    pub hop_ns: f64,
+    /// The name of the edge whose messages are counted as iterations.
+    pub counted: String,
+    /// Iterations per second of that run.
+    pub rate: f64,
+    /// The part of the run in which its worker had nothing to do: 0 to 1. Above some hundredths the sources set the pace.
+    pub idle: f64,
+}
+
+/// One operator.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct OperatorLoad {
+    /// Its name.
+    pub name: String,
+    /// Steps in an iteration.
+    pub steps: f64,
+    /// What one of its steps takes, in nanoseconds, without the engine.
+    pub step_ns: f64,
+    /// It has no inputs.
+    pub is_source: bool,
+}
+
+/// One edge.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct EdgeLoad {
+    /// Place of the sending operator.
+    pub from: usize,
+    /// Place of the receiving one.
+    pub to: usize,
+    /// Messages in an iteration.
+    pub messages: f64,
+    /// Bytes of samples in a message; 0 for one without.
+    pub bytes: f64,
+    /// Messages that it holds.
+    pub capacity: f64,
+}
+
+impl OperatorLoad {
+    /// What it takes in an iteration.
+    #[must_use]
+    pub fn work_ns(&self) -> f64 {
+        self.steps * self.step_ns
+    }
+}
+
+impl Workload {
+    /// By a run with one worker; `None` where nothing was sent.
+    #[must_use]
+    pub fn of(record: &Record, costs: &MachineCosts) -> Option<Workload> {
+        let place = |end: &str| {
+            // "operator.port": names of operators may have dots, those of ports have none.
+            let name = end.rsplit_once('.').map_or(end, |(operator, _)| operator);
+            record.operators.iter().position(|operator| operator.name == name)
+        };
+        let ends: Vec<(usize, usize)> = record
+            .edges
+            .iter()
+            .map(|edge| Some((place(&edge.from)?, place(&edge.to)?)))
+            .collect::<Option<_>>()?;
+        let is_source: Vec<bool> =
+            (0..record.operators.len()).map(|at| ends.iter().all(|(_, to)| *to != at)).collect();
+        let counted = (0..ends.len())
+            .filter(|&at| is_source[ends[at].0])
+            .max_by_key(|&at| (record.edges[at].received, std::cmp::Reverse(at)))?;
+        let iterations = record.edges[counted].received as f64;
+        let duration_ns = record.result.duration_ns as f64;
+        if iterations == 0.0 || duration_ns == 0.0 {
+            return None;
+        }
+        let idle_ns: f64 = record.threads.iter().map(|thread| thread.idle_ns as f64).sum();
+        let work_ns = (duration_ns - idle_ns).max(duration_ns * 1e-3) / iterations;
+        let mut operators: Vec<OperatorLoad> = record
+            .operators
+            .iter()
+            .zip(&is_source)
+            .map(|(operator, &is_source)| OperatorLoad {
+                name: operator.name.clone(),
+                steps: operator.steps as f64 / iterations,
+                step_ns: (operator.step.mean_ns - costs.clock_ns).max(0.5),
+                is_source,
+            })
+            .collect();
+        // What is left of the time is the engine's; a sample of steps may also come out longer than the steps were.
+        let steps: f64 = operators.iter().map(|operator| operator.steps).sum();
+        let sum: f64 = operators.iter().map(OperatorLoad::work_ns).sum();
+        let least_ns = costs.hop_ns * 0.5 * steps;
+        if sum + least_ns > work_ns {
+            let factor = ((work_ns - least_ns) / sum).max(0.05);
+            operators.iter_mut().for_each(|operator| operator.step_ns *= factor);
+        }
+        let sum: f64 = operators.iter().map(OperatorLoad::work_ns).sum();
+        let edges = record.edges.iter().zip(&ends).map(|(edge, &(from, to))| EdgeLoad {
+            from,
+            to,
+            messages: edge.received as f64 / iterations,
+            bytes: edge.quantum_bytes.unwrap_or(0) as f64,
+            capacity: edge.capacity as f64,
+        });
+        Some(Workload {
+            operators,
+            edges: edges.collect(),
+            hop_ns: ((work_ns - sum) / steps).max(0.0),
+            counted: format!("{} → {}", record.edges[counted].from, record.edges[counted].to),
+            rate: iterations * 1e9 / duration_ns,
+            idle: (idle_ns / duration_ns).clamp(0.0, 1.0),
+        })
+    }
+
+    /// What all operators take in an iteration, without the engine.
+    #[must_use]
+    pub fn work_ns(&self) -> f64 {
+        self.operators.iter().map(OperatorLoad::work_ns).sum()
+    }
+
+    /// Operators with what the engine adds to each step.
+    pub(super) fn with_hop(&self, hop_ns: f64) -> Vec<f64> {
+        self.operators.iter().map(|operator| operator.steps * (operator.step_ns + hop_ns)).collect()
+    }
+
+    /// The longest way from a source to an end, by the time that one message takes in each operator on it.
+    #[must_use]
+    pub fn longest_path_ns(&self) -> f64 {
+        let mut until = vec![0.0_f64; self.operators.len()];
+        let mut most = 0.0_f64;
+        // Operators stand in their order down the graph; what goes back in a cycle is passed over.
+        for at in 0..self.operators.len() {
+            let before = self.edges.iter().filter(|edge| edge.to == at && edge.from < at);
+            let begin = before.map(|edge| until[edge.from]).fold(0.0, f64::max);
+            until[at] = begin + self.operators[at].step_ns + self.hop_ns;
+            most = most.max(until[at]);
+        }
+        most
+    }
+
+    /// Whether sources set the pace, and not the machine.
+    #[must_use]
+    pub fn is_paced(&self) -> bool {
+        self.idle > 0.1
+    }
+}

@@ -1,0 +1,108 @@
+//! What is to be expected under each scheduler, by a short run with one worker, and which of them is recommended.
+
+use crate::model::{Advice, Layout, MachineCosts, Prediction, Workload, advise, predict};
+use crate::trial::{self, Maker};
+use crate::{BenchError, Watch};
+use onbeat_runtime::{Idle, Options, Plan, Scheduler};
+use std::collections::BTreeMap;
+
+/// What was found out, and what follows from it.
+#[derive(Debug, Clone)]
+pub struct Advised {
+    /// What an iteration of the graph takes.
+    pub workload: Workload,
+    /// In the order of the table; the plainest comes first.
+    pub expected: Vec<Expected>,
+    /// Which of them, and why.
+    pub advice: Advice,
+    /// What is to be said besides.
+    pub notes: Vec<String>,
+}
+
+/// One scheduler.
+#[derive(Debug, Clone)]
+pub struct Expected {
+    /// Which one.
+    pub scheduler: Scheduler,
+    /// The options under which it would run, with what operators cost.
+    pub options: Options,
+    /// What it is expected to do.
+    pub prediction: Prediction,
+    /// Who would step what.
+    pub plan: Plan,
+}
+
+impl Advised {
+    /// The scheduler that is recommended.
+    #[must_use]
+    pub fn chosen(&self) -> &Expected {
+        &self.expected[self.advice.chosen]
+    }
+}
+
+/// How often the graph is run to find out what its operators cost; the median run counts.
+const RUNS: usize = 3;
+
+/// Runs the graph with one worker for so long, several times, and predicts what each scheduler would do.
+///
+/// # Errors
+/// [`BenchError`]: a graph that cannot be run with one worker, a run that failed, or a stop.
+pub fn advised(
+    maker: &mut dyn Maker,
+    costs: &MachineCosts,
+    seconds: f64,
+    watch: &mut dyn Watch,
+) -> Result<Advised, BenchError> {
+    if !(0.001..=600.0).contains(&seconds) {
+        return Err(BenchError::Settings(format!("seconds: {seconds}: give 0.001 to 600")));
+    }
+    let failed = |reason: String| BenchError::Scenario { name: "greedy".to_owned(), reason };
+    let mut workloads = Vec::new();
+    let mut given = Options::default();
+    for run in 0..RUNS {
+        watch.at(run, RUNS, "what its operators cost");
+        if watch.is_stopped() {
+            return Err(BenchError::Stopped);
+        }
+        let (graph, options) = maker.make().map_err(BenchError::Settings)?;
+        let duration_ns = (seconds * 1e9 / RUNS as f64) as u64;
+        let record =
+            trial::run(graph, &trial::options(&options, Scheduler::Greedy, duration_ns)).map_err(failed)?;
+        let workload = Workload::of(&record, costs);
+        workloads.push(
+            workload.ok_or_else(|| failed("its sources sent nothing in that time: give more time".into()))?,
+        );
+        given = options;
+    }
+    workloads.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+    let workload = workloads.swap_remove(RUNS / 2);
+    let mut notes = Vec::new();
+    let parks = given.idle == Idle::Park;
+    let busy: BTreeMap<String, f64> =
+        workload.operators.iter().map(|operator| (operator.name.clone(), operator.work_ns())).collect();
+    let mut expected = Vec::new();
+    for scheduler in trial::ALL {
+        let mut options = trial::options(&given, scheduler, u64::MAX);
+        options.duration_ns = given.duration_ns;
+        options.costs.clone_from(&busy);
+        let (graph, _) = maker.make().map_err(BenchError::Settings)?;
+        match graph.plan(&options) {
+            // Several workers that come to one are no other scheduler.
+            Ok(plan) if scheduler != Scheduler::Greedy && plan.workers.len() == 1 => {
+                notes.push(format!("{scheduler}: one worker would do all of it: as greedy"));
+            }
+            Ok(plan) => {
+                let layout = trial::layout(&plan, &workload);
+                let prediction = predict(&workload, &layout, costs, parks);
+                expected.push(Expected { scheduler, options, prediction, plan });
+            }
+            Err(error) => notes.push(format!("{scheduler}: not available: {error}")),
+        }
+    }
+    let named: Vec<(String, Layout, Prediction)> = expected
+        .iter()
+        .map(|one| (one.scheduler.to_string(), trial::layout(&one.plan, &workload), one.prediction))
+        .collect();
+    let advice = advise(&workload, &named, costs).ok_or_else(|| BenchError::Nothing(notes.join("; ")))?;
+    Ok(Advised { workload, expected, advice, notes })
+}

@@ -1,0 +1,86 @@
+//! From runs to figures.
+
+use super::{Graphs, Runs, Settings};
+use crate::trial::Taken;
+use onbeat_report::{BenchResult, bench::Machine};
+use serde_json::{Map, Value, json};
+
+pub(super) fn result(settings: &Settings, graphs: &Graphs, all: &[Runs]) -> BenchResult {
+    let mut result = BenchResult::new("pipeline", Machine::read());
+    let parameters = json!({
+        "pipeline": graphs.name,
+        "counted": graphs.counted,
+        "schedulers": all.iter().map(|runs| runs.options.scheduler.to_string()).collect::<Vec<_>>(),
+        "idle": all.first().map(|runs| runs.options.idle.to_string()),
+        "cores": all.first().map(|runs| runs.options.cores.clone()),
+        "seconds": settings.seconds,
+        "rounds": settings.rounds,
+        "version": env!("CARGO_PKG_VERSION"),
+        "profile": if cfg!(debug_assertions) { "dev" } else { "release" },
+    });
+    if let Value::Object(parameters) = parameters {
+        result.parameters = parameters;
+    } else {
+        result.parameters = Map::new();
+    }
+    let first: Vec<f64> = all.first().map_or(Vec::new(), |runs| of(&runs.taken, |taken| taken.rate));
+    for runs in all {
+        let name = format!("pipeline.{}", runs.options.scheduler);
+        let rates = of(&runs.taken, |taken| taken.rate);
+        result.add(&format!("{name}.rate"), &rates, "1/s");
+        let times: Vec<f64> = rates.iter().zip(&first).map(|(rate, first)| rate / first).collect();
+        result.add(&format!("{name}.times_first"), &times, "x");
+        let latency = |of: fn((f64, f64)) -> f64| -> Vec<f64> {
+            runs.taken.iter().filter_map(|taken| taken.latency.map(of)).collect()
+        };
+        result.add(&format!("{name}.latency.p50"), &latency(|(p50, _)| p50), "ns");
+        result.add(&format!("{name}.latency.p99"), &latency(|(_, p99)| p99), "ns");
+        result.add(&format!("{name}.cpu"), &of(&runs.taken, |taken| taken.cpu_ns), "ns");
+        result.add(&format!("{name}.idle"), &of(&runs.taken, |taken| taken.idle * 100.0), "%");
+    }
+    if let Some(others) = graphs.others {
+        result.add("machine.others", &[others * 100.0], "%");
+    }
+    result.notes.clone_from(&graphs.notes);
+    result.notes.extend(limits(graphs, all));
+    if cfg!(debug_assertions) {
+        result.notes.push("this is a debug build: its figures say nothing about a release build".to_owned());
+    }
+    if let Some(others) = graphs.others.filter(|others| *others > 0.05) {
+        let percent = others * 100.0;
+        result.notes.push(format!(
+            "others used {percent:.0} % of the machine meanwhile: measure again on a quiet one"
+        ));
+    }
+    result
+}
+
+fn of(taken: &[Taken], value: fn(&Taken) -> f64) -> Vec<f64> {
+    taken.iter().map(value).collect()
+}
+
+/// What sets the pace.
+fn limits(graphs: &Graphs, all: &[Runs]) -> Vec<String> {
+    let mut limits = Vec::new();
+    if let Some(first) = all.first() {
+        let mut idle = of(&first.taken, |taken| taken.idle);
+        idle.sort_by(f64::total_cmp);
+        let idle = idle.get(idle.len() / 2).copied().unwrap_or(0.0);
+        let scheduler = first.options.scheduler;
+        if idle > 0.1 {
+            limits.push(format!(
+                "under {scheduler} the worker had nothing to do for {:.0} % of the time: something else sets the pace (a source that keeps \
+                 time, a file, a network), so compare latency and time on cores, and not the rate",
+                idle * 100.0
+            ));
+        }
+        if let Some((name, share)) = graphs.heaviest.as_ref().filter(|(_, share)| *share > 0.5) {
+            limits.push(format!(
+                "{name} takes {:.0} % of the work: no scheduler can be faster than {:.1} times one worker, unless it is replicated",
+                share * 100.0,
+                1.0 / share
+            ));
+        }
+    }
+    limits
+}

@@ -1,0 +1,107 @@
+//! One graph under one scheduler, for a while.
+
+use crate::model::{Ends, Layout, Workload};
+use onbeat_runtime::{Graph, Idle, Options, Plan, RunError, Scheduler};
+use onbeat_trace::{Record, Summary};
+
+/// Makes the same graph again and again: a run uses it up.
+pub trait Maker {
+    /// The graph, and how it is run; scheduler, cores and duration are put in place of what the options say.
+    ///
+    /// # Errors
+    /// Why it cannot be made, in words.
+    fn make(&mut self) -> Result<(Graph, Options), String>;
+}
+
+/// What one run did.
+#[derive(Debug, Clone)]
+pub(crate) struct Taken {
+    /// Iterations per second.
+    pub rate: f64,
+    /// Of the path that took longest: median and 99th percentile, in nanoseconds.
+    pub latency: Option<(f64, f64)>,
+    /// Time on cores per iteration, of all workers, in nanoseconds.
+    pub cpu_ns: f64,
+    /// The part of the run in which workers had nothing to do: 0 to 1.
+    pub idle: f64,
+}
+
+/// Schedulers that a graph can be tried under, with their names on the command line; the plainest comes first.
+pub(crate) const ALL: [Scheduler; 4] =
+    [Scheduler::Greedy, Scheduler::Event, Scheduler::Pinned, Scheduler::Replicated];
+
+/// The same graph and options under another scheduler, with so many workers where it has several.
+pub(crate) fn options(given: &Options, scheduler: Scheduler, duration_ns: u64) -> Options {
+    let mut options = Options { scheduler, duration_ns: Some(duration_ns), ..given.clone() };
+    if scheduler != Scheduler::Custom {
+        options.pools = Vec::new();
+    }
+    if scheduler == Scheduler::Greedy {
+        options.workers = None;
+        options.cores.truncate(1);
+    }
+    options
+}
+
+pub(crate) fn run(graph: Graph, options: &Options) -> Result<Record, String> {
+    graph.run(options).map_err(|error: RunError| error.to_string())
+}
+
+/// By the messages on the edge of this place, which are counted as iterations.
+pub(crate) fn taken(record: &Record, counted: usize) -> Result<Taken, String> {
+    let iterations = record.edges.get(counted).map_or(0, |edge| edge.received) as f64;
+    let duration_ns = record.result.duration_ns as f64;
+    if iterations == 0.0 || duration_ns == 0.0 {
+        return Err("its sources sent nothing in that time: give more --seconds".to_owned());
+    }
+    let worst = record.paths.iter().map(|path| &path.latency).filter(|latency| latency.count > 0);
+    let worst: Option<&Summary> = worst.max_by_key(|latency| latency.median_ns);
+    let workers = || record.threads.iter().filter(|thread| thread.busy_ns > 0 || thread.idle_ns > 0);
+    let count = workers().count().max(1) as f64;
+    Ok(Taken {
+        rate: iterations * 1e9 / duration_ns,
+        latency: worst.map(|latency| (latency.median_ns as f64, latency.p99_ns as f64)),
+        cpu_ns: workers().map(|thread| thread.cpu_ns as f64).sum::<f64>() / iterations,
+        idle: workers().map(|thread| thread.idle_ns as f64).sum::<f64>() / duration_ns / count,
+    })
+}
+
+/// Who steps what under this plan, for the model.
+pub(crate) fn layout(plan: &Plan, workload: &Workload) -> Layout {
+    let workers = plan.workers.len();
+    let copies = |name: &str| plan.operators.iter().filter(|operator| operator.name == name).count();
+    let part = |name: &str| plan.operators.iter().find(|it| it.name == name).map_or(0, |it| it.part);
+    let operators = || workload.operators.iter().map(|operator| operator.name.as_str());
+    match plan.scheduler {
+        _ if workers == 1 => Layout::One,
+        Scheduler::Event => Layout::Shared {
+            workers,
+            // What `Share::Heavy` says of both ways to wait.
+            heavy_ns: if plan.options.idle == Idle::Park { 5_000.0 } else { 1_000.0 },
+        },
+        Scheduler::Replicated => {
+            let copied: Vec<bool> = operators().map(|name| copies(name) > 1).collect();
+            let is_said = |text: &str| plan.notes.iter().any(|note| note.contains(text));
+            let ends = match copied.iter().all(|copied| *copied) {
+                false => Ends::Rest,
+                true if is_said("from worker to worker, in order") => Ends::Turns,
+                true => Ends::Copies,
+            };
+            Layout::Replicated { workers, copied, ends }
+        }
+        _ => {
+            let worker =
+                |part: usize| plan.pools[plan.parts[part].pool].workers.first().copied().unwrap_or(0);
+            Layout::Split(operators().map(|name| worker(part(name))).collect())
+        }
+    }
+}
+
+/// The edge whose messages are counted as iterations: that of the source that sent most.
+pub(crate) fn counted(record: &Record) -> usize {
+    let operator =
+        |end: &str| end.rsplit_once('.').map_or_else(|| end.to_owned(), |(name, _)| name.to_owned());
+    let is_fed = |name: &str| record.edges.iter().any(|edge| operator(&edge.to) == name);
+    let sent = (0..record.edges.len()).filter(|&at| !is_fed(&operator(&record.edges[at].from)));
+    sent.max_by_key(|&at| (record.edges[at].received, std::cmp::Reverse(at))).unwrap_or(0)
+}
