@@ -8,7 +8,6 @@ pub use kept::{Kept, forget, keep, kept};
 
 use crate::model::MachineCosts;
 use crate::others::Others;
-use crate::trial;
 use crate::{BenchError, Watch};
 use onbeat_operators::dsp::Saxpy;
 use onbeat_operators::{Load, NullSink, NullSource, Work};
@@ -134,7 +133,7 @@ fn run(scheduler: Scheduler, cores: &[usize], quantum: usize, kernels: usize) ->
         duration_ns: Some(LOOK_NS),
         ..Options::default()
     };
-    trial::run(graph, &options).map_err(failed)
+    graph.run(&options).map_err(|error| failed(error.to_string()))
 }
 
 fn per_message_ns(record: &Record) -> f64 {

@@ -83,7 +83,7 @@ mod tests {
             }
         }
         // Many cores wait for their turn.
-        let many = scaled(&core, 128, 128);
+        let many = scaled(&core, 128, 8);
         assert!((many.in_order * 68.0 / 1e9 - 1.0).abs() < 0.01, "{}", many.in_order);
     }
 

@@ -64,10 +64,10 @@ pub fn advised(
         if watch.is_stopped() {
             return Err(BenchError::Stopped);
         }
-        let (graph, options) = maker.make().map_err(BenchError::Settings)?;
+        let (_, options) = maker.make().map_err(BenchError::Settings)?;
         let duration_ns = (seconds * 1e9 / RUNS as f64) as u64;
         let record =
-            trial::run(graph, &trial::options(&options, Scheduler::Greedy, duration_ns)).map_err(failed)?;
+            trial::run(maker, &trial::options(&options, Scheduler::Greedy, duration_ns)).map_err(failed)?;
         let workload = Workload::of(&record, costs);
         workloads.push(
             workload.ok_or_else(|| failed("its sources sent nothing in that time: give more time".into()))?,

@@ -97,8 +97,7 @@ pub fn run(maker: &mut dyn Maker, settings: &Settings, watch: &mut dyn Watch) ->
                 break 'rounds;
             }
             let failed = |reason: String| BenchError::Scenario { name: name.clone(), reason };
-            let (graph, _) = made(maker)?;
-            let record = trial::run(graph, &runs.options).map_err(failed)?;
+            let record = trial::run(maker, &runs.options).map_err(failed)?;
             let counted = *place.get_or_insert_with(|| trial::counted(&record));
             if graphs.counted.is_empty() {
                 graphs.counted = record

@@ -66,13 +66,20 @@ pub(super) fn plan(case: &Case, on: &[usize]) -> Result<(), Missing> {
     Ok(())
 }
 
+/// How often a run in which nothing came to the sink is made again, for twice as long each time: a busy machine may not have given
+/// its workers a turn.
+const TRIES: u32 = 10;
+
 /// Samples per second that came to the sink, by what the record says.
 pub(super) fn run(case: &Case, on: &[usize], idle: Idle, seconds: f64) -> Result<f64, Missing> {
-    let graph = chain(case).map_err(|error| error.to_string())?;
-    let record = graph.run(&options(case, on, idle, seconds)).map_err(|error: RunError| error.to_string())?;
-    let chunks = record.edges.last().map_or(0, |edge| edge.received);
-    if chunks == 0 || record.result.duration_ns == 0 {
-        return Err("no chunk came to the sink: give more --seconds".to_owned());
+    for again in 0..TRIES {
+        let graph = chain(case).map_err(|error| error.to_string())?;
+        let options = options(case, on, idle, seconds * f64::from(1 << again));
+        let record = graph.run(&options).map_err(|error: RunError| error.to_string())?;
+        let chunks = record.edges.last().map_or(0, |edge| edge.received);
+        if chunks > 0 && record.result.duration_ns > 0 {
+            return Ok(chunks as f64 * case.shape.samples() as f64 * 1e9 / record.result.duration_ns as f64);
+        }
     }
-    Ok(chunks as f64 * case.shape.samples() as f64 * 1e9 / record.result.duration_ns as f64)
+    Err("no chunk came to the sink: give more --seconds".to_owned())
 }

@@ -13,7 +13,7 @@ pub use draw::Shape;
 use crate::model::MachineCosts;
 use crate::others::Others;
 use crate::pipeline::advised;
-use crate::trial::{self, Maker};
+use crate::trial;
 use crate::{BenchError, Watch};
 use onbeat_report::{BenchResult, Figure, bench::Machine};
 use onbeat_runtime::{Idle, Scheduler};
@@ -157,8 +157,7 @@ fn one(
             options.duration_ns = Some((settings.seconds * 1e9) as u64);
             let name = format!("shape {number} under {}", expected.scheduler);
             let failed = |reason: String| BenchError::Scenario { name: name.clone(), reason };
-            let (graph, _) = shape.make().map_err(failed)?;
-            let record = trial::run(graph, &options).map_err(failed)?;
+            let record = trial::run(&mut shape, &options).map_err(failed)?;
             rates.push(trial::taken(&record, trial::counted(&record)).map_err(failed)?.rate);
         }
     }
