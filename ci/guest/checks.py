@@ -65,6 +65,8 @@ class Checks:
                   f"{'; '.join(because.text.split(chr(10))).strip('; ') if because else ''}")
         self.timers(with_tracer)
         self.rights()
+        self.missing()
+        self.killed()
 
     def expected(self, name: str, runtime_ns: int) -> float:
         """How often the injected thread ran in that time, by its own count."""
@@ -196,6 +198,35 @@ class Checks:
         limit = "priority 80 is above the limit RLIMIT_RTPRIO, which is 10"
         self.check(limit in far, f"RLIMIT_RTPRIO of 10: f:80 is refused with: {far}")
         print(f"RLIMIT_RTPRIO of 10: f:11 and f:80 refused {'as in the snapshot' if same else 'differently'}, r:10 granted")
+
+    def missing(self) -> None:
+        """Where something is missing, that is said, with what to do, and what is left still works."""
+        for name, status, parts in (
+            ("missing.paranoid", 0, ("classes only", "perf_event_paranoid is 4", "CAP_PERFMON")),
+            ("missing.perf", 1, ("the backend `perf` is not available", "perf_event_paranoid is 4", "setcap")),
+            ("missing.tracefs", 0, ("classes only", "mount -t tracefs")),
+            ("missing.offline", 1, ("CPU 1 is offline", "/sys/devices/system/cpu/cpu1/online")),
+            ("missing.others", 0, ()),
+            ("missing.timer", 1, ("CPU 1 is offline",)),
+            ("missing.senseless", 1, ("--cpus",)),
+            ("missing.far", 1, ("CPU 77 does not exist",)),
+        ):
+            self.text(name, status)
+            errors = self.said.get(f"{name}.err", machine.Said("", -1)).text
+            for part in parts:
+                self.check(part in errors, f"{name}: `{part}` is not in: {errors}")
+        print("rights, tracefs or a CPU missing: said, with what to do")
+
+    def killed(self) -> None:
+        """What a killed measurement left is taken away by the next one, and all settings are as they were."""
+        during = self.said.get("killed.during", machine.Said("", -1)).text
+        self.check("onbeat-" in during, f"killed: there was no trace instance of ours to be left: {during}")
+        self.text("killed.next")
+        errors = self.said.get("killed.next.err", machine.Said("", -1)).text
+        self.check("left by a process that was killed" in errors, f"killed.next: nothing is said of what was left: {errors}")
+        state = self.said.get("killed.state", machine.Said("nothing was said", -1))
+        self.check(state.status == 0, f"killed: settings or instances differ from before:\n{state.text}")
+        print("killed in the middle: the next one puts all back" if state.status == 0 else "killed: something is left")
 
 
 def quantiles(counts: list[tuple[int, int]], over: int, longest: float) -> tuple[float, float]:

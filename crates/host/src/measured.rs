@@ -225,7 +225,7 @@ fn summed(record: &NoiseRecord) -> Noise {
         max_single_ns: record.cpus.iter().map(|cpu| cpu.max_single_ns).max().unwrap_or(0),
         hardware_ns: sum(|cpu| cpu.parts.hardware.ns),
         causes,
-        is_named: record.source.backend == Backend::Perf,
+        is_named: record.source.backend != Backend::Proc,
     }
 }
 

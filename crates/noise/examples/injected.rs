@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         cpus: Some(CoreSet::from_cores([cpu])?),
         duration_ns: Some(seconds * 1_000_000_000),
         samples: usize::MAX,
-        backend: Backend::Perf,
+        backend: Backend::Auto,
         ..Settings::default()
     };
     let record = measure(&settings, &mut Nobody)?;

@@ -74,7 +74,8 @@ const FAIR_PRIORITY: i32 = 100;
 
 /// Who had the core in a gap.
 ///
-/// The events are those of the gap's core, in any order; what lies outside of it is left out. Each has its time without what
+/// The events are those of the gap's core, in any order; what lies outside of it is left out, and so is what happened to threads
+/// and took no time. Each has its time without what
 /// interrupted it, so they are laid out again one inside of the other: what begins before another has had all its time
 /// interrupts it.
 ///
@@ -93,7 +94,8 @@ const FAIR_PRIORITY: i32 = 100;
 /// ```
 #[must_use]
 pub fn attribute(gap: Gap, events: &[KernelEvent], own: Own) -> Verdict {
-    let mut order: Vec<&KernelEvent> = events.iter().filter(|event| event.start_ns <= gap.end_ns).collect();
+    let mut order: Vec<&KernelEvent> =
+        events.iter().filter(|event| event.class.has_core() && event.start_ns <= gap.end_ns).collect();
     // Of two that begin at once the one that can be interrupted is the outer one.
     order.sort_by_key(|event| (event.start_ns, Reverse(event.class)));
     let parts = parts(gap, &order);

@@ -1,7 +1,7 @@
 //! Measuring threads: one per core, with its policy, asleep until all are ready.
 
 use crate::error::Error;
-use crate::source::{Backend, Chosen, Perf};
+use crate::source::{Backend, Chosen, Shape, Tracepoints};
 use onbeat_os::policy::PolicyFlags;
 use onbeat_os::rights::{Rights, explain};
 use onbeat_os::{CoreSet, Policy, clock, thread};
@@ -99,33 +99,47 @@ impl Drop for Member {
 /// The source that was asked for, or the best that there is.
 pub(crate) fn choose(
     backend: Backend,
-    ring_bytes: usize,
-    keep: usize,
+    shape: Shape,
     cpus: &[usize],
-) -> Result<(Option<Perf>, Chosen), Error> {
-    let by_proc = |why: String, fix| {
-        Chosen {
-        backend: Backend::Proc,
-        why,
-        fix,
-        missing: vec![
-            "names and times of single interrupts, softirqs and threads: a stretch of time is that of other threads (run-queue \
-             wait) or unexplained"
-                .to_owned(),
-        ],
-    }
+) -> Result<(Option<Tracepoints>, Chosen), Error> {
+    let asked = "it was asked for";
+    let chosen = |backend, why: &str, tracepoints: &Tracepoints| Chosen {
+        backend,
+        why: why.to_owned(),
+        fix: None,
+        missing: tracepoints.missing(),
     };
-    if backend == Backend::Proc {
-        return Ok((None, by_proc("it was asked for".to_owned(), None)));
-    }
-    match Perf::open(cpus, ring_bytes, keep) {
-        Ok(perf) => {
-            let why = if backend == Backend::Perf { "it was asked for" } else { "tracepoints can be read" };
-            let chosen =
-                Chosen { backend: Backend::Perf, why: why.to_owned(), fix: None, missing: perf.missing() };
-            Ok((Some(perf), chosen))
+    match backend {
+        Backend::Proc => return Ok((None, by_proc(asked.to_owned(), None))),
+        Backend::Ftrace | Backend::Perf => {
+            let (name, opened) = match backend {
+                Backend::Perf => ("perf", Tracepoints::perf(cpus, shape)),
+                _ => ("ftrace", Tracepoints::ftrace(cpus, shape)),
+            };
+            let tracepoints = opened.map_err(|refused| Error::Backend { backend: name, refused })?;
+            let chosen = chosen(backend, asked, &tracepoints);
+            return Ok((Some(tracepoints), chosen));
         }
-        Err(refused) if backend == Backend::Perf => Err(Error::Backend { backend: "perf", refused }),
+        Backend::Auto | Backend::Tracer => {}
+    }
+    let no_instance = match Tracepoints::ftrace(cpus, shape) {
+        Ok(tracepoints) => {
+            let chosen = chosen(Backend::Ftrace, "tracefs can be written", &tracepoints);
+            return Ok((Some(tracepoints), chosen));
+        }
+        Err(refused) => refused,
+    };
+    match Tracepoints::perf(cpus, shape) {
+        Ok(tracepoints) => {
+            let chosen = chosen(Backend::Perf, &no_instance.why, &tracepoints);
+            Ok((Some(tracepoints), chosen))
+        }
         Err(refused) => Ok((None, by_proc(refused.why, Some(refused.fix)))),
     }
+}
+
+fn by_proc(why: String, fix: Option<String>) -> Chosen {
+    let missing = "names and times of single interrupts, softirqs and threads: a stretch of time is that of other threads (run-queue \
+                   wait) or unexplained";
+    Chosen { backend: Backend::Proc, why, fix, missing: vec![missing.to_owned()] }
 }

@@ -1,11 +1,13 @@
-//! From the bytes of a core's ring to records.
+//! From the bytes of a core's ring to records: those of perf ([`decode`]) and those of a trace instance ([`decode_pages`]).
 //!
 //! Every field is found by the kernel's own description ([`Layout`]); bytes that do not fit are passed over and counted, never
 //! trusted.
 
 mod layout;
+mod pages;
 
-pub use layout::{Layout, Missing};
+pub use layout::{Extent, Layout, Missing};
+pub use pages::decode_pages;
 
 use layout::Role;
 use onbeat_trace::Class;
@@ -49,8 +51,33 @@ pub enum Kind {
         /// And its priority, as the kernel counts: 0 to 98 real-time, 100 to 139 others.
         priority: i32,
     },
-    /// The core begins to sleep in this state, or, without one, has woken up.
-    Idle(Option<u32>),
+    /// Somebody wakes a thread.
+    Woken {
+        /// Which one.
+        pid: i32,
+        /// Its name.
+        comm: String,
+        /// Its priority, as the kernel counts.
+        priority: i32,
+        /// The core that it is to run on.
+        core: u32,
+    },
+    /// A thread goes to another core.
+    Migrated {
+        /// Which one.
+        pid: i32,
+        /// Its name.
+        comm: String,
+        /// Its priority, as the kernel counts.
+        priority: i32,
+        /// The core that it goes to.
+        core: u32,
+    },
+    /// The thread that has the core touches memory that is not there yet, or the kernel does for it.
+    PageFault {
+        /// Whether it is the thread's own code.
+        is_user: bool,
+    },
     /// So many records had no room.
     Lost(u64),
 }
@@ -118,8 +145,13 @@ fn sample(record: &[u8], layout: &Layout) -> Option<Option<Record>> {
     let time_ns = number::<u64>(record, 16)?;
     let length = number::<u32>(record, 24)? as usize;
     let raw = record.get(28..28 + length)?;
-    let Some(role) = layout.role(number::<u16>(raw, 0)?) else { return Some(None) };
-    let kind = match role {
+    let kind = layout.role(number::<u16>(raw, 0)?).map(|role| kind(role, raw));
+    kind.map_or(Some(None), |kind| Some(Some(Record { time_ns, pid, kind: kind? })))
+}
+
+/// What the bytes of a tracepoint say; `None` where they are too few.
+fn kind(role: &Role, raw: &[u8]) -> Option<Kind> {
+    Some(match role {
         Role::Enter { number: id, name } => Kind::Enter(irq(*id), Cow::Borrowed(name)),
         Role::Exit { number: id } => Kind::Exit(irq(*id)),
         Role::Point { name } => Kind::Point(Class::Irq, name),
@@ -147,12 +179,16 @@ fn sample(record: &[u8], layout: &Layout) -> Option<Option<Record>> {
             comm: comm.text(raw)?,
             priority: priority.unsigned(raw)? as i32,
         },
-        Role::Idle { state } => {
-            let state = state.unsigned(raw)? as u32;
-            Kind::Idle((state != u32::MAX).then_some(state))
+        Role::Wakeup { thread, core } => {
+            let (pid, comm, priority) = thread.read(raw)?;
+            Kind::Woken { pid, comm, priority, core: core.unsigned(raw)? as u32 }
         }
-    };
-    Some(Some(Record { time_ns, pid, kind }))
+        Role::Migrate { thread, core } => {
+            let (pid, comm, priority) = thread.read(raw)?;
+            Kind::Migrated { pid, comm, priority, core: core.unsigned(raw)? as u32 }
+        }
+        Role::PageFault { is_user } => Kind::PageFault { is_user: *is_user },
+    })
 }
 
 fn irq(number: u32) -> Id {

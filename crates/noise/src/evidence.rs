@@ -1,56 +1,72 @@
-//! Kernel events for whoever asks after the fact: [`Evidence`] from rings of perf.
+//! Kernel events for whoever asks after the fact: [`Evidence`] from rings of tracepoints.
 
-use crate::source::{Perf, Refused};
+use crate::crew::choose;
+use crate::decode::Extent;
+use crate::error::Error;
+use crate::source::{Backend, Chosen, Refused, Shape, Tracepoints};
 use onbeat_trace::{Evidence, KernelEvent};
 use std::ops::Range;
 
 /// The last kernel events of some cores, from the moment at which it was made.
 ///
-/// Every thread's time on a core is an event here, those of the one who asks included: it knows its own by their id.
+/// Every thread's time on a core is an event here, those of the one who asks included: it knows its own by their id. With
+/// [`Extent::Threads`] there are wake-ups, migrations and page faults, too, each on the core that it is about.
 ///
 /// ```
-/// use onbeat_noise::PerfEvidence;
+/// use onbeat_noise::TracepointEvidence;
+/// use onbeat_noise::decode::Extent;
 /// use onbeat_trace::Evidence;
 /// let core = onbeat_os::thread::current_core();
-/// match PerfEvidence::open(&[core], 1 << 20) {
+/// match TracepointEvidence::open(&[core], 1 << 20, Extent::Cores) {
 ///     Ok(mut evidence) => {
 ///         let begin_ns = onbeat_os::clock::monotonic_ns();
 ///         std::thread::sleep(std::time::Duration::from_millis(5));
 ///         let end_ns = onbeat_os::clock::monotonic_ns();
-///         println!("{} events", evidence.events(core as u32, begin_ns..end_ns).len());
+///         println!("{} events by {}", evidence.events(core as u32, begin_ns..end_ns).len(), evidence.source());
 ///     }
 ///     Err(refused) => println!("{}; {}", refused.why, refused.fix),
 /// }
 /// ```
 #[derive(Debug)]
-pub struct PerfEvidence {
-    perf: Perf,
-    cpus: Vec<usize>,
+pub struct TracepointEvidence {
+    tracepoints: Tracepoints,
+    chosen: Chosen,
 }
 
 /// How long events are kept: misses are asked for within seconds.
 const KEPT_NS: u64 = 10_000_000_000;
 
-impl PerfEvidence {
-    /// Of these cores, with rings of that size each. What a ring cannot hold between two questions is lost: ask, or
-    /// [`drain`](Self::drain), at least every 50 ms on a busy machine with 4 MiB.
+impl TracepointEvidence {
+    /// Of these cores, with rings of that size each, from a trace instance or else from perf. What a ring cannot hold between two
+    /// questions is lost: ask, or [`drain`](Self::drain), at least every 50 ms on a busy machine with 4 MiB.
     ///
     /// # Errors
     /// What is refused, and the command that grants it.
-    pub fn open(cpus: &[usize], ring_bytes: usize) -> Result<Self, Refused> {
-        let perf = Perf::open(cpus, ring_bytes, 0)?;
-        perf.enable().map_err(|error| Refused {
-            why: format!("the rings of the kernel cannot be switched on: {error}"),
-            fix: "run as root".to_owned(),
+    pub fn open(cpus: &[usize], ring_bytes: usize, extent: Extent) -> Result<Self, Refused> {
+        let nothing = |why: String, fix: Option<String>| Refused {
+            why,
+            fix: fix.unwrap_or_else(|| "run as root".to_owned()),
+        };
+        let found = choose(Backend::Auto, Shape { ring_bytes, keep: 0, extent }, cpus);
+        let (tracepoints, chosen) = found.map_err(|error: Error| nothing(error.to_string(), None))?;
+        let Some(tracepoints) = tracepoints else { return Err(nothing(chosen.why, chosen.fix)) };
+        tracepoints.enable().map_err(|error| {
+            nothing(format!("the rings of the kernel cannot be switched on: {error}"), None)
         })?;
-        Ok(PerfEvidence { perf, cpus: cpus.to_vec() })
+        Ok(TracepointEvidence { tracepoints, chosen })
+    }
+
+    /// Which source it is, why, and what it does not tell.
+    #[must_use]
+    pub fn chosen(&self) -> &Chosen {
+        &self.chosen
     }
 
     /// Reads all rings, so that they have room.
     pub fn drain(&mut self) {
-        for at in 0..self.cpus.len() {
-            self.perf.drain(at, 0, &[]);
-            let core = self.perf.core_mut(at);
+        for at in 0..self.tracepoints.len() {
+            self.tracepoints.drain(at, 0, &[]);
+            let core = self.tracepoints.core_mut(at);
             core.forget_before(core.known_ns().saturating_sub(KEPT_NS));
         }
     }
@@ -58,21 +74,25 @@ impl PerfEvidence {
     /// Records that had no room or could not be understood, so far.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        (0..self.cpus.len()).map(|at| self.perf.core(at).lost()).sum()
+        (0..self.tracepoints.len()).map(|at| self.tracepoints.core(at).lost()).sum()
     }
 }
 
-impl Evidence for PerfEvidence {
+impl Evidence for TracepointEvidence {
     fn source(&self) -> &str {
-        "perf"
+        match self.chosen.backend {
+            Backend::Ftrace => "ftrace",
+            _ => "perf",
+        }
     }
 
     fn events(&mut self, cpu: u32, window_ns: Range<u64>) -> Vec<KernelEvent> {
-        let Some(at) = self.cpus.iter().position(|core| *core == cpu as usize) else { return Vec::new() };
         self.drain();
-        let overlaps = |event: &&KernelEvent| event.start_ns <= window_ns.end;
-        let mut events: Vec<KernelEvent> =
-            self.perf.core(at).events(window_ns.clone()).iter().filter(overlaps).cloned().collect();
+        // What happens to a thread is told by the core that did it.
+        let all =
+            (0..self.tracepoints.len()).flat_map(|at| self.tracepoints.core(at).events(window_ns.clone()));
+        let is_asked = |event: &&KernelEvent| event.cpu == cpu && event.start_ns <= window_ns.end;
+        let mut events: Vec<KernelEvent> = all.filter(is_asked).cloned().collect();
         events.sort_by_key(|event| event.start_ns);
         events
     }

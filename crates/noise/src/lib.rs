@@ -12,11 +12,11 @@
 //! |---|---|
 //! | [`decode`] | bytes of the kernel to [`Record`](decode::Record)s, by its own `format` files |
 //! | [`nesting`] | records to kernel events: what ran on a core, each event without what interrupted it |
-//! | [`source`] | where that comes from on this machine: rings of perf, or what `/proc` has |
+//! | [`source`] | where that comes from on this machine: a trace instance, rings of perf, or what `/proc` has |
 //! | [`mod@measure`], [`record`] | measuring the noise of cores, and what came of it |
 //! | [`tracer`] | the same by the kernel's osnoise tracer, where it is there |
 //! | [`timerlat`] | measuring how late timers wake a thread |
-//! | [`PerfEvidence`] | the same knowledge for whoever asks after the fact |
+//! | [`TracepointEvidence`] | the same knowledge for whoever asks after the fact |
 //! | [`mod@project`], [`text`] | what the noise would do to many nodes; events as lines |
 //! | [`attribute`](mod@attribute) | a gap and events to a verdict, as a pure function whose parts sum to the gap |
 //! | [`analysis`] | a wake-up and events to what delayed it, as a pure function whose steps sum to its latency |
@@ -29,6 +29,7 @@ mod crew;
 pub mod decode;
 pub mod error;
 mod evidence;
+mod idle;
 pub mod measure;
 pub mod nesting;
 pub mod place;
@@ -44,7 +45,7 @@ pub mod tracer;
 
 pub use attribute::{Gap, Interference, Own, Verdict, attribute};
 pub use error::Error;
-pub use evidence::PerfEvidence;
+pub use evidence::TracepointEvidence;
 pub use measure::{Settings, Watch, measure};
 pub use nesting::Nesting;
 pub use record::{CpuNoise, NoiseRecord};

@@ -6,13 +6,13 @@ use crate::error::Error;
 use crate::place::{self, House};
 use crate::record::{Asked, CpuNoise, NoiseRecord, SCHEMA, Stopped, VERSION};
 use crate::sampler::{self, Line, Plan, Told};
-use crate::source::{Backend, Counters, Perf, Waited};
+use crate::source::{Backend, Counters, Shape, Tracepoints, Waited};
 use crate::tally::Tally;
 use onbeat_os::{CoreSet, Policy, clock};
 use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 use onbeat_queue::{Owner, Spsc};
-use onbeat_trace::{Class, Machine};
+use onbeat_trace::{Class, KernelEvent, Machine};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -35,6 +35,8 @@ pub struct Settings {
     pub stop_single_ns: Option<u64>,
     /// Ends it with the first period that has more noise.
     pub stop_total_ns: Option<u64>,
+    /// A limit that is hit is told to whoever watches, and it goes on.
+    pub goes_on: bool,
     /// Ends it; without, whoever watches does.
     pub duration_ns: Option<u64>,
     /// So much at the begin is not counted.
@@ -64,15 +66,22 @@ impl Default for Settings {
             threshold_ns: 5_000,
             stop_single_ns: None,
             stop_total_ns: None,
+            goes_on: false,
             duration_ns: None,
             warm_up_ns: 0,
             bucket_ns: 1_000,
             entries: 256,
             samples: 20,
             backend: Backend::Auto,
-            ring_bytes: 4 << 20,
+            ring_bytes: Shape::default().ring_bytes,
             keep_events: 0,
         }
+    }
+}
+
+impl Settings {
+    fn shape(&self) -> Shape {
+        Shape { ring_bytes: self.ring_bytes, keep: self.keep_events, ..Shape::default() }
     }
 }
 
@@ -83,6 +92,9 @@ pub trait Watch {
 
     /// Whether it is enough.
     fn is_stopped(&self) -> bool;
+
+    /// A limit was hit, and it goes on. At most once for each reading of the rings.
+    fn hit(&mut self, _stopped: &Stopped, _events: &[KernelEvent]) {}
 }
 
 /// From reading the rings to reading them again.
@@ -100,7 +112,6 @@ struct Sampled {
     /// Noise of which the periods told, and of which the gaps did.
     noise_ns: u64,
     gaps_ns: u64,
-    worst: Option<(u64, u64)>,
 }
 
 /// Measures until the time is over, a limit is hit, or whoever watches says so.
@@ -117,9 +128,11 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<NoiseRecord
     let cpus = place::cpus(settings.cpus.as_ref())?;
     let never_sleeps = settings.runtime_ns == settings.period_ns;
     place::check_policy(settings.policy, never_sleeps, &cpus)?;
-    let (mut perf, source) = choose(settings.backend, settings.ring_bytes, settings.keep_events, &cpus)?;
+    let (mut perf, source) = choose(settings.backend, settings.shape(), &cpus)?;
     let house = House::keep(settings.house_keeping.as_ref(), &cpus)?;
     let mut notes: Vec<String> = house.note.iter().cloned().collect();
+    let left = perf.iter().flat_map(Tracepoints::cleaned);
+    notes.extend(left.map(|line| format!("left by a process that was killed: {line}")));
     let signals = Signals::default();
     let start = |&cpu| start(cpu, settings, &signals, perf.is_none());
     let mut sampled = cpus.iter().map(start).collect::<Result<Vec<Sampled>, Error>>()?;
@@ -144,6 +157,7 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<NoiseRecord
     let begin_ns = clock::monotonic_ns() + settings.warm_up_ns;
     signals.go.store(true, Ordering::Release);
     let mut next_ns = begin_ns - settings.warm_up_ns;
+    let (mut stopped, mut hits) = (None, 0);
     loop {
         next_ns = (next_ns + EVERY_NS).max(clock::monotonic_ns());
         let end_ns =
@@ -157,7 +171,14 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<NoiseRecord
             sampled.iter_mut().for_each(|one| one.member.join());
         }
         for (at, one) in sampled.iter_mut().enumerate() {
-            one.collect(perf.as_mut().map(|perf| (perf, at)), own, settings);
+            let over = one.collect(perf.as_mut().map(|perf| (perf, at)), own, settings);
+            if let Some(over) = over.as_ref().filter(|_| settings.goes_on) {
+                hits += 1;
+                let events: Vec<KernelEvent> = perf.iter().flat_map(Tracepoints::kept).cloned().collect();
+                watch.hit(over, &events);
+            } else {
+                stopped = stopped.or(over);
+            }
         }
         if is_over {
             break;
@@ -170,12 +191,11 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<NoiseRecord
     if let Some(perf) = &perf {
         perf.disable().map_err(Error::os("the rings of the kernel"))?;
     }
-    let stopped = sampled.iter().find_map(|one| one.over(settings));
     let finished = sampled.iter_mut().enumerate();
     let cpus: Vec<CpuNoise> = finished
         .map(|(at, one)| one.finish(perf.as_ref().map(|perf| (perf, at)), settings, &mut notes))
         .collect();
-    let events = perf.iter().flat_map(Perf::kept).cloned().collect();
+    let events = perf.iter().flat_map(Tracepoints::kept).cloned().collect();
     Ok(NoiseRecord {
         schema: SCHEMA.to_owned(),
         version: VERSION,
@@ -193,6 +213,7 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<NoiseRecord
         },
         source,
         stopped,
+        hits,
         notes,
         cpus,
         events,
@@ -237,8 +258,8 @@ fn start(cpu: usize, settings: &Settings, signals: &Signals, asks_waits: bool) -
         period_ns: settings.period_ns,
         runtime_ns: settings.runtime_ns,
         threshold_ns: settings.threshold_ns,
-        stop_single_ns: settings.stop_single_ns.unwrap_or(u64::MAX),
-        stop_total_ns: settings.stop_total_ns.unwrap_or(u64::MAX),
+        stop_single_ns: settings.stop_single_ns.filter(|_| !settings.goes_on).unwrap_or(u64::MAX),
+        stop_total_ns: settings.stop_total_ns.filter(|_| !settings.goes_on).unwrap_or(u64::MAX),
         begin_ns: 0,
     };
     let (ours, warm_up_ns) = (Arc::clone(&line), settings.warm_up_ns);
@@ -250,12 +271,23 @@ fn start(cpu: usize, settings: &Settings, signals: &Signals, asks_waits: bool) -
     let member = Member::start(cpu, "noise", settings.policy, signals, body)?;
     let tally = Tally::new(cpu as u32, settings.bucket_ns, settings.entries, settings.samples);
     let before = Counters::default();
-    Ok(Sampled { member, line, owner, tally, before, noise_ns: 0, gaps_ns: 0, worst: None })
+    Ok(Sampled { member, line, owner, tally, before, noise_ns: 0, gaps_ns: 0 })
 }
 
 impl Sampled {
-    /// Takes in what the thread has told, and the kernel's part of it.
-    fn collect(&mut self, perf: Option<(&mut Perf, usize)>, own: Own, settings: &Settings) {
+    /// Takes in what the thread has told, and the kernel's part of it; says which limit was hit, the first one.
+    fn collect(
+        &mut self,
+        perf: Option<(&mut Tracepoints, usize)>,
+        own: Own,
+        settings: &Settings,
+    ) -> Option<Stopped> {
+        let cpu = self.member.cpu as u32;
+        let over = |what: &str, value_ns: u64, limit_ns: Option<u64>| {
+            let limit_ns = limit_ns.filter(|limit_ns| value_ns > *limit_ns)?;
+            Some(Stopped { cpu, what: what.to_owned(), value_ns, limit_ns })
+        };
+        let mut stopped = None;
         // In this order: what is told is told of the time before it, and the ring is read after that.
         let seen_ns = self.line.seen_ns.load(Ordering::Acquire);
         let mut told = Vec::new();
@@ -276,13 +308,13 @@ impl Sampled {
                 Told::Period(period) => {
                     self.noise_ns += period.noise_ns;
                     self.tally.period(&period);
-                    if let Some(limit_ns) = settings.stop_total_ns.filter(|limit| period.noise_ns > *limit) {
-                        self.worst.get_or_insert((period.noise_ns, limit_ns));
-                    }
+                    stopped =
+                        stopped.or(over("the noise of a period", period.noise_ns, settings.stop_total_ns));
                 }
                 Told::Gap { start_ns, end_ns, waited_ns } => {
                     let gap = Gap { cpu: self.member.cpu as u32, start_ns, end_ns };
                     self.gaps_ns += gap.duration_ns();
+                    stopped = stopped.or(over("one gap", gap.duration_ns(), settings.stop_single_ns));
                     let verdict = match &kernel {
                         Some(core) => {
                             let mut verdict = attribute(gap, core.events(start_ns..end_ns), own);
@@ -298,22 +330,12 @@ impl Sampled {
         if let Some(core) = &mut kernel {
             core.forget_before(seen_ns.min(core.known_ns()));
         }
-    }
-
-    /// The limit that it ran over.
-    fn over(&self, settings: &Settings) -> Option<Stopped> {
-        let cpu = self.member.cpu as u32;
-        let single_ns = self.tally.longest_ns();
-        if let Some(limit_ns) = settings.stop_single_ns.filter(|limit| single_ns > *limit) {
-            return Some(Stopped { cpu, what: "one gap".to_owned(), value_ns: single_ns, limit_ns });
-        }
-        let (value_ns, limit_ns) = self.worst?;
-        Some(Stopped { cpu, what: "the noise of a period".to_owned(), value_ns, limit_ns })
+        stopped
     }
 
     fn finish(
         &mut self,
-        perf: Option<(&Perf, usize)>,
+        perf: Option<(&Tracepoints, usize)>,
         settings: &Settings,
         notes: &mut Vec<String>,
     ) -> CpuNoise {

@@ -131,7 +131,18 @@ impl Nesting {
                 self.inner(duration_ns);
             }
             Kind::Switch { next, comm, priority, .. } => self.switch(next, comm, priority, time_ns, events),
-            Kind::Idle(_) | Kind::Lost(_) => {}
+            Kind::Woken { pid, comm, priority, core } => {
+                self.told(Class::Wakeup, core, (pid, comm, priority), time_ns, events);
+            }
+            Kind::Migrated { pid, comm, priority, core } => {
+                self.told(Class::Migration, core, (pid, comm, priority), time_ns, events);
+            }
+            Kind::PageFault { is_user } => {
+                let name = if is_user { "page_fault_user" } else { "page_fault_kernel" };
+                let who = (record.pid, name.to_owned(), 0);
+                self.told(Class::PageFault, self.cpu, who, time_ns, events);
+            }
+            Kind::Lost(_) => {}
         }
     }
 
@@ -171,6 +182,21 @@ impl Nesting {
         }
     }
 
+    /// The thread that has the core, since when, and its name.
+    #[must_use]
+    pub fn running(&self) -> Option<(i32, u64, String)> {
+        let thread = self.thread.as_ref()?;
+        Some((thread.pid, thread.start_ns, self.name(thread.pid).0))
+    }
+
+    fn name(&self, pid: i32) -> (String, i32) {
+        match self.names.get(&pid) {
+            _ if pid == 0 => (format!("swapper/{}", self.cpu), 120),
+            Some((name, priority)) => (name.clone(), *priority),
+            None => (format!("pid {pid}"), 0),
+        }
+    }
+
     fn begin_thread(&mut self, pid: i32, start_ns: u64, is_whole: bool) {
         self.thread = Some(Running { pid, start_ns, inner_ns: 0, seen_ns: start_ns, is_whole });
     }
@@ -180,11 +206,7 @@ impl Nesting {
         if self.own.contains(&thread.pid) || !is_known {
             return;
         }
-        let (name, priority) = match self.names.get(&thread.pid) {
-            _ if thread.pid == 0 => (format!("swapper/{}", self.cpu), 120),
-            Some((name, priority)) => (name.clone(), *priority),
-            None => (format!("pid {}", thread.pid), 0),
-        };
+        let (name, priority) = self.name(thread.pid);
         events.push(KernelEvent {
             cpu: self.cpu,
             start_ns: thread.start_ns,
@@ -287,6 +309,19 @@ impl Nesting {
             priority: 0,
             depth: self.stack.len() as u32,
         });
+    }
+
+    /// What happens to a thread, on whichever core: it takes no time of this one.
+    fn told(
+        &self,
+        class: Class,
+        cpu: u32,
+        (pid, name, priority): (i32, String, i32),
+        start_ns: u64,
+        events: &mut Vec<KernelEvent>,
+    ) {
+        let depth = self.stack.len() as u32;
+        events.push(KernelEvent { cpu, start_ns, duration_ns: 0, class, name, pid, priority, depth });
     }
 
     /// Takes so much off what was interrupted.

@@ -33,6 +33,9 @@ pub struct NoiseRecord {
     pub source: Chosen,
     /// Which limit ended it, if one did.
     pub stopped: Option<Stopped>,
+    /// How often a limit was hit and it went on.
+    #[serde(default)]
+    pub hits: u64,
     /// What was asked of the machine and not given, and what a reader has to know.
     pub notes: Vec<String>,
     /// Core by core.
@@ -142,25 +145,21 @@ pub struct Part {
 }
 
 impl Parts {
-    /// Of this class.
+    /// Of this class; nothing for those that take no time.
     #[must_use]
     pub fn of(&self, class: Class) -> Part {
-        match class {
-            Class::Hardware => self.hardware,
-            Class::Nmi => self.nmi,
-            Class::Irq => self.irq,
-            Class::Softirq => self.softirq,
-            Class::Thread => self.thread,
-        }
+        let mut parts = *self;
+        parts.of_mut(class).map(|part| *part).unwrap_or_default()
     }
 
-    pub(crate) fn of_mut(&mut self, class: Class) -> &mut Part {
+    pub(crate) fn of_mut(&mut self, class: Class) -> Option<&mut Part> {
         match class {
-            Class::Hardware => &mut self.hardware,
-            Class::Nmi => &mut self.nmi,
-            Class::Irq => &mut self.irq,
-            Class::Softirq => &mut self.softirq,
-            Class::Thread => &mut self.thread,
+            Class::Hardware => Some(&mut self.hardware),
+            Class::Nmi => Some(&mut self.nmi),
+            Class::Irq => Some(&mut self.irq),
+            Class::Softirq => Some(&mut self.softirq),
+            Class::Thread => Some(&mut self.thread),
+            Class::Wakeup | Class::Migration | Class::PageFault => None,
         }
     }
 

@@ -1,11 +1,13 @@
 //! Where the knowledge of the kernel's doings comes from on this machine.
 
-mod perf;
+mod core;
 mod proc;
+mod tracepoints;
 
-pub use perf::{Core, Perf};
+pub use core::Core;
 pub(crate) use proc::UNTRACED;
 pub use proc::{Counters, Waited};
+pub use tracepoints::{Shape, Tracepoints};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +18,9 @@ pub enum Backend {
     /// The best that this machine allows.
     #[default]
     Auto,
-    /// Tracepoints by rings of perf: every event with its name and time.
+    /// Tracepoints by the rings of a trace instance of our own: every event with its name and time.
+    Ftrace,
+    /// Tracepoints by rings of perf: the same, for three times the price, and with fewer rights.
     Perf,
     /// What everybody may read in `/proc`: classes only.
     Proc,

@@ -51,7 +51,7 @@ impl Tally {
             noise.parts.hardware.ns += verdict.hardware_ns;
         }
         for interference in &verdict.interferences {
-            let part = noise.parts.of_mut(interference.class);
+            let Some(part) = noise.parts.of_mut(interference.class) else { continue };
             part.count += 1;
             part.ns += interference.duration_ns;
             add(&mut self.causes, interference.class, &interference.name, interference.duration_ns);
@@ -83,10 +83,6 @@ impl Tally {
         noise.causes.sort_by(|a, b| (b.total_ns, b.count, &a.name).cmp(&(a.total_ns, a.count, &b.name)));
         noise.lengths = self.lengths.buckets().collect();
         noise
-    }
-
-    pub fn longest_ns(&self) -> u64 {
-        self.noise.max_single_ns
     }
 
     /// What the kernel has counted meanwhile.

@@ -31,6 +31,9 @@ fn event(event: &KernelEvent) -> (u64, String) {
         Class::Softirq => ("softirq_noise", String::new()),
         Class::Irq => ("irq_noise", String::new()),
         Class::Nmi | Class::Hardware => ("nmi_noise", String::new()),
+        Class::Wakeup => ("sched_wakeup", format!(":{}", event.pid)),
+        Class::Migration => ("sched_migrate_task", format!(":{}", event.pid)),
+        Class::PageFault => ("page_fault", format!(":{}", event.pid)),
     };
     let name: String = event.name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let mut text =

@@ -2,21 +2,22 @@
 
 mod record;
 
-pub use record::{CpuLatency, LatencyRecord, Series};
+pub use record::{CpuLatency, LatencyRecord, Series, Task};
 
 use crate::analysis::{Analysis, Wake, analyse, analyse_by_wait};
 use crate::crew::{Member, Signals, choose};
 use crate::error::Error;
+use crate::idle::IdleStates;
 use crate::place::{self, House};
 use crate::record::Stopped;
-use crate::source::{Backend, Core, Counters, Perf, Waited};
+use crate::source::{Backend, Core, Counters, Shape, Tracepoints, Waited};
 use crate::timer::{self, Line, Plan, Woken};
 use onbeat_os::latency::DmaLatency;
 use onbeat_os::{CoreSet, Policy, clock};
 use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 use onbeat_queue::{Owner, Spsc};
-use onbeat_trace::{Class, Machine};
+use onbeat_trace::{Class, KernelEvent, Machine};
 use record::Tally;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -42,6 +43,10 @@ pub struct Settings {
     pub duration_ns: Option<u64>,
     /// So much at the begin is not counted.
     pub warm_up_ns: u64,
+    /// A limit that is hit is told to whoever watches, and it goes on.
+    pub goes_on: bool,
+    /// Idle states of the measured cores that are deeper than this are switched off meanwhile; all of them for −1.
+    pub deepest_idle_state: Option<i32>,
     /// Keeps idle cores from sleeping so deeply that waking up takes longer.
     pub dma_latency_us: Option<u32>,
     /// The width of a bucket of the histograms.
@@ -70,14 +75,22 @@ impl Default for Settings {
             stop_thread_ns: None,
             duration_ns: None,
             warm_up_ns: 0,
+            goes_on: false,
+            deepest_idle_state: None,
             dma_latency_us: None,
             bucket_ns: 1_000,
             entries: 256,
             samples: 5,
             backend: Backend::Auto,
-            ring_bytes: 4 << 20,
+            ring_bytes: Shape::default().ring_bytes,
             keep_events: 0,
         }
+    }
+}
+
+impl Settings {
+    fn shape(&self) -> Shape {
+        Shape { ring_bytes: self.ring_bytes, keep: self.keep_events, ..Shape::default() }
     }
 }
 
@@ -88,6 +101,9 @@ pub trait Watch {
 
     /// Whether it is enough.
     fn is_stopped(&self) -> bool;
+
+    /// A limit was hit, and it goes on. At most once for each reading of the rings.
+    fn hit(&mut self, _stopped: &Stopped, _events: &[KernelEvent]) {}
 }
 
 /// From reading the rings to reading them again.
@@ -126,12 +142,18 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<LatencyReco
     }
     let cpus = place::cpus(settings.cpus.as_ref())?;
     place::check_policy(settings.policy, false, &cpus)?;
-    let (mut perf, source) = choose(settings.backend, settings.ring_bytes, settings.keep_events, &cpus)?;
+    let (mut perf, source) = choose(settings.backend, settings.shape(), &cpus)?;
     let house = House::keep(settings.house_keeping.as_ref(), &cpus)?;
     let mut notes: Vec<String> = house.note.iter().cloned().collect();
+    let left = perf.iter().flat_map(Tracepoints::cleaned);
+    notes.extend(left.map(|line| format!("left by a process that was killed: {line}")));
     let held = settings.dma_latency_us.map(|us| (us, DmaLatency::hold(us)));
     if let Some((us, Err(error))) = &held {
         notes.push(format!("--dma-latency {us} was asked for and not obtained: {error}; run as root"));
+    }
+    let idle = settings.deepest_idle_state.map(|deepest| (deepest, IdleStates::keep(deepest, &cpus)));
+    if let Some((deepest, Err(error))) = &idle {
+        notes.push(format!("--deepest-idle-state {deepest} was asked for and not obtained: {error}"));
     }
     let signals = Signals::default();
     let base_ns = clock::monotonic_ns() + 100_000_000;
@@ -153,7 +175,7 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<LatencyReco
     signals.go.store(true, Ordering::Release);
     let end_ns = settings.duration_ns.map_or(u64::MAX, |duration_ns| begin_ns.saturating_add(duration_ns));
     let mut next_ns = begin_ns - settings.warm_up_ns;
-    let mut stopped = None;
+    let (mut stopped, mut hits) = (None, 0);
     loop {
         next_ns = (next_ns + EVERY_NS).max(clock::monotonic_ns());
         clock::sleep_until(next_ns.min(end_ns));
@@ -166,7 +188,13 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<LatencyReco
         }
         for (at, one) in timed.iter_mut().enumerate() {
             let over = one.collect(perf.as_mut().map(|perf| (perf, at)), begin_ns, settings);
-            stopped = stopped.or(over);
+            if let Some(over) = over.as_ref().filter(|_| settings.goes_on) {
+                hits += 1;
+                let events: Vec<KernelEvent> = perf.iter().flat_map(Tracepoints::kept).cloned().collect();
+                watch.hit(over, &events);
+            } else {
+                stopped = stopped.or(over);
+            }
         }
         if is_over {
             break;
@@ -178,11 +206,13 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<LatencyReco
         let so_far = || timed.iter().map(|one| one.tally.so_far()).collect();
         watch.at(&so_far, clock::monotonic_ns().saturating_sub(begin_ns));
     }
-    drop(held);
+    drop((held, idle));
     let duration_ns = clock::monotonic_ns().saturating_sub(begin_ns);
     if let Some(perf) = &perf {
         perf.disable().map_err(Error::os("the rings of the kernel"))?;
     }
+    let at_ns = timed.iter().find_map(|one| Some(one.tally.stopped_by()?.wake.user_ns));
+    let tasks = at_ns.zip(perf.as_ref()).map_or(Vec::new(), |(at_ns, perf)| tasks(&timed, perf, at_ns));
     let finished = timed.iter_mut().enumerate();
     let cpus =
         finished.map(|(at, one)| one.finish(perf.as_ref().map(|perf| perf.core(at)), &mut notes)).collect();
@@ -198,9 +228,11 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<LatencyReco
         policy: settings.policy.unwrap_or(Policy::Other(0)).to_string(),
         source,
         stopped,
+        hits,
+        tasks,
         notes,
         cpus,
-        events: perf.iter().flat_map(Perf::kept).cloned().collect(),
+        events: perf.iter().flat_map(Tracepoints::kept).cloned().collect(),
     })
 }
 
@@ -221,7 +253,7 @@ fn start(
     let plan = Plan {
         period_ns: settings.period_ns,
         first_ns: settings.aligned_ns.map(|aligned_ns| base_ns + place * aligned_ns),
-        stop_ns: settings.stop_thread_ns.unwrap_or(u64::MAX),
+        stop_ns: settings.stop_thread_ns.filter(|_| !settings.goes_on).unwrap_or(u64::MAX),
     };
     let (ours, shared) = (Arc::clone(&line), signals.clone());
     let body = move || {
@@ -237,7 +269,7 @@ impl Timed {
     /// Takes in what the thread has told, and says whether a limit was hit.
     fn collect(
         &mut self,
-        perf: Option<(&mut Perf, usize)>,
+        perf: Option<(&mut Tracepoints, usize)>,
         begin_ns: u64,
         settings: &Settings,
     ) -> Option<Stopped> {
@@ -306,6 +338,16 @@ impl Timed {
         }
         latency
     }
+}
+
+/// Who had the measured cores at that moment.
+fn tasks(timed: &[Timed], perf: &Tracepoints, at_ns: u64) -> Vec<Task> {
+    let one = |(at, one): (usize, &Timed)| {
+        let (name, pid) = perf.core(at).task_at(at_ns)?;
+        let name = if pid == one.member.pid { format!("timerlat/{}", one.member.cpu) } else { name };
+        Some(Task { cpu: one.member.cpu as u32, name, pid })
+    };
+    timed.iter().enumerate().filter_map(one).collect()
 }
 
 /// With what the kernel tells of it.

@@ -92,6 +92,7 @@ pub fn measure(settings: &Settings, is_hw: bool, watch: &mut dyn Watch) -> Resul
             missing: Vec::new(),
         },
         stopped,
+        hits: 0,
         notes,
         cpus: finished.collect::<Vec<CpuNoise>>(),
         events: Vec::new(),
@@ -106,6 +107,12 @@ fn check(tracefs: &Tracefs, settings: &Settings) -> Result<(), Refused> {
             fix: "leave --backend out, tracepoints do as well; or boot a kernel with CONFIG_OSNOISE_TRACER, as Debian's \
                   linux-image-rt-amd64"
                 .to_owned(),
+        });
+    }
+    if settings.goes_on {
+        return Err(Refused {
+            why: "the kernel's tracer ends at a limit and does not go on".to_owned(),
+            fix: "leave --on-threshold continue out, or --backend tracer".to_owned(),
         });
     }
     if settings.policy.is_some() {

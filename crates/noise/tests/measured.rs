@@ -68,7 +68,7 @@ fn measured(settings: &Settings) -> Option<NoiseRecord> {
 
 #[test]
 fn every_backend_accounts_for_all_noise() {
-    for backend in [Backend::Proc, Backend::Perf, Backend::Auto] {
+    for backend in [Backend::Proc, Backend::Perf, Backend::Ftrace, Backend::Auto] {
         let Some(record) = measured(&short(backend)) else { continue };
         assert_eq!(record.cpus.len(), 1);
         assert!(record.cpus[0].periods >= 2 && record.cpus[0].looks > 0 && record.cpus[0].runtime_ns > 0);

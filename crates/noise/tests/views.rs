@@ -23,6 +23,7 @@ fn record(lengths: &[(u64, u64)]) -> NoiseRecord {
         settings: Asked::default(),
         source: Chosen { backend: Backend::Perf, why: String::new(), fix: None, missing: Vec::new() },
         stopped: None,
+        hits: 0,
         notes: Vec::new(),
         cpus: vec![cpu],
         events: Vec::new(),

@@ -4,8 +4,9 @@
 //! [`Knobs`] puts everything back and takes the journal away. A process that was killed leaves its journal, and the next one
 //! that makes [`Knobs`] finds it and puts back what is still as the dead one left it.
 
+use crate::tracefs::read_at_once;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -72,7 +73,7 @@ impl Knobs {
     /// # Errors
     /// What reading and writing say; the message names the file and the value. Several lines are no value.
     pub fn set(&mut self, path: &Path, value: &str) -> io::Result<()> {
-        let old = read(path).map_err(|error| named(path, value, &error))?;
+        let old = read_at_once(path).map_err(|error| named(path, value, &error))?;
         let old = old.trim().to_owned();
         if old == value {
             return Ok(());
@@ -134,7 +135,7 @@ impl Change {
     fn undo(&self, is_careful: bool) -> io::Result<bool> {
         match self {
             Change::Set { path, old, new } => {
-                let now = read(path)?;
+                let now = read_at_once(path)?;
                 let words: Vec<&str> = now.split_whitespace().collect();
                 if is_careful && now.trim() != new && !words.contains(&new.as_str()) {
                     return Ok(false);
@@ -170,14 +171,6 @@ impl Change {
 /// With an end of line: some files of the kernel read on behind a value that has none.
 fn write(path: &Path, value: &str) -> io::Result<()> {
     fs::write(path, format!("{value}\n"))
-}
-
-/// By one read with much room: the osnoise tracer of 6.1 refuses (`EINVAL`) whoever has room for less than its whole list of CPUs,
-/// at its end, too.
-fn read(path: &Path) -> io::Result<String> {
-    let mut bytes = vec![0; 1 << 16];
-    let length = File::open(path)?.read(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
 fn named(path: &Path, value: &str, error: &io::Error) -> io::Error {

@@ -17,7 +17,7 @@
 //! | [`signal`] | Ctrl-C and SIGTERM as a call on a thread of its own |
 //! | [`stack`] | where a thread is that does not come back |
 //! | [`knob`] | settings of the kernel that are put back, also after a process that was killed |
-//! | [`perf`], [`tracefs`] | records of tracepoints, core by core, and how the kernel describes them |
+//! | [`ftrace`], [`perf`], [`tracefs`] | records of tracepoints, core by core, and how the kernel describes them |
 //! | [`usage`], [`count`](mod@count) | what the kernel has counted of this process: switches, faults; events of one kind |
 //!
 //! Linux only. Every time is an `u64` of nanoseconds; unless a name says otherwise it is on
@@ -46,6 +46,7 @@ pub mod allocations;
 pub mod clock;
 pub mod cores;
 pub mod count;
+pub mod ftrace;
 pub mod futex;
 pub mod interrupts;
 pub mod knob;

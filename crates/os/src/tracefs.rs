@@ -4,7 +4,7 @@
 //! knows an offset by heart.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Where it is mounted, in the order in which it is looked for.
@@ -74,12 +74,32 @@ impl Tracefs {
         }
     }
 
+    /// How the pages of its rings are made up.
+    ///
+    /// # Errors
+    /// As those of [`format`](Self::format).
+    pub fn pages(&self) -> io::Result<Pages> {
+        let path = self.root.join("events/header_page");
+        let named =
+            |kind, why: &dyn std::fmt::Display| io::Error::new(kind, format!("{}: {why}", path.display()));
+        let text = read_at_once(&path).map_err(|error| named(error.kind(), &error))?;
+        Pages::parse(&text).map_err(|why| named(io::ErrorKind::InvalidData, &why))
+    }
+
     /// The tracers that this kernel has: `function`, `osnoise`, `timerlat`, `hwlat`; none where that may not be read.
     #[must_use]
     pub fn tracers(&self) -> Vec<String> {
         let text = fs::read_to_string(self.root.join("available_tracers")).unwrap_or_default();
         text.split_whitespace().map(str::to_owned).collect()
     }
+}
+
+/// A file of the kernel by one read with much room. Some give no more than the first read has room for, or refuse (`EINVAL`)
+/// whoever has room for less than all of it, at its end, too.
+pub(crate) fn read_at_once(path: &Path) -> io::Result<String> {
+    let mut bytes = vec![0; 1 << 16];
+    let length = fs::File::open(path)?.read(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
 /// What a `format` file says of a tracepoint.
@@ -114,6 +134,45 @@ pub struct Field {
     pub is_signed: bool,
     /// Whether it only says where in the record the value is (`__data_loc`): offset in the low 16 bits, length above.
     pub is_elsewhere: bool,
+}
+
+/// How a page of a ring is made up, as `events/header_page` describes it: the time of its begin (u64), the length of its data with
+/// flags above it, and the data. In the data, each event begins with a word whose low five bits say how long it is; see
+/// `events/header_event`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pages {
+    /// Of a whole page.
+    pub page_bytes: usize,
+    /// Where the length lies.
+    pub length_at: usize,
+    /// How many bytes it has, 4 or 8.
+    pub length_bytes: usize,
+    /// Where the data begin.
+    pub data_at: usize,
+}
+
+impl Pages {
+    /// Reads the text of `events/header_page`.
+    ///
+    /// # Errors
+    /// What is missing in it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix("field:"));
+        let fields: Vec<Field> = lines.filter_map(|line| field(line.trim_start())).collect();
+        let find = |name: &str| {
+            fields.iter().find(|field| field.name == name).ok_or_else(|| format!("it has no field `{name}`"))
+        };
+        let (time, length, data) = (find("timestamp")?, find("commit")?, find("data")?);
+        if (time.offset, time.size) != (0, 8) || ![4, 8].contains(&length.size) {
+            return Err("its time or its length are of an unknown kind".to_owned());
+        }
+        Ok(Pages {
+            page_bytes: data.offset + data.size,
+            length_at: length.offset,
+            length_bytes: length.size,
+            data_at: data.offset,
+        })
+    }
 }
 
 /// Offsets and sizes beyond this are no record of the kernel's.
@@ -175,6 +234,18 @@ mod tests {
         assert_eq!(found("handler"), Some((32, 8, false, false)));
         assert_eq!(found("delta_ns"), Some((40, 8, true, false)));
         assert_eq!(found("other"), None);
+    }
+
+    #[test]
+    fn pages_are_described() {
+        let text = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
+            \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
+            \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
+            \tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
+        let expected = Pages { page_bytes: 4096, length_at: 8, length_bytes: 8, data_at: 16 };
+        assert_eq!(Pages::parse(text), Ok(expected));
+        assert!(Pages::parse("").unwrap_err().contains("`timestamp`"));
+        assert!(Pages::parse(&text.replace("size:8;\tsigned:1", "size:2;\tsigned:1")).is_err());
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub struct Span {
     pub sequence: u64,
 }
 
-/// What kind of interruption a kernel event is, in the order in which one may interrupt another:
-/// what comes first interrupts what comes later.
+/// What kind a kernel event is. First those that have a core, in the order in which one may interrupt another: what comes first
+/// interrupts what comes later. Then what happens to a thread at one moment, without a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
@@ -39,9 +39,24 @@ pub enum Class {
     Softirq,
     /// Another thread, of the kernel or of a program.
     Thread,
+    /// A thread is woken, to run on this core: from here to its turn it waits in the run queue.
+    Wakeup,
+    /// A thread goes to this core, from another one.
+    Migration,
+    /// A thread, or the kernel for it, touches memory that is not there yet.
+    #[serde(rename = "page_fault")]
+    PageFault,
 }
 
-/// One interval in which the kernel, or somebody whom it let run, had a core.
+impl Class {
+    /// Whether such an event is a time in which something has a core.
+    #[must_use]
+    pub fn has_core(self) -> bool {
+        self <= Class::Thread
+    }
+}
+
+/// One interval in which the kernel, or somebody whom it let run, had a core; or a moment at which something happened to a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelEvent {
     /// Which core, as the kernel numbers them.
@@ -53,9 +68,10 @@ pub struct KernelEvent {
     pub duration_ns: u64,
     /// What kind.
     pub class: Class,
-    /// The kernel's name: of the interrupt's device, of the softirq, of the thread.
+    /// The kernel's name: of the interrupt's device, of the softirq, of the thread; of a page fault where it happened,
+    /// `page_fault_user` or `page_fault_kernel`.
     pub name: String,
-    /// The kernel's id of the thread; 0 where it is not a thread.
+    /// The kernel's id of the thread that has the core, or that it happens to; 0 where there is none.
     pub pid: i32,
     /// The kernel's priority of the thread as tracepoints print it (0 to 98 real-time, 120 a normal
     /// thread of nice 0); 0 where it is not a thread.
@@ -107,7 +123,8 @@ mod tests {
     #[test]
     fn classes_are_ordered_by_who_interrupts_whom() {
         let classes = [Class::Hardware, Class::Nmi, Class::Irq, Class::Softirq, Class::Thread];
-        assert!(classes.is_sorted());
+        assert!(classes.is_sorted() && classes.iter().all(|class| class.has_core()));
+        assert!(![Class::Wakeup, Class::Migration, Class::PageFault].iter().any(|class| class.has_core()));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! What is done when a limit is hit, or at the end, as rtla writes it: `trace,file=x.txt`, `signal,num=10,pid=parent`,
-//! `shell,command=...`.
+//! `shell,command=...`, `continue`.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -13,13 +13,16 @@ pub enum Action {
     Signal { number: u8, pid: Option<u32> },
     /// Have a shell do something.
     Shell(String),
+    /// Go on.
+    Continue,
 }
 
 impl FromStr for Action {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        const FORMS: &str = "write trace[,file=FILE], signal,num=N,pid=PID|parent or shell,command=COMMAND";
+        const FORMS: &str =
+            "write trace[,file=FILE], signal,num=N,pid=PID|parent, shell,command=COMMAND or continue";
         let (kind, rest) = text.split_once(',').unwrap_or((text, ""));
         // A command may hold anything, commas too.
         if kind == "shell" {
@@ -51,7 +54,7 @@ impl FromStr for Action {
                     ),
                 }
             }
-            "continue" => Err("`continue` is not available: a limit ends the measurement".to_owned()),
+            "continue" if rest.is_empty() => Ok(Action::Continue),
             _ => Err(FORMS.to_owned()),
         }
     }
@@ -68,6 +71,7 @@ mod tests {
             ("trace,file=x.txt", Action::Trace(Some("x.txt".into()))),
             ("signal,num=10,pid=parent", Action::Signal { number: 10, pid: None }),
             ("signal,pid=77,num=2", Action::Signal { number: 2, pid: Some(77) }),
+            ("continue", Action::Continue),
             ("shell,command=echo a, b", Action::Shell("echo a, b".into())),
         ] {
             assert_eq!(text.parse(), Ok(action), "{text}");
@@ -82,7 +86,7 @@ mod tests {
             "signal,num=9,pid=-1",
             "shell",
             "shell,command= ",
-            "continue",
+            "continue,now",
         ] {
             assert!(text.parse::<Action>().is_err(), "{text}");
         }

@@ -197,15 +197,17 @@ pub struct SessionArguments {
     /// Write them to this file for ui.perfetto.dev
     #[arg(long, value_name = "FILE.json")]
     pub perfetto: Option<PathBuf>,
-    /// Do this when a limit is hit: trace[,file=FILE], signal,num=N,pid=PID|parent or shell,command=COMMAND; may be given again
+    /// Do this when a limit is hit: trace[,file=FILE], signal,num=N,pid=PID|parent, shell,command=COMMAND, or continue with the
+    /// measurement; may be given again
     #[arg(long, value_name = "ACTION")]
     pub on_threshold: Vec<Action>,
     /// Do this at the end, whatever came of it
     #[arg(long, value_name = "ACTION")]
     pub on_end: Vec<Action>,
-    /// Put the measuring threads into this control group, a folder with `cgroup.procs`
-    #[arg(long, short = 'C', value_name = "FOLDER")]
-    pub cgroup: Option<PathBuf>,
+    /// Put the measuring threads into this control group, a folder below /sys/fs/cgroup; without a name they stay in that of this
+    /// command, where they are anyway
+    #[arg(long, short = 'C', value_name = "FOLDER", num_args = 0..=1)]
+    pub cgroup: Option<Option<PathBuf>>,
     /// Say what the kernel does not tell
     #[arg(long, short = 'D')]
     pub debug: bool,
@@ -235,7 +237,9 @@ pub enum BackendName {
     /// The best that this machine allows
     #[default]
     Auto,
-    /// The kernel's tracepoints: every event with its name and time
+    /// The kernel's tracepoints by a trace instance: every event with its name and time
+    Ftrace,
+    /// The same by perf, for three times the price; needs CAP_PERFMON only
     Perf,
     /// Without any right: classes only
     Proc,
@@ -247,6 +251,7 @@ impl BackendName {
     pub fn backend(self) -> Backend {
         match self {
             BackendName::Auto => Backend::Auto,
+            BackendName::Ftrace => Backend::Ftrace,
             BackendName::Perf => Backend::Perf,
             BackendName::Proc => Backend::Proc,
             BackendName::Tracer => Backend::Tracer,
@@ -261,6 +266,11 @@ impl SessionArguments {
         [("-e", event), ("--filter", filter), ("--trigger", trigger)]
             .iter()
             .find_map(|(flag, values)| (!values.is_empty()).then_some(*flag))
+    }
+
+    /// Whether a limit ends it.
+    pub fn goes_on(&self) -> bool {
+        self.on_threshold.contains(&Action::Continue)
     }
 
     /// How many of a CPU's last events a trace has.
@@ -291,6 +301,7 @@ impl NoiseArguments {
             threshold_ns: if self.auto.is_some() { 1_000 } else { self.threshold },
             stop_single_ns: self.auto.or(self.stop),
             stop_total_ns: self.stop_total,
+            goes_on: session.goes_on(),
             duration_ns: session.duration,
             warm_up_ns: session.warm_up,
             bucket_ns: shape.map_or(usual.bucket_ns, |shape| shape.bucket_size),

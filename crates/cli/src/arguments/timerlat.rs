@@ -86,10 +86,12 @@ pub struct TimerArguments {
     pub user_load: bool,
     #[arg(long, short = 's', hide = true, value_name = "US")]
     pub stack: Option<String>,
-    #[arg(long, hide = true)]
+    /// Say which threads had the measured CPUs when a limit was hit
+    #[arg(long)]
     pub dump_tasks: bool,
-    #[arg(long, hide = true, value_name = "N")]
-    pub deepest_idle_state: Option<String>,
+    /// Switch off idle states deeper than this on the measured CPUs while it runs; all of them with -1
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(i32).range(-1..=20))]
+    pub deepest_idle_state: Option<i32>,
     /// Times in ns
     #[arg(long, short)]
     pub nano: bool,
@@ -103,18 +105,9 @@ pub struct TimerArguments {
 impl TimerArguments {
     /// What was asked for and is not to be had, and what there is instead.
     pub fn not_here(&self) -> Option<(&'static str, &'static str)> {
-        const TRACER: &str =
-            "only the kernel's timerlat tracer can do that: rtla timerlat, on a kernel that has it";
-        const IDLE: &str =
-            "there is --dma-latency US, which keeps CPUs from states that take longer to leave";
-        let tracer = [
-            (self.kernel_threads, "-k"),
-            (self.user_load, "-U"),
-            (self.stack.is_some(), "-s"),
-            (self.dump_tasks, "--dump-tasks"),
-        ];
-        let flag = tracer.into_iter().find_map(|(is_asked, flag)| is_asked.then_some((flag, TRACER)));
-        flag.or_else(|| self.deepest_idle_state.as_ref().map(|_| ("--deepest-idle-state", IDLE)))
+        const TRACER: &str = "only the threads of the kernel's timerlat tracer can do that: rtla timerlat, on a kernel that has it";
+        let tracer = [(self.kernel_threads, "-k"), (self.user_load, "-U"), (self.stack.is_some(), "-s")];
+        tracer.into_iter().find_map(|(is_asked, flag)| is_asked.then_some((flag, TRACER)))
     }
 
     pub fn settings(&self, shape: Option<&ShapeArguments>) -> Settings {
@@ -127,6 +120,8 @@ impl TimerArguments {
             period_ns: self.period,
             aligned_ns: self.aligned,
             stop_irq_ns: self.irq,
+            goes_on: session.goes_on(),
+            deepest_idle_state: self.deepest_idle_state,
             stop_thread_ns: self.auto.or(self.aa_only).or(self.thread),
             duration_ns: session.duration,
             warm_up_ns: session.warm_up,

@@ -12,7 +12,9 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::output::{self, Screen};
 use crate::progress::StatusLine;
+use onbeat::trace::KernelEvent;
 use onbeat::trace::replace::replace;
+use onbeat_noise::record::Stopped;
 use onbeat_noise::{CpuNoise, Error, NoiseRecord, Settings, Watch, measure, tracer};
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -30,19 +32,19 @@ pub fn noise(command: &NoiseCommand, abort: fn() -> !) -> Result<u8, Failure> {
 
 fn top(arguments: &TopArguments, abort: fn() -> !) -> Result<u8, Failure> {
     let session = &arguments.noise.session;
-    run(&arguments.noise.settings(None), session, None, &measure, Live::new("noise", session, true, abort))
+    run(&arguments.noise.settings(None), session, None, &measure, abort)
 }
 
 fn hw(arguments: &TopArguments, abort: fn() -> !) -> Result<u8, Failure> {
     let session = &arguments.noise.session;
     let by_tracer = |settings: &Settings, watch: &mut dyn Watch| tracer::measure(settings, true, watch);
-    run(&arguments.noise.settings(None), session, None, &by_tracer, Live::new("noise", session, true, abort))
+    run(&arguments.noise.settings(None), session, None, &by_tracer, abort)
 }
 
 fn hist(arguments: &HistArguments, abort: fn() -> !) -> Result<u8, Failure> {
     let session = &arguments.noise.session;
     let settings = arguments.noise.settings(Some(&arguments.shape));
-    run(&settings, session, Some(&arguments.shape), &measure, Live::new("noise", session, false, abort))
+    run(&settings, session, Some(&arguments.shape), &measure, abort)
 }
 
 /// What measures.
@@ -53,9 +55,10 @@ fn run(
     session: &SessionArguments,
     shape: Option<&ShapeArguments>,
     by: &Measure<'_>,
-    mut live: Live,
+    abort: fn() -> !,
 ) -> Result<u8, Failure> {
     prepare(session, "noise")?;
+    let mut live = Live::new("noise", session, shape.is_none(), abort);
     let record = by(settings, &mut live);
     live.end()?;
     let mut record = record.map_err(|error| Failure::new(error.to_string()))?;
@@ -76,7 +79,7 @@ fn run(
     if session.format != Format::Human || !session.quiet {
         show(&documents::noise(&record, view), session.format)?;
     }
-    Ok(if record.stopped.is_some() { 2 } else { 0 })
+    Ok(if record.stopped.is_some() || record.hits > 0 { 2 } else { 0 })
 }
 
 /// What it is called where it is compared.
@@ -96,7 +99,9 @@ pub fn prepare(session: &SessionArguments, usual: &str) -> Result<(), Failure> {
         check_record(path)?;
     }
     trace::check(session, usual)?;
-    if let Some(folder) = &session.cgroup {
+    if let Some(Some(folder)) = &session.cgroup {
+        // An absolute one stays as it is.
+        let folder = Path::new("/sys/fs/cgroup").join(folder);
         let procs = folder.join("cgroup.procs");
         std::fs::write(&procs, std::process::id().to_string()).map_err(|error| {
             Failure::new(format!("-C {}: {}: {error}", folder.display(), procs.display()))
@@ -132,7 +137,9 @@ fn write_record(path: &Path, record: &NoiseRecord) -> Result<(), Failure> {
 }
 
 /// What is seen while it is measured: a screen that is drawn again and again, or a line that says how far it is.
-pub struct Live {
+pub struct Live<'s> {
+    name: &'static str,
+    session: &'s SessionArguments,
     interrupts: Interrupts,
     line: StatusLine,
     is_talking: bool,
@@ -145,11 +152,18 @@ pub struct Live {
 /// From drawing to drawing.
 const EVERY_NS: u64 = 1_000_000_000;
 
-impl Live {
-    pub fn new(name: &'static str, session: &SessionArguments, has_screen: bool, abort: fn() -> !) -> Self {
+impl<'s> Live<'s> {
+    pub fn new(
+        name: &'static str,
+        session: &'s SessionArguments,
+        has_screen: bool,
+        abort: fn() -> !,
+    ) -> Self {
         let is_live =
             has_screen && io::stdout().is_terminal() && session.format == Format::Human && !session.quiet;
         Live {
+            name,
+            session,
             interrupts: Interrupts::listen(abort),
             line: StatusLine::new(name),
             is_talking: !session.quiet && !is_live,
@@ -172,6 +186,12 @@ impl Live {
         }
     }
 
+    /// A limit was hit, and it goes on.
+    pub fn hit(&mut self, events: &[KernelEvent]) {
+        let done = actions::at_limit(self.session, self.name, events, None);
+        self.failure = self.failure.take().or(done.err());
+    }
+
     pub fn is_stopped(&self) -> bool {
         self.interrupts.is_asked()
             || self.failure.is_some()
@@ -185,12 +205,16 @@ impl Live {
     }
 }
 
-impl Watch for Live {
+impl Watch for Live<'_> {
     fn at(&mut self, so_far: &dyn Fn() -> Vec<CpuNoise>, elapsed_ns: u64) {
         Live::at(self, elapsed_ns, &|| documents::noise_screen(&so_far(), elapsed_ns));
     }
 
     fn is_stopped(&self) -> bool {
         Live::is_stopped(self)
+    }
+
+    fn hit(&mut self, _: &Stopped, events: &[KernelEvent]) {
+        Live::hit(self, events);
     }
 }

@@ -7,7 +7,9 @@ use crate::arguments::timerlat::{HistArguments, TimerArguments, TimerlatCommand}
 use crate::documents;
 use crate::failure::Failure;
 use crate::output;
+use onbeat::trace::KernelEvent;
 use onbeat::trace::replace::replace;
+use onbeat_noise::record::Stopped;
 use onbeat_noise::timerlat::{CpuLatency, Watch, measure};
 
 pub fn timerlat(command: &TimerlatCommand, abort: fn() -> !) -> Result<u8, Failure> {
@@ -43,15 +45,15 @@ fn run(arguments: &TimerArguments, hist: Option<&HistArguments>, abort: fn() -> 
     if session.format != Format::Human || !session.quiet {
         show(&documents::timerlat(&record, arguments, hist), session.format)?;
     }
-    Ok(if record.stopped.is_some() { 2 } else { 0 })
+    Ok(if record.stopped.is_some() || record.hits > 0 { 2 } else { 0 })
 }
 
-struct Watched {
-    live: Live,
+struct Watched<'s> {
+    live: Live<'s>,
     nano: bool,
 }
 
-impl Watch for Watched {
+impl Watch for Watched<'_> {
     fn at(&mut self, so_far: &dyn Fn() -> Vec<CpuLatency>, elapsed_ns: u64) {
         let nano = self.nano;
         self.live.at(elapsed_ns, &|| documents::timerlat_screen(&so_far(), elapsed_ns, nano));
@@ -59,5 +61,9 @@ impl Watch for Watched {
 
     fn is_stopped(&self) -> bool {
         self.live.is_stopped()
+    }
+
+    fn hit(&mut self, _: &Stopped, events: &[KernelEvent]) {
+        self.live.hit(events);
     }
 }

@@ -33,6 +33,10 @@ pub fn noise(record: &NoiseRecord, view: NoiseView<'_>) -> Document {
             time(stopped.limit_ns)
         ));
     }
+    if record.hits > 0 {
+        head.push(String::new());
+        head.push(went_on(record.hits));
+    }
     let mut tail = sample_lines(&record.cpus);
     tail.push(source_line(record));
     let tables = vec![parts(&record.cpus), causes(&record.cpus), cpus(&record.cpus), buckets(&record.cpus)];
@@ -72,6 +76,11 @@ pub fn noise_notes(record: &NoiseRecord) -> Vec<String> {
     }
     lines.extend(record.notes.iter().map(|note| format!("note: {note}")));
     lines
+}
+
+/// What became of limits that did not end it.
+pub(super) fn went_on(hits: u64) -> String {
+    format!("a limit was exceeded, and it went on: {}", counted(hits, "time"))
 }
 
 pub fn elapsed(elapsed_ns: u64, duration_ns: Option<u64>) -> String {
@@ -159,6 +168,9 @@ pub(super) fn class(class: Class) -> &'static str {
         Class::Irq => "irq",
         Class::Softirq => "softirq",
         Class::Thread => "thread",
+        Class::Wakeup => "wake-up",
+        Class::Migration => "migration",
+        Class::PageFault => "page fault",
     }
 }
 
@@ -368,6 +380,7 @@ fn by_name(verdict: &Verdict) -> Vec<String> {
 
 fn source_line(record: &NoiseRecord) -> String {
     let source = match record.source.backend {
+        Backend::Ftrace => "the kernel's tracepoints (ftrace)",
         Backend::Perf => "the kernel's tracepoints (perf)",
         Backend::Tracer => "the kernel's osnoise tracer",
         Backend::Proc | Backend::Auto => "/proc (classes only)",

@@ -1,6 +1,6 @@
 //! How late timers are: rtla's rows and histograms, and its analysis of what delayed a wake-up.
 
-use super::noise::{bucket_rows, clock, histogram_lines};
+use super::noise::{bucket_rows, clock, histogram_lines, went_on};
 use super::table::{Cell, Column, Table, Unit};
 use super::{Document, time};
 use crate::arguments::timerlat::{HistArguments, TimerArguments};
@@ -27,7 +27,22 @@ pub fn timerlat(
             stopped.cpu, stopped.what
         ));
     }
+    if record.hits > 0 {
+        head.push(went_on(record.hits));
+    }
     let mut tail = Vec::new();
+    if arguments.dump_tasks && record.stopped.is_some() {
+        tail.push("Tasks on the measured CPUs when the limit was hit:".to_owned());
+        tail.extend(
+            record
+                .tasks
+                .iter()
+                .map(|task| format!("  CPU {:3}  {}:{}", task.cpu, printable(&task.name), task.pid)),
+        );
+        if record.tasks.is_empty() {
+            tail.push("  not known: there were no tracepoints".to_owned());
+        }
+    }
     if !arguments.no_aa {
         let hit = record.cpus.iter().filter_map(|cpu| cpu.stopped_by.as_ref());
         for analysis in hit {
@@ -47,6 +62,7 @@ pub fn timerlat(
         }
     }
     let source = match record.source.backend {
+        Backend::Ftrace => "the kernel's tracepoints (ftrace)",
         Backend::Perf => "the kernel's tracepoints (perf)",
         Backend::Tracer => "the kernel's timerlat tracer",
         Backend::Proc | Backend::Auto => "/proc (run-queue wait only)",
@@ -174,6 +190,10 @@ fn analysis_lines(analysis: &Analysis) -> Vec<String> {
     let doubtful = if analysis.is_doubtful { "; records are missing there" } else { "" };
     lines.push(format!("  {:<52}{} (100%{doubtful})", "Thread latency, to its own code:", us(all_ns)));
     lines
+}
+
+fn printable(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 fn takes_names(what: What) -> bool {

@@ -44,8 +44,47 @@ fn a_late_timer_is_exit_status_2_and_is_analysed() {
     for part in ["timerlat hit stop: CPU 0", "## CPU 0 hit stop, analyzing it ##", "Thread latency"] {
         assert!(answer.stdout.contains(part), "{part}: {}", answer.stdout);
     }
+    let answer = place.onbeat(&["timerlat", "hist", "-c", "0", "-T", "1ns", "--dump-tasks", "--no-aa"]);
+    assert!(answer.stdout.contains("Tasks on the measured CPUs"), "{answer:?}");
     let answer = place.onbeat(&["timerlat", "hist", "-c", "0", "--aa-only", "1ns"]);
     assert!(answer.status == Some(2) && answer.stdout.starts_with("timerlat hit stop"), "{answer:?}");
+}
+
+#[test]
+fn it_goes_on_after_a_limit_where_that_is_asked_for() {
+    let place = Place::new();
+    for kind in ["noise", "timerlat"] {
+        let hit = format!("shell,command=echo hit >> {kind}.txt");
+        let limit = if kind == "noise" { ["-s", "1us", "-T", "1us"] } else { ["-T", "1ns", "-p", "1000"] };
+        let usual = [
+            kind,
+            "hist",
+            "-c",
+            "0",
+            "-d",
+            "400ms",
+            "--on-threshold",
+            &hit,
+            "--on-threshold",
+            "continue",
+            "-C",
+        ];
+        let answer = place.onbeat(&[&usual[..], &limit].concat());
+        assert_eq!(answer.status, Some(2), "{answer:?}");
+        assert!(answer.stdout.contains("a limit was exceeded, and it went on"), "{answer:?}");
+        let hits = std::fs::read_to_string(place.path(&format!("{kind}.txt"))).expect("it was hit");
+        assert!(hits.lines().count() > 1, "{hits}");
+    }
+}
+
+#[test]
+fn idle_states_that_cannot_be_chosen_are_noted() {
+    let answer =
+        Place::new().onbeat(&["timerlat", "hist", "-c", "0", "-d", "100ms", "--deepest-idle-state", "20"]);
+    // Where there are states, all of them may be taken.
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    let has_states = std::path::Path::new("/sys/devices/system/cpu/cpu0/cpuidle").exists();
+    assert!(has_states || answer.stderr.contains("no choice of idle states"), "{answer:?}");
 }
 
 #[test]
@@ -61,7 +100,7 @@ fn what_cannot_be_is_refused() {
         (&["-A", "-1"], "--aligned"),
         (&["-k"], "-k is not available"),
         (&["-s", "50"], "rtla timerlat"),
-        (&["--deepest-idle-state", "0"], "--dma-latency"),
+        (&["--deepest-idle-state", "-2"], "-1..=20"),
     ] {
         let answer = place.onbeat(&[&["timerlat", "hist"][..], arguments].concat());
         assert!(answer.status == Some(1) && answer.stderr.contains(part), "{arguments:?}: {answer:?}");

@@ -26,6 +26,18 @@ pub struct Layout {
     roles: HashMap<u16, Role>,
     tracepoints: Vec<(u64, String)>,
     missing: Vec<Missing>,
+    /// Where each tracepoint has the thread that had the core.
+    pid: Option<Place>,
+}
+
+/// How much is asked for: every tracepoint has its price.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// Who has a core.
+    #[default]
+    Cores,
+    /// And what happens to threads: they are woken, go to another core, touch memory that is not there.
+    Threads,
 }
 
 /// A tracepoint that is not there.
@@ -49,7 +61,29 @@ pub(super) enum Role {
     SoftirqExit { vec: Place },
     Nmi { delta_ns: Place },
     Switch { prev: Place, state: Place, next: Place, comm: Place, priority: Place },
-    Idle { state: Place },
+    Wakeup { thread: Thread, core: Place },
+    Migrate { thread: Thread, core: Place },
+    PageFault { is_user: bool },
+}
+
+/// Which thread a tracepoint is about, where that is not the one that has the core.
+#[derive(Debug)]
+pub(super) struct Thread {
+    pid: Place,
+    comm: Place,
+    priority: Place,
+}
+
+impl Thread {
+    fn of(format: &Format) -> Option<Self> {
+        let [pid, comm, priority] = ["pid", "comm", "prio"].map(|name| place(format, name));
+        Some(Thread { pid: pid?, comm: comm?, priority: priority? })
+    }
+
+    /// Id, name and priority.
+    pub(super) fn read(&self, raw: &[u8]) -> Option<(i32, String, i32)> {
+        Some((self.pid.unsigned(raw)? as i32, self.comm.text(raw)?, self.priority.unsigned(raw)? as i32))
+    }
 }
 
 /// Where a value lies in the bytes of a tracepoint.
@@ -100,7 +134,7 @@ impl Layout {
     ///
     /// # Errors
     /// What reading it says, and `NotFound` where `sched:sched_switch` is not there: without it nobody knows who has a core.
-    pub fn read(tracefs: &Tracefs) -> io::Result<Self> {
+    pub fn read(tracefs: &Tracefs, extent: Extent) -> io::Result<Self> {
         let mut layout = Layout::default();
         for (place, name) in VECTORS.into_iter().enumerate() {
             let id = Id::VECTORS + place as u32;
@@ -120,8 +154,12 @@ impl Layout {
             .one(tracefs, "irq", "softirq_entry", |f| Some(Role::SoftirqEnter { vec: place(f, "vec")? }))?;
         layout.one(tracefs, "irq", "softirq_exit", |f| Some(Role::SoftirqExit { vec: place(f, "vec")? }))?;
         layout.one(tracefs, "nmi", "nmi_handler", |f| Some(Role::Nmi { delta_ns: place(f, "delta_ns")? }))?;
-        layout.one(tracefs, "power", "cpu_idle", |f| Some(Role::Idle { state: place(f, "state")? }))?;
+        if extent == Extent::Threads {
+            layout.threads(tracefs)?;
+        }
+        let mut pid = None;
         let has_switch = layout.one(tracefs, "sched", "sched_switch", |format| {
+            pid = place(format, "common_pid");
             Some(Role::Switch {
                 prev: place(format, "prev_pid")?,
                 state: place(format, "prev_state")?,
@@ -135,7 +173,23 @@ impl Layout {
                 "this kernel has no tracepoint sched:sched_switch: it was built without CONFIG_TRACEPOINTS";
             return Err(io::Error::new(io::ErrorKind::NotFound, message));
         }
+        layout.pid = pid;
         Ok(layout)
+    }
+
+    fn threads(&mut self, tracefs: &Tracefs) -> io::Result<()> {
+        for name in ["sched_wakeup", "sched_wakeup_new"] {
+            self.one(tracefs, "sched", name, |format| {
+                Some(Role::Wakeup { thread: Thread::of(format)?, core: place(format, "target_cpu")? })
+            })?;
+        }
+        self.one(tracefs, "sched", "sched_migrate_task", |format| {
+            Some(Role::Migrate { thread: Thread::of(format)?, core: place(format, "dest_cpu")? })
+        })?;
+        for (name, is_user) in [("page_fault_user", true), ("page_fault_kernel", false)] {
+            self.one(tracefs, "exceptions", name, |_| Some(Role::PageFault { is_user }))?;
+        }
+        Ok(())
     }
 
     /// Begin and end of something; where only the begin is there, or the kernel refuses the end, it is a point.
@@ -185,6 +239,12 @@ impl Layout {
         self.tracepoints.iter().map(|(id, _)| *id).collect()
     }
 
+    /// Their names, group and name each, in the same order.
+    #[must_use]
+    pub fn names(&self) -> Vec<(&str, &str)> {
+        self.tracepoints.iter().filter_map(|(_, name)| name.split_once(':')).collect()
+    }
+
     /// Takes a tracepoint out that the kernel does not give. A begin without its end becomes a point.
     pub fn refused(&mut self, id: u64, why: &str) {
         let Some(at) = self.tracepoints.iter().position(|(known, _)| *known == id) else { return };
@@ -206,6 +266,11 @@ impl Layout {
     #[must_use]
     pub fn missing(&self) -> &[Missing] {
         &self.missing
+    }
+
+    /// Who had the core, where the record around the tracepoint's bytes does not say it.
+    pub(super) fn pid(&self, raw: &[u8]) -> Option<i32> {
+        Some(self.pid.as_ref()?.unsigned(raw)? as i32)
     }
 
     pub(super) fn role(&self, id: u16) -> Option<&Role> {

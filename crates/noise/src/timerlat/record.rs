@@ -36,6 +36,12 @@ pub struct LatencyRecord {
     pub source: Chosen,
     /// Which limit ended it, if one did.
     pub stopped: Option<Stopped>,
+    /// How often a limit was hit and it went on.
+    #[serde(default)]
+    pub hits: u64,
+    /// Who had the measured cores when a limit ended it, as far as that is known.
+    #[serde(default)]
+    pub tasks: Vec<Task>,
     /// What was asked of the machine and not given, and what a reader has to know.
     pub notes: Vec<String>,
     /// Core by core.
@@ -43,6 +49,17 @@ pub struct LatencyRecord {
     /// The last kernel events, where they were asked for; they are not written.
     #[serde(skip)]
     pub events: Vec<KernelEvent>,
+}
+
+/// The thread that had a core.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Which core.
+    pub cpu: u32,
+    /// Its name.
+    pub name: String,
+    /// Its id.
+    pub pid: i32,
 }
 
 /// The latencies of one core.
@@ -121,6 +138,10 @@ impl Tally {
 
     pub fn stopped(&mut self, analysis: Analysis) {
         self.latency.stopped_by.get_or_insert(analysis);
+    }
+
+    pub fn stopped_by(&self) -> Option<&Analysis> {
+        self.latency.stopped_by.as_ref()
     }
 
     /// What there is so far.

@@ -1,6 +1,6 @@
 //! The kernel's bytes, by its own descriptions: those of two kernels that put the fields elsewhere.
 
-use onbeat_noise::decode::{Id, Kind, Layout, Record, decode};
+use onbeat_noise::decode::{Extent, Id, Kind, Layout, Record, decode};
 use onbeat_os::tracefs::Tracefs;
 use onbeat_trace::Class;
 use proptest::prelude::*;
@@ -26,6 +26,7 @@ fn tracefs(root: &Path, tracepoints: &[(&str, &str, u32, &[&str])]) -> Tracefs {
 }
 
 const SWITCH: &[&str] = &[
+    "int common_pid 4 4 1",
     "char prev_comm[16] 8 16 0",
     "pid_t prev_pid 24 4 1",
     "int prev_prio 28 4 1",
@@ -43,9 +44,10 @@ const SWITCH_ELSEWHERE: &[&str] = &[
     "char next_comm[16] 32 16 0",
 ];
 const HANDLER: &[&str] = &["int irq 8 4 1", "__data_loc char[] name 12 4 0"];
+const THREAD: &[&str] = &["char comm[16] 8 16 0", "pid_t pid 24 4 1", "int prio 28 4 1"];
 const VEC: &[&str] = &["unsigned int vec 8 4 0"];
 
-fn x86(root: &Path) -> Layout {
+pub fn x86(root: &Path) -> Layout {
     let tracefs = tracefs(
         root,
         &[
@@ -63,11 +65,19 @@ fn x86(root: &Path) -> Layout {
                 30,
                 &["void * handler 8 8 0", "s64 delta_ns 16 8 1", "int handled 24 4 1"],
             ),
-            ("power", "cpu_idle", 31, &["u32 state 8 4 0", "u32 cpu_id 12 4 0"]),
+            ("sched", "sched_wakeup", 50, &[&THREAD[..], &["int target_cpu 32 4 1"]].concat()),
+            (
+                "sched",
+                "sched_migrate_task",
+                51,
+                &[&THREAD[..], &["int orig_cpu 32 4 1", "int dest_cpu 36 4 1"]].concat(),
+            ),
+            ("exceptions", "page_fault_user", 52, &["unsigned long address 8 8 0"]),
+            ("exceptions", "page_fault_kernel", 53, &["unsigned long address 8 8 0"]),
             ("sched", "sched_switch", 40, SWITCH),
         ],
     );
-    Layout::read(&tracefs).unwrap()
+    Layout::read(&tracefs, Extent::Threads).unwrap()
 }
 
 /// A sample record with this tracepoint's bytes.
@@ -88,7 +98,7 @@ fn sample(pid: i32, time_ns: u64, raw: &[u8]) -> Vec<u8> {
 }
 
 /// The bytes of a tracepoint: its id, and values at their places.
-fn raw(id: u16, values: &[(usize, &[u8])]) -> Vec<u8> {
+pub fn raw(id: u16, values: &[(usize, &[u8])]) -> Vec<u8> {
     let mut bytes = vec![0; 64];
     bytes[..2].copy_from_slice(&id.to_ne_bytes());
     for (offset, value) in values {
@@ -129,8 +139,32 @@ fn every_kind_of_record_is_understood() {
         (raw(22, &[(8, &77u32.to_ne_bytes())]), Kind::Enter(softirq(77), "softirq 77".into())),
         (raw(23, &[(8, &9u32.to_ne_bytes())]), Kind::Exit(softirq(9))),
         (raw(30, &[(16, &900i64.to_ne_bytes())]), Kind::Nmi { duration_ns: 900 }),
-        (raw(31, &[(8, &2u32.to_ne_bytes())]), Kind::Idle(Some(2))),
-        (raw(31, &[(8, &u32::MAX.to_ne_bytes())]), Kind::Idle(None)),
+        (
+            raw(
+                50,
+                &[
+                    (8, b"iq\0"),
+                    (24, &7i32.to_ne_bytes()),
+                    (28, &19i32.to_ne_bytes()),
+                    (32, &3u32.to_ne_bytes()),
+                ],
+            ),
+            Kind::Woken { pid: 7, comm: "iq".into(), priority: 19, core: 3 },
+        ),
+        (
+            raw(
+                51,
+                &[
+                    (8, b"iq\0"),
+                    (24, &7i32.to_ne_bytes()),
+                    (28, &120i32.to_ne_bytes()),
+                    (36, &2u32.to_ne_bytes()),
+                ],
+            ),
+            Kind::Migrated { pid: 7, comm: "iq".into(), priority: 120, core: 2 },
+        ),
+        (raw(52, &[]), Kind::PageFault { is_user: true }),
+        (raw(53, &[]), Kind::PageFault { is_user: false }),
         (
             raw(
                 40,
@@ -159,7 +193,7 @@ fn every_kind_of_record_is_understood() {
 fn fields_are_where_this_kernel_says() {
     let folder = tempfile::tempdir().unwrap();
     let tracefs = tracefs(folder.path(), &[("sched", "sched_switch", 300, SWITCH_ELSEWHERE)]);
-    let layout = Layout::read(&tracefs).unwrap();
+    let layout = Layout::read(&tracefs, Extent::Threads).unwrap();
     let bytes = raw(
         300,
         &[(12, &5i32.to_ne_bytes()), (24, &7i32.to_ne_bytes()), (28, &120i32.to_ne_bytes()), (32, b"sh\0")],
@@ -182,7 +216,7 @@ fn elsewhere_cores_interrupt_each_other_by_one_tracepoint() {
             ("sched", "sched_switch", 40, SWITCH),
         ],
     );
-    let layout = Layout::read(&tracefs).unwrap();
+    let layout = Layout::read(&tracefs, Extent::Threads).unwrap();
     let ipi = Id { class: Class::Irq, number: Id::IPI };
     assert_eq!(kind(&raw(60, &[]), &layout), Kind::Enter(ipi, "ipi".into()));
     assert_eq!(kind(&raw(61, &[]), &layout), Kind::Exit(ipi));
@@ -204,7 +238,8 @@ fn a_begin_whose_end_is_refused_is_a_point() {
 #[test]
 fn without_switches_nothing_can_be_said() {
     let folder = tempfile::tempdir().unwrap();
-    let error = Layout::read(&tracefs(folder.path(), &[("irq", "softirq_entry", 22, VEC)])).unwrap_err();
+    let error = Layout::read(&tracefs(folder.path(), &[("irq", "softirq_entry", 22, VEC)]), Extent::Cores)
+        .unwrap_err();
     assert!(error.to_string().contains("no tracepoint sched:sched_switch"), "{error}");
 }
 
@@ -229,7 +264,7 @@ fn lost_records_are_told_and_strange_ones_counted() {
 
 #[test]
 fn this_kernel_is_understood() {
-    let layout = Tracefs::find().and_then(|tracefs| Layout::read(&tracefs));
+    let layout = Tracefs::find().and_then(|tracefs| Layout::read(&tracefs, Extent::Threads));
     match layout {
         Ok(layout) => assert!(layout.ids().len() >= 5, "{layout:?}"),
         #[expect(clippy::disallowed_macros, reason = "a test says why it was skipped")]

@@ -123,7 +123,8 @@ fn record() -> impl Strategy<Value = Record> {
             prev, is_prev_runnable: true, next, comm: "t".into(), priority: 120
         }),
         1 => Just(Kind::Lost(1)),
-        1 => Just(Kind::Idle(None)),
+        1 => Just(Kind::PageFault { is_user: true }),
+        1 => Just(Kind::Woken { pid: 8, comm: "t".into(), priority: 120, core: 1 }),
     ];
     (0u64..1000, pid, kind).prop_map(|(time_ns, pid, kind)| Record { time_ns, pid, kind })
 }

@@ -4,6 +4,7 @@ mod bytes;
 mod gaps;
 mod holes;
 mod nested;
+mod pages;
 mod wakes;
 
 use onbeat_noise::Nesting;

@@ -17,9 +17,29 @@ pub fn act(
     events: &[KernelEvent],
     record: Option<&NoiseRecord>,
 ) -> Result<(), Failure> {
-    let hit = session.on_threshold.iter().filter(|_| is_hit);
+    let hit = if is_hit { at_limit(session, usual, events, record) } else { Ok(()) };
+    hit.and(all(&session.on_end, session, usual, events, record))
+}
+
+/// Does those of `--on-threshold`.
+pub fn at_limit(
+    session: &SessionArguments,
+    usual: &str,
+    events: &[KernelEvent],
+    record: Option<&NoiseRecord>,
+) -> Result<(), Failure> {
+    all(&session.on_threshold, session, usual, events, record)
+}
+
+fn all(
+    actions: &[Action],
+    session: &SessionArguments,
+    usual: &str,
+    events: &[KernelEvent],
+    record: Option<&NoiseRecord>,
+) -> Result<(), Failure> {
     let mut failed = None;
-    for action in hit.chain(&session.on_end) {
+    for action in actions {
         let done = match action {
             Action::Trace(file) => {
                 let file = file.clone().unwrap_or_else(|| PathBuf::from(format!("{usual}_trace.txt")));
@@ -39,6 +59,7 @@ pub fn act(
                     &format!("`{command}`"),
                 )
             }
+            Action::Continue => Ok(()),
         };
         failed = failed.or(done.err());
     }

@@ -10,6 +10,7 @@ use crate::progress::StatusLine;
 use onbeat::trace::replace::replace;
 use onbeat_noise::project::project;
 use onbeat_noise::{CpuNoise, NoiseRecord, Settings, Watch, measure};
+use onbeat_os::CoreSet;
 use std::path::Path;
 
 pub fn compare(arguments: &CompareArguments) -> Result<u8, Failure> {
@@ -36,7 +37,7 @@ pub fn projected(arguments: &ProjectArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// As things are, and as a real-time thread.
+/// As things are and as a real-time thread; and both on cores that are kept free, where there are some.
 pub fn experiment(arguments: &ExperimentArguments, abort: fn() -> !) -> Result<u8, Failure> {
     let folder = &arguments.output;
     std::fs::create_dir_all(folder).map_err(|error| {
@@ -50,10 +51,10 @@ pub fn experiment(arguments: &ExperimentArguments, abort: fn() -> !) -> Result<u
         duration_ns: arguments.duration,
     };
     let mut records = Vec::new();
-    for (name, policy) in [("as-is", None), ("fifo-1", Some("f:1"))] {
+    for (name, policy, cpus) in set_ups(arguments)? {
         watch.what = name;
         let settings = Settings {
-            cpus: arguments.cpus.clone(),
+            cpus,
             duration_ns: Some(arguments.duration),
             policy: policy.map(|text| text.parse().expect("a policy")),
             ..Settings::default()
@@ -78,6 +79,47 @@ pub fn experiment(arguments: &ExperimentArguments, abort: fn() -> !) -> Result<u
     draw(&plot, &records)?;
     show(&documents::noise_compared(&records, Some(&plot)), arguments.format)?;
     Ok(0)
+}
+
+/// A name, a policy, and cores.
+type SetUp = (&'static str, Option<&'static str>, Option<CoreSet>);
+
+/// As things are, on cores that are like any other; and tuned, on those that the kernel keeps free, where there are some.
+fn set_ups(arguments: &ExperimentArguments) -> Result<Vec<SetUp>, Failure> {
+    let free = free_cores();
+    let cpus = match &arguments.cpus {
+        Some(cpus) => cpus.clone(),
+        None => onbeat_os::thread::cores().map_err(|error| Failure::new(error.to_string()))?,
+    };
+    let part = |is_free: bool| {
+        CoreSet::from_cores(cpus.iter().filter(|cpu| free.contains(*cpu) == is_free)).expect("they are cores")
+    };
+    let (usual, mut tuned) = (part(false), part(true));
+    // Isolated cores belong to nobody until somebody asks for them.
+    if arguments.cpus.is_none() {
+        tuned = free;
+    }
+    let mut all: Vec<SetUp> = Vec::new();
+    if !usual.is_empty() {
+        all.extend([("as-is", None, Some(usual.clone())), ("fifo-1", Some("f:1"), Some(usual))]);
+    }
+    if tuned.is_empty() {
+        output::to_stderr(
+            "note: tuned: left out, for no CPU that is measured is isolated (isolcpus=, a cpuset partition) or without ticks \
+             (nohz_full=)\n",
+        );
+    } else {
+        all.extend([("tuned", None, Some(tuned.clone())), ("tuned-fifo-1", Some("f:1"), Some(tuned))]);
+    }
+    Ok(all)
+}
+
+/// Cores that the kernel keeps other threads or its own ticks off.
+fn free_cores() -> CoreSet {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/nohz_full").unwrap_or_default();
+    let without_ticks: CoreSet = text.trim().parse().unwrap_or_default();
+    let isolated = CoreSet::isolated();
+    CoreSet::from_cores(isolated.iter().chain(without_ticks.iter())).expect("the kernel's own numbers")
 }
 
 fn draw(path: &Path, records: &[NoiseRecord]) -> Result<(), Failure> {

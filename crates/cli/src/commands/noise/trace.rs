@@ -77,7 +77,7 @@ fn perfetto(events: &[KernelEvent], record: Option<&NoiseRecord>) -> String {
 
 fn slice(event: &KernelEvent) -> Slice {
     let track = match event.class {
-        Class::Thread => 1,
+        Class::Thread | Class::Wakeup | Class::Migration | Class::PageFault => 1,
         Class::Softirq => 2,
         Class::Irq => 3,
         Class::Nmi | Class::Hardware => 4,

@@ -1,0 +1,89 @@
+//! The pages of a trace instance (`Documentation/trace/ring-buffer-design.rst`).
+//!
+//! ```text
+//! page    time of the begin (u64) | length and flags | events ... | how many are missing, if flag 30 is set
+//! event   type and length (5 bits), time since the one before (27 bits) | more length, or more time | bytes of the tracepoint
+//! ```
+
+use super::{Kind, Layout, Record, kind, number};
+use onbeat_os::tracefs::Pages;
+
+/// Types of events; what is below is the length of the data in words of 4 bytes, or 0 where the next word has it in bytes.
+const PADDING: u32 = 29;
+const TIME_EXTEND: u32 = 30;
+const TIME_STAMP: u32 = 31;
+
+/// Records are missing in front of the page, and, where that is known, how many.
+const MISSED: u64 = 1 << 31;
+const MISSED_STORED: u64 = 1 << 30;
+const LENGTH: u64 = (1 << 27) - 1;
+
+/// Bits of a time that the type of an event leaves room for in its first word.
+const DELTA_BITS: u32 = 27;
+/// Upper bits of an absolute time have no room in its event: they are those of the last time.
+const STAMP_BITS: u32 = 59;
+
+/// Reads all pages of `bytes`, and gives their records to `take` in their order. Says how many could not be understood.
+pub fn decode_pages(bytes: &[u8], pages: &Pages, layout: &Layout, mut take: impl FnMut(Record)) -> u64 {
+    bytes.chunks(pages.page_bytes.max(1)).map(|page| one(page, pages, layout, &mut take)).sum()
+}
+
+fn one(page: &[u8], pages: &Pages, layout: &Layout, take: &mut impl FnMut(Record)) -> u64 {
+    let length = match pages.length_bytes {
+        4 => number::<u32>(page, pages.length_at).map(u64::from),
+        _ => number::<u64>(page, pages.length_at),
+    };
+    let (Some(mut time_ns), Some(length)) = (number::<u64>(page, 0), length) else { return 1 };
+    let end = pages.data_at + (length & LENGTH) as usize;
+    let Some(data) = page.get(pages.data_at..end) else { return 1 };
+    if length & MISSED != 0 {
+        let stored = (length & MISSED_STORED != 0).then(|| number::<u64>(page, end)).flatten();
+        take(Record { time_ns, pid: -1, kind: Kind::Lost(stored.unwrap_or(1).max(1)) });
+    }
+    let mut strange = 0;
+    let mut rest = data;
+    while let Some(word) = number::<u32>(rest, 0) {
+        let (what, delta_ns) = (word & 0x1f, u64::from(word >> 5));
+        let more = number::<u32>(rest, 4);
+        let (raw_at, length) = match (what, more) {
+            // A page has nothing behind it.
+            (PADDING, _) if delta_ns == 0 => break,
+            (PADDING, Some(length)) => {
+                time_ns = time_ns.saturating_add(delta_ns);
+                rest = rest.get(4 + length as usize..).unwrap_or_default();
+                continue;
+            }
+            (TIME_EXTEND, Some(upper)) => {
+                time_ns = time_ns.saturating_add(u64::from(upper) << DELTA_BITS | delta_ns);
+                rest = &rest[8..];
+                continue;
+            }
+            (TIME_STAMP, Some(upper)) => {
+                let known = u64::from(upper) << DELTA_BITS | delta_ns;
+                time_ns = time_ns >> STAMP_BITS << STAMP_BITS | known & ((1 << STAMP_BITS) - 1);
+                rest = &rest[8..];
+                continue;
+            }
+            (0, Some(length)) if length >= 4 => (8, length as usize - 4),
+            (1..PADDING, _) => (4, what as usize * 4),
+            // Where the next one begins nobody knows.
+            _ => return strange + 1,
+        };
+        time_ns = time_ns.saturating_add(delta_ns);
+        let Some(raw) = rest.get(raw_at..raw_at + length) else { return strange + 1 };
+        rest = &rest[(raw_at + length).next_multiple_of(4).min(rest.len())..];
+        match record(raw, time_ns, layout) {
+            Some(Some(record)) => take(record),
+            Some(None) => {}
+            None => strange += 1,
+        }
+    }
+    strange
+}
+
+/// `None` for what cannot be understood, `Some(None)` for a tracepoint of somebody else.
+fn record(raw: &[u8], time_ns: u64, layout: &Layout) -> Option<Option<Record>> {
+    let Some(role) = layout.role(number::<u16>(raw, 0)?) else { return Some(None) };
+    let pid = layout.pid(raw)?;
+    Some(Some(Record { time_ns, pid, kind: kind(role, raw)? }))
+}

@@ -1,0 +1,175 @@
+//! What is known of one core.
+
+use crate::decode::Record;
+use crate::nesting::Nesting;
+use onbeat_trace::{Class, KernelEvent};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// One core.
+#[derive(Debug)]
+pub struct Core {
+    cpu: u32,
+    nesting: Nesting,
+    /// In the order of their ends, which `ends_ns` has.
+    events: Vec<KernelEvent>,
+    ends_ns: Vec<u64>,
+    broken: Vec<Range<u64>>,
+    strange: u64,
+    forgotten: u64,
+    total: u64,
+    /// Forgotten events, the last ones, and how many of them.
+    keep: usize,
+    kept: VecDeque<KernelEvent>,
+}
+
+/// Events of one core that are kept for a gap that is not over yet: a second at a million per second.
+const EVENTS: usize = 1 << 20;
+
+impl Core {
+    pub(super) fn new(cpu: usize, keep: usize) -> Self {
+        let cpu = cpu as u32;
+        Core {
+            cpu,
+            nesting: Nesting::new(cpu),
+            events: Vec::new(),
+            ends_ns: Vec::new(),
+            broken: Vec::new(),
+            strange: 0,
+            forgotten: 0,
+            total: 0,
+            keep,
+            kept: VecDeque::new(),
+        }
+    }
+
+    /// Takes records in that `decode` gives, and how many were strange. `stamps` are moments at which thread `pid` had the core.
+    pub(super) fn take(
+        &mut self,
+        pid: i32,
+        stamps: &[u64],
+        decode: impl FnOnce(&mut dyn FnMut(Record)) -> u64,
+    ) {
+        let mut stamps = stamps.iter().copied().peekable();
+        let Core { nesting, events, ends_ns, total, .. } = self;
+        let strange = decode(&mut |record| {
+            while let Some(stamp_ns) = stamps.next_if(|stamp_ns| *stamp_ns <= record.time_ns) {
+                nesting.stamp(pid, stamp_ns, events);
+            }
+            let end_ns = record.time_ns;
+            *total += 1;
+            nesting.record(record, events);
+            ends_ns.resize(events.len(), end_ns.max(ends_ns.last().copied().unwrap_or(0)));
+        });
+        self.strange += strange;
+        for stamp_ns in stamps {
+            self.nesting.stamp(pid, stamp_ns, &mut self.events);
+        }
+        self.ends_ns.resize(self.events.len(), self.nesting.now_ns());
+        self.broken.extend(self.nesting.take_broken());
+        self.bound();
+    }
+
+    /// Which one.
+    #[must_use]
+    pub fn cpu(&self) -> u32 {
+        self.cpu
+    }
+
+    /// The last events, the forgotten ones too that are kept.
+    pub fn kept(&self) -> impl Iterator<Item = &KernelEvent> {
+        self.kept.iter().chain(&self.events)
+    }
+
+    /// These threads are measured: no event tells of them.
+    pub fn measure(&mut self, pids: &[i32]) {
+        self.nesting.measure(pids);
+    }
+
+    /// Events that may have to do with this stretch of time: those that end in it or just behind it.
+    #[must_use]
+    pub fn events(&self, window_ns: Range<u64>) -> &[KernelEvent] {
+        let from = self.ends_ns.partition_point(|end_ns| *end_ns < window_ns.start);
+        let to = from + self.ends_ns[from..].partition_point(|end_ns| *end_ns <= window_ns.end);
+        // What surrounds a gap ends behind those within it.
+        &self.events[from..(to + 8).min(self.events.len())]
+    }
+
+    /// Name and id of the thread that had the core at that moment, as far as that is known.
+    #[must_use]
+    pub fn task_at(&self, time_ns: u64) -> Option<(String, i32)> {
+        if let Some((pid, start_ns, name)) = self.nesting.running()
+            && start_ns <= time_ns
+        {
+            return Some((name, pid));
+        }
+        // Its duration is without what interrupted it, so its end is another.
+        let mut threads =
+            self.events.iter().zip(&self.ends_ns).filter(|(event, _)| event.class == Class::Thread);
+        let had = threads.find(|(event, end_ns)| event.start_ns <= time_ns && **end_ns > time_ns);
+        had.map(|(event, _)| (event.name.clone(), event.pid))
+    }
+
+    /// Up to when the kernel's records have been read.
+    #[must_use]
+    pub fn known_ns(&self) -> u64 {
+        self.nesting.now_ns()
+    }
+
+    /// When the last thread that had the core in this stretch of time lost it: the one who measures got it then.
+    #[must_use]
+    pub fn last_switch_ns(&self, window_ns: &Range<u64>) -> Option<u64> {
+        let from = self.ends_ns.partition_point(|end_ns| *end_ns < window_ns.start);
+        let to = from + self.ends_ns[from..].partition_point(|end_ns| *end_ns <= window_ns.end);
+        let last = (from..to).rev().find(|at| self.events[*at].class == Class::Thread)?;
+        Some(self.ends_ns[last])
+    }
+
+    /// Whether something is missing in this stretch of time.
+    #[must_use]
+    pub fn is_broken(&self, window_ns: &Range<u64>) -> bool {
+        self.broken.iter().any(|range| range.start <= window_ns.end && range.end >= window_ns.start)
+    }
+
+    /// Nobody will ask for what has ended before this moment.
+    pub fn forget_before(&mut self, time_ns: u64) {
+        let old = self.ends_ns.partition_point(|end_ns| *end_ns < time_ns);
+        let keep = self.keep;
+        let forgotten = self.events.drain(..old);
+        if keep > 0 {
+            self.kept.extend(forgotten);
+            self.kept.drain(..self.kept.len().saturating_sub(keep));
+        } else {
+            drop(forgotten);
+        }
+        self.ends_ns.drain(..old);
+        self.broken.retain(|range| range.end >= time_ns);
+    }
+
+    fn bound(&mut self) {
+        let over = self.events.len().saturating_sub(EVENTS);
+        self.events.drain(..over);
+        self.ends_ns.drain(..over);
+        self.forgotten += over as u64;
+        let over = self.broken.len().saturating_sub(EVENTS);
+        self.broken.drain(..over);
+    }
+
+    /// Records that had no room in the ring, could not be understood, or were more than could be kept.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.nesting.lost() + self.strange + self.forgotten
+    }
+
+    /// How often a record did not fit what was known.
+    #[must_use]
+    pub fn breaks(&self) -> u64 {
+        self.nesting.breaks()
+    }
+
+    /// How many records there were.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+}

@@ -1,0 +1,236 @@
+//! Tracepoints of single cores, by rings that nobody is woken for.
+
+use super::Refused;
+use super::core::Core;
+use crate::decode::{Extent, Layout, decode, decode_pages};
+use onbeat_os::ftrace;
+use onbeat_os::perf::{self, Ring};
+use onbeat_os::tracefs::Tracefs;
+use onbeat_trace::KernelEvent;
+use std::io;
+
+/// The rings of some cores, and what came out of them.
+#[derive(Debug)]
+pub struct Tracepoints {
+    layout: Layout,
+    rings: Rings,
+    cores: Vec<Core>,
+    bytes: Vec<u8>,
+    cleaned: Vec<String>,
+}
+
+/// Whose rings.
+#[derive(Debug)]
+enum Rings {
+    /// Those of `perf_event_open(2)`, one for each core.
+    Perf(Vec<Ring>),
+    /// Those of a trace instance.
+    Ftrace(ftrace::Instance),
+}
+
+/// How the rings are to be.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    /// The size of each.
+    pub ring_bytes: usize,
+    /// How many of a core's last events are kept for a trace.
+    pub keep: usize,
+    /// How much is asked for.
+    pub extent: Extent,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Shape { ring_bytes: 4 << 20, keep: 0, extent: Extent::Cores }
+    }
+}
+
+impl Tracepoints {
+    /// Rings of perf on these cores; nothing is written yet.
+    ///
+    /// # Errors
+    /// What is refused, and the command that grants it.
+    pub fn perf(cpus: &[usize], shape: Shape) -> Result<Self, Refused> {
+        let mut layout = layout(shape.extent)?.1;
+        let ids = layout.ids();
+        allow_many_files(ids.len() * cpus.len());
+        let mut rings = Vec::new();
+        for &cpu in cpus {
+            let opened = Ring::open(cpu, &ids, shape.ring_bytes).map_err(|error| no_perf(cpu, &error))?;
+            for (id, error) in opened.refused {
+                layout.refused(id, &error.to_string());
+            }
+            rings.push(opened.ring);
+        }
+        Ok(Self::new(layout, Rings::Perf(rings), cpus, shape))
+    }
+
+    /// Rings of a trace instance on these cores; nothing is written yet.
+    ///
+    /// # Errors
+    /// As those of [`perf`](Self::perf).
+    pub fn ftrace(cpus: &[usize], shape: Shape) -> Result<Self, Refused> {
+        let (tracefs, mut layout) = layout(shape.extent)?;
+        // Nobody sees an instance's CPU that is offline: its ring would be empty.
+        if let Some(cpu) = cpus.iter().find(|cpu| is_offline(**cpu)) {
+            return Err(no_perf(*cpu, &io::Error::from_raw_os_error(ENODEV)));
+        }
+        let made = ftrace::Instance::open(&tracefs, &layout.names(), cpus, shape.ring_bytes)
+            .map_err(|error| no_instance(&error))?;
+        let ids = layout.ids();
+        for (at, error) in made.refused {
+            layout.refused(ids[at], &error.to_string());
+        }
+        let cleaned = made.instance.cleaned().to_vec();
+        Ok(Tracepoints { cleaned, ..Self::new(layout, Rings::Ftrace(made.instance), cpus, shape) })
+    }
+
+    fn new(layout: Layout, rings: Rings, cpus: &[usize], shape: Shape) -> Self {
+        let cores = cpus.iter().map(|cpu| Core::new(*cpu, shape.keep)).collect();
+        Tracepoints { layout, rings, cores, bytes: Vec::new(), cleaned: Vec::new() }
+    }
+
+    /// What killed processes had left and was put back, a line each.
+    #[must_use]
+    pub fn cleaned(&self) -> &[String] {
+        &self.cleaned
+    }
+
+    /// What this kernel does not tell, `group:name: why`.
+    #[must_use]
+    pub fn missing(&self) -> Vec<String> {
+        self.layout.missing().iter().map(|missing| format!("{}: {}", missing.name, missing.why)).collect()
+    }
+
+    /// Lets the kernel write.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn enable(&self) -> io::Result<()> {
+        match &self.rings {
+            Rings::Perf(rings) => rings.iter().try_for_each(Ring::enable),
+            Rings::Ftrace(instance) => instance.enable(),
+        }
+    }
+
+    /// Lets the kernel write no more.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn disable(&self) -> io::Result<()> {
+        match &self.rings {
+            Rings::Perf(rings) => rings.iter().try_for_each(Ring::disable),
+            Rings::Ftrace(instance) => instance.disable(),
+        }
+    }
+
+    /// The last events of all cores.
+    pub fn kept(&self) -> impl Iterator<Item = &KernelEvent> {
+        self.cores.iter().flat_map(Core::kept)
+    }
+
+    /// The core at this place of the list that it was opened with.
+    #[must_use]
+    pub fn core(&self, at: usize) -> &Core {
+        &self.cores[at]
+    }
+
+    /// The same, to be changed.
+    pub fn core_mut(&mut self, at: usize) -> &mut Core {
+        &mut self.cores[at]
+    }
+
+    /// Reads what the ring at this place holds. `stamps` are moments at which thread `pid` had the core, in their order, none
+    /// from before the last call's.
+    pub fn drain(&mut self, at: usize, pid: i32, stamps: &[u64]) {
+        let Tracepoints { layout, rings, cores, bytes, .. } = self;
+        bytes.clear();
+        match rings {
+            Rings::Perf(rings) => {
+                rings[at].drain(bytes);
+                cores[at].take(pid, stamps, |take| decode(bytes, layout, take));
+            }
+            Rings::Ftrace(instance) => {
+                instance.drain(at, bytes);
+                let pages = instance.pages();
+                cores[at].take(pid, stamps, |take| decode_pages(bytes, pages, layout, take));
+            }
+        }
+    }
+
+    /// How many cores there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.cores.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.cores.is_empty()
+    }
+}
+
+fn layout(extent: Extent) -> Result<(Tracefs, Layout), Refused> {
+    let tracefs = Tracefs::find().map_err(|error| no_tracefs(&error))?;
+    let layout = Layout::read(&tracefs, extent).map_err(|error| no_tracefs(&error))?;
+    Ok((tracefs, layout))
+}
+
+fn is_offline(cpu: usize) -> bool {
+    onbeat_os::CoreSet::online().is_ok_and(|online| !online.contains(cpu))
+}
+
+const ENODEV: i32 = 19;
+
+const SETCAP: &str = "sudo setcap cap_perfmon,cap_ipc_lock,cap_sys_nice+ep \"$(command -v onbeat)\"";
+
+fn no_tracefs(error: &io::Error) -> Refused {
+    let (why, fix) = error.to_string().split_once("; ").map_or_else(
+        || (error.to_string(), "run as root".to_owned()),
+        |(why, fix)| (why.to_owned(), fix.to_owned()),
+    );
+    Refused { why: format!("tracepoints cannot be read: {why}"), fix }
+}
+
+fn no_instance(error: &io::Error) -> Refused {
+    Refused {
+        why: format!("no trace instance can be made: {error}"),
+        fix: "run as root, on a kernel with trace instances".to_owned(),
+    }
+}
+
+fn no_perf(cpu: usize, error: &io::Error) -> Refused {
+    let paranoid = perf::paranoid().map_or("unknown".to_owned(), |level| level.to_string());
+    if matches!(error.kind(), io::ErrorKind::PermissionDenied) && !perf::may() {
+        return Refused {
+            why: format!(
+                "perf_event_open is refused ({error}): kernel.perf_event_paranoid is {paranoid} and the capability \
+                 CAP_PERFMON is missing"
+            ),
+            fix: format!("run as root, or: {SETCAP}; in a container: --cap-add PERFMON"),
+        };
+    }
+    let fix = match error.raw_os_error() {
+        Some(ENODEV) => {
+            format!("CPU {cpu} is offline: echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online")
+        }
+        Some(24) => "raise the limit on open files: ulimit -n 65536".to_owned(),
+        Some(38) => {
+            "use a kernel with CONFIG_PERF_EVENTS, or allow perf_event_open in the filter of system calls"
+                .to_owned()
+        }
+        _ => "allow perf_event_open in the filter of system calls (seccomp), if there is one".to_owned(),
+    };
+    Refused {
+        why: format!(
+            "perf_event_open is refused on CPU {cpu}: {error} (kernel.perf_event_paranoid is {paranoid})"
+        ),
+        fix,
+    }
+}
+
+/// Every tracepoint is a file, on every core.
+fn allow_many_files(more: usize) {
+    perf::allow_open_files(more as u64 + 256);
+}
