@@ -53,6 +53,22 @@ fn a_panic_ends_an_item() {
 }
 
 #[test]
+fn who_claims_below_the_last_one_goes_round() {
+    let crew = Crew::<()>::new(1, 64);
+    for item in [0, 5, 63] {
+        let _ = crew.offer(0, item);
+    }
+    let mut last = u32::MAX;
+    let mut next = || {
+        last = crew.claim_below(0, last)?;
+        // Again at once.
+        let _ = crew.offer(0, last);
+        Some(last)
+    };
+    assert_eq!([(); 7].map(|()| next().unwrap()), [63, 5, 0, 63, 5, 0, 63]);
+}
+
+#[test]
 fn offers_rouse_one_sleeper_each() {
     let crew = Crew::<()>::new(3, 3);
     assert!(crew.lie_down(1) && crew.lie_down(2));

@@ -61,6 +61,17 @@ struct Hand {
     /// Oldest first.
     list: VecDeque<u32>,
     counts: Counts,
+    /// Claimed last of its own offers.
+    claimed: u32,
+}
+
+impl Hand {
+    /// In turn: a part that always has something to do is offered again after each of its long steps.
+    fn claim(&mut self, crew: &Crew<Roaming>) -> Option<u32> {
+        let claimed = crew.claim_below(self.thread, self.claimed)?;
+        self.claimed = claimed;
+        Some(claimed)
+    }
 }
 
 /// What sharing did on one thread.
@@ -158,6 +169,12 @@ impl Pool {
         })
     }
 
+    /// Whether an alarm is due that nobody has heard yet.
+    pub fn has_due(&self, now_ns: impl Fn() -> u64) -> bool {
+        let next_ns = self.crew.next_alarm_ns();
+        next_ns != u64::MAX && now_ns() >= next_ns
+    }
+
     pub fn note_weight(&self, part: u32, heavy: bool) {
         let noted = &self.heavy[part as usize];
         // Relaxed: a hint. A look first: it rarely changes, and others read it.
@@ -174,6 +191,7 @@ impl Pool {
             next: None,
             list: VecDeque::with_capacity(self.heavy.len()),
             counts: Counts::default(),
+            claimed: u32::MAX,
         }));
     }
 
@@ -192,7 +210,7 @@ impl Pool {
     /// others.
     pub fn next(&self, thread: usize, round: u32) -> Option<(u32, Taken<'_, Roaming>)> {
         loop {
-            let offered = || self.crew.claim(thread);
+            let offered = || with_hand(|hand| hand.claim(&self.crew)).flatten();
             let kept = || with_hand(|hand| hand.next.take().or_else(|| hand.list.pop_front())).flatten();
             let own =
                 if round.is_multiple_of(ROUNDS) { offered().or_else(kept) } else { kept().or_else(offered) };
@@ -239,8 +257,9 @@ impl Pool {
 
     /// Waits for something to do.
     pub fn rest(&self, thread: usize, idle: Idle, parker: &Parker, now_ns: impl Fn() -> u64) {
-        let due = || self.crew.next_alarm_ns() != u64::MAX && now_ns() >= self.crew.next_alarm_ns();
-        if idle.spin(u64::MAX, || self.has_work() || due(), &now_ns) || !self.crew.lie_down(thread) {
+        if idle.spin(u64::MAX, || self.has_work() || self.has_due(&now_ns), &now_ns)
+            || !self.crew.lie_down(thread)
+        {
             return;
         }
         with_hand(|hand| hand.counts.parked += 1);

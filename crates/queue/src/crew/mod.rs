@@ -149,11 +149,19 @@ impl<T> Crew<T> {
     /// Takes an item out of the offers of `thread`, the highest number first.
     #[inline]
     pub fn claim(&self, thread: usize) -> Option<u32> {
+        self.claim_below(thread, u32::MAX)
+    }
+
+    /// The same, but first of all the highest number below `below`. Who claims below what it has claimed last goes round, so that
+    /// nobody who is offered again and again keeps another one from its turn.
+    #[inline]
+    pub fn claim_below(&self, thread: usize, below: u32) -> Option<u32> {
         let offers = &self.offers[thread];
         loop {
             // Relaxed: a look, so that the line stays shared while there is nothing.
             let seen = offers.load(Ordering::Relaxed);
-            let item = seen.checked_ilog2()?;
+            let lower = seen & 1u64.checked_shl(below).map_or(u64::MAX, |bit| bit - 1);
+            let item = lower.checked_ilog2().or(seen.checked_ilog2())?;
             if planted("claim by load and store") {
                 offers.store(seen & !(1 << item), Ordering::Relaxed);
                 return Some(item);

@@ -236,7 +236,9 @@ impl Worker {
         if cx.ready.is_empty() && cx.turn.is_empty() {
             return false;
         }
-        spent || self.seat.pool.as_ref().is_some_and(|pool| pool.others_wait())
+        // Its steps are long ones: beside them a look at the time is nothing.
+        let now_ns = || cx.clock.real_ns();
+        spent || self.seat.pool.as_ref().is_some_and(|pool| pool.others_wait() || pool.has_due(now_ns))
     }
 
     /// An operator that has work but may not be stepped: it is remembered until its conditions hold.

@@ -1,6 +1,7 @@
 //! Periods, counts of steps, and the scale of the clock.
 
 use crate::{keep, manual, numbers, watchdog::watched, ways};
+use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 use onbeat_runtime::{
     ClockKind, Context, Error, Graph, Input, Operator, Options, Overrun, Ports, Step, When,
 };
@@ -130,4 +131,53 @@ impl Operator for Times {
         }
         Ok(Step::Wait)
     }
+}
+
+/// Works for a millisecond per step, all the time.
+struct Busy(Arc<AtomicU64>);
+
+impl Operator for Busy {
+    fn ports(&mut self, _: &mut Ports) {}
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        let end_ns = cx.now_ns() + 1_000_000;
+        while cx.now_ns() < end_ns {}
+        Ok(if cx.is_stopping() { Step::Done } else { Step::Again })
+    }
+}
+
+/// However many operators always have something to do: one that is due has its turn after a few of their steps.
+#[test]
+fn a_period_is_kept_beside_operators_that_never_rest() {
+    const TICKS: u64 = 50;
+    watched(60, || {
+        for options in ways() {
+            for loads in [1, 2, 3] {
+                let busy = Arc::new(AtomicU64::new(0));
+                let mut graph = Graph::new("busy");
+                for at in 0..loads {
+                    graph.add(&format!("busy{at}"), Busy(Arc::clone(&busy)));
+                }
+                let (mut ticks, steps) = (0, Arc::clone(&busy));
+                let (tell, told) = std::sync::mpsc::channel();
+                let tick = graph.source("tick", move || {
+                    ticks += 1;
+                    if ticks == TICKS {
+                        tell.send(steps.load(Ordering::Relaxed)).unwrap();
+                    }
+                    (ticks < TICKS).then_some(ticks)
+                });
+                let end = graph.sink("end", |_: u64| ());
+                graph.connect(tick, |t| &t.out, end, |e| &e.input);
+                graph.when(tick, When::period_ns(2_000_000, Overrun::Skip));
+                let run = graph.start(&options).unwrap();
+                let steps = told.recv().unwrap();
+                run.stop();
+                run.wait().unwrap();
+                let what = format!("{options:?}, {loads} loads: {steps} steps of these");
+                assert!(steps <= TICKS * 8 * loads, "{what}");
+            }
+        }
+    });
 }
