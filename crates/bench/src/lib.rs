@@ -10,6 +10,8 @@
 //! | [`costs`] | what the engine and the ways between cores cost on this machine |
 //! | [`model`] | what follows from such costs: pure functions |
 //! | `trial` | one graph under one scheduler, for a while |
+//! | [`realtime`] | how regularly frames come beside a load, as Holoscan's benchmark of real-time threads asks |
+//! | `holoscan` | another runtime in a process of its own |
 //! | `watch` | how a bench tells how far it is, and hears that it is to stop: [`Watch`] |
 //! | `others` | whether the machine was quiet meanwhile |
 //! | `error` | why a bench could not be run: [`BenchError`] |
@@ -27,11 +29,13 @@
 
 pub mod costs;
 mod error;
+mod holoscan;
 pub mod model;
 mod others;
 pub mod overhead;
 pub mod pipeline;
 pub mod queue;
+pub mod realtime;
 pub mod saxpy;
 pub mod shapes;
 mod trial;

@@ -38,7 +38,7 @@ pub(super) fn overhead(settings: &Settings, rounds: Rounds) -> Overhead {
     }
     result.notes = rounds.notes;
     if let Some(peer) = &rounds.peer {
-        let (holoscan, python) = &peer.versions;
+        let (holoscan, python) = peer.versions();
         let iterations = peer.iterations;
         result.notes.push(format!(
             "Holoscan {holoscan}, Python {python}: {iterations} iterations in a run; process has its start and stop in it, over these"
@@ -80,7 +80,7 @@ fn parameters(settings: &Settings, rounds: &Rounds) -> serde_json::Map<String, V
         })
         .collect();
     let peer = rounds.peer.as_ref().map(|peer| {
-        let (holoscan, python) = &peer.versions;
+        let (holoscan, python) = peer.versions();
         json!({
             "name": "holoscan",
             "version": holoscan,

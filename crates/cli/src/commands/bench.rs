@@ -2,7 +2,8 @@
 
 use super::{measured, show};
 use crate::arguments::bench::{
-    BenchCommand, BenchPipelineArguments, OverheadArguments, QueueArguments, SaxpyArguments,
+    BenchCommand, BenchPipelineArguments, OverheadArguments, QueueArguments, RealtimeArguments,
+    SaxpyArguments,
 };
 use crate::documents;
 use crate::failure::Failure;
@@ -11,8 +12,8 @@ use crate::maker::FileMaker;
 use crate::output;
 use crate::progress::StatusLine;
 use onbeat::trace::replace::replace;
-use onbeat_bench::{Watch, overhead, pipeline, queue, saxpy};
-use std::path::Path;
+use onbeat_bench::{Watch, overhead, pipeline, queue, realtime, saxpy};
+use std::path::{Path, PathBuf};
 
 pub fn bench(command: &BenchCommand, abort: fn() -> !) -> Result<u8, Failure> {
     match command {
@@ -21,6 +22,7 @@ pub fn bench(command: &BenchCommand, abort: fn() -> !) -> Result<u8, Failure> {
         BenchCommand::Saxpy(arguments) => saxpy(arguments, abort),
         BenchCommand::Pipeline(arguments) => pipeline(arguments, abort),
         BenchCommand::Plan(arguments) => measured::shapes(arguments, abort),
+        BenchCommand::Realtime(arguments) => realtime(arguments, abort),
     }
 }
 
@@ -84,6 +86,38 @@ fn pipeline(arguments: &BenchPipelineArguments, abort: fn() -> !) -> Result<u8, 
     let found = found.map_err(|error| Failure::new(error.to_string()))?;
     drop(watched);
     show(&documents::bench_pipeline(&found), arguments.format)?;
+    Ok(0)
+}
+
+fn realtime(arguments: &RealtimeArguments, abort: fn() -> !) -> Result<u8, Failure> {
+    let in_folder = |name: &str| arguments.output.as_ref().map(|folder| folder.join(name));
+    let mut plots: Vec<PathBuf> = arguments.plot.iter().cloned().collect();
+    if let Some(folder) = &arguments.output {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            Failure::new(format!("--output {}: {error}", folder.display())).help("name a folder of yours")
+        })?;
+        plots.extend(in_folder("realtime.svg"));
+    }
+    for path in &plots {
+        check_plot(path)?;
+    }
+    let mut watched = Watched::new("realtime", abort);
+    let found = realtime::run(&arguments.settings(), &mut watched);
+    watched.clear();
+    let found = found.map_err(|error| Failure::new(error.to_string()))?;
+    let mut files = plots;
+    for path in &files {
+        let shown = path.display();
+        replace(path, found.to_svg().as_bytes())
+            .map_err(|error| Failure::new(format!("the plot {shown}: {error}")))?;
+    }
+    if let Some(path) = in_folder("realtime.json") {
+        let json = serde_json::to_vec_pretty(&found.result).expect("a result is plain data");
+        replace(&path, &json).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+        files.push(path);
+    }
+    drop(watched);
+    show(&documents::realtime(&found, &files), arguments.format)?;
     Ok(0)
 }
 

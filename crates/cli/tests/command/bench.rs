@@ -225,3 +225,49 @@ fn an_interruption_shows_what_was_measured_until_then() {
     assert!(answer.stdout.contains("stopped in round ") && answer.stdout.contains("steady ns"), "{answer:?}");
     assert!(answer.stderr.contains("stopping"), "{}", answer.stderr);
 }
+
+#[test]
+fn regular_frames_are_measured_too() {
+    let place = Place::new();
+    let tiny = [
+        "bench",
+        "realtime",
+        "--duration",
+        "0.1",
+        "--target-fps",
+        "100",
+        "--scheduling-policy",
+        "SCHED_FIFO",
+        "--bg-load-intensity",
+        "10",
+        "--output",
+        "rt",
+    ];
+    let answer = place.onbeat(&tiny);
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    for part in [
+        "realtime: 100.0 frames per second",
+        "baseline",
+        "floor_no_load",
+        "execution",
+        "written: rt/realtime.json",
+    ] {
+        assert!(answer.stdout.contains(part), "{part}: {}", answer.stdout);
+    }
+    let json = fs::read_to_string(place.path("rt/realtime.json")).expect("the figures");
+    let found: Value = serde_json::from_str(&json).expect("JSON");
+    assert!(found["figures"]["baseline.period.p50"]["value"].is_f64(), "{json}");
+    assert!(found["raw"]["baseline"][0]["period_ns"].is_array(), "{json}");
+    assert!(fs::read_to_string(place.path("rt/realtime.svg")).expect("a plot").contains("near the target"));
+    for (arguments, part) in [
+        (&["--scheduling-policy", "SCHED_OTHER"][..], "SCHED_FIFO, SCHED_RR or SCHED_DEADLINE"),
+        (&["--duration", "0"], "fewer than 5 frames"),
+        (&["--duration", "-1"], "fewer than 5 frames"),
+        (&["--pin-cpu", "4000"], "core 4000 is not among those"),
+        (&["--output", "/proc/none"], "--output /proc/none"),
+    ] {
+        let answer = place.onbeat(&[&["bench", "realtime"], arguments].concat());
+        assert_eq!(answer.status, Some(1), "{answer:?}");
+        assert!(answer.stderr.contains(part), "{part}: {}", answer.stderr);
+    }
+}

@@ -157,7 +157,7 @@ fn a_period_is_kept_beside_operators_that_never_rest() {
                 let busy = Arc::new(AtomicU64::new(0));
                 let mut graph = Graph::new("busy");
                 for at in 0..loads {
-                    graph.add(&format!("busy{at}"), Busy(Arc::clone(&busy)));
+                    graph.add(format!("busy{at}"), Busy(Arc::clone(&busy)));
                 }
                 let (mut ticks, steps) = (0, Arc::clone(&busy));
                 let (tell, told) = std::sync::mpsc::channel();

@@ -1,9 +1,11 @@
 //! What may be typed after `onbeat bench`.
 
 mod pipeline;
+mod realtime;
 mod saxpy;
 
 pub use pipeline::{BenchPipelineArguments, BenchPlanArguments};
+pub use realtime::RealtimeArguments;
 pub use saxpy::SaxpyArguments;
 
 use super::Format;
@@ -46,6 +48,9 @@ pub enum BenchCommand {
     /// Whether `plan --measure` recommends the fastest: graphs drawn at random, expected and measured
     #[command(before_help = pipeline::PLAN_EXAMPLES)]
     Plan(BenchPlanArguments),
+    /// How regularly frames come beside a load on the same core, under each policy, and why they do not
+    #[command(before_help = realtime::EXAMPLES)]
+    Realtime(RealtimeArguments),
 }
 
 #[derive(Debug, Args)]

@@ -1,0 +1,123 @@
+//! Another runtime in a process of its own: a script that answers each line of JSON with one.
+
+use onbeat_os::thread;
+use serde::Deserialize;
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How to get it.
+const HOW: &str = "to get it: python3 -m venv holoscan; holoscan/bin/pip install --no-deps holoscan-cu12==4.6.0 \
+                   wheel-axle-runtime; holoscan/bin/pip install numpy 'cloudpickle<4,>=3' nvidia-cuda-runtime-cu12 \
+                   nvidia-nvtx-cu12 filelock pillow; then --python holoscan/bin/python";
+
+/// Importing it takes seconds.
+pub(crate) const START: Duration = Duration::from_secs(120);
+
+/// A Holoscan that waits for work.
+pub(crate) struct Holoscan {
+    child: Child,
+    to: Option<ChildStdin>,
+    from: Receiver<String>,
+    talk: Arc<Mutex<String>>,
+    /// Of Holoscan and of its Python.
+    pub versions: (String, String),
+}
+
+#[derive(Deserialize)]
+struct Ready {
+    holoscan: String,
+    python: String,
+}
+
+impl Holoscan {
+    /// Has that Python run this script with `--serve`, or says why not and how to get it.
+    pub fn start(program: &Path, script: &str) -> Result<Holoscan, String> {
+        let python = program.display();
+        let missing = |why: &str| format!("holoscan: not available: {why}; {HOW}");
+        let mut child = Command::new(program)
+            .args(["-c", script, "--serve"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| missing(&format!("{python}: {error}")))?;
+        let talk = Arc::new(Mutex::new(String::new()));
+        let (lines, from) = mpsc::channel();
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let to = child.stdin.take();
+        let kept = Arc::clone(&talk);
+        // From here on dropping it ends the child.
+        let holoscan = |child, versions| Holoscan { child, to, from, talk, versions };
+        let mut holoscan = holoscan(child, (String::new(), String::new()));
+        let readers = thread::spawn("onbeat-peer", move || {
+            for line in stdout.map(BufReader::new).into_iter().flat_map(BufRead::lines) {
+                if line.map_or(true, |line| lines.send(line).is_err()) {
+                    break;
+                }
+            }
+        })
+        .and_then(|_| thread::spawn("onbeat-peer-err", move || stderr.map(|stderr| keep(stderr, &kept))));
+        if let Err(error) = readers {
+            return Err(format!("holoscan: not available: cannot start a thread: {error}"));
+        }
+        let line = holoscan.line(START).map_err(|why| missing(&format!("{python}: {why}")))?;
+        let ready: Ready =
+            serde_json::from_str(&line).map_err(|_| missing(&format!("{python}: it says `{line}`")))?;
+        holoscan.versions = (ready.holoscan, ready.python);
+        Ok(holoscan)
+    }
+
+    /// Of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it answers. After a silence it is not asked again.
+    pub fn ask(&mut self, wanted: &Value, limit: Duration) -> Result<String, String> {
+        let to = self.to.as_mut().ok_or("it has ended")?;
+        writeln!(to, "{wanted}").and_then(|()| to.flush()).map_err(|error| error.to_string())?;
+        self.line(limit).inspect_err(|_| self.to = None)
+    }
+
+    /// The next line that it writes.
+    fn line(&self, limit: Duration) -> Result<String, String> {
+        match self.from.recv_timeout(limit) {
+            Ok(line) => Ok(line),
+            Err(RecvTimeoutError::Timeout) => Err(format!("no answer within {} s", limit.as_secs())),
+            Err(RecvTimeoutError::Disconnected) => {
+                let talk = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
+                let last = talk.lines().rev().find(|line| !line.trim().is_empty());
+                Err(last.unwrap_or("it ended without a word").trim().to_owned())
+            }
+        }
+    }
+}
+
+impl Drop for Holoscan {
+    fn drop(&mut self) {
+        // It ends by itself when nobody can ask any more; one that hangs does not.
+        self.to = None;
+        let _gone = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+/// Reads until the end and keeps the last of it.
+fn keep(mut from: impl Read, kept: &Mutex<String>) {
+    const MOST: usize = 4096;
+    let mut part = [0; 1024];
+    while let Ok(length @ 1..) = from.read(&mut part) {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push_str(&String::from_utf8_lossy(&part[..length]));
+        let mut surplus = kept.len().saturating_sub(MOST);
+        while !kept.is_char_boundary(surplus) {
+            surplus += 1;
+        }
+        kept.drain(..surplus);
+    }
+}

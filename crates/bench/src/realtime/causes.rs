@@ -1,0 +1,148 @@
+//! Why a frame came late or took long, from what the kernel says of that time.
+
+use super::frames::{Frame, Frames};
+use onbeat_noise::decode::Extent;
+use onbeat_noise::{Gap, Own, TracepointEvidence, attribute};
+use onbeat_trace::{Class, Evidence, KernelEvent};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// From here on a frame is an outlier: what the published benchmark counts.
+pub const OUTLIER_NS: u64 = 100_000;
+
+/// What a late frame is told to come from.
+pub const MACHINE: &str = "hardware or hypervisor";
+
+/// Why one frame was late, or took long.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outlier {
+    /// Which one of its pass, from 0.
+    pub frame: usize,
+    /// Whether it began late; it took long otherwise.
+    pub is_late: bool,
+    /// By how much, in nanoseconds, beyond the frame of its pass that began soonest after it was due, or that took least.
+    pub excess_ns: u64,
+    /// What had most of that time.
+    pub cause: String,
+    /// What had the time, the longest first, in nanoseconds. What the kernel knows nothing of is the machine's: a core that idled
+    /// though a timer was due, or time that passed without an event.
+    pub parts: Vec<(String, u64)>,
+}
+
+/// Looks for them while a pass is under way.
+pub struct Causes {
+    evidence: Option<TracepointEvidence>,
+    /// Of the frames of this pass.
+    seen: usize,
+    shortest_ns: u64,
+    soonest_ns: u64,
+    pub outliers: Vec<Outlier>,
+}
+
+impl Causes {
+    /// Of these cores. Where the kernel does not tell, outliers have no cause, and `notes` says why.
+    pub fn open(cores: &[usize], notes: &mut Vec<String>) -> Causes {
+        let evidence = match TracepointEvidence::open(cores, 4 << 20, Extent::Cores) {
+            Ok(evidence) => Some(evidence),
+            Err(refused) => {
+                notes.push(format!("outliers have no cause: {}; {}", refused.why, refused.fix));
+                None
+            }
+        };
+        Causes { evidence, seen: 0, shortest_ns: u64::MAX, soonest_ns: u64::MAX, outliers: Vec::new() }
+    }
+
+    /// A pass begins.
+    pub fn begin(&mut self) {
+        (self.seen, self.shortest_ns, self.soonest_ns) = (0, u64::MAX, u64::MAX);
+        self.outliers.clear();
+    }
+
+    /// Explains what has come since the last look.
+    pub fn look(&mut self, frames: &Frames) {
+        let new = frames.since(self.seen);
+        for frame in &new {
+            let took_ns = frame.end_ns.saturating_sub(frame.start_ns);
+            self.shortest_ns = self.shortest_ns.min(took_ns);
+            let late_ns = frame.start_ns.saturating_sub(frame.due_ns);
+            self.soonest_ns = self.soonest_ns.min(late_ns);
+            let later_ns = late_ns - self.soonest_ns;
+            if later_ns > OUTLIER_NS {
+                self.explain(frame, true, later_ns);
+            }
+            let longer_ns = took_ns - self.shortest_ns;
+            if longer_ns > OUTLIER_NS {
+                self.explain(frame, false, longer_ns);
+            }
+            self.seen += 1;
+        }
+        if let Some(evidence) = &mut self.evidence {
+            evidence.drain();
+        }
+    }
+
+    fn explain(&mut self, frame: &Frame, is_late: bool, excess_ns: u64) {
+        let (start_ns, end_ns) =
+            if is_late { (frame.due_ns, frame.start_ns) } else { (frame.start_ns, frame.end_ns) };
+        let gap = Gap { cpu: frame.cpu, start_ns, end_ns };
+        let events = self.evidence.as_mut().map(|evidence| evidence.events(frame.cpu, start_ns..end_ns));
+        let parts = events.map_or(Vec::new(), |events| parts(gap, &events, frame.tid, excess_ns));
+        let cause = parts.first().map_or("unknown".to_owned(), |part| part.0.clone());
+        self.outliers.push(Outlier { frame: self.seen, is_late, excess_ns, cause, parts });
+    }
+}
+
+/// Who had that time: named events, and the machine for what is left of the excess.
+fn parts(gap: Gap, events: &[KernelEvent], own: i32, excess_ns: u64) -> Vec<(String, u64)> {
+    let others: Vec<KernelEvent> =
+        events.iter().filter(|event| event.class != Class::Thread || event.pid != own).cloned().collect();
+    let verdict = attribute(gap, &others, Own::Sleeper);
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    for part in &verdict.interferences {
+        // An idle core had nothing in its way but the machine.
+        let is_idle = part.class == Class::Thread && part.pid == 0;
+        let name = match part.class {
+            _ if is_idle => continue,
+            Class::Thread => format!("thread {}", part.name),
+            Class::Softirq => format!("softirq {}", part.name),
+            Class::Irq => format!("irq {}", part.name),
+            Class::Nmi => format!("nmi {}", part.name),
+            Class::Hardware => MACHINE.to_owned(),
+            // Points, and not asked for.
+            Class::Wakeup | Class::Migration | Class::PageFault => continue,
+        };
+        *sums.entry(name).or_default() += part.duration_ns;
+    }
+    let named: u64 = sums.values().sum();
+    if let Some(rest_ns) = excess_ns.checked_sub(named).filter(|&ns| ns > 0) {
+        *sums.entry(MACHINE.to_owned()).or_default() += rest_ns;
+    }
+    let mut parts: Vec<(String, u64)> = sums.into_iter().filter(|part| part.1 > 0).collect();
+    parts.sort_by_key(|part| std::cmp::Reverse(part.1));
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(class: Class, name: &str, pid: i32, start_ns: u64, duration_ns: u64) -> KernelEvent {
+        KernelEvent { cpu: 0, start_ns, duration_ns, class, name: name.into(), pid, priority: 120, depth: 0 }
+    }
+
+    #[test]
+    fn what_had_most_is_the_cause_and_the_rest_is_the_machines() {
+        let gap = Gap { cpu: 0, start_ns: 1_000, end_ns: 2_000 };
+        let events = [
+            event(Class::Thread, "swapper/0", 0, 900, 300),
+            event(Class::Irq, "local_timer", 0, 1_200, 100),
+            event(Class::Thread, "kworker/0:1", 9, 1_300, 600),
+            event(Class::Thread, "frame", 7, 1_900, 400),
+        ];
+        let found = parts(gap, &events, 7, 1_000);
+        let wanted = [("thread kworker/0:1", 600), (MACHINE, 300), ("irq local_timer", 100)]
+            .map(|(n, ns)| (n.to_owned(), ns));
+        assert_eq!(found, wanted);
+        assert_eq!(parts(gap, &[], 7, 1_000), [(MACHINE.to_owned(), 1_000)]);
+    }
+}

@@ -1,0 +1,72 @@
+//! What the frames of a pass were, told by the thread that makes them to the one that looks for causes meanwhile.
+
+use onbeat_os::{clock, thread};
+use onbeat_queue::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+/// One frame, in nanoseconds on `CLOCK_MONOTONIC`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame {
+    /// When it was to begin.
+    pub due_ns: u64,
+    /// When it began.
+    pub start_ns: u64,
+    /// When it was done.
+    pub end_ns: u64,
+    /// Where it began.
+    pub cpu: u32,
+    /// Which thread made it.
+    pub tid: i32,
+}
+
+#[derive(Default)]
+struct Slot {
+    due_ns: AtomicU64,
+    start_ns: AtomicU64,
+    end_ns: AtomicU64,
+    cpu: AtomicU32,
+    tid: AtomicU32,
+}
+
+/// A fixed number of them; there is one writer.
+pub struct Frames {
+    slots: Box<[Slot]>,
+    /// How many there are. A release by the writer, paired with the acquire of who reads: what a slot below it holds is whole.
+    made: AtomicU64,
+}
+
+impl Frames {
+    pub fn new(most: usize) -> Frames {
+        Frames { slots: (0..most).map(|_| Slot::default()).collect(), made: AtomicU64::new(0) }
+    }
+
+    /// Makes one: does `work` and notes when. More than there is room for are made and not noted.
+    pub fn make(&self, due_ns: u64, start_ns: u64, work: impl FnOnce()) {
+        let at = self.made.load(Relaxed) as usize;
+        let cpu = thread::current_core() as u32;
+        work();
+        let Some(slot) = self.slots.get(at) else { return };
+        slot.due_ns.store(due_ns, Relaxed);
+        slot.start_ns.store(start_ns, Relaxed);
+        slot.end_ns.store(clock::monotonic_ns(), Relaxed);
+        slot.cpu.store(cpu, Relaxed);
+        slot.tid.store(thread::current_id() as u32, Relaxed);
+        self.made.store(at as u64 + 1, Release);
+    }
+
+    /// Those from this one on that are there.
+    pub fn since(&self, first: usize) -> Vec<Frame> {
+        let made = self.made.load(Acquire) as usize;
+        let slots = self.slots.get(first..made).unwrap_or_default();
+        let frame = |slot: &Slot| Frame {
+            due_ns: slot.due_ns.load(Relaxed),
+            start_ns: slot.start_ns.load(Relaxed),
+            end_ns: slot.end_ns.load(Relaxed),
+            cpu: slot.cpu.load(Relaxed),
+            tid: slot.tid.load(Relaxed) as i32,
+        };
+        slots.iter().map(frame).collect()
+    }
+}

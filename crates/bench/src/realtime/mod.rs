@@ -1,0 +1,160 @@
+//! How regularly frames come beside operators that load the same core: the benchmark that Holoscan publishes of its real-time threads.
+//!
+//! | file | what |
+//! |---|---|
+//! | `settings` | what is to be measured, by the published names |
+//! | `work`, `frames` | what frames and loads do, and when the frames came |
+//! | `pass` | one pass, by the engine or by a bare loop |
+//! | `causes` | why a frame came late |
+//! | `figures` | from frames to numbers |
+//! | `peer` | the same passes in Holoscan |
+//! | `result`, `plot` | figures and a picture |
+
+mod causes;
+mod figures;
+mod frames;
+mod pass;
+mod peer;
+mod plot;
+mod result;
+mod settings;
+mod work;
+
+pub use causes::{MACHINE, OUTLIER_NS, Outlier};
+pub use peer::Peer;
+pub use settings::{Kind, Settings};
+
+use crate::others::{self, Others};
+use crate::{BenchError, Watch};
+use causes::Causes;
+use figures::Taken;
+use onbeat_os::CoreSet;
+use onbeat_report::BenchResult;
+use pass::Pass;
+use peer::Holoscan;
+
+/// What was found.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// All of it, in the form of every bench.
+    pub result: BenchResult,
+    /// The passes that were made, as figures name them, each followed by its floor.
+    pub passes: Vec<String>,
+    /// The outliers of each pass: in which round, and why.
+    pub outliers: Vec<(String, usize, Outlier)>,
+    series: Vec<(String, Vec<Taken>)>,
+}
+
+/// One pass with all of its rounds.
+struct Row {
+    name: String,
+    runner: Runner,
+    taken: Vec<Taken>,
+}
+
+enum Runner {
+    Own(Pass),
+    Peer(Option<Kind>),
+}
+
+/// Measures all that the settings ask for: every pass in turn, so often. A policy that the machine refuses is left out, and a note says why.
+///
+/// # Errors
+/// [`BenchError`]: settings that make no sense, a run that failed, or a stop before the first pass was made.
+pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchError> {
+    check(settings)?;
+    let mut notes = Vec::new();
+    let mut rows: Vec<Row> = Pass::all(settings)
+        .into_iter()
+        .map(|pass| Row { name: pass.name(), runner: Runner::Own(pass), taken: Vec::new() })
+        .collect();
+    let mut peer = settings.peer.as_ref().and_then(|peer| {
+        watch.at(0, 1, "starting Holoscan");
+        Holoscan::start(peer).inspect_err(|reason| notes.push(reason.clone())).ok()
+    });
+    if peer.is_some() {
+        let kinds = settings.policies.iter().filter(|&&kind| peer::has(kind)).copied().map(Some);
+        rows.extend([None].into_iter().chain(kinds).map(|kind| Row {
+            name: format!("holoscan_{}", kind.map_or("baseline", Kind::name)),
+            runner: Runner::Peer(kind),
+            taken: Vec::new(),
+        }));
+    }
+    let cores: Vec<usize> = CoreSet::online().map(|cores| cores.iter().collect()).unwrap_or_default();
+    let mut causes = Causes::open(&cores, &mut notes);
+    let helpers_ns =
+        |peer: &Option<Holoscan>| peer.as_ref().and_then(|it| others::cpu_ns(it.id())).unwrap_or(0);
+    let (others, before_ns) = (Others::watch(), helpers_ns(&peer));
+    let passes = rows.len();
+    let all = settings.rounds * passes;
+    'rounds: for round in 0..settings.rounds {
+        for (at, row) in rows.iter_mut().enumerate() {
+            if watch.is_stopped() {
+                if round == 0 && at == 0 {
+                    return Err(BenchError::Stopped);
+                }
+                notes.push(format!(
+                    "stopped in round {} of {}, before {}",
+                    round + 1,
+                    settings.rounds,
+                    row.name
+                ));
+                break 'rounds;
+            }
+            let text = format!("round {} of {}: {}", round + 1, settings.rounds, row.name);
+            watch.at(round * passes + at, all, &text);
+            let answer = match row.runner {
+                Runner::Own(pass) => pass.run(settings, &mut causes, watch)?,
+                Runner::Peer(kind) => match &mut peer {
+                    Some(peer) => {
+                        causes.begin();
+                        peer.run(settings, kind)
+                    }
+                    None => continue,
+                },
+            };
+            match answer {
+                Ok(frames) => row.taken.push(Taken::of(&frames, &causes.outliers, settings.period_ns())),
+                Err(reason) => {
+                    let note = format!("{}: not available: {reason}", row.name);
+                    if !notes.contains(&note) {
+                        notes.push(note);
+                    }
+                }
+            }
+        }
+    }
+    let others = others.share(helpers_ns(&peer).saturating_sub(before_ns));
+    rows.retain(|row| !row.taken.is_empty());
+    let versions = peer.map(|peer| peer.versions().clone());
+    Ok(result::found(settings, rows, others, versions, notes))
+}
+
+fn check(settings: &Settings) -> Result<(), BenchError> {
+    let refuse = |text: String| Err(BenchError::Settings(text));
+    let Settings { target_fps, duration_ns, pin_cpu, .. } = *settings;
+    if !(0.1..=10_000.0).contains(&target_fps) {
+        return refuse(format!("{target_fps} frames per second: from 0.1 to 10000"));
+    }
+    if duration_ns / settings.period_ns() < 5 {
+        let seconds = duration_ns as f64 / 1e9;
+        return refuse(format!("in {seconds} s there are fewer than 5 frames at {target_fps} per second"));
+    }
+    if settings.rounds == 0 || settings.worker_threads == 0 {
+        return refuse("rounds and worker threads are 1 or more each".to_owned());
+    }
+    let allowed = CoreSet::allowed()
+        .map_err(|error| BenchError::System { what: "the cores of this process", error })?;
+    if !allowed.contains(pin_cpu) {
+        return refuse(format!("core {pin_cpu} is not among those that this process may use: {allowed}"));
+    }
+    Ok(())
+}
+
+impl Found {
+    /// As an SVG: how often which period, all of them and the middle of them, and each period over time.
+    #[must_use]
+    pub fn to_svg(&self) -> String {
+        plot::sheet(self).to_svg()
+    }
+}

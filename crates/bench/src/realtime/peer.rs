@@ -1,0 +1,81 @@
+//! The same passes in Holoscan, by a Python that runs `peers/holoscan/realtime.py`.
+
+use super::frames::Frame;
+use super::settings::{Kind, Settings};
+use crate::holoscan::{Holoscan as Process, START};
+use serde::Deserialize;
+use serde_json::json;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Carried along, so that it need not be found.
+const SCRIPT: &str = include_str!("../../../../peers/holoscan/realtime.py");
+
+/// Another runtime.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    /// The Python that has Holoscan.
+    pub python: PathBuf,
+}
+
+/// A Holoscan that waits for work.
+pub(super) struct Holoscan(Process);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Answer {
+    Taken { starts_ns: Vec<u64>, ends_ns: Vec<u64> },
+    Refused { error: String },
+}
+
+/// Whether its threads can have that policy: with `SCHED_DEADLINE` and a core its operator never runs, and nothing says so.
+pub(super) fn has(kind: Kind) -> bool {
+    kind != Kind::Deadline
+}
+
+impl Holoscan {
+    /// Starts it, or says why not and how to get it.
+    pub fn start(peer: &Peer) -> Result<Holoscan, String> {
+        Process::start(&peer.python, SCRIPT).map(Holoscan)
+    }
+
+    /// Of Holoscan and of its Python.
+    pub fn versions(&self) -> &(String, String) {
+        &self.0.versions
+    }
+
+    /// Of its process.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// One pass there. Its frames have no due time: each counts from the one before.
+    pub fn run(&mut self, settings: &Settings, kind: Option<Kind>) -> Result<Vec<Frame>, String> {
+        let wanted = json!({
+            "policy": kind.map(Kind::name),
+            "priority": settings.priority,
+            "fps": settings.target_fps,
+            "duration_s": settings.duration_ns as f64 / 1e9,
+            "bg_load_intensity": settings.bg_load_intensity,
+            "bg_workload_size": settings.bg_workload_size,
+            "bm_load_intensity": settings.bm_load_intensity,
+            "bm_workload_size": settings.bm_workload_size,
+            "workers": settings.worker_threads,
+            "loads": settings.dummy_loads,
+            "core": settings.pin_cpu,
+        });
+        let limit = START + 3 * Duration::from_nanos(settings.duration_ns);
+        let line = self.0.ask(&wanted, limit)?;
+        match serde_json::from_str(&line) {
+            Ok(Answer::Taken { starts_ns, ends_ns }) => {
+                let frame = |(at, (&start_ns, &end_ns)): (usize, (&u64, &u64))| {
+                    let due_ns = starts_ns[0] + at as u64 * settings.period_ns();
+                    Frame { due_ns, start_ns, end_ns, cpu: settings.pin_cpu as u32, tid: 0 }
+                };
+                Ok(starts_ns.iter().zip(&ends_ns).enumerate().map(frame).collect())
+            }
+            Ok(Answer::Refused { error }) => Err(error),
+            Err(_) => Err(format!("it says `{line}`")),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What frames and loads do: the same function on every side.
+
+use super::frames::Frames;
+use onbeat_os::clock;
+use onbeat_runtime::{Context, Error, Operator, Ports, Step};
+use std::hint::black_box;
+use std::sync::Arc;
+
+/// Numbers, and how often to go over them.
+#[derive(Debug, Clone)]
+pub struct Work {
+    numbers: Vec<f64>,
+    intensity: u32,
+}
+
+impl Work {
+    pub fn new(intensity: u32, size: usize) -> Work {
+        Work { numbers: (0..size).map(|at| at as f64).collect(), intensity }
+    }
+
+    /// One sine and one cosine for each number in each round.
+    pub fn work(&mut self) {
+        for _ in 0..self.intensity {
+            for number in &mut self.numbers {
+                *number = number.sin() + number.cos();
+            }
+            black_box(&mut self.numbers);
+        }
+    }
+}
+
+/// Makes a frame whenever it is due.
+pub struct FrameOperator {
+    pub frames: Arc<Frames>,
+    pub work: Work,
+}
+
+impl Operator for FrameOperator {
+    fn ports(&mut self, _: &mut Ports) {}
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        let start_ns = clock::monotonic_ns();
+        // The run's clock has an origin of its own.
+        let due_ns = cx.stamp().due_ns().unwrap_or(u64::MAX);
+        let late_ns = cx.now_ns().saturating_sub(due_ns);
+        self.frames.make(start_ns.saturating_sub(late_ns), start_ns, || self.work.work());
+        Ok(Step::Again)
+    }
+}
+
+/// Works without a pause.
+pub struct LoadOperator(pub Work);
+
+impl Operator for LoadOperator {
+    fn ports(&mut self, _: &mut Ports) {}
+
+    fn step(&mut self, _: &mut Context) -> Result<Step, Error> {
+        self.0.work();
+        Ok(Step::Again)
+    }
+}
