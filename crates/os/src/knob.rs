@@ -210,9 +210,12 @@ fn clean(folder: &Path) -> Vec<String> {
     cleaned
 }
 
-/// When a process began, in ticks since boot: a number that comes again has another one. `None` where there is none.
+/// When a process began, in ticks since boot: a number that comes again has another one. `None` where there is none, or only what
+/// its parent has not asked for yet.
 fn started(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold spaces; field 22 is the moment, and the first after the name is field 3.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(22 - 3)?.parse().ok()
+    // The name may hold spaces; field 22 is the moment, and the first after the name is field 3, the state.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let is_dead = matches!(fields.next()?, "Z" | "X");
+    fields.nth(22 - 4)?.parse().ok().filter(|_| !is_dead)
 }

@@ -1,9 +1,7 @@
 //! What is wrong with a graph is said with the operator and port it is about.
 
 use onbeat_runtime::{Chunk, Context, Error};
-use onbeat_runtime::{
-    ClockKind, Graph, GraphError, Input, Operator, Options, Output, Ports, Scheduler, Step, WhenFull,
-};
+use onbeat_runtime::{ClockKind, Graph, GraphError, Input, Operator, Options, Output, Ports, Step, WhenFull};
 
 /// An operator with the ports that a test needs.
 #[derive(Default)]
