@@ -44,7 +44,7 @@ fn every_step_of_a_latency_is_accounted_for() {
         assert_eq!(cpu.samples[0].wake.user_latency_ns(), cpu.user.summary.max_ns);
         match backend {
             Backend::Perf | Backend::Ftrace => {
-                assert!(cpu.thread.summary.count > 0, "switches are seen everywhere: {cpu:?}")
+                assert!(cpu.thread.summary.count > 0, "switches are seen everywhere: {cpu:?}");
             }
             _ => assert_eq!((cpu.irq.summary.count, cpu.thread.summary.count), (0, 0)),
         }

@@ -92,13 +92,11 @@ impl Operator for Work {
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         let Some(number) = self.input.pop(cx) else { return Ok(Step::Wait) };
         match self.does {
-            Does::AddsOne { rounds } => {
-                if rounds > 0 {
-                    let rounds = self.random.below(rounds);
-                    (0..rounds).for_each(|_| std::hint::spin_loop());
-                    if rounds.is_multiple_of(64) {
-                        std::thread::yield_now();
-                    }
+            Does::AddsOne { rounds } if rounds > 0 => {
+                let rounds = self.random.below(rounds);
+                (0..rounds).for_each(|_| std::hint::spin_loop());
+                if rounds.is_multiple_of(64) {
+                    std::thread::yield_now();
                 }
             }
             Does::LeavesOut(n) if number.is_multiple_of(n) => return Ok(Step::Wait),
