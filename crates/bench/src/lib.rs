@@ -13,6 +13,7 @@
 //! | [`realtime`] | how regularly frames come beside a load, as Holoscan's benchmark of real-time threads asks |
 //! | `holoscan` | another runtime in a process of its own |
 //! | `watch` | how a bench tells how far it is, and hears that it is to stop: [`Watch`] |
+//! | `told`, `pinned` | what all benches tell in the same way; threads beside the engine |
 //! | `others` | whether the machine was quiet meanwhile |
 //! | `error` | why a bench could not be run: [`BenchError`] |
 //!
@@ -33,11 +34,13 @@ mod holoscan;
 pub mod model;
 mod others;
 pub mod overhead;
+mod pinned;
 pub mod pipeline;
 pub mod queue;
 pub mod realtime;
 pub mod saxpy;
 pub mod shapes;
+mod told;
 mod trial;
 mod watch;
 

@@ -1,25 +1,12 @@
 //! What is to be expected of a graph, and a graph under each scheduler: what holds whatever the machine.
 
+mod watchdog;
+
 use onbeat_bench::model::{MachineCosts, Workload};
 use onbeat_bench::{BenchError, Maker, Unwatched, costs, pipeline, shapes};
 use onbeat_operators::{Load, NullSink, NullSource, Work};
 use onbeat_runtime::{Chunk, Graph, Options, Pace, Scheduler};
-use std::sync::mpsc;
-use std::time::Duration;
-
-/// Fails when it does not come back.
-fn watched<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
-    let (done, wait) = mpsc::channel();
-    let thread = onbeat_os::thread::spawn("watched", move || drop(done.send(test()))).expect("a thread");
-    match wait.recv_timeout(Duration::from_secs(240)) {
-        Ok(value) => value,
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("no end after 240 s"),
-        Err(mpsc::RecvTimeoutError::Disconnected) => match thread.join() {
-            Err(panic) => std::panic::resume_unwind(panic),
-            Ok(()) => unreachable!("it sends before it ends"),
-        },
-    }
-}
+use watchdog::watched;
 
 const COSTS: MachineCosts = MachineCosts {
     hop_ns: 8.0,

@@ -1,25 +1,14 @@
 //! The bench itself, with counts so small that its figures mean nothing: what is there, in which form, and what is said.
 
+mod stops;
+mod watchdog;
+
 use onbeat_bench::overhead::{self, Case, Kind, Method, Overhead, Peer, Settings};
-use onbeat_bench::{BenchError, Unwatched, Watch};
+use onbeat_bench::{BenchError, Unwatched};
 use onbeat_runtime::Idle;
 use serde_json::Value;
-use std::sync::mpsc;
-use std::time::Duration;
-
-/// Fails when it does not come back.
-fn watched<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
-    let (done, wait) = mpsc::channel();
-    let thread = onbeat_os::thread::spawn("watched", move || drop(done.send(test()))).expect("a thread");
-    match wait.recv_timeout(Duration::from_secs(120)) {
-        Ok(value) => value,
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("no end after 120 s"),
-        Err(mpsc::RecvTimeoutError::Disconnected) => match thread.join() {
-            Err(panic) => std::panic::resume_unwind(panic),
-            Ok(()) => unreachable!("it sends before it ends"),
-        },
-    }
-}
+use stops::StopsAfter;
+use watchdog::watched;
 
 fn tiny() -> Settings {
     Settings { iterations: Some(40), warm_up: 3, runs: 2, ..Settings::default() }
@@ -153,26 +142,12 @@ fn the_picture_is_well_formed_and_has_every_scheduler() {
     }
 }
 
-/// Stops after so many looks.
-struct Stops(usize, std::cell::Cell<usize>);
-
-impl Watch for Stops {
-    fn at(&mut self, done: usize, all: usize, next: &str) {
-        assert!(done <= all && !next.is_empty(), "{done} of {all}: {next}");
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.1.set(self.1.get() + 1);
-        self.1.get() > self.0
-    }
-}
-
 #[test]
 fn a_stop_leaves_what_was_measured_until_then() {
     let stop_after = |looks: usize| {
         let settings =
             Settings { cases: vec![Case::TxRx], schedulers: vec![Kind::Greedy], runs: 50, ..tiny() };
-        watched(move || overhead::run(&settings, &mut Stops(looks, std::cell::Cell::new(0))))
+        watched(move || overhead::run(&settings, &mut StopsAfter::looks(looks)))
     };
     for looks in [0, 1, 2] {
         assert!(matches!(stop_after(looks), Err(BenchError::Stopped)), "{looks}");

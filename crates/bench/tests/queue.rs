@@ -1,23 +1,12 @@
 //! The bench of the work queue: what it shows whatever the machine, and what it refuses.
 
-use onbeat_bench::queue::{self, Design, Settings};
-use onbeat_bench::{BenchError, Unwatched, Watch};
-use std::sync::mpsc;
-use std::time::Duration;
+mod stops;
+mod watchdog;
 
-/// Fails when it does not come back.
-fn watched<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
-    let (done, wait) = mpsc::channel();
-    let thread = onbeat_os::thread::spawn("watched", move || drop(done.send(test()))).expect("a thread");
-    match wait.recv_timeout(Duration::from_secs(240)) {
-        Ok(value) => value,
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("no end after 240 s"),
-        Err(mpsc::RecvTimeoutError::Disconnected) => match thread.join() {
-            Err(panic) => std::panic::resume_unwind(panic),
-            Ok(()) => unreachable!("it sends before it ends"),
-        },
-    }
-}
+use onbeat_bench::queue::{self, Design, Settings};
+use onbeat_bench::{BenchError, Unwatched};
+use stops::StopsAfter;
+use watchdog::watched;
 
 fn tiny() -> Settings {
     Settings {
@@ -83,17 +72,7 @@ fn settings_that_make_no_sense_are_refused() {
     }
 }
 
-struct Stopped;
-
-impl Watch for Stopped {
-    fn at(&mut self, _: usize, _: usize, _: &str) {}
-
-    fn is_stopped(&self) -> bool {
-        true
-    }
-}
-
 #[test]
 fn a_stop_before_anything_says_so() {
-    assert!(matches!(queue::run(&tiny(), &mut Stopped), Err(BenchError::Stopped)));
+    assert!(matches!(queue::run(&tiny(), &mut StopsAfter::looks(0)), Err(BenchError::Stopped)));
 }

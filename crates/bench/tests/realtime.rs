@@ -1,16 +1,12 @@
 //! The bench of regular frames, through its public interface; what it measures depends on the machine, what it tells does not.
 
-use onbeat_bench::realtime::{self, Kind, Settings};
-use onbeat_bench::{BenchError, Unwatched, Watch};
-use std::sync::mpsc;
-use std::time::Duration;
+mod stops;
+mod watchdog;
 
-/// On a thread of its own, so that a run that hangs fails.
-fn watched<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> T {
-    let (tell, told) = mpsc::channel();
-    onbeat_os::thread::spawn("watched", move || tell.send(act())).unwrap();
-    told.recv_timeout(Duration::from_secs(120)).expect("no end after two minutes, or a panic")
-}
+use onbeat_bench::realtime::{self, Kind, Settings};
+use onbeat_bench::{BenchError, Unwatched};
+use stops::StopsAfter;
+use watchdog::watched;
 
 /// On a core that this process has; a tenth of a second per pass.
 fn tiny() -> Settings {
@@ -77,19 +73,9 @@ fn settings_that_make_no_sense_are_refused() {
     }
 }
 
-struct Stopped;
-
-impl Watch for Stopped {
-    fn at(&mut self, _: usize, _: usize, _: &str) {}
-
-    fn is_stopped(&self) -> bool {
-        true
-    }
-}
-
 #[test]
 fn a_stop_before_anything_says_so() {
-    let error = watched(|| realtime::run(&tiny(), &mut Stopped)).unwrap_err();
+    let error = watched(|| realtime::run(&tiny(), &mut StopsAfter::looks(0))).unwrap_err();
     assert!(matches!(error, BenchError::Stopped), "{error}");
 }
 

@@ -1,24 +1,13 @@
 //! The benchmark of radio runtimes: what it shows whatever the machine, and what it refuses.
 
-use onbeat_bench::saxpy::{self, Form, Mode, Settings, Whose};
-use onbeat_bench::{BenchError, Unwatched, Watch};
-use onbeat_os::CoreSet;
-use std::sync::mpsc;
-use std::time::Duration;
+mod stops;
+mod watchdog;
 
-/// Fails when it does not come back.
-fn watched<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
-    let (done, wait) = mpsc::channel();
-    let thread = onbeat_os::thread::spawn("watched", move || drop(done.send(test()))).expect("a thread");
-    match wait.recv_timeout(Duration::from_secs(240)) {
-        Ok(value) => value,
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("no end after 240 s"),
-        Err(mpsc::RecvTimeoutError::Disconnected) => match thread.join() {
-            Err(panic) => std::panic::resume_unwind(panic),
-            Ok(()) => unreachable!("it sends before it ends"),
-        },
-    }
-}
+use onbeat_bench::saxpy::{self, Form, Mode, Settings, Whose};
+use onbeat_bench::{BenchError, Unwatched};
+use onbeat_os::CoreSet;
+use stops::StopsAfter;
+use watchdog::watched;
 
 fn tiny() -> Settings {
     Settings { cores: vec![1], kernels: vec![2], seconds: 0.005, rounds: 2, ..Settings::default() }
@@ -96,17 +85,7 @@ fn settings_that_make_no_sense_are_refused() {
     }
 }
 
-struct Stopped;
-
-impl Watch for Stopped {
-    fn at(&mut self, _: usize, _: usize, _: &str) {}
-
-    fn is_stopped(&self) -> bool {
-        true
-    }
-}
-
 #[test]
 fn a_stop_before_anything_says_so() {
-    assert!(matches!(saxpy::run(&tiny(), &mut Stopped), Err(BenchError::Stopped)));
+    assert!(matches!(saxpy::run(&tiny(), &mut StopsAfter::looks(0)), Err(BenchError::Stopped)));
 }

@@ -1,6 +1,7 @@
 //! Costs that were measured before, in a file per machine.
 
 use crate::model::MachineCosts;
+use crate::told;
 use onbeat_trace::{Machine, replace};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ impl Kept {
     pub fn here(costs: MachineCosts) -> Kept {
         Kept {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            profile: if cfg!(debug_assertions) { "dev" } else { "release" }.to_owned(),
+            profile: told::profile().to_owned(),
             machine: Machine::of_this_process().clone(),
             cores: onbeat_os::CoreSet::allowed().map_or(0, |cores| cores.iter().count()),
             costs,

@@ -7,14 +7,14 @@ use super::case::Case;
 use super::effort::{Effort, Nothing};
 use super::recipe::cores;
 use crate::BenchError;
-use onbeat_os::{CoreSet, clock, thread};
+use crate::pinned::{join, spawn};
+use onbeat_os::clock;
 use onbeat_queue::sync::atomic::{AtomicU32, Ordering};
 use onbeat_queue::{Full, Owner, Spsc};
 use std::cell::Cell;
 use std::hint::{black_box, spin_loop};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 type Slot = Rc<Cell<Option<u64>>>;
 
@@ -268,23 +268,4 @@ fn wait_for_both(there: &AtomicU32) {
     while there.load(Ordering::Acquire) < 2 {
         spin_loop();
     }
-}
-
-fn spawn<T: Send + 'static>(
-    core: Option<usize>,
-    f: impl FnOnce() -> T + Send + 'static,
-) -> Result<JoinHandle<T>, BenchError> {
-    let pinned = move || {
-        if let Some(core) = core.and_then(|core| CoreSet::from_cores([core]).ok()) {
-            // Refused: then the kernel places it, which costs the limit some of its sharpness.
-            let _refused = thread::set_cores(&core);
-        }
-        f()
-    };
-    thread::spawn("onbeat-bare", pinned)
-        .map_err(|error| BenchError::System { what: "cannot start a thread", error })
-}
-
-fn join<T>(thread: JoinHandle<T>) -> T {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

@@ -4,6 +4,7 @@ use super::break_even::{Loaded, SHARES, operator_ns};
 use super::rounds::{Checks, Pair, Rounds, process_iterations};
 use super::settings::Settings;
 use super::{Case, Kind, Overhead, Row};
+use crate::told;
 use onbeat_report::{BenchResult, bench::Machine};
 use onbeat_runtime::Options;
 use serde_json::{Value, json};
@@ -33,9 +34,6 @@ pub(super) fn overhead(settings: &Settings, rounds: Rounds) -> Overhead {
     if let Some(checks) = &rounds.checks {
         add_checks(&mut result, checks, &rounds.pairs[checks.pair]);
     }
-    if let Some(others) = rounds.others {
-        result.add("machine.others", &[others * 100.0], "%");
-    }
     result.notes = rounds.notes;
     if let Some(peer) = &rounds.peer {
         let (holoscan, python) = peer.versions();
@@ -58,7 +56,7 @@ pub(super) fn overhead(settings: &Settings, rounds: Rounds) -> Overhead {
                 .to_owned(),
         );
     }
-    result.notes.extend(doubts(rounds.others));
+    told::doubts(&mut result, rounds.others, told::LEAST);
     let row = |pair: &Pair| Row {
         recipe: pair.recipe.name(),
         case: pair.case,
@@ -89,7 +87,7 @@ fn parameters(settings: &Settings, rounds: &Rounds) -> serde_json::Map<String, V
             "warm_up": peer.warm_up(settings.warm_up),
         })
     });
-    let parameters = json!({
+    told::parameters(json!({
         "cases": names(settings.cases.iter().map(|case| Case::name(*case)).collect()),
         "schedulers": names(settings.schedulers.iter().map(|kind| Kind::name(*kind)).collect()),
         "workers": settings.workers,
@@ -103,13 +101,7 @@ fn parameters(settings: &Settings, rounds: &Rounds) -> serde_json::Map<String, V
         "process_iterations": process_iterations(settings),
         "steady_iterations": iterations,
         "peer": peer,
-        "version": env!("CARGO_PKG_VERSION"),
-        "profile": if cfg!(debug_assertions) { "dev" } else { "release" },
-    });
-    match parameters {
-        Value::Object(parameters) => parameters,
-        _ => serde_json::Map::new(),
-    }
+    }))
 }
 
 fn add_pair(result: &mut BenchResult, pair: &Pair, settings: &Settings) {
@@ -153,21 +145,4 @@ fn add_checks(result: &mut BenchResult, checks: &Checks, pair: &Pair) {
         result.add(&format!("{name}.operator"), &operators, "ns");
         result.add(&format!("{name}.share"), &shares, "%");
     }
-}
-
-/// What a reader has to know before quoting these figures.
-fn doubts(others: Option<f64>) -> Vec<String> {
-    /// Below this the ranges of the runs say enough.
-    const QUIET: f64 = 0.05;
-    let mut doubts = Vec::new();
-    if cfg!(debug_assertions) {
-        doubts.push("this is a debug build: its figures say nothing about a release build".to_owned());
-    }
-    if let Some(others) = others.filter(|others| *others > QUIET) {
-        doubts.push(format!(
-            "others used {:.0} % of the machine meanwhile: the least of the runs is nearer to the truth than their median",
-            others * 100.0
-        ));
-    }
-    doubts
 }

@@ -1,13 +1,14 @@
 //! From runs to figures.
 
 use super::{Graphs, Runs, Settings};
+use crate::told;
 use crate::trial::Taken;
 use onbeat_report::{BenchResult, bench::Machine};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 pub(super) fn result(settings: &Settings, graphs: &Graphs, all: &[Runs]) -> BenchResult {
     let mut result = BenchResult::new("pipeline", Machine::read());
-    let parameters = json!({
+    result.parameters = told::parameters(json!({
         "pipeline": graphs.name,
         "counted": graphs.counted,
         "schedulers": all.iter().map(|runs| runs.options.scheduler.to_string()).collect::<Vec<_>>(),
@@ -15,14 +16,7 @@ pub(super) fn result(settings: &Settings, graphs: &Graphs, all: &[Runs]) -> Benc
         "cores": all.first().map(|runs| runs.options.cores.clone()),
         "seconds": settings.seconds,
         "rounds": settings.rounds,
-        "version": env!("CARGO_PKG_VERSION"),
-        "profile": if cfg!(debug_assertions) { "dev" } else { "release" },
-    });
-    if let Value::Object(parameters) = parameters {
-        result.parameters = parameters;
-    } else {
-        result.parameters = Map::new();
-    }
+    }));
     let first: Vec<f64> = all.first().map_or(Vec::new(), |runs| of(&runs.taken, |taken| taken.rate));
     for runs in all {
         let name = format!("pipeline.{}", runs.options.scheduler);
@@ -38,20 +32,9 @@ pub(super) fn result(settings: &Settings, graphs: &Graphs, all: &[Runs]) -> Benc
         result.add(&format!("{name}.cpu"), &of(&runs.taken, |taken| taken.cpu_ns), "ns");
         result.add(&format!("{name}.idle"), &of(&runs.taken, |taken| taken.idle * 100.0), "%");
     }
-    if let Some(others) = graphs.others {
-        result.add("machine.others", &[others * 100.0], "%");
-    }
     result.notes.clone_from(&graphs.notes);
     result.notes.extend(limits(graphs, all));
-    if cfg!(debug_assertions) {
-        result.notes.push("this is a debug build: its figures say nothing about a release build".to_owned());
-    }
-    if let Some(others) = graphs.others.filter(|others| *others > 0.05) {
-        let percent = others * 100.0;
-        result.notes.push(format!(
-            "others used {percent:.0} % of the machine meanwhile: measure again on a quiet one"
-        ));
-    }
+    told::doubts(&mut result, graphs.others, told::AGAIN);
     result
 }
 

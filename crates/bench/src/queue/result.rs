@@ -5,6 +5,7 @@ use super::design::Design;
 use super::load::{BATCH, Taken};
 use super::lost::Lost;
 use super::settings::{Placement, Settings};
+use crate::told;
 use onbeat_report::{BenchResult, bench::Machine};
 use serde_json::json;
 
@@ -40,7 +41,7 @@ pub struct Runs {
 /// In the form of every bench.
 pub fn result(settings: &Settings, runs: Runs) -> BenchResult {
     let mut result = BenchResult::new("queue", Machine::read());
-    result.parameters = match json!({
+    result.parameters = told::parameters(json!({
         "single": settings.single,
         "multi": settings.multi,
         "producers": settings.producers,
@@ -52,12 +53,7 @@ pub fn result(settings: &Settings, runs: Runs) -> BenchResult {
         "burst_items": settings.burst_items,
         "burst_period_ns": settings.burst_period_ns,
         "batch": BATCH,
-        "version": env!("CARGO_PKG_VERSION"),
-        "profile": if cfg!(debug_assertions) { "dev" } else { "release" },
-    }) {
-        serde_json::Value::Object(parameters) => parameters,
-        _ => serde_json::Map::new(),
-    };
+    }));
     add(&mut result, "single", &runs.single);
     add(&mut result, "multi", &runs.multi);
     for (placement, table) in &runs.bursts {
@@ -86,18 +82,7 @@ pub fn result(settings: &Settings, runs: Runs) -> BenchResult {
             result.notes.push(format!("{name}: its list led nowhere {corrupted} times; it was made anew"));
         }
     }
-    if let Some(others) = runs.others {
-        result.add("machine.others", &[others * 100.0], "%");
-        if others > 0.05 {
-            result.notes.push(format!(
-                "others used {:.0} % of the machine meanwhile: the least of the runs is nearer to the truth than their median",
-                others * 100.0
-            ));
-        }
-    }
-    if cfg!(debug_assertions) {
-        result.notes.push("this is a debug build: its figures say nothing about a release build".to_owned());
-    }
+    told::doubts(&mut result, runs.others, told::LEAST);
     result.notes.extend(runs.notes);
     result
 }

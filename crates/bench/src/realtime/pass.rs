@@ -82,12 +82,7 @@ impl Pass {
             Ok(run) => run,
             Err(error) => return Ok(Err(error.to_string())),
         };
-        causes.begin();
-        let end_ns = clock::monotonic_ns() + settings.duration_ns;
-        while clock::monotonic_ns() < end_ns && !watch.is_stopped() {
-            std::thread::sleep(LOOK);
-            causes.look(frames);
-        }
+        follow(settings, frames, causes, watch);
         run.stop();
         let failed =
             |error| BenchError::Run { case: "realtime", recipe: self.name(), error: Box::new(error) };
@@ -137,12 +132,7 @@ impl Pass {
     ) -> Result<Result<Vec<Frame>, String>, BenchError> {
         let stop = Arc::new(AtomicBool::new(false));
         let threads = self.start_bare(settings, frames, &stop);
-        causes.begin();
-        let end_ns = clock::monotonic_ns() + settings.duration_ns;
-        while clock::monotonic_ns() < end_ns && !watch.is_stopped() {
-            std::thread::sleep(LOOK);
-            causes.look(frames);
-        }
+        follow(settings, frames, causes, watch);
         stop.store(true, Relaxed);
         let (loop_thread, loads) = threads.map_err(|error| BenchError::System { what: "a thread", error })?;
         let refused = loop_thread.join().unwrap_or_else(|_| Err("its thread panicked".to_owned()));
@@ -235,5 +225,15 @@ impl Drop for Home {
             // It had them before.
             let _ = thread::set_cores(before);
         }
+    }
+}
+
+/// For as long as a pass takes, or until somebody stops it.
+fn follow(settings: &Settings, frames: &Arc<Frames>, causes: &mut Causes, watch: &dyn Watch) {
+    causes.begin();
+    let end_ns = clock::monotonic_ns() + settings.duration_ns;
+    while clock::monotonic_ns() < end_ns && !watch.is_stopped() {
+        std::thread::sleep(LOOK);
+        causes.look(frames);
     }
 }

@@ -3,6 +3,7 @@
 use super::causes::MACHINE;
 use super::figures::{LIMITS, Summary, Taken};
 use super::{Found, Row, Settings};
+use crate::told;
 use onbeat_report::{BenchResult, bench::Machine};
 use serde_json::{Value, json};
 
@@ -32,16 +33,7 @@ pub(super) fn found(
     if let Some((holoscan, python)) = versions {
         result.notes.push(format!("Holoscan {holoscan}, Python {python}: its operators are Python's"));
     }
-    if let Some(others) = others {
-        result.add("machine.others", &[others * 100.0], "%");
-        if others > 0.05 {
-            let percent = others * 100.0;
-            result.notes.push(format!("others used {percent:.0} % of the machine meanwhile: the causes below say where they were in the way"));
-        }
-    }
-    if cfg!(debug_assertions) {
-        result.notes.push("this is a debug build: its figures say nothing about a release build".to_owned());
-    }
+    told::doubts(&mut result, others, "the causes below say where they were in the way");
     let mut outliers = Vec::new();
     for row in &rows {
         for (round, taken) in row.taken.iter().enumerate() {
@@ -56,7 +48,7 @@ pub(super) fn found(
 
 fn parameters(settings: &Settings, versions: Option<&(String, String)>) -> serde_json::Map<String, Value> {
     let policies: Vec<&str> = settings.policies.iter().map(|kind| kind.name()).collect();
-    match json!({
+    told::parameters(json!({
         "target_fps": settings.target_fps,
         "duration_s": settings.duration_ns as f64 / 1e9,
         "scheduling_policy": policies,
@@ -70,12 +62,7 @@ fn parameters(settings: &Settings, versions: Option<&(String, String)>) -> serde
         "pin_cpu": settings.pin_cpu,
         "rounds": settings.rounds,
         "peer": versions.map(|(holoscan, python)| json!({ "name": "holoscan", "version": holoscan, "python": python })),
-        "version": env!("CARGO_PKG_VERSION"),
-        "profile": if cfg!(debug_assertions) { "dev" } else { "release" },
-    }) {
-        Value::Object(parameters) => parameters,
-        _ => serde_json::Map::new(),
-    }
+    }))
 }
 
 /// The figures of one pass: of each round, then the median of these.

@@ -4,8 +4,9 @@ use super::case::{Limit, Shape};
 use super::operators::Factors;
 use super::settings::Form;
 use crate::BenchError;
+use crate::pinned::{join, spawn};
 use onbeat_operators::dsp::{saxpy, saxpy_into};
-use onbeat_os::{CoreSet, clock, thread};
+use onbeat_os::clock;
 use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
 use onbeat_queue::{Owner, Spsc};
 use std::hint::{black_box, spin_loop};
@@ -147,7 +148,7 @@ fn side_by_side(
     let spawned: Result<Vec<JoinHandle<f64>>, BenchError> = (0..threads)
         .map(|number| {
             let start = Arc::clone(&start);
-            spawn(on[number], move || {
+            spawn(Some(on[number]), move || {
                 let mut body = body(&shape);
                 // Between two looks at the clock: about 20 µs of the fastest kernel.
                 let times = (1_000_000 / shape.quantum as u64 / shape.kernels as u64).max(1);
@@ -195,7 +196,7 @@ fn hand_over(shape: &Shape, buffers: usize, on: &[usize], seconds: f64) -> Resul
         let place =
             Place { owner, from: Arc::clone(&rings[before]), to: Arc::clone(&rings[number]), kernels };
         let (stop, start, shape) = (Arc::clone(&stop), Arc::clone(&start), *shape);
-        threads.push(spawn(on[number], move || {
+        threads.push(spawn(Some(on[number]), move || {
             let stages = Stages::new(place.kernels, &shape);
             start.wait();
             let begin_ns = clock::monotonic_ns();
@@ -228,23 +229,4 @@ impl Place {
         }
         done
     }
-}
-
-fn spawn<T: Send + 'static>(
-    core: usize,
-    f: impl FnOnce() -> T + Send + 'static,
-) -> Result<JoinHandle<T>, BenchError> {
-    let pinned = move || {
-        if let Ok(core) = CoreSet::from_cores([core]) {
-            // Refused: then the kernel places it, which costs the limit some of its sharpness.
-            let _refused = thread::set_cores(&core);
-        }
-        f()
-    };
-    thread::spawn("onbeat-bare", pinned)
-        .map_err(|error| BenchError::System { what: "cannot start a thread", error })
-}
-
-fn join<T>(thread: JoinHandle<T>) -> T {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

@@ -4,6 +4,7 @@ use super::case::{Limit, Shape};
 use super::rounds::Rounds;
 use super::settings::{Form, Mode, Settings, Whose};
 use super::{PeerRow, Row, Saxpy};
+use crate::told;
 use onbeat_report::{BenchResult, bench::Machine};
 use serde_json::{Map, Value, json};
 
@@ -51,11 +52,8 @@ pub(super) fn result(settings: &Settings, rounds: Rounds) -> Saxpy {
         }
         peers.push(PeerRow { peer: peer.clone(), name });
     }
-    if let Some(others) = rounds.others {
-        result.add("machine.others", &[others * 100.0], "%");
-    }
     result.notes = rounds.notes;
-    result.notes.extend(doubts(rounds.others));
+    told::doubts(&mut result, rounds.others, told::AGAIN);
     Saxpy { result, rows, peers }
 }
 
@@ -70,7 +68,7 @@ fn percent(rates: &[f64], of: &[f64], factor: f64) -> Vec<f64> {
 
 fn parameters(settings: &Settings, rounds: &Rounds) -> Map<String, Value> {
     let names = |names: Vec<&'static str>| Value::from(names);
-    let parameters = json!({
+    told::parameters(json!({
         "cores": settings.cores,
         "on": rounds.on,
         "kernels": settings.kernels,
@@ -88,28 +86,5 @@ fn parameters(settings: &Settings, rounds: &Rounds) -> Map<String, Value> {
             if !all.contains(&peer) { all.push(peer) }
             all
         }),
-        "version": env!("CARGO_PKG_VERSION"),
-        "profile": if cfg!(debug_assertions) { "dev" } else { "release" },
-    });
-    match parameters {
-        Value::Object(parameters) => parameters,
-        _ => Map::new(),
-    }
-}
-
-/// What a reader has to know before quoting these figures.
-fn doubts(others: Option<f64>) -> Vec<String> {
-    /// Below this the ranges of the rounds say enough.
-    const QUIET: f64 = 0.05;
-    let mut doubts = Vec::new();
-    if cfg!(debug_assertions) {
-        doubts.push("this is a debug build: its figures say nothing about a release build".to_owned());
-    }
-    if let Some(others) = others.filter(|others| *others > QUIET) {
-        doubts.push(format!(
-            "others used {:.0} % of the machine meanwhile: measure again on a quiet one",
-            others * 100.0
-        ));
-    }
-    doubts
+    }))
 }

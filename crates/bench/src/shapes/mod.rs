@@ -13,11 +13,11 @@ pub use draw::Shape;
 use crate::model::MachineCosts;
 use crate::others::Others;
 use crate::pipeline::advised;
-use crate::trial;
 use crate::{BenchError, Watch};
+use crate::{told, trial};
 use onbeat_report::{BenchResult, Figure, bench::Machine};
 use onbeat_runtime::{Idle, Scheduler};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 /// What is to be looked at.
 #[derive(Debug, Clone)]
@@ -91,17 +91,10 @@ pub fn run(settings: &Settings, costs: &MachineCosts, watch: &mut dyn Watch) -> 
     }
     let others = Others::watch();
     let mut result = BenchResult::new("plan", Machine::read());
-    let parameters = json!({
+    result.parameters = told::parameters(json!({
         "shapes": settings.shapes, "seed": settings.seed, "idle": settings.idle.to_string(),
         "seconds": settings.seconds, "rounds": settings.rounds, "costs": costs,
-        "version": env!("CARGO_PKG_VERSION"),
-        "profile": if cfg!(debug_assertions) { "dev" } else { "release" },
-    });
-    if let Value::Object(parameters) = parameters {
-        result.parameters = parameters;
-    } else {
-        result.parameters = Map::new();
-    }
+    }));
     let mut shapes = Vec::new();
     for number in 1..=settings.shapes {
         if watch.is_stopped() {
@@ -120,18 +113,7 @@ pub fn run(settings: &Settings, costs: &MachineCosts, watch: &mut dyn Watch) -> 
     let count = |holds: fn(&Tried) -> bool| shapes.iter().filter(|tried| holds(tried)).count() as f64;
     result.add("advice.within_5_percent", &[count(|tried| tried.of_fastest() >= 0.95)], "shapes");
     result.add("advice.predicted_within_25_percent", &[count(|tried| tried.error().abs() <= 0.25)], "shapes");
-    if let Some(others) = others.share(0) {
-        result.add("machine.others", &[others * 100.0], "%");
-        if others > 0.05 {
-            let percent = others * 100.0;
-            result.notes.push(format!(
-                "others used {percent:.0} % of the machine meanwhile: look again on a quiet one"
-            ));
-        }
-    }
-    if cfg!(debug_assertions) {
-        result.notes.push("this is a debug build: its figures say nothing about a release build".to_owned());
-    }
+    told::doubts(&mut result, others.share(0), told::AGAIN);
     Ok(Found { result, shapes })
 }
 

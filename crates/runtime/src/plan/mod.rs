@@ -23,6 +23,7 @@ use onbeat_os::Policy;
 use onbeat_trace::record::{ClockKind, Obtained, Scheduler, WhenFull};
 pub(crate) use resolve::{Wire, wires};
 use serde::Serialize;
+use std::collections::HashMap;
 use std::fmt;
 use workers::Workers;
 
@@ -219,23 +220,18 @@ impl Plan {
         let mut plan = if recipe.stretches.is_empty() || cores < 2 {
             let worker: Vec<usize> = vec![0; graph.operators.len()];
             let mut plan = Self::of(graph, options, Some(&worker))?;
-            let why = match cores {
-                1 => "there is one worker",
-                _ => "no operator says that it has no state (`replica`) and can be there more than once",
-            };
-            plan.obtained.insert(
-                0,
-                Obtained {
+            if cores == 1 {
+                // Nothing else was asked for.
+                notes.clear();
+            } else {
+                let why = "no operator says that it has no state (`replica`) and can be there more than once";
+                let refused = Obtained {
                     what: "replicated operators".to_string(),
                     asked: format!("on {cores} workers"),
                     obtained: "none, on one worker".to_string(),
                     reason: Some(why.to_string()),
-                },
-            );
-            if cores == 1 {
-                // Nothing else was asked for.
-                plan.obtained.remove(0);
-                notes.clear();
+                };
+                plan.obtained.insert(0, refused);
             }
             plan
         } else {
@@ -361,14 +357,11 @@ impl Plan {
 
     /// By operator: its place among the sources, as stamps have it. Copies of one source have one.
     pub(crate) fn source_numbers(&self) -> Vec<usize> {
-        let mut sources: Vec<&str> = Vec::new();
+        let mut sources: HashMap<&str, usize> = HashMap::new();
         let mut numbers = Vec::with_capacity(self.operators.len());
         for operator in &self.operators {
-            let known = sources.iter().position(|source| operator.source && *source == operator.name);
-            numbers.push(known.unwrap_or(sources.len()));
-            if operator.source && known.is_none() {
-                sources.push(&operator.name);
-            }
+            let next = sources.len();
+            numbers.push(if operator.source { *sources.entry(&operator.name).or_insert(next) } else { next });
         }
         numbers
     }

@@ -3,6 +3,7 @@
 mod copies;
 mod report;
 
+pub(crate) use copies::join;
 pub(crate) use report::{ThreadReport, Time, report};
 
 use crate::kept::Kept;
@@ -70,6 +71,7 @@ pub(crate) fn record(
     let given_up_ns = ended.start_ns.zip(last_fault_ns).map(|(start_ns, time_ns)| start_ns + time_ns);
     let end_ns = reports.iter().map(|report| report.end_ns).chain(given_up_ns).max().unwrap_or(0);
     let duration_ns = ended.start_ns.map_or(0, |start_ns| end_ns.saturating_sub(start_ns));
+    let has_copies = plan.recipe.is_some();
     let (edges, left) = edges(plan, &reports);
     // What is on its way round a cycle at the end was never to be read.
     let ahead = edges.iter().zip(&plan.wires).filter(|(_, wire)| !wire.feedback);
@@ -78,10 +80,14 @@ pub(crate) fn record(
     // Parts whose thread does not come back tell nothing.
     let mut is_told = vec![false; plan.operators.len()];
     operators.iter().for_each(|&(number, ..)| is_told[number] = true);
-    let untold = |it| (it, untold(plan, it), Histogram::new());
+    let untold = |it| (it, untold(plan, it), None);
     operators.extend((0..is_told.len()).filter(|&number| !is_told[number]).map(untold));
     operators.sort_by_key(|&(number, ..)| number);
-    let mut operators = copies::operators(operators.into_iter().map(|(_, record, steps)| (record, steps)));
+    let operators = operators.into_iter().map(|(_, record, steps)| (record, steps));
+    let mut operators = match has_copies {
+        true => copies::operators(operators.map(|(record, steps)| (record, steps.unwrap_or_default()))),
+        false => operators.map(|(record, _)| record).collect(),
+    };
     for fault in ended.faults.iter().filter_map(|fault| fault.operator).take(1) {
         let name = &plan.operators[fault].name;
         let Some(OperatorRecord { state, .. }) = operators.iter_mut().find(|it| it.name == *name) else {
@@ -93,6 +99,11 @@ pub(crate) fn record(
     }
     let mut paths: Vec<_> = reports.iter_mut().flat_map(|report| report.paths.drain(..)).collect();
     paths.sort_by_key(|&(number, ..)| number);
+    let paths = paths.into_iter().map(|(_, record, latency)| (record, latency));
+    let paths = match has_copies {
+        true => copies::paths(paths.map(|(record, latency)| (record, latency.unwrap_or_default()))),
+        false => paths.map(|(record, _)| record).collect(),
+    };
     let (misses, misses_total) =
         Kept::join(reports.iter_mut().map(|report| take(&mut report.misses)), |miss| miss.time_ns);
     let (changes, changes_total) =
@@ -141,8 +152,8 @@ pub(crate) fn record(
             .chain(ended.helpers.drain(..))
             .collect(),
         operators,
-        edges: copies::edges(edges),
-        paths: copies::paths(paths.into_iter().map(|(_, record, latency)| (record, latency))),
+        edges: if has_copies { copies::edges(edges) } else { edges },
+        paths,
         stores: reports.iter_mut().flat_map(|report| report.stores.drain(..)).collect(),
         misses,
         misses_total,

@@ -96,10 +96,11 @@ impl ThreadReport {
 /// What one part has to say at its end. Numbers are those of the plan.
 #[derive(Debug, Default)]
 pub(crate) struct PartReport {
-    pub operators: Vec<(usize, OperatorRecord, Histogram)>,
+    /// With what copies are added up by, where there are any.
+    pub operators: Vec<(usize, OperatorRecord, Option<Histogram>)>,
     pub(super) outs: Vec<(usize, OutEnd)>,
     pub(super) inputs: Vec<(usize, InEnd)>,
-    pub paths: Vec<(usize, PathRecord, Histogram)>,
+    pub paths: Vec<(usize, PathRecord, Option<Histogram>)>,
     pub stores: Vec<StoreRecord>,
     pub misses: Kept<Miss>,
     pub changes: Kept<ChangeRecord>,
@@ -146,7 +147,7 @@ pub(crate) fn report(plan: &Plan, worker: &Worker, cx: &Context, started: usize,
             latency: path.latency.summary(),
             misses: path.misses,
         };
-        (path.plan, record, path.latency.clone())
+        (path.plan, record, plan.recipe.is_some().then(|| path.latency.clone()))
     };
     let store = |store: &Store<Info>| StoreRecord {
         worker: name.clone(),
@@ -209,7 +210,7 @@ fn operators(
     cx: &Context,
     started: usize,
     duration_ns: u64,
-) -> Vec<(usize, OperatorRecord, Histogram)> {
+) -> Vec<(usize, OperatorRecord, Option<Histogram>)> {
     let record = |(number, node): (usize, &NodeState)| {
         let operator = &plan.operators[node.plan];
         let (meter, hot) = (&worker.meters[number], &cx.hot[number]);
@@ -241,7 +242,7 @@ fn operators(
                 OperatorState::Waiting
             },
         };
-        (node.plan, record, meter.histogram.clone())
+        (node.plan, record, plan.recipe.is_some().then(|| meter.histogram.clone()))
     };
     worker.nodes.iter().enumerate().map(record).collect()
 }

@@ -33,6 +33,9 @@ enum Make {
     Turn { place: usize, worker: usize },
 }
 
+/// More than a ring can hold are not on their way at once.
+const RING_MOST: usize = 1 << 24;
+
 /// Stands for an operator that is still in the graph it comes from.
 struct Elsewhere;
 
@@ -161,9 +164,14 @@ impl Builder<'_> {
         let (Some(begin), Some(end)) = (begin, end) else { return };
         let from = &wires[begin];
         let spread = self.from.operators[from.from].ports.outputs[from.out].spread;
+        // In the queues of a lane, and one in the hands of each of its operators.
+        let inside = stretch.operators.iter().map(|&place| wires.iter().position(|wire| wire.to == place));
+        let queues = inside.flatten().chain([end]).map(|edge| recipe.edges[edge].0);
+        let lane = queues.fold(stretch.operators.len(), usize::saturating_add);
+        let most = lane.saturating_mul(recipe.workers).saturating_add(1).min(RING_MOST);
         let mut order = None;
-        let (head, _) = spread(recipe.workers, &mut order);
-        let (_, tail) = make(recipe.workers, &mut order);
+        let (head, _) = spread(recipe.workers, most, &mut order);
+        let (_, tail) = make(recipe.workers, most, &mut order);
         let mut add = |kind: &str, mut operator: Box<dyn Operator>| {
             let mut ports = Described::default();
             operator.ports(&mut Ports::describe(&mut ports));
@@ -180,8 +188,7 @@ impl Builder<'_> {
             self.push(node, Make::Made, 0)
         };
         let (head, tail) = (add("spread", head), add("gather", tail));
-        let each = |points: &Points| points.clone();
-        let (takers, senders) = (each(&self.inputs[first][0]), each(&self.outs[last][0]));
+        let (takers, senders) = (self.inputs[first][0].clone(), self.outs[last][0].clone());
         for (worker, taker) in takers.into_iter().enumerate() {
             self.connect((head, worker), taker, recipe.edges[begin], WhenFull::Wait, None);
         }

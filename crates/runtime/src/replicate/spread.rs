@@ -6,16 +6,16 @@ use crate::message::{JOINED, KEYED, Message};
 use crate::operator::{Operator, Step};
 use crate::ports::Merge;
 use crate::{Error, Input, Output, Ports};
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use onbeat_queue::Ring;
+use std::sync::{Arc, OnceLock};
 
-/// Who was given what: the worker, and where the message came from. Both operators are in one part, so nobody waits for the
-/// lock.
-type Handed = Arc<Mutex<VecDeque<(usize, u64)>>>;
+/// Who was given what: the worker, and where the message came from. Both operators are in one part, so it is opened by that part's
+/// owner; the spread makes it when it starts.
+type Handed = Arc<OnceLock<Ring<(), (usize, u64)>>>;
 
 /// Makes a spread of the output's message type, and a gather. They are used with one of another type each, and share what is
-/// put in the slot.
-pub(crate) type MakeSpread = fn(usize, &mut Option<Order>) -> (Box<dyn Operator>, Box<dyn Operator>);
+/// put in the slot. `most` messages can be between the two.
+pub(crate) type MakeSpread = fn(usize, usize, &mut Option<Order>) -> (Box<dyn Operator>, Box<dyn Operator>);
 
 /// What both operators of a stretch share.
 #[derive(Clone, Default)]
@@ -23,6 +23,7 @@ pub(crate) struct Order(Handed);
 
 pub(crate) fn make_spread<M: Message>(
     workers: usize,
+    most: usize,
     order: &mut Option<Order>,
 ) -> (Box<dyn Operator>, Box<dyn Operator>) {
     let Order(handed) = order.get_or_insert_default();
@@ -30,6 +31,7 @@ pub(crate) fn make_spread<M: Message>(
         input: Input::default(),
         outs: (0..workers).map(|_| Output::default()).collect(),
         handed: Arc::clone(handed),
+        most,
         next: 0,
         capacity: 0,
     };
@@ -45,6 +47,8 @@ struct Spread<M: Message> {
     input: Input<M>,
     outs: Vec<Output<M>>,
     handed: Handed,
+    /// Messages that can be between it and the gather.
+    most: usize,
     next: usize,
     /// Messages that each of the queues behind it holds.
     capacity: usize,
@@ -76,16 +80,19 @@ impl<M: Message> Operator for Spread<M> {
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         self.capacity = self.outs[0].room(cx);
-        let all: usize = self.outs.iter().map(|out| out.room(cx)).fold(0, usize::saturating_add);
-        // In the queues at both ends, and in between.
-        lock(&self.handed).reserve(all.saturating_mul(4).min(1 << 16));
+        self.handed.get_or_init(|| Ring::new(&cx.owner, self.most));
         Ok(())
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         if let Some(message) = self.input.pop(cx) {
             let worker = self.choose(cx);
-            lock(&self.handed).push_back((worker, source_of(cx)));
+            let source = source_of(cx);
+            let handed = self.handed.get().map(|handed| handed.push(&mut cx.owner, (), &(worker, source)));
+            if !matches!(handed, Some(Ok(_))) {
+                // One of those in between keeps more than the one that it works on.
+                return Err(not_one_for_one("fewer"));
+            }
             self.outs[worker].push(cx, message)?;
         }
         Ok(Step::Wait)
@@ -107,7 +114,7 @@ impl<M: Message> Operator for Gather<M> {
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        let next = lock(&self.handed).front().copied();
+        let next = self.handed.get().and_then(|handed| handed.peek(&cx.owner, |&next| next));
         let Some((worker, source)) = next else {
             return match self.inputs.iter().position(|input| !input.is_empty(cx)) {
                 Some(_) => Err(not_one_for_one("more")),
@@ -123,14 +130,12 @@ impl<M: Message> Operator for Gather<M> {
         if source_of(cx) != source {
             return Err(not_one_for_one("others"));
         }
-        lock(&self.handed).pop_front();
+        if let Some(handed) = self.handed.get() {
+            handed.pop(&mut cx.owner);
+        }
         self.out.push(cx, message)?;
         Ok(Step::Wait)
     }
-}
-
-fn lock(handed: &Handed) -> std::sync::MutexGuard<'_, VecDeque<(usize, u64)>> {
-    handed.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Where the message in hand came from, as its stamp has it.

@@ -386,7 +386,7 @@ fn fill_nodes(plan: &Plan, operators: &[Place], parts: &mut [Part]) {
             circular: !operator.source && !ordered[number],
             source_number: source_numbers[number] as u64,
             on_error: operator.on_error,
-            is_copy: !names.insert(operator.name.as_str()),
+            is_copy: plan.recipe.is_some() && !names.insert(operator.name.as_str()),
             ..NodeState::default()
         };
         parts[operators[number].0].nodes.push(node);

@@ -78,8 +78,9 @@ fn make_runs(plan: &Plan, worker: &mut Worker, cx: &mut Context) {
         };
         let Some(mut carrier) = worker.operators[first].carrier() else { continue };
         worker.operators[last].end_carrier(&mut carrier);
-        for hot in &mut cx.hot[first..=last] {
+        for (hot, node) in cx.hot[first..=last].iter_mut().zip(&mut worker.nodes[first..=last]) {
             hot.flags |= flag::RUN;
+            node.run = Some(first as u32);
         }
         worker.runs[first] = Some(Run::new(first as u32, last as u32, carrier));
     }

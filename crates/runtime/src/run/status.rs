@@ -4,10 +4,10 @@ use super::board::{Doing, within};
 use super::control::Control;
 use super::handle::{Named, Position};
 use crate::plan::Plan;
+use crate::record::join;
 use onbeat_queue::sync::atomic::Ordering;
 use onbeat_trace::record::ClockKind;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::PoisonError;
 
@@ -211,14 +211,15 @@ pub(super) fn status(plan: &Plan, control: &Control, named: &Named, at: Position
             dropped: slot.dropped.load(Ordering::Relaxed),
         }
     });
+    let has_copies = plan.recipe.is_some();
     RunStatus {
         name: plan.name.clone(),
         state: state(control),
         elapsed_ns: elapsed_ns(plan, control, at),
         position_ns: at.position_ns,
         length_ns: at.length_ns,
-        operators: joined_operators(operators),
-        edges: joined_edges(edges),
+        operators: if has_copies { joined_operators(operators) } else { operators.collect() },
+        edges: if has_copies { joined_edges(edges) } else { edges.collect() },
         gates: named
             .gates
             .iter()
@@ -242,40 +243,27 @@ fn joined_operators(all: impl Iterator<Item = OperatorStatus>) -> Vec<OperatorSt
         Activity::Done => 5,
         _ => 4,
     };
-    let mut places: HashMap<String, usize> = HashMap::new();
-    let mut joined: Vec<OperatorStatus> = Vec::new();
-    for one in all {
-        let Some(&place) = places.get(&one.name) else {
-            places.insert(one.name.clone(), joined.len());
-            joined.push(one);
-            continue;
-        };
-        let sum = &mut joined[place];
-        sum.steps += one.steps;
-        if rank(one.state) < rank(sum.state) {
-            (sum.state, sum.waits_for, sum.worker) = (one.state, one.waits_for, one.worker);
-        }
-    }
-    joined
+    join(
+        all,
+        |one| one.name.clone(),
+        |sum, one| {
+            sum.steps += one.steps;
+            if rank(one.state) < rank(sum.state) {
+                (sum.state, sum.waits_for, sum.worker) = (one.state, one.waits_for, one.worker);
+            }
+        },
+    )
 }
 
 /// The same of edges.
 fn joined_edges(all: impl Iterator<Item = EdgeStatus>) -> Vec<EdgeStatus> {
-    let mut places: HashMap<(String, String), usize> = HashMap::new();
-    let mut joined: Vec<EdgeStatus> = Vec::new();
-    for one in all {
-        let Some(&place) = places.get(&(one.from.clone(), one.to.clone())) else {
-            places.insert((one.from.clone(), one.to.clone()), joined.len());
-            joined.push(one);
-            continue;
-        };
-        let sum = &mut joined[place];
+    let key = |one: &EdgeStatus| (one.from.clone(), one.to.clone());
+    join(all, key, |sum, one| {
         sum.depth += one.depth;
         sum.capacity += one.capacity;
         sum.sent += one.sent;
         sum.dropped += one.dropped;
-    }
-    joined
+    })
 }
 
 /// Workers look at the clock when they have something to do; a real one goes on meanwhile.

@@ -85,10 +85,8 @@ impl Worker {
     /// An operator of a run other than the first is ready. Where nothing lies before it, its turn has come because
     /// something lets the whole run go on.
     fn step_member(&mut self, cx: &mut Context, operator: u32) -> Result<bool, Failure> {
-        let Some(first) = (0..operator).rev().find(|&first| self.runs[first as usize].is_some()) else {
-            return Ok(false);
-        };
-        let Some(run) = self.runs[first as usize].as_mut() else { return Ok(false) };
+        let first = self.nodes[operator as usize].run;
+        let Some(run) = first.and_then(|first| self.runs[first as usize].as_mut()) else { return Ok(false) };
         let waits = self.nodes[operator as usize]
             .inputs
             .iter()
@@ -100,21 +98,20 @@ impl Worker {
         cx.hot[operator as usize].left = 1;
         (cx.next, cx.popped) = (NONE, 0);
         if run.carrier.0.has_input(cx) {
-            cx.ready.set(first);
+            cx.ready.set(run.first);
         }
         Ok(true)
     }
 
+    /// The run that an operator is in.
+    fn run_of(&self, operator: u32) -> Option<&Run> {
+        self.nodes.get(operator as usize)?.run.and_then(|first| self.runs[first as usize].as_ref())
+    }
+
     /// Lets the run of an operator go on that was started anew.
     pub(super) fn poke_run(&mut self, cx: &mut Context, operator: u32) {
-        if cx.hot[operator as usize].flags & flag::RUN != 0 {
-            let first = (0..=operator).rev().find(|&first| self.runs[first as usize].is_some());
-            if let Some(first) = first
-                && let Some(run) = &self.runs[first as usize]
-                && run.carrier.0.has_input(cx)
-            {
-                cx.ready.set(first);
-            }
+        if let Some(run) = self.run_of(operator).filter(|run| run.carrier.0.has_input(cx)) {
+            cx.ready.set(run.first);
         }
     }
 
@@ -186,8 +183,7 @@ impl Worker {
     /// An operator has panicked, in a run or not.
     #[cold]
     pub(super) fn note_panic(&mut self, operator: u32) {
-        let of = |run: &Run| run.in_pass && (run.first..=run.last).contains(&operator);
-        if let Some(first) = self.runs.iter().flatten().find(|run| of(run)).map(|run| run.first) {
+        if let Some(first) = self.run_of(operator).filter(|run| run.in_pass).map(|run| run.first) {
             self.count_failed(first, operator);
         }
     }
@@ -206,18 +202,13 @@ impl Worker {
 
     /// Steps of an operator that it made in a run and that are not counted yet.
     pub fn passes(&self, operator: u32) -> u64 {
-        let of = |run: &Run| (run.first..=run.last).contains(&operator).then_some(run.passes);
-        self.runs.iter().flatten().find_map(of).unwrap_or(0)
+        self.run_of(operator).map_or(0, |run| run.passes)
     }
 
     /// Messages that went over an edge inside a run, by number of its consumer.
     pub fn carried(&self, to: u32) -> u64 {
-        let of = |run: &Run| {
-            (run.first + 1..=run.last)
-                .contains(&to)
-                .then(|| run.passes + run.carried[(to - run.first - 1) as usize])
-        };
-        self.runs.iter().flatten().find_map(of).unwrap_or(0)
+        let inside = self.run_of(to).filter(|run| run.first < to);
+        inside.map_or(0, |run| run.passes + run.carried[(to - run.first - 1) as usize])
     }
 }
 
