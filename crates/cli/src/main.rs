@@ -9,6 +9,7 @@
 //! | `views` | a document for people, as CSV, as JSON |
 //! | `costs`, `maker` | a pipeline that is shared out by a record; one that is run again and again |
 //! | `failure` | errors, with the line of the file |
+//! | `screen` | a whole terminal that is drawn again and again, and its keys |
 //! | `stdout` | who writes there |
 //! | `progress`, `interrupt`, `panics`, `threads` | around a run |
 #![forbid(unsafe_code)]
@@ -24,6 +25,7 @@ mod maker;
 mod output;
 mod panics;
 mod progress;
+mod screen;
 mod stdout;
 mod threads;
 mod views;
@@ -74,5 +76,6 @@ fn ended(result: Result<u8, Failure>) -> ExitCode {
 /// For a second Ctrl-C: at once, with what the shell would say of a process that Ctrl-C ended.
 #[expect(clippy::disallowed_methods, reason = "this is the one place that ends the process early")]
 fn abort() -> ! {
+    screen::give_back();
     std::process::exit(130)
 }

@@ -1,6 +1,7 @@
 //! Where things are written to: the streams, the output folder, the record.
 
 use crate::failure::Failure;
+use crate::screen;
 use onbeat::Record;
 use std::fs;
 use std::io::{self, IsTerminal, Read, Write};
@@ -74,8 +75,11 @@ impl Screen {
     }
 }
 
-/// Talk. If it cannot be written there is nobody to tell.
+/// Talk. If it cannot be written there is nobody to tell. While a screen is drawn it waits for the end of it.
 pub fn to_stderr(text: &str) {
+    if screen::keep(text) {
+        return;
+    }
     let _lost = io::stderr().lock().write_all(text.as_bytes());
 }
 

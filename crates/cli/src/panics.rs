@@ -16,6 +16,8 @@ pub fn install() {
             *LAST.lock().unwrap_or_else(PoisonError::into_inner) = panic.location().map(ToString::to_string);
         }
         if !is_worker || told {
+            // What is told has to be seen, and not on a screen that is about to go.
+            crate::screen::give_back();
             usual(panic);
         }
     }));

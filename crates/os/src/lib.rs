@@ -15,6 +15,7 @@
 //! | [`interrupts`] | threads of the kernel that handle them |
 //! | [`cores`] | a set of cores, as the kernel and its tools write it |
 //! | [`signal`] | Ctrl-C and SIGTERM as a call on a thread of its own |
+//! | [`terminal`] | a terminal that gives every key at once, until it is given back |
 //! | [`stack`] | where a thread is that does not come back |
 //! | [`knob`] | settings of the kernel that are put back, also after a process that was killed |
 //! | [`ftrace`], [`perf`], [`tracefs`] | records of tracepoints, core by core, and how the kernel describes them |
@@ -62,6 +63,7 @@ pub mod rights;
 pub mod signal;
 pub mod stack;
 pub mod stack_node;
+pub mod terminal;
 pub mod thread;
 pub mod tracefs;
 pub mod tsc;

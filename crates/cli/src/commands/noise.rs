@@ -2,6 +2,7 @@
 
 pub mod actions;
 mod compare;
+mod live;
 pub mod trace;
 
 use super::show;
@@ -9,15 +10,14 @@ use crate::arguments::Format;
 use crate::arguments::noise::{HistArguments, NoiseCommand, SessionArguments, ShapeArguments, TopArguments};
 use crate::documents::{self, NoiseView};
 use crate::failure::Failure;
-use crate::interrupt::Interrupts;
-use crate::output::{self, Screen};
-use crate::progress::StatusLine;
+use crate::output;
 use onbeat::trace::KernelEvent;
 use onbeat::trace::replace::replace;
 use onbeat_noise::record::Stopped;
 use onbeat_noise::{CpuNoise, Error, NoiseRecord, Settings, Watch, measure, tracer};
-use std::io::{self, IsTerminal};
 use std::path::Path;
+
+pub use live::Live;
 
 pub fn noise(command: &NoiseCommand, abort: fn() -> !) -> Result<u8, Failure> {
     match command {
@@ -58,7 +58,7 @@ fn run(
     abort: fn() -> !,
 ) -> Result<u8, Failure> {
     prepare(session, "noise")?;
-    let mut live = Live::new("noise", session, shape.is_none(), abort);
+    let mut live = Live::new("noise", session, shape.is_none(), abort)?;
     let record = by(settings, &mut live);
     live.end()?;
     let mut record = record.map_err(|error| Failure::new(error.to_string()))?;
@@ -134,75 +134,6 @@ fn check_record(path: &Path) -> Result<(), Failure> {
 
 fn write_record(path: &Path, record: &NoiseRecord) -> Result<(), Failure> {
     replace(path, record.to_json().as_bytes()).map_err(|error| Failure::new(format!("--record: {error}")))
-}
-
-/// What is seen while it is measured: a screen that is drawn again and again, or a line that says how far it is.
-pub struct Live<'s> {
-    name: &'static str,
-    session: &'s SessionArguments,
-    interrupts: Interrupts,
-    line: StatusLine,
-    is_talking: bool,
-    screen: Option<Screen>,
-    drawn_ns: u64,
-    duration_ns: Option<u64>,
-    failure: Option<Failure>,
-}
-
-/// From drawing to drawing.
-const EVERY_NS: u64 = 1_000_000_000;
-
-impl<'s> Live<'s> {
-    pub fn new(
-        name: &'static str,
-        session: &'s SessionArguments,
-        has_screen: bool,
-        abort: fn() -> !,
-    ) -> Self {
-        let is_live =
-            has_screen && io::stdout().is_terminal() && session.format == Format::Human && !session.quiet;
-        Live {
-            name,
-            session,
-            interrupts: Interrupts::listen(abort),
-            line: StatusLine::new(name),
-            is_talking: !session.quiet && !is_live,
-            screen: is_live.then(Screen::new),
-            drawn_ns: 0,
-            duration_ns: session.duration,
-            failure: None,
-        }
-    }
-
-    pub fn at(&mut self, elapsed_ns: u64, text: &dyn Fn() -> String) {
-        if elapsed_ns < self.drawn_ns + EVERY_NS {
-            return;
-        }
-        self.drawn_ns = elapsed_ns;
-        if let Some(screen) = &mut self.screen {
-            self.failure = self.failure.take().or(screen.draw(&text()).err());
-        } else if self.is_talking {
-            self.line.draw(&documents::elapsed(elapsed_ns, self.duration_ns));
-        }
-    }
-
-    /// A limit was hit, and it goes on.
-    pub fn hit(&mut self, events: &[KernelEvent]) {
-        let done = actions::at_limit(self.session, self.name, events, None);
-        self.failure = self.failure.take().or(done.err());
-    }
-
-    pub fn is_stopped(&self) -> bool {
-        self.interrupts.is_asked()
-            || self.failure.is_some()
-            || self.screen.as_ref().is_some_and(Screen::is_gone)
-    }
-
-    /// Takes the line away.
-    pub fn end(&mut self) -> Result<(), Failure> {
-        self.line.clear();
-        self.failure.take().map_or(Ok(()), Err)
-    }
 }
 
 impl Watch for Live<'_> {

@@ -44,29 +44,6 @@ pub fn noise(record: &NoiseRecord, view: NoiseView<'_>) -> Document {
     Document { head, tables, tail, json }
 }
 
-/// Rows and the largest causes, while it is measured.
-pub fn noise_screen(cpus: &[CpuNoise], elapsed_ns: u64) -> String {
-    let mut lines = top_lines(cpus, elapsed_ns);
-    lines.push(String::new());
-    let head = ["CPU", "class", "cause", "count", "total us", "% noise", "max us"];
-    let [cpu, class, cause, count, total, share, max] = head;
-    lines.push(format!("{cpu:>3} {class:<11} {cause:<24} {count:>9} {total:>12} {share:>9} {max:>12}"));
-    for row in rows(cpus).iter().take(40) {
-        let share = 100.0 * row.total_ns as f64 / row.cpu.noise_ns.max(1) as f64;
-        let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
-        let name: String = row.name.chars().map(|c| if c.is_control() { ' ' } else { c }).take(24).collect();
-        let (count, max) =
-            (row.count.map_or("-".to_owned(), |n| n.to_string()), row.max_ns.map_or("-".to_owned(), us));
-        lines.push(format!(
-            "{:>3} {:<11} {name:<24} {count:>9} {:>12} {share:>9.2} {max:>12}",
-            row.cpu.cpu,
-            row.class,
-            us(row.total_ns)
-        ));
-    }
-    lines.into_iter().map(|line| line + "\n").collect()
-}
-
 /// What a reader has to know before the numbers.
 pub fn noise_notes(record: &NoiseRecord) -> Vec<String> {
     let mut lines = Vec::new();
@@ -201,18 +178,18 @@ fn parts(cpus: &[CpuNoise]) -> Table {
 }
 
 /// A row of the causes: their times sum to the noise of their core.
-struct Row<'c> {
-    cpu: &'c CpuNoise,
-    name: &'c str,
-    class: &'static str,
-    total_ns: u64,
+pub(super) struct Row<'c> {
+    pub cpu: &'c CpuNoise,
+    pub name: &'c str,
+    pub class: &'static str,
+    pub total_ns: u64,
     /// How often, and the most at once, where that is known.
-    count: Option<u64>,
-    max_ns: Option<u64>,
+    pub count: Option<u64>,
+    pub max_ns: Option<u64>,
 }
 
 /// By name, and what has none; the largest first.
-fn rows(cpus: &[CpuNoise]) -> Vec<Row<'_>> {
+pub(super) fn rows(cpus: &[CpuNoise]) -> Vec<Row<'_>> {
     let mut rows = Vec::new();
     for cpu in cpus {
         rows.extend(cpu.causes.iter().map(|cause| Row {

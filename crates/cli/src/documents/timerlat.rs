@@ -83,10 +83,6 @@ pub fn timerlat_notes(record: &LatencyRecord) -> Vec<String> {
     lines
 }
 
-pub fn timerlat_screen(cpus: &[CpuLatency], elapsed_ns: u64, nano: bool) -> String {
-    top_lines(cpus, elapsed_ns, nano).into_iter().map(|line| line + "\n").collect()
-}
-
 fn top_lines(cpus: &[CpuLatency], duration_ns: u64, nano: bool) -> Vec<String> {
     let (unit, factor) = if nano { ("ns", 1) } else { ("us", 1000) };
     let kinds =
@@ -114,17 +110,19 @@ fn top_lines(cpus: &[CpuLatency], duration_ns: u64, nano: bool) -> Vec<String> {
     lines.push(format!("{}|{rule}|{rule}|{rule}", "-".repeat(15)));
     let (count, lost) =
         cpus.iter().fold((0, 0), |(count, lost), cpu| (count + cpu.count, lost + cpu.events_lost));
-    let groups: String = [0, 1, 2]
-        .map(|kind| {
-            let mut all = Series::default();
-            cpus.iter()
-                .map(|cpu| [&cpu.irq, &cpu.thread, &cpu.user][kind])
-                .for_each(|series| join(&mut all, series));
-            group(&all, false)
-        })
-        .concat();
+    let groups: String = all(cpus).each_ref().map(|series| group(series, false)).concat();
     lines.push(format!("{:<15}{groups}", format!("ALL #{count} e{lost}")).trim_end().to_owned());
     lines
+}
+
+/// The three kinds, all CPUs together.
+pub(super) fn all(cpus: &[CpuLatency]) -> [Series; 3] {
+    [0, 1, 2].map(|kind| {
+        let mut all = Series::default();
+        let series = cpus.iter().map(|cpu| [&cpu.irq, &cpu.thread, &cpu.user][kind]);
+        series.for_each(|series| join(&mut all, series));
+        all
+    })
 }
 
 fn join(all: &mut Series, series: &Series) {
@@ -200,7 +198,7 @@ fn takes_names(what: What) -> bool {
     matches!(what, What::BlockingThread | What::Nmi | What::Irq | What::Softirq | What::PreviousIrq)
 }
 
-fn label(step: &Step) -> &'static str {
+pub(super) fn label(step: &Step) -> &'static str {
     match step.what {
         What::PreviousIrq => "Previous IRQ interference:",
         What::IdleExit | What::HandlerDelay => "IRQ handler delay:",

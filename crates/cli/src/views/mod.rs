@@ -3,6 +3,7 @@
 mod csv;
 mod human;
 mod json;
+pub mod live;
 
 use crate::arguments::Format;
 use crate::documents::Document;

@@ -12,6 +12,7 @@ mod noise;
 mod outputs;
 mod saxpy;
 mod schema;
+mod screens;
 mod stdout;
 mod timerlat;
 mod workers;

@@ -1,0 +1,195 @@
+//! A [`LiveView`] on a whole terminal: as many columns and rows as there is room for, and keys to see the others.
+
+use crate::documents::{LiveTable, LiveView, counted};
+use crate::screen::head_style;
+use ratatui::Frame;
+use ratatui::crossterm::event::KeyCode;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Text};
+use ratatui::widgets::{Cell, Paragraph, Row, Table};
+
+/// Between two columns.
+const GAP: u16 = 2;
+/// The widest cell.
+const WIDEST: usize = 32;
+
+/// Where somebody looks.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// The table that the arrows move, counted from the last one, which has the longest list.
+    table: usize,
+    /// The first row of it that is shown.
+    row: usize,
+}
+
+impl Look {
+    /// Follows a key; says whether it is one of ours.
+    pub fn key(&mut self, key: KeyCode) -> bool {
+        const PAGE: usize = 10;
+        self.row = match key {
+            KeyCode::Down => self.row + 1,
+            KeyCode::Up => self.row.saturating_sub(1),
+            KeyCode::PageDown => self.row + PAGE,
+            KeyCode::PageUp => self.row.saturating_sub(PAGE),
+            KeyCode::Home => 0,
+            KeyCode::Tab => {
+                self.table += 1;
+                0
+            }
+            _ => return false,
+        };
+        true
+    }
+}
+
+/// Lays it out; `look` comes back to where there is something to see.
+pub fn render(frame: &mut Frame<'_>, view: &LiveView, look: &mut Look) {
+    let area = frame.area();
+    let last = view.tables.len().saturating_sub(1);
+    let mut sizes = vec![Constraint::Length(1)];
+    for (at, table) in view.tables.iter().enumerate() {
+        let height = u16::try_from(1 + table.rows.len()).unwrap_or(u16::MAX);
+        let most = (area.height / 2).max(2);
+        // The last one gets what is left.
+        sizes.push(if at == last { Constraint::Fill(1) } else { Constraint::Length(height.min(most)) });
+        sizes.push(Constraint::Length(1));
+    }
+    sizes.push(Constraint::Length(u16::try_from(view.lines.len()).unwrap_or(u16::MAX)));
+    let parts = Layout::vertical(sizes).split(area);
+    frame.render_widget(Line::styled(view.title.as_str(), head_style()), parts[0]);
+    look.table %= view.tables.len().max(1);
+    for (at, table) in view.tables.iter().enumerate() {
+        let (body, foot) = (parts[1 + 2 * at], parts[2 + 2 * at]);
+        let room = usize::from(body.height.saturating_sub(1));
+        let beyond = table.rows.len().saturating_sub(room);
+        let is_looked_at = at == last - look.table;
+        let first = if is_looked_at { look.row.min(beyond) } else { 0 };
+        if is_looked_at {
+            look.row = first;
+        }
+        let columns_left_out = render_table(frame, body, table, first);
+        let mut notes = Vec::new();
+        if at == last {
+            notes.push("q ends it".to_owned());
+        }
+        if beyond > 0 {
+            let (from, to) = (first + 1, first + room);
+            let how = if is_looked_at { "arrows show others" } else { "Tab and arrows show others" };
+            notes.push(format!("rows {from} to {to} of {}, {how}", table.rows.len()));
+        }
+        if columns_left_out > 0 {
+            notes.push(format!("{} more on a wider terminal", counted(columns_left_out as u64, "column")));
+        }
+        frame.render_widget(Line::raw(notes.join("; ")), foot);
+    }
+    let lines: Text<'_> = view.lines.iter().map(|line| Line::raw(printable(line))).collect();
+    frame.render_widget(Paragraph::new(lines), parts[parts.len() - 1]);
+}
+
+/// Says how many columns have no room.
+fn render_table(frame: &mut Frame<'_>, area: Rect, table: &LiveTable, first: usize) -> usize {
+    let columns = fit(table, area.width);
+    let cell = |at: usize, text: &str| {
+        let line = Line::raw(printable(text));
+        Cell::new(if table.columns[at].is_text { line } else { line.right_aligned() })
+    };
+    let titles = Row::new(columns.iter().map(|(at, _)| cell(*at, table.columns[*at].title)));
+    let shown = table.rows.iter().skip(first).take(usize::from(area.height));
+    let rows = shown.map(|row| Row::new(columns.iter().map(|(at, _)| cell(*at, &row[*at]))));
+    let widths = columns.iter().map(|(_, width)| Constraint::Length(*width));
+    frame
+        .render_widget(Table::new(rows, widths).header(titles.style(head_style())).column_spacing(GAP), area);
+    table.columns.len() - columns.len()
+}
+
+/// Names of threads come from anybody.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// The columns that there is room for, and their widths: those of the highest rank go first.
+fn fit(table: &LiveTable, width: u16) -> Vec<(usize, u16)> {
+    let widest = |at: usize| {
+        let cells = table.rows.iter().map(|row| Line::raw(row[at].as_str()).width());
+        cells.chain([table.columns[at].title.len()]).max().unwrap_or(0).min(WIDEST) as u16
+    };
+    let mut columns: Vec<(usize, u16)> = (0..table.columns.len()).map(|at| (at, widest(at))).collect();
+    loop {
+        let used: u16 = columns.iter().map(|(_, width)| width + GAP).sum();
+        let rank = |at: usize| table.columns[columns[at].0].rank;
+        let least = (0..columns.len()).max_by_key(|at| rank(*at)).filter(|at| rank(*at) > 0);
+        match least {
+            Some(at) if used > width + GAP => columns.remove(at),
+            _ => return columns,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documents::noise_screen;
+    use onbeat::trace::span::Class;
+    use onbeat_noise::CpuNoise;
+    use onbeat_noise::record::{Cause, Part};
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    fn cpus(count: u32) -> Vec<CpuNoise> {
+        let cause = |class, name: &str, total_ns| Cause {
+            class,
+            name: name.into(),
+            count: 7,
+            total_ns,
+            max_ns: 900_000,
+        };
+        let one = |cpu| {
+            let mut noise = CpuNoise { cpu, periods: 12, runtime_ns: 12_000_000_000, ..CpuNoise::default() };
+            noise.noise_ns = 30_000_000;
+            noise.parts.irq = Part { count: 12_000, ns: 10_000_000 };
+            noise.parts.unexplained_ns = 5_000_000;
+            noise.causes = vec![
+                cause(Class::Thread, "kworker/0:1\u{1b}[2J", 15_000_000),
+                cause(Class::Irq, "local_timer", 10_000_000),
+            ];
+            noise
+        };
+        (0..count).map(one).collect()
+    }
+
+    fn drawn(cpus: &[CpuNoise], width: u16, height: u16, look: &mut Look) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
+        let view = noise_screen(cpus, 12_000_000_000);
+        terminal.draw(|frame| render(frame, &view, look)).expect("it is drawn");
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn a_wide_terminal_shows_rows_and_causes() {
+        insta::assert_snapshot!(drawn(&cpus(2), 140, 14, &mut Look::default()));
+    }
+
+    #[test]
+    fn a_small_one_says_what_it_leaves_out() {
+        insta::assert_snapshot!(drawn(&cpus(12), 44, 12, &mut Look::default()));
+    }
+
+    #[test]
+    fn keys_show_the_rest() {
+        let mut look = Look::default();
+        for key in [KeyCode::PageDown, KeyCode::PageDown, KeyCode::PageDown, KeyCode::Up] {
+            assert!(look.key(key));
+            drawn(&cpus(12), 44, 12, &mut look);
+        }
+        assert!(drawn(&cpus(12), 44, 12, &mut look).contains("of 36, arrows"));
+        assert!(look.key(KeyCode::Tab) && !look.key(KeyCode::Char('x')));
+        assert!(drawn(&cpus(12), 44, 12, &mut look).contains("of 12, arrows"));
+    }
+
+    #[test]
+    fn no_size_makes_it_fall() {
+        for (width, height) in [(1, 1), (2, 3), (300, 2), (7, 100)] {
+            drawn(&cpus(3), width, height, &mut Look::default());
+        }
+    }
+}
