@@ -2,7 +2,9 @@
 
 use crate::check;
 use crate::format::real;
-use onbeat_runtime::{Context, Error, Folders, Hertz, Kind, Operator, Output, Pace, Pacer, Ports, Step};
+use onbeat_runtime::{
+    Context, Error, Folders, Hertz, Kind, Operator, Output, Pace, Pacer, Ports, Rate, Step,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +60,10 @@ impl Operator for Counter {
             cx.set_length_ns(self.pacer.time_ns(self.count));
         }
         Ok(())
+    }
+
+    fn rate(&self, pace: Option<Pace>) -> Option<Rate> {
+        self.pacer.kept_hz(pace).map(|rate_hz| Rate::Period((1e9 / rate_hz) as u64))
     }
 
     #[inline]

@@ -8,7 +8,8 @@ use crate::lanes::{Aligned, channel_inputs, channel_outputs, one_or_all, show_in
 use crate::note;
 use num_complex::Complex;
 use onbeat_runtime::{
-    Chunk, Context, Ending, Error, Folders, Hertz, Input, Kind, Operator, Output, Pace, Ports, Registry, Step,
+    Chunk, Context, Ending, Error, Folders, Hertz, Input, Kind, Operator, Output, Pace, Ports, Rate,
+    Registry, Step,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,6 +113,10 @@ impl<T: FileSample> Operator for IqSource<T> {
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         self.playing.step(one_or_all(&mut self.out, &mut self.outputs), cx)
+    }
+
+    fn rate(&self, pace: Option<Pace>) -> Option<Rate> {
+        self.playing.rate(pace, self.rate_hz, None)
     }
 
     fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use crate::format::real;
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Error, Folders, Hertz, Input, Kind, Message, Numbers, Operator, Output, Pace, Pacer,
-    Ports, Registry, Sample, Step,
+    Ports, Rate, Registry, Sample, Step,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,6 +72,11 @@ impl<T: Sample> Operator for NullSource<T> {
             cx.set_length_ns(self.pacer.time_ns(count.saturating_mul(size as u64)));
         }
         Ok(())
+    }
+
+    fn rate(&self, pace: Option<Pace>) -> Option<Rate> {
+        let chunk = self.size.map(|size| size as u64);
+        self.pacer.kept_hz(pace).map(|rate_hz| Rate::Samples { rate_hz, chunk, bytes: size_of::<T>() })
     }
 
     #[inline]

@@ -3,8 +3,8 @@
 use crate::check;
 use num_complex::Complex;
 use onbeat_runtime::{
-    Chunk, Context, Error, Folders, Hertz, Input, Kind, Operator, Output, Ports, Registry, Sample, Step,
-    Value,
+    Chunk, Context, Error, Folders, Hertz, Input, Kind, Operator, Output, Pace, Ports, Rate, Registry,
+    Sample, Step, Value,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,10 @@ impl<T: Sample> Operator for Throttle<T> {
     fn ports(&mut self, p: &mut Ports) {
         p.input("in", &mut self.input);
         p.output("out", &mut self.out);
+    }
+
+    fn rate(&self, _: Option<Pace>) -> Option<Rate> {
+        Some(Rate::Samples { rate_hz: self.rate_hz, chunk: None, bytes: size_of::<T>() })
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {

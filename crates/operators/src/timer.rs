@@ -1,7 +1,7 @@
 //! A source of ticks.
 
 use onbeat_runtime::{
-    Context, Ending, Error, Folders, Kind, Operator, Output, Overrun, Period, Ports, Step, Ticker,
+    Context, Ending, Error, Folders, Kind, Operator, Output, Overrun, Pace, Period, Ports, Rate, Step, Ticker,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,10 @@ impl Operator for Timer {
             cx.set_length_ns(self.count.saturating_mul(self.period_ns));
         }
         Ok(())
+    }
+
+    fn rate(&self, pace: Option<Pace>) -> Option<Rate> {
+        (pace != Some(Pace::Fast)).then_some(Rate::Period(self.period_ns))
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {

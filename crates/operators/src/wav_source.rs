@@ -3,7 +3,9 @@
 use crate::format::{Channels, Coding, Layout, Number, Playing, SampleFile, once, open, real};
 use crate::lanes::{channel_outputs, one_or_all, show_outputs};
 use hound::{SampleFormat, WavReader};
-use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Kind, Operator, Output, Pace, Ports, Step};
+use onbeat_runtime::{
+    Chunk, Context, Ending, Error, Folders, Kind, Operator, Output, Pace, Ports, Rate, Step,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -139,6 +141,11 @@ impl Operator for WavSource {
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         self.playing.step(one_or_all(&mut self.out, &mut self.outputs), cx)
+    }
+
+    fn rate(&self, pace: Option<Pace>) -> Option<Rate> {
+        let (_, rate_hz) = self.open().ok()?;
+        self.playing.rate(pace, rate_hz, None)
     }
 
     fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {

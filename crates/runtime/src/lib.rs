@@ -79,7 +79,7 @@ pub use onbeat_os::Policy;
 pub use onbeat_trace::record::{ClockKind, Scheduler, WhenFull};
 pub use operator::{Ending, Operator, Step};
 pub use options::{OnHang, Options, Pace, Pool, Share};
-pub use pace::Pacer;
+pub use pace::{Pacer, Rate};
 pub use pipeline::{Overrides, Pipeline, PipelineError};
 pub use plan::{
     EdgePlan, GraphError, OperatorPlan, PartPlan, PathPlan, Plan, PoolPlan, StorePlan, WorkerPlan,

@@ -2,7 +2,7 @@
 
 use crate::carry::Carrier;
 use crate::kernel::not_settable;
-use crate::{Context, Error, Ports, Value};
+use crate::{Context, Error, Pace, Ports, Rate, Value};
 use std::any::Any;
 
 /// One node of a pipeline: typed ports and a `step`.
@@ -110,6 +110,14 @@ pub trait Operator: Any + Send {
     /// }
     /// ```
     fn replica(&self) -> Option<Box<dyn Operator>> {
+        None
+    }
+
+    /// How often it sends, where it keeps time by itself and knows that before it starts; `pace` is what the run asks for. The plan
+    /// shows it, and `onbeat doctor` lays it beside what waking up costs. The default is `None`: it sends when something comes, or as
+    /// fast as it can.
+    fn rate(&self, pace: Option<Pace>) -> Option<Rate> {
+        let _ = pace;
         None
     }
 

@@ -29,6 +29,11 @@ impl Pacer {
         Pacer { rate_hz, pace }
     }
 
+    /// Samples per second, where it keeps time; `pace` is what the run asks for.
+    pub fn kept_hz(&self, pace: Option<Pace>) -> Option<f64> {
+        (self.rate_hz > 0.0 && pace.unwrap_or(self.pace) == Pace::Real).then_some(self.rate_hz)
+    }
+
     /// From the first sample to sample number `sample`, in nanoseconds.
     pub fn time_ns(&self, sample: u64) -> u64 {
         if self.rate_hz > 0.0 { (sample as f64 * 1e9 / self.rate_hz).round() as u64 } else { 0 }
@@ -44,5 +49,34 @@ impl Pacer {
         }
         cx.set_time(self.time_ns(begin), timed.then_some(due_ns));
         None
+    }
+}
+
+/// How often an operator that keeps time sends, as far as it is known before a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rate {
+    /// So many nanoseconds from one message to the next.
+    Period(u64),
+    /// Chunks of a stream of samples.
+    Samples {
+        /// Samples per second.
+        rate_hz: f64,
+        /// Samples per chunk; `None` for chunks as large as the edges allow.
+        chunk: Option<u64>,
+        /// Bytes of a sample.
+        bytes: usize,
+    },
+}
+
+impl Rate {
+    /// From one message to the next, in nanoseconds, where a chunk has room for so many bytes. `None` where that means nothing.
+    pub(crate) fn period_ns(self, quantum_bytes: Option<u32>) -> Option<u64> {
+        match self {
+            Rate::Period(period_ns) => Some(period_ns),
+            Rate::Samples { rate_hz, chunk, bytes } => {
+                let samples = chunk.or_else(|| Some((quantum_bytes? as usize / bytes.max(1)) as u64))?;
+                (rate_hz > 0.0).then(|| (samples as f64 * 1e9 / rate_hz) as u64)
+            }
+        }
     }
 }

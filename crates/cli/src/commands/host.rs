@@ -80,12 +80,16 @@ fn shortest(pipeline: &onbeat::Pipeline) -> (Option<u64>, String) {
         .paths
         .iter()
         .filter_map(|path| Some((path.max_latency_ns?, format!("the limit of {} → {}", path.from, path.to))));
+    let rates = plan
+        .operators
+        .iter()
+        .filter_map(|operator| Some((operator.period_ns?, format!("the period of `{}`", operator.name))));
     let periods = plan.pools.iter().filter_map(|pool| match pool.policy? {
         onbeat_os::Policy::Deadline { period_ns, .. } => {
             Some((period_ns, format!("the period of pool `{}`", pool.name)))
         }
         _ => None,
     });
-    let least = deadlines.chain(limits).chain(periods).min_by_key(|(ns, _)| *ns);
+    let least = deadlines.chain(limits).chain(rates).chain(periods).min_by_key(|(ns, _)| *ns);
     least.map_or((None, String::new()), |(ns, what)| (Some(ns), what))
 }

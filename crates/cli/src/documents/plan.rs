@@ -64,6 +64,7 @@ fn operators(plan: &Plan) -> Table {
             operator.kind.as_str().into(),
             pool(plan, operator.part),
             if operator.source { "source".into() } else { Cell::Nothing },
+            operator.period_ns.into(),
             operator.deadline_ns.into(),
         ]
     };
@@ -73,6 +74,7 @@ fn operators(plan: &Plan) -> Table {
             Column::new("kind", "kind", Unit::Text),
             Column::new("worker", "worker or pool", Unit::Text),
             Column::new("role", "role", Unit::Text),
+            Column::new("period_ns", "period", Unit::Millis).optional(),
             Column::new("deadline_ns", "deadline", Unit::Millis).optional(),
         ],
         rows: plan.operators.iter().map(row).collect(),

@@ -11,6 +11,7 @@ mod power;
 mod rights;
 mod scheduler;
 mod shared;
+mod throttling;
 mod topology;
 
 use crate::case::Case;
@@ -48,6 +49,7 @@ pub fn all() -> impl Iterator<Item = &'static Check> {
         boot::CHECKS,
         power::CHECKS,
         clock::CHECKS,
+        throttling::CHECKS,
         scheduler::CHECKS,
         memory::CHECKS,
         interrupts::CHECKS,

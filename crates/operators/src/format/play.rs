@@ -2,7 +2,7 @@
 
 use super::coding::FileSample;
 use super::read::SampleFile;
-use onbeat_runtime::{Chunk, Context, Error, Output, Pace, Pacer, Step, Tag, Value};
+use onbeat_runtime::{Chunk, Context, Error, Output, Pace, Pacer, Rate, Step, Tag, Value};
 use std::sync::Arc;
 
 /// A tag on one sample of a file.
@@ -31,6 +31,12 @@ impl<T: FileSample> Playing<T> {
     /// A player of this file; `marks` are sorted by sample. With a rate of 0 there is no time to keep.
     pub fn player(&self, file: SampleFile, marks: Vec<Mark>, rate_hz: f64) -> Player<T> {
         Player::new(file, marks, rate_hz, self.pace, self.repeat)
+    }
+
+    /// For [`Operator::rate`](onbeat_runtime::Operator::rate), of samples at `rate_hz`, `chunk` of them at a time.
+    pub fn rate(&self, pace: Option<Pace>, rate_hz: f64, chunk: Option<u64>) -> Option<Rate> {
+        let rate_hz = Pacer::new(rate_hz, self.pace).kept_hz(pace)?;
+        Some(Rate::Samples { rate_hz, chunk, bytes: size_of::<T>() })
     }
 
     /// For [`Operator::start`](onbeat_runtime::Operator::start).

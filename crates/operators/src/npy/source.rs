@@ -5,7 +5,7 @@ use crate::check;
 use crate::format::{FileSample, Layout, Playing, SampleFile, once, open, real};
 use num_complex::Complex;
 use onbeat_runtime::{
-    Chunk, Context, Ending, Error, Folders, Hertz, Kind, Operator, Output, Pace, Ports, Registry, Step,
+    Chunk, Context, Ending, Error, Folders, Hertz, Kind, Operator, Output, Pace, Ports, Rate, Registry, Step,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -136,6 +136,12 @@ impl<T: FileSample> Operator for NpySource<T> {
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         self.playing.step(std::slice::from_mut(&mut self.out), cx)
+    }
+
+    fn rate(&self, pace: Option<Pace>) -> Option<Rate> {
+        let (_, frames) = self.open().ok()?;
+        let frame = frames.frame.map(|(samples, _)| samples);
+        self.playing.rate(pace, self.rate_hz * frame.unwrap_or(1) as f64, frame)
     }
 
     fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use crate::format::{Channels, FileSample, Layout, Player, Playing, SampleFile, o
 use crate::lanes::{channel_outputs, one_or_all, show_outputs};
 use num_complex::Complex;
 use onbeat_runtime::{
-    Chunk, Context, Ending, Error, Folders, Hertz, Kind, Operator, Output, Pace, Ports, Registry, Step,
+    Chunk, Context, Ending, Error, Folders, Hertz, Kind, Operator, Output, Pace, Ports, Rate, Registry, Step,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -143,6 +143,12 @@ impl<T: FileSample> Operator for SigmfSource<T> {
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         self.playing.step(one_or_all(&mut self.out, &mut self.outputs), cx)
+    }
+
+    fn rate(&self, pace: Option<Pace>) -> Option<Rate> {
+        let (meta_path, _) = meta::paths(&self.path).ok()?;
+        let rate_hz = Meta::read(&meta_path).ok()?.rate_hz(self.sample_rate_hz).ok()?;
+        self.playing.rate(pace, rate_hz, None)
     }
 
     fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {

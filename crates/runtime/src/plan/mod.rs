@@ -14,11 +14,12 @@ mod workers;
 pub use error::GraphError;
 pub(crate) use error::nearest;
 
-use crate::graph::Graph;
+use crate::graph::{Graph, Node};
 use crate::on_error::OnError;
 use crate::options::Options;
 use crate::replicate::{self, Recipe};
 use crate::team::Idle;
+use crate::when::When;
 use onbeat_os::Policy;
 use onbeat_trace::record::{ClockKind, Obtained, Scheduler, WhenFull};
 pub(crate) use resolve::{Wire, wires};
@@ -126,6 +127,8 @@ pub struct OperatorPlan {
     pub part: usize,
     /// Whether it waits for no input: it takes turns with the other sources.
     pub source: bool,
+    /// From one of its messages to the next, in nanoseconds, where it keeps time and knows that before the run.
+    pub period_ns: Option<u64>,
     /// From the source's due time to the end of its step, in nanoseconds.
     pub deadline_ns: Option<u64>,
     /// What becomes of the run when it fails.
@@ -276,6 +279,10 @@ impl Plan {
         for wire in wires.iter().filter(|wire| wire.required) {
             has_input[wire.to] = true;
         }
+        let sent = |number| {
+            let edges = wires.iter().zip(&sizes.edges).filter(move |(wire, _)| wire.from == number);
+            edges.map(|(_, size)| size.quantum as u32).min()
+        };
         let operators: Vec<OperatorPlan> = order
             .iter()
             .enumerate()
@@ -286,6 +293,7 @@ impl Plan {
                     kind: node.kind.clone(),
                     part: workers.part_of[number],
                     source: !has_input[number],
+                    period_ns: period_ns(node, options, sent(number)),
                     deadline_ns: node.deadline_ns,
                     on_error: node.on_error,
                 }
@@ -484,4 +492,10 @@ impl fmt::Display for Plan {
         }
         Ok(())
     }
+}
+
+/// The shorter of what the operator keeps itself and what it is made to wait for; `quantum_bytes` is that of its edges.
+fn period_ns(node: &Node, options: &Options, quantum_bytes: Option<u32>) -> Option<u64> {
+    let own_ns = node.operator.rate(options.pace).and_then(|rate| rate.period_ns(quantum_bytes));
+    node.when.iter().filter_map(When::tick_ns).chain(own_ns).min()
 }

@@ -197,6 +197,14 @@ impl When {
         When(What::Period { period_ns, overrun })
     }
 
+    /// Its period in nanoseconds, if it is one.
+    pub(crate) fn tick_ns(&self) -> Option<u64> {
+        match self.0 {
+            What::Period { period_ns, .. } => Some(period_ns),
+            _ => None,
+        }
+    }
+
     /// So many chunks are free for each output with samples.
     pub fn chunk_room(chunks: usize) -> Self {
         When(What::ChunkRoom(chunks))
