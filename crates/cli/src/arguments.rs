@@ -190,6 +190,9 @@ pub struct PipelineArguments {
     /// Make this socket, by which `onbeat ctl` can watch and steer the run
     #[arg(long, value_name = "SOCKET")]
     control: Option<String>,
+    /// Whether to find out why messages were late: on, off, or auto for where something has a limit
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "on", require_equals = true)]
+    explain: Option<String>,
     /// Share the operators out by what they cost in this record of an earlier run, in place of what the file says
     #[arg(long, value_name = "RECORD")]
     pub costs: Option<PathBuf>,
@@ -223,6 +226,7 @@ impl PipelineArguments {
             ("cores", &self.cores),
             ("workers", &self.workers),
             ("idle", &self.idle),
+            ("explain", &self.explain),
             ("policy", &self.policy),
         ];
         for (key, value) in flags {

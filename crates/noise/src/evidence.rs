@@ -3,8 +3,9 @@
 use crate::crew::choose;
 use crate::decode::Extent;
 use crate::error::Error;
+use crate::following::Following;
 use crate::source::{Backend, Chosen, Refused, Shape, Tracepoints};
-use onbeat_trace::{Evidence, KernelEvent};
+use onbeat_trace::{Evidence, KernelEvent, OffCpu};
 use std::ops::Range;
 
 /// The last kernel events of some cores, from the moment at which it was made.
@@ -31,6 +32,8 @@ use std::ops::Range;
 pub struct TracepointEvidence {
     tracepoints: Tracepoints,
     chosen: Chosen,
+    /// Threads that somebody wants to know more of; why not, where that is refused.
+    following: Option<Result<Following, Refused>>,
 }
 
 /// How long events are kept: misses are asked for within seconds.
@@ -53,7 +56,7 @@ impl TracepointEvidence {
         tracepoints.enable().map_err(|error| {
             nothing(format!("the rings of the kernel cannot be switched on: {error}"), None)
         })?;
-        Ok(TracepointEvidence { tracepoints, chosen })
+        Ok(TracepointEvidence { tracepoints, chosen, following: None })
     }
 
     /// Which source it is, why, and what it does not tell.
@@ -68,6 +71,9 @@ impl TracepointEvidence {
             self.tracepoints.drain(at, 0, &[]);
             let core = self.tracepoints.core_mut(at);
             core.forget_before(core.known_ns().saturating_sub(KEPT_NS));
+        }
+        if let Some(Ok(following)) = &mut self.following {
+            following.drain();
         }
     }
 
@@ -95,5 +101,34 @@ impl Evidence for TracepointEvidence {
         let mut events: Vec<KernelEvent> = all.filter(is_asked).cloned().collect();
         events.sort_by_key(|event| event.start_ns);
         events
+    }
+
+    fn follow(&mut self, tids: &[i32]) {
+        self.following = Some(Following::start(tids));
+    }
+
+    fn off_cpu(&mut self, window_ns: Range<u64>) -> Vec<OffCpu> {
+        let Some(Ok(following)) = &mut self.following else { return Vec::new() };
+        following.drain();
+        following.off_cpu(&window_ns)
+    }
+
+    fn page_faults(&mut self, window_ns: Range<u64>) -> Vec<(i32, u64)> {
+        let Some(Ok(following)) = &mut self.following else { return Vec::new() };
+        following.faults(&window_ns)
+    }
+
+    fn drain(&mut self) {
+        TracepointEvidence::drain(self);
+    }
+
+    fn lost(&self) -> u64 {
+        let of_threads = self.following.as_ref().and_then(|it| it.as_ref().ok()).map_or(0, Following::lost);
+        TracepointEvidence::lost(self) + of_threads
+    }
+
+    fn lack(&self) -> Option<(String, String)> {
+        let Some(Err(refused)) = &self.following else { return None };
+        Some((format!("threads cannot be followed: {}", refused.why), refused.fix.clone()))
     }
 }

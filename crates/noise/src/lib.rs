@@ -29,6 +29,7 @@ mod crew;
 pub mod decode;
 pub mod error;
 mod evidence;
+mod following;
 mod idle;
 pub mod measure;
 pub mod nesting;

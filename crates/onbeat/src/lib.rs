@@ -8,6 +8,7 @@
 //! | what user code sees of them | [`prelude`] |
 //! | the operators that come with onbeat | [`operators`] |
 //! | records, histograms, machine facts | [`trace`] |
+//! | what the kernel tells of a run, to explain what was late | [`evidence()`] |
 //! | a thread that runs what any thread schedules | [`WorkQueue`] |
 //! | counting what your program allocates | [`allocations`] |
 //!
@@ -45,8 +46,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod evidence;
 pub mod work_queue;
 
+pub use evidence::evidence;
 pub use onbeat_runtime::*;
 pub use onbeat_trace::Record;
 pub use work_queue::WorkQueue;
@@ -114,5 +117,6 @@ pub mod allocations {
 #[doc = include_str!("../../../docs/book/src/work_queue.md")]
 #[doc = include_str!("../../../docs/book/src/failures.md")]
 #[doc = include_str!("../../../docs/book/src/control.md")]
+#[doc = include_str!("../../../docs/book/src/late.md")]
 #[doc = include_str!("../../../README.md")]
 mod book {}

@@ -31,6 +31,7 @@ mod chunk;
 mod closure;
 mod context;
 mod error;
+pub mod explain;
 mod files;
 mod graph;
 mod kept;
@@ -78,7 +79,7 @@ pub use on_error::{OnError, Restart, Then};
 pub use onbeat_os::Policy;
 pub use onbeat_trace::record::{ClockKind, Scheduler, WhenFull};
 pub use operator::{Ending, Operator, Step};
-pub use options::{OnHang, Options, Pace, Pool, Share};
+pub use options::{Explain, OnHang, Options, Pace, Pool, Share};
 pub use pace::{Pacer, Rate};
 pub use pipeline::{Overrides, Pipeline, PipelineError};
 pub use plan::{

@@ -70,6 +70,8 @@ pub struct Options {
     pub watchdog_ns: Option<u64>,
     /// What becomes of the run then.
     pub on_hang: OnHang,
+    /// Whether to find out why messages were late.
+    pub explain: Explain,
     /// Capacity of edges that name none, in messages.
     pub capacity: usize,
     /// Quantum of edges that name none, in bytes.
@@ -105,6 +107,7 @@ impl Default for Options {
             strict: false,
             watchdog_ns: Some(10_000_000_000),
             on_hang: OnHang::Wait,
+            explain: Explain::Auto,
             capacity: 4,
             quantum: 16 << 10,
             store_bytes: usize::try_from(onbeat_os::memory::total_bytes() / 2).unwrap_or(usize::MAX),
@@ -213,6 +216,19 @@ pub enum OnHang {
     Wait,
     /// The run fails: all others end as they do after an error, and the thread that hangs is left to itself.
     Stop,
+}
+
+/// Whether it is found out why messages were late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Explain {
+    /// Where something has a limit: a path its `max_latency`, an operator its `deadline` or `budget`.
+    #[default]
+    Auto,
+    /// The steps of all operators are recorded.
+    On,
+    /// Nothing is recorded.
+    Off,
 }
 
 /// How a source with a sample rate keeps time.

@@ -3,6 +3,7 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`cause`] | what made something late: [`Verdict`], [`Cause`] |
 //! | [`histogram`] | durations counted in a fixed piece of memory, and their [`Summary`] |
 //! | [`machine`] | the facts of the machine that explain a number: [`Machine`] |
 //! | [`record`] | everything that one run measured, as one JSON file: [`Record`] |
@@ -28,6 +29,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cause;
 pub mod error;
 pub mod histogram;
 pub mod machine;
@@ -35,8 +37,9 @@ pub mod record;
 pub mod replace;
 pub mod span;
 
+pub use cause::{Cause, CauseClass, Verdict};
 pub use error::ReadError;
 pub use histogram::{Histogram, Summary};
 pub use machine::Machine;
 pub use record::Record;
-pub use span::{Class, Evidence, KernelEvent, NoEvidence, Span};
+pub use span::{Class, Evidence, KernelEvent, Left, NoEvidence, OffCpu, Span, Waker};

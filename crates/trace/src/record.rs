@@ -26,6 +26,7 @@ pub use words::{
     ChangeKind, ClockKind, FaultAction, FaultKind, MissKind, OperatorState, Outcome, Scheduler, WhenFull,
 };
 
+use crate::cause::{Cause, Explained};
 use crate::{Machine, ReadError, replace};
 
 /// What the field `schema` of every record says.
@@ -70,6 +71,12 @@ pub struct Record {
     pub misses: Vec<Miss>,
     /// How many misses there were, those without room included.
     pub misses_total: u64,
+    /// What made them late, over all of them, what cost most first.
+    #[serde(default)]
+    pub causes: Vec<Cause>,
+    /// How that was found; `None` where it was not looked for.
+    #[serde(default)]
+    pub explained: Option<Explained>,
     /// What was changed from outside while it ran, the first changes if there were more than the run had room for.
     #[serde(default)]
     pub changes: Vec<ChangeRecord>,

@@ -6,22 +6,88 @@ use serde::{Deserialize, Serialize};
 
 /// One step of one operator. All times in nanoseconds on `CLOCK_MONOTONIC`.
 ///
-/// `due_ns <= ready_ns <= start_ns <= end_ns`, except that an input may be ready before it is due.
-/// The gaps between them are what a miss is split into: late input, wait for a turn, own work.
+/// From `due_ns` to the `start_ns` of its source a message waits for its turn, then from the `end_ns` of each step on its way to
+/// the `start_ns` of the next one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Span {
     /// Which operator: its index in the plan's order. Names are looked up at the end, not in the loop.
     pub operator: u32,
-    /// When the step should have begun: by its period, or by its source's due time.
+    /// Which worker stepped it: its index in the plan.
+    pub worker: u32,
+    /// Of which source the message is: its index among the sources.
+    pub source: u32,
+    /// Which edge had no room, by its index in the plan, if the operator was held back; [`Span::NONE`] where it was not.
+    pub held_by: u32,
+    /// Which message of its source it worked on, from 0.
+    pub sequence: u64,
+    /// When the source was to send that message; [`Span::NO_DUE`] where nothing sets a time, or no message was taken.
     pub due_ns: u64,
-    /// When its condition held.
-    pub ready_ns: u64,
+    /// Since when it was held back, where it was.
+    pub held_ns: u64,
     /// When it began.
     pub start_ns: u64,
     /// When it ended.
     pub end_ns: u64,
-    /// Which message of its source it worked on, from 0.
-    pub sequence: u64,
+}
+
+impl Span {
+    /// No edge.
+    pub const NONE: u32 = u32::MAX;
+    /// No due time.
+    pub const NO_DUE: u64 = u64::MAX;
+}
+
+/// One interval in which a thread had no core. All times in nanoseconds on `CLOCK_MONOTONIC`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OffCpu {
+    /// The kernel's id of the thread.
+    pub tid: i32,
+    /// When it lost the core.
+    pub out_ns: u64,
+    /// Whether that was seen. If not, `out_ns` is the last moment at which it is known to have had one: some kernels leave out
+    /// switches to an idle core.
+    pub is_begin_known: bool,
+    /// From when on it could have run again: equal to `out_ns` where the core was taken from it.
+    pub runnable_ns: u64,
+    /// When it had a core again; `u64::MAX` while it has none.
+    pub in_ns: u64,
+    /// Whether that was seen. If not, `in_ns` is the first moment after it at which it is known to have had one.
+    pub is_end_known: bool,
+    /// Why it left.
+    pub why: Left,
+    /// The core that it left.
+    pub from_cpu: u32,
+    /// The core that it came back to; `from_cpu` while it has none.
+    pub cpu: u32,
+    /// Who woke it, where that is known.
+    pub woken_by: Option<Waker>,
+}
+
+/// Why a thread left its core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Left {
+    /// It could have gone on: somebody else had it.
+    Taken,
+    /// It waited for something, and a signal would have ended that.
+    Asleep,
+    /// It waited within the kernel, and no signal would have ended that: for a disk, a page.
+    Blocked,
+    /// It was stopped, by a signal or a debugger.
+    Stopped,
+}
+
+/// Who made a thread ready to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waker {
+    /// The thread that had the core there.
+    pub tid: i32,
+    /// Its name, where that is known.
+    pub name: String,
+    /// It only lent its core to an interrupt: that woke the thread.
+    pub is_interrupt: bool,
+    /// It belongs to the process of the thread that it woke.
+    pub is_ours: bool,
 }
 
 /// What kind a kernel event is. First those that have a core, in the order in which one may interrupt another: what comes first
@@ -93,6 +159,37 @@ pub trait Evidence: Send {
     /// An empty list means that none was seen; a source that lost events in the window, or does not
     /// reach back that far, gives what it has. `&mut` because asking may drain the kernel's rings.
     fn events(&mut self, cpu: u32, window_ns: Range<u64>) -> Vec<KernelEvent>;
+
+    /// Has these threads, by the kernel's ids, followed from now on: see [`off_cpu`](Self::off_cpu).
+    fn follow(&mut self, tids: &[i32]) {
+        let _ = tids;
+    }
+
+    /// When the threads that are followed had no core, of what overlaps `window_ns`, by the begin. A source that knows of cores
+    /// but not of threads gives nothing.
+    fn off_cpu(&mut self, window_ns: Range<u64>) -> Vec<OffCpu> {
+        let _ = window_ns;
+        Vec::new()
+    }
+
+    /// Page faults of the threads that are followed, in `window_ns`: the thread and the moment of each, by time.
+    fn page_faults(&mut self, window_ns: Range<u64>) -> Vec<(i32, u64)> {
+        let _ = window_ns;
+        Vec::new()
+    }
+
+    /// Reads what the kernel has for it, so that nothing is lost for lack of room: to be called every 50 ms or so.
+    fn drain(&mut self) {}
+
+    /// Records that were lost so far.
+    fn lost(&self) -> u64 {
+        0
+    }
+
+    /// Why it is this source and no better one, and the command that gives a better one; `None` where it is the best.
+    fn lack(&self) -> Option<(String, String)> {
+        None
+    }
 }
 
 /// No evidence: what a run has where nothing was asked for or the machine allows nothing.

@@ -33,7 +33,8 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
     }
     let interrupts = Interrupts::listen(abort);
     let waits = pipeline.options.on_hang == OnHang::Wait;
-    let run = pipeline.start().map_err(|error| {
+    let evidence = onbeat::evidence(&pipeline.plan);
+    let run = pipeline.start_explained(evidence).map_err(|error| {
         places.give_back();
         Failure::new(error.to_string())
     })?;

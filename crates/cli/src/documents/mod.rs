@@ -4,6 +4,7 @@ mod bench;
 mod compared;
 mod findings;
 mod kinds;
+mod late;
 mod live;
 mod machine;
 mod measured;

@@ -1,7 +1,7 @@
 //! What a run did.
 
 use super::table::{Cell, Column, Table, Unit};
-use super::{Document, counted, machine, time};
+use super::{Document, counted, late, machine, time};
 use onbeat::Record;
 use onbeat::trace::Summary;
 use onbeat::trace::record::{FaultAction, FaultRecord, Obtained, OperatorState, Outcome};
@@ -22,7 +22,13 @@ pub fn run(record: &Record, facts: &RunFacts<'_>) -> Document {
     // A run that did not begin has nothing to tell.
     if record.operators.iter().any(|operator| operator.steps > 0) || record.result.outcome != Outcome::Failed
     {
-        tables.extend([operators(record), edges(record), paths(record), stores(record)]);
+        tables.extend([
+            operators(record),
+            edges(record),
+            paths(record),
+            late::causes(record),
+            stores(record),
+        ]);
         tables.push(machine::threads(record));
     }
     tables.push(machine::settings(&record.obtained));
@@ -205,7 +211,7 @@ fn stores(record: &Record) -> Table {
 }
 
 fn tail(record: &Record, facts: &RunFacts<'_>) -> Vec<String> {
-    let mut lines = Vec::new();
+    let mut lines = late::sentences(record);
     lines.extend(not_obtained(record.obtained.iter()));
     lines.extend(machine::interruptions(record));
     lines.extend(faults(record));

@@ -64,6 +64,11 @@ pub fn schema(registry: &Registry) -> Value {
                 "default": "wait",
                 "description": "What becomes of the run when an operator hangs.",
             },
+            "explain": {
+                "enum": ["auto", "on", "off"],
+                "default": "auto",
+                "description": "Whether it is found out why messages were late; auto: where something has a limit.",
+            },
             "output": { "type": "string", "default": "out", "description": "Folder for what is written." },
             "control": { "type": "string", "description": "A socket by which the run can be watched and steered." },
             "duration": quantity("time", "s", "Stops the run after this time."),
@@ -287,6 +292,14 @@ fn operator(kind: &Kind, definitions: &mut Map<String, Value>) -> Value {
     let mut properties = own(json!({ "const": kind.name() }));
     properties
         .insert("deadline".into(), quantity("time", "s", "A step that ends later than this is a miss."));
+    properties.insert(
+        "budget".into(),
+        quantity(
+            "time",
+            "s",
+            "How long a step of it may compute; what is beyond makes a late message its fault.",
+        ),
+    );
     properties.insert("cost".into(), quantity("time", "s", "What it costs per message of its source."));
     properties.insert("when".into(), json!({ "$ref": "#/$defs/when" }));
     properties.insert("on_error".into(), json!({ "$ref": "#/$defs/on_error" }));

@@ -40,7 +40,7 @@ fn csv_is_tables() {
     let answer = Place::new().onbeat(&["run", "late.toml", "--format", "csv"]);
     let tables: Vec<&str> = answer.stdout.split("\n\n").collect();
     let names: Vec<&str> = tables.iter().filter_map(|table| table.split(',').next()).collect();
-    assert_eq!(names, ["run", "operator", "edge", "path", "worker"]);
+    assert_eq!(names, ["run", "operator", "edge", "path", "cause", "worker"]);
     for table in tables {
         let columns = table.lines().map(|line| line.split(',').count());
         assert_eq!(columns.clone().min(), columns.max(), "{table}");

@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_types, reason = "these words are shared with the kernel")]
 
+use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
@@ -19,6 +20,8 @@ pub struct Ring {
     cpu: usize,
     /// The first one owns the ring, the others write to it.
     events: Vec<OwnedFd>,
+    /// Their numbers.
+    tracepoints: Vec<u64>,
     map: Map,
 }
 
@@ -62,9 +65,13 @@ impl Ring {
     pub fn open(cpu: usize, tracepoints: &[u64], bytes: usize) -> io::Result<Opened> {
         let (mut events, mut refused): (Vec<OwnedFd>, Vec<(u64, io::Error)>) = (Vec::new(), Vec::new());
         let core = libc::c_int::try_from(cpu).unwrap_or(libc::c_int::MAX);
+        let mut taken = Vec::new();
         for &id in tracepoints {
             match open(&sampled(id), -1, core) {
-                Ok(event) => events.push(event),
+                Ok(event) => {
+                    events.push(event);
+                    taken.push(id);
+                }
                 Err(error) => refused.push((id, error)),
             }
         }
@@ -76,7 +83,7 @@ impl Ring {
         for event in &events[1..] {
             control(event, SET_OUTPUT, first.as_raw_fd() as libc::c_ulong)?;
         }
-        Ok(Opened { ring: Ring { cpu, events, map }, refused })
+        Ok(Opened { ring: Ring { cpu, events, tracepoints: taken, map }, refused })
     }
 
     /// Which core.
@@ -89,6 +96,21 @@ impl Ring {
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.map.data_bytes
+    }
+
+    /// Of one tracepoint only those records are written that a filter lets through, in the kernel's own language:
+    /// `prev_pid == 5 || next_pid == 5`.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a filter with a zero byte, `NotFound` for a tracepoint that was refused, and what the kernel says.
+    pub fn filter(&self, tracepoint: u64, filter: &str) -> io::Result<()> {
+        let filter =
+            CString::new(filter).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let at = self.tracepoints.iter().position(|&known| known == tracepoint);
+        let event = at.map(|at| &self.events[at]).ok_or(io::ErrorKind::NotFound)?;
+        // SAFETY: the kernel copies the text behind the pointer, which ends with a zero byte and lives as long as the call.
+        let result = unsafe { libc::ioctl(event.as_raw_fd(), SET_FILTER as _, filter.as_ptr()) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     /// From now on records are written. It interrupts the core once per tracepoint.
@@ -127,10 +149,11 @@ fn sampled(id: u64) -> Attributes {
     }
 }
 
-// _IO('$', 0), _IO('$', 1), _IO('$', 5)
+// _IO('$', 0), _IO('$', 1), _IO('$', 5), _IOW('$', 6, char *)
 const ENABLE: libc::c_ulong = 0x2400;
 const DISABLE: libc::c_ulong = 0x2401;
 const SET_OUTPUT: libc::c_ulong = 0x2405;
+const SET_FILTER: libc::c_ulong = 0x4000_2406 | (size_of::<usize>() as libc::c_ulong) << 16;
 
 fn control(event: &OwnedFd, request: libc::c_ulong, argument: libc::c_ulong) -> io::Result<()> {
     // SAFETY: these requests take a number and touch no memory of ours.

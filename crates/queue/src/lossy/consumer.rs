@@ -122,6 +122,12 @@ impl<T> Lossy<T> {
         self.taken.left.store(true, Ordering::Release);
     }
 
+    /// Items that made room before they could be taken, as far as the consumer has come.
+    pub fn missed(&self, consumer: &Owner) -> u64 {
+        let receiver = self.receiver.get(consumer);
+        receiver.head - receiver.taken - u64::from(receiver.held)
+    }
+
     /// Items ever popped.
     pub fn taken(&self, consumer: &Owner) -> u64 {
         self.receiver.get(consumer).taken

@@ -31,8 +31,11 @@ pub(crate) mod flag {
     /// It and its neighbours are run as one step.
     pub const RUN: u32 = 512;
 
+    /// Steps that are timed are noted, and every one is timed as long as that costs little.
+    pub const RECORDED: u32 = 1024;
+
     /// Flags with which every step takes the slow way.
-    pub const SLOW: u32 = !(SOURCE | END);
+    pub const SLOW: u32 = !(SOURCE | END | RECORDED);
 }
 
 /// What the hot loop reads and writes for one operator at each step: one quarter of a cache line.

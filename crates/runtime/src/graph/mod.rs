@@ -65,6 +65,7 @@ pub(crate) struct Node {
     pub operator: Box<dyn Operator>,
     pub ports: Described,
     pub deadline_ns: Option<u64>,
+    pub budget_ns: Option<u64>,
     /// In nanoseconds per message of its source, as the user states it.
     pub cost_ns: Option<u64>,
     /// Its conditions beside the usual ones.
@@ -138,6 +139,7 @@ impl Graph {
             operator,
             ports,
             deadline_ns: None,
+            budget_ns: None,
             cost_ns: None,
             when: Vec::new(),
             on_error: OnError::Stop,
@@ -196,6 +198,18 @@ impl Graph {
     /// States how late an operator may be: from the source's due time to the end of its step, in nanoseconds.
     pub fn deadline<O>(&mut self, handle: Handle<O>, deadline_ns: u64) {
         self.deadline_of(handle.number, deadline_ns);
+    }
+
+    /// States how long a step of an operator may compute, in nanoseconds: what is beyond it makes a late message its fault. Where
+    /// none is stated, what its steps usually take counts.
+    pub fn budget<O>(&mut self, handle: Handle<O>, budget_ns: u64) {
+        self.budget_of(handle.number, budget_ns);
+    }
+
+    pub(crate) fn budget_of(&mut self, number: usize, budget_ns: u64) {
+        if let Some(node) = self.operators.get_mut(number) {
+            node.budget_ns = Some(budget_ns);
+        }
     }
 
     pub(crate) fn deadline_of(&mut self, number: usize, deadline_ns: u64) {

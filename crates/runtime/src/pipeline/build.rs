@@ -151,6 +151,7 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         }
         let Some(known) = self.registry.get(kind.get_ref()) else { return Err(self.unknown_kind(&kind)) };
         let deadline_ns = section.time_ns("deadline")?;
+        let budget_ns = section.time_ns("budget")?;
         let cost_ns = section.time_ns("cost")?;
         self.keys.check(known, &section)?;
         let (operator, resolved) = parameters::make(known, &section, self.folders, entry.name.span())?;
@@ -160,6 +161,9 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         if let Some(deadline_ns) = deadline_ns {
             graph.deadline_of(number, deadline_ns);
         }
+        if let Some(budget_ns) = budget_ns {
+            graph.budget_of(number, budget_ns);
+        }
         if let Some(cost_ns) = cost_ns {
             graph.cost_of(number, cost_ns);
         }
@@ -168,6 +172,9 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         shown.insert("kind".to_string(), known.name().into());
         if let Some(deadline_ns) = deadline_ns {
             shown.insert("deadline".to_string(), (deadline_ns as f64 / 1e9).into());
+        }
+        if let Some(budget_ns) = budget_ns {
+            shown.insert("budget".to_string(), (budget_ns as f64 / 1e9).into());
         }
         if let Some(cost_ns) = cost_ns {
             shown.insert("cost".to_string(), (cost_ns as f64 / 1e9).into());

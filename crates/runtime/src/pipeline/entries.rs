@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub(super) const TOP_KEYS: [&str; 31] = [
+pub(super) const TOP_KEYS: [&str; 32] = [
     "name",
     "scheduler",
     "cores",
@@ -35,6 +35,7 @@ pub(super) const TOP_KEYS: [&str; 31] = [
     "strict",
     "watchdog",
     "on_hang",
+    "explain",
     "output",
     "control",
     "duration",
@@ -130,6 +131,7 @@ impl Header {
             options.watchdog_ns = limit_ns;
         }
         set(&mut options.on_hang, top.get("on_hang")?);
+        set(&mut options.explain, top.get("explain")?);
         options.pace = top.get::<Pace>("pace")?.map(Spanned::into_inner);
         options.duration_ns = top.time_ns("duration")?;
         options.store_bytes = top.bytes("store")?.unwrap_or(options.store_bytes);

@@ -42,6 +42,7 @@ use crate::serve::{ControlError, ControlSocket};
 use build::{Built, build};
 use entries::{Entries, Header};
 use error::Fault;
+use onbeat_trace::{Evidence, NoEvidence};
 use serde_json::{Value, json};
 use source::Source;
 use std::collections::BTreeMap;
@@ -177,9 +178,17 @@ impl Pipeline {
     /// # Errors
     /// [`RunError::Begin`] when threads or memory are missing, or the socket cannot be had: then it does not begin.
     pub fn start(self) -> Result<Run, RunError> {
+        self.start_explained(Box::new(NoEvidence))
+    }
+
+    /// As [`start`](Pipeline::start), with what the kernel tells: see [`Graph::start_explained`].
+    ///
+    /// # Errors
+    /// As those of [`start`](Pipeline::start).
+    pub fn start_explained(self, evidence: Box<dyn Evidence>) -> Result<Run, RunError> {
         let begin = |error: ControlError| RunError::Begin(error.to_string());
         let socket = self.control.map(ControlSocket::bind).transpose().map_err(begin)?;
-        let mut run = self.graph.start_plan(self.plan)?;
+        let mut run = self.graph.start_explained(self.plan, evidence)?;
         match socket.map(|socket| run.serve(socket)) {
             Some(Err(error)) => {
                 run.stop();
@@ -305,6 +314,7 @@ fn config(
         "strict": options.strict,
         "watchdog": options.watchdog_ns.map_or(json!("off"), |limit_ns| json!(limit_ns as f64 / 1e9)),
         "on_hang": options.on_hang,
+        "explain": options.explain,
         "output": output,
         "control": control,
         "duration": seconds(options.duration_ns),

@@ -131,6 +131,8 @@ pub struct OperatorPlan {
     pub period_ns: Option<u64>,
     /// From the source's due time to the end of its step, in nanoseconds.
     pub deadline_ns: Option<u64>,
+    /// How long a step of it may compute, in nanoseconds.
+    pub budget_ns: Option<u64>,
     /// What becomes of the run when it fails.
     pub on_error: OnError,
 }
@@ -295,6 +297,7 @@ impl Plan {
                     source: !has_input[number],
                     period_ns: period_ns(node, options, sent(number)),
                     deadline_ns: node.deadline_ns,
+                    budget_ns: node.budget_ns,
                     on_error: node.on_error,
                 }
             })
@@ -372,6 +375,12 @@ impl Plan {
             numbers.push(if operator.source { *sources.entry(&operator.name).or_insert(next) } else { next });
         }
         numbers
+    }
+
+    /// Whether misses of a run under this plan are explained: see [`Options::explain`].
+    #[must_use]
+    pub fn is_explained(&self) -> bool {
+        crate::explain::recorded_parts(self).contains(&true)
     }
 
     /// The workers of a pool, for people: "onbeat-w0 on core 1".

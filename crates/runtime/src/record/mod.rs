@@ -157,6 +157,8 @@ pub(crate) fn record(
         stores: reports.iter_mut().flat_map(|report| report.stores.drain(..)).collect(),
         misses,
         misses_total,
+        causes: Vec::new(),
+        explained: None,
         changes,
         changes_total,
         faults,

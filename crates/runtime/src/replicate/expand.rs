@@ -108,13 +108,15 @@ impl Builder<'_> {
 
     /// A node like that of the given graph, with another operator. Conditions stay where they are.
     fn copy(&mut self, place: usize, operator: Box<dyn Operator>, make: Make, worker: usize) -> usize {
-        let Node { name, kind, ports, deadline_ns, cost_ns, on_error, .. } = &self.from.operators[place];
+        let Node { name, kind, ports, deadline_ns, budget_ns, cost_ns, on_error, .. } =
+            &self.from.operators[place];
         let node = Node {
             name: name.clone(),
             kind: kind.clone(),
             operator,
             ports: ports.clone(),
             deadline_ns: *deadline_ns,
+            budget_ns: *budget_ns,
             cost_ns: *cost_ns,
             when: Vec::new(),
             on_error: *on_error,
@@ -181,6 +183,7 @@ impl Builder<'_> {
                 operator,
                 ports,
                 deadline_ns: None,
+                budget_ns: None,
                 cost_ns: Some(0),
                 when: Vec::new(),
                 on_error: OnError::Stop,

@@ -3,6 +3,7 @@
 
 use super::conditions;
 use crate::context::NONE;
+use crate::explain::Rings;
 use crate::graph::{Graph, Node};
 use crate::link::{Alone, EdgeSpec, Initial, Probe, Ways};
 use crate::operator::Operator;
@@ -35,6 +36,8 @@ pub(super) struct Part {
     pub events: Vec<Event>,
     /// Messages that edges have from the start, by its number there, of edges that begin here.
     pub initial: Vec<(u32, Initial)>,
+    /// Where its misses are to be explained.
+    pub rings: Option<Rings>,
 }
 
 /// Where an operator is: its part, and its number there.
@@ -94,6 +97,7 @@ pub(super) fn bind(mut graph: Graph, plan: &Plan, watcher: Option<Arc<Watcher>>)
             edges: Vec::new(),
             events,
             initial: Vec::new(),
+            rings: None,
         })
         .collect();
     fill_nodes(plan, &operators, &mut parts);

@@ -24,6 +24,8 @@ pub(crate) struct Control {
     pub origin_ns: u64,
     /// On the run's clock: the first step's time. Set when all operators have started.
     pub start_ns: OnceLock<u64>,
+    /// Of some operator whose steps are recorded, only a sample is. Relaxed: it stays true.
+    pub is_sampled: AtomicBool,
     /// All sources were told to pause.
     pub paused: AtomicBool,
     pub team: Team,
@@ -78,6 +80,7 @@ impl Control {
             length_ns: AtomicU64::new(0),
             origin_ns: onbeat_os::clock::monotonic_ns(),
             start_ns: OnceLock::new(),
+            is_sampled: AtomicBool::new(false),
             paused: AtomicBool::new(false),
             team,
             barrier: Barrier::new(workers),

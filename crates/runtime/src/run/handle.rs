@@ -108,6 +108,11 @@ impl RunHandle {
         self.control.ask_to_stop();
     }
 
+    /// When it began, on its clock; `None` before that.
+    pub fn start_ns(&self) -> Option<u64> {
+        self.control.start_ns.get().copied()
+    }
+
     /// How far the run is. Takes a few loads.
     pub fn progress(&self) -> Position {
         let start_ns = self.control.start_ns.get().copied().unwrap_or(0);

@@ -28,6 +28,7 @@ pub(crate) use order::{Asked, Order};
 pub use status::{Activity, EdgeStatus, EventStatus, GateStatus, OperatorStatus, RunState, RunStatus};
 
 use crate::chunk::Info;
+use crate::explain::{Recorder, Rings};
 use crate::graph::Graph;
 use crate::options::Options;
 use crate::plan::{GraphError, Plan};
@@ -38,10 +39,10 @@ use crate::when::{Watcher, Watching, When};
 use board::Board;
 use hang::Watch;
 use life::Begin;
-use onbeat_queue::Seed;
 use onbeat_queue::sync::atomic::Ordering;
-use onbeat_trace::Record;
+use onbeat_queue::{Owner, Seed};
 use onbeat_trace::record::Obtained;
+use onbeat_trace::{Evidence, NoEvidence, Record};
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError, mpsc};
 use std::thread::JoinHandle;
@@ -88,6 +89,7 @@ pub struct Run {
     watch: Option<Watch>,
     held: rights::Held,
     serving: Option<Serving>,
+    recorder: Option<Recorder>,
 }
 
 /// A run can do what its handle can.
@@ -155,21 +157,30 @@ impl Run {
             reports.push(report);
         }
         let served = self.serving.and_then(Serving::end);
+        let (findings, recorded) = self.recorder.and_then(Recorder::end).unzip();
         let ended = record::Ended {
             started_unix_ns: self.started_unix_ns,
             start_ns: self.control.start_ns.get().copied(),
             was_stopped: self.control.was_stopped(),
             faults: self.control.faults.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             survived: self.control.hangs.take_faults(),
-            helpers: [self.watching.and_then(Watching::end), self.watch.and_then(Watch::end), served]
-                .into_iter()
-                .flatten()
-                .collect(),
+            helpers: [
+                self.watching.and_then(Watching::end),
+                self.watch.and_then(Watch::end),
+                served,
+                recorded,
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
             obtained: self.held.obtained.clone(),
             overruns: self.held.overruns(),
             stuck: std::mem::take(&mut *self.control.stuck.lock().unwrap_or_else(PoisonError::into_inner)),
         };
-        let record = record::record(self.name, self.config, &self.plan, reports, ended);
+        let mut record = record::record(self.name, self.config, &self.plan, reports, ended);
+        if let Some(findings) = findings {
+            findings.enter(&mut record, &self.plan);
+        }
         if record.result.exit_status == 1 { Err(RunError::Failed(Box::new(record))) } else { Ok(record) }
     }
 }
@@ -197,6 +208,15 @@ impl Graph {
     /// # Errors
     /// [`RunError::Begin`].
     pub fn start_plan(self, plan: Plan) -> Result<Run, RunError> {
+        self.start_explained(plan, Box::new(NoEvidence))
+    }
+
+    /// As [`start_plan`](Graph::start_plan), with what the kernel tells, so that misses are explained by it. Whether they are at
+    /// all, [`Options::explain`](crate::Options::explain) says.
+    ///
+    /// # Errors
+    /// [`RunError::Begin`].
+    pub fn start_explained(self, plan: Plan, evidence: Box<dyn Evidence>) -> Result<Run, RunError> {
         let (name, config) = (self.name.clone(), self.config.clone());
         let named = Named { gates: self.gates.clone(), events: self.events.clone() };
         let graph = match &plan.recipe {
@@ -218,7 +238,9 @@ impl Graph {
         let for_files = graph.operators.iter().any(|node| node.when.iter().any(When::waits_for_files));
         let wrong = |error| RunError::Begin(format!("cannot wait for files: {error}"));
         let watcher = for_files.then(Watcher::new).transpose().map_err(wrong)?;
-        let bind::Bound { parts, team, threads: seats, orders } = bind::bind(graph, &plan, watcher.clone());
+        let bind::Bound { mut parts, team, threads: seats, orders } =
+            bind::bind(graph, &plan, watcher.clone());
+        let recorder = prepare(&plan, &mut parts);
         let house_keeping = &plan.options.house_keeping;
         let watching = watcher.map(|watcher| watcher.start(house_keeping)).transpose().map_err(wrong)?;
         let plan = Arc::new(plan);
@@ -268,11 +290,15 @@ impl Graph {
             // It is waiting for just this.
             let _ = begin.send(given);
         }
-        // Beside their start, which it takes no time from.
-        let watch = match Watch::start(&plan, &control, pools) {
-            Ok(watch) => watch,
+        // Beside their start, which they take no time from.
+        let recorder =
+            recorder.map(|(rings, owner)| Recorder::start(&plan, &control, rings, owner, evidence));
+        let helpers =
+            Watch::start(&plan, &control, pools).and_then(|watch| Ok((watch, recorder.transpose()?)));
+        let (watch, recorder) = match helpers {
+            Ok(helpers) => helpers,
             Err(error) => {
-                let text = format!("cannot start the thread that watches: {error}");
+                let text = format!("cannot start the thread that watches or explains: {error}");
                 control.fail(Fault::of_the_run(text.clone()));
                 threads.into_iter().for_each(|thread| drop(thread.join()));
                 return Err(RunError::Begin(text));
@@ -294,8 +320,22 @@ impl Graph {
             watch,
             held,
             serving: None,
+            recorder,
         })
     }
+}
+
+/// Gives rings to the parts whose misses are to be explained.
+fn prepare(plan: &Plan, parts: &mut [bind::Part]) -> Option<(Vec<Rings>, Owner)> {
+    let recorded = crate::explain::recorded_parts(plan);
+    let mut chosen: Vec<&mut bind::Part> =
+        parts.iter_mut().zip(recorded).filter(|(_, recorded)| *recorded).map(|(part, _)| part).collect();
+    if chosen.is_empty() {
+        return None;
+    }
+    let (rings, owner) = crate::explain::rings(chosen.iter().map(|part| &part.owner));
+    chosen.iter_mut().zip(&rings).for_each(|(part, rings)| part.rings = Some(rings.clone()));
+    Some((rings, owner))
 }
 
 /// Says that a worker's thread ends, however that comes.

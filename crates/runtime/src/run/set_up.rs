@@ -4,6 +4,7 @@ use super::Control;
 use super::bind::Part;
 use crate::chunk::Info;
 use crate::context::{Clock, Context, EdgeState, Held, Hot, NONE, Names, flag};
+use crate::explain::Flight;
 use crate::kept::Kept;
 use crate::link::Initial;
 use crate::plan::Plan;
@@ -24,7 +25,7 @@ pub(super) fn set_up(
     plan: &Plan,
     control: &Arc<Control>,
 ) -> (Worker, Context, Vec<(u32, Initial)>) {
-    let Part { owner, seat, operators, conditions, nodes, edges, events, initial, place: _ } = part;
+    let Part { owner, seat, operators, conditions, nodes, edges, events, initial, rings, place: _ } = part;
     let count = operators.len();
     for (node, conditions) in nodes.iter().zip(&conditions) {
         let Some(conditions) = conditions else { continue };
@@ -38,7 +39,8 @@ pub(super) fn set_up(
         runs: (0..count).map(|_| None).collect(),
         edges: edges.into(),
         meters: (0..count as u32).map(Meter::new).collect(),
-        tracker: tracker(plan, &nodes),
+        tracker: tracker(plan, &nodes, rings.is_some()),
+        flight: rings.map(|rings| Box::new(Flight::new(rings, nodes.iter().map(|node| node.plan)))),
         nodes: nodes.into(),
         timers: Timers::new(count),
         control: Arc::clone(control),
@@ -87,13 +89,13 @@ fn make_runs(plan: &Plan, worker: &mut Worker, cx: &mut Context) {
 }
 
 /// The paths and deadlines that end at operators of this worker.
-fn tracker(plan: &Plan, nodes: &[NodeState]) -> Tracker {
+fn tracker(plan: &Plan, nodes: &[NodeState], explains: bool) -> Tracker {
     let mut here = vec![None; plan.operators.len()];
     for (number, node) in nodes.iter().enumerate() {
         here[node.plan] = Some(number as u32);
     }
     let mut tracker = Tracker::default();
-    tracker.reserve();
+    tracker.explains = explains;
     for (number, path) in plan.paths.iter().enumerate() {
         if let Some(end) = here[path.end] {
             tracker.paths.push(Path {
@@ -101,18 +103,20 @@ fn tracker(plan: &Plan, nodes: &[NodeState]) -> Tracker {
                 name: format!("{} → {}", path.from, path.to),
                 source: path.source,
                 end,
+                at: path.end,
                 limit_ns: path.max_latency_ns,
                 latency: onbeat_trace::Histogram::new(),
                 misses: 0,
             });
         }
     }
-    for (operator, here) in plan.operators.iter().zip(&here) {
+    for (at, (operator, here)) in plan.operators.iter().zip(&here).enumerate() {
         if let (Some(limit_ns), Some(number)) = (operator.deadline_ns, *here) {
             let name = operator.name.clone();
-            tracker.deadlines.push(Deadline { name, operator: number, limit_ns, late: 0 });
+            tracker.deadlines.push(Deadline { plan: at, name, operator: number, limit_ns, late: 0 });
         }
     }
+    tracker.reserve();
     tracker
 }
 
@@ -188,6 +192,9 @@ fn hot(worker: &Worker) -> Box<[Hot]> {
     }
     for (hot, _) in hot.iter_mut().zip(&worker.conditions).filter(|(_, conditions)| conditions.is_some()) {
         hot.flags |= flag::WHEN;
+    }
+    if worker.flight.is_some() {
+        hot.iter_mut().for_each(|hot| hot.flags |= flag::RECORDED);
     }
     let ends = |number: u32| worker.nodes[number as usize].outputs.is_empty();
     for end in worker.tracker.paths.iter().map(|path| path.end) {

@@ -84,10 +84,12 @@ impl Worker {
         if cx.stamp.due_ns != NO_DUE {
             cx.earlier.push(cx.stamp);
         }
-        let now_ns = if cx.earlier.is_empty() { 0 } else { cx.now_ns() };
-        for stamp in cx.earlier.drain(..) {
-            self.tracker.finished(operator, stamp, now_ns, cx.start_ns);
+        let now_ns = if cx.earlier.is_empty() { 0 } else { self.ended_ns(cx, operator) };
+        for at in 0..cx.earlier.len() {
+            let stamp = cx.earlier[at];
+            self.finished(cx, operator, stamp, now_ns);
         }
+        cx.earlier.clear();
     }
 
     fn after_source(&mut self, cx: &mut Context, operator: u32, step: Step, flags: u32) {

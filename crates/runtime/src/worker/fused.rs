@@ -8,6 +8,7 @@ use super::{Failure, Worker};
 use crate::Error;
 use crate::carry::Carrier;
 use crate::context::{Context, DONE, Held, NONE, flag};
+use std::ops::Range;
 
 /// Most operators of one run.
 pub(crate) const MOST: usize = 64;
@@ -47,13 +48,14 @@ impl Worker {
         let all = &cx.hot[first as usize..=last as usize];
         let (unmet, flags) =
             all.iter().fold((0, 0), |(unmet, flags), hot| (unmet | hot.unmet, flags | hot.flags));
-        if flags != flag::RUN || run.is_loose {
+        if flags & !flag::RECORDED != flag::RUN || run.is_loose {
             return self.step_loose(cx, operator, flags);
         }
         cx.hot[first as usize].left = 1;
         (cx.next, cx.popped) = (NONE, 0);
         if unmet != 0 {
             hold_run(cx, first, last);
+            self.note_hold_of_run(cx, first, last);
             return Ok(true);
         }
         run.left -= 1;
@@ -74,7 +76,7 @@ impl Worker {
     /// Something was, or is, out of the ordinary.
     #[cold]
     fn step_loose(&mut self, cx: &mut Context, first: u32, flags: u32) -> Result<bool, Failure> {
-        let is_tight = flags == flag::RUN
+        let is_tight = flags & !flag::RECORDED == flag::RUN
             && self.runs[first as usize].as_ref().is_some_and(|run| self.is_tight(cx, run));
         if let Some(run) = &mut self.runs[first as usize] {
             run.is_loose = !is_tight;
@@ -91,7 +93,7 @@ impl Worker {
             .inputs
             .iter()
             .any(|&edge| self.edges[edge as usize].probe.len(&cx.owner) > 0);
-        if cx.hot[operator as usize].flags != flag::RUN || waits {
+        if cx.hot[operator as usize].flags & !flag::RECORDED != flag::RUN || waits {
             run.is_loose = true;
             return Ok(false);
         }
@@ -126,7 +128,7 @@ impl Worker {
     /// A pass with a look at the clock between any two of them.
     #[inline(never)]
     fn pass_timed(&mut self, cx: &mut Context, first: u32) -> Result<(), Failure> {
-        let begin_ns = cx.now_ns();
+        let begin_ns = self.step_begins(cx);
         let Some(run) = &mut self.runs[first as usize] else { return Ok(()) };
         run.left = 1;
         let last = run.last;
@@ -146,10 +148,10 @@ impl Worker {
         let end_ns = cx.now_ns();
         // What comes before the first of them is its own, and what comes after the last one's too.
         times_ns[0] = begin_ns;
-        let count = (last - first + 1) as usize;
-        for place in 0..count {
-            let next_ns = if place + 1 < count { times_ns[place + 1] } else { end_ns };
-            self.note_time(first + place as u32, next_ns.saturating_sub(times_ns[place]), false);
+        let begins_ns = &times_ns[..(last - first + 1) as usize];
+        let is_exact = self.note_pass(cx, first, begins_ns, end_ns);
+        for (operator, at) in (first..).zip(each(begins_ns, end_ns)) {
+            self.note_time(operator, at.end - at.start, is_exact);
         }
         let left = self.meters[first as usize].left().max(1);
         if let Some(run) = &mut self.runs[first as usize] {
@@ -210,6 +212,12 @@ impl Worker {
         let inside = self.run_of(to).filter(|run| run.first < to);
         inside.map_or(0, |run| run.passes + run.carried[(to - run.first - 1) as usize])
     }
+}
+
+/// From when to when each of several had its turn, given when they began and when the last one ended.
+pub(super) fn each(begins_ns: &[u64], end_ns: u64) -> impl Iterator<Item = Range<u64>> {
+    let ends_ns = begins_ns.iter().skip(1).copied().chain([end_ns]);
+    begins_ns.iter().zip(ends_ns).map(|(&begin_ns, end_ns)| begin_ns..end_ns.max(begin_ns))
 }
 
 /// One of them may not be stepped, so none is: the one that is let go on lets the first one do so.

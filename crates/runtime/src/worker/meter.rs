@@ -80,6 +80,12 @@ impl Meter {
         self.steps + since
     }
 
+    /// Steps until the last look.
+    #[inline]
+    pub fn steps_so_far(&self) -> u64 {
+        self.steps
+    }
+
     /// Of the steps that were timed.
     pub fn mean_ns(&self) -> u64 {
         self.timed_ns / self.timed_steps.max(1)

@@ -6,6 +6,7 @@ mod conditions;
 mod fused;
 mod idle;
 mod meter;
+mod noted;
 mod obey;
 mod recover;
 mod state;
@@ -19,6 +20,7 @@ pub(crate) use tracker::{Deadline, Path, Tracker};
 
 use crate::Error;
 use crate::context::{Context, Held, NONE, STARVED, flag};
+use crate::explain::Flight;
 use crate::kept::Kept;
 use crate::message::{NO_DUE, SEQUENCE_MASK, Stamp};
 use crate::operator::{Operator, Step};
@@ -105,6 +107,8 @@ pub(crate) struct Worker {
     pub turns: u32,
     /// Its steps are long enough to be worth the way to another thread. Only where it roams.
     pub heavy: bool,
+    /// Where misses are to be explained.
+    pub flight: Option<Box<Flight>>,
 }
 
 impl Worker {
@@ -131,7 +135,7 @@ impl Worker {
                     let outcome = self.step(cx, operator);
                     if !matches!(outcome, Ok(Step::Wait)) || cx.next == STARVED {
                         let goes_on = matches!(outcome, Ok(Step::Again));
-                        if goes_on && cx.hot[operator as usize].flags == flag::SOURCE {
+                        if goes_on && cx.hot[operator as usize].flags & !flag::RECORDED == flag::SOURCE {
                             self.keep_turn(cx, operator);
                         } else {
                             self.after(cx, operator, outcome)?;
@@ -174,6 +178,9 @@ impl Worker {
         if self.on_turn != NONE {
             cx.turn.clear(self.on_turn);
             self.on_turn = NONE;
+        }
+        if let Some(flight) = &mut self.flight {
+            flight.last_end_ns = 0;
         }
         loop {
             if self.seat.pool.is_some() && self.looks_up(cx) {
@@ -250,6 +257,7 @@ impl Worker {
             self.restart(cx, operator)?;
         } else if cx.held[operator as usize] != Held::Turn {
             cx.held[operator as usize] = how;
+            self.note_hold(cx, operator);
         }
         Ok(())
     }
@@ -288,7 +296,7 @@ impl Worker {
 
     #[inline(never)]
     fn step_timed(&mut self, cx: &mut Context, operator: u32) -> Result<Step, Error> {
-        let begin_ns = cx.now_ns();
+        let begin_ns = self.step_begins(cx);
         let flags = cx.hot[operator as usize].flags;
         if flags & flag::SOURCE != 0 && cx.stamp.due_ns == NO_DUE {
             // A free-running source has no due time; this one of its messages is followed.
@@ -297,7 +305,8 @@ impl Worker {
         let outcome = self.step(cx, operator);
         let end_ns = cx.now_ns();
         let step_ns = end_ns.saturating_sub(begin_ns);
-        self.note_time(operator, step_ns, flags & flag::EXACT != 0);
+        let is_exact = self.note_step_of(cx, operator, begin_ns, end_ns);
+        self.note_time(operator, step_ns, is_exact);
         self.look_around(cx, end_ns);
         outcome
     }

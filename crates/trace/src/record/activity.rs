@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ChangeKind, FaultAction, FaultKind, MissKind, OperatorState, WhenFull};
 use crate::Summary;
+use crate::cause::Verdict;
 
 /// One thread that the run started.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,6 +169,9 @@ pub struct Miss {
     pub limit_ns: u64,
     /// `value_ns` less `limit_ns`, in nanoseconds.
     pub late_ns: u64,
+    /// Why; `None` where that was not looked for.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
 }
 
 /// One thing that was changed from outside while the run was under way.

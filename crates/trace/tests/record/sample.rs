@@ -1,5 +1,6 @@
 //! A made-up record in which every field holds something.
 
+use onbeat_trace::cause::{Cause, CauseClass, Explained, Part, Verdict};
 use onbeat_trace::machine::Tsc;
 use onbeat_trace::record::*;
 use onbeat_trace::{Machine, Summary};
@@ -78,8 +79,41 @@ pub fn record() -> Record {
             value_ns: 50_700_000,
             limit_ns: 50_000_000,
             late_ns: 700_000,
+            verdict: Some(Verdict {
+                sentence: "message 200 of iq → audio was 700 µs late: audio was kept off core 1 for 690 µs by rcuc/1 (f:1); \
+                           10 µs unexplained"
+                    .to_owned(),
+                parts: vec![Part {
+                    class: CauseClass::Preempted,
+                    name: "rcuc/1".to_owned(),
+                    operator: Some("audio".to_owned()),
+                    core: Some(1),
+                    detail: Some("f:1".to_owned()),
+                    took_ns: 690_000,
+                    late_ns: 690_000,
+                }],
+            }),
         }],
         misses_total: 1,
+        causes: vec![Cause {
+            class: CauseClass::Preempted,
+            name: "rcuc/1".to_owned(),
+            misses: 1,
+            lost_ns: 690_000,
+            finding: Some("isolcpus".to_owned()),
+        }],
+        explained: Some(Explained {
+            source: "perf".to_owned(),
+            why: None,
+            fix: None,
+            exact: vec!["audio".to_owned()],
+            sampled: Vec::new(),
+            misses: 1,
+            left_out: 0,
+            spans: 1_000,
+            overwritten: 0,
+            lost: 0,
+        }),
         changes: vec![ChangeRecord {
             time_ns: 2_000_000_000,
             operator: "audio".to_owned(),

@@ -1,0 +1,44 @@
+//! What makes messages late is put into a pipeline, one cause after the other, and the verdicts must name it.
+//!
+//! Each case knows when its cause was there: a miss counts where the cause had at least half of its lateness, so that what the
+//! machine does beside does not count for or against. Where a case cannot run it says "skipped: why".
+
+#![allow(clippy::disallowed_macros, reason = "a test says what it found and what it skips")]
+
+mod kernel;
+mod pipeline;
+mod score;
+mod stopped;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One at a time: each wants the machine as it is.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether threads can be given policies and the kernel's tracepoints be read here. Says so if not.
+fn can() -> bool {
+    let online = onbeat_os::CoreSet::online().unwrap_or_default();
+    if !(online.contains(0) && online.contains(1)) {
+        eprintln!("skipped: it needs two cores");
+        return false;
+    }
+    if let Err(refused) =
+        onbeat_noise::TracepointEvidence::open(&[1], 1 << 16, onbeat_noise::decode::Extent::Cores)
+    {
+        eprintln!("skipped: {}", refused.why);
+        return false;
+    }
+    for text in ["f:20", "d:2ms:10ms:10ms"] {
+        let policy: onbeat::Policy = text.parse().expect("a policy");
+        let tried =
+            onbeat_os::thread::spawn("tries", move || policy.set(onbeat_os::policy::PolicyFlags::default()));
+        if let Err(error) = tried.expect("a thread").join().expect("no panic") {
+            eprintln!("skipped: the policy {text} cannot be had here: {error}");
+            return false;
+        }
+    }
+    true
+}

@@ -1,0 +1,142 @@
+//! Who had a core, moment by moment.
+
+use super::case::{Case, ThreadFacts};
+use onbeat_trace::{Class, KernelEvent, Span};
+use std::cell::OnceCell;
+use std::cmp::Reverse;
+use std::ops::Range;
+
+/// A stretch of time on one core that one event had, and nothing inside of it.
+#[derive(Debug, Clone)]
+pub(super) struct Turn<'e> {
+    pub at: Range<u64>,
+    pub event: &'e KernelEvent,
+}
+
+/// Lays the events of one core out in time. Each has its duration without what interrupted it, so what begins before another has
+/// had all its time interrupts that one. No moment is given to two.
+fn lay_out<'e>(events: &'e [KernelEvent], cpu: u32, window: &Range<u64>) -> Vec<Turn<'e>> {
+    let mut order: Vec<&KernelEvent> = events
+        .iter()
+        .filter(|event| event.cpu == cpu && event.start_ns < window.end && event.duration_ns > 0)
+        .filter(|event| event.class <= Class::Thread)
+        .collect();
+    // Of two that begin at once the one that can be interrupted is the outer one.
+    order.sort_by_key(|event| (event.start_ns, Reverse(event.class)));
+    let mut turns = Vec::new();
+    // Which event, and what it still has to have; the innermost last.
+    let mut stack: Vec<(&KernelEvent, u64)> = Vec::new();
+    let mut now_ns = 0;
+    let mut next = order.into_iter().peekable();
+    loop {
+        let until_ns = next.peek().map_or(window.end, |event| event.start_ns);
+        while now_ns < until_ns
+            && let Some((event, left_ns)) = stack.last_mut()
+        {
+            let step_ns = (*left_ns).min(until_ns - now_ns);
+            let at = now_ns.max(window.start)..(now_ns + step_ns).min(window.end);
+            if at.start < at.end {
+                turns.push(Turn { at, event });
+            }
+            now_ns += step_ns;
+            *left_ns -= step_ns;
+            if *left_ns == 0 {
+                stack.pop();
+            }
+        }
+        now_ns = now_ns.max(until_ns);
+        match next.next() {
+            // A thread does not run inside of another: what the one before had left was never told of.
+            Some(event) => {
+                if event.class == Class::Thread {
+                    stack.clear();
+                }
+                stack.push((event, event.duration_ns));
+            }
+            None => return turns,
+        }
+    }
+}
+
+/// The cores, laid out when they are asked for.
+pub(super) struct Cores<'c> {
+    case: &'c Case<'c>,
+    window: Range<u64>,
+    by_core: Vec<(u32, OnceCell<Vec<Turn<'c>>>)>,
+}
+
+impl<'c> Cores<'c> {
+    pub fn new(case: &'c Case<'c>) -> Self {
+        let mut cpus: Vec<u32> = case.events.iter().map(|event| event.cpu).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        let first = case.spans.iter().map(|span| span.start_ns).min().unwrap_or(case.due_ns);
+        let by_core = cpus.into_iter().map(|cpu| (cpu, OnceCell::new())).collect();
+        Cores { case, window: first.min(case.due_ns)..case.end_ns, by_core }
+    }
+
+    /// Who had this core then.
+    pub fn turns(&self, cpu: Option<u32>, at: &Range<u64>) -> &[Turn<'c>] {
+        let Some((cpu, turns)) = self.by_core.iter().find(|(known, _)| Some(*known) == cpu) else {
+            return &[];
+        };
+        let turns = turns.get_or_init(|| lay_out(self.case.events, *cpu, &self.window));
+        let from = turns.partition_point(|turn| turn.at.end <= at.start);
+        let to = from + turns[from..].partition_point(|turn| turn.at.start < at.end);
+        &turns[from..to]
+    }
+
+    /// On which core a thread was, while it had one.
+    pub fn core_of(&self, thread: &ThreadFacts, at_ns: u64) -> Option<u32> {
+        let mut own = self.case.off_cpu.iter().filter(|off| off.tid == thread.tid);
+        let before = own.clone().filter(|off| off.in_ns <= at_ns).max_by_key(|off| off.in_ns);
+        before
+            .map(|off| off.cpu)
+            .or_else(|| own.find(|off| off.out_ns >= at_ns).map(|off| off.from_cpu))
+            .or(thread.core)
+            .or_else(|| {
+                let of = |event: &&KernelEvent| event.pid == thread.tid && event.class == Class::Thread;
+                let last = self.case.events.iter().filter(of).filter(|event| event.start_ns <= at_ns);
+                last.max_by_key(|event| event.start_ns).map(|event| event.cpu)
+            })
+    }
+
+    /// Page faults of a step.
+    pub fn faults(&self, span: &Span) -> u64 {
+        let Some(thread) = self.case.threads.get(span.worker as usize) else { return 0 };
+        let is_one =
+            |(tid, at_ns): &&(i32, u64)| *tid == thread.tid && (span.start_ns..span.end_ns).contains(at_ns);
+        self.case.faults.iter().filter(is_one).count() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(class: Class, name: &str, start_ns: u64, duration_ns: u64) -> KernelEvent {
+        KernelEvent { cpu: 1, start_ns, duration_ns, class, name: name.into(), pid: 0, priority: 0, depth: 0 }
+    }
+
+    #[test]
+    fn what_interrupts_takes_its_time_out_of_the_other() {
+        let events = [
+            event(Class::Thread, "a", 0, 80),
+            event(Class::Softirq, "RCU", 20, 20),
+            event(Class::Irq, "timer", 30, 10),
+            event(Class::Thread, "b", 110, 50),
+        ];
+        let turns = lay_out(&events, 1, &(10..150));
+        let shown: Vec<_> = turns.iter().map(|turn| (turn.event.name.as_str(), turn.at.clone())).collect();
+        let expected = [
+            ("a", 10..20),
+            ("RCU", 20..30),
+            ("timer", 30..40),
+            ("RCU", 40..50),
+            ("a", 50..110),
+            ("b", 110..150),
+        ];
+        assert_eq!(shown, expected);
+        assert!(lay_out(&events, 0, &(10..150)).is_empty());
+    }
+}

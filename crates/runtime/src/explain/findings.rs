@@ -1,0 +1,56 @@
+//! What was found, and its way into the record.
+
+use super::flight::Late;
+use crate::plan::Plan;
+use onbeat_trace::Record;
+use onbeat_trace::cause::{Cause, Explained, Verdict};
+use onbeat_trace::record::{Miss, MissKind};
+use std::collections::HashMap;
+
+/// What it has found.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(super) verdicts: HashMap<Key, Verdict>,
+    pub(super) causes: Vec<Cause>,
+    pub(super) explained: Option<Explained>,
+    /// By number in the plan.
+    pub(super) recorded: Vec<bool>,
+}
+
+/// A miss: its kind, its number there, when it ended, and its message.
+pub(super) type Key = (bool, usize, u64, u64);
+
+pub(super) fn key(late: &Late, start_ns: u64) -> Key {
+    (late.kind == MissKind::Path, late.of, late.end_ns.saturating_sub(start_ns), late.sequence)
+}
+
+impl Findings {
+    /// Puts into a record what was found.
+    pub fn enter(mut self, record: &mut Record, plan: &Plan) {
+        for miss in &mut record.misses {
+            miss.verdict = self.verdict(miss, plan);
+        }
+        if let Some(explained) = &mut self.explained {
+            for (operator, _) in
+                record.operators.iter().zip(&self.recorded).filter(|(_, recorded)| **recorded)
+            {
+                let is_exact = operator.timed_steps == operator.steps;
+                let list = if is_exact { &mut explained.exact } else { &mut explained.sampled };
+                list.push(operator.name.clone());
+            }
+        }
+        record.causes = self.causes;
+        record.explained = self.explained;
+    }
+
+    fn verdict(&mut self, miss: &Miss, plan: &Plan) -> Option<Verdict> {
+        let is_path = miss.kind == MissKind::Path;
+        let of = match miss.kind {
+            MissKind::Path => {
+                plan.paths.iter().position(|path| format!("{} → {}", path.from, path.to) == miss.name)
+            }
+            MissKind::Deadline => plan.operators.iter().position(|operator| operator.name == miss.name),
+        };
+        self.verdicts.remove(&(is_path, of?, miss.time_ns, miss.sequence))
+    }
+}

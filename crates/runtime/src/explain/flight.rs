@@ -1,0 +1,128 @@
+//! What a worker notes of its steps while it runs, without waiting and without asking for memory.
+
+use onbeat_queue::{Lossy, Owner};
+use onbeat_trace::Span;
+use onbeat_trace::record::MissKind;
+use std::sync::Arc;
+
+/// What one stamp costs at most, in nanoseconds: the goal that `onbeat-runtime`'s bench is held against.
+const STAMP_NS: u64 = 15;
+
+/// The part of a worker's time that stamps may cost: one in this many.
+const SHARE: u64 = 100;
+
+/// Misses that fit between two visits of the recorder.
+const MISSES: usize = 1024;
+
+/// A message that came too late.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Late {
+    pub kind: MissKind,
+    /// Number in the plan: of the path, or of the operator with the deadline.
+    pub of: usize,
+    /// Number in the plan of the operator where it ended.
+    pub end: usize,
+    pub source: u32,
+    pub sequence: u64,
+    pub due_ns: u64,
+    pub end_ns: u64,
+    pub limit_ns: u64,
+}
+
+/// The rings of one part: it puts in, the recorder takes out.
+#[derive(Debug, Clone)]
+pub(crate) struct Rings {
+    pub spans: Arc<Lossy<Span>>,
+    pub misses: Arc<Lossy<Late>>,
+}
+
+impl Rings {
+    pub fn new(part: &Owner, recorder: &Owner, spans: usize) -> Self {
+        Rings {
+            spans: Arc::new(Lossy::new(part, recorder, spans)),
+            misses: Arc::new(Lossy::new(part, recorder, MISSES)),
+        }
+    }
+}
+
+/// One part's recorder of its own flight.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    rings: Rings,
+    seen: Box<[Seen]>,
+    /// From this interval on between its steps each step of an operator is timed.
+    least_ns: u64,
+    /// The operator that was stepped last, and when that ended, while the next step may begin right there; 0 while not.
+    pub last: u32,
+    pub last_end_ns: u64,
+}
+
+/// What is known of one operator.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    /// Its number in the plan.
+    plan: u32,
+    /// Of its last step that was timed: when, and which.
+    begin_ns: u64,
+    steps: u64,
+    /// From step to step, on average over the last ones.
+    interval_ns: u64,
+    held_by: u32,
+    held_ns: u64,
+}
+
+impl Flight {
+    /// For operators with these numbers in the plan.
+    pub fn new(rings: Rings, operators: impl ExactSizeIterator<Item = usize>) -> Self {
+        let least_ns = STAMP_NS * SHARE * operators.len() as u64;
+        let seen = |plan: usize| Seen {
+            plan: plan as u32,
+            begin_ns: 0,
+            steps: 0,
+            interval_ns: least_ns * 256,
+            held_by: Span::NONE,
+            held_ns: 0,
+        };
+        Flight { rings, seen: operators.map(seen).collect(), least_ns, last: u32::MAX, last_end_ns: 0 }
+    }
+
+    /// A step of `operator` begins, which is its `steps`-th. Whether each of its steps is to be timed: where they come so close
+    /// together that stamps would cost more than their share of the time, a sample is.
+    #[inline]
+    pub fn is_exact(&mut self, operator: u32, begin_ns: u64, steps: u64) -> bool {
+        let seen = &mut self.seen[operator as usize];
+        let interval_ns = begin_ns.saturating_sub(seen.begin_ns) / (steps - seen.steps).max(1);
+        (seen.begin_ns, seen.steps) = (begin_ns, steps);
+        // A mean that forgets: an eighth of each step.
+        seen.interval_ns =
+            seen.interval_ns - seen.interval_ns / 8 + (interval_ns / 8).min(self.least_ns * 16);
+        seen.interval_ns >= self.least_ns
+    }
+
+    /// Notes a step.
+    #[inline]
+    pub fn note(&mut self, owner: &mut Owner, operator: u32, span: Span) {
+        let seen = &mut self.seen[operator as usize];
+        let span = Span { operator: seen.plan, held_by: seen.held_by, held_ns: seen.held_ns, ..span };
+        seen.held_by = Span::NONE;
+        let _oldest = self.rings.spans.push(owner, span);
+    }
+
+    /// The step that was noted last ended then: the next one begins right there, where each step is timed.
+    #[inline]
+    pub fn ends(&mut self, operator: u32, end_ns: u64, is_exact: bool) {
+        (self.last, self.last_end_ns) = (operator, if is_exact { end_ns } else { 0 });
+    }
+
+    /// Notes that `operator` has work and no room for what comes of it.
+    pub fn hold(&mut self, operator: u32, edge: usize, now_ns: u64) {
+        let seen = &mut self.seen[operator as usize];
+        if seen.held_by == Span::NONE {
+            (seen.held_by, seen.held_ns) = (edge as u32, now_ns);
+        }
+    }
+
+    pub fn miss(&self, owner: &mut Owner, late: Late) {
+        let _oldest = self.rings.misses.push(owner, late);
+    }
+}

@@ -1,0 +1,48 @@
+//! What the machine is like that the threads run on.
+
+use super::case::Scheduling;
+use onbeat_os::Usage;
+use onbeat_trace::Machine;
+use std::fs;
+
+/// Whether other threads get their part by a server of the kernel, which came with 6.12.
+pub(super) fn has_fair_server() -> bool {
+    let release = Machine::of_this_process().kernel.as_deref().unwrap_or_default();
+    let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (6, 12)
+}
+
+/// What a page fault costs here, by making some: an estimate for those of others, whose pages may come from elsewhere.
+pub(super) fn fault_cost_ns() -> u64 {
+    // So much that it is never memory which somebody had before: then no page of it would be missing. Only some is touched.
+    const BYTES: usize = 64 << 20;
+    const TOUCHED: usize = 4 << 20;
+    const PAGE: usize = 4096;
+    const PAGES: usize = 64;
+    let mut memory = vec![0u8; BYTES];
+    let mut costs_ns = Vec::new();
+    for pages in memory[..TOUCHED].chunks_mut(PAGES * PAGE) {
+        let Ok(before) = Usage::of_thread() else { return 0 };
+        let begin_ns = onbeat_os::clock::monotonic_ns();
+        pages.iter_mut().step_by(PAGE).for_each(|byte| *byte = std::hint::black_box(1));
+        let end_ns = onbeat_os::clock::monotonic_ns();
+        let faults = Usage::of_thread().map_or(0, |after| after.since(&before).minor_faults);
+        costs_ns.extend((end_ns - begin_ns).checked_div(faults));
+    }
+    // Others may have had the core meanwhile: that is in the worse half.
+    costs_ns.sort_unstable();
+    costs_ns.get(costs_ns.len() / 2).copied().unwrap_or(0)
+}
+
+/// What the kernel gives a thread of this process.
+pub(super) fn scheduling(tid: i32) -> Scheduling {
+    let stat = fs::read_to_string(format!("/proc/self/task/{tid}/stat")).unwrap_or_default();
+    // Behind the name, which may hold anything, comes the third field; the policy is the 41st.
+    let policy =
+        stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(38)?.parse::<u32>().ok());
+    match policy {
+        Some(1 | 2) => Scheduling::RealTime,
+        Some(6) => Scheduling::Deadline,
+        _ => Scheduling::Fair,
+    }
+}

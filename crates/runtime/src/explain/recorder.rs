@@ -1,0 +1,358 @@
+//! The thread that keeps the last seconds of a run, and looks into each miss when it is over.
+
+use super::case::{Case, EdgeFacts, OperatorFacts, ThreadFacts};
+use super::findings::{Findings, key};
+use super::flight::Rings;
+use super::machine::{fault_cost_ns, has_fair_server, scheduling};
+use super::{Late, explain, sentence, way};
+use crate::plan::Plan;
+use crate::run::{Control, Helper};
+use onbeat_queue::Owner;
+use onbeat_queue::sync::atomic::{AtomicU32, Ordering};
+use onbeat_trace::cause::{Cause, Explained, Part, Verdict};
+use onbeat_trace::record::{MissKind, ThreadRecord};
+use onbeat_trace::{CauseClass, Evidence, Histogram, KernelEvent, Span};
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The thread's name.
+const NAME: &str = "onbeat-explain";
+
+/// From one visit to the rings to the next.
+const VISIT: Duration = Duration::from_millis(20);
+
+/// From one look for threads that have begun to the next.
+const BEGIN: Duration = Duration::from_micros(200);
+
+/// Spans are kept so long, and so many of all parts together, and of each at least.
+const KEPT_NS: u64 = 10_000_000_000;
+const KEPT: usize = 1 << 16;
+const KEPT_LEAST: usize = 1 << 12;
+
+/// A miss is looked into so long after its end: what the kernel tells of it is there by then.
+const SETTLED_NS: u64 = 5_000_000;
+
+/// Before a message was due, this much more is looked at: what pushed it out of its time may have begun there.
+const BEFORE_NS: u64 = 200_000_000;
+
+/// How far back the last switch of a thread may lie that tells its core.
+const SWITCH_NS: u64 = 2_000_000_000;
+
+/// Misses that are looked into at each visit; more are only counted.
+const AT_ONCE: usize = 50;
+
+/// Verdicts that are kept one by one.
+const VERDICTS: usize = 4096;
+
+/// Spans that fit into the rings of all parts together between two visits, and of each at least.
+const SPANS: usize = 1 << 16;
+const SPANS_LEAST: usize = 1 << 10;
+const SPANS_MOST: usize = 1 << 14;
+
+/// The thread, from outside.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    /// Dropped to end it.
+    end: Sender<()>,
+    thread: JoinHandle<(Findings, ThreadRecord)>,
+}
+
+/// Rings for all parts, made by these owners, and who empties them.
+pub(crate) fn rings<'o>(parts: impl ExactSizeIterator<Item = &'o Owner>) -> (Vec<Rings>, Owner) {
+    let recorder = Owner::new();
+    let spans = (SPANS / parts.len().max(1)).clamp(SPANS_LEAST, SPANS_MOST);
+    (parts.map(|part| Rings::new(part, &recorder, spans)).collect(), recorder)
+}
+
+impl Recorder {
+    /// Starts it. The workers have begun: their threads are known.
+    pub fn start(
+        plan: &Arc<Plan>,
+        control: &Arc<Control>,
+        rings: Vec<Rings>,
+        owner: Owner,
+        evidence: Box<dyn Evidence>,
+    ) -> io::Result<Self> {
+        let (end, ended) = mpsc::channel();
+        let (plan, control) = (Arc::clone(plan), Arc::clone(control));
+        let house_keeping = plan.options.house_keeping.clone();
+        let helper = Helper { name: NAME, purpose: "finds out why something was late", house_keeping };
+        let thread =
+            helper.start_with(move || Work::new(&plan, &control, rings, owner, evidence).until(&ended))?;
+        Ok(Recorder { end, thread })
+    }
+
+    /// Ends the thread, when the workers have ended.
+    pub fn end(self) -> Option<(Findings, ThreadRecord)> {
+        drop(self.end);
+        self.thread.join().ok()
+    }
+}
+
+/// The thread, from inside.
+struct Work<'w> {
+    plan: &'w Plan,
+    control: &'w Control,
+    owner: Owner,
+    rings: Vec<Rings>,
+    evidence: Box<dyn Evidence>,
+    /// By part.
+    spans: Vec<VecDeque<Span>>,
+    waiting: VecDeque<Late>,
+    /// By operator.
+    steps: Vec<Histogram>,
+    /// How many spans of each part.
+    kept: usize,
+    threads: Vec<ThreadFacts>,
+    edges: Vec<EdgeFacts>,
+    has_fair_server: bool,
+    fault_ns: u64,
+    start_ns: Option<u64>,
+    causes: BTreeMap<(CauseClass, String), (u64, u64)>,
+    verdicts: Vec<(Late, Verdict)>,
+    explained: u64,
+    left_out: u64,
+    seen: u64,
+}
+
+impl<'w> Work<'w> {
+    fn new(
+        plan: &'w Plan,
+        control: &'w Control,
+        rings: Vec<Rings>,
+        owner: Owner,
+        evidence: Box<dyn Evidence>,
+    ) -> Self {
+        let kept = (KEPT / rings.len().max(1)).max(KEPT_LEAST);
+        let edge = |(edge, wire): (&crate::EdgePlan, &crate::plan::Wire)| EdgeFacts {
+            name: format!("{} → {}", edge.from, edge.to),
+            to: wire.to as u32,
+        };
+        Work {
+            // Room for all that comes between two visits: nothing is asked for while it runs, as long as nothing is late.
+            spans: rings.iter().map(|rings| VecDeque::with_capacity(kept + rings.spans.capacity())).collect(),
+            kept,
+            edges: plan.edges.iter().zip(&plan.wires).map(edge).collect(),
+            steps: plan.operators.iter().map(|_| Histogram::new()).collect(),
+            has_fair_server: has_fair_server(),
+            fault_ns: 0,
+            plan,
+            control,
+            owner,
+            rings,
+            evidence,
+            waiting: VecDeque::new(),
+            threads: Vec::new(),
+            start_ns: None,
+            causes: BTreeMap::new(),
+            verdicts: Vec::new(),
+            explained: 0,
+            left_out: 0,
+            seen: 0,
+        }
+    }
+
+    fn until(mut self, ended: &Receiver<()>) -> Findings {
+        self.meet_threads(ended);
+        loop {
+            let is_over = ended.recv_timeout(VISIT) != Err(RecvTimeoutError::Timeout);
+            self.drain();
+            let now_ns = onbeat_os::clock::monotonic_ns();
+            let settled = |late: &Late| is_over || late.end_ns + SETTLED_NS <= now_ns;
+            let ready = self.waiting.iter().take_while(|late| settled(late)).count();
+            for (number, late) in self.waiting.drain(..ready).collect::<Vec<_>>().into_iter().enumerate() {
+                if number < AT_ONCE || is_over && number < VERDICTS {
+                    self.look_into(late);
+                } else {
+                    self.left_out += 1;
+                }
+            }
+            if is_over {
+                return self.findings();
+            }
+            self.forget(now_ns);
+        }
+    }
+
+    /// Threads are known when they have begun, which is before the first step.
+    fn meet_threads(&mut self, ended: &Receiver<()>) {
+        let has_begun = |thread: &AtomicU32| thread.load(Ordering::Relaxed) != 0;
+        while !self.control.threads.iter().all(has_begun)
+            && ended.recv_timeout(BEGIN) == Err(RecvTimeoutError::Timeout)
+        {}
+        let tid = |worker: usize| self.control.threads[worker].load(Ordering::Relaxed).cast_signed();
+        let facts = |(worker, thread): (usize, &crate::WorkerPlan)| ThreadFacts {
+            tid: tid(worker),
+            core: thread.core.map(|core| core as u32),
+            scheduling: scheduling(tid(worker)),
+        };
+        self.threads = self.plan.workers.iter().enumerate().map(facts).collect();
+        let own = onbeat_os::thread::current_id();
+        let tids: Vec<i32> = self.threads.iter().map(|thread| thread.tid).chain([own]).collect();
+        self.evidence.follow(&tids);
+        // Followed itself: a fault costs more where it is told of.
+        self.fault_ns = fault_cost_ns();
+    }
+
+    fn drain(&mut self) {
+        self.start_ns = self.control.start_ns.get().copied();
+        for (part, rings) in self.rings.iter().enumerate() {
+            while let Some(span) = rings.spans.pop(&mut self.owner) {
+                self.steps[span.operator as usize].record(span.end_ns - span.start_ns);
+                self.spans[part].push_back(span);
+                self.seen += 1;
+            }
+            while let Some(late) = rings.misses.pop(&mut self.owner) {
+                self.waiting.push_back(late);
+            }
+        }
+        self.evidence.drain();
+    }
+
+    fn forget(&mut self, now_ns: u64) {
+        for spans in &mut self.spans {
+            let old = spans.iter().take_while(|span| span.end_ns + KEPT_NS < now_ns).count();
+            spans.drain(..old.max(spans.len().saturating_sub(self.kept)));
+        }
+    }
+
+    fn look_into(&mut self, late: Late) {
+        let from_ns = late.due_ns.saturating_sub(BEFORE_NS);
+        let near = |span: &&Span| span.end_ns >= from_ns && span.start_ns <= late.end_ns;
+        // The youngest first: what is old is not looked at.
+        let of_part = |spans: &'_ VecDeque<Span>| {
+            let mut near: Vec<Span> =
+                spans.iter().rev().take_while(|span| span.end_ns >= from_ns).filter(near).copied().collect();
+            near.reverse();
+            near
+        };
+        let spans: Vec<Span> = self.spans.iter().flat_map(of_part).collect();
+        let way = way::way(&late, &spans, self.plan);
+        let window = from_ns..late.end_ns + 1;
+        let off_cpu = self.evidence.off_cpu(late.due_ns.saturating_sub(SWITCH_NS)..late.end_ns + 1);
+        let mut cores: Vec<u32> = off_cpu.iter().flat_map(|off| [off.from_cpu, off.cpu]).collect();
+        cores.extend(self.threads.iter().filter_map(|thread| thread.core));
+        if cores.is_empty() {
+            cores.extend(
+                onbeat_os::CoreSet::online()
+                    .iter()
+                    .flat_map(onbeat_os::CoreSet::iter)
+                    .map(|core| core as u32),
+            );
+        }
+        cores.sort_unstable();
+        cores.dedup();
+        let events: Vec<KernelEvent> =
+            cores.iter().flat_map(|core| self.evidence.events(*core, window.clone())).collect();
+        let faults = self.evidence.page_faults(window.clone());
+        let operators = self.operators();
+        let parts = explain(&Case {
+            due_ns: late.due_ns,
+            end_ns: late.end_ns,
+            limit_ns: late.limit_ns,
+            way: &way,
+            spans: &spans,
+            threads: &self.threads,
+            operators: &operators,
+            edges: &self.edges,
+            events: &events,
+            off_cpu: &off_cpu,
+            faults: &faults,
+            is_complete: self.is_complete(),
+            has_fair_server: self.has_fair_server,
+            fault_ns: self.fault_ns,
+        });
+        self.conclude(late, parts);
+    }
+
+    /// Whether what was not seen did not happen.
+    fn is_complete(&self) -> bool {
+        let missed: u64 = self.rings.iter().map(|rings| rings.spans.missed(&self.owner)).sum();
+        missed == 0
+            && matches!(self.evidence.source(), "ftrace" | "perf")
+            && !self.control.is_sampled.load(Ordering::Relaxed)
+    }
+
+    /// Operators as they are known by now.
+    fn operators(&self) -> Vec<OperatorFacts> {
+        let facts = |(operator, steps): (&crate::OperatorPlan, &Histogram)| OperatorFacts {
+            name: operator.name.clone(),
+            is_source: operator.source,
+            budget_ns: operator.budget_ns,
+            // One step is no habit.
+            usual_ns: Some(steps.summary()).filter(|steps| steps.count > 2).map(|steps| steps.median_ns),
+        };
+        self.plan.operators.iter().zip(&self.steps).map(facts).collect()
+    }
+
+    fn conclude(&mut self, late: Late, parts: Vec<Part>) {
+        let name = match late.kind {
+            MissKind::Path => format!("{} → {}", self.plan.paths[late.of].from, self.plan.paths[late.of].to),
+            MissKind::Deadline => self.plan.operators[late.of].name.clone(),
+        };
+        let late_ns = (late.end_ns - late.due_ns) - late.limit_ns;
+        let mut sums: BTreeMap<(CauseClass, String), u64> = BTreeMap::new();
+        for part in &parts {
+            *sums.entry((part.class, part.name.clone())).or_default() += part.late_ns;
+        }
+        let main = sums.iter().max_by_key(|(_, ns)| **ns).map(|(cause, _)| cause.clone());
+        for (cause, ns) in sums {
+            let (misses, lost_ns) = self.causes.entry(cause.clone()).or_default();
+            *misses += u64::from(main.as_ref() == Some(&cause));
+            *lost_ns += ns;
+        }
+        self.explained += 1;
+        if self.verdicts.len() < VERDICTS {
+            let sentence = sentence(&name, late.sequence, late_ns, &parts);
+            self.verdicts.push((late, Verdict { sentence, parts }));
+        }
+    }
+
+    fn findings(self) -> Findings {
+        let start_ns = self.start_ns.unwrap_or(0);
+        let mut causes: Vec<Cause> = self
+            .causes
+            .into_iter()
+            .map(|((class, name), (misses, lost_ns))| Cause {
+                finding: class.finding(&name).map(str::to_owned),
+                class,
+                name,
+                misses,
+                lost_ns,
+            })
+            .filter(|cause| cause.misses > 0 || cause.lost_ns > 0)
+            .collect();
+        causes.sort_by_key(|cause| std::cmp::Reverse((cause.lost_ns, cause.misses)));
+        let recorded = self.steps.iter().map(|steps| steps.summary().count > 0).collect();
+        let overwritten: u64 = self.rings.iter().map(|rings| rings.spans.missed(&self.owner)).sum();
+        let left_out =
+            self.left_out + self.rings.iter().map(|rings| rings.misses.missed(&self.owner)).sum::<u64>();
+        let (why, fix) = self.evidence.lack().unzip();
+        let explained = Explained {
+            source: self.evidence.source().to_owned(),
+            why,
+            fix,
+            exact: Vec::new(),
+            sampled: Vec::new(),
+            misses: self.explained,
+            left_out,
+            spans: self.seen + overwritten,
+            overwritten,
+            lost: self.evidence.lost(),
+        };
+        Findings {
+            verdicts: self
+                .verdicts
+                .into_iter()
+                .map(|(late, verdict)| (key(&late, start_ns), verdict))
+                .collect(),
+            causes,
+            explained: Some(explained),
+            recorded,
+        }
+    }
+}

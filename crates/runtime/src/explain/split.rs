@@ -1,0 +1,217 @@
+//! From a window of time to what took it.
+//!
+//! The way of a message cuts the window into *waits* (for a turn) and *runs* (of a step). In each, the worker's thread had a
+//! core or had none; where it had one, an interrupt may have had it in its place; where it had none, it slept or somebody else
+//! was first. What is left of a run is the operator's own, what is left of a wait belongs to the other steps of the worker.
+
+mod away;
+mod busy;
+mod slices;
+
+use super::case::{Case, Scheduling, ThreadFacts};
+use super::cores::Cores;
+use away::policy;
+use onbeat_trace::{CauseClass, Class, KernelEvent, OffCpu};
+use slices::{Slice, slices};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// As far back a wait for other steps is followed, in steps.
+const BACK: u32 = 8;
+
+/// What took time, before it is shared out.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct What {
+    pub class: CauseClass,
+    pub name: String,
+    pub operator: Option<u32>,
+    pub core: Option<u32>,
+    pub detail: Option<String>,
+}
+
+/// What took how long. `usual` is computing that is as it should be, by operator.
+#[derive(Debug, Default)]
+pub(super) struct Took {
+    pub excess: BTreeMap<What, u64>,
+    pub usual: BTreeMap<u32, u64>,
+}
+
+impl Took {
+    fn add(&mut self, what: What, ns: u64) {
+        if ns > 0 {
+            *self.excess.entry(what).or_default() += ns;
+        }
+    }
+}
+
+/// Splits the window of a case.
+pub(super) fn split(case: &Case<'_>) -> Took {
+    let cores = Cores::new(case);
+    let mut took = Took::default();
+    let mut own = BTreeMap::new();
+    for slice in slices(case, case.due_ns, case.end_ns, case.way) {
+        Piece { case, cores: &cores, slice: &slice, back: BACK }.split(&mut took, &mut own);
+    }
+    for (operator, (ns, steps)) in own {
+        let spared = spare(case, operator, ns, steps, &cores, &mut took);
+        *took.usual.entry(operator).or_default() += spared;
+    }
+    took
+}
+
+/// Puts down what an operator computed beyond what it may; the rest comes back.
+fn spare(case: &Case<'_>, operator: u32, ns: u64, steps: u64, cores: &Cores<'_>, took: &mut Took) -> u64 {
+    let facts = &case.operators[operator as usize];
+    let Some(allowed_ns) = facts.budget_ns.or(facts.usual_ns).map(|ns| ns.saturating_mul(steps)) else {
+        return ns;
+    };
+    let over_ns = ns.saturating_sub(allowed_ns);
+    let runs = case.way.iter().filter(|span| span.operator == operator);
+    let faults: u64 = runs.map(|span| cores.faults(span)).sum();
+    // One may cost up to twice the estimate: that depends on where the page comes from and on what else the core does.
+    let faults_ns = faults.saturating_mul(case.fault_ns.saturating_mul(2)).min(over_ns);
+    let what = |class, name: &str, detail| What {
+        class,
+        name: name.to_owned(),
+        operator: Some(operator),
+        core: None,
+        detail: Some(detail),
+    };
+    if let Some(each_ns) = faults_ns.checked_div(faults) {
+        let detail = format!("{faults} page faults at about {each_ns} ns each");
+        took.add(what(CauseClass::PageFault, &facts.name, detail), faults_ns);
+    }
+    let of = if facts.budget_ns.is_some() { "its budget of" } else { "its usual" };
+    let detail = format!("over {of} {}", super::sentence::time(allowed_ns));
+    took.add(what(CauseClass::OwnCompute, &facts.name, detail), over_ns - faults_ns);
+    ns - over_ns
+}
+
+/// One slice under the knife.
+struct Piece<'p, 'c> {
+    case: &'p Case<'c>,
+    cores: &'p Cores<'c>,
+    slice: &'p Slice,
+    /// How often a wait is followed further.
+    back: u32,
+}
+
+impl Piece<'_, '_> {
+    /// `own` has what operators of the way computed, and in how many steps.
+    fn split(&self, took: &mut Took, own: &mut BTreeMap<u32, (u64, u64)>) {
+        let Slice { at, worker, operator, run, .. } = self.slice;
+        if *run && (*operator as usize) < self.case.operators.len() {
+            own.entry(*operator).or_default().1 += 1;
+        }
+        let Some(thread) = self.case.threads.get(*worker as usize) else {
+            took.add(self.what(CauseClass::Unexplained, "", None), at.end - at.start);
+            return;
+        };
+        let mut now_ns = at.start;
+        let mut off: Vec<&OffCpu> = self.case.off_cpu.iter().filter(|off| off.tid == thread.tid).collect();
+        off.retain(|off| off.out_ns < at.end && off.in_ns > at.start);
+        off.sort_by_key(|off| off.out_ns);
+        for off in off {
+            let out_ns = self.begin_of(off).clamp(now_ns, at.end);
+            let in_ns = self.end_of(off).clamp(out_ns, at.end);
+            self.with_core(thread, now_ns..out_ns, took, own);
+            self.without_core(thread, off, out_ns..in_ns, took);
+            now_ns = in_ns;
+        }
+        self.with_core(thread, now_ns..at.end, took, own);
+    }
+
+    /// Where it was not seen when a thread went to sleep, it is taken to have done what it usually does before.
+    fn begin_of(&self, off: &OffCpu) -> u64 {
+        if off.is_begin_known {
+            return off.out_ns;
+        }
+        let Slice { at, worker, operator, run, .. } = self.slice;
+        let facts = self.case.operators.get(*operator as usize).filter(|_| *run);
+        let busy_ns = match facts {
+            Some(facts) => at.start.saturating_add(facts.usual_ns.unwrap_or(0)),
+            None => {
+                let steps = self.case.spans.iter().filter(|span| span.worker == *worker);
+                steps.map(|span| span.end_ns).filter(|&ns| ns < off.runnable_ns).max().unwrap_or(0)
+            }
+        };
+        off.out_ns.max(busy_ns.min(off.runnable_ns))
+    }
+
+    /// Where it was not seen when a thread got a core again, it had one when its next step began.
+    fn end_of(&self, off: &OffCpu) -> u64 {
+        if off.is_end_known {
+            return off.in_ns;
+        }
+        let steps = self.case.spans.iter().filter(|span| span.worker == self.slice.worker);
+        let next = steps.map(|span| span.start_ns).filter(|&ns| ns > off.out_ns).min();
+        off.in_ns.min(next.unwrap_or(u64::MAX))
+    }
+
+    fn what(&self, class: CauseClass, name: impl Into<String>, core: Option<u32>) -> What {
+        let operator = Some(self.slice.operator).filter(|&it| (it as usize) < self.case.operators.len());
+        What { class, name: name.into(), operator, core, detail: None }
+    }
+
+    fn operator_name(&self) -> &str {
+        self.case.operators.get(self.slice.operator as usize).map_or("", |operator| &operator.name)
+    }
+
+    /// The thread had a core, but for what interrupted it.
+    fn with_core(
+        &self,
+        thread: &ThreadFacts,
+        at: Range<u64>,
+        took: &mut Took,
+        own: &mut BTreeMap<u32, (u64, u64)>,
+    ) {
+        if at.is_empty() {
+            return;
+        }
+        let core = self.cores.core_of(thread, at.start);
+        let mut now_ns = at.start;
+        for turn in self.cores.turns(core, &at) {
+            let event = turn.event;
+            let (from_ns, to_ns) = (turn.at.start.max(now_ns), turn.at.end.min(at.end));
+            if from_ns >= to_ns || event.class == Class::Thread && event.pid == thread.tid {
+                continue;
+            }
+            let what = match event.class {
+                Class::Thread if event.pid == 0 && !self.slice.run => {
+                    // It slept, and nothing tells when it could have gone on.
+                    self.own(now_ns..from_ns, took, own);
+                    self.asleep(None, from_ns..to_ns, took);
+                    now_ns = to_ns;
+                    continue;
+                }
+                // Who sleeps is woken, and that would have been told. One whose run time is used up is not.
+                Class::Thread if event.pid == 0 && thread.scheduling == Scheduling::Deadline => {
+                    self.what(CauseClass::DeadlineBudget, "", core)
+                }
+                Class::Thread if event.pid == 0 => {
+                    self.what(CauseClass::SystemCall, self.operator_name(), core)
+                }
+                Class::Thread => self.preempted(event, core),
+                _ => self.interrupted(event, core),
+            };
+            self.own(now_ns..from_ns, took, own);
+            took.add(what, to_ns - from_ns);
+            now_ns = to_ns;
+        }
+        self.own(now_ns..at.end, took, own);
+    }
+
+    fn interrupted(&self, event: &KernelEvent, core: Option<u32>) -> What {
+        let class = match event.class {
+            Class::Nmi => CauseClass::Nmi,
+            Class::Irq => CauseClass::Irq,
+            Class::Softirq => CauseClass::Softirq,
+            _ => CauseClass::Hardware,
+        };
+        self.what(class, &*event.name, core)
+    }
+
+    fn preempted(&self, event: &KernelEvent, core: Option<u32>) -> What {
+        What { detail: Some(policy(event.priority)), ..self.what(CauseClass::Preempted, &*event.name, core) }
+    }
+}

@@ -1,0 +1,116 @@
+//! Why a worker had no core.
+
+use super::{Piece, Took, What};
+use crate::explain::case::{Scheduling, ThreadFacts};
+use onbeat_trace::{CauseClass, Class, KernelEvent, Left, OffCpu};
+use std::ops::Range;
+
+/// Threads from this priority on have no real-time policy, as the kernel counts.
+const FAIR_PRIORITY: i32 = 100;
+
+impl Piece<'_, '_> {
+    /// The thread had no core.
+    pub(super) fn without_core(&self, thread: &ThreadFacts, off: &OffCpu, at: Range<u64>, took: &mut Took) {
+        let ready_ns = off.runnable_ns.clamp(at.start, at.end);
+        let asleep_ns = ready_ns - at.start;
+        if asleep_ns > 0 {
+            match off.why {
+                Left::Stopped => {
+                    took.add(self.what(CauseClass::Stopped, "", Some(off.from_cpu)), asleep_ns);
+                }
+                _ if !self.slice.run => self.asleep(Some(off), at.start..ready_ns, took),
+                _ => took.add(self.waited(off, self.slice.operator), asleep_ns),
+            }
+        }
+        self.ready(thread, off, ready_ns..at.end, took);
+    }
+
+    /// A step of this operator waited for something.
+    pub(super) fn waited(&self, off: &OffCpu, operator: u32) -> What {
+        let waker = off.woken_by.as_ref();
+        let holder = waker.filter(|waker| waker.is_ours && !waker.is_interrupt);
+        if let Some(holder) = holder {
+            return self.what(CauseClass::Lock, &*holder.name, Some(off.from_cpu));
+        }
+        let facts = self.case.operators.get(operator as usize);
+        let (name, is_source) = facts.map_or(("", false), |facts| (&*facts.name, facts.is_source));
+        let class = if is_source { CauseClass::InputLate } else { CauseClass::SystemCall };
+        let detail = waker.map(|waker| {
+            let by = if waker.is_interrupt { "an interrupt" } else { &*waker.name };
+            format!("woken by {by}")
+        });
+        What { detail, ..self.what(class, name, Some(off.from_cpu)) }
+    }
+
+    /// The thread could have run.
+    fn ready(&self, thread: &ThreadFacts, off: &OffCpu, at: Range<u64>, took: &mut Took) {
+        if at.is_empty() {
+            return;
+        }
+        let core = Some(off.cpu);
+        let mut now_ns = at.start;
+        for turn in self.cores.turns(core, &at) {
+            let event = turn.event;
+            let (from_ns, to_ns) = (turn.at.start.max(now_ns), turn.at.end.min(at.end));
+            if from_ns >= to_ns || event.class == Class::Thread && event.pid == thread.tid {
+                continue;
+            }
+            let what = match event.class {
+                Class::Thread => self.first(thread, off, event),
+                _ => self.interrupted(event, core),
+            };
+            self.not_told(thread, off, from_ns - now_ns, took);
+            took.add(what, to_ns - from_ns);
+            now_ns = to_ns;
+        }
+        self.not_told(thread, off, at.end - now_ns, took);
+    }
+
+    fn not_told(&self, thread: &ThreadFacts, off: &OffCpu, ns: u64, took: &mut Took) {
+        if thread.scheduling == Scheduling::Deadline && off.why == Left::Taken {
+            // Nobody has a turn while its run time is used up, on no core.
+            took.add(self.what(CauseClass::DeadlineBudget, "", Some(off.cpu)), ns);
+        } else if off.from_cpu == off.cpu {
+            took.add(self.what(CauseClass::RunQueueWait, "", Some(off.cpu)), ns);
+        } else {
+            let name = format!("core {} → {}", off.from_cpu, off.cpu);
+            took.add(self.what(CauseClass::Migration, name, Some(off.cpu)), ns);
+        }
+    }
+
+    /// The core was with this thread, or idle, though ours could have run.
+    fn first(&self, thread: &ThreadFacts, off: &OffCpu, event: &KernelEvent) -> What {
+        let core = Some(off.cpu);
+        let is_idle = event.pid == 0;
+        let was_taken = off.why == Left::Taken;
+        let is_fair = event.priority >= FAIR_PRIORITY;
+        match thread.scheduling {
+            Scheduling::Deadline if was_taken && (is_idle || event.priority >= 0) => {
+                let detail = (!is_idle).then(|| format!("{} ran", event.name));
+                What { detail, ..self.what(CauseClass::DeadlineBudget, "", core) }
+            }
+            Scheduling::RealTime if was_taken && (is_idle || is_fair) => {
+                let detail = (!is_idle).then(|| format!("{} ran", event.name));
+                let name = if self.case.has_fair_server && !is_idle { "fair server" } else { "rt-throttle" };
+                What { detail, ..self.what(CauseClass::RtThrottling, name, core) }
+            }
+            Scheduling::Fair if was_taken && is_idle => {
+                self.what(CauseClass::RunQueueWait, "throttled (cpu.max)", core)
+            }
+            _ if is_idle && self.is_source() && !self.slice.run => {
+                self.what(CauseClass::TimerLate, "idle exit", core)
+            }
+            _ if is_idle => self.what(CauseClass::RunQueueWait, "idle exit", core),
+            _ => self.preempted(event, core),
+        }
+    }
+}
+
+/// A priority of the kernel, as rtla writes policies.
+pub(super) fn policy(priority: i32) -> String {
+    match priority {
+        ..0 => "d".to_owned(),
+        0..FAIR_PRIORITY => format!("f:{}", FAIR_PRIORITY - 1 - priority),
+        _ => format!("o:{}", priority - 120),
+    }
+}

@@ -1,0 +1,103 @@
+//! A window of time, cut by the steps of the message that it is about.
+
+use super::BACK;
+use crate::explain::case::Case;
+use onbeat_trace::Span;
+use std::ops::Range;
+
+/// A stretch of the window.
+#[derive(Debug, Clone)]
+pub(super) struct Slice {
+    pub at: Range<u64>,
+    pub worker: u32,
+    pub operator: u32,
+    /// The step itself; `None` for the wait before it.
+    pub run: bool,
+    /// Edges without room that held its operator back, from when to when, by time.
+    pub held: Vec<(u32, Range<u64>)>,
+    pub source: u32,
+    pub sequence: u64,
+}
+
+/// From the one time to the other, by the steps of the way.
+pub(super) fn slices(case: &Case<'_>, from_ns: u64, to_ns: u64, way: &[Span]) -> Vec<Slice> {
+    let mut slices = Vec::new();
+    let mut now_ns = from_ns;
+    for span in way {
+        let start_ns = span.start_ns.clamp(now_ns, to_ns.max(now_ns));
+        let end_ns = span.end_ns.clamp(start_ns, to_ns.max(start_ns));
+        let slice = |at: Range<u64>, run| Slice {
+            at,
+            worker: span.worker,
+            operator: span.operator,
+            run,
+            held: Vec::new(),
+            source: span.source,
+            sequence: span.sequence,
+        };
+        if now_ns < start_ns {
+            let held = held(case, span.operator, &(now_ns..start_ns));
+            slices.push(Slice { held, ..slice(now_ns..start_ns, false) });
+        }
+        if start_ns < end_ns {
+            slices.push(slice(start_ns..end_ns, true));
+        }
+        now_ns = end_ns;
+    }
+    if now_ns < to_ns {
+        // A step that was not recorded, or nothing at all.
+        let (worker, operator, source, sequence) =
+            way.last().map_or((u32::MAX, u32::MAX, u32::MAX, 0), |span| {
+                (span.worker, span.operator, span.source, span.sequence)
+            });
+        let held = Vec::new();
+        slices.push(Slice { at: now_ns..to_ns, worker, operator, run: false, held, source, sequence });
+    }
+    slices
+}
+
+/// From when to when an operator was held back in a stretch of time, and by which edge: each time until the other end took
+/// something. What waits behind a message that is held waits as well. Where the other end was held itself, its edge is the one.
+fn held(case: &Case<'_>, operator: u32, within: &Range<u64>) -> Vec<(u32, Range<u64>)> {
+    let mut all = Vec::new();
+    let mut free_ns = within.start;
+    let mut spans: Vec<&Span> = case.spans.iter().filter(|span| span.operator == operator).collect();
+    spans.sort_by_key(|span| span.start_ns);
+    for span in spans {
+        let Some(until_ns) = room_ns(case, span) else { continue };
+        let at = span.held_ns.clamp(free_ns, within.end)..until_ns.clamp(free_ns, within.end);
+        if at.start < at.end {
+            free_ns = at.end;
+            all.push((first_full(case, span), at));
+        }
+    }
+    all
+}
+
+/// When there was room again for a step that was held back; `None` where it was not.
+fn room_ns(case: &Case<'_>, span: &Span) -> Option<u64> {
+    let edge = case.edges.get(span.held_by as usize)?;
+    let takes = case.spans.iter().filter(|other| other.operator == edge.to);
+    let first =
+        takes.map(|other| other.start_ns).filter(|ns| (span.held_ns..span.start_ns).contains(ns)).min();
+    Some(first.unwrap_or(span.start_ns))
+}
+
+/// The edge that is the reason, of several in a row.
+fn first_full(case: &Case<'_>, span: &Span) -> u32 {
+    let mut span = span;
+    for _ in 0..BACK {
+        let Some(edge) = case.edges.get(span.held_by as usize) else { break };
+        let middle_ns = span.held_ns.midpoint(room_ns(case, span).unwrap_or(span.start_ns));
+        let behind = case.spans.iter().find(|other| {
+            let is_held =
+                room_ns(case, other).is_some_and(|until_ns| (other.held_ns..until_ns).contains(&middle_ns));
+            other.operator == edge.to && is_held
+        });
+        match behind {
+            Some(other) => span = other,
+            None => break,
+        }
+    }
+    span.held_by
+}

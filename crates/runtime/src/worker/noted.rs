@@ -1,0 +1,123 @@
+//! What a worker notes of its steps for whoever is to say why something was late.
+
+use super::Worker;
+use super::fused::each;
+use crate::context::{Context, flag};
+use crate::message::{NO_DUE, Stamp};
+use onbeat_queue::sync::atomic::Ordering;
+use onbeat_trace::Span;
+
+impl Worker {
+    /// The time at which a step begins that is timed: the end of the one before, where it follows at once and each of its steps is
+    /// timed, so that nothing lies between the two.
+    #[inline]
+    pub(super) fn step_begins(&self, cx: &Context) -> u64 {
+        match &self.flight {
+            Some(flight) if flight.last_end_ns != 0 && flight.last == cx.current => flight.last_end_ns,
+            _ => cx.now_ns(),
+        }
+    }
+
+    /// A step that was timed has ended. Whether each step of its operator is to be timed.
+    #[inline]
+    pub(super) fn note_step_of(
+        &mut self,
+        cx: &mut Context,
+        operator: u32,
+        begin_ns: u64,
+        end_ns: u64,
+    ) -> bool {
+        let flags = cx.hot[operator as usize].flags;
+        let has_deadline = flags & flag::EXACT != 0;
+        let Some(flight) = self.flight.as_mut().filter(|_| flags & flag::RECORDED != 0) else {
+            return has_deadline;
+        };
+        let steps = self.meters[operator as usize].steps_so_far();
+        let is_exact = flight.is_exact(operator, begin_ns, steps) || has_deadline;
+        // Who took no message worked on none.
+        let has_message = flags & flag::SOURCE != 0 || cx.popped != 0;
+        let span = span_of(self.slot.worker(), cx.stamp, has_message);
+        flight.note(&mut cx.owner, operator, Span { start_ns: begin_ns, end_ns, ..span });
+        flight.ends(operator, end_ns, is_exact);
+        self.is_sampled_unless(is_exact);
+        is_exact
+    }
+
+    /// Several operators have worked on a message as one step: the first and those behind it, which began at these times. Whether
+    /// each of their steps is to be timed.
+    pub(super) fn note_pass(&mut self, cx: &mut Context, first: u32, begins_ns: &[u64], end_ns: u64) -> bool {
+        let is_recorded = cx.hot[first as usize].flags & flag::RECORDED != 0;
+        let Some(flight) = self.flight.as_mut().filter(|_| is_recorded) else { return false };
+        let steps = self.meters[first as usize].steps_so_far();
+        let is_exact = flight.is_exact(first, begins_ns[0], steps);
+        let span = span_of(self.slot.worker(), cx.stamp, true);
+        for (operator, at) in (first..).zip(each(begins_ns, end_ns)) {
+            flight.note(&mut cx.owner, operator, Span { start_ns: at.start, end_ns: at.end, ..span });
+        }
+        flight.ends(first + begins_ns.len() as u32 - 1, end_ns, is_exact);
+        self.is_sampled_unless(is_exact);
+        is_exact
+    }
+
+    /// Says so where not every step is timed.
+    #[inline]
+    fn is_sampled_unless(&self, is_exact: bool) {
+        if !is_exact && !self.control.is_sampled.load(Ordering::Relaxed) {
+            self.control.is_sampled.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// An operator has work and may not be stepped.
+    pub(super) fn note_hold(&mut self, cx: &Context, operator: u32) {
+        self.note_hold_by(cx, operator, operator);
+    }
+
+    /// Several that are run as one step have work and may not be stepped: the first of them waits, for one of those.
+    pub(super) fn note_hold_of_run(&mut self, cx: &Context, first: u32, last: u32) {
+        for operator in (first..=last).rev() {
+            self.note_hold_by(cx, first, operator);
+        }
+    }
+
+    /// `held` waits for room behind `operator`, if there is none.
+    fn note_hold_by(&mut self, cx: &Context, held: u32, operator: u32) {
+        if self.flight.is_none() || cx.hot[operator as usize].flags & flag::RECORDED == 0 {
+            return;
+        }
+        let outputs = &self.nodes[operator as usize].outputs;
+        let Some(&full) = outputs.iter().find(|&&edge| self.is_full(cx, edge)) else { return };
+        let (edge, now_ns) = (self.edges[full as usize].plan, cx.now_ns());
+        if let Some(flight) = &mut self.flight {
+            flight.hold(held, edge, now_ns);
+        }
+    }
+
+    /// When the step that has just ended did so: a look at the clock is spared where that was noted.
+    #[inline]
+    pub(super) fn ended_ns(&self, cx: &Context, operator: u32) -> u64 {
+        match &self.flight {
+            Some(flight) if flight.last_end_ns != 0 && flight.last == operator => flight.last_end_ns,
+            _ => cx.now_ns(),
+        }
+    }
+
+    /// A message is finished: for paths and deadlines that end here.
+    pub(super) fn finished(&mut self, cx: &mut Context, operator: u32, stamp: Stamp, now_ns: u64) {
+        self.tracker.finished(operator, stamp, now_ns, cx.start_ns);
+        let Some(flight) = &self.flight else { return };
+        for late in self.tracker.take_fresh() {
+            flight.miss(&mut cx.owner, late);
+        }
+    }
+}
+
+/// A step of this worker on that message, without its times.
+fn span_of(worker: usize, stamp: Stamp, has_message: bool) -> Span {
+    Span {
+        worker: worker as u32,
+        source: stamp.source() as u32,
+        sequence: stamp.sequence(),
+        due_ns: if has_message { stamp.due_ns } else { NO_DUE },
+        ..Span::default()
+    }
+}

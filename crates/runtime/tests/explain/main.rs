@@ -1,0 +1,4 @@
+//! Why something was late: the pure part of it, on made-up cases.
+
+mod cases;
+mod properties;
