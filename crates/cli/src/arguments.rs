@@ -108,6 +108,9 @@ pub struct PlanArguments {
     /// A drawing for Graphviz in place of the tables: onbeat plan FILE --dot | dot -Tsvg
     #[arg(long, conflicts_with = "format")]
     pub dot: bool,
+    /// With --costs: what the machine takes away, as `onbeat noise hist --record FILE` found it, on top of what is in the costs
+    #[arg(long, value_name = "FILE", requires = "costs", conflicts_with = "measure")]
+    pub noise: Option<PathBuf>,
     /// Run it for a moment, say what each scheduler would do and recommend one
     #[arg(long, conflicts_with = "dot")]
     pub measure: bool,

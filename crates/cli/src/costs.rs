@@ -1,15 +1,17 @@
-//! A pipeline, shared out by what its operators have cost before.
+//! A pipeline, shared out by what its operators have cost before, and how late they make its messages.
 
 use crate::arguments::PipelineArguments;
 use crate::failure::Failure;
-use onbeat::{Pipeline, Record, Registry};
+use onbeat::response::{self, Host, Responses};
+use onbeat::{Pipeline, Plan, Record, Registry};
+use onbeat_noise::NoiseRecord;
 use std::path::Path;
 
 /// Reads the pipeline, and plans it again by `--costs` where that is given.
 pub fn read(arguments: &PipelineArguments, registry: &Registry) -> Result<Pipeline, Failure> {
     let pipeline = Pipeline::read(&arguments.file, registry, &arguments.overrides())?;
     let Some(path) = &arguments.costs else { return Ok(pipeline) };
-    let record = record(path)?;
+    let record = read_record(path)?;
     let busy = |name: &str| record.operators.iter().find(|operator| operator.name == name);
     let missing: Vec<&str> = pipeline.graph.operators().filter(|name| busy(name).is_none()).collect();
     if let Some(first) = missing.first() {
@@ -24,7 +26,37 @@ pub fn read(arguments: &PipelineArguments, registry: &Registry) -> Result<Pipeli
     pipeline.with_costs(costs.collect()).map_err(|error| Failure::new(error.to_string()))
 }
 
-fn record(path: &Path) -> Result<Record, Failure> {
+/// Who has the time that they need, and how late messages may be, by the record of `--costs`; `noise` is what the machine takes.
+/// `None` without a record.
+///
+/// # Errors
+/// When a file cannot be read or is of another kind.
+pub fn responses(
+    arguments: &PipelineArguments,
+    noise: Option<&Path>,
+    plan: &Plan,
+) -> Result<Option<Responses>, Failure> {
+    let Some(path) = &arguments.costs else { return Ok(None) };
+    let host = noise.map(host).transpose()?.unwrap_or_default();
+    Ok(Some(response::responses(plan, &read_record(path)?, &host)))
+}
+
+/// The worst of all CPUs that were measured.
+fn host(path: &Path) -> Result<Host, Failure> {
+    let cannot = |error: &dyn std::fmt::Display| {
+        Failure::new(format!("--noise {}: cannot be read: {error}", path.display()))
+            .help("give what `onbeat noise hist --record FILE` or `--format json` wrote")
+    };
+    let json = std::fs::read_to_string(path).map_err(|error| cannot(&error))?;
+    let record = NoiseRecord::from_json(&json).map_err(|error| cannot(&error))?;
+    let share = record.cpus.iter().map(|cpu| cpu.noise_ns as f64 / cpu.runtime_ns.max(1) as f64);
+    Ok(Host {
+        longest_ns: record.cpus.iter().map(|cpu| cpu.max_single_ns).max().unwrap_or(0),
+        share: share.fold(0.0, f64::max),
+    })
+}
+
+fn read_record(path: &Path) -> Result<Record, Failure> {
     let cannot = |error: &dyn std::fmt::Display| {
         Failure::new(format!("record `{}`: cannot be read: {error}", path.display()))
     };

@@ -52,6 +52,7 @@ mod ports;
 mod ready;
 mod record;
 mod replicate;
+pub mod response;
 mod run;
 mod serve;
 mod stream;

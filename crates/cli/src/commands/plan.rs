@@ -6,6 +6,7 @@ use crate::documents;
 use crate::failure::Failure;
 use crate::{costs, output};
 use onbeat::operators;
+use onbeat::response::Responses;
 
 pub fn plan(arguments: &PlanArguments, abort: fn() -> !) -> Result<u8, Failure> {
     if arguments.measure {
@@ -16,6 +17,11 @@ pub fn plan(arguments: &PlanArguments, abort: fn() -> !) -> Result<u8, Failure> 
         output::to_stdout(&pipeline.plan.dot())?;
         return Ok(0);
     }
-    show(&documents::plan(&pipeline.plan), arguments.format)?;
+    let responses = costs::responses(&arguments.pipeline, arguments.noise.as_deref(), &pipeline.plan)?;
+    show(&documents::plan(&pipeline.plan, responses.as_ref()), arguments.format)?;
+    let refused: Vec<String> = responses.iter().flat_map(Responses::refusals).collect();
+    if pipeline.options.strict && !refused.is_empty() {
+        return Err(Failure::new(format!("strict: {}", refused.join("; "))));
+    }
     Ok(0)
 }

@@ -4,8 +4,9 @@ use super::run::not_obtained;
 use super::table::{Cell, Column, Table, Unit};
 use super::{Document, counted, size};
 use onbeat::Plan;
+use onbeat::response::Responses;
 
-pub fn plan(plan: &Plan) -> Document {
+pub fn plan(plan: &Plan, responses: Option<&Responses>) -> Document {
     let bytes: u64 =
         plan.stores.iter().map(|store| u64::from(store.quantum_bytes) * store.chunks as u64).sum();
     let title = format!(
@@ -17,13 +18,22 @@ pub fn plan(plan: &Plan) -> Document {
         counted(plan.edges.len() as u64, "edge"),
         size(bytes)
     );
+    let mut json = serde_json::to_value(plan).expect("a plan is plain data");
+    if let Some(responses) = responses {
+        json["responses"] = serde_json::to_value(responses).expect("responses are plain data");
+    }
     Document {
         head: vec![title],
-        tables: vec![workers(plan), operators(plan), edges(plan), stores(plan), paths(plan)],
+        tables: vec![workers(plan), operators(plan), edges(plan), stores(plan), paths(plan, responses)]
+            .into_iter()
+            .chain(responses.map(admission))
+            .collect(),
         tail: not_obtained(plan.obtained.iter())
             .chain(plan.notes.iter().map(|note| format!("note: {note}")))
+            .chain(responses.into_iter().flat_map(Responses::refusals))
+            .chain(responses.into_iter().flat_map(caveats))
             .collect(),
-        json: serde_json::to_value(plan).expect("a plan is plain data"),
+        json,
     }
 }
 
@@ -120,17 +130,64 @@ fn stores(plan: &Plan) -> Table {
     }
 }
 
-fn paths(plan: &Plan) -> Table {
-    let row = |path: &onbeat::PathPlan| {
-        vec![format!("{} → {}", path.from, path.to).into(), path.max_latency_ns.into()]
+fn paths(plan: &Plan, responses: Option<&Responses>) -> Table {
+    let bounds = responses.map_or(&[][..], |responses| &responses.paths);
+    let row = |(at, path): (usize, &onbeat::PathPlan)| {
+        let worst_ns = bounds.get(at).and_then(|bound| bound.worst_ns);
+        vec![format!("{} → {}", path.from, path.to).into(), worst_ns.into(), path.max_latency_ns.into()]
     };
     Table {
         columns: vec![
             Column::new("path", "path", Unit::Text),
+            Column::new("worst_ns", "at worst", Unit::Millis).optional(),
             Column::new("max_latency_ns", "limit", Unit::Millis),
         ],
-        rows: plan.paths.iter().map(row).collect(),
+        rows: plan.paths.iter().enumerate().map(row).collect(),
     }
+}
+
+/// Who has the time that they need.
+fn admission(responses: &Responses) -> Table {
+    let row = |thread: &onbeat::response::Admission| {
+        let share = |share: Option<f64>| share.map_or(Cell::Nothing, Cell::Share);
+        vec![
+            thread.worker.as_str().into(),
+            share(thread.mean),
+            share(thread.most),
+            Cell::Share(thread.there),
+            match (thread.mean, &thread.refused) {
+                (None, _) => Cell::Nothing,
+                (_, None) => "yes".into(),
+                (_, Some(_)) => "no".into(),
+            },
+        ]
+    };
+    Table {
+        columns: vec![
+            Column::new("worker", "time for", Unit::Text),
+            Column::new("mean", "mean", Unit::Percent),
+            Column::new("most", "longest steps", Unit::Percent),
+            Column::new("there", "there is", Unit::Percent),
+            Column::new("admitted", "admitted", Unit::Text),
+        ],
+        rows: responses.threads.iter().map(row).collect(),
+    }
+}
+
+/// What bounds take for granted, and why there is none; each once.
+fn caveats(responses: &Responses) -> Vec<String> {
+    let mut said: Vec<String> = Vec::new();
+    for path in &responses.paths {
+        let Some(why) = &path.why else { continue };
+        let text = match path.worst_ns {
+            Some(_) => format!("note: at worst {why}"),
+            None => format!("note: no bound for {} → {}: {why}", path.from, path.to),
+        };
+        if !said.contains(&text) {
+            said.push(text);
+        }
+    }
+    said
 }
 
 /// Who steps the operators of a part: its worker, or the pool that shares it.

@@ -167,6 +167,7 @@ fn paths(record: &Record) -> Table {
             of(latency, latency.p99_ns),
             of(latency, latency.p99_9_ns),
             of(latency, latency.max_ns),
+            path.worst_ns.into(),
             path.max_latency_ns.into(),
             if path.max_latency_ns.is_some() { path.misses.into() } else { Cell::Nothing },
         ]
@@ -179,6 +180,7 @@ fn paths(record: &Record) -> Table {
             Column::new("latency_p99_ns", "p99", Unit::Millis),
             Column::new("latency_p99_9_ns", "p99.9", Unit::Millis),
             Column::new("latency_max_ns", "max", Unit::Millis),
+            Column::new("worst_ns", "at worst", Unit::Millis).optional(),
             Column::new("max_latency_ns", "limit", Unit::Millis),
             Column::new("misses", "misses", Unit::Count).alarm(),
         ],

@@ -79,3 +79,44 @@ fn operators_are_shared_out_by_what_they_cost() {
     assert_eq!(answer.status, Some(1), "{answer:?}");
     assert!(answer.stderr.contains("count.toml"), "{}", answer.stderr);
 }
+
+/// A tick, work at each, and an end with a limit of a second.
+const TICKS: &str = "name = 'ticks'\n[[operator]]\nname = 'tick'\nkind = 'timer'\nperiod = '5 ms'\ncount = 60\n\
+    [[operator]]\nname = 'work'\nkind = 'load.count'\nbusy = '100 us'\n\
+    [[operator]]\nname = 'end'\nkind = 'count.sink'\n\
+    [[edge]]\nfrom = 'tick.out'\nto = 'work.in'\n[[edge]]\nfrom = 'work.out'\nto = 'end.in'\n\
+    [[path]]\nfrom = 'tick'\nto = 'end'\nmax_latency = '1 s'\n";
+
+#[test]
+fn a_plan_says_how_late_messages_may_be() {
+    let place = Place::new();
+    std::fs::write(place.path("ticks.toml"), TICKS).expect("a file");
+    let answer = place.onbeat(&["run", "ticks.toml", "--record", "ticks.json"]);
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    let record: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(place.path("ticks.json")).expect("a record"))
+            .expect("JSON");
+    let path = &record["paths"][0];
+    let (most, worst) = (path["latency"]["max_ns"].as_u64(), path["worst_ns"].as_u64());
+    // By the clock of the same run: no message took longer.
+    assert!(worst >= most && worst > Some(100_000), "{path}");
+    let plan = ["plan", "ticks.toml", "--costs", "ticks.json", "--strict"];
+    let answer = place.onbeat(&plan);
+    assert!(answer.status == Some(0) && answer.stdout.contains("at worst ms"), "{answer:?}");
+    // Ten times as often as its work takes time; no period at all.
+    for (setting, status, said) in [
+        ("tick.period=\"10 us\"", Some(1), "onbeat-w0 is not admitted: its operators need"),
+        ("pace=\"fast\"", Some(0), "no bound for tick → end: `tick` keeps no time"),
+    ] {
+        let answer = place.onbeat(&[&plan[..], &["--set", setting]].concat());
+        let all = format!("{}{}", answer.stdout, answer.stderr);
+        assert!(answer.status == status && all.contains(said), "{setting}: {answer:?}");
+    }
+    // A limit that no wake-up keeps.
+    std::fs::write(place.path("hurry.toml"), TICKS.replace("1 s", "1 ns")).expect("a file");
+    let answer = place.onbeat(&["plan", "hurry.toml", "--costs", "ticks.json", "--strict"]);
+    assert!(answer.status == Some(1) && answer.stderr.contains("and its limit is"), "{answer:?}");
+    std::fs::write(place.path("noise.json"), r#"{"no": "record"}"#).expect("a file");
+    let answer = place.onbeat(&[&plan[..], &["--noise", "noise.json"]].concat());
+    assert!(answer.status == Some(1) && answer.stderr.contains("--noise noise.json"), "{answer:?}");
+}

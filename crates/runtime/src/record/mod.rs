@@ -8,11 +8,12 @@ pub(crate) use report::{ThreadReport, Time, report};
 
 use crate::kept::Kept;
 use crate::plan::Plan;
+use crate::response::{Host, responses};
 use crate::run::Fault;
 use crate::worker::Stuck;
 use onbeat_trace::record::{
-    Build, ClockRecord, EdgeRecord, FaultAction, FaultRecord, Obtained, OperatorRecord, OperatorState,
-    Outcome, PlanRecord, RunResult, ThreadRecord, WorkerRecord,
+    Build, ClockKind, ClockRecord, EdgeRecord, FaultAction, FaultRecord, Obtained, OperatorRecord,
+    OperatorState, Outcome, PlanRecord, RunResult, ThreadRecord, WorkerRecord,
 };
 use onbeat_trace::{Histogram, Machine, Record, record};
 use report::{InEnd, OutEnd, PartReport};
@@ -124,7 +125,7 @@ pub(crate) fn record(
     let notes = plan.notes.iter().cloned().chain(said).collect();
     let isolated = operators.iter().filter(|operator| operator.state == OperatorState::Isolated);
     let isolated: Vec<String> = isolated.map(|operator| format!("`{}`", operator.name)).collect();
-    Record {
+    let mut record = Record {
         schema: record::SCHEMA.to_string(),
         version: record::VERSION,
         name,
@@ -167,7 +168,15 @@ pub(crate) fn record(
         deadline_overruns: ended.overruns,
         notes,
         result: result(plan, ended, left, &isolated, unread, end_ns, duration_ns),
+    };
+    // Copies have no order of their own that could be reckoned with, and in virtual time nothing takes any.
+    if !has_copies && plan.options.clock == ClockKind::Real {
+        let worst = responses(plan, &record, &Host::default()).paths;
+        for (path, bound) in record.paths.iter_mut().zip(worst) {
+            path.worst_ns = bound.worst_ns;
+        }
     }
+    record
 }
 
 /// Every edge, and how many messages were left behind that somebody still wanted.

@@ -26,6 +26,8 @@ pub(crate) struct Time {
     begin_ns: u64,
     end_ns: u64,
     pub idle_ns: u64,
+    /// The most that it slept past an alarm.
+    late_ns: Option<u64>,
     /// At the first step; then since.
     usage: Usage,
     /// The same, where the program counts.
@@ -38,6 +40,14 @@ impl Time {
         let mut time = Time { begin_ns, end_ns: begin_ns, ..Time::default() };
         time.after_start();
         time
+    }
+
+    /// It waited from `begin_ns` to `now_ns`, for an alarm at `alarm_ns` at the latest; `u64::MAX` for none.
+    pub fn waited(&mut self, begin_ns: u64, now_ns: u64, alarm_ns: u64) {
+        self.idle_ns += now_ns.saturating_sub(begin_ns);
+        if now_ns >= alarm_ns && begin_ns < alarm_ns {
+            self.late_ns = self.late_ns.max(Some(now_ns - alarm_ns));
+        }
     }
 
     /// The first step is next: what is counted from here on was not asked for.
@@ -68,6 +78,7 @@ impl ThreadReport {
             minor_faults: Some(time.usage.minor_faults),
             major_faults: Some(time.usage.major_faults),
             allocations: time.allocations,
+            wake_late_max_ns: time.late_ns,
             sharing: None,
         };
         ThreadReport { parts, thread: Some(thread) }
@@ -146,6 +157,7 @@ pub(crate) fn report(plan: &Plan, worker: &Worker, cx: &Context, started: usize,
             max_latency_ns: path.limit_ns,
             latency: path.latency.summary(),
             misses: path.misses,
+            worst_ns: None,
         };
         (path.plan, record, plan.recipe.is_some().then(|| path.latency.clone()))
     };

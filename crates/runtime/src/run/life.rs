@@ -88,8 +88,7 @@ impl Thread<'_> {
             for part in &mut parts {
                 begin(part, plan, control);
                 let Started { worker, cx, .. } = part;
-                let idle_ns = &mut time.idle_ns;
-                let run = |worker: &mut Worker, cx: &mut Context| self.run_alone(worker, cx, idle_ns);
+                let run = |worker: &mut Worker, cx: &mut Context| self.run_alone(worker, cx, &mut time);
                 if guarded_run(control, worker, cx, run).is_some() {
                     worker.seat.retire();
                 }
@@ -111,7 +110,7 @@ impl Thread<'_> {
         ThreadReport::new(plan, self.worker, parts, time)
     }
 
-    fn run_alone(&self, worker: &mut Worker, cx: &mut Context, idle_ns: &mut u64) -> Result<(), Failure> {
+    fn run_alone(&self, worker: &mut Worker, cx: &mut Context, time: &mut Time) -> Result<(), Failure> {
         loop {
             let alarm_ns = match worker.run(cx)? {
                 Pause::Over => return Ok(()),
@@ -129,7 +128,7 @@ impl Thread<'_> {
                     worker.seat.get_up(owner, lying)
                 }
             };
-            *idle_ns += cx.clock.real_ns().saturating_sub(begin_ns);
+            time.waited(begin_ns, cx.clock.real_ns(), alarm_ns.unwrap_or(u64::MAX));
             worker.wake_up(cx, rested)?;
         }
     }

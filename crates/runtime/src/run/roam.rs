@@ -99,8 +99,10 @@ fn work(thread: &Thread<'_>, pool: &Pool, place: usize, clock: &Clock, time: &mu
         pool.ring(now_ns);
         let Some((number, part)) = pool.next(place, round) else {
             let begin_ns = now_ns();
+            // Without a look at the alarms of others: who rests wakes up for the earliest.
+            let alarm_ns = pool.crew.next_alarm_ns();
             pool.rest(place, thread.idle(), &thread.parker, now_ns);
-            time.idle_ns += now_ns().saturating_sub(begin_ns);
+            time.waited(begin_ns, now_ns(), alarm_ns);
             continue;
         };
         if part.worker.heavy {

@@ -34,6 +34,9 @@ pub struct ThreadRecord {
     /// How often it asked for memory between its first step and its last; `None` where the program does not count.
     #[serde(default)]
     pub allocations: Option<u64>,
+    /// The most that it slept past a time that it was to be woken at, in nanoseconds; `None` for a thread that never was.
+    #[serde(default)]
+    pub wake_late_max_ns: Option<u64>,
     /// What it did for others of its pool; `None` where it shared nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharing: Option<Sharing>,
@@ -133,6 +136,10 @@ pub struct PathRecord {
     pub latency: Summary,
     /// How many were above the limit.
     pub misses: u64,
+    /// The most that `latency` can come to by the longest steps and wake-ups of this run, in nanoseconds, whatever comes together;
+    /// `None` where there is no bound. See `onbeat_runtime::response`.
+    #[serde(default)]
+    pub worst_ns: Option<u64>,
 }
 
 /// What one chunk store gave out.

@@ -39,6 +39,7 @@ pub fn record() -> Record {
             minor_faults: Some(2),
             major_faults: Some(0),
             allocations: Some(1),
+            wake_late_max_ns: Some(61_000),
             sharing: Some(Sharing { taken: 4000, stolen: 12, woken: 3, parked: 90 }),
         }],
         operators: vec![operator()],
@@ -62,6 +63,7 @@ pub fn record() -> Record {
             max_latency_ns: Some(50_000_000),
             latency: summary(),
             misses: 1,
+            worst_ns: Some(412_000),
         }],
         stores: vec![StoreRecord {
             worker: "worker-0".to_owned(),
