@@ -8,6 +8,7 @@ pub mod noise;
 pub mod timerlat;
 pub mod times;
 
+use actions::Action;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onbeat::Overrides;
 use std::path::PathBuf;
@@ -32,7 +33,7 @@ pub const EXIT_STATUS: &str = "\
 EXIT STATUS
   0  good
   1  an error, a wrong command line included
-  2  a limit was exceeded: --max-misses; for noise, -s or -S; for doctor, --fail-on
+  2  a limit was exceeded: --max-misses, --on-miss, an on_miss of stop; for noise, -s or -S; for doctor, --fail-on
   3  data was lost that nobody chose to lose";
 
 /// A real-time dataflow runtime that explains its own jitter
@@ -96,6 +97,10 @@ pub struct RunArguments {
     /// Exit with status 2 when there are more misses than this
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub max_misses: Option<u64>,
+    /// Do this when a message is late: trace[,file=FILE], signal,num=N,pid=PID|parent, shell,command=COMMAND; then the run ends with
+    /// status 2, but with continue; may be given again
+    #[arg(long, value_name = "ACTION")]
+    pub on_miss: Vec<Action>,
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,8 @@ use onbeat_os::{CoreSet, thread};
 use std::fs;
 use std::path::Path;
 
-const PURPOSES: [(&str, &str); 2] = [
+const PURPOSES: [(&str, &str); 3] = [
+    (crate::commands::run::late::THREAD_NAME, "does what --on-miss says"),
     (crate::progress::THREAD_NAME, "draws the progress line"),
     (onbeat_os::signal::THREAD_NAME, "listens for Ctrl-C"),
 ];

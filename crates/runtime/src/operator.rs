@@ -140,6 +140,13 @@ pub trait Operator: Any + Send {
         Err(Error::new("it changes no chunks in place"))
     }
 
+    /// Its last message came `late_ns` later than its deadline, and the graph says that it is to do less then
+    /// ([`OnMiss::Degrade`](crate::OnMiss::Degrade)): a smaller picture, fewer taps, every other one. When to do more again is its own
+    /// business. Called on the worker, between two steps.
+    fn degrade(&mut self, late_ns: u64) {
+        let _ = late_ns;
+    }
+
     /// Names of the parameters that can be changed while it runs.
     fn settable(&self) -> &'static [&'static str] {
         &[]

@@ -73,6 +73,7 @@ impl Ticker {
     /// When the next but one is due as well, under [`Overrun::Stop`].
     pub fn wait(&mut self, cx: &mut Context) -> Result<Option<Step>, Error> {
         let real = cx.pace(Pace::Real) == Pace::Real;
+        self.0.leave_out(cx.skips());
         let start_ns = cx.start_ns();
         let now_ns = real.then(|| cx.now_ns().saturating_sub(start_ns));
         match self.0.look(now_ns, &mut |note| cx.note(note))? {
@@ -152,6 +153,15 @@ impl Ticks {
         }
         self.begun_ns = now_ns;
         Ok(None)
+    }
+
+    /// Leaves out the next ones.
+    pub fn leave_out(&mut self, count: u64) {
+        if count > 0 {
+            self.skipped += count;
+            self.number = self.number.saturating_add(count);
+            self.due_ns = self.due_ns.saturating_add(count.saturating_mul(self.period_ns));
+        }
     }
 
     /// Goes on to the next one; `fast` where nothing waits.

@@ -155,7 +155,7 @@ pub struct Cause {
 /// How the misses of a run were explained.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explained {
-    /// Where the knowledge of the kernel's doings came from: `perf`, `proc`, `none`.
+    /// Where the knowledge of the kernel's doings came from: `ftrace`, `perf`, `proc`, `none`.
     pub source: String,
     /// Why it was no better source; `None` where it was the best.
     pub why: Option<String>,

@@ -18,8 +18,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 pub use activity::{
-    ChangeRecord, EdgeRecord, FaultRecord, Miss, OperatorRecord, PathRecord, Sharing, StoreRecord,
-    ThreadRecord,
+    ChangeRecord, EdgeRecord, FaultRecord, InFlightLimit, Miss, OperatorRecord, PathRecord, Sharing,
+    SlowMessage, SlowStep, StoreRecord, ThreadRecord,
 };
 pub use plan::{PlanRecord, WorkerRecord};
 pub use words::{

@@ -9,7 +9,7 @@ mod measured;
 mod noise;
 mod operators;
 mod plan;
-mod run;
+pub mod run;
 mod schema;
 mod shell;
 mod timerlat;

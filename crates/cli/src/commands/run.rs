@@ -1,5 +1,7 @@
 //! `onbeat run FILE`
 
+pub mod late;
+
 use crate::arguments::{Format, RunArguments};
 use crate::documents::{self, RunFacts};
 use crate::failure::Failure;
@@ -7,6 +9,7 @@ use crate::interrupt::Interrupts;
 use crate::output::{self, Places, RecordTo};
 use crate::progress::Progress;
 use crate::{costs, panics, stdout, threads, views};
+use late::Actions;
 use onbeat::trace::record::Outcome;
 use onbeat::{FileUse, OnHang, Position, Record, RunError, operators};
 use std::io::{self, IsTerminal};
@@ -32,13 +35,19 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
         )));
     }
     let interrupts = Interrupts::listen(abort);
+    if !arguments.on_miss.is_empty() && !pipeline.plan.is_explained() {
+        places.give_back();
+        return Err(late::no_limit());
+    }
     let waits = pipeline.options.on_hang == OnHang::Wait;
     let evidence = onbeat::evidence(&pipeline.plan);
+    let plan = pipeline.plan.clone();
     let run = pipeline.start_explained(evidence).map_err(|error| {
         places.give_back();
         Failure::new(error.to_string())
     })?;
     let handle = run.handle();
+    let actions = Actions::start(&arguments.on_miss, &name, &plan, &handle);
     interrupts.stop_by(handle.clone());
     handle.on_hang(move |hang| {
         let what = if waits {
@@ -69,6 +78,7 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
     record.threads.extend(helpers);
     record.obtained.extend(house);
     apply_limit(&mut record, arguments.max_misses);
+    let acted = actions.end(&mut record);
     // A run that failed because an operator uses the record's file leaves that as it is.
     let is_contested = in_use.iter().any(FileUse::is_contested);
     let written = if is_contested { Ok(None) } else { places.record.write(&record) };
@@ -81,7 +91,8 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
     };
     let shown = show(arguments, &record, &facts, &places.record, is_taken);
     // All that went wrong is told, the last of it by whoever called.
-    let mut failures: Vec<Failure> = [failed, written.err(), shown.err()].into_iter().flatten().collect();
+    let mut failures: Vec<Failure> =
+        [failed, written.err(), shown.err(), acted.err()].into_iter().flatten().collect();
     let last = failures.pop();
     failures.iter().for_each(Failure::show);
     last.map_or(Ok(record.result.exit_status), Err)

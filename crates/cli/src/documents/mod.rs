@@ -3,6 +3,7 @@
 mod bench;
 mod compared;
 mod findings;
+pub mod flight;
 mod kinds;
 mod late;
 mod live;

@@ -238,6 +238,10 @@ fn on_error() -> Value {
     } })
 }
 
+fn on_miss(words: &[&str]) -> Value {
+    json!({ "enum": words, "default": "record", "description": "What happens when the limit was missed." })
+}
+
 fn path() -> Value {
     json!({
         "type": "object",
@@ -247,6 +251,11 @@ fn path() -> Value {
             "from": end("A source."),
             "to": end("An operator."),
             "max_latency": quantity("time", "s", "A message that takes longer is a miss."),
+            "max_in_flight": {
+                "anyOf": [{ "type": "integer", "minimum": 1 }, quantity("time", "s", "")],
+                "description": "Messages, or a time of them, that may be under way at once: the source waits.",
+            },
+            "on_miss": on_miss(&["record", "skip", "stop"]),
         },
     })
 }
@@ -300,6 +309,7 @@ fn operator(kind: &Kind, definitions: &mut Map<String, Value>) -> Value {
             "How long a step of it may compute; what is beyond makes a late message its fault.",
         ),
     );
+    properties.insert("on_miss".into(), on_miss(&["record", "skip", "degrade", "stop"]));
     properties.insert("cost".into(), quantity("time", "s", "What it costs per message of its source."));
     properties.insert("when".into(), json!({ "$ref": "#/$defs/when" }));
     properties.insert("on_error".into(), json!({ "$ref": "#/$defs/on_error" }));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Two cores, many interrupts on both, nothing tuned.
-fn machine(place: &Place) -> PathBuf {
+pub fn machine(place: &Place) -> PathBuf {
     let root = place.path("machine");
     let mut files: Vec<(String, String)> = [
         ("proc/version", "Linux version 6.12.1 (x@y) #1 SMP PREEMPT_DYNAMIC\n"),

@@ -7,6 +7,7 @@ mod files;
 mod harness;
 mod host;
 mod interrupted;
+mod late;
 mod measured;
 mod noise;
 mod outputs;

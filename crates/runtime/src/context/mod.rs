@@ -9,6 +9,7 @@ pub(crate) use hot::{DONE, EdgeState, Held, Hot, flag};
 use crate::Error;
 use crate::Step;
 use crate::chunk::{Chunk, Info, Sample};
+use crate::limits::Skips;
 use crate::message::{Keys, NO_DUE, Stamp, Value};
 use crate::options::Pace;
 use crate::ready::{Ready, Turns};
@@ -91,6 +92,8 @@ pub struct Context {
     /// By operator: copies made because a shared chunk was to be changed.
     pub(crate) copies: Box<[Cell<u64>]>,
     pub(crate) notes: Vec<String>,
+    /// By number of the source; empty where no source is to leave out anything.
+    pub(crate) skips: Arc<[Skips]>,
 }
 
 /// Names of operators and edges by number, for messages.
@@ -194,6 +197,11 @@ impl Context {
     pub fn note(&mut self, text: impl Into<String>) {
         let text = format!("{}: {}", self.name(), text.into());
         self.notes.push(text);
+    }
+
+    /// How many ticks the source that is stepped is to leave out now, because messages of it were late.
+    pub(crate) fn skips(&self) -> u64 {
+        self.skips.get(self.stamp.source()).map_or(0, Skips::take)
     }
 
     /// Steps `to` next, or soon.

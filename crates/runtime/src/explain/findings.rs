@@ -1,16 +1,17 @@
 //! What was found, and its way into the record.
 
-use super::flight::Late;
+use super::flight::{About, Late};
 use crate::plan::Plan;
 use onbeat_trace::Record;
 use onbeat_trace::cause::{Cause, Explained, Verdict};
-use onbeat_trace::record::{Miss, MissKind};
+use onbeat_trace::record::{Miss, MissKind, PathRecord, SlowMessage};
 use std::collections::HashMap;
 
 /// What it has found.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(super) verdicts: HashMap<Key, Verdict>,
+    pub(super) slowest: Vec<Vec<SlowMessage>>,
     pub(super) causes: Vec<Cause>,
     pub(super) explained: Option<Explained>,
     /// By number in the plan.
@@ -21,7 +22,7 @@ pub(crate) struct Findings {
 pub(super) type Key = (bool, usize, u64, u64);
 
 pub(super) fn key(late: &Late, start_ns: u64) -> Key {
-    (late.kind == MissKind::Path, late.of, late.end_ns.saturating_sub(start_ns), late.sequence)
+    (late.about == About::Miss(MissKind::Path), late.of, late.end_ns.saturating_sub(start_ns), late.sequence)
 }
 
 impl Findings {
@@ -37,6 +38,12 @@ impl Findings {
                 let is_exact = operator.timed_steps == operator.steps;
                 let list = if is_exact { &mut explained.exact } else { &mut explained.sampled };
                 list.push(operator.name.clone());
+            }
+        }
+        for (path, slowest) in plan.paths.iter().zip(self.slowest) {
+            let is_it = |it: &&mut PathRecord| it.from == path.from && it.to == path.to;
+            if let Some(record) = record.paths.iter_mut().find(is_it) {
+                record.slowest.extend(slowest);
             }
         }
         record.causes = self.causes;

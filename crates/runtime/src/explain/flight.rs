@@ -1,5 +1,6 @@
 //! What a worker notes of its steps while it runs, without waiting and without asking for memory.
 
+use crate::limits::OnMiss;
 use onbeat_queue::{Lossy, Owner};
 use onbeat_trace::Span;
 use onbeat_trace::record::MissKind;
@@ -14,10 +15,22 @@ const SHARE: u64 = 100;
 /// Misses that fit between two visits of the recorder.
 const MISSES: usize = 1024;
 
-/// A message that came too late.
+/// How many of the slowest messages of each path are kept.
+pub(crate) const SLOWEST: usize = 5;
+
+/// Why somebody is to look into a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum About {
+    /// It came too late.
+    Miss(MissKind),
+    /// It is one of the slowest of its path so far.
+    Slow,
+}
+
+/// A message that somebody is to look into.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Late {
-    pub kind: MissKind,
+    pub about: About,
     /// Number in the plan: of the path, or of the operator with the deadline.
     pub of: usize,
     /// Number in the plan of the operator where it ended.
@@ -27,6 +40,14 @@ pub(crate) struct Late {
     pub due_ns: u64,
     pub end_ns: u64,
     pub limit_ns: u64,
+    pub on_miss: OnMiss,
+}
+
+impl Late {
+    /// How much later than it might have been.
+    pub fn late_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.due_ns).saturating_sub(self.limit_ns)
+    }
 }
 
 /// The rings of one part: it puts in, the recorder takes out.

@@ -10,6 +10,8 @@
 //! | `flight` | what a worker notes of its steps: two rings that never refuse |
 //! | `recorder` | the thread that empties them, keeps the last seconds, and looks into each miss |
 //! | `findings` | what it found, for the record |
+//! | `slowest` | the messages of each path that took longest |
+//! | `told` | what was found so far, for whoever watches the run |
 //! | `machine` | what the threads were given, and what a page fault costs |
 //! | `case` | all that is known of one miss: plain data |
 //! | `way` | which steps one message went through |
@@ -26,13 +28,18 @@ mod machine;
 mod recorder;
 mod sentence;
 mod share;
+mod slowest;
 mod split;
+mod told;
 mod way;
 
 pub use case::{Case, EdgeFacts, OperatorFacts, Scheduling, ThreadFacts};
-pub(crate) use flight::{Flight, Late, Rings};
+pub(crate) use flight::{About, Flight, Late, Rings, SLOWEST};
 pub(crate) use recorder::{Recorder, rings};
 pub use sentence::sentence;
+pub(crate) use sentence::time;
+pub(crate) use told::Told;
+pub use told::{LateMessage, Lateness};
 
 use crate::options::Explain;
 use crate::plan::Plan;

@@ -4,14 +4,15 @@ use super::case::{Case, EdgeFacts, OperatorFacts, ThreadFacts};
 use super::findings::{Findings, key};
 use super::flight::Rings;
 use super::machine::{fault_cost_ns, has_fair_server, scheduling};
-use super::{Late, explain, sentence, way};
+use super::slowest::Slowest;
+use super::{About, Late, LateMessage, explain, sentence, way};
 use crate::plan::Plan;
 use crate::run::{Control, Helper};
 use onbeat_queue::Owner;
 use onbeat_queue::sync::atomic::{AtomicU32, Ordering};
 use onbeat_trace::cause::{Cause, Explained, Part, Verdict};
 use onbeat_trace::record::{MissKind, ThreadRecord};
-use onbeat_trace::{CauseClass, Evidence, Histogram, KernelEvent, Span};
+use onbeat_trace::{CauseClass, Evidence, Histogram, KernelEvent, OffCpu, Span};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -41,6 +42,9 @@ const BEFORE_NS: u64 = 200_000_000;
 
 /// How far back the last switch of a thread may lie that tells its core.
 const SWITCH_NS: u64 = 2_000_000_000;
+
+/// By then what the kernel began to do is over, and known: an event is told of when it ends.
+const OVER_NS: u64 = 200_000_000;
 
 /// Misses that are looked into at each visit; more are only counted.
 const AT_ONCE: usize = 50;
@@ -103,6 +107,8 @@ struct Work<'w> {
     /// By part.
     spans: Vec<VecDeque<Span>>,
     waiting: VecDeque<Late>,
+    /// Those of the last visit, where somebody wants all.
+    fresh: Vec<Span>,
     /// By operator.
     steps: Vec<Histogram>,
     /// How many spans of each part.
@@ -112,6 +118,9 @@ struct Work<'w> {
     has_fair_server: bool,
     fault_ns: u64,
     start_ns: Option<u64>,
+    slowest: Slowest,
+    /// Up to when somebody was told of what the kernel did.
+    followed_ns: u64,
     causes: BTreeMap<(CauseClass, String), (u64, u64)>,
     verdicts: Vec<(Late, Verdict)>,
     explained: u64,
@@ -146,8 +155,11 @@ impl<'w> Work<'w> {
             rings,
             evidence,
             waiting: VecDeque::new(),
+            fresh: Vec::new(),
             threads: Vec::new(),
             start_ns: None,
+            slowest: Slowest::new(plan),
+            followed_ns: onbeat_os::clock::monotonic_ns(),
             causes: BTreeMap::new(),
             verdicts: Vec::new(),
             explained: 0,
@@ -164,12 +176,24 @@ impl<'w> Work<'w> {
             let now_ns = onbeat_os::clock::monotonic_ns();
             let settled = |late: &Late| is_over || late.end_ns + SETTLED_NS <= now_ns;
             let ready = self.waiting.iter().take_while(|late| settled(late)).count();
-            for (number, late) in self.waiting.drain(..ready).collect::<Vec<_>>().into_iter().enumerate() {
-                if number < AT_ONCE || is_over && number < VERDICTS {
-                    self.look_into(late);
+            let mut looked = 0;
+            for late in self.waiting.drain(..ready).collect::<Vec<_>>() {
+                let About::Miss(kind) = late.about else {
+                    self.note_slow(&late);
+                    continue;
+                };
+                if looked < AT_ONCE || is_over && looked < VERDICTS {
+                    self.look_into(late, kind);
                 } else {
                     self.left_out += 1;
                 }
+                looked += 1;
+            }
+            if looked > 0 {
+                self.control.told.set_causes(table(&self.causes));
+            }
+            if self.control.told.is_followed() {
+                self.tell_of_flight(if is_over { now_ns } else { now_ns.saturating_sub(OVER_NS) });
             }
             if is_over {
                 return self.findings();
@@ -200,8 +224,12 @@ impl<'w> Work<'w> {
 
     fn drain(&mut self) {
         self.start_ns = self.control.start_ns.get().copied();
+        let is_followed = self.control.told.is_followed();
         for (part, rings) in self.rings.iter().enumerate() {
             while let Some(span) = rings.spans.pop(&mut self.owner) {
+                if is_followed {
+                    self.fresh.push(span);
+                }
                 self.steps[span.operator as usize].record(span.end_ns - span.start_ns);
                 self.spans[part].push_back(span);
                 self.seen += 1;
@@ -220,7 +248,21 @@ impl<'w> Work<'w> {
         }
     }
 
-    fn look_into(&mut self, late: Late) {
+    /// Tells whoever wants it all of the steps since the last visit, and of what the kernel began to do up to then.
+    fn tell_of_flight(&mut self, until_ns: u64) {
+        let window = self.followed_ns..until_ns.max(self.followed_ns);
+        let mut events = Vec::new();
+        for core in self.cores(&[]) {
+            events.extend(self.evidence.events(core, window.clone()));
+        }
+        events.retain(|event| window.contains(&event.start_ns));
+        self.control.told.follow(&self.fresh, &events);
+        self.fresh.clear();
+        self.followed_ns = window.end;
+    }
+
+    /// Steps around a message, and those that it went through.
+    fn steps_of(&self, late: &Late) -> (Vec<Span>, Vec<Span>) {
         let from_ns = late.due_ns.saturating_sub(BEFORE_NS);
         let near = |span: &&Span| span.end_ns >= from_ns && span.start_ns <= late.end_ns;
         // The youngest first: what is old is not looked at.
@@ -231,21 +273,33 @@ impl<'w> Work<'w> {
             near
         };
         let spans: Vec<Span> = self.spans.iter().flat_map(of_part).collect();
-        let way = way::way(&late, &spans, self.plan);
-        let window = from_ns..late.end_ns + 1;
-        let off_cpu = self.evidence.off_cpu(late.due_ns.saturating_sub(SWITCH_NS)..late.end_ns + 1);
+        let way = way::way(late, &spans, self.plan);
+        (spans, way)
+    }
+
+    fn note_slow(&mut self, late: &Late) {
+        let (_, way) = self.steps_of(late);
+        self.slowest.add(late, &way, self.plan);
+    }
+
+    /// The cores of the workers, and those on which they were; all where that is not known.
+    fn cores(&self, off_cpu: &[OffCpu]) -> Vec<u32> {
         let mut cores: Vec<u32> = off_cpu.iter().flat_map(|off| [off.from_cpu, off.cpu]).collect();
         cores.extend(self.threads.iter().filter_map(|thread| thread.core));
         if cores.is_empty() {
-            cores.extend(
-                onbeat_os::CoreSet::online()
-                    .iter()
-                    .flat_map(onbeat_os::CoreSet::iter)
-                    .map(|core| core as u32),
-            );
+            let online = onbeat_os::CoreSet::online();
+            cores.extend(online.iter().flat_map(onbeat_os::CoreSet::iter).map(|core| core as u32));
         }
         cores.sort_unstable();
         cores.dedup();
+        cores
+    }
+
+    fn look_into(&mut self, late: Late, kind: MissKind) {
+        let (spans, way) = self.steps_of(&late);
+        let window = late.due_ns.saturating_sub(BEFORE_NS)..late.end_ns + 1;
+        let off_cpu = self.evidence.off_cpu(late.due_ns.saturating_sub(SWITCH_NS)..late.end_ns + 1);
+        let cores = self.cores(&off_cpu);
         let events: Vec<KernelEvent> =
             cores.iter().flat_map(|core| self.evidence.events(*core, window.clone())).collect();
         let faults = self.evidence.page_faults(window.clone());
@@ -266,7 +320,7 @@ impl<'w> Work<'w> {
             has_fair_server: self.has_fair_server,
             fault_ns: self.fault_ns,
         });
-        self.conclude(late, parts);
+        self.conclude(late, kind, parts);
     }
 
     /// Whether what was not seen did not happen.
@@ -289,12 +343,12 @@ impl<'w> Work<'w> {
         self.plan.operators.iter().zip(&self.steps).map(facts).collect()
     }
 
-    fn conclude(&mut self, late: Late, parts: Vec<Part>) {
-        let name = match late.kind {
+    fn conclude(&mut self, late: Late, kind: MissKind, parts: Vec<Part>) {
+        let name = match kind {
             MissKind::Path => format!("{} → {}", self.plan.paths[late.of].from, self.plan.paths[late.of].to),
             MissKind::Deadline => self.plan.operators[late.of].name.clone(),
         };
-        let late_ns = (late.end_ns - late.due_ns) - late.limit_ns;
+        let late_ns = late.late_ns();
         let mut sums: BTreeMap<(CauseClass, String), u64> = BTreeMap::new();
         for part in &parts {
             *sums.entry((part.class, part.name.clone())).or_default() += part.late_ns;
@@ -306,27 +360,19 @@ impl<'w> Work<'w> {
             *lost_ns += ns;
         }
         self.explained += 1;
+        let sentence = sentence(&name, late.sequence, late_ns, &parts);
+        let verdict = Verdict { sentence, parts };
         if self.verdicts.len() < VERDICTS {
-            let sentence = sentence(&name, late.sequence, late_ns, &parts);
-            self.verdicts.push((late, Verdict { sentence, parts }));
+            self.verdicts.push((late, verdict.clone()));
         }
+        let time_ns = late.end_ns.saturating_sub(self.start_ns.unwrap_or(0));
+        let message = LateMessage { kind, name, sequence: late.sequence, time_ns, late_ns, verdict };
+        self.control.told.tell(message);
     }
 
     fn findings(self) -> Findings {
         let start_ns = self.start_ns.unwrap_or(0);
-        let mut causes: Vec<Cause> = self
-            .causes
-            .into_iter()
-            .map(|((class, name), (misses, lost_ns))| Cause {
-                finding: class.finding(&name).map(str::to_owned),
-                class,
-                name,
-                misses,
-                lost_ns,
-            })
-            .filter(|cause| cause.misses > 0 || cause.lost_ns > 0)
-            .collect();
-        causes.sort_by_key(|cause| std::cmp::Reverse((cause.lost_ns, cause.misses)));
+        let causes = table(&self.causes);
         let recorded = self.steps.iter().map(|steps| steps.summary().count > 0).collect();
         let overwritten: u64 = self.rings.iter().map(|rings| rings.spans.missed(&self.owner)).sum();
         let left_out =
@@ -350,9 +396,25 @@ impl<'w> Work<'w> {
                 .into_iter()
                 .map(|(late, verdict)| (key(&late, start_ns), verdict))
                 .collect(),
+            slowest: self.slowest.since(start_ns),
             causes,
             explained: Some(explained),
             recorded,
         }
     }
+}
+
+/// What each cause has cost, what cost most first.
+fn table(causes: &BTreeMap<(CauseClass, String), (u64, u64)>) -> Vec<Cause> {
+    let cause = |((class, name), (misses, lost_ns)): (&(CauseClass, String), &(u64, u64))| Cause {
+        finding: class.finding(name).map(str::to_owned),
+        class: *class,
+        name: name.clone(),
+        misses: *misses,
+        lost_ns: *lost_ns,
+    };
+    let mut table: Vec<Cause> = causes.iter().map(cause).collect();
+    table.retain(|cause| cause.misses > 0 || cause.lost_ns > 0);
+    table.sort_by_key(|cause| std::cmp::Reverse((cause.lost_ns, cause.misses)));
+    table
 }

@@ -97,7 +97,7 @@ fn phrase(part: &Part) -> String {
 }
 
 /// A time with three digits or so.
-pub(super) fn time(ns: u64) -> String {
+pub(crate) fn time(ns: u64) -> String {
     match ns {
         0..1_000 => format!("{ns} ns"),
         1_000..10_000 => format!("{:.1} µs", ns as f64 / 1e3),

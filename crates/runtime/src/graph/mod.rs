@@ -5,6 +5,7 @@ mod edge;
 pub use edge::EdgeOptions;
 pub(crate) use edge::{EdgeDef, PortRef};
 
+use crate::limits::{OnMiss, PathLimits};
 use crate::message::Message;
 use crate::on_error::OnError;
 use crate::operator::Operator;
@@ -66,6 +67,8 @@ pub(crate) struct Node {
     pub ports: Described,
     pub deadline_ns: Option<u64>,
     pub budget_ns: Option<u64>,
+    /// What happens when the deadline was missed.
+    pub on_miss: OnMiss,
     /// In nanoseconds per message of its source, as the user states it.
     pub cost_ns: Option<u64>,
     /// Its conditions beside the usual ones.
@@ -78,7 +81,7 @@ pub(crate) struct Node {
 pub(crate) struct PathDef {
     pub from: String,
     pub to: String,
-    pub max_latency_ns: Option<u64>,
+    pub limits: PathLimits,
 }
 
 /// Names an operator in its graph, and knows its type.
@@ -140,6 +143,7 @@ impl Graph {
             ports,
             deadline_ns: None,
             budget_ns: None,
+            on_miss: OnMiss::default(),
             cost_ns: None,
             when: Vec::new(),
             on_error: OnError::Stop,
@@ -206,6 +210,17 @@ impl Graph {
         self.budget_of(handle.number, budget_ns);
     }
 
+    /// States what happens when an operator missed its deadline. It is noted in any case.
+    pub fn on_miss<O>(&mut self, handle: Handle<O>, on_miss: OnMiss) {
+        self.on_miss_of(handle.number, on_miss);
+    }
+
+    pub(crate) fn on_miss_of(&mut self, number: usize, on_miss: OnMiss) {
+        if let Some(node) = self.operators.get_mut(number) {
+            node.on_miss = on_miss;
+        }
+    }
+
     pub(crate) fn budget_of(&mut self, number: usize, budget_ns: u64) {
         if let Some(node) = self.operators.get_mut(number) {
             node.budget_ns = Some(budget_ns);
@@ -267,7 +282,29 @@ impl Graph {
     /// Watches the way from a source to a sink, both by name; a message that takes longer than `max_latency_ns` from
     /// its due time to the end of the sink's step is a miss. Paths that nobody names are watched without a limit.
     pub fn path(&mut self, from: impl Into<String>, to: impl Into<String>, max_latency_ns: Option<u64>) {
-        self.paths.push(PathDef { from: from.into(), to: to.into(), max_latency_ns });
+        self.limit(from, to, PathLimits { max_latency_ns, ..PathLimits::default() });
+    }
+
+    /// As [`path`](Graph::path), with all limits that a path may have.
+    ///
+    /// ```
+    /// use onbeat_runtime::{Graph, Options, PathLimits};
+    /// use onbeat_trace::record::InFlightLimit;
+    /// let mut graph = Graph::new("few at once");
+    /// let mut left = 100u32;
+    /// let numbers = graph.source("numbers", move || { left -= 1; (left > 0).then_some(left) });
+    /// let double = graph.map("double", |n: u32| 2 * n);
+    /// let end = graph.sink("end", |_: u32| ());
+    /// graph.connect(numbers, |s| &s.out, double, |d| &d.input);
+    /// graph.connect(double, |d| &d.out, end, |e| &e.input);
+    /// let limits = PathLimits { max_in_flight: Some(InFlightLimit::Messages(2)), ..PathLimits::default() };
+    /// graph.limit("numbers", "end", limits);
+    /// let record = graph.run(&Options::default())?;
+    /// assert!(record.paths[0].in_flight_most.unwrap() <= 2);
+    /// # Ok::<(), onbeat_runtime::RunError>(())
+    /// ```
+    pub fn limit(&mut self, from: impl Into<String>, to: impl Into<String>, limits: PathLimits) {
+        self.paths.push(PathDef { from: from.into(), to: to.into(), limits });
     }
 
     /// What the record shows as the resolved configuration.

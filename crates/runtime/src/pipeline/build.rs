@@ -10,7 +10,8 @@ use super::when;
 use super::words::{list, near, quoted};
 use crate::graph::Graph;
 use crate::kind::{Folders, Registry};
-use serde_json::{Map, Value};
+use crate::limits::OnMiss;
+use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use toml::Spanned;
@@ -89,7 +90,7 @@ pub(super) fn build<'i>(
     let level = Level { operators: &entries.operators, edges: &entries.edges, prefix: "", within: &[] };
     builder.fill(&mut graph, &level)?;
     for path in &entries.paths {
-        graph.path(path.from.get_ref(), path.to.get_ref(), path.max_latency_ns);
+        graph.limit(path.from.get_ref(), path.to.get_ref(), path.limits);
     }
     builder.check_settings()?;
     let places = Places { paths: entries.paths, ..std::mem::take(&mut builder.places) };
@@ -152,6 +153,10 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         let Some(known) = self.registry.get(kind.get_ref()) else { return Err(self.unknown_kind(&kind)) };
         let deadline_ns = section.time_ns("deadline")?;
         let budget_ns = section.time_ns("budget")?;
+        let on_miss = section.get::<OnMiss>("on_miss")?.map(Spanned::into_inner);
+        if on_miss.is_some() && deadline_ns.is_none() {
+            return Err(section.needs("on_miss", "deadline"));
+        }
         let cost_ns = section.time_ns("cost")?;
         self.keys.check(known, &section)?;
         let (operator, resolved) = parameters::make(known, &section, self.folders, entry.name.span())?;
@@ -164,6 +169,9 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         if let Some(budget_ns) = budget_ns {
             graph.budget_of(number, budget_ns);
         }
+        if let Some(on_miss) = on_miss {
+            graph.on_miss_of(number, on_miss);
+        }
         if let Some(cost_ns) = cost_ns {
             graph.cost_of(number, cost_ns);
         }
@@ -175,6 +183,9 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         }
         if let Some(budget_ns) = budget_ns {
             shown.insert("budget".to_string(), (budget_ns as f64 / 1e9).into());
+        }
+        if let Some(on_miss) = on_miss {
+            shown.insert("on_miss".to_string(), json!(on_miss));
         }
         if let Some(cost_ns) = cost_ns {
             shown.insert("cost".to_string(), (cost_ns as f64 / 1e9).into());

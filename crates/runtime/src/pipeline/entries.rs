@@ -4,6 +4,7 @@ use super::error::Fault;
 use super::section::{Section, type_words};
 use super::source::Source;
 use super::words::quoted;
+use crate::limits::{OnMiss, PathLimits};
 use crate::message::Value;
 use crate::options::{Cores, Options, Pace};
 use crate::serve::ControlSocket;
@@ -82,7 +83,7 @@ pub(super) struct EdgeEntry {
 pub(super) struct PathEntry {
     pub from: Spanned<String>,
     pub to: Spanned<String>,
-    pub max_latency_ns: Option<u64>,
+    pub limits: PathLimits,
 }
 
 /// `[[subgraph]]`
@@ -280,12 +281,16 @@ impl EdgeEntry {
 
 impl PathEntry {
     fn read(value: &Spanned<DeValue<'_>>) -> Result<Self, Fault> {
-        let path = Section::new("a path", value, &["from", "to", "max_latency"])?;
-        Ok(PathEntry {
-            from: path.need("from")?,
-            to: path.need("to")?,
+        let path = Section::new("a path", value, &["from", "to", "max_latency", "max_in_flight", "on_miss"])?;
+        let limits = PathLimits {
             max_latency_ns: path.time_ns("max_latency")?,
-        })
+            max_in_flight: path.in_flight("max_in_flight")?,
+            on_miss: path.get("on_miss")?.map_or(OnMiss::Record, Spanned::into_inner),
+        };
+        if limits.on_miss != OnMiss::Record && limits.max_latency_ns.is_none() {
+            return Err(path.needs("on_miss", "max_latency"));
+        }
+        Ok(PathEntry { from: path.need("from")?, to: path.need("to")?, limits })
     }
 }
 

@@ -80,7 +80,10 @@ impl Search<'_> {
             | GraphError::QuantumTooLarge { edge, .. } => {
                 self.of_edge(edge, |edge| edge.quantum_at.clone(), "quantum")
             }
-            GraphError::NoPath { from, to } | GraphError::PathStart { from, to, .. } => {
+            GraphError::NoPath { from, to }
+            | GraphError::InFlight { from, to, .. }
+            | GraphError::PathDegrades { from, to }
+            | GraphError::PathStart { from, to, .. } => {
                 let named = |path: &&super::entries::PathEntry| {
                     path.from.get_ref() == from && path.to.get_ref() == to
                 };

@@ -42,6 +42,7 @@ use crate::serve::{ControlError, ControlSocket};
 use build::{Built, build};
 use entries::{Entries, Header};
 use error::Fault;
+use onbeat_trace::record::InFlightLimit;
 use onbeat_trace::{Evidence, NoEvidence};
 use serde_json::{Value, json};
 use source::Source;
@@ -291,8 +292,20 @@ fn config(
         })
     });
     let paths = plan.paths.iter();
-    let paths = paths
-        .map(|path| json!({ "from": path.from, "to": path.to, "max_latency": seconds(path.max_latency_ns) }));
+    let paths = paths.map(|path| {
+        let max_in_flight = match path.max_in_flight {
+            Some(InFlightLimit::Messages(messages)) => json!(messages),
+            Some(InFlightLimit::Time(ns)) => json!(ns as f64 / 1e9),
+            None => Value::Null,
+        };
+        json!({
+            "from": path.from,
+            "to": path.to,
+            "max_latency": seconds(path.max_latency_ns),
+            "max_in_flight": max_in_flight,
+            "on_miss": path.on_miss,
+        })
+    });
     json!({
         "name": plan.name,
         "scheduler": options.scheduler,

@@ -11,7 +11,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Keys that every operator has beside its parameters.
-const OWN: [&str; 8] = ["name", "kind", "deadline", "budget", "cost", "when", "on_error", "restart"];
+const OWN: [&str; 9] =
+    ["name", "kind", "deadline", "budget", "on_miss", "cost", "when", "on_error", "restart"];
 
 /// By kind: the names of its parameters; `None` where any key may come.
 #[derive(Default)]

@@ -3,6 +3,7 @@
 use super::error::Fault;
 use super::words::{list, near, plain, quoted};
 use crate::units::{Bytes, Period, Seconds};
+use onbeat_trace::record::InFlightLimit;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::Spanned;
@@ -67,6 +68,37 @@ impl<'a, 'i> Section<'a, 'i> {
     pub fn time_ns(&self, key: &str) -> Result<Option<u64>, Fault> {
         let time = self.get::<Seconds>(key)?;
         time.map(|time| self.in_range(key, *time.get_ref(), time.span())).transpose()
+    }
+
+    /// Messages or a time.
+    pub fn in_flight(&self, key: &str) -> Result<Option<InFlightLimit>, Fault> {
+        #[derive(serde::Deserialize)]
+        #[serde(untagged, expecting = "expected a number of messages, or a time such as \"20ms\"")]
+        enum Written {
+            Messages(i64),
+            Time(Seconds),
+        }
+        let Some(written) = self.get::<Written>(key)? else { return Ok(None) };
+        match *written.get_ref() {
+            Written::Messages(messages @ 1..) => Ok(Some(InFlightLimit::Messages(messages.unsigned_abs()))),
+            Written::Messages(other) => {
+                let message = format!("`{key}` of {}: {other} messages must be 1 or more", self.what);
+                Err(Fault::at(written.span(), message).help("a time is written with its unit: \"20ms\""))
+            }
+            Written::Time(time) => {
+                self.in_range(key, time, written.span()).map(|ns| Some(InFlightLimit::Time(ns)))
+            }
+        }
+    }
+
+    /// A key that means nothing without another one.
+    pub fn needs(&self, key: &str, other: &str) -> Fault {
+        let at = self.raw(key).map_or(self.span.clone(), Spanned::span);
+        Fault::at(
+            at,
+            format!("`{key}` of {} says what happens when `{other}` was missed, and it has none", self.what),
+        )
+        .help(format!("write {other} = \"10ms\" beside it"))
     }
 
     /// The same, which may be written as a frequency as well.

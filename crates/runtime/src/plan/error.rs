@@ -197,6 +197,27 @@ pub enum GraphError {
         /// Its end.
         to: String,
     },
+    /// A path on which it cannot be told what is under way.
+    #[error("`max_in_flight` of the path from `{from}` to `{to}` cannot be kept: {why}")]
+    InFlight {
+        /// Its begin.
+        from: String,
+        /// Its end.
+        to: String,
+        /// Why.
+        why: String,
+    },
+    /// A path of which something is asked that is an operator's.
+    #[error(
+        "on_miss = \"degrade\" of the path from `{from}` to `{to}`: a path cannot do less, an operator can; give it a `deadline` and \
+         `on_miss`"
+    )]
+    PathDegrades {
+        /// Its begin.
+        from: String,
+        /// Its end.
+        to: String,
+    },
     /// A path that does not begin at a source.
     #[error(
         "the path from `{from}` to `{to}` does not begin at a source: `{from}` has inputs; begin it at {sources}"

@@ -4,6 +4,7 @@ mod dot;
 mod error;
 mod guards;
 mod order;
+mod paths;
 mod resolve;
 mod runs;
 mod sizes;
@@ -15,13 +16,14 @@ pub use error::GraphError;
 pub(crate) use error::nearest;
 
 use crate::graph::{Graph, Node};
+use crate::limits::OnMiss;
 use crate::on_error::OnError;
 use crate::options::Options;
 use crate::replicate::{self, Recipe};
 use crate::team::Idle;
 use crate::when::When;
 use onbeat_os::Policy;
-use onbeat_trace::record::{ClockKind, Obtained, Scheduler, WhenFull};
+use onbeat_trace::record::{ClockKind, InFlightLimit, Obtained, Scheduler, WhenFull};
 pub(crate) use resolve::{Wire, wires};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -133,6 +135,8 @@ pub struct OperatorPlan {
     pub deadline_ns: Option<u64>,
     /// How long a step of it may compute, in nanoseconds.
     pub budget_ns: Option<u64>,
+    /// What happens when `deadline_ns` was missed.
+    pub on_miss: OnMiss,
     /// What becomes of the run when it fails.
     pub on_error: OnError,
 }
@@ -178,6 +182,10 @@ pub struct PathPlan {
     pub to: String,
     /// From the source's due time to the end of the step at its end, in nanoseconds.
     pub max_latency_ns: Option<u64>,
+    /// What may be under way at once.
+    pub max_in_flight: Option<InFlightLimit>,
+    /// What happens when `max_latency_ns` was missed.
+    pub on_miss: OnMiss,
     /// Place of the source among the sources.
     #[serde(skip)]
     pub(crate) source: usize,
@@ -185,9 +193,6 @@ pub struct PathPlan {
     #[serde(skip)]
     pub(crate) end: usize,
 }
-
-/// Pairs of source and sink that are watched without being asked for; above that only paths that are named are.
-const PATHS_UNASKED: usize = 64;
 
 impl Graph {
     /// Checks the graph and decides who runs where.
@@ -298,6 +303,7 @@ impl Plan {
                     period_ns: period_ns(node, options, sent(number)),
                     deadline_ns: node.deadline_ns,
                     budget_ns: node.budget_ns,
+                    on_miss: node.on_miss,
                     on_error: node.on_error,
                 }
             })
@@ -391,70 +397,6 @@ impl Plan {
         };
         pool.workers.iter().map(name).collect()
     }
-
-    /// Paths that were asked for, and all others from a source to a sink while they are few.
-    fn find_paths(&self, graph: &Graph) -> Result<Vec<PathPlan>, GraphError> {
-        let mut paths: Vec<PathPlan> = Vec::new();
-        let numbers = |name: &str| {
-            let all: Vec<usize> =
-                (0..self.operators.len()).filter(|&n| self.operators[n].name == name).collect();
-            if all.is_empty() {
-                return Err(GraphError::UnknownOperator {
-                    name: name.to_string(),
-                    hint: nearest(name, self.operators.iter().map(|operator| operator.name.as_str())),
-                });
-            }
-            Ok(all)
-        };
-        let source_numbers = self.source_numbers();
-        let sources: Vec<usize> = (0..self.operators.len()).filter(|&n| self.operators[n].source).collect();
-        let after = order::Reach::new(self.operators.len(), &self.wires);
-        let path = |from: usize, end: usize, max_latency_ns| PathPlan {
-            from: self.operators[from].name.clone(),
-            to: self.operators[end].name.clone(),
-            max_latency_ns,
-            source: source_numbers[from],
-            end,
-        };
-        for asked in &graph.paths {
-            let (froms, tos) = (numbers(&asked.from)?, numbers(&asked.to)?);
-            if !froms.iter().all(|&from| self.operators[from].source) {
-                let leads = |source: usize| tos.iter().any(|&to| after.from(source)[to]);
-                let leading = sources.iter().filter(|&&source| leads(source));
-                let names = leading.map(|&source| format!("`{}`", self.operators[source].name));
-                return Err(GraphError::PathStart {
-                    from: asked.from.clone(),
-                    to: asked.to.clone(),
-                    sources: names.collect::<Vec<_>>().join(" or "),
-                });
-            }
-            let pairs = froms.iter().flat_map(|&from| tos.iter().map(move |&to| (from, to)));
-            let there: Vec<_> = pairs.filter(|&(from, to)| from != to && after.from(from)[to]).collect();
-            if there.is_empty() {
-                return Err(GraphError::NoPath { from: asked.from.clone(), to: asked.to.clone() });
-            }
-            paths.extend(there.into_iter().map(|(from, to)| path(from, to, asked.max_latency_ns)));
-        }
-        let mut sends = vec![false; self.operators.len()];
-        for wire in &self.wires {
-            sends[wire.from] = true;
-        }
-        let mut unasked = Vec::new();
-        for &from in sources.iter().take(PATHS_UNASKED + 1) {
-            let reached = after.from(from);
-            for to in (0..self.operators.len()).filter(|&to| !sends[to] && to != from && reached[to]) {
-                if !paths.iter().any(|path| path.source == source_numbers[from] && path.end == to) {
-                    unasked.push(path(from, to, None));
-                }
-            }
-            if unasked.len() > PATHS_UNASKED {
-                unasked.clear();
-                break;
-            }
-        }
-        paths.extend(unasked);
-        Ok(paths)
-    }
 }
 
 impl fmt::Display for Plan {
@@ -494,10 +436,17 @@ impl fmt::Display for Plan {
         }
         for path in &self.paths {
             write!(f, "path {} → {}", path.from, path.to)?;
-            match path.max_latency_ns {
-                Some(limit) => writeln!(f, ": at most {} µs", limit as f64 / 1e3)?,
-                None => writeln!(f)?,
+            if let Some(limit_ns) = path.max_latency_ns {
+                write!(f, ": at most {} µs", limit_ns as f64 / 1e3)?;
             }
+            match path.max_in_flight {
+                Some(InFlightLimit::Messages(most)) => write!(f, ", at most {most} messages in flight")?,
+                Some(InFlightLimit::Time(most_ns)) => {
+                    write!(f, ", at most {} µs in flight", most_ns as f64 / 1e3)?;
+                }
+                None => {}
+            }
+            writeln!(f)?;
         }
         Ok(())
     }

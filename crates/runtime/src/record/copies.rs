@@ -71,6 +71,7 @@ pub(super) fn paths(all: impl Iterator<Item = (PathRecord, Histogram)>) -> Vec<P
         histogram.merge(&latency);
         sum.latency = histogram.summary();
         sum.misses += path.misses;
+        sum.in_flight_mean = sum.in_flight_mean.zip(path.in_flight_mean).map(|(a, b)| a + b);
     });
     joined.into_iter().map(|(path, _)| path).collect()
 }

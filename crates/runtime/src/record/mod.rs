@@ -7,6 +7,7 @@ pub(crate) use copies::join;
 pub(crate) use report::{ThreadReport, Time, report};
 
 use crate::kept::Kept;
+use crate::limits::Outcome as Outcomes;
 use crate::plan::Plan;
 use crate::response::{Host, responses};
 use crate::run::Fault;
@@ -15,7 +16,7 @@ use onbeat_trace::record::{
     Build, ClockKind, ClockRecord, EdgeRecord, FaultAction, FaultRecord, Obtained, OperatorRecord,
     OperatorState, Outcome, PlanRecord, RunResult, ThreadRecord, WorkerRecord,
 };
-use onbeat_trace::{Histogram, Machine, Record, record};
+use onbeat_trace::{Histogram, Machine, Record, Summary, record};
 use report::{InEnd, OutEnd, PartReport};
 use std::mem::take;
 
@@ -27,6 +28,8 @@ pub(crate) struct Ended {
     pub was_stopped: bool,
     pub faults: Vec<Fault>,
     pub stuck: Vec<Stuck>,
+    /// What came of the user's limits.
+    pub limits: Outcomes,
     /// Failures beside those that parts tell and those that ended the run.
     pub survived: Vec<FaultRecord>,
     /// What was asked of the machine, and what it gave.
@@ -100,6 +103,13 @@ pub(crate) fn record(
     }
     let mut paths: Vec<_> = reports.iter_mut().flat_map(|report| report.paths.drain(..)).collect();
     paths.sort_by_key(|&(number, ..)| number);
+    let sent: Vec<(usize, u64)> = reports.iter_mut().flat_map(|report| report.sent.drain(..)).collect();
+    for (number, path, _) in &mut paths {
+        let source = plan.paths[*number].source;
+        let sent: u64 = sent.iter().filter(|(number, _)| *number == source).map(|(_, sent)| sent).sum();
+        path.in_flight_mean = in_flight(&path.latency, sent, duration_ns);
+        path.in_flight_most = ended.limits.most.get(*number).copied().flatten();
+    }
     let paths = paths.into_iter().map(|(_, record, latency)| (record, latency));
     let paths = match has_copies {
         true => copies::paths(paths.map(|(record, latency)| (record, latency.unwrap_or_default()))),
@@ -122,7 +132,10 @@ pub(crate) fn record(
     let of_parts = reports.iter_mut().map(|report| take(&mut report.faults));
     let (faults, faults_total) = Kept::join(of_parts.chain(ending), |fault| fault.time_ns);
     let said = reports.iter_mut().flat_map(|report| report.notes.drain(..));
-    let notes = plan.notes.iter().cloned().chain(said).collect();
+    let left_out = ended.limits.skipped.iter().map(|(source, ticks)| {
+        format!("{source}: left out {ticks} ticks, because messages of it were late (on_miss = \"skip\")")
+    });
+    let notes = plan.notes.iter().cloned().chain(said).chain(left_out).collect();
     let isolated = operators.iter().filter(|operator| operator.state == OperatorState::Isolated);
     let isolated: Vec<String> = isolated.map(|operator| format!("`{}`", operator.name)).collect();
     let mut record = Record {
@@ -225,6 +238,7 @@ fn result(
     end_ns: u64,
     duration_ns: u64,
 ) -> RunResult {
+    let was_cut = ended.limits.stopped.is_some();
     let dead_lock = ended.stuck.iter().any(|stuck| stuck.serious);
     let (outcome, mut reason) = if let Some(fault) = ended.faults.into_iter().next() {
         let reason = match fault.operator {
@@ -238,7 +252,11 @@ fn result(
     } else if ended.was_stopped {
         let over = |duration_ns: u64| ended.start_ns.is_some_and(|start_ns| end_ns - start_ns >= duration_ns);
         let limit = plan.options.duration_ns.is_some_and(over);
-        let why = if limit { "the duration was over" } else { "a stop was asked for" };
+        let why = match &ended.limits.stopped {
+            Some(miss) => miss,
+            None if limit => "the duration was over",
+            None => "a stop was asked for",
+        };
         (Outcome::Stopped, format!("{why}; {}", worked_off("what was under way", unread)))
     } else {
         (Outcome::Ended, format!("all sources ended and {}", worked_off("everything", unread)))
@@ -250,9 +268,16 @@ fn result(
     let exit_status = match outcome {
         Outcome::Failed => 1,
         _ if left > 0 => 3,
+        // A limit was hit that was to end it.
+        _ if was_cut => 2,
         _ => 0,
     };
     RunResult { outcome, reason, duration_ns, lost: left, exit_status }
+}
+
+/// How many messages were under way on average: as many as came per second, times their mean latency.
+fn in_flight(latency: &Summary, sent: u64, duration_ns: u64) -> Option<f64> {
+    (latency.count > 0 && duration_ns > 0).then(|| latency.mean_ns * sent as f64 / duration_ns as f64)
 }
 
 /// What became of the last messages. Those that were not read were not wanted: their consumers had ended.

@@ -112,6 +112,8 @@ pub(crate) struct PartReport {
     pub(super) outs: Vec<(usize, OutEnd)>,
     pub(super) inputs: Vec<(usize, InEnd)>,
     pub paths: Vec<(usize, PathRecord, Option<Histogram>)>,
+    /// Messages that sources sent: number of the source, and how many.
+    pub sent: Vec<(usize, u64)>,
     pub stores: Vec<StoreRecord>,
     pub misses: Kept<Miss>,
     pub changes: Kept<ChangeRecord>,
@@ -158,6 +160,10 @@ pub(crate) fn report(plan: &Plan, worker: &Worker, cx: &Context, started: usize,
             latency: path.latency.summary(),
             misses: path.misses,
             worst_ns: None,
+            max_in_flight: asked.max_in_flight,
+            in_flight_mean: None,
+            in_flight_most: None,
+            slowest: Vec::new(),
         };
         (path.plan, record, plan.recipe.is_some().then(|| path.latency.clone()))
     };
@@ -181,6 +187,12 @@ pub(crate) fn report(plan: &Plan, worker: &Worker, cx: &Context, started: usize,
             .map(|(ends, state)| in_end(worker, cx, ends, state))
             .collect(),
         paths: worker.tracker.paths.iter().map(path).collect(),
+        sent: worker
+            .nodes
+            .iter()
+            .filter(|node| node.source)
+            .map(|node| (node.source_number as usize, node.sequence))
+            .collect(),
         stores: cx.stores.iter().map(store).collect(),
         misses: worker.tracker.misses(),
         changes: worker.changes.clone(),

@@ -2,6 +2,7 @@
 
 use super::{End, Ends, Recipe, Stretch};
 use crate::graph::{EdgeDef, Graph, Node, PathDef, PortRef};
+use crate::limits::OnMiss;
 use crate::link::Initial;
 use crate::message::Value;
 use crate::on_error::OnError;
@@ -65,11 +66,7 @@ pub(crate) fn expand(from: &Graph, wires: &[Wire], recipe: &Recipe) -> Expanded 
     graph.paths = from
         .paths
         .iter()
-        .map(|PathDef { from, to, max_latency_ns }| PathDef {
-            from: from.clone(),
-            to: to.clone(),
-            max_latency_ns: *max_latency_ns,
-        })
+        .map(|PathDef { from, to, limits }| PathDef { from: from.clone(), to: to.clone(), limits: *limits })
         .collect();
     let count = from.operators.len();
     let mut builder = Builder {
@@ -108,7 +105,7 @@ impl Builder<'_> {
 
     /// A node like that of the given graph, with another operator. Conditions stay where they are.
     fn copy(&mut self, place: usize, operator: Box<dyn Operator>, make: Make, worker: usize) -> usize {
-        let Node { name, kind, ports, deadline_ns, budget_ns, cost_ns, on_error, .. } =
+        let Node { name, kind, ports, deadline_ns, budget_ns, on_miss, cost_ns, on_error, .. } =
             &self.from.operators[place];
         let node = Node {
             name: name.clone(),
@@ -117,6 +114,7 @@ impl Builder<'_> {
             ports: ports.clone(),
             deadline_ns: *deadline_ns,
             budget_ns: *budget_ns,
+            on_miss: *on_miss,
             cost_ns: *cost_ns,
             when: Vec::new(),
             on_error: *on_error,
@@ -184,6 +182,7 @@ impl Builder<'_> {
                 ports,
                 deadline_ns: None,
                 budget_ns: None,
+                on_miss: OnMiss::default(),
                 cost_ns: Some(0),
                 when: Vec::new(),
                 on_error: OnError::Stop,

@@ -4,6 +4,8 @@ use super::barrier::Barrier;
 use super::board::Board;
 use super::hang::Hangs;
 use super::order::Asked;
+use crate::explain::Told;
+use crate::limits::Limits;
 use crate::team::Team;
 use crate::worker::Stuck;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -37,6 +39,9 @@ pub(crate) struct Control {
     /// What was left on the workers that saw that nothing goes on.
     pub stuck: Mutex<Vec<Stuck>>,
     pub board: Board,
+    pub limits: Limits,
+    /// Misses that were looked into so far.
+    pub told: Told,
     /// By part.
     pub orders: Box<[Sender<Asked>]>,
 }
@@ -72,7 +77,7 @@ impl Fault {
 }
 
 impl Control {
-    pub fn new(team: Team, workers: usize, orders: Vec<Sender<Asked>>, board: Board) -> Self {
+    pub fn new(team: Team, workers: usize, orders: Vec<Sender<Asked>>, board: Board, limits: Limits) -> Self {
         Control {
             stop: AtomicU32::new(0),
             now_ns: AtomicU64::new(0),
@@ -89,6 +94,8 @@ impl Control {
             faults: Mutex::new(Vec::new()),
             stuck: Mutex::new(Vec::new()),
             board,
+            limits,
+            told: Told::default(),
             orders: orders.into(),
         }
     }

@@ -5,11 +5,13 @@ use super::control::Control;
 use super::hang::Hang;
 use super::order::Order;
 use super::status::{self, RunStatus};
+use crate::explain::{LateMessage, Lateness};
 use crate::pipeline::near;
 use crate::plan::Plan;
 use crate::when::{Event, Gate};
 use crate::{Error, Value};
 use onbeat_queue::sync::atomic::Ordering;
+use onbeat_trace::{KernelEvent, Span};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -268,6 +270,24 @@ impl RunHandle {
     /// ```
     pub fn on_hang(&self, listener: impl Fn(&Hang) + Send + 'static) {
         self.control.hangs.listen(listener);
+    }
+
+    /// What was late so far, and why. Empty where that is not looked for ([`Options::explain`](crate::Options::explain)).
+    pub fn lateness(&self) -> Lateness {
+        self.control.told.so_far()
+    }
+
+    /// Has `listener` called with each message that was late, as soon as it is known why: some 25 ms after it ended, on a thread of
+    /// the run's own, `onbeat-explain`. It replaces the one before. Nobody is called where nothing is explained.
+    pub fn on_late(&self, listener: impl FnMut(&LateMessage) + Send + 'static) {
+        self.control.told.listen(listener);
+    }
+
+    /// Has `listener` called with all steps that were recorded and all that the kernel did on the workers' cores since the call
+    /// before, some 50 times per second, on the same thread. Numbers of operators, workers and edges are their places in the
+    /// [`Plan`]. It replaces the one before.
+    pub fn on_flight(&self, listener: impl FnMut(&[Span], &[KernelEvent]) + Send + 'static) {
+        self.control.told.listen_to_flight(listener);
     }
 
     /// The gate of this name, for an operator that has it in its conditions.

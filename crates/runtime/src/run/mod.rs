@@ -30,6 +30,7 @@ pub use status::{Activity, EdgeStatus, EventStatus, GateStatus, OperatorStatus, 
 use crate::chunk::Info;
 use crate::explain::{Recorder, Rings};
 use crate::graph::Graph;
+use crate::limits::Limits;
 use crate::options::Options;
 use crate::plan::{GraphError, Plan};
 use crate::record::{self, ThreadReport};
@@ -175,6 +176,7 @@ impl Run {
             .collect(),
             obtained: self.held.obtained.clone(),
             overruns: self.held.overruns(),
+            limits: self.control.limits.outcome(&self.plan),
             stuck: std::mem::take(&mut *self.control.stuck.lock().unwrap_or_else(PoisonError::into_inner)),
         };
         let mut record = record::record(self.name, self.config, &self.plan, reports, ended);
@@ -219,10 +221,12 @@ impl Graph {
     pub fn start_explained(self, plan: Plan, evidence: Box<dyn Evidence>) -> Result<Run, RunError> {
         let (name, config) = (self.name.clone(), self.config.clone());
         let named = Named { gates: self.gates.clone(), events: self.events.clone() };
-        let graph = match &plan.recipe {
+        let mut graph = match &plan.recipe {
             Some(recipe) => replicate::apply(self, recipe)?,
             None => self,
         };
+        let limits = Limits::of(&plan);
+        limits.bind(&mut graph, &plan);
         let mut seeds: Vec<Vec<Seed<Info>>> = plan.parts.iter().map(|_| Vec::new()).collect();
         let mut wishes = rights::StoreWishes::new(&plan);
         // By rising size for each part, as the plan has them.
@@ -245,7 +249,7 @@ impl Graph {
         let watching = watcher.map(|watcher| watcher.start(house_keeping)).transpose().map_err(wrong)?;
         let plan = Arc::new(plan);
         let board = Board::new(plan.parts.len(), plan.operators.len(), plan.edges.len());
-        let control = Arc::new(Control::new(team, plan.workers.len(), orders, board));
+        let control = Arc::new(Control::new(team, plan.workers.len(), orders, board, limits));
         let pools = seats.iter().map(|(_, pool)| pool.as_ref().map(|(pool, _)| Arc::clone(pool))).collect();
         let any_shares = seats.iter().any(|(_, pool)| pool.is_some());
         let mut given: Vec<Begin> = seats

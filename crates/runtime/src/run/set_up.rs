@@ -4,8 +4,9 @@ use super::Control;
 use super::bind::Part;
 use crate::chunk::Info;
 use crate::context::{Clock, Context, EdgeState, Held, Hot, NONE, Names, flag};
-use crate::explain::Flight;
+use crate::explain::{Flight, SLOWEST};
 use crate::kept::Kept;
+use crate::limits::OnMiss;
 use crate::link::Initial;
 use crate::plan::Plan;
 use crate::ready::{Ready, Turns};
@@ -25,7 +26,9 @@ pub(super) fn set_up(
     plan: &Plan,
     control: &Arc<Control>,
 ) -> (Worker, Context, Vec<(u32, Initial)>) {
-    let Part { owner, seat, operators, conditions, nodes, edges, events, initial, rings, place: _ } = part;
+    let Part { owner, seat, operators, conditions, mut nodes, edges, events, initial, rings, place: _ } =
+        part;
+    bound(plan, control, &mut nodes);
     let count = operators.len();
     for (node, conditions) in nodes.iter().zip(&conditions) {
         let Some(conditions) = conditions else { continue };
@@ -39,7 +42,7 @@ pub(super) fn set_up(
         runs: (0..count).map(|_| None).collect(),
         edges: edges.into(),
         meters: (0..count as u32).map(Meter::new).collect(),
-        tracker: tracker(plan, &nodes, rings.is_some()),
+        tracker: tracker(plan, &nodes, control, rings.is_some()),
         flight: rings.map(|rings| Box::new(Flight::new(rings, nodes.iter().map(|node| node.plan)))),
         nodes: nodes.into(),
         timers: Timers::new(count),
@@ -88,14 +91,27 @@ fn make_runs(plan: &Plan, worker: &mut Worker, cx: &mut Context) {
     }
 }
 
+/// Gives sources the limits on what they have under way.
+fn bound(plan: &Plan, control: &Control, nodes: &mut [NodeState]) {
+    for (path, bound) in plan.paths.iter().zip(&control.limits.bounds) {
+        let is_it = |node: &&mut NodeState| node.source && node.source_number == path.source as u64;
+        if let (Some(bound), Some(node)) = (bound, nodes.iter_mut().find(is_it)) {
+            node.bounds.push(Arc::clone(bound));
+        }
+    }
+}
+
 /// The paths and deadlines that end at operators of this worker.
-fn tracker(plan: &Plan, nodes: &[NodeState], explains: bool) -> Tracker {
+fn tracker(plan: &Plan, nodes: &[NodeState], control: &Control, explains: bool) -> Tracker {
     let mut here = vec![None; plan.operators.len()];
     for (number, node) in nodes.iter().enumerate() {
         here[node.plan] = Some(number as u32);
     }
     let mut tracker = Tracker::default();
-    tracker.explains = explains;
+    let acts = |on_miss: OnMiss| on_miss != OnMiss::Record;
+    tracker.reports = explains
+        || plan.paths.iter().any(|path| acts(path.on_miss))
+        || plan.operators.iter().any(|operator| acts(operator.on_miss));
     for (number, path) in plan.paths.iter().enumerate() {
         if let Some(end) = here[path.end] {
             tracker.paths.push(Path {
@@ -105,6 +121,9 @@ fn tracker(plan: &Plan, nodes: &[NodeState], explains: bool) -> Tracker {
                 end,
                 at: path.end,
                 limit_ns: path.max_latency_ns,
+                on_miss: path.on_miss,
+                bound: control.limits.bounds[number].clone(),
+                slowest_ns: [0; SLOWEST],
                 latency: onbeat_trace::Histogram::new(),
                 misses: 0,
             });
@@ -113,7 +132,8 @@ fn tracker(plan: &Plan, nodes: &[NodeState], explains: bool) -> Tracker {
     for (at, (operator, here)) in plan.operators.iter().zip(&here).enumerate() {
         if let (Some(limit_ns), Some(number)) = (operator.deadline_ns, *here) {
             let name = operator.name.clone();
-            tracker.deadlines.push(Deadline { plan: at, name, operator: number, limit_ns, late: 0 });
+            let on_miss = operator.on_miss;
+            tracker.deadlines.push(Deadline { plan: at, name, operator: number, limit_ns, on_miss, late: 0 });
         }
     }
     tracker.reserve();
@@ -174,6 +194,7 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         is_last: false,
         copies: vec![Cell::new(0); count].into(),
         notes: Vec::new(),
+        skips: Arc::clone(&worker.control.limits.skips),
     }
 }
 
@@ -192,6 +213,11 @@ fn hot(worker: &Worker) -> Box<[Hot]> {
     }
     for (hot, _) in hot.iter_mut().zip(&worker.conditions).filter(|(_, conditions)| conditions.is_some()) {
         hot.flags |= flag::WHEN;
+    }
+    let is_bounded = |node: &NodeState| !node.bounds.is_empty();
+    for (hot, _) in hot.iter_mut().zip(&worker.nodes).filter(|(_, node)| is_bounded(node)) {
+        // Each of its messages has a due time, by which it is known when it has arrived.
+        hot.flags |= flag::EXACT;
     }
     if worker.flight.is_some() {
         hot.iter_mut().for_each(|hot| hot.flags |= flag::RECORDED);

@@ -224,6 +224,7 @@ impl Condition for Period {
             // What is under way gets through, and does not wait for ticks on its way.
             return Ok(Verdict::Holds);
         }
+        self.ticks.leave_out(view.cx.skips());
         let start_ns = view.start_ns();
         let now_ns = (!view.is_fast()).then(|| view.now_ns().saturating_sub(start_ns));
         let mut note = |text| view.note(text);

@@ -94,7 +94,11 @@ impl Worker {
 
     fn after_source(&mut self, cx: &mut Context, operator: u32, step: Step, flags: u32) {
         let node = &mut self.nodes[operator as usize];
-        node.sequence += u64::from(cx.next < STARVED || cx.sent_away);
+        let has_sent = cx.next < STARVED || cx.sent_away;
+        node.sequence += u64::from(has_sent);
+        if has_sent {
+            node.bounds.iter().for_each(|bound| bound.sent(node.sequence, cx.stamp.due_ns));
+        }
         match step {
             Step::Again => {
                 if !node.done {

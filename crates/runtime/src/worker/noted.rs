@@ -3,6 +3,8 @@
 use super::Worker;
 use super::fused::each;
 use crate::context::{Context, flag};
+use crate::explain::{About, Late};
+use crate::limits::{OnMiss, Skips};
 use crate::message::{NO_DUE, Stamp};
 use onbeat_queue::sync::atomic::Ordering;
 use onbeat_trace::Span;
@@ -104,9 +106,33 @@ impl Worker {
     /// A message is finished: for paths and deadlines that end here.
     pub(super) fn finished(&mut self, cx: &mut Context, operator: u32, stamp: Stamp, now_ns: u64) {
         self.tracker.finished(operator, stamp, now_ns, cx.start_ns);
-        let Some(flight) = &self.flight else { return };
-        for late in self.tracker.take_fresh() {
-            flight.miss(&mut cx.owner, late);
+        while let Some(late) = self.tracker.take_fresh() {
+            if let Some(flight) = &self.flight {
+                flight.miss(&mut cx.owner, late);
+            }
+            if matches!(late.about, About::Miss(_)) && late.on_miss != OnMiss::Record {
+                self.act_on(operator, &late);
+            }
+        }
+    }
+
+    /// Does what the graph wants done when something was missed.
+    #[cold]
+    fn act_on(&mut self, operator: u32, late: &Late) {
+        let limits = &self.control.limits;
+        let late_ns = late.late_ns();
+        match late.on_miss {
+            OnMiss::Record => {}
+            OnMiss::Skip => limits.skips.get(late.source as usize).into_iter().for_each(Skips::ask),
+            OnMiss::Degrade => self.operators[operator as usize].degrade(late_ns),
+            OnMiss::Stop => {
+                let (name, sequence) = (self.tracker.name(late), late.sequence);
+                let late = crate::explain::time(late_ns);
+                limits.stop(|| {
+                    format!("message {sequence} of {name} was {late} late, which ends the run (on_miss)")
+                });
+                self.control.ask_to_stop();
+            }
         }
     }
 }

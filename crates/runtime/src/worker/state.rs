@@ -1,6 +1,7 @@
 //! What a worker knows of its operators and edges, and how its loop may end.
 
 use crate::Error;
+use crate::limits::Bound;
 use crate::link::Probe;
 use crate::message::{Keys, Stamp};
 use crate::on_error::{OnError, Trouble};
@@ -21,6 +22,8 @@ pub(crate) struct NodeState {
     pub source_number: u64,
     /// Messages sent so far, of a source.
     pub sequence: u64,
+    /// Limits on what is under way, of a source.
+    pub bounds: Vec<Arc<Bound>>,
     /// Inputs that are not ended, of those that together end it.
     pub open_inputs: u32,
     /// Outputs whose consumer is still there.

@@ -1,10 +1,12 @@
 //! How long messages took from their due time, on paths and to deadlines.
 
-use crate::explain::Late;
+use crate::explain::{About, Late, SLOWEST};
 use crate::kept::Kept;
+use crate::limits::{Bound, OnMiss};
 use crate::message::Stamp;
 use onbeat_trace::Histogram;
 use onbeat_trace::record::{Miss, MissKind};
+use std::sync::Arc;
 
 /// All paths and deadlines that one worker watches.
 #[derive(Debug, Default)]
@@ -12,9 +14,9 @@ pub(crate) struct Tracker {
     pub paths: Vec<Path>,
     pub deadlines: Vec<Deadline>,
     misses: Kept<Lateness>,
-    /// The last ones, where somebody is to look into them.
+    /// What the last messages gave, where somebody is to look into that.
     fresh: Vec<Late>,
-    pub explains: bool,
+    pub reports: bool,
 }
 
 /// A message that came too late, before names are looked up for it.
@@ -39,8 +41,12 @@ pub(crate) struct Path {
     /// The same operator's number in the plan.
     pub at: usize,
     pub limit_ns: Option<u64>,
+    pub on_miss: OnMiss,
+    pub bound: Option<Arc<Bound>>,
     pub latency: Histogram,
     pub misses: u64,
+    /// How long the slowest took, the fastest of these first.
+    pub slowest_ns: [u64; SLOWEST],
 }
 
 #[derive(Debug)]
@@ -50,7 +56,20 @@ pub(crate) struct Deadline {
     pub name: String,
     pub operator: u32,
     pub limit_ns: u64,
+    pub on_miss: OnMiss,
     pub late: u64,
+}
+
+impl Path {
+    /// Whether a message is one of the slowest so far, and notes it.
+    fn is_slow(&mut self, value_ns: u64) -> bool {
+        if value_ns <= self.slowest_ns[0] {
+            return false;
+        }
+        self.slowest_ns[0] = value_ns;
+        self.slowest_ns.sort_unstable();
+        true
+    }
 }
 
 impl Tracker {
@@ -61,27 +80,44 @@ impl Tracker {
 
     pub fn reserve(&mut self) {
         self.misses.reserve();
-        if self.explains {
-            self.fresh.reserve_exact(self.paths.len() + self.deadlines.len());
+        if self.reports {
+            self.fresh.reserve_exact(2 * self.paths.len() + self.deadlines.len());
         }
     }
 
-    /// Those of the message that was finished last.
-    pub fn take_fresh(&mut self) -> impl Iterator<Item = Late> {
-        self.fresh.drain(..)
+    /// One of those that the last messages gave, which somebody is to look into.
+    pub fn take_fresh(&mut self) -> Option<Late> {
+        self.fresh.pop()
+    }
+
+    /// Of what a message was late.
+    pub fn name(&self, late: &Late) -> &str {
+        let path = || self.paths.iter().find(|path| path.plan == late.of).map(|path| &*path.name);
+        let deadline = || self.deadlines.iter().find(|it| it.plan == late.of).map(|it| &*it.name);
+        let name = if late.about == About::Miss(MissKind::Deadline) { deadline() } else { path() };
+        name.unwrap_or("")
     }
 
     /// Notes that `operator` has finished a message at `now_ns`.
     pub fn finished(&mut self, operator: u32, stamp: Stamp, now_ns: u64, start_ns: u64) {
         let value_ns = now_ns.saturating_sub(stamp.due_ns);
         let time_ns = now_ns.saturating_sub(start_ns);
-        let Tracker { paths, deadlines, misses, fresh, explains } = self;
+        let Tracker { paths, deadlines, misses, fresh, reports } = self;
         let sequence = stamp.sequence();
-        let mut miss = |kind, place, of, end, limit_ns| {
-            misses.note(|| Lateness { time_ns, kind, place, sequence, value_ns, limit_ns });
-            if *explains {
-                let (source, due_ns) = (stamp.source() as u32, stamp.due_ns);
-                fresh.push(Late { kind, of, end, source, sequence, due_ns, end_ns: now_ns, limit_ns });
+        let message = Late {
+            about: About::Slow,
+            of: 0,
+            end: 0,
+            source: stamp.source() as u32,
+            sequence,
+            due_ns: stamp.due_ns,
+            end_ns: now_ns,
+            limit_ns: 0,
+            on_miss: OnMiss::Record,
+        };
+        let mut tell = |late: Late| {
+            if *reports {
+                fresh.push(late);
             }
         };
         // A message that was made of several counts for the paths from all of their sources, by the earliest due time.
@@ -89,15 +125,27 @@ impl Tracker {
             |path: &Path| path.end == operator && (path.source == stamp.source() || stamp.is_joined());
         for (place, path) in paths.iter_mut().enumerate().filter(|(_, path)| counts(path)) {
             path.latency.record(value_ns);
+            if let Some(bound) = path.bound.as_ref().filter(|_| path.source == stamp.source()) {
+                bound.arrived(sequence, stamp.due_ns);
+            }
+            let late = Late { of: path.plan, end: path.at, on_miss: path.on_miss, ..message };
+            if path.is_slow(value_ns) {
+                tell(late);
+            }
             if let Some(limit_ns) = path.limit_ns.filter(|&limit_ns| value_ns > limit_ns) {
                 path.misses += 1;
-                miss(MissKind::Path, place, path.plan, path.at, limit_ns);
+                let kind = MissKind::Path;
+                misses.note(|| Lateness { time_ns, kind, place, sequence, value_ns, limit_ns });
+                tell(Late { about: About::Miss(kind), limit_ns, ..late });
             }
         }
         for (place, deadline) in deadlines.iter_mut().enumerate() {
-            if deadline.operator == operator && value_ns > deadline.limit_ns {
+            let Deadline { plan, limit_ns, on_miss, .. } = *deadline;
+            if deadline.operator == operator && value_ns > limit_ns {
                 deadline.late += 1;
-                miss(MissKind::Deadline, place, deadline.plan, deadline.plan, deadline.limit_ns);
+                let kind = MissKind::Deadline;
+                misses.note(|| Lateness { time_ns, kind, place, sequence, value_ns, limit_ns });
+                tell(Late { about: About::Miss(kind), of: plan, end: plan, limit_ns, on_miss, ..message });
             }
         }
     }

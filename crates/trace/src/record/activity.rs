@@ -140,6 +140,55 @@ pub struct PathRecord {
     /// `None` where there is no bound. See `onbeat_runtime::response`.
     #[serde(default)]
     pub worst_ns: Option<u64>,
+    /// What might be under way at once, if that was limited.
+    #[serde(default)]
+    pub max_in_flight: Option<InFlightLimit>,
+    /// How many messages were under way at once, on average over the run: those that the source sent per second, times their mean
+    /// latency (J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9, 1961). `None` where nothing was
+    /// measured.
+    #[serde(default)]
+    pub in_flight_mean: Option<f64>,
+    /// Most at once; `None` where that was not limited, and not counted therefore.
+    #[serde(default)]
+    pub in_flight_most: Option<u64>,
+    /// The messages that took longest, the longest first, with their steps; empty where steps were not recorded.
+    #[serde(default)]
+    pub slowest: Vec<SlowMessage>,
+}
+
+/// What may be under way on a path at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InFlightLimit {
+    /// So many messages of its source.
+    Messages(u64),
+    /// So much time from the due time of the last one that has arrived to that of the last one sent, in nanoseconds.
+    #[serde(rename = "time_ns")]
+    Time(u64),
+}
+
+/// One of the messages that took longest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowMessage {
+    /// Which message of its source, from 0.
+    pub sequence: u64,
+    /// When it arrived, in nanoseconds since the start of the run.
+    pub time_ns: u64,
+    /// How long it took from its due time, in nanoseconds.
+    pub latency_ns: u64,
+    /// Its steps, in their order.
+    pub steps: Vec<SlowStep>,
+}
+
+/// One step of such a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowStep {
+    /// The operator.
+    pub operator: String,
+    /// From the due time of the message to the begin of the step, in nanoseconds; less than 0 where the step began before.
+    pub begin_ns: i64,
+    /// How long it took, in nanoseconds.
+    pub step_ns: u64,
 }
 
 /// What one chunk store gave out.

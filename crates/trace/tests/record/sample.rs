@@ -64,6 +64,15 @@ pub fn record() -> Record {
             latency: summary(),
             misses: 1,
             worst_ns: Some(412_000),
+            max_in_flight: Some(InFlightLimit::Messages(4)),
+            in_flight_mean: Some(1.5),
+            in_flight_most: Some(4),
+            slowest: vec![SlowMessage {
+                sequence: 17,
+                time_ns: 900_000_000,
+                latency_ns: 51_000_000,
+                steps: vec![SlowStep { operator: "iq".to_owned(), begin_ns: 40_000, step_ns: 5_000 }],
+            }],
         }],
         stores: vec![StoreRecord {
             worker: "worker-0".to_owned(),

@@ -45,25 +45,29 @@ fn all(
                 let file = file.clone().unwrap_or_else(|| PathBuf::from(format!("{usual}_trace.txt")));
                 trace::write_lines(session, "trace", &file, events, record)
             }
-            Action::Signal { number, pid } => {
-                let pid = pid.unwrap_or_else(std::os::unix::process::parent_id);
-                ran(
-                    Command::new("kill").args([format!("-{number}"), pid.to_string()]),
-                    &format!("signal {number} to {pid}"),
-                )
-            }
-            Action::Shell(command) => {
-                // What it has to say is talk: our data go to stdout.
-                ran(
-                    Command::new("sh").args(["-c", &format!("{{ {command}\n}} >&2")]),
-                    &format!("`{command}`"),
-                )
-            }
-            Action::Continue => Ok(()),
+            other => elsewhere(other),
         };
         failed = failed.or(done.err());
     }
     failed.map_or(Ok(()), Err)
+}
+
+/// An action that is about other programs: a signal, a command. Of others it does nothing.
+pub fn elsewhere(action: &Action) -> Result<(), Failure> {
+    match action {
+        Action::Signal { number, pid } => {
+            let pid = pid.unwrap_or_else(std::os::unix::process::parent_id);
+            ran(
+                Command::new("kill").args([format!("-{number}"), pid.to_string()]),
+                &format!("signal {number} to {pid}"),
+            )
+        }
+        // What it has to say is talk: our data go to stdout.
+        Action::Shell(command) => {
+            ran(Command::new("sh").args(["-c", &format!("{{ {command}\n}} >&2")]), &format!("`{command}`"))
+        }
+        Action::Trace(_) | Action::Continue => Ok(()),
+    }
 }
 
 fn ran(command: &mut Command, what: &str) -> Result<(), Failure> {
