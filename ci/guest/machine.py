@@ -15,7 +15,10 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 # The packages that always stand for the newest kernel of each flavour.
-FLAVOURS = {"stock": "linux-image-amd64", "rt": "linux-image-rt-amd64"}
+# The last one has what the tracers have learnt since 6.1; not every release has it.
+FLAVOURS = {"stock": "linux-image-amd64", "rt": "linux-image-rt-amd64", "rt-6.12": "linux-image-6.12-rt-amd64"}
+# In the short run.
+USUAL = ["stock", "rt"]
 # What the guests run, and the libraries of that and of the command itself.
 TOOLS = ["busybox-static", "rtla", "rt-tests", "util-linux"]
 LIBRARIES = ["libc6", "libgcc-s1", "libnuma1", "libcap-ng0", "libsmartcols1", "libtinfo6"]
@@ -167,7 +170,7 @@ def boot(flavour: str, packages: Packages, command: pathlib.Path, folder: pathli
     first = folder / f"{flavour}.initramfs"
     first.write_bytes(initramfs(packages, command))
     console = folder / f"{flavour}.console"
-    tracer = "yes" if flavour == "rt" else "no"
+    tracer = "yes" if flavour.startswith("rt") else "no"
     line = "console=ttyS0 quiet panic=-1 isolcpus=managed_irq,domain,1 irqaffinity=0 "
     line += f"rounds={extent['rounds']} seconds={extent['seconds']} tracer={tracer}"
     # With -icount both kernels stop while the second CPU starts (qemu 7.2), so time in there is that of this machine.

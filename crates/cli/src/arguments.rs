@@ -3,6 +3,7 @@
 pub mod actions;
 pub mod bench;
 pub mod ctl;
+pub mod events;
 pub mod host;
 pub mod noise;
 pub mod timerlat;

@@ -48,6 +48,9 @@ pub struct Analysis {
     pub steps: Vec<Step>,
     /// Whether records are missing there.
     pub is_doubtful: bool,
+    /// What the kernel did when the timer's interrupt came, the innermost first, where its tracer tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
 }
 
 /// Something that took a part of the latency.
@@ -103,7 +106,7 @@ pub fn analyse(wake: Wake, events: &[KernelEvent]) -> Analysis {
     let mut steps = Vec::new();
     let Some(irq_ns) = wake.irq_ns else {
         later(&mut steps, &part(wake, wake.due_ns, wake.user_ns, events), What::Unexplained);
-        return Analysis { wake, steps, is_doubtful: false };
+        return Analysis { wake, steps, is_doubtful: false, stack: Vec::new() };
     };
     let irq_ns = irq_ns.clamp(wake.due_ns, wake.user_ns);
     let thread_ns = wake.thread_ns.unwrap_or(irq_ns).clamp(irq_ns, wake.user_ns);
@@ -118,7 +121,7 @@ pub fn analyse(wake: Wake, events: &[KernelEvent]) -> Analysis {
     later(&mut steps, &behind, What::Switch);
     later(&mut steps, &part(wake, thread_ns, wake.user_ns, events), What::Return);
     steps.retain(|step| step.ns > 0 || step.count > 1);
-    Analysis { wake, steps, is_doubtful: false }
+    Analysis { wake, steps, is_doubtful: false, stack: Vec::new() }
 }
 
 /// The same, where all that is known is how long the thread waited for a core that others had.
@@ -130,7 +133,7 @@ pub fn analyse_by_wait(wake: Wake, waited_ns: u64) -> Analysis {
         add(&mut steps, What::RunQueue, "", 0, waited_ns);
     }
     add(&mut steps, What::Unexplained, "", 0, wake.user_latency_ns() - waited_ns);
-    Analysis { wake, steps, is_doubtful: false }
+    Analysis { wake, steps, is_doubtful: false, stack: Vec::new() }
 }
 
 fn part(wake: Wake, start_ns: u64, end_ns: u64, events: &[KernelEvent]) -> Verdict {

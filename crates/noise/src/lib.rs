@@ -14,8 +14,9 @@
 //! | [`nesting`] | records to kernel events: what ran on a core, each event without what interrupted it |
 //! | [`source`] | where that comes from on this machine: a trace instance, rings of perf, or what `/proc` has |
 //! | [`mod@measure`], [`record`] | measuring the noise of cores, and what came of it |
-//! | [`tracer`] | the same by the kernel's osnoise tracer, where it is there |
 //! | [`timerlat`] | measuring how late timers wake a thread |
+//! | [`tracer`] | both by the kernel's osnoise and timerlat tracers, where they are there |
+//! | [`extra`] | any other events of the kernel, for a trace |
 //! | [`TracepointEvidence`] | the same knowledge for whoever asks after the fact |
 //! | [`mod@project`], [`text`] | what the noise would do to many nodes; events as lines |
 //! | [`attribute`](mod@attribute) | a gap and events to a verdict, as a pure function whose parts sum to the gap |
@@ -29,6 +30,7 @@ mod crew;
 pub mod decode;
 pub mod error;
 mod evidence;
+pub mod extra;
 mod following;
 mod idle;
 pub mod measure;

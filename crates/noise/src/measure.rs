@@ -217,6 +217,7 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<NoiseRecord
         notes,
         cpus,
         events,
+        lines: Vec::new(),
     })
 }
 
@@ -269,7 +270,8 @@ fn start(cpu: usize, settings: &Settings, signals: &Signals, asks_waits: bool) -
         sampler::run(&ours, producer, &plan, waited.as_ref());
     };
     let member = Member::start(cpu, "noise", settings.policy, signals, body)?;
-    let tally = Tally::new(cpu as u32, settings.bucket_ns, settings.entries, settings.samples);
+    let tally = Tally::new(cpu as u32, settings.bucket_ns, settings.entries, settings.samples)
+        .keeping(settings.keep_events);
     let before = Counters::default();
     Ok(Sampled { member, line, owner, tally, before, noise_ns: 0, gaps_ns: 0 })
 }
@@ -370,7 +372,7 @@ impl Sampled {
             ));
         }
         self.tally.counted(counted);
-        self.tally.so_far()
+        CpuNoise { last_gaps: self.tally.last(), ..self.tally.so_far() }
     }
 }
 

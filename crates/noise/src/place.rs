@@ -56,8 +56,7 @@ impl House {
         let before = thread::cores().map_err(Error::os("the CPUs of this process"))?;
         let house = match asked {
             Some(asked) => asked.clone(),
-            None => CoreSet::from_cores(before.iter().filter(|cpu| !measured.contains(cpu)))
-                .map_err(|error| Error::Settings(error.to_string()))?,
+            None => spare(&before, measured)?,
         };
         if house.is_empty() {
             let note = "all CPUs are measured, so our own bookkeeping runs on them: it is a part of the noise, by the name of \
@@ -82,6 +81,18 @@ impl Drop for House {
     }
 }
 
+/// Cores that are not measured: those of our own set, or else any other that can be had, such as isolated ones.
+fn spare(own: &CoreSet, measured: &[usize]) -> Result<CoreSet, Error> {
+    let set =
+        |cores: Vec<usize>| CoreSet::from_cores(cores).map_err(|error| Error::Settings(error.to_string()));
+    let left = set(own.iter().filter(|cpu| !measured.contains(cpu)).collect())?;
+    if !left.is_empty() {
+        return Ok(left);
+    }
+    let online = CoreSet::online().map_err(Error::os("the list of CPUs"))?;
+    set(online.iter().filter(|cpu| !measured.contains(cpu) && can_be_had(*cpu, own)).collect())
+}
+
 /// Refuses what would hang the machine: a thread that never sleeps, before all of the kernel's own.
 ///
 /// # Errors
@@ -95,8 +106,19 @@ pub fn check_policy(policy: Option<Policy>, never_sleeps: bool, measured: &[usiz
         )));
     }
     let runtime = fs::read_to_string("/proc/sys/kernel/sched_rt_runtime_us").unwrap_or_default();
-    let all = thread::cores().map_err(Error::os("the CPUs of this process"))?;
-    if runtime.trim() == "-1" && all.iter().all(|cpu| measured.contains(&cpu)) {
+    let own = thread::cores().map_err(Error::os("the CPUs of this process"))?;
+    if !spare(&own, measured)?.is_empty() {
+        return Ok(());
+    }
+    let is_preempt_rt = fs::read_to_string("/sys/kernel/realtime").is_ok_and(|text| text.trim() == "1");
+    if is_preempt_rt && has_fair_server() {
+        return Err(Error::Settings(format!(
+            "-P {policy}: on this kernel (PREEMPT_RT, 6.12 or later) timers are threads of priority f:1, and no limit stops busy \
+             real-time threads for them: on all CPUs they would hang this machine; leave a CPU out with -c, or let them sleep with \
+             -r below -p"
+        )));
+    }
+    if runtime.trim() == "-1" {
         return Err(Error::Settings(format!(
             "-P {policy}: kernel.sched_rt_runtime_us is -1, so busy real-time threads on all CPUs would leave nothing to anybody \
              else; leave a CPU out with -c, or let them sleep with -r below -p"

@@ -1,6 +1,6 @@
 //! What was measured of a machine's noise: plain data, one JSON file.
 
-use crate::attribute::Verdict;
+use crate::attribute::{Gap, Verdict};
 use crate::source::Chosen;
 use onbeat_trace::{Class, KernelEvent, Machine, ReadError};
 use serde::{Deserialize, Serialize};
@@ -43,6 +43,10 @@ pub struct NoiseRecord {
     /// The last kernel events, where they were asked for; they are not written.
     #[serde(skip)]
     pub events: Vec<KernelEvent>,
+    /// The last lines of the kernel's tracer and their moments on its clock, where it measured and they were asked for; they are not
+    /// written.
+    #[serde(skip)]
+    pub lines: Vec<(u64, String)>,
 }
 
 /// What was asked for.
@@ -100,6 +104,9 @@ pub struct CpuNoise {
     pub lengths: Vec<(u64, u64)>,
     /// The longest gaps and what took them, the longest first.
     pub samples: Vec<Verdict>,
+    /// The last gaps and how many interfered in each, where a trace was asked for; they are not written.
+    #[serde(skip)]
+    pub last_gaps: Vec<(Gap, usize)>,
     /// Gaps for which there was no room: their time is in `noise_ns`, and unexplained.
     pub gaps_dropped: u64,
     /// Records of the kernel.

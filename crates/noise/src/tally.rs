@@ -1,11 +1,11 @@
 //! Verdicts, added up: bounded memory, however long it takes.
 
-use crate::attribute::Verdict;
+use crate::attribute::{Gap, Verdict};
 use crate::record::{Buckets, Cause, CpuNoise};
 use crate::sampler::Period;
 use crate::source::Counters;
 use onbeat_trace::{Class, Histogram};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// Names that are told apart; there is no end of kernel workers.
 const NAMES: usize = 512;
@@ -20,13 +20,33 @@ pub(crate) struct Tally {
     lengths: Histogram,
     /// How many of the longest gaps are kept.
     samples: usize,
+    /// The last gaps with the number of their interferences, and how many of them are kept.
+    last: VecDeque<(Gap, usize)>,
+    keep: usize,
 }
 
 impl Tally {
     pub fn new(cpu: u32, bucket_ns: u64, entries: usize, samples: usize) -> Self {
         let histogram = Buckets::new(bucket_ns, entries);
         let noise = CpuNoise { cpu, histogram, ..CpuNoise::default() };
-        Tally { noise, causes: HashMap::new(), lengths: Histogram::new(), samples }
+        Tally {
+            noise,
+            causes: HashMap::new(),
+            lengths: Histogram::new(),
+            samples,
+            last: VecDeque::new(),
+            keep: 0,
+        }
+    }
+
+    /// Keeps so many of the last gaps, too.
+    pub fn keeping(self, gaps: usize) -> Self {
+        Tally { keep: gaps, ..self }
+    }
+
+    /// Those.
+    pub fn last(&self) -> Vec<(Gap, usize)> {
+        self.last.iter().copied().collect()
     }
 
     pub fn period(&mut self, period: &Period) {
@@ -55,6 +75,10 @@ impl Tally {
             part.count += 1;
             part.ns += interference.duration_ns;
             add(&mut self.causes, interference.class, &interference.name, interference.duration_ns);
+        }
+        if self.keep > 0 {
+            self.last.push_back((verdict.gap, verdict.interferences.len()));
+            self.last.drain(..self.last.len().saturating_sub(self.keep));
         }
         self.keep(verdict);
     }

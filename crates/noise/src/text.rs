@@ -1,27 +1,38 @@
 //! Kernel events and gaps as lines, in the form of rtla's traces.
 
-use crate::record::NoiseRecord;
+use crate::attribute::Gap;
+use crate::record::{CpuNoise, NoiseRecord};
 use onbeat_trace::{Class, KernelEvent};
 use std::fmt::Write;
 
-/// The kept events and the longest gaps, in the order of their ends; threads as `thread_noise: NAME:PID start S duration N ns`.
+/// The kept events and gaps, in the order of their ends; threads as `thread_noise: NAME:PID start S duration N ns`. And
+/// between them `more` lines, with their moments, those of one moment in their order.
 #[must_use]
-pub fn lines(events: &[KernelEvent], record: Option<&NoiseRecord>) -> String {
+pub fn lines(events: &[KernelEvent], record: Option<&NoiseRecord>, more: &[(u64, String)]) -> String {
     let mut all: Vec<(u64, String)> = events.iter().map(event).collect();
-    let samples = record.iter().flat_map(|record| &record.cpus).flat_map(|cpu| &cpu.samples);
-    all.extend(samples.map(|verdict| {
-        let gap = &verdict.gap;
+    let cpus = record.iter().flat_map(|record| &record.cpus);
+    all.extend(cpus.flat_map(gaps).map(|(gap, interferences)| {
         let text = format!(
-            "{} sample_threshold: start {} duration {} ns interference {}",
+            "{} sample_threshold: start {} duration {} ns interference {interferences}",
             head("onbeat", 0, gap.cpu, gap.end_ns),
             seconds(gap.start_ns),
             gap.duration_ns(),
-            verdict.interferences.len()
         );
         (gap.end_ns, text)
     }));
     all.sort();
+    all.extend_from_slice(more);
+    all.sort_by_key(|(time_ns, _)| *time_ns);
     all.into_iter().map(|(_, line)| line + "\n").collect()
+}
+
+/// The last gaps, and the longest ones that are not among them.
+fn gaps(cpu: &CpuNoise) -> Vec<(Gap, usize)> {
+    let mut gaps = cpu.last_gaps.clone();
+    let first_ns = gaps.first().map_or(u64::MAX, |(gap, _)| gap.start_ns);
+    let longest = cpu.samples.iter().filter(|verdict| verdict.gap.start_ns < first_ns);
+    gaps.extend(longest.map(|verdict| (verdict.gap, verdict.interferences.len())));
+    gaps
 }
 
 fn event(event: &KernelEvent) -> (u64, String) {

@@ -3,6 +3,7 @@
 mod record;
 
 pub use record::{CpuLatency, LatencyRecord, Series, Task};
+pub(crate) use record::{SCHEMA, Tally, VERSION};
 
 use crate::analysis::{Analysis, Wake, analyse, analyse_by_wait};
 use crate::crew::{Member, Signals, choose};
@@ -18,8 +19,9 @@ use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 use onbeat_queue::{Owner, Spsc};
 use onbeat_trace::{Class, KernelEvent, Machine};
-use record::Tally;
+
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::Arc;
 
 /// What to measure. Times in nanoseconds.
@@ -57,6 +59,10 @@ pub struct Settings {
     pub samples: usize,
     /// Where the causes are to come from.
     pub backend: Backend,
+    /// Whose threads the kernel's tracer wakes.
+    pub workload: Workload,
+    /// Has the kernel's tracer tell the stack at the interrupt, where the thread came later than this.
+    pub stack_ns: Option<u64>,
     /// The size of a core's ring.
     pub ring_bytes: usize,
     /// How many of a core's last kernel events are kept for a trace.
@@ -82,6 +88,8 @@ impl Default for Settings {
             entries: 256,
             samples: 5,
             backend: Backend::Auto,
+            workload: Workload::Kernel,
+            stack_ns: None,
             ring_bytes: Shape::default().ring_bytes,
             keep_events: 0,
         }
@@ -92,6 +100,42 @@ impl Settings {
     fn shape(&self) -> Shape {
         Shape { ring_bytes: self.ring_bytes, keep: self.keep_events, ..Shape::default() }
     }
+}
+
+/// What keeps idle cores from sleeping deeply; dropping it lets them again.
+pub(crate) struct Awake {
+    _held: Option<DmaLatency>,
+    _idle: Option<IdleStates>,
+}
+
+impl Awake {
+    /// As it was asked for; what is refused is a note.
+    pub fn keep(settings: &Settings, cpus: &[usize], notes: &mut Vec<String>) -> Self {
+        let mut refused = |what: String, error: io::Error, fix: &str| {
+            notes.push(format!("{what} was asked for and not obtained: {error}{fix}"));
+        };
+        let held = settings.dma_latency_us.and_then(|us| {
+            let held = DmaLatency::hold(us);
+            held.map_err(|error| refused(format!("--dma-latency {us}"), error, "; run as root")).ok()
+        });
+        let idle = settings.deepest_idle_state.and_then(|deepest| {
+            let kept = IdleStates::keep(deepest, cpus);
+            kept.map_err(|error| refused(format!("--deepest-idle-state {deepest}"), error, "")).ok()
+        });
+        Awake { _held: held, _idle: idle }
+    }
+}
+
+/// Whose threads are measured, where the kernel's tracer does it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Workload {
+    /// The kernel's own.
+    #[default]
+    Kernel,
+    /// Ours, which wait on the kernel's `timerlat_fd`.
+    Threads,
+    /// Somebody else's, which do.
+    Users,
 }
 
 /// Who looks on while it is measured.
@@ -136,9 +180,7 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<LatencyReco
         )));
     }
     if settings.backend == Backend::Tracer {
-        return Err(Error::Settings(
-            "timerlat has no backend `tracer`: it measures with threads of its own; take perf, or `rtla timerlat`".to_owned(),
-        ));
+        return crate::tracer::measure_timers(settings, watch);
     }
     let cpus = place::cpus(settings.cpus.as_ref())?;
     place::check_policy(settings.policy, false, &cpus)?;
@@ -147,14 +189,7 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<LatencyReco
     let mut notes: Vec<String> = house.note.iter().cloned().collect();
     let left = perf.iter().flat_map(Tracepoints::cleaned);
     notes.extend(left.map(|line| format!("left by a process that was killed: {line}")));
-    let held = settings.dma_latency_us.map(|us| (us, DmaLatency::hold(us)));
-    if let Some((us, Err(error))) = &held {
-        notes.push(format!("--dma-latency {us} was asked for and not obtained: {error}; run as root"));
-    }
-    let idle = settings.deepest_idle_state.map(|deepest| (deepest, IdleStates::keep(deepest, &cpus)));
-    if let Some((deepest, Err(error))) = &idle {
-        notes.push(format!("--deepest-idle-state {deepest} was asked for and not obtained: {error}"));
-    }
+    let awake = Awake::keep(settings, &cpus, &mut notes);
     let signals = Signals::default();
     let base_ns = clock::monotonic_ns() + 100_000_000;
     let start = |(at, &cpu)| start(cpu, at as u64, base_ns, settings, &signals, perf.is_none());
@@ -206,7 +241,7 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<LatencyReco
         let so_far = || timed.iter().map(|one| one.tally.so_far()).collect();
         watch.at(&so_far, clock::monotonic_ns().saturating_sub(begin_ns));
     }
-    drop((held, idle));
+    drop(awake);
     let duration_ns = clock::monotonic_ns().saturating_sub(begin_ns);
     if let Some(perf) = &perf {
         perf.disable().map_err(Error::os("the rings of the kernel"))?;
@@ -217,8 +252,8 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<LatencyReco
     let cpus =
         finished.map(|(at, one)| one.finish(perf.as_ref().map(|perf| perf.core(at)), &mut notes)).collect();
     Ok(LatencyRecord {
-        schema: record::SCHEMA.to_owned(),
-        version: record::VERSION,
+        schema: SCHEMA.to_owned(),
+        version: VERSION,
         name: String::new(),
         started_unix_ns,
         begin_ns,
@@ -233,6 +268,7 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<LatencyReco
         notes,
         cpus,
         events: perf.iter().flat_map(Tracepoints::kept).cloned().collect(),
+        lines: Vec::new(),
     })
 }
 
@@ -308,7 +344,7 @@ impl Timed {
                     self.tally.stopped(analysis.clone());
                 }
             }
-            self.tally.wake(analysis);
+            self.tally.wake(analysis, true);
         }
         if let Some(core) = &mut kernel {
             // The interrupt before the next wake-up may have begun before the last one.

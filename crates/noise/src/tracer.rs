@@ -1,11 +1,15 @@
-//! The kernel's own osnoise tracer: its threads, its gaps, its events, read as text from an instance of our own.
+//! The kernel's own osnoise and timerlat tracers: its threads, its gaps, its events, read as text from an instance of our own.
 //!
-//! The lines are the kernel's interface (`Documentation/trace/osnoise-tracer.rst`); times in them are on the clock of the
-//! tracer, gaps and events on the same one, so they are laid together as any others.
+//! The lines are the kernel's interface (`Documentation/trace/osnoise-tracer.rst` and `timerlat-tracer.rst`); times in them are on the
+//! clock of the tracer, gaps and events on the same one, so they are laid together as any others.
 
+mod instance;
 mod lines;
+mod timers;
 
-pub use lines::{Line, line};
+pub(crate) use lines::time_ns;
+pub use lines::{Context, Line, line};
+pub(crate) use timers::measure as measure_timers;
 
 use crate::attribute::{Own, attribute};
 use crate::error::Error;
@@ -13,29 +17,17 @@ use crate::measure::{Settings, Watch};
 use crate::place::{self, House};
 use crate::record::{Asked, CpuNoise, NoiseRecord, SCHEMA, Stopped, VERSION};
 use crate::sampler::Period;
-use crate::source::{Backend, Chosen, Counters, Refused};
+use crate::source::{Backend, Chosen, Counters};
 use crate::tally::Tally;
-use onbeat_os::knob::Knobs;
-use onbeat_os::tracefs::Tracefs;
-use onbeat_os::{CoreSet, clock, poll};
+use instance::{EVERY, Instance};
+use onbeat_os::clock;
 use onbeat_trace::{KernelEvent, Machine};
-use std::collections::BTreeMap;
-use std::fs;
-use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::collections::{BTreeMap, VecDeque};
 
-/// Settings of the kernel, an instance, and what is asked of it.
-struct Instance {
-    folder: PathBuf,
-    /// Dropped last: it takes the instance away.
-    knobs: Knobs,
-}
-
-/// From reading to reading.
-const EVERY: Duration = Duration::from_millis(50);
 /// Events of a core that are kept for a gap that is told of later.
 const EVENTS: usize = 1 << 16;
+/// What the kernel has to tell of what interferes.
+const INTERFERENCES: [&str; 4] = ["irq_noise", "softirq_noise", "nmi_noise", "thread_noise"];
 
 /// Measures with the kernel's threads, with interrupts off where `is_hw` says so.
 ///
@@ -43,33 +35,40 @@ const EVENTS: usize = 1 << 16;
 /// Where the kernel has no such tracer, or does not let us use it.
 pub fn measure(settings: &Settings, is_hw: bool, watch: &mut dyn Watch) -> Result<NoiseRecord, Error> {
     let cpus = place::cpus(settings.cpus.as_ref())?;
-    let refused = |refused| Error::Backend { backend: "tracer", refused };
-    let tracefs = Tracefs::find().map_err(|error| {
-        let (why, fix) = (error.to_string(), "run as root".to_owned());
-        refused(Refused { why, fix })
-    })?;
-    check(&tracefs, settings).map_err(refused)?;
+    let never_sleeps = settings.runtime_ns == settings.period_ns;
+    place::check_policy(settings.policy, never_sleeps, &cpus)?;
+    let tracefs = instance::find("osnoise")?;
     let house = House::keep(settings.house_keeping.as_ref(), &cpus)?;
     let mut notes: Vec<String> = house.note.iter().cloned().collect();
-    let instance = Instance::new(&tracefs, settings, &cpus, is_hw)?;
-    notes.extend(
-        instance.knobs.cleaned().iter().map(|line| format!("left by a process that was killed: {line}")),
-    );
+    let mut events = vec!["sample_threshold"];
+    events.extend(INTERFERENCES);
+    let mut instance = Instance::new(&tracefs, &events, &cpus, settings.ring_bytes)?;
+    prepare(&mut instance, settings, is_hw)?;
+    notes.extend(instance.cleaned().iter().map(|line| format!("left by a process that was killed: {line}")));
     let new = |cpu: &usize| {
         let tally = Tally::new(*cpu as u32, settings.bucket_ns, settings.entries, settings.samples);
-        (*cpu as u32, Core { tally, events: Vec::new(), before: Counters::read(*cpu) })
+        (
+            *cpu as u32,
+            Core { tally, events: Vec::new(), before: Counters::read(*cpu), open_ns: 0, lost: 0, total: 0 },
+        )
     };
     let mut cores: BTreeMap<u32, Core> = cpus.iter().map(new).collect();
     let started_unix_ns = clock::realtime_unix_ns();
     let begin_ns = clock::monotonic_ns();
-    instance.start()?;
-    let stopped = instance.read(settings, &mut cores, begin_ns, watch)?;
-    let duration_ns = clock::monotonic_ns().saturating_sub(begin_ns);
+    instance.start("osnoise")?;
+    notes.extend(settings.policy.and_then(|policy| instance::set_policy("osnoise", &cpus, policy)));
+    let mut reading =
+        Reading { settings, begin_ns, hits: 0, stopped: None, kept: Kept::new(settings.keep_events) };
+    reading.read(&mut instance, &mut cores, watch)?;
+    let duration_ns = clock::monotonic_ns().saturating_sub(begin_ns + settings.warm_up_ns);
     drop(instance);
-    let finished = cores.into_iter().map(|(cpu, mut core)| {
-        core.tally.counted(Counters::read(cpu as usize).since(&core.before));
-        core.tally.so_far()
-    });
+    // Of each period the kernel looks for so long.
+    let looked_ns =
+        u128::from(duration_ns) * u128::from(settings.runtime_ns) / u128::from(settings.period_ns);
+    let finish = |(cpu, core): (u32, Core)| core.finish(cpu, looked_ns as u64, &mut notes);
+    let finished: Vec<CpuNoise> = cores.into_iter().map(finish).collect();
+    let policy = settings.policy.map_or("the kernel's own".to_owned(), |policy| policy.to_string());
+    let Reading { hits, stopped, kept, .. } = reading;
     Ok(NoiseRecord {
         schema: SCHEMA.to_owned(),
         version: VERSION,
@@ -82,181 +81,175 @@ pub fn measure(settings: &Settings, is_hw: bool, watch: &mut dyn Watch) -> Resul
             period_ns: settings.period_ns,
             runtime_ns: settings.runtime_ns,
             threshold_ns: settings.threshold_ns,
-            policy: "the kernel's own".to_owned(),
+            policy,
             bucket_ns: settings.bucket_ns,
         },
-        source: Chosen {
-            backend: Backend::Tracer,
-            why: "it was asked for".to_owned(),
-            fix: None,
-            missing: Vec::new(),
-        },
+        source: asked_for(),
         stopped,
-        hits: 0,
+        hits,
         notes,
-        cpus: finished.collect::<Vec<CpuNoise>>(),
-        events: Vec::new(),
+        cpus: finished,
+        events: kept.events.into(),
+        lines: kept.lines.into(),
     })
 }
 
-fn check(tracefs: &Tracefs, settings: &Settings) -> Result<(), Refused> {
-    let tracers = tracefs.tracers();
-    if !tracers.iter().any(|tracer| tracer == "osnoise") {
-        return Err(Refused {
-            why: format!("this kernel has no osnoise tracer: its tracers are {}", tracers.join(", ")),
-            fix: "leave --backend out, tracepoints do as well; or boot a kernel with CONFIG_OSNOISE_TRACER, as Debian's \
-                  linux-image-rt-amd64"
-                .to_owned(),
-        });
-    }
-    if settings.goes_on {
-        return Err(Refused {
-            why: "the kernel's tracer ends at a limit and does not go on".to_owned(),
-            fix: "leave --on-threshold continue out, or --backend tracer".to_owned(),
-        });
-    }
-    if settings.policy.is_some() {
-        return Err(Refused {
-            why: "the policy of the kernel's threads is the kernel's".to_owned(),
-            fix: "leave -P out".to_owned(),
-        });
+fn asked_for() -> Chosen {
+    Chosen { backend: Backend::Tracer, why: "it was asked for".to_owned(), fix: None, missing: Vec::new() }
+}
+
+fn prepare(instance: &mut Instance, settings: &Settings, is_hw: bool) -> Result<(), Error> {
+    let us = |ns: u64| (ns / 1000).to_string();
+    let stop = |limit_ns: Option<u64>| us(limit_ns.unwrap_or(0));
+    // The kernel holds each of the two against the other: the smaller one first, and then again.
+    instance.set("period_us", &us(settings.period_ns.max(1_000_000_000)))?;
+    instance.set("runtime_us", &us(settings.runtime_ns))?;
+    instance.set("period_us", &us(settings.period_ns))?;
+    instance.set("stop_tracing_us", &stop(settings.stop_single_ns))?;
+    instance.set("stop_tracing_total_us", &stop(settings.stop_total_ns))?;
+    instance.set_beside("tracing_thresh", &us(settings.threshold_ns.max(1000)))?;
+    if is_hw {
+        instance.option("OSNOISE_IRQ_DISABLE", "NO_OSNOISE_IRQ_DISABLE")?;
     }
     Ok(())
 }
 
-impl Instance {
-    fn new(tracefs: &Tracefs, settings: &Settings, cpus: &[usize], is_hw: bool) -> Result<Self, Error> {
-        let os = |error: std::io::Error| Error::Os {
-            what: "the settings of the osnoise tracer".to_owned(),
-            source: error,
-        };
-        let mut knobs = Knobs::new().map_err(os)?;
-        let osnoise = tracefs.root().join("osnoise");
-        let list =
-            CoreSet::from_cores(cpus.iter().copied()).map_err(|error| Error::Settings(error.to_string()))?;
-        let us = |ns: u64| (ns / 1000).to_string();
-        let stop = |limit_ns: Option<u64>| us(limit_ns.unwrap_or(0));
-        // The kernel holds each of the two against the other: the smaller one first, and then again.
-        knobs.set(&osnoise.join("period_us"), &us(settings.period_ns.max(1_000_000_000))).map_err(os)?;
-        knobs.set(&osnoise.join("runtime_us"), &us(settings.runtime_ns)).map_err(os)?;
-        knobs.set(&osnoise.join("period_us"), &us(settings.period_ns)).map_err(os)?;
-        knobs.set(&osnoise.join("cpus"), &list.to_string()).map_err(os)?;
-        knobs.set(&osnoise.join("stop_tracing_us"), &stop(settings.stop_single_ns)).map_err(os)?;
-        knobs.set(&osnoise.join("stop_tracing_total_us"), &stop(settings.stop_total_ns)).map_err(os)?;
-        knobs
-            .set(&tracefs.root().join("tracing_thresh"), &us(settings.threshold_ns.max(1000)))
-            .map_err(os)?;
-        if is_hw {
-            knobs
-                .switch(&osnoise.join("options"), "OSNOISE_IRQ_DISABLE", "NO_OSNOISE_IRQ_DISABLE")
-                .map_err(os)?;
-        }
-        let folder = tracefs.root().join("instances").join(format!("onbeat-{}", std::process::id()));
-        knobs.make_folder(&folder).map_err(os)?;
-        for event in ["sample_threshold", "irq_noise", "softirq_noise", "nmi_noise", "thread_noise"] {
-            write(&folder.join("events/osnoise").join(event).join("enable"), "1")?;
-        }
-        Ok(Instance { folder, knobs })
+/// The last lines and events, for a trace.
+struct Kept {
+    most: usize,
+    events: VecDeque<KernelEvent>,
+    lines: VecDeque<(u64, String)>,
+}
+
+impl Kept {
+    fn new(most: usize) -> Self {
+        Kept { most, events: VecDeque::new(), lines: VecDeque::new() }
     }
 
-    fn start(&self) -> Result<(), Error> {
-        write(&self.folder.join("current_tracer"), "osnoise")
+    fn line(&mut self, text: &str, line: Option<&Line>) {
+        if self.most == 0 {
+            return;
+        }
+        if let Some(Line::Event(event)) = line {
+            self.events.push_back(event.clone());
+            self.events.drain(..self.events.len().saturating_sub(self.most));
+        }
+        // What has no time of its own belongs to the line before it.
+        let time_ns = time_ns(text).or(self.lines.back().map(|(time_ns, _)| *time_ns)).unwrap_or(0);
+        self.lines.push_back((time_ns, text.to_owned()));
+        self.lines.drain(..self.lines.len().saturating_sub(self.most));
     }
+}
 
-    /// Takes lines in until it is over, and says which limit ended it.
+/// Lines as they come in.
+struct Reading<'s> {
+    settings: &'s Settings,
+    begin_ns: u64,
+    hits: u64,
+    stopped: Option<Stopped>,
+    kept: Kept,
+}
+
+impl Reading<'_> {
+    /// Takes lines in until it is over.
     fn read(
-        &self,
-        settings: &Settings,
+        &mut self,
+        instance: &mut Instance,
         cores: &mut BTreeMap<u32, Core>,
-        begin_ns: u64,
         watch: &mut dyn Watch,
-    ) -> Result<Option<Stopped>, Error> {
-        let end_ns =
-            settings.duration_ns.map_or(u64::MAX, |ns| begin_ns.saturating_add(ns + settings.warm_up_ns));
-        let pipe = poll::open(&self.folder.join("trace_pipe")).map_err(Error::os("trace_pipe"))?;
-        let mut pipe = fs::File::from(pipe);
-        let (mut text, mut bytes) = (Vec::new(), vec![0; 1 << 16]);
-        let mut stopped = None;
+    ) -> Result<(), Error> {
+        let settings = self.settings;
+        let whole_ns = settings.duration_ns.map_or(u64::MAX, |ns| ns.saturating_add(settings.warm_up_ns));
         loop {
             std::thread::sleep(EVERY);
-            let elapsed_ns = clock::monotonic_ns().saturating_sub(begin_ns);
-            // It does not wait: an error says that there is nothing more for now.
-            while let Ok(length @ 1..) = pipe.read(&mut bytes) {
-                text.extend_from_slice(&bytes[..length]);
-                let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-                let lines: Vec<u8> = text.drain(..whole).collect();
+            let elapsed_ns = clock::monotonic_ns().saturating_sub(self.begin_ns);
+            let is_on = instance.is_on();
+            let mut over = None;
+            for text in instance.lines() {
                 if elapsed_ns >= settings.warm_up_ns {
-                    for one in String::from_utf8_lossy(&lines).lines() {
-                        take(one, cores, settings, &mut stopped);
-                    }
+                    let line = line(&text);
+                    self.kept.line(&text, line.as_ref());
+                    over = over.or(line.and_then(|line| take(line, cores, settings)));
                 }
             }
-            // The kernel stops by itself at a limit.
-            let is_on = fs::read_to_string(self.folder.join("tracing_on")).is_ok_and(|on| on.trim() == "1");
-            if !is_on || stopped.is_some() || begin_ns + elapsed_ns >= end_ns || watch.is_stopped() {
+            if settings.goes_on && (over.is_some() || !is_on) {
+                self.hits += 1;
+                if let Some(over) = over.take() {
+                    watch.hit(&over, self.kept.events.make_contiguous());
+                }
+                instance.go_on()?;
+            }
+            self.stopped = over;
+            let is_over = (!is_on && !settings.goes_on) || elapsed_ns >= whole_ns;
+            if is_over || self.stopped.is_some() || watch.is_stopped() {
                 break;
             }
-            watch.at(&|| cores.values().map(|core| core.tally.so_far()).collect(), elapsed_ns);
+            let so_far = || cores.values().map(|core| core.tally.so_far()).collect();
+            watch.at(&so_far, elapsed_ns.saturating_sub(settings.warm_up_ns));
         }
-        // A tracer whose lines somebody reads is busy.
-        drop(pipe);
-        write(&self.folder.join("current_tracer"), "nop")?;
-        Ok(stopped)
+        instance.stop()
     }
-}
-
-impl Drop for Instance {
-    fn drop(&mut self) {
-        // A tracer that runs keeps its instance.
-        let _refused = fs::write(self.folder.join("current_tracer"), "nop");
-    }
-}
-
-fn write(path: &Path, value: &str) -> Result<(), Error> {
-    fs::write(path, value).map_err(Error::os(format!("{}: cannot be set to `{value}`", path.display())))
 }
 
 struct Core {
     tally: Tally,
     events: Vec<KernelEvent>,
     before: Counters,
+    /// The gaps of a period that is not over.
+    open_ns: u64,
+    lost: u64,
+    total: u64,
 }
 
-fn take(text: &str, cores: &mut BTreeMap<u32, Core>, settings: &Settings, stopped: &mut Option<Stopped>) {
-    match line(text) {
-        Some(Line::Event(event)) => {
-            if let Some(core) = cores.get_mut(&event.cpu) {
-                let over = core.events.len().saturating_sub(EVENTS);
-                core.events.drain(..over);
-                core.events.push(event);
-            }
+impl Core {
+    fn finish(mut self, cpu: u32, looked_ns: u64, notes: &mut Vec<String>) -> CpuNoise {
+        self.tally.counted(Counters::read(cpu as usize).since(&self.before));
+        let noise = self.tally.noise_mut();
+        // The kernel tells of a period at its end, but of gaps at once: those of the last one need the time that they were in.
+        noise.runtime_ns += looked_ns.saturating_sub(noise.runtime_ns).max(self.open_ns);
+        (noise.events, noise.events_lost) = (self.total, self.lost);
+        if self.lost > 0 {
+            notes.push(format!("CPU {cpu}: {} lines of the tracer were lost", self.lost));
         }
-        Some(Line::Gap(gap)) => {
-            let Some(core) = cores.get_mut(&gap.cpu) else { return };
+        self.tally.so_far()
+    }
+}
+
+/// The limit that was hit, by the kernel's own rule: in whole microseconds, and as many are too many.
+fn over(cpu: u32, what: &str, value_ns: u64, limit_ns: Option<u64>) -> Option<Stopped> {
+    let limit_ns = limit_ns.filter(|limit_ns| value_ns / 1000 >= limit_ns / 1000)?;
+    Some(Stopped { cpu, what: what.to_owned(), value_ns, limit_ns })
+}
+
+/// Says whether a limit was hit.
+fn take(line: Line, cores: &mut BTreeMap<u32, Core>, settings: &Settings) -> Option<Stopped> {
+    match line {
+        Line::Event(event) => {
+            let core = cores.get_mut(&event.cpu)?;
+            let surplus = core.events.len().saturating_sub(EVENTS);
+            core.events.drain(..surplus);
+            core.events.push(event);
+            core.total += 1;
+            None
+        }
+        Line::Gap(gap) => {
+            let core = cores.get_mut(&gap.cpu)?;
             let verdict = attribute(gap, &core.events, Own::Fair);
             core.events.clear();
-            if let Some(limit_ns) = settings.stop_single_ns.filter(|limit| gap.duration_ns() > *limit) {
-                stopped.get_or_insert(Stopped {
-                    cpu: gap.cpu,
-                    what: "one gap".to_owned(),
-                    value_ns: gap.duration_ns(),
-                    limit_ns,
-                });
-            }
+            core.open_ns += gap.duration_ns();
             core.tally.gap(verdict);
+            over(gap.cpu, "one gap", gap.duration_ns(), settings.stop_single_ns)
         }
-        Some(Line::Period { cpu, runtime_ns, noise_ns }) => {
-            let Some(core) = cores.get_mut(&cpu) else { return };
+        Line::Period { cpu, runtime_ns, noise_ns } => {
+            let core = cores.get_mut(&cpu)?;
+            core.open_ns = 0;
             core.tally.period(&Period { runtime_ns, noise_ns, looks: 0 });
-            if let Some(limit_ns) = settings.stop_total_ns.filter(|limit| noise_ns > *limit) {
-                stopped.get_or_insert(Stopped {
-                    cpu,
-                    what: "the noise of a period".to_owned(),
-                    value_ns: noise_ns,
-                    limit_ns,
-                });
-            }
+            over(cpu, "the noise of a period", noise_ns, settings.stop_total_ns)
         }
-        None => {}
+        Line::Lost { cpu, count } => {
+            cores.get_mut(&cpu)?.lost += count;
+            None
+        }
+        Line::Latency { .. } | Line::Stack { .. } | Line::Frame(_) => None,
     }
 }

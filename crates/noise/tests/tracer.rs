@@ -1,6 +1,6 @@
 //! Lines of the kernel's osnoise tracer, and what is said where it is not there.
 
-use onbeat_noise::tracer::{Line, line};
+use onbeat_noise::tracer::{Context, Line, line};
 use onbeat_noise::{Backend, Gap};
 use onbeat_trace::{Class, KernelEvent};
 use proptest::prelude::*;
@@ -16,6 +16,10 @@ fn event(cpu: u32, class: Class, name: &str, pid: i32, start_ns: u64, duration_n
         priority: 0,
         depth: 0,
     })
+}
+
+fn latency(context: Context, latency_ns: u64, time_ns: u64, name: &str, pid: i32) -> Line {
+    Line::Latency { cpu: 2, context, latency_ns, time_ns, task: (name.to_owned(), pid) }
 }
 
 #[test]
@@ -51,7 +55,25 @@ fn lines_are_understood() {
             Some(Line::Period { cpu: 0, runtime_ns: 1_000_000_000, noise_ns: 190_000 }),
         ),
         ("       osnoise/2-180     [002] ....1    80.695094: osnoise_main: stop tracing hit on cpu 2", None),
-        ("CPU:1 [LOST 5 EVENTS]", None),
+        ("CPU:1 [LOST 5 EVENTS]", Some(Line::Lost { cpu: 1, count: 5 })),
+        (
+            "          <idle>-0       [002] d..h1..   108.978075: #1569  context    irq timer_latency    125270 ns",
+            Some(latency(Context::Irq, 125_270, 108_978_075_000, "<idle>", 0)),
+        ),
+        (
+            "      timerlat/2-191     [002] .......   108.978350: #1569  context thread timer_latency    406060 ns",
+            Some(latency(Context::Thread, 406_060, 108_978_350_000, "timerlat/2", 191)),
+        ),
+        (
+            "        a-b [1]-7        [002] .......   108.978350: #9  context user-ret timer_latency    7 ns",
+            Some(latency(Context::User, 7, 108_978_350_000, "a-b [1]", 7)),
+        ),
+        (
+            "          <idle>-0       [002] d..h1..   108.978075: #1569  context    else timer_latency    1 ns",
+            None,
+        ),
+        ("          <idle>-0       [003] d..h1..   108.978075: <stack trace>", Some(Line::Stack { cpu: 3 })),
+        (" => __hrtimer_run_queues", Some(Line::Frame("__hrtimer_run_queues".into()))),
         ("", None),
     ] {
         if let Some(expected) = expected {

@@ -27,6 +27,7 @@ fn record(lengths: &[(u64, u64)]) -> NoiseRecord {
         notes: Vec::new(),
         cpus: vec![cpu],
         events: Vec::new(),
+        lines: Vec::new(),
     }
 }
 
@@ -86,5 +87,10 @@ fn events_are_written_as_rtla_does() {
            make -7       [002] .......     1.000500: thread_noise: make :7 start 1.000000000 duration 500000 ns
           onbeat-0       [002] .......     1.000600: sample_threshold: start 0.999999000 duration 601000 ns interference 1
 ";
-    assert_eq!(text::lines(&events, Some(&record)), expected);
+    assert_eq!(text::lines(&events, Some(&record), &[]), expected);
+    // Gaps that came later are there as well, and lines of others between them.
+    record.cpus[0].last_gaps = vec![(Gap { cpu: 2, start_ns: 2_000_000_000, end_ns: 2_000_007_000 }, 0)];
+    let lines = text::lines(&events, Some(&record), &[(1_500_000_000, "another".into())]);
+    let more = "another\n          onbeat-0       [002] .......     2.000007: sample_threshold: start 2.000000000 duration 7000 ns interference 0\n";
+    assert_eq!(lines, format!("{expected}{more}"));
 }

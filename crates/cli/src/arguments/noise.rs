@@ -2,6 +2,7 @@
 
 use super::Format;
 use super::actions::Action;
+use super::events::EventArguments;
 use super::times::Time;
 use clap::{Args, Subcommand, ValueEnum};
 use onbeat_noise::{Backend, Settings};
@@ -212,24 +213,18 @@ pub struct SessionArguments {
     #[arg(long, short = 'D')]
     pub debug: bool,
     #[command(flatten)]
-    tracer: TracerArguments,
+    pub extra: EventArguments,
+    /// How much of the kernel's records a CPU's ring holds, in KiB [default: 4096]
+    #[arg(long, value_name = "KIB", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
+    trace_buffer_size: Option<u32>,
+    #[arg(long, hide = true, value_name = "FILE")]
+    bpf_action: Option<PathBuf>,
     /// No progress and no tables; errors and --format json|csv are still written
     #[arg(long, short)]
     pub quiet: bool,
     /// What goes to stdout: tables, the record, or the tables as CSV
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-}
-
-/// What rtla has and the kernel's tracers only can do: asked for, it is refused with what there is instead.
-#[derive(Debug, Args)]
-struct TracerArguments {
-    #[arg(long, short, hide = true, value_name = "SYSTEM[:EVENT]")]
-    event: Vec<String>,
-    #[arg(long, hide = true)]
-    filter: Vec<String>,
-    #[arg(long, hide = true)]
-    trigger: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -243,7 +238,7 @@ pub enum BackendName {
     Perf,
     /// Without any right: classes only
     Proc,
-    /// The kernel's osnoise tracer and its threads, where the kernel has it
+    /// The kernel's osnoise and timerlat tracers and their threads, where the kernel has them
     Tracer,
 }
 
@@ -260,12 +255,24 @@ impl BackendName {
 }
 
 impl SessionArguments {
-    /// What was asked for and only a tracer of the kernel could do.
-    pub fn tracer_only(&self) -> Option<&'static str> {
-        let TracerArguments { event, filter, trigger } = &self.tracer;
-        [("-e", event), ("--filter", filter), ("--trigger", trigger)]
-            .iter()
-            .find_map(|(flag, values)| (!values.is_empty()).then_some(*flag))
+    /// What was asked for and is not to be had, and what there is instead.
+    pub fn not_here(&self) -> Option<(&'static str, &'static str)> {
+        let bpf = self.bpf_action.is_some();
+        bpf.then_some((
+            "--bpf-action",
+            "no BPF is used here: take --on-threshold shell,command=... or signal,num=...,pid=...",
+        ))
+    }
+
+    /// How much of the kernel's records a ring holds.
+    pub fn ring_bytes(&self, usual: usize) -> usize {
+        self.trace_buffer_size.map_or(usual, |kib| kib as usize * 1024)
+    }
+
+    /// Whether lines or counts of further events would be seen by anybody.
+    pub fn has_trace(&self) -> bool {
+        let is_action = |action: &Action| matches!(action, Action::Trace(_));
+        self.trace.is_some() || self.on_threshold.iter().chain(&self.on_end).any(is_action)
     }
 
     /// Whether a limit ends it.
@@ -276,10 +283,7 @@ impl SessionArguments {
     /// How many of a CPU's last events a trace has.
     pub fn keep_events(&self) -> usize {
         const EVENTS: usize = 20_000;
-        let is_action = |action: &Action| matches!(action, Action::Trace(_));
-        let mut actions = self.on_threshold.iter().chain(&self.on_end);
-        let is_traced = self.trace.is_some() || self.perfetto.is_some() || actions.any(is_action);
-        if is_traced { EVENTS } else { 0 }
+        if self.has_trace() || self.perfetto.is_some() { EVENTS } else { 0 }
     }
 
     /// Where lines go to.
@@ -308,7 +312,7 @@ impl NoiseArguments {
             entries: shape.map_or(usual.entries, |shape| shape.entries as usize),
             samples: usize::from(session.samples),
             backend: session.backend.backend(),
-            ring_bytes: usual.ring_bytes,
+            ring_bytes: session.ring_bytes(usual.ring_bytes),
             keep_events: session.keep_events(),
         }
     }

@@ -1,16 +1,17 @@
 //! What may be typed after `onbeat timerlat`. Letters and meanings are rtla's.
 
-use super::noise::{SessionArguments, ShapeArguments};
+use super::noise::{BackendName, SessionArguments, ShapeArguments};
 use super::times::Time;
-use clap::{Args, Subcommand};
-use onbeat_noise::timerlat::Settings;
+use clap::{Args, Subcommand, ValueEnum};
+use onbeat_noise::timerlat::{Settings, Workload};
 
 const EXAMPLES: &str = "\
 EXAMPLES
   onbeat timerlat top                                   all CPUs, until Ctrl-C
   onbeat timerlat hist -c 1,3 -d 20s                    histograms of two CPUs
   onbeat timerlat top -c 1 -a 100                       stop at the first wake-up later than 100 us, and say why it was
-  onbeat timerlat hist -d 1m --dma-latency 0            with idle states that are left at once";
+  onbeat timerlat hist -d 1m --dma-latency 0            with idle states that are left at once
+  onbeat timerlat top -c 1 -a 100 --backend tracer      by the kernel's tracer, with the stack at the interrupt";
 
 const EXIT_STATUS: &str = "\
 EXIT STATUS
@@ -76,16 +77,22 @@ pub struct TimerArguments {
     /// Stop when the thread is later, in us
     #[arg(long, short = 'T', value_name = "US", allow_hyphen_values = true, value_parser = Time::micros())]
     pub thread: Option<u64>,
-    /// Measure with threads of a program: what this always does
+    /// Measure with threads of this program, which is what happens anyway; with --backend tracer they wait on the kernel's timerlat_fd
     #[arg(long, short)]
     pub user_threads: bool,
-    /// What only the kernel's timerlat tracer can do: refused
-    #[arg(long, short = 'k', hide = true)]
+    /// Measure with the kernel's own threads: what --backend tracer does
+    #[arg(long, short = 'k', conflicts_with = "user_threads")]
     pub kernel_threads: bool,
-    #[arg(long, short = 'U', hide = true)]
+    /// With --backend tracer: measure threads of yours, each bound to a measured CPU, that read its
+    /// /sys/kernel/tracing/osnoise/per_cpu/cpuN/timerlat_fd again and again; the kernel kills them at the end
+    #[arg(long, short = 'U', conflicts_with_all = ["user_threads", "kernel_threads"])]
     pub user_load: bool,
-    #[arg(long, short = 's', hide = true, value_name = "US")]
-    pub stack: Option<String>,
+    /// With --backend tracer: the kernel's stack at the interrupt, where the thread came later than this, in us
+    #[arg(long, short = 's', value_name = "US", allow_hyphen_values = true, value_parser = Time::micros())]
+    pub stack: Option<u64>,
+    /// What to do with frames of a stack that have no name
+    #[arg(long, value_enum, default_value_t)]
+    pub stack_format: StackFormat,
     /// Say which threads had the measured CPUs when a limit was hit
     #[arg(long)]
     pub dump_tasks: bool,
@@ -102,12 +109,32 @@ pub struct TimerArguments {
     pub session: SessionArguments,
 }
 
+/// Frames without a name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum StackFormat {
+    /// The stack ends there
+    #[default]
+    Truncate,
+    /// They are left out
+    Skip,
+    /// Their addresses are shown
+    Full,
+}
+
 impl TimerArguments {
-    /// What was asked for and is not to be had, and what there is instead.
-    pub fn not_here(&self) -> Option<(&'static str, &'static str)> {
-        const TRACER: &str = "only the threads of the kernel's timerlat tracer can do that: rtla timerlat, on a kernel that has it";
-        let tracer = [(self.kernel_threads, "-k"), (self.user_load, "-U"), (self.stack.is_some(), "-s")];
-        tracer.into_iter().find_map(|(is_asked, flag)| is_asked.then_some((flag, TRACER)))
+    /// What was asked for and only the kernel's tracer can do.
+    pub fn tracer_only(&self) -> Option<&'static str> {
+        let is_tracer = self.session.backend == BackendName::Tracer;
+        let flags = [(self.kernel_threads, "-k"), (self.user_load, "-U"), (self.stack.is_some(), "-s")];
+        flags.into_iter().find_map(|(is_asked, flag)| (is_asked && !is_tracer).then_some(flag))
+    }
+
+    fn workload(&self) -> Workload {
+        match (self.user_threads, self.user_load) {
+            (true, _) => Workload::Threads,
+            (_, true) => Workload::Users,
+            _ => Workload::Kernel,
+        }
     }
 
     pub fn settings(&self, shape: Option<&ShapeArguments>) -> Settings {
@@ -131,7 +158,9 @@ impl TimerArguments {
             samples: usize::from(session.samples),
             backend: session.backend.backend(),
             keep_events: session.keep_events(),
-            ..usual
+            workload: self.workload(),
+            stack_ns: self.stack.or(self.auto),
+            ring_bytes: session.ring_bytes(usual.ring_bytes),
         }
     }
 }

@@ -18,6 +18,7 @@ use onbeat_noise::{CpuNoise, Error, NoiseRecord, Settings, Watch, measure, trace
 use std::path::Path;
 
 pub use live::Live;
+use trace::Traced;
 
 pub fn noise(command: &NoiseCommand, abort: fn() -> !) -> Result<u8, Failure> {
     match command {
@@ -60,7 +61,7 @@ fn run(
     prepare(session, "noise")?;
     let mut live = Live::new("noise", session, shape.is_none(), abort)?;
     let record = by(settings, &mut live);
-    live.end()?;
+    let more = live.end()?;
     let mut record = record.map_err(|error| Failure::new(error.to_string()))?;
     record.name = record_name(session, "noise");
     if !session.quiet {
@@ -70,8 +71,10 @@ fn run(
         write_record(path, &record)?;
     }
     debug(session, &record.source.missing);
-    trace::write(session, "noise", &record.events, Some(&record))?;
-    actions::act(session, "noise", record.stopped.is_some(), &record.events, Some(&record))?;
+    let (events, lines) = (&record.events, &record.lines);
+    let traced = Traced { session, usual: "noise", events, record: Some(&record), lines, more: &more };
+    traced.write()?;
+    actions::act(record.stopped.is_some(), &traced)?;
     let view = match shape {
         Some(shape) => NoiseView::Hist(shape),
         None => NoiseView::Top,
@@ -90,10 +93,8 @@ pub fn record_name(session: &SessionArguments, usual: &str) -> String {
 
 /// All that can be refused before minutes are spent on measuring.
 pub fn prepare(session: &SessionArguments, usual: &str) -> Result<(), Failure> {
-    if let Some(flag) = session.tracer_only() {
-        let message = format!("{flag}: only a tracer of the kernel can do that");
-        return Err(Failure::new(message)
-            .help("leave it out: every interrupt, softirq and thread is told anyway; or take rtla on a kernel that has its tracers"));
+    if let Some((flag, instead)) = session.not_here() {
+        return Err(Failure::new(format!("{flag} is not available")).help(instead));
     }
     if let Some(path) = &session.record {
         check_record(path)?;

@@ -1,6 +1,7 @@
 //! `onbeat timerlat`
 
-use super::noise::{Live, actions, debug, prepare, record_name, trace};
+use super::noise::trace::Traced;
+use super::noise::{Live, actions, debug, prepare, record_name};
 use super::show;
 use crate::arguments::Format;
 use crate::arguments::timerlat::{HistArguments, TimerArguments, TimerlatCommand};
@@ -21,15 +22,16 @@ pub fn timerlat(command: &TimerlatCommand, abort: fn() -> !) -> Result<u8, Failu
 
 fn run(arguments: &TimerArguments, hist: Option<&HistArguments>, abort: fn() -> !) -> Result<u8, Failure> {
     let session = &arguments.session;
-    if let Some((flag, instead)) = arguments.not_here() {
-        return Err(Failure::new(format!("{flag} is not available")).help(instead));
+    if let Some(flag) = arguments.tracer_only() {
+        return Err(Failure::new(format!("{flag}: only the kernel's timerlat tracer can do that"))
+            .help("add --backend tracer, on a kernel that has it (CONFIG_TIMERLAT_TRACER)"));
     }
     prepare(session, "timerlat")?;
     let settings = arguments.settings(hist.map(|hist| &hist.shape));
     let is_drawn = hist.is_none() && arguments.aa_only.is_none();
     let mut watch = Watched { live: Live::new("timerlat", session, is_drawn, abort)?, nano: arguments.nano };
     let record = measure(&settings, &mut watch);
-    watch.live.end()?;
+    let more = watch.live.end()?;
     let mut record = record.map_err(|error| Failure::new(error.to_string()))?;
     record.name = record_name(session, "timerlat");
     if !session.quiet {
@@ -40,8 +42,10 @@ fn run(arguments: &TimerArguments, hist: Option<&HistArguments>, abort: fn() -> 
             .map_err(|error| Failure::new(format!("--record: {error}")))?;
     }
     debug(session, &record.source.missing);
-    trace::write(session, "timerlat", &record.events, None)?;
-    actions::act(session, "timerlat", record.stopped.is_some(), &record.events, None)?;
+    let (events, lines) = (&record.events, &record.lines);
+    let traced = Traced { session, usual: "timerlat", events, record: None, lines, more: &more };
+    traced.write()?;
+    actions::act(record.stopped.is_some(), &traced)?;
     if session.format != Format::Human || !session.quiet {
         show(&documents::timerlat(&record, arguments, hist), session.format)?;
     }

@@ -3,7 +3,7 @@
 use super::noise::{bucket_rows, clock, histogram_lines, went_on};
 use super::table::{Cell, Column, Table, Unit};
 use super::{Document, time};
-use crate::arguments::timerlat::{HistArguments, TimerArguments};
+use crate::arguments::timerlat::{HistArguments, StackFormat, TimerArguments};
 use onbeat_noise::Backend;
 use onbeat_noise::analysis::{Analysis, Step, What};
 use onbeat_noise::record::Buckets;
@@ -47,7 +47,7 @@ pub fn timerlat(
         let hit = record.cpus.iter().filter_map(|cpu| cpu.stopped_by.as_ref());
         for analysis in hit {
             tail.push(format!("## CPU {} hit stop, analyzing it ##", analysis.wake.cpu));
-            tail.extend(analysis_lines(analysis));
+            tail.extend(analysis_lines(analysis, arguments.stack_format));
         }
         if record.stopped.is_none() {
             let worst = record.cpus.iter().filter_map(|cpu| cpu.samples.first());
@@ -57,7 +57,7 @@ pub fn timerlat(
                     worst.wake.cpu,
                     worst.wake.due_ns as f64 / 1e9
                 ));
-                tail.extend(analysis_lines(worst));
+                tail.extend(analysis_lines(worst, arguments.stack_format));
             }
         }
     }
@@ -153,7 +153,7 @@ fn hist_lines(record: &LatencyRecord, hist: &HistArguments) -> Vec<String> {
 }
 
 /// As rtla writes it: each step in us and in per cent of the whole.
-fn analysis_lines(analysis: &Analysis) -> Vec<String> {
+fn analysis_lines(analysis: &Analysis, format: StackFormat) -> Vec<String> {
     let all_ns = analysis.wake.user_latency_ns();
     let us = |ns: u64| format!("{:>14.2} us", ns as f64 / 1e3);
     let percent = |ns: u64| format!("({:.2} %)", 100.0 * ns as f64 / all_ns.max(1) as f64);
@@ -164,7 +164,7 @@ fn analysis_lines(analysis: &Analysis) -> Vec<String> {
         let is_single = !takes_names(step.what);
         if is_single {
             let name = if step.what == What::IdleExit { "(exit from idle)" } else { &step.name };
-            lines.push(format!("  {label:<28}{name:>24}{} {}", us(step.ns), percent(step.ns)));
+            lines.push(format!("  {label:<28}{:>24}{} {}", printable(name), us(step.ns), percent(step.ns)));
         } else {
             if last != Some(step.what) {
                 let sum =
@@ -174,7 +174,7 @@ fn analysis_lines(analysis: &Analysis) -> Vec<String> {
             let pid =
                 if step.what == What::BlockingThread { format!(":{}", step.pid) } else { String::new() };
             let times = if step.count > 1 { format!(" ({} x)", step.count) } else { String::new() };
-            let name = format!("{}{pid}{times}", step.name);
+            let name = format!("{}{pid}{times}", printable(&step.name));
             lines.push(format!("  {:<12}{name:<40}{}", "", us(step.ns)));
         }
         last = Some(step.what);
@@ -184,6 +184,11 @@ fn analysis_lines(analysis: &Analysis) -> Vec<String> {
             lines.push(format!("  {:<52}{}", "IRQ latency:", us(irq_ns)));
         }
     }
+    let frames = frames(&analysis.stack, format);
+    if !frames.is_empty() {
+        lines.push("  Blocking thread stack trace".to_owned());
+        lines.extend(frames.iter().map(|frame| format!("                -> {}", printable(frame))));
+    }
     lines.push("-".repeat(72));
     let doubtful = if analysis.is_doubtful { "; records are missing there" } else { "" };
     lines.push(format!("  {:<52}{} (100%{doubtful})", "Thread latency, to its own code:", us(all_ns)));
@@ -192,6 +197,16 @@ fn analysis_lines(analysis: &Analysis) -> Vec<String> {
 
 fn printable(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Those that have a name, and the others as it was asked for.
+fn frames(stack: &[String], format: StackFormat) -> Vec<&String> {
+    let has_name = |frame: &&String| !frame.starts_with("0x");
+    match format {
+        StackFormat::Full => stack.iter().collect(),
+        StackFormat::Skip => stack.iter().filter(has_name).collect(),
+        StackFormat::Truncate => stack.iter().take_while(has_name).collect(),
+    }
 }
 
 fn takes_names(what: What) -> bool {

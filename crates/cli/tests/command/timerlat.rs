@@ -98,8 +98,9 @@ fn what_cannot_be_is_refused() {
         (&["--dma-latency", "10001"], "0..=10000"),
         (&["-c", "8191"], "CPU 8191 does not exist"),
         (&["-A", "-1"], "--aligned"),
-        (&["-k"], "-k is not available"),
-        (&["-s", "50"], "rtla timerlat"),
+        (&["-k"], "-k: only the kernel's timerlat tracer can do that"),
+        (&["-s", "50"], "add --backend tracer"),
+        (&["-k", "-u"], "cannot be used with"),
         (&["--deepest-idle-state", "-2"], "-1..=20"),
     ] {
         let answer = place.onbeat(&[&["timerlat", "hist"][..], arguments].concat());

@@ -7,9 +7,9 @@ use onbeat_trace::{Histogram, KernelEvent, Machine, Summary};
 use serde::{Deserialize, Serialize};
 
 /// What the field `schema` says.
-pub(super) const SCHEMA: &str = "onbeat.timerlat";
+pub(crate) const SCHEMA: &str = "onbeat.timerlat";
 /// The version that is written.
-pub(super) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// The timer latency of some cores, with everything that explains the numbers. Times are in nanoseconds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -49,6 +49,10 @@ pub struct LatencyRecord {
     /// The last kernel events, where they were asked for; they are not written.
     #[serde(skip)]
     pub events: Vec<KernelEvent>,
+    /// The last lines of the kernel's tracer and their moments on its clock, where it measured and they were asked for; they are not
+    /// written.
+    #[serde(skip)]
+    pub lines: Vec<(u64, String)>,
 }
 
 /// The thread that had a core.
@@ -104,7 +108,7 @@ pub struct Series {
 
 /// One core's, added up.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     latency: CpuLatency,
     kinds: [(u64, Buckets, Histogram); 3],
     samples: usize,
@@ -117,10 +121,17 @@ impl Tally {
         Tally { latency, kinds: [kind(), kind(), kind()], samples }
     }
 
-    pub fn wake(&mut self, analysis: Analysis) {
+    /// Which core's.
+    pub fn cpu(&self) -> u32 {
+        self.latency.cpu
+    }
+
+    /// `has_user` says whether anybody saw the thread's own code.
+    pub fn wake(&mut self, analysis: Analysis, has_user: bool) {
         let wake = &analysis.wake;
         self.latency.count += 1;
-        let values = [wake.irq_latency_ns(), wake.thread_latency_ns(), Some(wake.user_latency_ns())];
+        let user_ns = Some(wake.user_latency_ns()).filter(|_| has_user);
+        let values = [wake.irq_latency_ns(), wake.thread_latency_ns(), user_ns];
         for ((last_ns, buckets, histogram), value_ns) in self.kinds.iter_mut().zip(values) {
             if let Some(value_ns) = value_ns {
                 *last_ns = value_ns;

@@ -19,6 +19,44 @@ pub enum Line {
         /// What was taken of it.
         noise_ns: u64,
     },
+    /// How late a timer was.
+    Latency {
+        /// On which core.
+        cpu: u32,
+        /// Where it was seen.
+        context: Context,
+        /// How late.
+        latency_ns: u64,
+        /// When the line was written, within a microsecond.
+        time_ns: u64,
+        /// The thread that had the core then, and its id.
+        task: (String, i32),
+    },
+    /// The frames of a stack follow, the innermost first.
+    Stack {
+        /// On which core.
+        cpu: u32,
+    },
+    /// One of them.
+    Frame(String),
+    /// Lines that had no room.
+    Lost {
+        /// On which core.
+        cpu: u32,
+        /// How many.
+        count: u64,
+    },
+}
+
+/// Where a timer's lateness was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Context {
+    /// In the handler of its interrupt.
+    Irq,
+    /// In the thread that it wakes, still in the kernel.
+    Thread,
+    /// In that thread, back in its own code.
+    User,
 }
 
 /// Reads a line; `None` for one that says something else.
@@ -31,10 +69,19 @@ pub enum Line {
 /// ```
 #[must_use]
 pub fn line(text: &str) -> Option<Line> {
-    // The task may hold anything; the core is the first number in brackets before the time.
-    let (head, body) = text.split_once(": ")?;
-    let open = head.rfind('[')?;
-    let cpu: u32 = head[open + 1..].split(']').next()?.parse().ok()?;
+    if let Some(frame) = text.strip_prefix(" => ") {
+        return Some(Line::Frame(frame.trim_end().to_owned()));
+    }
+    if let Some(lost) = text.strip_prefix("CPU:") {
+        return lost_events(lost);
+    }
+    let Head { task, cpu, time_ns, body } = head(text)?;
+    if body.trim() == "<stack trace>" {
+        return Some(Line::Stack { cpu });
+    }
+    if let Some(rest) = body.strip_prefix('#') {
+        return latency(rest, cpu, time_ns, task);
+    }
     if let Some(rest) = body.strip_prefix("sample_threshold: ") {
         let (start_ns, duration_ns) = span(rest)?;
         return Some(Line::Gap(Gap { cpu, start_ns, end_ns: start_ns.checked_add(duration_ns)? }));
@@ -66,6 +113,62 @@ pub fn line(text: &str) -> Option<Line> {
         }));
     }
     period(cpu, body)
+}
+
+/// What every line begins with.
+struct Head<'l> {
+    task: (String, i32),
+    cpu: u32,
+    time_ns: u64,
+    body: &'l str,
+}
+
+/// `          <idle>-0       [002] d..h1..   108.978075: ...`
+fn head(text: &str) -> Option<Head<'_>> {
+    // The task may hold anything; the core is the last number in brackets before the time.
+    let (head, body) = text.split_once(": ")?;
+    let open = head.rfind('[')?;
+    let cpu: u32 = head[open + 1..].split(']').next()?.parse().ok()?;
+    let task = head[..open].trim();
+    let (name, pid) = task.rsplit_once('-').unwrap_or((task, "0"));
+    let time_ns = moment(head.rsplit(char::is_whitespace).next()?).unwrap_or(0);
+    Some(Head {
+        task: (name.to_owned(), pid.trim().parse().unwrap_or(0)),
+        cpu,
+        time_ns,
+        body: body.trim_start(),
+    })
+}
+
+/// When a line was written; `None` for one that does not say it.
+pub(crate) fn time_ns(text: &str) -> Option<u64> {
+    head(text).map(|head| head.time_ns).filter(|time_ns| *time_ns > 0)
+}
+
+/// `108.978075`
+fn moment(text: &str) -> Option<u64> {
+    let (seconds, rest) = text.split_once('.')?;
+    let us: u64 = (rest.len() == 6).then(|| rest.parse().ok()).flatten()?;
+    seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(us * 1000)
+}
+
+/// `1569  context thread timer_latency    406060 ns`, behind the `#`
+fn latency(rest: &str, cpu: u32, time_ns: u64, task: (String, i32)) -> Option<Line> {
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let [_, "context", context, "timer_latency", ns, "ns"] = words[..] else { return None };
+    let context = match context {
+        "irq" => Context::Irq,
+        "thread" => Context::Thread,
+        "user-ret" => Context::User,
+        _ => return None,
+    };
+    Some(Line::Latency { cpu, context, latency_ns: ns.parse().ok()?, time_ns, task })
+}
+
+/// `1 [LOST 5 EVENTS]`
+fn lost_events(text: &str) -> Option<Line> {
+    let (cpu, rest) = text.split_once(" [LOST ")?;
+    Some(Line::Lost { cpu: cpu.parse().ok()?, count: rest.strip_suffix(" EVENTS]")?.parse().ok()? })
 }
 
 /// `start 80.685660050 duration 9290114 ns`

@@ -1,49 +1,30 @@
 //! What is done when a limit is hit, and at the end.
 
-use super::trace;
+use super::trace::Traced;
 use crate::arguments::actions::Action;
-use crate::arguments::noise::SessionArguments;
 use crate::failure::Failure;
-use onbeat::trace::KernelEvent;
-use onbeat_noise::NoiseRecord;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Does those of `--on-threshold`, if a limit was hit, and those of `--on-end`. All are tried; the first that fails is told.
-pub fn act(
-    session: &SessionArguments,
-    usual: &str,
-    is_hit: bool,
-    events: &[KernelEvent],
-    record: Option<&NoiseRecord>,
-) -> Result<(), Failure> {
-    let hit = if is_hit { at_limit(session, usual, events, record) } else { Ok(()) };
-    hit.and(all(&session.on_end, session, usual, events, record))
+pub fn act(is_hit: bool, traced: &Traced<'_>) -> Result<(), Failure> {
+    let hit = if is_hit { at_limit(traced) } else { Ok(()) };
+    hit.and(all(&traced.session.on_end, traced))
 }
 
 /// Does those of `--on-threshold`.
-pub fn at_limit(
-    session: &SessionArguments,
-    usual: &str,
-    events: &[KernelEvent],
-    record: Option<&NoiseRecord>,
-) -> Result<(), Failure> {
-    all(&session.on_threshold, session, usual, events, record)
+pub fn at_limit(traced: &Traced<'_>) -> Result<(), Failure> {
+    all(&traced.session.on_threshold, traced)
 }
 
-fn all(
-    actions: &[Action],
-    session: &SessionArguments,
-    usual: &str,
-    events: &[KernelEvent],
-    record: Option<&NoiseRecord>,
-) -> Result<(), Failure> {
+fn all(actions: &[Action], traced: &Traced<'_>) -> Result<(), Failure> {
     let mut failed = None;
     for action in actions {
         let done = match action {
             Action::Trace(file) => {
-                let file = file.clone().unwrap_or_else(|| PathBuf::from(format!("{usual}_trace.txt")));
-                trace::write_lines(session, "trace", &file, events, record)
+                let file =
+                    file.clone().unwrap_or_else(|| PathBuf::from(format!("{}_trace.txt", traced.usual)));
+                traced.write_lines("trace", &file)
             }
             other => elsewhere(other),
         };

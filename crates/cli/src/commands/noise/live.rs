@@ -1,6 +1,7 @@
 //! What is seen while it is measured: a screen that is drawn again and again, or a line that says how far it is.
 
 use super::actions;
+use super::trace::{self, Traced};
 use crate::arguments::Format;
 use crate::arguments::noise::SessionArguments;
 use crate::documents::{self, LiveView};
@@ -10,6 +11,7 @@ use crate::progress::StatusLine;
 use crate::screen::{Input, Screen};
 use crate::views::live::{Look, render};
 use onbeat::trace::KernelEvent;
+use onbeat_noise::extra::Extra;
 use ratatui::crossterm::event::KeyCode;
 use std::time::Duration;
 
@@ -26,6 +28,7 @@ pub struct Live<'s> {
     look: Look,
     drawn_ns: Option<u64>,
     is_ended: bool,
+    extra: Option<Extra>,
     failure: Option<Failure>,
 }
 
@@ -39,6 +42,7 @@ impl<'s> Live<'s> {
         let is_live = has_screen && Screen::is_there() && session.format == Format::Human && !session.quiet;
         // In this order: what ends the process early is listened for before there is something to give back.
         let interrupts = Interrupts::listen(abort);
+        let extra = trace::extra(session)?;
         Ok(Live {
             name,
             session,
@@ -49,6 +53,7 @@ impl<'s> Live<'s> {
             look: Look::default(),
             drawn_ns: None,
             is_ended: false,
+            extra,
             failure: None,
         })
     }
@@ -81,18 +86,35 @@ impl<'s> Live<'s> {
 
     /// A limit was hit, and it goes on.
     pub fn hit(&mut self, events: &[KernelEvent]) {
-        let done = actions::at_limit(self.session, self.name, events, None);
+        let more = self.more();
+        let done = more.and_then(|more| {
+            let (session, usual) = (self.session, self.name);
+            actions::at_limit(&Traced { session, usual, events, record: None, lines: &[], more: &more })
+        });
         self.failure = self.failure.take().or(done.err());
+    }
+
+    /// Lines of further events.
+    fn more(&self) -> Result<Vec<(u64, String)>, Failure> {
+        let lines = self.extra.as_ref().map_or(Ok(Vec::new()), Extra::lines);
+        lines.map_err(|error| Failure::new(error.to_string()))
     }
 
     pub fn is_stopped(&self) -> bool {
         self.interrupts.is_asked() || self.failure.is_some() || self.is_ended
     }
 
-    /// Takes the line away, and gives the terminal back.
-    pub fn end(&mut self) -> Result<(), Failure> {
+    /// Takes the line away, and gives the terminal back; the lines of further events.
+    pub fn end(&mut self) -> Result<Vec<(u64, String)>, Failure> {
         self.line.clear();
         self.screen = None;
-        self.failure.take().map_or(Ok(()), Err)
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        if let Some(extra) = &self.extra {
+            extra.stop().map_err(|error| Failure::new(error.to_string()))?;
+            trace::write_counted(self.session, extra)?;
+        }
+        self.more()
     }
 }

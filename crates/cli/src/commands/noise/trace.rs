@@ -5,7 +5,8 @@ use crate::failure::Failure;
 use crate::output;
 use onbeat::trace::replace::replace;
 use onbeat::trace::{Class, KernelEvent};
-use onbeat_noise::{NoiseRecord, Verdict, text};
+use onbeat_noise::extra::{Asked, Clock, Counted, Extra};
+use onbeat_noise::{Backend, NoiseRecord, Settings, Verdict, place, text};
 use onbeat_report::perfetto::{Slice, trace};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,40 +27,79 @@ fn cannot(flag: &str, path: &Path, error: &std::io::Error) -> Failure {
         .help("name a file in a folder of yours")
 }
 
-/// Writes those that were asked for, and says where they are.
-pub fn write(
-    session: &SessionArguments,
-    usual: &str,
-    events: &[KernelEvent],
-    record: Option<&NoiseRecord>,
-) -> Result<(), Failure> {
-    if let Some(path) = session.trace_path(usual) {
-        write_lines(session, "--trace", &path, events, record)?;
-    }
-    if let Some(path) = &session.perfetto {
-        replace(path, perfetto(events, record).as_bytes())
-            .map_err(|error| cannot("--perfetto", path, &error))?;
-        tell(session, events.len(), path);
-    }
-    Ok(())
+/// What a trace is made of.
+pub struct Traced<'t> {
+    pub session: &'t SessionArguments,
+    /// The name of the command: its file is called by it.
+    pub usual: &'t str,
+    pub events: &'t [KernelEvent],
+    pub record: Option<&'t NoiseRecord>,
+    /// Of the kernel's tracer, in whose place our own words would say the same again.
+    pub lines: &'t [(u64, String)],
+    /// Of further events.
+    pub more: &'t [(u64, String)],
 }
 
-pub fn write_lines(
-    session: &SessionArguments,
-    flag: &str,
-    path: &Path,
-    events: &[KernelEvent],
-    record: Option<&NoiseRecord>,
-) -> Result<(), Failure> {
-    replace(path, text::lines(events, record).as_bytes()).map_err(|error| cannot(flag, path, &error))?;
-    tell(session, events.len(), path);
-    Ok(())
+impl Traced<'_> {
+    /// Writes the files that were asked for, and says where they are.
+    pub fn write(&self) -> Result<(), Failure> {
+        if let Some(path) = self.session.trace_path(self.usual) {
+            self.write_lines("--trace", &path)?;
+        }
+        if let Some(path) = &self.session.perfetto {
+            replace(path, perfetto(self.events, self.record).as_bytes())
+                .map_err(|error| cannot("--perfetto", path, &error))?;
+            self.tell(self.events.len(), path);
+        }
+        Ok(())
+    }
+
+    pub fn write_lines(&self, flag: &str, path: &Path) -> Result<(), Failure> {
+        let text = if self.lines.is_empty() {
+            text::lines(self.events, self.record, self.more)
+        } else {
+            text::lines(&[], None, &[self.lines, self.more].concat())
+        };
+        replace(path, text.as_bytes()).map_err(|error| cannot(flag, path, &error))?;
+        self.tell(text.lines().count(), path);
+        Ok(())
+    }
+
+    fn tell(&self, events: usize, path: &Path) {
+        if !self.session.quiet {
+            output::to_stderr(&format!("{events} events in {}\n", path.display()));
+        }
+    }
 }
 
-fn tell(session: &SessionArguments, events: usize, path: &Path) {
-    if !session.quiet {
-        output::to_stderr(&format!("{events} events in {}\n", path.display()));
+/// Further events, if some were asked for; they are written from now on.
+pub fn extra(session: &SessionArguments) -> Result<Option<Extra>, Failure> {
+    let asked = &session.extra.events;
+    if asked.is_empty() {
+        return Ok(None);
     }
+    let counts = |event: &Asked| event.trigger.as_ref().is_some_and(|trigger| trigger.starts_with("hist:"));
+    if !session.has_trace() && !asked.iter().any(counts) {
+        return Err(Failure::new("-e: nobody would see these events")
+            .help("write a trace, too: -t, --trace=FILE or --on-threshold trace"));
+    }
+    let cpus = place::cpus(session.cpus.as_ref()).map_err(|error| Failure::new(error.to_string()))?;
+    let is_tracer = session.backend.backend() == Backend::Tracer;
+    let clock = if is_tracer { Clock::Tracer } else { Clock::Monotonic };
+    let opened = Extra::open(asked, &cpus, session.ring_bytes(Settings::default().ring_bytes), clock);
+    opened.map(Some).map_err(|error| Failure::new(error.to_string()))
+}
+
+/// What triggers have counted, each in a file of its own in this folder.
+pub fn write_counted(session: &SessionArguments, extra: &Extra) -> Result<(), Failure> {
+    for Counted { file, text } in extra.counted().map_err(|error| Failure::new(error.to_string()))? {
+        let path = Path::new(&file);
+        replace(path, text.as_bytes()).map_err(|error| cannot("--trigger", path, &error))?;
+        if !session.quiet {
+            output::to_stderr(&format!("counts in {file}\n"));
+        }
+    }
+    Ok(())
 }
 
 /// Tracks of a core, from the one that interrupts least.

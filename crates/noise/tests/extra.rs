@@ -1,0 +1,60 @@
+//! Further events of the kernel: what may be asked for, what is refused, and that they come.
+
+#![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
+
+use onbeat_noise::extra::{Asked, Clock, Extra};
+use onbeat_os::CoreSet;
+
+fn event(text: &str, filter: Option<&str>, trigger: Option<&str>) -> Asked {
+    let asked = Asked::parse(text).expect(text);
+    Asked { filter: filter.map(str::to_owned), trigger: trigger.map(str::to_owned), ..asked }
+}
+
+#[test]
+fn events_are_named_as_the_kernel_does() {
+    for (text, system, name) in
+        [("sched", "sched", None), ("sched:sched_switch", "sched", Some("sched_switch"))]
+    {
+        let asked = Asked::parse(text).expect(text);
+        assert_eq!((asked.system.as_str(), asked.name.as_deref()), (system, name));
+    }
+    for text in ["", ":", "sched:", ":x", "../x", "sched:a/b", "a b"] {
+        assert!(Asked::parse(text).is_err_and(|why| why.contains("SYSTEM:EVENT")), "{text}");
+    }
+}
+
+#[test]
+fn they_come_with_their_moments_and_are_counted() {
+    let cpus: Vec<usize> = CoreSet::online().expect("CPUs").iter().collect();
+    let open = |asked: &[Asked]| Extra::open(asked, &cpus, 1 << 20, Clock::Monotonic);
+    let asked = [event("sched:sched_switch", Some("prev_pid != 0"), Some("hist:keys=prev_comm"))];
+    let extra = match open(&asked) {
+        Ok(extra) => extra,
+        Err(error) => return eprintln!("skipped: {error}"),
+    };
+    let before_ns = onbeat_os::clock::monotonic_ns();
+    for _ in 0..20 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    extra.stop().expect("it can be stopped");
+    let after_ns = onbeat_os::clock::monotonic_ns();
+    let lines = extra.lines().expect("lines");
+    let within = |(time_ns, line): &&(u64, String)| {
+        (before_ns - 1_000_000_000..=after_ns + 1000).contains(time_ns) && line.contains("sched_switch:")
+    };
+    assert!(lines.iter().filter(within).count() >= 20, "{} lines: {:?}", lines.len(), lines.first());
+    assert!(lines.iter().all(|(_, line)| !line.contains("prev_pid=0 ")), "the filter is not kept");
+    let counted = extra.counted().expect("counts");
+    assert_eq!(counted[0].file, "sched_sched_switch_hist.txt");
+    assert!(counted[0].text.contains("prev_comm"), "{}", counted[0].text);
+    drop(extra);
+    for (asked, part) in [
+        (event("sched:no_such_event", None, None), "has no such event"),
+        (event("sched:sched_switch", Some("nothing == 7"), None), "filter `nothing == 7`"),
+        (event("sched:sched_switch", None, Some("explode")), "trigger `explode`"),
+        (event("sched", None, Some("stacktrace")), "not a system's"),
+    ] {
+        let error = open(&[asked]).expect_err(part).to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
