@@ -100,12 +100,20 @@ impl Policy {
     /// # Errors
     /// As [`set`](Self::set), and where there is no such thread.
     pub fn set_for(&self, thread: i32, flags: PolicyFlags) -> io::Result<()> {
-        let attributes = Attributes::new(self, flags);
-        // SAFETY: the kernel reads `size` bytes from the pointer, which has them.
-        let result =
-            unsafe { libc::syscall(libc::SYS_sched_setattr, thread, std::ptr::from_ref(&attributes), 0) };
-        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        Attributes::new(self, flags).set_for(thread)
     }
+}
+
+/// Has the calling thread wait for its turn when it wakes up, in place of taking the core of another normal thread at once
+/// (`SCHED_BATCH`). Its niceness stays. For threads that look after others and must not be in their way.
+///
+/// # Errors
+/// What the kernel says; `Unsupported` for a thread with a real-time policy, which keeps it.
+pub fn stand_back() -> io::Result<()> {
+    let (Policy::Other(nice), flags) = Policy::of_this_thread()? else {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "the thread has a real-time policy"));
+    };
+    Attributes { policy: libc::SCHED_BATCH as u32, ..Attributes::new(&Policy::Other(nice), flags) }.set_for(0)
 }
 
 /// `struct sched_attr` of the kernel, in its first version.
@@ -147,6 +155,12 @@ impl Attributes {
             }
         }
         attributes
+    }
+
+    fn set_for(&self, thread: i32) -> io::Result<()> {
+        // SAFETY: the kernel reads `size` bytes from the pointer, which has them.
+        let result = unsafe { libc::syscall(libc::SYS_sched_setattr, thread, std::ptr::from_ref(self), 0) };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     fn read(&self) -> io::Result<(Policy, PolicyFlags)> {
@@ -194,6 +208,21 @@ mod tests {
         // What is reset is a niceness below 0.
         assert_eq!(child.1, PolicyFlags::default());
         assert_eq!(Policy::of_this_thread().unwrap(), before, "only that thread was set");
+    }
+
+    #[test]
+    fn who_stands_back_keeps_its_niceness() {
+        let thread = crate::thread::spawn("back", || {
+            Policy::Other(7).set(PolicyFlags::default()).unwrap();
+            stand_back().unwrap();
+            let text = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+            // After the name in brackets: niceness is field 19, the policy 41.
+            let fields: Vec<String> =
+                text.rsplit_once(')').unwrap().1.split_whitespace().map(str::to_owned).collect();
+            (fields[19 - 3].clone(), fields[41 - 3].clone(), Policy::of_this_thread().is_err())
+        });
+        let (niceness, policy, has_no_letter) = thread.unwrap().join().unwrap();
+        assert_eq!((&*niceness, &*policy, has_no_letter), ("7", "3", true));
     }
 
     #[test]

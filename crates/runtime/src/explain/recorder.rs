@@ -85,8 +85,11 @@ impl Recorder {
         let (plan, control) = (Arc::clone(plan), Arc::clone(control));
         let house_keeping = plan.options.house_keeping.clone();
         let helper = Helper { name: NAME, purpose: "finds out why something was late", house_keeping };
-        let thread =
-            helper.start_with(move || Work::new(&plan, &control, rings, owner, evidence).until(&ended))?;
+        let thread = helper.start_with(move || {
+            // Where it may not, it is in the way now and then, and names itself.
+            let _ = onbeat_os::policy::stand_back();
+            Work::new(&plan, &control, rings, owner, evidence).until(&ended)
+        })?;
         Ok(Recorder { end, thread })
     }
 
