@@ -11,6 +11,7 @@
 //! | [`model`] | what follows from such costs: pure functions |
 //! | `trial` | one graph under one scheduler, for a while |
 //! | [`realtime`] | how regularly frames come beside a load, as Holoscan's benchmark of real-time threads asks |
+//! | [`explain`] | what it costs to say why something was late |
 //! | `holoscan` | another runtime in a process of its own |
 //! | `watch` | how a bench tells how far it is, and hears that it is to stop: [`Watch`] |
 //! | `told`, `pinned` | what all benches tell in the same way; threads beside the engine |
@@ -30,6 +31,7 @@
 
 pub mod costs;
 mod error;
+pub mod explain;
 mod holoscan;
 pub mod model;
 mod others;

@@ -34,10 +34,16 @@ pub struct TracepointEvidence {
     chosen: Chosen,
     /// Threads that somebody wants to know more of; why not, where that is refused.
     following: Option<Result<Following, Refused>>,
+    /// When it was last asked whether the kernel still writes, and why it does not any more.
+    asked_ns: u64,
+    silenced: Option<String>,
 }
 
 /// How long events are kept: misses are asked for within seconds.
 const KEPT_NS: u64 = 10_000_000_000;
+
+/// From one question whether the kernel still writes to the next.
+const ASK_NS: u64 = 200_000_000;
 
 impl TracepointEvidence {
     /// Of these cores, with rings of that size each, from a trace instance or else from perf. What a ring cannot hold between two
@@ -56,7 +62,7 @@ impl TracepointEvidence {
         tracepoints.enable().map_err(|error| {
             nothing(format!("the rings of the kernel cannot be switched on: {error}"), None)
         })?;
-        Ok(TracepointEvidence { tracepoints, chosen, following: None })
+        Ok(TracepointEvidence { tracepoints, chosen, following: None, asked_ns: 0, silenced: None })
     }
 
     /// Which source it is, why, and what it does not tell.
@@ -67,6 +73,11 @@ impl TracepointEvidence {
 
     /// Reads all rings, so that they have room.
     pub fn drain(&mut self) {
+        let now_ns = onbeat_os::clock::monotonic_ns();
+        if self.silenced.is_none() && now_ns > self.asked_ns + ASK_NS {
+            self.asked_ns = now_ns;
+            self.silenced = self.tracepoints.silenced();
+        }
         for at in 0..self.tracepoints.len() {
             self.tracepoints.drain(at, 0, &[]);
             let core = self.tracepoints.core_mut(at);
@@ -128,6 +139,12 @@ impl Evidence for TracepointEvidence {
     }
 
     fn lack(&self) -> Option<(String, String)> {
+        if let Some(why) = &self.silenced {
+            return Some((
+                format!("tracepoints fell silent during the run: {why}"),
+                "leave tracing to the run until it has ended".to_owned(),
+            ));
+        }
         let Some(Err(refused)) = &self.following else { return None };
         Some((format!("threads cannot be followed: {}", refused.why), refused.fix.clone()))
     }

@@ -26,6 +26,7 @@
 
 pub mod analysis;
 pub mod attribute;
+mod counted;
 mod crew;
 pub mod decode;
 pub mod error;
@@ -47,6 +48,7 @@ pub mod timerlat;
 pub mod tracer;
 
 pub use attribute::{Gap, Interference, Own, Verdict, attribute};
+pub use counted::ProcEvidence;
 pub use error::Error;
 pub use evidence::TracepointEvidence;
 pub use measure::{Settings, Watch, measure};

@@ -1,7 +1,7 @@
 //! What the kernel tells of a run, from the best source that this machine allows.
 
-use onbeat_noise::TracepointEvidence;
 use onbeat_noise::decode::Extent;
+use onbeat_noise::{ProcEvidence, TracepointEvidence};
 use onbeat_os::CoreSet;
 use onbeat_runtime::{Explain, Plan};
 use onbeat_trace::{Evidence, NoEvidence};
@@ -9,7 +9,8 @@ use onbeat_trace::{Evidence, NoEvidence};
 /// The ring of one core, in bytes: it holds what a busy one does in 50 ms.
 const RING_BYTES: usize = 1 << 20;
 
-/// What the kernel tells of the cores of a plan: tracepoints where they may be read, else nothing, and the record says why.
+/// What the kernel tells of the cores of a plan: tracepoints where they may be read, else what
+/// `/proc` counts, and the record says why.
 ///
 /// ```
 /// use onbeat::Graph;
@@ -38,26 +39,6 @@ pub fn evidence(plan: &Plan) -> Box<dyn Evidence> {
     cores.dedup();
     match TracepointEvidence::open(&cores, RING_BYTES, Extent::Cores) {
         Ok(evidence) => Box::new(evidence),
-        Err(refused) => Box::new(Refused { why: refused.why, fix: refused.fix }),
-    }
-}
-
-/// Why there is none.
-struct Refused {
-    why: String,
-    fix: String,
-}
-
-impl Evidence for Refused {
-    fn source(&self) -> &str {
-        "none"
-    }
-
-    fn events(&mut self, _: u32, _: std::ops::Range<u64>) -> Vec<onbeat_trace::KernelEvent> {
-        Vec::new()
-    }
-
-    fn lack(&self) -> Option<(String, String)> {
-        Some((self.why.clone(), self.fix.clone()))
+        Err(refused) => Box::new(ProcEvidence::new(refused.why, refused.fix)),
     }
 }

@@ -119,6 +119,15 @@ impl Instance {
         write(&self.folder.join("tracing_on"), "0")
     }
 
+    /// Whether the kernel writes records, as it was told to: others may have switched it off, or have taken away the right to ask.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn is_enabled(&self) -> io::Result<bool> {
+        let text = fs::read_to_string(self.folder.join("tracing_on"))?;
+        Ok(text.trim_end() != "0")
+    }
+
     /// Appends the pages of the ring at this place of the list of cores to `into`, makes room for new ones, and says how many bytes
     /// that were.
     pub fn drain(&mut self, at: usize, into: &mut Vec<u8>) -> usize {

@@ -42,4 +42,4 @@ pub use error::ReadError;
 pub use histogram::{Histogram, Summary};
 pub use machine::Machine;
 pub use record::Record;
-pub use span::{Class, Evidence, KernelEvent, Left, NoEvidence, OffCpu, Span, Waker};
+pub use span::{Class, Counted, Evidence, KernelEvent, Left, NoEvidence, OffCpu, Span, Waker};

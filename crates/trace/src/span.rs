@@ -63,6 +63,21 @@ pub struct OffCpu {
     pub woken_by: Option<Waker>,
 }
 
+/// What was counted of one thread between two looks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// The kernel's id of the thread.
+    pub tid: i32,
+    /// The one look, in nanoseconds on `CLOCK_MONOTONIC`.
+    pub from_ns: u64,
+    /// The other.
+    pub to_ns: u64,
+    /// How long it could have run and others had the core, in nanoseconds.
+    pub run_queue_ns: u64,
+    /// How many page faults it had.
+    pub page_faults: u64,
+}
+
 /// Why a thread left its core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -174,6 +189,12 @@ pub trait Evidence: Send {
 
     /// Page faults of the threads that are followed, in `window_ns`: the thread and the moment of each, by time.
     fn page_faults(&mut self, window_ns: Range<u64>) -> Vec<(i32, u64)> {
+        let _ = window_ns;
+        Vec::new()
+    }
+
+    /// What was counted of the threads that are followed, around `window_ns`, by a source that knows no moments: how much, not when.
+    fn counted(&mut self, window_ns: Range<u64>) -> Vec<Counted> {
         let _ = window_ns;
         Vec::new()
     }

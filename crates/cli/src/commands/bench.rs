@@ -2,8 +2,8 @@
 
 use super::{measured, show};
 use crate::arguments::bench::{
-    BenchCommand, BenchPipelineArguments, OverheadArguments, QueueArguments, RealtimeArguments,
-    SaxpyArguments,
+    BenchCommand, BenchPipelineArguments, ExplainArguments, OverheadArguments, QueueArguments,
+    RealtimeArguments, SaxpyArguments,
 };
 use crate::documents;
 use crate::failure::Failure;
@@ -12,7 +12,7 @@ use crate::maker::FileMaker;
 use crate::output;
 use crate::progress::StatusLine;
 use onbeat::trace::replace::replace;
-use onbeat_bench::{Watch, overhead, pipeline, queue, realtime, saxpy};
+use onbeat_bench::{Watch, explain, overhead, pipeline, queue, realtime, saxpy};
 use std::path::{Path, PathBuf};
 
 pub fn bench(command: &BenchCommand, abort: fn() -> !) -> Result<u8, Failure> {
@@ -23,6 +23,7 @@ pub fn bench(command: &BenchCommand, abort: fn() -> !) -> Result<u8, Failure> {
         BenchCommand::Pipeline(arguments) => pipeline(arguments, abort),
         BenchCommand::Plan(arguments) => measured::shapes(arguments, abort),
         BenchCommand::Realtime(arguments) => realtime(arguments, abort),
+        BenchCommand::Explain(arguments) => explain(arguments, abort),
     }
 }
 
@@ -118,6 +119,16 @@ fn realtime(arguments: &RealtimeArguments, abort: fn() -> !) -> Result<u8, Failu
     }
     drop(watched);
     show(&documents::realtime(&found, &files), arguments.format)?;
+    Ok(0)
+}
+
+fn explain(arguments: &ExplainArguments, abort: fn() -> !) -> Result<u8, Failure> {
+    let mut watched = Watched::new("explain", abort);
+    let found = explain::run(&arguments.settings(), &mut watched);
+    watched.clear();
+    let found = found.map_err(|error| Failure::new(error.to_string()))?;
+    drop(watched);
+    show(&documents::explain(&found), arguments.format)?;
     Ok(0)
 }
 

@@ -2,6 +2,7 @@
 
 mod bench;
 mod compared;
+mod explain;
 mod findings;
 pub mod flight;
 mod kinds;
@@ -25,6 +26,7 @@ mod tuning;
 
 pub use bench::overhead;
 pub use compared::{noise_compared, noise_figures, noise_projected};
+pub use explain::explain;
 pub use findings::{Findings, explained, findings, findings_page, verified};
 pub use kinds::{kind, kinds};
 pub use live::{LiveColumn, LiveTable, LiveView};

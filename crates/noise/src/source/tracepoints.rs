@@ -113,6 +113,17 @@ impl Tracepoints {
         }
     }
 
+    /// Why it writes no more, although it was told to; `None` while it does, or cannot be asked.
+    #[must_use]
+    pub fn silenced(&self) -> Option<String> {
+        let Rings::Ftrace(instance) = &self.rings else { return None };
+        match instance.is_enabled() {
+            Ok(true) => None,
+            Ok(false) => Some(format!("somebody has switched off {}", instance.folder().display())),
+            Err(error) => Some(format!("{} cannot be read any more: {error}", instance.folder().display())),
+        }
+    }
+
     /// Lets the kernel write no more.
     ///
     /// # Errors

@@ -6,7 +6,9 @@
 #![allow(clippy::disallowed_macros, reason = "a test says what it found and what it skips")]
 
 mod kernel;
+mod neighbours;
 mod pipeline;
+mod refused;
 mod score;
 mod stopped;
 

@@ -2,16 +2,18 @@
 
 use super::flight::{About, Late};
 use crate::plan::Plan;
-use onbeat_trace::Record;
 use onbeat_trace::cause::{Cause, Explained, Verdict};
 use onbeat_trace::record::{Miss, MissKind, PathRecord, SlowMessage};
-use std::collections::HashMap;
+use onbeat_trace::{CauseClass, Record};
+use std::collections::{BTreeMap, HashMap};
 
 /// What it has found.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(super) verdicts: HashMap<Key, Verdict>,
     pub(super) slowest: Vec<Vec<SlowMessage>>,
+    /// What a reader has to know beside.
+    pub(super) notes: Vec<String>,
     pub(super) causes: Vec<Cause>,
     pub(super) explained: Option<Explained>,
     /// By number in the plan.
@@ -46,6 +48,7 @@ impl Findings {
                 record.slowest.extend(slowest);
             }
         }
+        record.notes.extend(self.notes);
         record.causes = self.causes;
         record.explained = self.explained;
     }
@@ -60,4 +63,19 @@ impl Findings {
         };
         self.verdicts.remove(&(is_path, of?, miss.time_ns, miss.sequence))
     }
+}
+
+/// What each cause has cost, what cost most first.
+pub(super) fn table(causes: &BTreeMap<(CauseClass, String), (u64, u64)>) -> Vec<Cause> {
+    let cause = |((class, name), (misses, lost_ns)): (&(CauseClass, String), &(u64, u64))| Cause {
+        finding: class.finding(name).map(str::to_owned),
+        class: *class,
+        name: name.clone(),
+        misses: *misses,
+        lost_ns: *lost_ns,
+    };
+    let mut table: Vec<Cause> = causes.iter().map(cause).collect();
+    table.retain(|cause| cause.misses > 0 || cause.lost_ns > 0);
+    table.sort_by_key(|cause| std::cmp::Reverse((cause.lost_ns, cause.misses)));
+    table
 }

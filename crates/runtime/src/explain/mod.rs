@@ -8,7 +8,8 @@
 //! | file | what |
 //! |---|---|
 //! | `flight` | what a worker notes of its steps: two rings that never refuse |
-//! | `recorder` | the thread that empties them, keeps the last seconds, and looks into each miss |
+//! | `recorder`, `work` | the thread that empties them, keeps the last seconds, and looks into each miss |
+//! | `strays` | workers on cores that are not theirs |
 //! | `findings` | what it found, for the record |
 //! | `slowest` | the messages of each path that took longest |
 //! | `told` | what was found so far, for whoever watches the run |
@@ -30,8 +31,10 @@ mod sentence;
 mod share;
 mod slowest;
 mod split;
+mod strays;
 mod told;
 mod way;
+mod work;
 
 pub use case::{Case, EdgeFacts, OperatorFacts, Scheduling, ThreadFacts};
 pub(crate) use flight::{About, Flight, Late, Rings, SLOWEST};

@@ -6,6 +6,7 @@
 
 mod away;
 mod busy;
+mod counts;
 mod slices;
 
 use super::case::{Case, Scheduling, ThreadFacts};
@@ -55,6 +56,9 @@ pub(super) fn split(case: &Case<'_>) -> Took {
     for (operator, (ns, steps)) in own {
         let spared = spare(case, operator, ns, steps, &cores, &mut took);
         *took.usual.entry(operator).or_default() += spared;
+    }
+    if !case.counted.is_empty() {
+        counts::put_down(case, &mut took);
     }
     took
 }

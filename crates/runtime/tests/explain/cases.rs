@@ -1,7 +1,7 @@
 //! One case per class of cause. Times are nanoseconds; the message is due at 1000.
 
 use onbeat_runtime::explain::{Case, EdgeFacts, OperatorFacts, Scheduling, ThreadFacts, explain, sentence};
-use onbeat_trace::{CauseClass, Class, KernelEvent, Left, OffCpu, Span, Waker};
+use onbeat_trace::{CauseClass, Class, Counted, KernelEvent, Left, OffCpu, Span, Waker};
 
 /// What a case is made of, so that each test says only what is special.
 #[derive(Clone)]
@@ -15,6 +15,7 @@ struct Story {
     scheduling: Scheduling,
     budget_ns: Option<u64>,
     has_fair_server: bool,
+    counted: Vec<Counted>,
 }
 
 const SOURCE: u32 = 0;
@@ -65,6 +66,7 @@ impl Story {
             scheduling: Scheduling::RealTime,
             budget_ns: None,
             has_fair_server: true,
+            counted: Vec::new(),
         }
     }
 
@@ -101,6 +103,7 @@ impl Story {
             is_complete: true,
             has_fair_server: self.has_fair_server,
             fault_ns: 7,
+            counted: &self.counted,
         };
         let parts = explain(&case);
         let late_ns = end_ns - 1120;
@@ -169,6 +172,22 @@ fn an_idle_core_in_a_step_is_a_sleep_or_a_budget_that_was_used_up() {
     story.is(CauseClass::SystemCall, "demod", 600);
     let story = Story { scheduling: Scheduling::Deadline, ..story };
     story.is(CauseClass::DeadlineBudget, "", 600);
+}
+
+#[test]
+fn counts_take_the_place_of_what_nobody_could_tell() {
+    let counted = |run_queue_ns, page_faults| {
+        vec![Counted { tid: TID, from_ns: 0, to_ns: 9_000, run_queue_ns, page_faults }]
+    };
+    let story = Story { counted: counted(500, 3), ..Story::new(0, 700) };
+    let text = story.is(CauseClass::RunQueueWait, "", 500);
+    assert!(text.contains("200"), "the rest is the operator's: {text}");
+    // No more than there was, whatever was counted.
+    Story { counted: counted(50_000, 0), ..Story::new(0, 700) }.is(CauseClass::RunQueueWait, "", 700);
+    Story { counted: counted(0, 80), ..Story::new(0, 700) }.is(CauseClass::PageFault, "demod", 560);
+    // Another thread's.
+    let other = vec![Counted { tid: TID + 1, ..counted(500, 0)[0] }];
+    Story { counted: other, ..Story::new(0, 700) }.is(CauseClass::OwnCompute, "demod", 700);
 }
 
 #[test]

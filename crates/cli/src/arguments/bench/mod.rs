@@ -1,9 +1,11 @@
 //! What may be typed after `onbeat bench`.
 
+mod explain;
 mod pipeline;
 mod realtime;
 mod saxpy;
 
+pub use explain::ExplainArguments;
 pub use pipeline::{BenchPipelineArguments, BenchPlanArguments};
 pub use realtime::RealtimeArguments;
 pub use saxpy::SaxpyArguments;
@@ -51,6 +53,9 @@ pub enum BenchCommand {
     /// How regularly frames come beside a load on the same core, under each policy, and why they do not
     #[command(before_help = realtime::EXAMPLES)]
     Realtime(RealtimeArguments),
+    /// What it costs to say why something was late: the same chains with it and without, in turn
+    #[command(before_help = explain::EXAMPLES)]
+    Explain(ExplainArguments),
 }
 
 #[derive(Debug, Args)]

@@ -1,0 +1,243 @@
+//! What explaining costs: the same chain with it and without, in turn, on one core.
+//!
+//! Two chains. That of the radio benchmark has steps that come so close together that a sample of them is timed: what it loses is what
+//! a user loses. That of long steps has each of them timed, in a rhythm at which stamps have all of their share: what it loses, by
+//! stamp, is what a stamp costs.
+
+use crate::others::Others;
+use crate::{BenchError, Watch, told};
+use onbeat_operators::{NullSink, NullSource, dsp::Saxpy};
+use onbeat_os::CoreSet;
+use onbeat_report::{BenchResult, bench::Machine};
+use onbeat_runtime::{Chunk, Explain, Graph, InPlace, Options, Scheduler};
+use onbeat_trace::Record;
+use serde_json::json;
+
+/// What is to be measured.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How many saxpy operators, one number after the other.
+    pub kernels: Vec<usize>,
+    /// Bytes in a chunk.
+    pub quantum: usize,
+    /// How often each chain is run with and without.
+    pub pairs: usize,
+    /// How long each of these takes, in seconds.
+    pub seconds: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { kernels: vec![3, 6], quantum: 16 << 10, pairs: 41, seconds: 0.05 }
+    }
+}
+
+/// A chain.
+#[derive(Debug, Clone, Copy)]
+enum Chain {
+    /// Of the radio benchmark, with so many saxpy.
+    Saxpy(usize),
+    /// Of one operator that computes for so long that each step is timed.
+    Long,
+}
+
+/// How long a step of the long chain takes: its three operators come at an interval of somewhat more than what the recorder wants for
+/// timing all of them.
+const LONG_NS: u64 = 5_000;
+
+/// Steps of the long chain per message: what begins where the step before ended needs no look of its own.
+const STAMPS: f64 = 4.0;
+
+/// Measures all that the settings ask for.
+///
+/// # Errors
+/// [`BenchError`]: settings that make no sense, a run that failed, a stop before the first pair was over.
+pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<BenchResult, BenchError> {
+    if settings.pairs == 0
+        || settings.kernels.contains(&0)
+        || !settings.seconds.is_finite()
+        || settings.seconds <= 0.0
+    {
+        let text = "pairs and kernels are 1 or more each, seconds above 0";
+        return Err(BenchError::Settings(text.to_owned()));
+    }
+    let chains: Vec<Chain> =
+        settings.kernels.iter().map(|&it| Chain::Saxpy(it)).chain([Chain::Long]).collect();
+    let mut result = BenchResult::new("explain", Machine::read());
+    let (core, house) = cores()?;
+    result.parameters = told::parameters(json!({
+        "kernels": settings.kernels,
+        "quantum_bytes": settings.quantum,
+        "pairs": settings.pairs,
+        "seconds": settings.seconds,
+        "core": core,
+    }));
+    let mut found: Vec<Pairs> = chains.iter().map(|_| Pairs::default()).collect();
+    let others = Others::watch();
+    'pairs: for pair in 0..settings.pairs {
+        for (at, (chain, found)) in chains.iter().zip(&mut found).enumerate() {
+            if watch.is_stopped() {
+                if pair == 0 {
+                    return Err(BenchError::Stopped);
+                }
+                result.notes.push(format!("stopped in pair {} of {}", pair + 1, settings.pairs));
+                break 'pairs;
+            }
+            let text = format!("pair {} of {}: {}", pair + 1, settings.pairs, chain.name());
+            watch.at(pair * chains.len() + at, settings.pairs * chains.len(), &text);
+            // Whoever comes first may find the machine in another state: they take turns.
+            let order = if pair % 2 == 0 { [Explain::Off, Explain::On] } else { [Explain::On, Explain::Off] };
+            for explain in order {
+                let record = once(*chain, explain, settings, core, &house)?;
+                found.take(explain, &record);
+            }
+        }
+    }
+    for (chain, found) in chains.iter().zip(&found) {
+        found.enter(*chain, &mut result);
+    }
+    told::doubts(&mut result, others.share(0), told::AGAIN);
+    Ok(result)
+}
+
+/// The core that is measured, and those for all else.
+fn cores() -> Result<(usize, Vec<usize>), BenchError> {
+    let allowed =
+        CoreSet::allowed().map_err(|error| BenchError::System { what: "which cores there are", error })?;
+    let all: Vec<usize> = allowed.iter().collect();
+    let (&core, house) = all.split_last().ok_or_else(|| BenchError::Nothing("no core".to_owned()))?;
+    Ok((core, house.to_vec()))
+}
+
+/// What came of the runs of one chain, pair by pair.
+#[derive(Debug, Default)]
+struct Pairs {
+    off: Vec<f64>,
+    on: Vec<f64>,
+    /// Of the worker, with it.
+    allocations: u64,
+    sampled: Vec<String>,
+    source: String,
+    overwritten: u64,
+}
+
+impl Pairs {
+    fn take(&mut self, explain: Explain, record: &Record) {
+        let chunks = record.edges.last().map_or(0, |edge| edge.received);
+        let rate = chunks as f64 * 1e9 / record.result.duration_ns.max(1) as f64;
+        if explain == Explain::Off {
+            self.off.push(rate);
+            return;
+        }
+        self.on.push(rate);
+        self.allocations += record.threads.iter().filter_map(|thread| thread.allocations).sum::<u64>();
+        if let Some(explained) = &record.explained {
+            self.sampled.clone_from(&explained.sampled);
+            self.source.clone_from(&explained.source);
+            self.overwritten += explained.overwritten;
+        }
+    }
+
+    fn enter(&self, chain: Chain, result: &mut BenchResult) {
+        let name = chain.name();
+        let pairs = || self.off.iter().zip(&self.on);
+        let cost: Vec<f64> = pairs().map(|(off, on)| (1.0 - on / off) * 100.0).collect();
+        result.add(&format!("{name}.off"), &self.off, "1/s");
+        result.add(&format!("{name}.on"), &self.on, "1/s");
+        result.add(&format!("{name}.cost"), &cost, "%");
+        if matches!(chain, Chain::Long) {
+            let stamp: Vec<f64> = pairs().map(|(off, on)| (1e9 / on - 1e9 / off) / STAMPS).collect();
+            result.add("stamp", &stamp, "ns");
+        }
+        result.add(&format!("{name}.allocations"), &[self.allocations as f64], "");
+        let sampled = match self.sampled.as_slice() {
+            [] => "every step was timed".to_owned(),
+            names => format!("a sample was timed of {}", names.join(", ")),
+        };
+        let lost = match self.overwritten {
+            0 => String::new(),
+            steps => format!("; {steps} steps were not read in time"),
+        };
+        result.notes.push(format!("{name}: {sampled}; the kernel's doings by {}{lost}", self.source));
+    }
+}
+
+impl Chain {
+    fn name(self) -> String {
+        match self {
+            Chain::Saxpy(kernels) => format!("saxpy.m{kernels}"),
+            Chain::Long => "long".to_owned(),
+        }
+    }
+
+    fn graph(self) -> Result<Graph, onbeat_runtime::Error> {
+        let mut graph = Graph::new("explain");
+        match self {
+            Chain::Saxpy(kernels) => {
+                graph.add("source", NullSource::<f32>::new(None));
+                let mut last = "source".to_owned();
+                for number in 1..=kernels {
+                    let name = format!("saxpy{number}");
+                    let (a, b) = std::hint::black_box((1.0, 0.0));
+                    graph.add(&*name, InPlace::new(Saxpy::new(a, b)?));
+                    graph.connect_names(&*last, &*name);
+                    last = name;
+                }
+                graph.add("sink", NullSink::<Chunk<f32>>::default());
+                graph.connect_names(last, "sink");
+            }
+            Chain::Long => {
+                let rounds = rounds(LONG_NS);
+                let source = graph.source("source", || Some(1u64));
+                let work = graph.map("work", move |number: u64| calculate(number, rounds));
+                let sink = graph.sink("sink", |number: u64| _ = std::hint::black_box(number));
+                graph.connect(source, |s| &s.out, work, |w| &w.input);
+                graph.connect(work, |w| &w.out, sink, |s| &s.input);
+            }
+        }
+        Ok(graph)
+    }
+}
+
+fn calculate(number: u64, rounds: u64) -> u64 {
+    (0..rounds)
+        .fold(number, |x, _| std::hint::black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1)))
+}
+
+/// How many take about `ns` here; found once.
+fn rounds(ns: u64) -> u64 {
+    static FOUND: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
+    const TRIED: u64 = 100_000;
+    *FOUND.get_or_init(|| {
+        let took_ns = (0..20).map(|_| {
+            let begin_ns = onbeat_os::clock::monotonic_ns();
+            std::hint::black_box(calculate(1, TRIED));
+            onbeat_os::clock::monotonic_ns() - begin_ns
+        });
+        TRIED * ns / took_ns.min().unwrap_or(1).max(1)
+    })
+}
+
+fn once(
+    chain: Chain,
+    explain: Explain,
+    settings: &Settings,
+    core: usize,
+    house: &[usize],
+) -> Result<Record, BenchError> {
+    let failed = |reason: String| BenchError::Scenario { name: chain.name(), reason };
+    let graph = chain.graph().map_err(|error| failed(error.to_string()))?;
+    let options = Options {
+        scheduler: Scheduler::Greedy,
+        cores: vec![core],
+        house_keeping: house.to_vec(),
+        quantum: settings.quantum,
+        duration_ns: Some((settings.seconds * 1e9) as u64),
+        explain,
+        ..Options::default()
+    };
+    let plan = graph.plan(&options).map_err(|error| failed(error.to_string()))?;
+    let evidence = onbeat::evidence(&plan);
+    let run = graph.start_explained(plan, evidence).map_err(|error| failed(error.to_string()))?;
+    run.wait().map_err(|error| failed(error.to_string()))
+}

@@ -1,0 +1,129 @@
+//! What everybody may read of a process's own threads, for where tracepoints are refused: counts, no names and no moments.
+
+use onbeat_trace::{Counted, Evidence, KernelEvent};
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+/// Looks that are kept: one per visit of whoever asks.
+const KEPT: usize = 1024;
+
+/// What `/proc` counts of threads: how long they waited for a core that others had, and their page faults.
+///
+/// ```
+/// use onbeat_noise::ProcEvidence;
+/// use onbeat_trace::Evidence;
+/// let mut evidence = ProcEvidence::new("tracefs cannot be read", "run as root");
+/// evidence.follow(&[onbeat_os::thread::current_id()]);
+/// assert_eq!(evidence.source(), "proc");
+/// assert_eq!(evidence.lack().unwrap().1, "run as root");
+/// ```
+#[derive(Debug)]
+pub struct ProcEvidence {
+    why: String,
+    fix: String,
+    threads: Vec<Thread>,
+    /// When, and what each thread's counts were then.
+    looks: VecDeque<(u64, Vec<Counts>)>,
+}
+
+#[derive(Debug)]
+struct Thread {
+    tid: i32,
+    schedstat: Option<File>,
+    stat: Option<File>,
+}
+
+/// Since the thread began.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    run_queue_ns: u64,
+    page_faults: u64,
+}
+
+impl ProcEvidence {
+    /// Why there is nothing better, and what gives it.
+    pub fn new(why: impl Into<String>, fix: impl Into<String>) -> Self {
+        ProcEvidence { why: why.into(), fix: fix.into(), threads: Vec::new(), looks: VecDeque::new() }
+    }
+
+    fn look(&mut self) {
+        let now_ns = onbeat_os::clock::monotonic_ns();
+        let counts = self.threads.iter().map(Thread::counts).collect();
+        if self.looks.len() == KEPT {
+            self.looks.pop_front();
+        }
+        self.looks.push_back((now_ns, counts));
+    }
+}
+
+impl Thread {
+    fn open(tid: i32) -> Self {
+        let file = |name: &str| File::open(format!("/proc/self/task/{tid}/{name}")).ok();
+        Thread { tid, schedstat: file("schedstat"), stat: file("stat") }
+    }
+
+    /// What cannot be read, or has ended, counts as nothing.
+    fn counts(&self) -> Counts {
+        let (mut schedstat, mut stat) = ([0; 80], [0; 512]);
+        let schedstat = text(self.schedstat.as_ref(), &mut schedstat);
+        let stat = text(self.stat.as_ref(), &mut stat);
+        let number = |text: &str, at: usize| {
+            text.split_ascii_whitespace().nth(at).and_then(|it| it.parse::<u64>().ok()).unwrap_or(0)
+        };
+        // Behind the name, which may hold anything, comes the third field; faults without disk are the 10th, those with it the 12th.
+        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+        Counts { run_queue_ns: number(schedstat, 1), page_faults: number(fields, 7) + number(fields, 9) }
+    }
+}
+
+fn text<'b>(file: Option<&File>, bytes: &'b mut [u8]) -> &'b str {
+    let length = file.and_then(|file| file.read_at(bytes, 0).ok()).unwrap_or(0);
+    std::str::from_utf8(&bytes[..length]).unwrap_or_default()
+}
+
+impl Evidence for ProcEvidence {
+    fn source(&self) -> &str {
+        // A kernel may keep no such counts.
+        if fs::exists("/proc/self/schedstat").unwrap_or(false) { "proc" } else { "none" }
+    }
+
+    fn events(&mut self, _: u32, _: Range<u64>) -> Vec<KernelEvent> {
+        Vec::new()
+    }
+
+    fn follow(&mut self, tids: &[i32]) {
+        self.threads = tids.iter().copied().map(Thread::open).collect();
+        self.looks.clear();
+        self.look();
+    }
+
+    fn counted(&mut self, window_ns: Range<u64>) -> Vec<Counted> {
+        if self.looks.back().is_none_or(|(at_ns, _)| *at_ns < window_ns.end) {
+            self.look();
+        }
+        let before = self.looks.iter().rev().find(|(at_ns, _)| *at_ns <= window_ns.start);
+        let Some((from_ns, before)) = before.or_else(|| self.looks.front()) else { return Vec::new() };
+        let Some((to_ns, after)) = self.looks.iter().find(|(at_ns, _)| *at_ns >= window_ns.end) else {
+            return Vec::new();
+        };
+        let of = |((thread, before), after): ((&Thread, &Counts), &Counts)| Counted {
+            tid: thread.tid,
+            from_ns: *from_ns,
+            to_ns: *to_ns,
+            run_queue_ns: after.run_queue_ns.saturating_sub(before.run_queue_ns),
+            page_faults: after.page_faults.saturating_sub(before.page_faults),
+        };
+        self.threads.iter().zip(before).zip(after).map(of).collect()
+    }
+
+    fn drain(&mut self) {
+        self.look();
+    }
+
+    fn lack(&self) -> Option<(String, String)> {
+        let what = "causes have classes, no names: ";
+        Some((format!("{what}{}", self.why), self.fix.clone()))
+    }
+}

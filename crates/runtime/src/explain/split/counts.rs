@@ -1,0 +1,54 @@
+//! What is known of a window by counts alone: how much, not when.
+
+use super::{Took, What};
+use crate::explain::case::Case;
+use onbeat_trace::CauseClass;
+use std::cmp::Reverse;
+
+/// Puts down what was counted in place of what could not be told: never more than that.
+pub(super) fn put_down(case: &Case<'_>, took: &mut Took) {
+    let mut workers: Vec<u32> = case.way.iter().map(|span| span.worker).collect();
+    workers.sort_unstable();
+    workers.dedup();
+    let tids = workers.iter().filter_map(|&worker| Some(case.threads.get(worker as usize)?.tid));
+    let counted = tids.filter_map(|tid| case.counted.iter().find(|counted| counted.tid == tid));
+    let (mut run_queue_ns, mut faults) = (0, 0);
+    for counted in counted {
+        run_queue_ns += counted.run_queue_ns;
+        faults += counted.page_faults;
+    }
+    let detail = "counted by /proc";
+    let moved = replace(took, CauseClass::RunQueueWait, detail, run_queue_ns);
+    // What was waited for a core was no fault.
+    if moved == 0 {
+        let ns = faults.saturating_mul(case.fault_ns);
+        let detail = format!("{faults} page faults, {detail}");
+        let _moved = replace(took, CauseClass::PageFault, &detail, ns);
+    }
+}
+
+/// At most so much of what is the operators' own or unexplained is of this class. Says how much it was.
+fn replace(took: &mut Took, class: CauseClass, detail: &str, most_ns: u64) -> u64 {
+    let is_open = |what: &What| matches!(what.class, CauseClass::OwnCompute | CauseClass::Unexplained);
+    let mut open: Vec<(What, u64)> =
+        took.excess.iter().filter(|(what, _)| is_open(what)).map(|(what, ns)| (what.clone(), *ns)).collect();
+    open.sort_by_key(|(_, ns)| Reverse(*ns));
+    let mut left_ns = most_ns;
+    for (what, ns) in open {
+        let ns = ns.min(left_ns);
+        if ns == 0 {
+            continue;
+        }
+        left_ns -= ns;
+        if let Some(entry) = took.excess.get_mut(&what) {
+            *entry -= ns;
+        }
+        let name = if class == CauseClass::PageFault { what.name } else { String::new() };
+        took.add(
+            What { class, name, core: None, detail: Some(detail.to_owned()), operator: what.operator },
+            ns,
+        );
+    }
+    took.excess.retain(|_, ns| *ns > 0);
+    most_ns - left_ns
+}

@@ -1,0 +1,363 @@
+//! What the recorder's thread does: it keeps the last seconds of a run, and looks into each miss when it is over.
+
+use super::case::{Case, EdgeFacts, OperatorFacts, ThreadFacts};
+use super::findings::{Findings, key, table};
+use super::flight::Rings;
+use super::machine::{fault_cost_ns, has_fair_server, scheduling};
+use super::slowest::Slowest;
+use super::strays::Strays;
+use super::{About, Late, LateMessage, explain, sentence, way};
+use crate::plan::Plan;
+use crate::run::Control;
+use onbeat_queue::Owner;
+use onbeat_queue::sync::atomic::{AtomicU32, Ordering};
+use onbeat_trace::cause::{Explained, Part, Verdict};
+use onbeat_trace::record::MissKind;
+use onbeat_trace::{CauseClass, Evidence, Histogram, KernelEvent, OffCpu, Span};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// From one visit to the rings to the next.
+const VISIT: Duration = Duration::from_millis(20);
+
+/// From one look for threads that have begun to the next.
+const BEGIN: Duration = Duration::from_micros(200);
+
+/// Spans are kept so long, and so many of all parts together, and of each at least.
+const KEPT_NS: u64 = 10_000_000_000;
+const KEPT: usize = 1 << 16;
+const KEPT_LEAST: usize = 1 << 12;
+
+/// A miss is looked into so long after its end: what the kernel tells of it is there by then.
+const SETTLED_NS: u64 = 5_000_000;
+
+/// Before a message was due, this much more is looked at: what pushed it out of its time may have begun there.
+const BEFORE_NS: u64 = 200_000_000;
+
+/// How far back the last switch of a thread may lie that tells its core.
+const SWITCH_NS: u64 = 2_000_000_000;
+
+/// By then what the kernel began to do is over, and known: an event is told of when it ends.
+const OVER_NS: u64 = 200_000_000;
+
+/// Misses that are looked into at each visit; more are only counted.
+const AT_ONCE: usize = 50;
+
+/// Verdicts that are kept one by one.
+const VERDICTS: usize = 4096;
+
+/// The thread, from inside.
+pub(super) struct Work<'w> {
+    plan: &'w Plan,
+    control: &'w Control,
+    owner: Owner,
+    rings: Vec<Rings>,
+    evidence: Box<dyn Evidence>,
+    /// By part.
+    spans: Vec<VecDeque<Span>>,
+    waiting: VecDeque<Late>,
+    /// Those of the last visit, where somebody wants all.
+    fresh: Vec<Span>,
+    /// By operator.
+    steps: Vec<Histogram>,
+    /// How many spans of each part.
+    kept: usize,
+    threads: Vec<ThreadFacts>,
+    edges: Vec<EdgeFacts>,
+    has_fair_server: bool,
+    fault_ns: u64,
+    start_ns: Option<u64>,
+    slowest: Slowest,
+    strays: Strays,
+    /// Up to when somebody was told of what the kernel did.
+    followed_ns: u64,
+    causes: BTreeMap<(CauseClass, String), (u64, u64)>,
+    verdicts: Vec<(Late, Verdict)>,
+    explained: u64,
+    left_out: u64,
+    seen: u64,
+}
+
+impl<'w> Work<'w> {
+    pub fn new(
+        plan: &'w Plan,
+        control: &'w Control,
+        rings: Vec<Rings>,
+        owner: Owner,
+        evidence: Box<dyn Evidence>,
+    ) -> Self {
+        let kept = (KEPT / rings.len().max(1)).max(KEPT_LEAST);
+        let edge = |(edge, wire): (&crate::EdgePlan, &crate::plan::Wire)| EdgeFacts {
+            name: format!("{} → {}", edge.from, edge.to),
+            to: wire.to as u32,
+        };
+        Work {
+            // Room for all that comes between two visits: nothing is asked for while it runs, as long as nothing is late.
+            spans: rings.iter().map(|rings| VecDeque::with_capacity(kept + rings.spans.capacity())).collect(),
+            kept,
+            edges: plan.edges.iter().zip(&plan.wires).map(edge).collect(),
+            steps: plan.operators.iter().map(|_| Histogram::new()).collect(),
+            has_fair_server: has_fair_server(),
+            fault_ns: 0,
+            plan,
+            control,
+            owner,
+            rings,
+            evidence,
+            waiting: VecDeque::new(),
+            fresh: Vec::new(),
+            threads: Vec::new(),
+            start_ns: None,
+            slowest: Slowest::new(plan),
+            strays: Strays::default(),
+            followed_ns: onbeat_os::clock::monotonic_ns(),
+            causes: BTreeMap::new(),
+            verdicts: Vec::new(),
+            explained: 0,
+            left_out: 0,
+            seen: 0,
+        }
+    }
+
+    pub fn until(mut self, ended: &Receiver<()>) -> Findings {
+        self.meet_threads(ended);
+        loop {
+            let is_over = ended.recv_timeout(VISIT) != Err(RecvTimeoutError::Timeout);
+            self.drain();
+            let now_ns = onbeat_os::clock::monotonic_ns();
+            let settled = |late: &Late| is_over || late.end_ns + SETTLED_NS <= now_ns;
+            let ready = self.waiting.iter().take_while(|late| settled(late)).count();
+            let mut looked = 0;
+            for late in self.waiting.drain(..ready).collect::<Vec<_>>() {
+                let About::Miss(kind) = late.about else {
+                    self.note_slow(&late);
+                    continue;
+                };
+                if looked < AT_ONCE || is_over && looked < VERDICTS {
+                    self.look_into(late, kind);
+                } else {
+                    self.left_out += 1;
+                }
+                looked += 1;
+            }
+            let start_ns = self.start_ns.unwrap_or(u64::MAX);
+            self.strays.look(&mut *self.evidence, &self.threads, self.plan, start_ns..now_ns);
+            if looked > 0 {
+                self.control.told.set_causes(table(&self.causes));
+            }
+            if self.control.told.is_followed() {
+                self.tell_of_flight(if is_over { now_ns } else { now_ns.saturating_sub(OVER_NS) });
+            }
+            if is_over {
+                return self.findings();
+            }
+            self.forget(now_ns);
+        }
+    }
+
+    /// Threads are known when they have begun, which is before the first step.
+    fn meet_threads(&mut self, ended: &Receiver<()>) {
+        let has_begun = |thread: &AtomicU32| thread.load(Ordering::Relaxed) != 0;
+        while !self.control.threads.iter().all(has_begun)
+            && ended.recv_timeout(BEGIN) == Err(RecvTimeoutError::Timeout)
+        {}
+        let tid = |worker: usize| self.control.threads[worker].load(Ordering::Relaxed).cast_signed();
+        let facts = |(worker, thread): (usize, &crate::WorkerPlan)| ThreadFacts {
+            tid: tid(worker),
+            core: thread.core.map(|core| core as u32),
+            scheduling: scheduling(tid(worker)),
+        };
+        self.threads = self.plan.workers.iter().enumerate().map(facts).collect();
+        let own = onbeat_os::thread::current_id();
+        let tids: Vec<i32> = self.threads.iter().map(|thread| thread.tid).chain([own]).collect();
+        self.evidence.follow(&tids);
+        // Followed itself: a fault costs more where it is told of.
+        self.fault_ns = fault_cost_ns();
+    }
+
+    fn drain(&mut self) {
+        self.start_ns = self.control.start_ns.get().copied();
+        let is_followed = self.control.told.is_followed();
+        for (part, rings) in self.rings.iter().enumerate() {
+            while let Some(span) = rings.spans.pop(&mut self.owner) {
+                if is_followed {
+                    self.fresh.push(span);
+                }
+                self.steps[span.operator as usize].record(span.end_ns - span.start_ns);
+                self.spans[part].push_back(span);
+                self.seen += 1;
+            }
+            while let Some(late) = rings.misses.pop(&mut self.owner) {
+                self.waiting.push_back(late);
+            }
+        }
+        self.evidence.drain();
+    }
+
+    fn forget(&mut self, now_ns: u64) {
+        for spans in &mut self.spans {
+            let old = spans.iter().take_while(|span| span.end_ns + KEPT_NS < now_ns).count();
+            spans.drain(..old.max(spans.len().saturating_sub(self.kept)));
+        }
+    }
+
+    /// Tells whoever wants it all of the steps since the last visit, and of what the kernel began to do up to then.
+    fn tell_of_flight(&mut self, until_ns: u64) {
+        let window = self.followed_ns..until_ns.max(self.followed_ns);
+        let mut events = Vec::new();
+        for core in self.cores(&[]) {
+            events.extend(self.evidence.events(core, window.clone()));
+        }
+        events.retain(|event| window.contains(&event.start_ns));
+        self.control.told.follow(&self.fresh, &events);
+        self.fresh.clear();
+        self.followed_ns = window.end;
+    }
+
+    /// Steps around a message, and those that it went through.
+    fn steps_of(&self, late: &Late) -> (Vec<Span>, Vec<Span>) {
+        let from_ns = late.due_ns.saturating_sub(BEFORE_NS);
+        let near = |span: &&Span| span.end_ns >= from_ns && span.start_ns <= late.end_ns;
+        // The youngest first: what is old is not looked at.
+        let of_part = |spans: &'_ VecDeque<Span>| {
+            let mut near: Vec<Span> =
+                spans.iter().rev().take_while(|span| span.end_ns >= from_ns).filter(near).copied().collect();
+            near.reverse();
+            near
+        };
+        let spans: Vec<Span> = self.spans.iter().flat_map(of_part).collect();
+        let way = way::way(late, &spans, self.plan);
+        (spans, way)
+    }
+
+    fn note_slow(&mut self, late: &Late) {
+        let (_, way) = self.steps_of(late);
+        self.slowest.add(late, &way, self.plan);
+    }
+
+    /// The cores of the workers, and those on which they were; all where that is not known.
+    fn cores(&self, off_cpu: &[OffCpu]) -> Vec<u32> {
+        let mut cores: Vec<u32> = off_cpu.iter().flat_map(|off| [off.from_cpu, off.cpu]).collect();
+        cores.extend(self.threads.iter().filter_map(|thread| thread.core));
+        if cores.is_empty() {
+            let online = onbeat_os::CoreSet::online();
+            cores.extend(online.iter().flat_map(onbeat_os::CoreSet::iter).map(|core| core as u32));
+        }
+        cores.sort_unstable();
+        cores.dedup();
+        cores
+    }
+
+    fn look_into(&mut self, late: Late, kind: MissKind) {
+        let (spans, way) = self.steps_of(&late);
+        let window = late.due_ns.saturating_sub(BEFORE_NS)..late.end_ns + 1;
+        let off_cpu = self.evidence.off_cpu(late.due_ns.saturating_sub(SWITCH_NS)..late.end_ns + 1);
+        let cores = self.cores(&off_cpu);
+        let events: Vec<KernelEvent> =
+            cores.iter().flat_map(|core| self.evidence.events(*core, window.clone())).collect();
+        let faults = self.evidence.page_faults(window.clone());
+        let counted = self.evidence.counted(late.due_ns..late.end_ns + 1);
+        let operators = self.operators();
+        let parts = explain(&Case {
+            due_ns: late.due_ns,
+            end_ns: late.end_ns,
+            limit_ns: late.limit_ns,
+            way: &way,
+            spans: &spans,
+            threads: &self.threads,
+            operators: &operators,
+            edges: &self.edges,
+            events: &events,
+            off_cpu: &off_cpu,
+            faults: &faults,
+            counted: &counted,
+            is_complete: self.is_complete(),
+            has_fair_server: self.has_fair_server,
+            fault_ns: self.fault_ns,
+        });
+        self.conclude(late, kind, parts);
+    }
+
+    /// Whether what was not seen did not happen.
+    fn is_complete(&self) -> bool {
+        let missed: u64 = self.rings.iter().map(|rings| rings.spans.missed(&self.owner)).sum();
+        missed == 0
+            && matches!(self.evidence.source(), "ftrace" | "perf")
+            && !self.control.is_sampled.load(Ordering::Relaxed)
+            && self.evidence.lack().is_none()
+    }
+
+    /// Operators as they are known by now.
+    fn operators(&self) -> Vec<OperatorFacts> {
+        let facts = |(operator, steps): (&crate::OperatorPlan, &Histogram)| OperatorFacts {
+            name: operator.name.clone(),
+            is_source: operator.source,
+            budget_ns: operator.budget_ns,
+            // One step is no habit.
+            usual_ns: Some(steps.summary()).filter(|steps| steps.count > 2).map(|steps| steps.median_ns),
+        };
+        self.plan.operators.iter().zip(&self.steps).map(facts).collect()
+    }
+
+    fn conclude(&mut self, late: Late, kind: MissKind, parts: Vec<Part>) {
+        let name = match kind {
+            MissKind::Path => format!("{} → {}", self.plan.paths[late.of].from, self.plan.paths[late.of].to),
+            MissKind::Deadline => self.plan.operators[late.of].name.clone(),
+        };
+        let late_ns = late.late_ns();
+        let mut sums: BTreeMap<(CauseClass, String), u64> = BTreeMap::new();
+        for part in &parts {
+            *sums.entry((part.class, part.name.clone())).or_default() += part.late_ns;
+        }
+        let main = sums.iter().max_by_key(|(_, ns)| **ns).map(|(cause, _)| cause.clone());
+        for (cause, ns) in sums {
+            let (misses, lost_ns) = self.causes.entry(cause.clone()).or_default();
+            *misses += u64::from(main.as_ref() == Some(&cause));
+            *lost_ns += ns;
+        }
+        self.explained += 1;
+        let sentence = sentence(&name, late.sequence, late_ns, &parts);
+        let verdict = Verdict { sentence, parts };
+        if self.verdicts.len() < VERDICTS {
+            self.verdicts.push((late, verdict.clone()));
+        }
+        let time_ns = late.end_ns.saturating_sub(self.start_ns.unwrap_or(0));
+        let message = LateMessage { kind, name, sequence: late.sequence, time_ns, late_ns, verdict };
+        self.control.told.tell(message);
+    }
+
+    fn findings(self) -> Findings {
+        let start_ns = self.start_ns.unwrap_or(0);
+        let causes = table(&self.causes);
+        let recorded = self.steps.iter().map(|steps| steps.summary().count > 0).collect();
+        let overwritten: u64 = self.rings.iter().map(|rings| rings.spans.missed(&self.owner)).sum();
+        let left_out =
+            self.left_out + self.rings.iter().map(|rings| rings.misses.missed(&self.owner)).sum::<u64>();
+        let (why, fix) = self.evidence.lack().unzip();
+        let explained = Explained {
+            source: self.evidence.source().to_owned(),
+            why,
+            fix,
+            exact: Vec::new(),
+            sampled: Vec::new(),
+            misses: self.explained,
+            left_out,
+            spans: self.seen + overwritten,
+            overwritten,
+            lost: self.evidence.lost(),
+        };
+        Findings {
+            verdicts: self
+                .verdicts
+                .into_iter()
+                .map(|(late, verdict)| (key(&late, start_ns), verdict))
+                .collect(),
+            slowest: self.slowest.since(start_ns),
+            notes: self.strays.notes,
+            causes,
+            explained: Some(explained),
+            recorded,
+        }
+    }
+}
