@@ -6,6 +6,7 @@ pub mod ctl;
 pub mod events;
 pub mod host;
 pub mod noise;
+pub mod report;
 pub mod timerlat;
 pub mod times;
 
@@ -26,6 +27,10 @@ EXAMPLES
   onbeat run fm.toml --scheduler pinned --cores 0,1     a worker on each of two cores
   onbeat operators fir.decimate                         parameters and ports of a kind of operator
   onbeat run fm.toml --control fm.ctl                   with a socket for `onbeat ctl fm.ctl status`, pause, set, ...
+  onbeat run fm.toml --top                              what it does, live
+  onbeat run fm.toml --trace fm.pftrace                 a trace for ui.perfetto.dev
+  onbeat run fm.toml --metrics 9464                     OpenMetrics at http://127.0.0.1:9464/metrics
+  onbeat report out/fm.record.json -o report.html       a page of what it did, with plots
   onbeat bench overhead                                 what the engine costs, here
   onbeat noise top                                      what this machine takes away from its programs, and why
   onbeat doctor                                         whether this machine is fit for real time, and what mends it";
@@ -71,6 +76,9 @@ pub enum Command {
     /// Plan what makes some cores quiet, do what needs no reboot, and take it back
     #[command(before_help = host::TUNE_EXAMPLES)]
     Tune(host::TuneArguments),
+    /// Make a page of one run or several beside each other, or their figures as JSON, CSV or Markdown
+    #[command(before_help = report::EXAMPLES)]
+    Report(report::ReportArguments),
     /// Watch and steer a run through its control socket
     #[command(before_help = ctl::EXAMPLES)]
     Ctl(ctl::CtlArguments),
@@ -102,6 +110,15 @@ pub struct RunArguments {
     /// status 2, but with continue; may be given again
     #[arg(long, value_name = "ACTION")]
     pub on_miss: Vec<Action>,
+    /// Show what it does, again every second; `q` ends the run
+    #[arg(long, conflicts_with = "quiet")]
+    pub top: bool,
+    /// Answer at this address with what the run does, for Prometheus; a port alone is open to this machine only: 127.0.0.1:9464
+    #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
+    pub metrics: Option<String>,
+    /// Write a trace for ui.perfetto.dev: operators, queues, what the kernel did, misses
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

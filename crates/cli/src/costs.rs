@@ -56,7 +56,11 @@ fn host(path: &Path) -> Result<Host, Failure> {
     })
 }
 
-fn read_record(path: &Path) -> Result<Record, Failure> {
+/// Reads a record.
+///
+/// # Errors
+/// When it cannot be read, or is none.
+pub fn read_record(path: &Path) -> Result<Record, Failure> {
     let cannot = |error: &dyn std::fmt::Display| {
         Failure::new(format!("record `{}`: cannot be read: {error}", path.display()))
     };

@@ -10,6 +10,8 @@
 //! | `costs`, `maker` | a pipeline that is shared out by a record; one that is run again and again |
 //! | `failure` | errors, with the line of the file |
 //! | `screen` | a whole terminal that is drawn again and again, and its keys |
+//! | `metrics`, `top`, `tracing` | a run as it goes on: by HTTP, on the terminal, in a file |
+//! | `systemd` | what a service manager wants to know |
 //! | `stdout` | who writes there |
 //! | `progress`, `interrupt`, `panics`, `threads` | around a run |
 #![forbid(unsafe_code)]
@@ -22,12 +24,16 @@ mod documents;
 mod failure;
 mod interrupt;
 mod maker;
+mod metrics;
 mod output;
 mod panics;
 mod progress;
 mod screen;
 mod stdout;
+mod systemd;
 mod threads;
+mod top;
+mod tracing;
 mod views;
 
 use arguments::Arguments;

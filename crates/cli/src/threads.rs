@@ -5,9 +5,12 @@ use onbeat_os::{CoreSet, thread};
 use std::fs;
 use std::path::Path;
 
-const PURPOSES: [(&str, &str); 3] = [
+const PURPOSES: [(&str, &str); 6] = [
     (crate::commands::run::late::THREAD_NAME, "does what --on-miss says"),
     (crate::progress::THREAD_NAME, "draws the progress line"),
+    (crate::metrics::THREAD_NAME, "answers those who ask for metrics"),
+    (crate::systemd::THREAD_NAME, "tells systemd that it is alive"),
+    (crate::top::THREAD_NAME, "draws the live view"),
     (onbeat_os::signal::THREAD_NAME, "listens for Ctrl-C"),
 ];
 

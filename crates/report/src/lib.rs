@@ -3,7 +3,9 @@
 //! | module | what |
 //! |---|---|
 //! | [`bench`](mod@bench) | what a bench found, in the one form that all benches share: [`BenchResult`], [`Figure`] |
+//! | [`page`](mod@page) | one run or several as a page that opens offline; their figures as JSON, CSV and Markdown |
 //! | [`perfetto`] | traces for ui.perfetto.dev |
+//! | [`pftrace`](mod@pftrace) | a run as it goes on, in the form of Perfetto |
 //! | [`plot`] | plots as SVG: bars with their limits, lines over numbers |
 //!
 //! ```
@@ -21,7 +23,9 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod page;
 pub mod perfetto;
+pub mod pftrace;
 pub mod plot;
 
 pub use bench::{BenchResult, Figure};

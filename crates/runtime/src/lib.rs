@@ -92,8 +92,8 @@ pub use plan::{
 pub use port::{Input, Output};
 pub use ports::{InputPort, Merge, OutputPort, Ports};
 pub use run::{
-    Activity, Call, EdgeStatus, EventStatus, GateStatus, Hang, OperatorStatus, OrderError, Position, Run,
-    RunError, RunHandle, RunState, RunStatus,
+    Activity, Call, EdgeStatus, EventStatus, GateStatus, Hang, OperatorStatus, OrderError, PathStatus,
+    Position, Run, RunError, RunHandle, RunState, RunStatus,
 };
 pub use serve::{ControlError, ControlSocket};
 pub use stream::{InPlace, Stream};

@@ -46,6 +46,28 @@ pub struct Summary {
     pub max_ns: u64,
 }
 
+/// Durations by length, in the record: how many were at most as long as each bound, and longer than the one before it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Buckets {
+    /// The bounds in nanoseconds, ascending.
+    pub up_to_ns: Vec<u64>,
+    /// How many durations there were up to each of them.
+    pub count: Vec<u64>,
+}
+
+impl Buckets {
+    /// Bound and count of each.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + ExactSizeIterator + '_ {
+        self.up_to_ns.iter().copied().zip(self.count.iter().copied())
+    }
+
+    /// How many durations in all.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.count.iter().fold(0, |sum, &count| sum.saturating_add(count))
+    }
+}
+
 impl Histogram {
     /// One hour in nanoseconds: longer durations share the last bucket.
     pub const MAX_NS: u64 = 3_600_000_000_000;
@@ -126,6 +148,22 @@ impl Histogram {
             let longest_ns = bucket.value_iterated_to();
             (longest_ns.clamp(self.min_ns, self.max_ns), bucket.count_since_last_iteration())
         })
+    }
+
+    /// Most buckets that a record has of one histogram.
+    pub const RECORDED: usize = 240;
+
+    /// The buckets that are not empty, for the record. Where there are more than [`RECORDED`](Self::RECORDED), neighbours are put
+    /// together: each is then some per cent wide.
+    #[must_use]
+    pub fn to_record(&self) -> Buckets {
+        let all: Vec<(u64, u64)> = self.buckets().collect();
+        let together = all.len().div_ceil(Self::RECORDED).max(1);
+        let of = |group: &[(u64, u64)]| {
+            (group[group.len() - 1].0, group.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count)))
+        };
+        let (up_to_ns, count) = all.chunks(together).map(of).unzip();
+        Buckets { up_to_ns, count }
     }
 
     /// The durations in a few numbers; all zero while empty.

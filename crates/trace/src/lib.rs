@@ -4,6 +4,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`cause`] | what made something late: [`Verdict`], [`Cause`] |
+//! | [`course`], [`regularity`] | durations over time, and how regular they were, in a fixed piece of memory |
 //! | [`histogram`] | durations counted in a fixed piece of memory, and their [`Summary`] |
 //! | [`machine`] | the facts of the machine that explain a number: [`Machine`] |
 //! | [`record`] | everything that one run measured, as one JSON file: [`Record`] |
@@ -30,16 +31,20 @@
 #![forbid(unsafe_code)]
 
 pub mod cause;
+pub mod course;
 pub mod error;
 pub mod histogram;
 pub mod machine;
 pub mod record;
+pub mod regularity;
 pub mod replace;
 pub mod span;
 
 pub use cause::{Cause, CauseClass, Verdict};
+pub use course::{Course, CourseRecord};
 pub use error::ReadError;
-pub use histogram::{Histogram, Summary};
+pub use histogram::{Buckets, Histogram, Summary};
 pub use machine::Machine;
 pub use record::Record;
+pub use regularity::{Regularity, RegularityRecord};
 pub use span::{Class, Counted, Evidence, KernelEvent, Left, NoEvidence, OffCpu, Span, Waker};

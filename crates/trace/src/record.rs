@@ -9,6 +9,7 @@
 //! - later onbeats may add fields without a new version: readers skip what they do not know.
 
 mod activity;
+mod compact;
 mod plan;
 mod words;
 
@@ -154,15 +155,17 @@ pub struct RunResult {
 }
 
 impl Record {
-    /// The record as JSON over several lines, the last one ended.
+    /// The record as JSON over several lines, the last one ended. A list of numbers is on one line.
     ///
     /// A number that is not finite, which JSON has no word for, becomes `null`; such a record cannot
     /// be read again.
     #[must_use]
     pub fn to_json_pretty(&self) -> String {
-        let mut json = serde_json::to_string_pretty(self).expect("plain data with text for keys");
-        json.push('\n');
-        json
+        let mut json = Vec::new();
+        let mut serializer = serde_json::Serializer::with_formatter(&mut json, compact::Compact::default());
+        self.serialize(&mut serializer).expect("plain data with text for keys");
+        json.push(b'\n');
+        String::from_utf8(json).expect("JSON is UTF-8")
     }
 
     /// Reads a record from its JSON.

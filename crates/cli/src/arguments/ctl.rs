@@ -8,6 +8,7 @@ pub const EXAMPLES: &str = "\
 EXAMPLES
   onbeat run fm.toml --control fm.ctl                   a run that can be watched and steered
   onbeat ctl fm.ctl status --watch                      what everything does, once a second
+  onbeat ctl fm.ctl top                                 rates, latencies, misses and their causes, live
   onbeat ctl fm.ctl set squelch.open=-40           another value, from the next sample on
   onbeat ctl fm.ctl set tune.shift=\"-40 kHz\" --at 96000 at just that sample of its input
   onbeat ctl fm.ctl pause                               all sources; resume lets them go on
@@ -25,6 +26,8 @@ pub struct CtlArguments {
 pub enum CtlOrder {
     /// Show what every operator does, and what is in every edge
     Status(StatusArguments),
+    /// Show rates, latencies, depths, misses and what made them, again every second
+    Top,
     /// Pause all sources, or one operator
     Pause(OperatorArgument),
     /// Let everything go on, or one operator

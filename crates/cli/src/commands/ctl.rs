@@ -7,6 +7,7 @@ use crate::control::{Connection, Trouble};
 use crate::documents;
 use crate::failure::Failure;
 use crate::output::{self, Screen};
+use crate::top::Live;
 use crate::views;
 use onbeat::RunStatus;
 use serde_json::{Value, json};
@@ -22,6 +23,7 @@ pub fn ctl(arguments: &CtlArguments) -> Result<u8, Failure> {
         |operator: &Option<String>| operator.as_ref().map_or(String::new(), |name| format!(" `{name}`"));
     let (request, done) = match &arguments.order {
         CtlOrder::Status(status) => return show_status(&arguments.socket, status),
+        CtlOrder::Top => return top(&arguments.socket),
         CtlOrder::Pause(of) => {
             (json!({ "command": "pause", "operator": of.operator }), format!("paused{}", whole(&of.operator)))
         }
@@ -117,6 +119,26 @@ fn show_status(socket: &Path, arguments: &StatusArguments) -> Result<u8, Failure
             return Ok(0);
         }
         std::thread::sleep(EVERY);
+        next = self::status(socket);
+    }
+}
+
+fn top(socket: &Path) -> Result<u8, Failure> {
+    let mut next = Ok(status(socket)?);
+    let mut live = Live::new(false)?;
+    loop {
+        match next {
+            Ok(status) => live.draw(status, |text| output::to_stdout(&format!("{text}\n")))?,
+            Err(Trouble::Gone(_)) => {
+                drop(live);
+                output::to_stderr("the run has ended\n");
+                return Ok(0);
+            }
+            Err(Trouble::Other(failure)) => return Err(failure),
+        }
+        if !live.wait(|| false)? {
+            return Ok(0);
+        }
         next = self::status(socket);
     }
 }

@@ -9,6 +9,7 @@ mod measured;
 mod noise;
 mod operators;
 mod plan;
+mod report;
 pub mod run;
 mod schema;
 mod shell;
@@ -33,6 +34,7 @@ pub fn dispatch(command: &Command, abort: fn() -> !) -> Result<u8, Failure> {
         Command::Timerlat(command) => timerlat::timerlat(command, abort),
         Command::Doctor(arguments) => doctor::doctor(arguments, abort),
         Command::Tune(arguments) => tune::tune(arguments),
+        Command::Report(arguments) => report::report(arguments),
         Command::Ctl(arguments) => ctl::ctl(arguments),
         Command::Schema => schema::schema(),
         Command::Completions(arguments) => shell::completions(arguments),

@@ -6,21 +6,33 @@ use crate::arguments::{Format, RunArguments};
 use crate::documents::{self, RunFacts};
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
+use crate::metrics::{Bound, Metrics};
 use crate::output::{self, Places, RecordTo};
 use crate::progress::Progress;
+use crate::systemd::Service;
+use crate::top::Top;
+use crate::tracing::{self, Tracing};
 use crate::{costs, panics, stdout, threads, views};
 use late::Actions;
 use onbeat::trace::record::Outcome;
-use onbeat::{FileUse, OnHang, Position, Record, RunError, operators};
+use onbeat::{FileUse, OnHang, Position, Record, RunError, RunHandle, operators};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
 pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
-    let pipeline = costs::read(&arguments.pipeline, &operators::registry())?;
+    let mut pipeline = costs::read(&arguments.pipeline, &operators::registry())?;
+    if let Some(path) = &arguments.trace {
+        tracing::check(path, &mut pipeline.plan)?;
+        if !arguments.on_miss.is_empty() {
+            return Err(Failure::new("--trace and --on-miss: one of them at a time follows the run")
+                .help("--on-miss trace,file=FILE keeps the steps around each late message"));
+        }
+    }
+    let metrics = arguments.metrics.as_deref().map(Bound::new).transpose()?;
     let is_taken = stdout::is_taken(&pipeline)?;
     let places = Places::prepare(&pipeline.output, arguments.record.as_deref(), pipeline.name())?;
     stdout::check_record(is_taken, &places.record).inspect_err(|_| places.give_back())?;
-    let in_use = in_use(&arguments.pipeline.file, &places.record)?;
+    let in_use = in_use(&arguments.pipeline.file, &places.record, arguments.trace.as_deref())?;
     let name = pipeline.name().to_string();
     // First of all: the threads that are started from here on inherit it, and workers go to cores of their own.
     let house = threads::keep_house(&pipeline.options.house_keeping);
@@ -42,11 +54,16 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
     let waits = pipeline.options.on_hang == OnHang::Wait;
     let evidence = onbeat::evidence(&pipeline.plan);
     let plan = pipeline.plan.clone();
+    let trace = arguments.trace.as_deref().map(|path| Tracing::begin(path, &plan)).transpose();
+    let trace = trace.inspect_err(|_| places.give_back())?;
     let run = pipeline.start_explained(evidence).map_err(|error| {
         places.give_back();
         Failure::new(error.to_string())
     })?;
     let handle = run.handle();
+    if let Some(trace) = &trace {
+        trace.follow(&handle);
+    }
     let actions = Actions::start(&arguments.on_miss, &name, &plan, &handle);
     interrupts.stop_by(handle.clone());
     handle.on_hang(move |hang| {
@@ -63,10 +80,22 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
             output::to_stderr(&format!("{line}\n"));
         });
     }
-    let progress = Progress::start(&name, handle.clone(), arguments.quiet);
+    let service = Service::start(handle.clone());
+    let watched = Watched::start(arguments, &handle, metrics, is_taken);
+    // What cannot be watched as it was asked for is not to run unseen.
+    let (watched, unwatched) = match watched {
+        Ok(watched) => (Some(watched), None),
+        Err(failure) => {
+            handle.stop();
+            (None, Some(failure))
+        }
+    };
+    let progress = Progress::start(&name, handle.clone(), arguments.quiet || arguments.top);
     let result = run.wait();
     let helpers = threads::helpers();
     progress.end();
+    drop(watched);
+    drop(service);
     let (mut record, failed) = match result {
         Ok(record) => (record, None),
         Err(RunError::Failed(record)) => {
@@ -91,21 +120,47 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
     };
     let shown = show(arguments, &record, &facts, &places.record, is_taken);
     // All that went wrong is told, the last of it by whoever called.
+    let traced = trace.and_then(|trace| trace.end(arguments.quiet).err());
     let mut failures: Vec<Failure> =
-        [failed, written.err(), shown.err(), acted.err()].into_iter().flatten().collect();
+        [failed, unwatched, written.err(), traced, shown.err(), acted.err()].into_iter().flatten().collect();
     let last = failures.pop();
     failures.iter().for_each(Failure::show);
     last.map_or(Ok(record.result.exit_status), Err)
 }
 
 /// The pipeline file is not to be replaced by what the run writes, and neither is the record.
-fn in_use(file: &Path, record: &RecordTo) -> Result<Vec<FileUse>, Failure> {
+fn in_use(file: &Path, record: &RecordTo, trace: Option<&Path>) -> Result<Vec<FileUse>, Failure> {
     let failure = |error: onbeat::Error| Failure::new(error.to_string());
     let mut uses = vec![FileUse::reading(file, "onbeat, as the pipeline,").map_err(failure)?];
+    if let Some(path) = trace {
+        uses.push(FileUse::replacing(path, "the trace").map_err(failure)?);
+    }
     if let RecordTo::File(path) = record {
         uses.push(FileUse::replacing(path, "the record").map_err(failure)?);
     }
     Ok(uses)
+}
+
+/// What is seen of the run from outside while it goes on.
+struct Watched {
+    _top: Option<Top>,
+    _metrics: Option<Metrics>,
+}
+
+impl Watched {
+    fn start(
+        arguments: &RunArguments,
+        handle: &RunHandle,
+        metrics: Option<Bound>,
+        is_taken: bool,
+    ) -> Result<Self, Failure> {
+        if let Some(bound) = metrics.as_ref().filter(|_| !arguments.quiet) {
+            output::to_stderr(&format!("{}\n", bound.line()));
+        }
+        let metrics = metrics.map(|bound| bound.serve(handle.clone())).transpose()?;
+        let top = arguments.top.then(|| Top::start(handle.clone(), is_taken)).transpose()?;
+        Ok(Watched { _top: top, _metrics: metrics })
+    }
 }
 
 /// Source time at the end: all of it, where the sources knew how much they had and ended by themselves.

@@ -59,7 +59,7 @@ pub fn sentences(record: &Record) -> Vec<String> {
         lines.push(format!("late: what the kernel did is not known: {why}{fix}"));
     }
     for (count, what) in [
-        (explained.left_out, "miss was not looked into: too many came at once"),
+        (explained.left_out, "message was late and not looked into: too many came at once"),
         (explained.overwritten, "step was not read in time"),
         (explained.lost, "record of the kernel was lost"),
     ] {

@@ -1,6 +1,7 @@
 //! What is shown while something is under way, before anybody lays it out.
 
 /// A title, tables one below the other, and lines below them.
+#[derive(Default)]
 pub struct LiveView {
     pub title: String,
     pub tables: Vec<LiveTable>,

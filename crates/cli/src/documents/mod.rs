@@ -22,6 +22,7 @@ mod screens;
 mod status;
 mod table;
 mod timerlat;
+mod top;
 mod tuning;
 
 pub use bench::overhead;
@@ -43,6 +44,7 @@ pub use screens::{noise_screen, timerlat_screen};
 pub use status::status;
 pub use table::{Cell, Column, Table, Unit};
 pub use timerlat::{timerlat, timerlat_notes};
+pub use top::top;
 pub use tuning::{Tuning, put_back, tuning};
 
 /// One answer.

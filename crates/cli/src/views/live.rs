@@ -42,6 +42,32 @@ impl Look {
     }
 }
 
+/// The same as lines of text, for where there is no terminal.
+pub fn plain(view: &LiveView) -> String {
+    let mut text = printable(&view.title) + "\n";
+    for table in &view.tables {
+        let cells = |row: &[String]| row.iter().map(|cell| printable(cell)).collect::<Vec<_>>();
+        let head: Vec<String> = table.columns.iter().map(|column| column.title.to_owned()).collect();
+        let rows: Vec<Vec<String>> =
+            std::iter::once(head).chain(table.rows.iter().map(|row| cells(row))).collect();
+        let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
+        for row in &rows {
+            let mut line = String::new();
+            for ((cell, column), width) in row.iter().zip(&table.columns).zip(&widths) {
+                let blanks = " ".repeat(width - cell.chars().count());
+                line +=
+                    &if column.is_text { format!("{cell}{blanks}  ") } else { format!("{blanks}{cell}  ") };
+            }
+            text += line.trim_end();
+            text.push('\n');
+        }
+        text.push('\n');
+    }
+    view.lines.iter().for_each(|line| text += &(printable(line) + "\n"));
+    text
+}
+
 /// Lays it out; `look` comes back to where there is something to see.
 pub fn render(frame: &mut Frame<'_>, view: &LiveView, look: &mut Look) {
     let area = frame.area();

@@ -11,11 +11,13 @@ mod late;
 mod measured;
 mod noise;
 mod outputs;
+mod report;
 mod saxpy;
 mod schema;
 mod screens;
 mod stdout;
 mod timerlat;
+mod watched;
 mod workers;
 
 use harness::Place;
@@ -295,6 +297,43 @@ const CASES: &[Case] = &[
         &[],
         &["--control out/", "it is a folder"],
     ),
+    ("a report without a record", &["report"], 1, &[], &["<RECORD>"]),
+    (
+        "a report of what is no record",
+        &["report", "count.toml"],
+        1,
+        &[],
+        &["record `count.toml`: cannot be read: not JSON"],
+    ),
+    (
+        "a report of nothing",
+        &["report", "no.json"],
+        1,
+        &[],
+        &["record `no.json`: cannot be read: No such file"],
+    ),
+    (
+        "a report in the place of its record",
+        &["report", "count.toml", "-o", "./count.toml"],
+        1,
+        &[],
+        &["report `./count.toml`: it is one of the records, which would be lost"],
+    ),
+    (
+        "a report in no folder",
+        &["report", "count.toml", "-o", "no/x.html"],
+        1,
+        &[],
+        &["report `no/x.html`: cannot be written"],
+    ),
+    (
+        "too many records",
+        &["report", "1", "2", "3", "4", "5", "6", "7", "8", "9"],
+        1,
+        &[],
+        &["9 records: at most 8 are shown beside each other"],
+    ),
+    ("a report in a form that is none", &["report", "x", "--format", "pdf"], 1, &[], &["pdf", "markdown"]),
     ("completions for a shell that is none", &["completions", "dash"], 1, &[], &["dash"]),
     (
         "the manual page",

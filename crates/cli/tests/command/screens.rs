@@ -16,15 +16,15 @@ const TAKEN: &str = "\x1b[?1049h";
 const GIVEN_BACK: &str = "\x1b[?1049l";
 
 /// A terminal of 100 columns and a command in it.
-struct Terminal {
-    ours: File,
+pub struct Terminal {
+    pub ours: File,
     theirs: OwnedFd,
     child: Child,
     shown: Arc<Mutex<String>>,
 }
 
 impl Terminal {
-    fn start(place: &Place, arguments: &[&str]) -> Self {
+    pub fn start(place: &Place, arguments: &[&str]) -> Self {
         let ours =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
         grantpt(&ours).expect("ours");
@@ -61,14 +61,14 @@ impl Terminal {
         self.shown.lock().expect("no panic").clone()
     }
 
-    fn until_shown(&self, part: &str) {
+    pub fn until_shown(&self, part: &str) {
         until(part, || self.shown().contains(part).then_some(())).unwrap_or_else(|what| {
             panic!("{what}: {}", self.shown());
         });
     }
 
     /// Waits for its end, and looks whether the terminal is as it was.
-    fn end(mut self) -> (Option<i32>, String) {
+    pub fn end(mut self) -> (Option<i32>, String) {
         let status = wait(&mut self.child);
         let modes = tcgetattr(&self.theirs).expect("a terminal").local_modes;
         assert!(modes.contains(LocalModes::ICANON | LocalModes::ECHO), "{modes:?}");

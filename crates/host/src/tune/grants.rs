@@ -40,8 +40,10 @@ pub fn systemd(run: &Run<'_>, case: &Case, plan: &Plan) -> Result<String, Error>
         "# Made by `onbeat tune --systemd`, for the cores {}. Check it: systemd-analyze verify FILE\n",
         plan.cpus
     );
-    text +=
-        &format!("[Unit]\nDescription=onbeat pipeline {}\n\n[Service]\nType=exec\n", name.replace('%', "%%"));
+    text += &format!(
+        "[Unit]\nDescription=onbeat pipeline {}\n\n[Service]\nType=notify\n",
+        name.replace('%', "%%")
+    );
     let house = if run.house.is_empty() { String::new() } else { format!(" -H {}", run.house) };
     text += &format!("ExecStart={command} run {file}{house} --strict\n");
     text += &format!("WorkingDirectory={}\n", folder.replace('%', "%%"));
@@ -59,6 +61,7 @@ pub fn systemd(run: &Run<'_>, case: &Case, plan: &Plan) -> Result<String, Error>
         }
         false => {}
     }
+    text += "# No step takes that long: raise it where one does, or the service is killed for it\nWatchdogSec=10\n";
     text += "OOMScoreAdjust=-900\n";
     if pipeline.dma_latency_us.is_some() {
         text += "# /dev/cpu_dma_latency: with User=, a udev rule has to give it to a group of that user\n";

@@ -61,7 +61,7 @@ pub(crate) fn recorded_parts(plan: &Plan) -> Vec<bool> {
         plan.operators[*operator].deadline_ns.is_some() || plan.operators[*operator].budget_ns.is_some()
     };
     let mut front: Vec<usize> = ends.chain((0..plan.operators.len()).filter(limited)).collect();
-    if front.is_empty() && plan.options.explain == Explain::On {
+    if plan.options.explain == Explain::On {
         return vec![true; plan.parts.len()];
     }
     let mut counts = vec![false; plan.operators.len()];

@@ -1,5 +1,6 @@
 //! Operators, edges and paths that a recipe has made several times are told as one: those with the same name are copies.
 
+use crate::worker::Measured;
 use onbeat_trace::Histogram;
 use onbeat_trace::record::{EdgeRecord, OperatorRecord, OperatorState, PathRecord};
 use std::collections::HashMap;
@@ -37,7 +38,6 @@ pub(super) fn operators(all: impl Iterator<Item = (OperatorRecord, Histogram)>) 
             sum.steps += record.steps;
             sum.timed_steps += record.timed_steps;
             histogram.merge(&steps);
-            sum.step = histogram.summary();
             sum.busy_ns += record.busy_ns;
             sum.share += record.share;
             sum.late += record.late;
@@ -49,7 +49,7 @@ pub(super) fn operators(all: impl Iterator<Item = (OperatorRecord, Histogram)>) 
             }
         },
     );
-    joined.into_iter().map(|(.., record)| record).collect()
+    joined.into_iter().map(|(_, steps, record)| whole_operator(record, &steps)).collect()
 }
 
 pub(super) fn edges(all: Vec<EdgeRecord>) -> Vec<EdgeRecord> {
@@ -64,14 +64,29 @@ pub(super) fn edges(all: Vec<EdgeRecord>) -> Vec<EdgeRecord> {
     })
 }
 
-/// With the latencies of their messages.
-pub(super) fn paths(all: impl Iterator<Item = (PathRecord, Histogram)>) -> Vec<PathRecord> {
-    let key = |(path, _): &(PathRecord, Histogram)| (path.from.clone(), path.to.clone(), path.max_latency_ns);
-    let joined = join(all, key, |(sum, histogram), (path, latency)| {
-        histogram.merge(&latency);
-        sum.latency = histogram.summary();
+/// With what was measured on them.
+pub(super) fn paths(all: impl Iterator<Item = (PathRecord, Measured)>) -> Vec<PathRecord> {
+    let key = |(path, _): &(PathRecord, Measured)| (path.from.clone(), path.to.clone(), path.max_latency_ns);
+    let joined = join(all, key, |(sum, measured), (path, other)| {
+        measured.merge(&other);
         sum.misses += path.misses;
         sum.in_flight_mean = sum.in_flight_mean.zip(path.in_flight_mean).map(|(a, b)| a + b);
     });
-    joined.into_iter().map(|(path, _)| path).collect()
+    joined.into_iter().map(|(record, measured)| whole_path(record, &measured)).collect()
+}
+
+/// With what its steps took.
+pub(super) fn whole_operator(mut record: OperatorRecord, steps: &Histogram) -> OperatorRecord {
+    record.step = steps.summary();
+    record.steps_by_time = (steps.count() > 0).then(|| steps.to_record());
+    record
+}
+
+/// With what was measured on it.
+pub(super) fn whole_path(mut record: PathRecord, measured: &Measured) -> PathRecord {
+    record.latency = measured.latency.summary();
+    record.latencies_by_time = (record.latency.count > 0).then(|| measured.latency.to_record());
+    record.course = measured.course.to_record();
+    record.regularity = measured.regularity.to_record();
+    record
 }

@@ -50,6 +50,7 @@ fn untold(plan: &Plan, number: usize) -> OperatorRecord {
         steps: 0,
         timed_steps: 0,
         step: Histogram::new().summary(),
+        steps_by_time: None,
         busy_ns: 0,
         share: 0.0,
         deadline_ns: operator.deadline_ns,
@@ -110,9 +111,9 @@ pub(crate) fn record(
         path.in_flight_mean = in_flight(&path.latency, sent, duration_ns);
         path.in_flight_most = ended.limits.most.get(*number).copied().flatten();
     }
-    let paths = paths.into_iter().map(|(_, record, latency)| (record, latency));
+    let paths = paths.into_iter().map(|(_, record, measured)| (record, measured));
     let paths = match has_copies {
-        true => copies::paths(paths.map(|(record, latency)| (record, latency.unwrap_or_default()))),
+        true => copies::paths(paths.map(|(record, measured)| (record, measured.unwrap_or_default()))),
         false => paths.map(|(record, _)| record).collect(),
     };
     let (misses, misses_total) =

@@ -1,18 +1,19 @@
 //! What threads and parts report at their end.
 
+use super::copies;
 use crate::chunk::Info;
 use crate::context::{Clock, Context, EdgeState, NONE};
 use crate::kept::Kept;
 use crate::plan::Plan;
 use crate::pool::Counts;
-use crate::worker::{EdgeEnds, NodeState, Path, Worker};
+use crate::worker::{EdgeEnds, Measured, NodeState, Path, Worker};
 use onbeat_os::Usage;
 use onbeat_queue::Store;
-use onbeat_trace::Histogram;
 use onbeat_trace::record::{
     ChangeRecord, FaultRecord, Miss, OperatorRecord, OperatorState, PathRecord, Sharing, StoreRecord,
     ThreadRecord,
 };
+use onbeat_trace::{Histogram, Summary};
 /// What one thread has to say at its end.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadReport {
@@ -111,7 +112,7 @@ pub(crate) struct PartReport {
     pub operators: Vec<(usize, OperatorRecord, Option<Histogram>)>,
     pub(super) outs: Vec<(usize, OutEnd)>,
     pub(super) inputs: Vec<(usize, InEnd)>,
-    pub paths: Vec<(usize, PathRecord, Option<Histogram>)>,
+    pub paths: Vec<(usize, PathRecord, Option<Measured>)>,
     /// Messages that sources sent: number of the source, and how many.
     pub sent: Vec<(usize, u64)>,
     pub stores: Vec<StoreRecord>,
@@ -157,15 +158,20 @@ pub(crate) fn report(plan: &Plan, worker: &Worker, cx: &Context, started: usize,
             from: asked.from.clone(),
             to: asked.to.clone(),
             max_latency_ns: path.limit_ns,
-            latency: path.latency.summary(),
             misses: path.misses,
             worst_ns: None,
             max_in_flight: asked.max_in_flight,
             in_flight_mean: None,
             in_flight_most: None,
             slowest: Vec::new(),
+            // From what was measured.
+            latency: Summary::default(),
+            latencies_by_time: None,
+            course: None,
+            regularity: None,
         };
-        (path.plan, record, plan.recipe.is_some().then(|| path.latency.clone()))
+        let measured = plan.recipe.is_some().then(|| path.measured.clone());
+        (path.plan, copies::whole_path(record, &path.measured), measured)
     };
     let store = |store: &Store<Info>| StoreRecord {
         worker: name.clone(),
@@ -248,7 +254,8 @@ fn operators(
             worker: plan.pools[plan.parts[operator.part].pool].name.clone(),
             steps,
             timed_steps: meter.timed_steps(),
-            step: meter.histogram.summary(),
+            step: Summary::default(),
+            steps_by_time: None,
             busy_ns,
             share: if duration_ns > 0 { busy_ns as f64 / duration_ns as f64 } else { 0.0 },
             deadline_ns: operator.deadline_ns,
@@ -266,7 +273,8 @@ fn operators(
                 OperatorState::Waiting
             },
         };
-        (node.plan, record, plan.recipe.is_some().then(|| meter.histogram.clone()))
+        let steps = plan.recipe.is_some().then(|| meter.histogram.clone());
+        (node.plan, copies::whole_operator(record, &meter.histogram), steps)
     };
     worker.nodes.iter().enumerate().map(record).collect()
 }

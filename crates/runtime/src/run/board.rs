@@ -1,6 +1,7 @@
 //! A picture of the run for whoever asks for one. It is painted only then: a part that is asked copies its counters here
 //! between two steps, so that watching costs nothing while nobody watches.
 
+use super::recent::Shown;
 use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -14,6 +15,8 @@ pub(crate) struct Board {
     pub operators: Box<[CachePadded<OperatorSlot>]>,
     /// By edge of the plan.
     pub edges: Box<[CachePadded<EdgeSlot>]>,
+    /// By path of the plan.
+    pub paths: Box<[PathSlot]>,
     /// Parts that are not over.
     open: AtomicU32,
 }
@@ -85,6 +88,10 @@ impl Default for PartSlot {
 #[derive(Default)]
 pub(crate) struct OperatorSlot {
     pub steps: AtomicU64,
+    /// Time in them.
+    pub busy_ns: AtomicU64,
+    /// Steps that ended after the deadline.
+    pub late: AtomicU64,
     doing: AtomicU64,
     /// What its conditions wait for, in words. Set before the first step.
     conditions: OnceLock<Vec<String>>,
@@ -99,6 +106,13 @@ pub(crate) struct EdgeSlot {
     pub put: AtomicU64,
     pub taken: AtomicU64,
     pub dropped: AtomicU64,
+}
+
+/// What a path has measured.
+#[derive(Default)]
+pub(crate) struct PathSlot {
+    pub latency: Shown,
+    pub misses: AtomicU64,
 }
 
 /// What an operator does at the moment. Edges are those of the plan.
@@ -185,12 +199,13 @@ impl OperatorSlot {
 }
 
 impl Board {
-    pub fn new(parts: usize, operators: usize, edges: usize) -> Self {
+    pub fn new(parts: usize, operators: usize, edges: usize, paths: usize) -> Self {
         Board {
             asked: AtomicU64::new(0),
             parts: (0..parts).map(|_| Arc::default()).collect(),
             operators: (0..operators).map(|_| CachePadded::default()).collect(),
             edges: (0..edges).map(|_| CachePadded::default()).collect(),
+            paths: (0..paths).map(|_| PathSlot::default()).collect(),
             open: AtomicU32::new(parts as u32),
         }
     }

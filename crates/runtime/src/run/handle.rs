@@ -11,6 +11,7 @@ use crate::plan::Plan;
 use crate::when::{Event, Gate};
 use crate::{Error, Value};
 use onbeat_queue::sync::atomic::Ordering;
+use onbeat_trace::record::{ClockKind, Obtained};
 use onbeat_trace::{KernelEvent, Span};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -82,11 +83,13 @@ pub struct RunHandle {
     named: Arc<Named>,
 }
 
-/// What has a name in a run's conditions.
+/// What has a name in a run's conditions, and what there is from its start on.
 #[derive(Debug)]
 pub(super) struct Named {
     pub gates: BTreeMap<String, Gate>,
     pub events: BTreeMap<String, Event>,
+    /// What was asked of the machine, and what it gave.
+    pub obtained: Vec<Obtained>,
 }
 
 impl RunHandle {
@@ -129,15 +132,39 @@ impl RunHandle {
     /// What everything does at the moment. Every worker is asked, and one that sleeps is woken for it. Where one does not
     /// answer within 100 ms, because a step takes that long, its operators are shown as they were when it did.
     pub fn status(&self) -> RunStatus {
+        self.answers(GLANCE);
+        status::status(&self.plan, &self.control, &self.named, self.progress())
+    }
+
+    /// Whether the engine makes progress: every worker is asked, those that sleep are woken for it, and all of them answer between
+    /// two steps within that time. True before the first step and after the last one, when nobody is to answer.
+    ///
+    /// ```
+    /// # use onbeat_runtime::{Graph, Options};
+    /// # use std::time::Duration;
+    /// # let mut graph = Graph::new("endless");
+    /// # let ones = graph.source("ones", || Some(1u8));
+    /// # let end = graph.sink("end", |_: u8| ());
+    /// # graph.connect(ones, |s| &s.out, end, |e| &e.input);
+    /// let run = graph.start(&Options::default())?;
+    /// assert!(run.answers(Duration::from_secs(10)));
+    /// # run.stop();
+    /// # run.wait()?;
+    /// # Ok::<(), onbeat_runtime::RunError>(())
+    /// ```
+    pub fn answers(&self, within: Duration) -> bool {
         let picture = self.control.board.ask();
         self.control.team.wake_all();
-        let deadline = Instant::now() + GLANCE;
+        let deadline = Instant::now() + within;
         let parts = self.plan.parts.len();
         let all_have = || (0..parts).all(|part| self.control.board.has_answered(part, picture));
-        while self.control.start_ns.get().is_some() && !all_have() && Instant::now() < deadline {
+        while self.control.start_ns.get().is_some() && !all_have() {
+            if Instant::now() >= deadline {
+                return false;
+            }
             std::thread::sleep(Duration::from_micros(200));
         }
-        status::status(&self.plan, &self.control, &self.named, self.progress())
+        true
     }
 
     /// Ends one operator: its outputs close, and what follows works off what it has sent. What comes to it from now on is
@@ -270,6 +297,13 @@ impl RunHandle {
     /// ```
     pub fn on_hang(&self, listener: impl Fn(&Hang) + Send + 'static) {
         self.control.hangs.listen(listener);
+    }
+
+    /// When the first step was made, in nanoseconds on `CLOCK_MONOTONIC`; `None` before, and where the run goes by another clock.
+    pub fn started_ns(&self) -> Option<u64> {
+        let options = &self.plan.options;
+        let is_real = options.clock == ClockKind::Real && options.scale == 1.0;
+        self.control.start_ns.get().copied().filter(|_| is_real)
     }
 
     /// What was late so far, and why. Empty where that is not looked for ([`Options::explain`](crate::Options::explain)).

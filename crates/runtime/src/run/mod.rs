@@ -11,6 +11,7 @@ mod hang;
 mod helper;
 mod life;
 mod order;
+mod recent;
 mod rights;
 mod roam;
 mod set_up;
@@ -25,7 +26,10 @@ pub use hang::{Call, Hang};
 pub(crate) use helper::Helper;
 pub(crate) use life::panic_text;
 pub(crate) use order::{Asked, Order};
-pub use status::{Activity, EdgeStatus, EventStatus, GateStatus, OperatorStatus, RunState, RunStatus};
+pub(crate) use recent::Recent;
+pub use status::{
+    Activity, EdgeStatus, EventStatus, GateStatus, OperatorStatus, PathStatus, RunState, RunStatus,
+};
 
 use crate::chunk::Info;
 use crate::explain::{Recorder, Rings};
@@ -220,7 +224,7 @@ impl Graph {
     /// [`RunError::Begin`].
     pub fn start_explained(self, plan: Plan, evidence: Box<dyn Evidence>) -> Result<Run, RunError> {
         let (name, config) = (self.name.clone(), self.config.clone());
-        let named = Named { gates: self.gates.clone(), events: self.events.clone() };
+        let (gates, events) = (self.gates.clone(), self.events.clone());
         let mut graph = match &plan.recipe {
             Some(recipe) => replicate::apply(self, recipe)?,
             None => self,
@@ -248,7 +252,7 @@ impl Graph {
         let house_keeping = &plan.options.house_keeping;
         let watching = watcher.map(|watcher| watcher.start(house_keeping)).transpose().map_err(wrong)?;
         let plan = Arc::new(plan);
-        let board = Board::new(plan.parts.len(), plan.operators.len(), plan.edges.len());
+        let board = Board::new(plan.parts.len(), plan.operators.len(), plan.edges.len(), plan.paths.len());
         let control = Arc::new(Control::new(team, plan.workers.len(), orders, board, limits));
         let pools = seats.iter().map(|(_, pool)| pool.as_ref().map(|(pool, _)| Arc::clone(pool))).collect();
         let any_shares = seats.iter().any(|(_, pool)| pool.is_some());
@@ -311,6 +315,8 @@ impl Graph {
         for settings in settled {
             held.obtained.extend(settings.recv().unwrap_or_default());
         }
+        let obtained = plan.obtained.iter().chain(&held.obtained).cloned().collect();
+        let named = Named { gates, events, obtained };
         let handle = RunHandle::new(Arc::clone(&control), Arc::clone(&plan), named);
         Ok(Run {
             name,

@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::ready::{Ready, Turns};
 use crate::team::CHUNK;
 use crate::timers::Timers;
-use crate::worker::{Deadline, Meter, NodeState, Path, Pause, Run, Tracker, Worker};
+use crate::worker::{Deadline, Measured, Meter, NodeState, Path, Pause, Run, Tracker, Worker};
 use onbeat_queue::{Owner, Seed};
 use onbeat_trace::record::WhenFull;
 use std::cell::Cell;
@@ -124,7 +124,7 @@ fn tracker(plan: &Plan, nodes: &[NodeState], control: &Control, explains: bool) 
                 on_miss: path.on_miss,
                 bound: control.limits.bounds[number].clone(),
                 slowest_ns: [0; SLOWEST],
-                latency: onbeat_trace::Histogram::new(),
+                measured: Measured::default(),
                 misses: 0,
             });
         }

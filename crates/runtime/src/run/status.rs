@@ -6,10 +6,15 @@ use super::handle::{Named, Position};
 use crate::plan::Plan;
 use crate::record::join;
 use onbeat_queue::sync::atomic::Ordering;
-use onbeat_trace::record::ClockKind;
+use onbeat_trace::record::{ClockKind, Obtained};
+use onbeat_trace::{Buckets, Cause};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::PoisonError;
+
+/// Causes that are shown.
+const CAUSES: usize = 32;
 
 /// What a run does at the moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +33,15 @@ pub struct RunStatus {
     pub operators: Vec<OperatorStatus>,
     /// In the graph's order.
     pub edges: Vec<EdgeStatus>,
+    /// Those whose latency is measured.
+    #[serde(default)]
+    pub paths: Vec<PathStatus>,
+    /// What made messages late so far, what cost most first: at most 32.
+    #[serde(default)]
+    pub causes: Vec<Cause>,
+    /// What was asked of the machine, and what it gave.
+    #[serde(default)]
+    pub obtained: Vec<Obtained>,
     /// Those that have a name, in the order of their names.
     pub gates: Vec<GateStatus>,
     /// Those that have a name, in the order of their names.
@@ -47,6 +61,31 @@ pub struct OperatorStatus {
     pub waits_for: Option<String>,
     /// Steps that it has made.
     pub steps: u64,
+    /// Time in them, in nanoseconds, projected from those that were timed.
+    #[serde(default)]
+    pub busy_ns: u64,
+    /// Steps that ended after its deadline.
+    #[serde(default)]
+    pub late: u64,
+}
+
+/// What a path has measured until now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathStatus {
+    /// Its source.
+    pub from: String,
+    /// Its sink.
+    pub to: String,
+    /// The limit in nanoseconds, if it has one.
+    pub max_latency_ns: Option<u64>,
+    /// Latencies above it.
+    pub misses: u64,
+    /// The longest latency, in nanoseconds.
+    pub max_ns: u64,
+    /// All of them together, in nanoseconds.
+    pub sum_ns: u64,
+    /// The latencies by length, each bucket an eighth of its octave wide from 1 µs to 137 s; what is longer has `u64::MAX`.
+    pub latency: Buckets,
 }
 
 /// What is in an edge at the moment.
@@ -197,6 +236,8 @@ pub(super) fn status(plan: &Plan, control: &Control, named: &Named, at: Position
             state,
             waits_for,
             steps: slot.steps.load(Ordering::Relaxed),
+            busy_ns: slot.busy_ns.load(Ordering::Relaxed),
+            late: slot.late.load(Ordering::Relaxed),
         }
     });
     let edges = plan.edges.iter().zip(&control.board.edges).map(|(edge, slot)| {
@@ -220,6 +261,17 @@ pub(super) fn status(plan: &Plan, control: &Control, named: &Named, at: Position
         length_ns: at.length_ns,
         operators: if has_copies { joined_operators(operators) } else { operators.collect() },
         edges: if has_copies { joined_edges(edges) } else { edges.collect() },
+        paths: joined_paths(plan.paths.iter().zip(&control.board.paths).map(|(path, slot)| PathStatus {
+            from: path.from.clone(),
+            to: path.to.clone(),
+            max_latency_ns: path.max_latency_ns,
+            misses: slot.misses.load(Ordering::Relaxed),
+            max_ns: slot.latency.max_ns(),
+            sum_ns: slot.latency.sum_ns(),
+            latency: slot.latency.buckets(),
+        })),
+        causes: control.told.so_far().causes.into_iter().take(CAUSES).collect(),
+        obtained: named.obtained.clone(),
         gates: named
             .gates
             .iter()
@@ -248,6 +300,8 @@ fn joined_operators(all: impl Iterator<Item = OperatorStatus>) -> Vec<OperatorSt
         |one| one.name.clone(),
         |sum, one| {
             sum.steps += one.steps;
+            sum.busy_ns += one.busy_ns;
+            sum.late += one.late;
             if rank(one.state) < rank(sum.state) {
                 (sum.state, sum.waits_for, sum.worker) = (one.state, one.waits_for, one.worker);
             }
@@ -263,6 +317,20 @@ fn joined_edges(all: impl Iterator<Item = EdgeStatus>) -> Vec<EdgeStatus> {
         sum.capacity += one.capacity;
         sum.sent += one.sent;
         sum.dropped += one.dropped;
+    })
+}
+
+/// The same of paths.
+fn joined_paths(all: impl Iterator<Item = PathStatus>) -> Vec<PathStatus> {
+    let key = |path: &PathStatus| (path.from.clone(), path.to.clone(), path.max_latency_ns);
+    join(all, key, |sum, one| {
+        sum.misses += one.misses;
+        sum.max_ns = sum.max_ns.max(one.max_ns);
+        sum.sum_ns = sum.sum_ns.saturating_add(one.sum_ns);
+        let mut counts: BTreeMap<u64, u64> = sum.latency.iter().collect();
+        one.latency.iter().for_each(|(up_to_ns, count)| *counts.entry(up_to_ns).or_default() += count);
+        let (up_to_ns, count) = counts.into_iter().unzip();
+        sum.latency = Buckets { up_to_ns, count };
     })
 }
 

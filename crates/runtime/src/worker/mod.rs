@@ -16,7 +16,7 @@ pub(crate) use conditions::{Conditions, InputEdges};
 pub(crate) use fused::{MOST as RUN_MOST, Run};
 pub(crate) use meter::Meter;
 pub(crate) use state::{EdgeEnds, Failure, NodeState, Paused, Starved, Stuck};
-pub(crate) use tracker::{Deadline, Path, Tracker};
+pub(crate) use tracker::{Deadline, Measured, Path, Tracker};
 
 use crate::Error;
 use crate::context::{Context, Held, NONE, STARVED, flag};

@@ -176,7 +176,16 @@ impl Worker {
             let hot = &cx.hot[number];
             let since = u64::from(hot.every.saturating_sub(hot.left)) + self.passes(number as u32);
             let steps = self.meters[number].steps(since);
-            board.operators[node.plan].set(steps, self.doing(cx, number as u32));
+            let slot = &board.operators[node.plan];
+            slot.set(steps, self.doing(cx, number as u32));
+            slot.busy_ns.store(self.meters[number].busy_ns(steps), Ordering::Relaxed);
+        }
+        for deadline in &self.tracker.deadlines {
+            let plan = self.nodes[deadline.operator as usize].plan;
+            board.operators[plan].late.store(deadline.late, Ordering::Relaxed);
+        }
+        for path in &self.tracker.paths {
+            path.measured.recent.paint(path.misses, &board.paths[path.plan]);
         }
         for (ends, state) in self.edges.iter().zip(&cx.edges) {
             let slot = &board.edges[ends.plan];

@@ -4,8 +4,9 @@ use crate::explain::{About, Late, SLOWEST};
 use crate::kept::Kept;
 use crate::limits::{Bound, OnMiss};
 use crate::message::Stamp;
-use onbeat_trace::Histogram;
+use crate::run::Recent;
 use onbeat_trace::record::{Miss, MissKind};
+use onbeat_trace::{Course, Histogram, Regularity};
 use std::sync::Arc;
 
 /// All paths and deadlines that one worker watches.
@@ -43,10 +44,37 @@ pub(crate) struct Path {
     pub limit_ns: Option<u64>,
     pub on_miss: OnMiss,
     pub bound: Option<Arc<Bound>>,
-    pub latency: Histogram,
+    pub measured: Measured,
     pub misses: u64,
     /// How long the slowest took, the fastest of these first.
     pub slowest_ns: [u64; SLOWEST],
+}
+
+/// What is measured on a path: all of it in memory of a fixed size.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Measured {
+    pub latency: Histogram,
+    pub course: Course,
+    pub regularity: Regularity,
+    pub recent: Recent,
+}
+
+impl Measured {
+    fn record(&mut self, time_ns: u64, value_ns: u64, stamp: Stamp, now_ns: u64) {
+        self.latency.record(value_ns);
+        self.course.record(time_ns, value_ns);
+        self.recent.record(value_ns);
+        // What was made of several messages has no number of its own.
+        if !stamp.is_joined() {
+            self.regularity.record(time_ns, stamp.sequence(), stamp.due_ns, now_ns);
+        }
+    }
+
+    pub fn merge(&mut self, other: &Measured) {
+        self.latency.merge(&other.latency);
+        self.course.merge(&other.course);
+        self.regularity.merge(&other.regularity);
+    }
 }
 
 #[derive(Debug)]
@@ -124,7 +152,7 @@ impl Tracker {
         let counts =
             |path: &Path| path.end == operator && (path.source == stamp.source() || stamp.is_joined());
         for (place, path) in paths.iter_mut().enumerate().filter(|(_, path)| counts(path)) {
-            path.latency.record(value_ns);
+            path.measured.record(time_ns, value_ns, stamp, now_ns);
             if let Some(bound) = path.bound.as_ref().filter(|_| path.source == stamp.source()) {
                 bound.arrived(sequence, stamp.due_ns);
             }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ChangeKind, FaultAction, FaultKind, MissKind, OperatorState, WhenFull};
-use crate::Summary;
 use crate::cause::Verdict;
+use crate::{Buckets, CourseRecord, RegularityRecord, Summary};
 
 /// One thread that the run started.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +70,9 @@ pub struct OperatorRecord {
     pub timed_steps: u64,
     /// How long the timed steps took.
     pub step: Summary,
+    /// The same by length; `None` where nothing was timed.
+    #[serde(default)]
+    pub steps_by_time: Option<Buckets>,
     /// The time that all its steps took, in nanoseconds; projected from the timed ones.
     pub busy_ns: u64,
     /// `busy_ns` as a share of the run's duration: 0 to 1, where 1 is a whole core.
@@ -136,6 +139,15 @@ pub struct PathRecord {
     pub latency: Summary,
     /// How many were above the limit.
     pub misses: u64,
+    /// The latencies by length; `None` where there were none.
+    #[serde(default)]
+    pub latencies_by_time: Option<Buckets>,
+    /// The latencies over time.
+    #[serde(default)]
+    pub course: Option<CourseRecord>,
+    /// How regularly messages came out; `None` where no two followed each other.
+    #[serde(default)]
+    pub regularity: Option<RegularityRecord>,
     /// The most that `latency` can come to by the longest steps and wake-ups of this run, in nanoseconds, whatever comes together;
     /// `None` where there is no bound. See `onbeat_runtime::response`.
     #[serde(default)]

@@ -3,7 +3,7 @@
 use onbeat_trace::cause::{Cause, CauseClass, Explained, Part, Verdict};
 use onbeat_trace::machine::Tsc;
 use onbeat_trace::record::*;
-use onbeat_trace::{Machine, Summary};
+use onbeat_trace::{Buckets, CourseRecord, Machine, RegularityRecord, Summary};
 use serde_json::json;
 
 pub fn record() -> Record {
@@ -73,6 +73,14 @@ pub fn record() -> Record {
                 latency_ns: 51_000_000,
                 steps: vec![SlowStep { operator: "iq".to_owned(), begin_ns: 40_000, step_ns: 5_000 }],
             }],
+            latencies_by_time: Some(buckets()),
+            course: Some(course()),
+            regularity: Some(RegularityRecord {
+                period_ns: 10_000_000,
+                early: buckets(),
+                late: buckets(),
+                course: Some(course()),
+            }),
         }],
         stores: vec![StoreRecord {
             worker: "worker-0".to_owned(),
@@ -170,6 +178,7 @@ fn operator() -> OperatorRecord {
         steps: 1_000,
         timed_steps: 1_000,
         step: summary(),
+        steps_by_time: Some(buckets()),
         busy_ns: 1_400_000_000,
         share: 0.14,
         deadline_ns: None,
@@ -178,6 +187,20 @@ fn operator() -> OperatorRecord {
         restarts: 1,
         workers: 1,
         state: OperatorState::NotStarted,
+    }
+}
+
+fn buckets() -> Buckets {
+    Buckets { up_to_ns: vec![1_000, 2_000], count: vec![900, 100] }
+}
+
+fn course() -> CourseRecord {
+    CourseRecord {
+        slot_ns: 1 << 25,
+        count: vec![3, 2],
+        min_ns: vec![900, 950],
+        mean_ns: vec![1_000, 1_100],
+        max_ns: vec![1_200, 1_500],
     }
 }
 

@@ -1,0 +1,78 @@
+//! `onbeat report RECORD...`
+
+use crate::arguments::report::{ReportArguments, ReportFormat};
+use crate::costs;
+use crate::failure::Failure;
+use crate::output;
+use onbeat::Record;
+use onbeat::trace::replace::replace;
+use onbeat_report::page::{self, Shown};
+use std::fs;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
+    let given = arguments.records.len();
+    if given > page::MOST {
+        return Err(Failure::new(format!(
+            "{given} records: at most {} are shown beside each other",
+            page::MOST
+        ))
+        .help("give fewer, or one report for each"));
+    }
+    let to = arguments.output.as_deref().filter(|path| *path != Path::new("-"));
+    if to.is_none()
+        && arguments.output.is_none()
+        && arguments.format == ReportFormat::Html
+        && io::stdout().is_terminal()
+    {
+        return Err(Failure::new("the page is for a browser and not for a terminal")
+            .help("give it a file: -o report.html"));
+    }
+    if let Some(to) = to {
+        check_output(to, &arguments.records)?;
+    }
+    let records =
+        arguments.records.iter().map(|path| costs::read_record(path)).collect::<Result<Vec<Record>, _>>()?;
+    let labels = labels(&arguments.records);
+    let runs: Vec<Shown<'_>> =
+        labels.iter().zip(&records).map(|(label, record)| Shown { label, record }).collect();
+    let text = match arguments.format {
+        ReportFormat::Html => page::page(&runs),
+        ReportFormat::Json => page::json(&runs),
+        ReportFormat::Csv => page::csv(&runs),
+        ReportFormat::Markdown => page::markdown(&runs),
+    };
+    let Some(to) = to else {
+        output::to_stdout(&text)?;
+        return Ok(0);
+    };
+    replace(to, text.as_bytes())
+        .map_err(|error| Failure::new(format!("report {error}")).help("choose another file with -o FILE"))?;
+    Ok(0)
+}
+
+/// A report takes no record's place.
+fn check_output(to: &Path, records: &[PathBuf]) -> Result<(), Failure> {
+    let place = fs::canonicalize(to).ok();
+    if place.is_some() && records.iter().any(|record| fs::canonicalize(record).ok() == place) {
+        return Err(Failure::new(format!(
+            "report `{}`: it is one of the records, which would be lost",
+            to.display()
+        ))
+        .help("choose another file with -o FILE"));
+    }
+    output::can_be_written(to)
+        .map_err(|error| Failure::new(format!("report `{}`: cannot be written: {error}", to.display())))
+}
+
+/// Names of the files; with their folders where the names alone are not different.
+fn labels(paths: &[PathBuf]) -> Vec<String> {
+    let name = |path: &PathBuf| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let names: Vec<String> = paths.iter().map(name).collect();
+    let is_twice = |name: &String| names.iter().filter(|other| *other == name).count() > 1;
+    let label = |(path, name): (&PathBuf, &String)| {
+        if is_twice(name) { path.display().to_string() } else { name.clone() }
+    };
+    paths.iter().zip(&names).map(label).collect()
+}

@@ -1,0 +1,188 @@
+//! One connection: a request of HTTP/1.1, an answer, the end.
+
+use super::text::CONTENT_TYPE;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+/// Most bytes of a request.
+const REQUEST_BYTES: usize = 8 << 10;
+/// How long it may take to ask, and how long to take the answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long what is still sent is read and thrown away, so that the answer is not lost with it.
+const LINGER: Duration = Duration::from_secs(1);
+
+pub struct Client {
+    stream: TcpStream,
+    state: State,
+    deadline: Instant,
+}
+
+enum State {
+    Asks(Vec<u8>),
+    /// What is to be written, and how much of it was.
+    IsAnswered(Vec<u8>, usize),
+    Leaves,
+    Gone,
+}
+
+impl Client {
+    pub fn new(stream: TcpStream) -> Self {
+        Client { stream, state: State::Asks(Vec::new()), deadline: Instant::now() + PATIENCE }
+    }
+
+    pub fn is_gone(&self) -> bool {
+        matches!(self.state, State::Gone)
+    }
+
+    /// Nothing is waited for beyond it.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// The file, and whether it is to be written.
+    pub fn waits(&self) -> (BorrowedFd<'_>, bool) {
+        (self.stream.as_fd(), matches!(self.state, State::IsAnswered(..)))
+    }
+
+    /// Does what can be done without waiting.
+    pub fn turn(&mut self, metrics: &mut dyn FnMut() -> String) {
+        if Instant::now() >= self.deadline {
+            self.state = State::Gone;
+        }
+        if let State::Asks(request) = &mut self.state {
+            match read(&mut self.stream, request) {
+                Heard::All => {
+                    let answer = answer(request, metrics);
+                    self.deadline = Instant::now() + PATIENCE;
+                    self.state = State::IsAnswered(answer, 0);
+                }
+                Heard::Part => {}
+                Heard::Nobody => self.state = State::Gone,
+            }
+        }
+        if let State::IsAnswered(answer, written) = &mut self.state {
+            match self.stream.write(&answer[*written..]) {
+                Ok(0) => self.state = State::Gone,
+                Ok(bytes) => {
+                    *written += bytes;
+                    if *written == answer.len() {
+                        let told = self.stream.shutdown(Shutdown::Write);
+                        self.deadline = Instant::now() + LINGER;
+                        self.state = if told.is_ok() { State::Leaves } else { State::Gone };
+                    }
+                }
+                Err(error) if is_later(&error) => {}
+                Err(_) => self.state = State::Gone,
+            }
+        }
+        if matches!(self.state, State::Leaves) {
+            let mut rest = [0; 4096];
+            match self.stream.read(&mut rest) {
+                Ok(0) => self.state = State::Gone,
+                Ok(_) => {}
+                Err(error) if is_later(&error) => {}
+                Err(_) => self.state = State::Gone,
+            }
+        }
+    }
+}
+
+enum Heard {
+    /// The head of a request, or as much as is read of one.
+    All,
+    Part,
+    Nobody,
+}
+
+fn is_later(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+fn read(stream: &mut TcpStream, request: &mut Vec<u8>) -> Heard {
+    let mut bytes = [0; 2048];
+    match stream.read(&mut bytes) {
+        Ok(0) => return Heard::Nobody,
+        Ok(count) => request.extend_from_slice(&bytes[..count]),
+        Err(error) if is_later(&error) => return Heard::Part,
+        Err(_) => return Heard::Nobody,
+    }
+    let is_whole =
+        request.windows(4).any(|four| four == b"\r\n\r\n") || request.windows(2).any(|two| two == b"\n\n");
+    if is_whole || request.len() > REQUEST_BYTES { Heard::All } else { Heard::Part }
+}
+
+/// The whole answer. Only the first line of a request counts: nothing in the others changes what is said.
+fn answer(request: &[u8], metrics: &mut dyn FnMut() -> String) -> Vec<u8> {
+    const PLAIN: &str = "text/plain; charset=utf-8";
+    if request.len() > REQUEST_BYTES {
+        return written("431 Request Header Fields Too Large", PLAIN, "", "the request is too long\n", true);
+    }
+    let line = request.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    let words: Vec<&str> = line.trim_end_matches('\r').split(' ').collect();
+    let [method, target, version] = words[..] else {
+        return written("400 Bad Request", PLAIN, "", "this is no request of HTTP/1.1\n", true);
+    };
+    if !version.starts_with("HTTP/1.") {
+        return written("400 Bad Request", PLAIN, "", "this is no request of HTTP/1.1\n", true);
+    }
+    let has_body = match method {
+        "GET" => true,
+        "HEAD" => false,
+        _ => {
+            return written(
+                "405 Method Not Allowed",
+                PLAIN,
+                "Allow: GET, HEAD\r\n",
+                "it can only be read: GET\n",
+                true,
+            );
+        }
+    };
+    match target.split('?').next().unwrap_or_default() {
+        "/metrics" => written("200 OK", CONTENT_TYPE, "", &metrics(), has_body),
+        "/" => written("200 OK", PLAIN, "", "onbeat: what the run does is at /metrics\n", has_body),
+        _ => written("404 Not Found", PLAIN, "", "there is /metrics and nothing else\n", has_body),
+    }
+}
+
+fn written(status: &str, content: &str, more: &str, body: &str, has_body: bool) -> Vec<u8> {
+    let length = body.len();
+    let body = if has_body { body } else { "" };
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {content}\r\nContent-Length: {length}\r\n{more}Connection: close\r\n\
+         X-Content-Type-Options: nosniff\r\n\r\n{body}"
+    )
+    .into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::answer;
+
+    fn said(request: &[u8]) -> String {
+        String::from_utf8(answer(request, &mut || "one 1\n# EOF\n".to_string())).expect("text")
+    }
+
+    #[test]
+    fn requests_are_answered() {
+        let cases: &[(&[u8], &str, &str)] = &[
+            (b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "200 OK", "one 1\n# EOF\n"),
+            (b"GET /metrics?x=1 HTTP/1.0\n\n", "200 OK", "# EOF\n"),
+            (b"HEAD /metrics HTTP/1.1\r\n\r\n", "200 OK", "\r\n\r\n"),
+            (b"GET / HTTP/1.1\r\n\r\n", "200 OK", "/metrics\n"),
+            (b"GET /../etc/passwd HTTP/1.1\r\n\r\n", "404 Not Found", "else\n"),
+            (b"POST /metrics HTTP/1.1\r\n\r\n", "405 Method Not Allowed", "GET\n"),
+            (b"GET /metrics\r\n\r\n", "400 Bad Request", "\n"),
+            (b"\x16\x03\x01\x02\x00\n\n", "400 Bad Request", "\n"),
+            (b"GET /metrics HTTP/2\r\n\r\n", "400 Bad Request", "\n"),
+            (&[b'a'; 9000], "431 Request Header", "\n"),
+        ];
+        for (request, status, end) in cases {
+            let answer = said(request);
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")) && answer.ends_with(end), "{answer}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! `--trace`: all that is recorded of a run, in a file for Perfetto.
+
+use crate::failure::Failure;
+use crate::output::{self, to_stderr};
+use onbeat::{ClockKind, Explain, Plan, RunHandle};
+use onbeat_report::pftrace::{Names, Trace};
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Most that a trace takes of a disk; some hundred bytes are a step.
+const LIMIT_BYTES: u64 = 1 << 30;
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Sees that there will be something to write, and that it can be written; all operators are to be recorded.
+pub fn check(path: &Path, plan: &mut Plan) -> Result<(), Failure> {
+    let wrong = |what: &dyn std::fmt::Display| Failure::new(format!("--trace {}: {what}", path.display()));
+    if plan.options.explain == Explain::Off {
+        return Err(wrong(&"steps are not recorded where `explain` is off")
+            .help("leave out --explain=off, or `explain` in the file"));
+    }
+    if plan.options.clock != ClockKind::Real || plan.options.scale != 1.0 {
+        return Err(wrong(&"a trace is of the machine's own time, and this run goes by another clock")
+            .help("--clock real"));
+    }
+    plan.options.explain = Explain::On;
+    output::can_be_written(path).map_err(|error| wrong(&format!("cannot be written: {error}")))
+}
+
+/// The file, while the run goes on.
+#[derive(Clone)]
+pub struct Tracing {
+    path: PathBuf,
+    trace: Arc<Mutex<Option<Trace<BufWriter<File>>>>>,
+}
+
+fn cannot(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(format!("--trace {}: cannot be written: {error}", path.display()))
+}
+
+fn names(plan: &Plan) -> Names {
+    let place = |end: &str| {
+        let operator = end.rsplit_once('.').map_or(end, |(operator, _)| operator);
+        plan.operators.iter().position(|one| one.name == operator).map_or(u32::MAX, |place| place as u32)
+    };
+    // Of copies with the same name nobody could say which edge a message is in.
+    let mut seen = std::collections::HashSet::new();
+    let has_copies = plan.operators.iter().any(|operator| !seen.insert(&operator.name));
+    Names {
+        run: plan.name.clone(),
+        workers: plan.workers.iter().map(|worker| worker.name.clone()).collect(),
+        operators: plan.operators.iter().map(|operator| operator.name.clone()).collect(),
+        edges: plan
+            .edges
+            .iter()
+            .filter(|_| !has_copies)
+            .map(|edge| (format!("{} → {}", edge.from, edge.to), place(&edge.from), place(&edge.to)))
+            .collect(),
+    }
+}
+
+impl Tracing {
+    /// Makes the file.
+    pub fn begin(path: &Path, plan: &Plan) -> Result<Self, Failure> {
+        let file = File::create(path).and_then(|file| {
+            Trace::new(BufWriter::with_capacity(BUFFER_BYTES, file), names(plan), LIMIT_BYTES)
+        });
+        let trace = file.map_err(|error| cannot(path, &error))?;
+        Ok(Tracing { path: path.to_path_buf(), trace: Arc::new(Mutex::new(Some(trace))) })
+    }
+
+    /// Writes what is recorded from now on.
+    pub fn follow(&self, handle: &RunHandle) {
+        let (flight, late, run) = (self.clone(), self.clone(), handle.clone());
+        handle.on_flight(move |spans, events| {
+            let mut spans = spans.to_vec();
+            spans.sort_by_key(|span| span.end_ns);
+            flight.on(|trace| {
+                trace.spans(&spans);
+                trace.kernel(events);
+            });
+        });
+        handle.on_late(move |message| {
+            if let Some(start_ns) = run.started_ns() {
+                let end_ns = start_ns + message.time_ns;
+                late.on(|trace| trace.miss(end_ns, &message.name, &message.verdict.sentence));
+            }
+        });
+    }
+
+    fn on(&self, tell: impl FnOnce(&mut Trace<BufWriter<File>>)) {
+        if let Some(trace) = self.trace.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            tell(trace);
+        }
+    }
+
+    /// Says how it went.
+    pub fn end(self, quiet: bool) -> Result<(), Failure> {
+        let trace = self.trace.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(trace) = trace else { return Ok(()) };
+        let path = self.path.display();
+        let written = trace
+            .end()
+            .map_err(|error| cannot(&self.path, &error).help("what was written until then can be read"))?;
+        if written.dropped > 0 {
+            let (all, limit) = (written.dropped + written.events, LIMIT_BYTES >> 20);
+            to_stderr(&format!(
+                "not traced: {} of {all} events: {path} has reached its limit of {limit} MiB\n",
+                written.dropped
+            ));
+        }
+        if !quiet {
+            to_stderr(&format!("{} events in {path}: open it at ui.perfetto.dev\n", written.events));
+        }
+        Ok(())
+    }
+}

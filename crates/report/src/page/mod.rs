@@ -1,0 +1,150 @@
+//! One page of a run, or of several beside each other: HTML that needs nothing but itself.
+//!
+//! There is no script in it, and its content security policy forbids all that is not in the file, should a value ever find a way
+//! through the escaping of [`html`]. Colours follow the reader's choice of light or dark; on paper they are light.
+
+mod chart;
+mod facts;
+mod graph;
+mod html;
+mod measured;
+mod misses;
+mod scale;
+mod summary;
+mod text;
+mod words;
+
+pub use summary::{NamedFigure, Tone, Verdict, figures, verdict};
+pub use text::{csv, json, markdown};
+
+use html::Html;
+use onbeat_trace::Record;
+
+/// One run of a page.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown<'a> {
+    /// What it is called there, where there are several: the name of its file.
+    pub label: &'a str,
+    /// What it measured.
+    pub record: &'a Record,
+}
+
+/// Runs that a page has room for: as many as it has colours.
+pub const MOST: usize = chart::COLOURS;
+
+const STYLE: &str = include_str!("style.css");
+
+/// The page. Of more than [`MOST`] runs it shows the first ones.
+///
+/// ```
+/// # let json = include_str!("../../tests/page/record.json");
+/// let record = onbeat_trace::Record::from_json(json)?;
+/// let html = onbeat_report::page::page(&[onbeat_report::page::Shown { label: "run.json", record: &record }]);
+/// assert!(html.starts_with("<!doctype html>") && !html.contains("<script"));
+/// # Ok::<(), onbeat_trace::ReadError>(())
+/// ```
+#[must_use]
+pub fn page(runs: &[Shown<'_>]) -> String {
+    let runs = &runs[..runs.len().min(MOST)];
+    let mut html = Html::default();
+    html.constant(concat!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
+        "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n",
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n",
+        "<link rel=\"icon\" href=\"data:,\">\n<title>",
+    ));
+    let mut names: Vec<&str> = runs.iter().map(|run| run.record.name.as_str()).collect();
+    names.dedup();
+    html.text(format!("{} – onbeat", names.join(", "))).constant("</title>\n<style>\n").constant(STYLE);
+    html.constant("</style>\n</head>\n<body>\n<main>\n");
+    facts::header(&mut html, runs);
+    misses::section(&mut html, runs);
+    measured::paths(&mut html, runs);
+    measured::regularity(&mut html, runs);
+    measured::operators(&mut html, runs);
+    facts::graph(&mut html, runs);
+    facts::plan(&mut html, runs);
+    facts::obtained(&mut html, runs);
+    facts::host(&mut html, runs);
+    facts::remarks(&mut html, runs);
+    facts::configuration(&mut html, runs);
+    html.open("footer", &[]);
+    let mut builds: Vec<String> = runs
+        .iter()
+        .map(|run| {
+            format!(
+                "onbeat {} ({}, {})",
+                run.record.build.version, run.record.build.profile, run.record.build.target
+            )
+        })
+        .collect();
+    builds.dedup();
+    html.text(format!("Measured by {}. ", builds.join("; ")));
+    html.constant("This page needs no network and runs no script.").close("footer");
+    html.constant("\n</main>\n</body>\n</html>\n");
+    html.into_string()
+}
+
+/// A heading and what it is about.
+fn heading(html: &mut Html, title: &'static str, about: &str) {
+    html.element("h2", "", title);
+    if !about.is_empty() {
+        html.element("p", "about", about);
+    }
+}
+
+/// The colours of the runs, where there are several.
+fn legend(html: &mut Html, runs: &[Shown<'_>]) {
+    if runs.len() < 2 {
+        return;
+    }
+    html.open("div", &[("class", &"legend")]);
+    for (number, run) in runs.iter().enumerate() {
+        html.open("span", &[]);
+        key(html, number);
+        html.text(run.label).close("span");
+    }
+    html.close("div");
+}
+
+fn key(html: &mut Html, colour: usize) {
+    html.open("i", &[("class", &format!("key k{}", colour % chart::COLOURS))]).close("i");
+}
+
+/// What is not there, and why.
+fn absent(html: &mut Html, what: &str) {
+    html.element("p", "absent", what);
+}
+
+/// A chart with a title.
+fn figure(html: &mut Html, title: &str, rest: &str, chart: &Html) {
+    html.open("figure", &[]).open("figcaption", &[]).text(title);
+    if !rest.is_empty() {
+        html.text(" ").element("span", "", rest);
+    }
+    html.close("figcaption").add(chart).close("figure");
+}
+
+/// A chart over the whole width: drawn twice, once for narrow screens.
+fn whole_figure(html: &mut Html, title: &str, rest: &str, draw: impl Fn(chart::Size) -> Html) {
+    html.open("figure", &[("class", &"whole")]).open("figcaption", &[]).text(title);
+    if !rest.is_empty() {
+        html.text(" ").element("span", "", rest);
+    }
+    html.close("figcaption");
+    for (class, size) in [("wide", chart::WIDE), ("narrow", chart::SMALL)] {
+        html.open("div", &[("class", &class)]).add(&draw(size)).close("div");
+    }
+    html.close("figure");
+}
+
+/// Names in the order in which they come up first.
+fn union<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut union: Vec<T> = Vec::new();
+    for one in all {
+        if !union.contains(&one) {
+            union.push(one);
+        }
+    }
+    union
+}

@@ -1,0 +1,485 @@
+//! A run as a trace of Perfetto: operators, queues, what the kernel did, and misses, as ui.perfetto.dev opens them.
+//!
+//! The file is a sequence of packets and can be read up to any of them: a process that is killed leaves a trace. Messages are those of
+//! `perfetto_trace.proto`, as far as they are needed here; `ci/formats` reads a trace back with the published schema.
+
+use onbeat_trace::{Class, KernelEvent, Span};
+use prost::Message;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::io::{self, Write};
+
+/// What a trace is about: names by their place in the plan.
+#[derive(Debug, Clone, Default)]
+pub struct Names {
+    /// Of the pipeline.
+    pub run: String,
+    /// Of the workers.
+    pub workers: Vec<String>,
+    /// Of the operators.
+    pub operators: Vec<String>,
+    /// Of the edges, with the operators at their ends.
+    pub edges: Vec<(String, u32, u32)>,
+}
+
+/// Messages that are followed through one edge: more are not counted.
+const FOLLOWED: usize = 65_536;
+
+/// All packets are of one writer.
+const SEQUENCE: u32 = 1;
+/// `CLOCK_MONOTONIC` in Perfetto's list of clocks.
+const MONOTONIC: u32 = 3;
+
+mod kind {
+    pub const BEGIN: i32 = 1;
+    pub const END: i32 = 2;
+    pub const INSTANT: i32 = 3;
+    pub const COUNTER: i32 = 4;
+}
+
+/// Writes a trace while a run goes on.
+///
+/// ```
+/// use onbeat_report::pftrace::{Names, Trace};
+/// use onbeat_trace::Span;
+/// let names = Names { run: "fm".into(), workers: vec!["onbeat-w0".into()], operators: vec!["iq".into()], ..Names::default() };
+/// let mut bytes = Vec::new();
+/// let mut trace = Trace::new(&mut bytes, names, 1 << 20)?;
+/// trace.spans(&[Span { start_ns: 1_000, end_ns: 3_000, ..Span::default() }]);
+/// assert_eq!(trace.end()?.dropped, 0);
+/// assert!(bytes.windows(2).any(|two| two == b"iq"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Trace<W> {
+    out: W,
+    names: Names,
+    limit_bytes: u64,
+    written: Written,
+    error: Option<io::Error>,
+    /// Messages on their way, by edge and source.
+    under_way: Vec<HashMap<u32, Way>>,
+    /// Cores whose tracks are named already.
+    cores: BTreeSet<u32>,
+}
+
+/// Messages of one source in one edge. A step that waits for its time tells of the message that it is going to send: of several steps
+/// with one message the last one has sent it.
+#[derive(Debug, Default)]
+struct Way {
+    /// The last step before the edge: its message, and when it ended.
+    last: Option<(u64, u64)>,
+    /// The first that was not sent yet.
+    next: u64,
+    messages: VecDeque<u64>,
+}
+
+impl Way {
+    /// A step before the edge has ended. If that tells that a message was sent before: when.
+    fn ends(&mut self, sequence: u64, time_ns: u64) -> Option<u64> {
+        let sent = self.last.filter(|&(last, _)| last < sequence).and_then(|_| self.sent());
+        if sequence >= self.next {
+            self.last = Some((sequence, time_ns));
+        }
+        sent
+    }
+
+    /// The last step has sent its message.
+    fn sent(&mut self) -> Option<u64> {
+        let (sequence, time_ns) = self.last.take()?;
+        self.next = sequence.saturating_add(1);
+        if self.messages.len() == FOLLOWED {
+            return None;
+        }
+        self.messages.push_back(sequence);
+        Some(time_ns)
+    }
+
+    /// A step behind the edge takes this message, and with it those before it. Says when it was sent, if that is new, and how many
+    /// are taken.
+    fn takes(&mut self, sequence: u64) -> (Option<u64>, usize) {
+        let sent = self.last.filter(|&(last, _)| last <= sequence).and_then(|_| self.sent());
+        let before = self.messages.len();
+        while self.messages.front().is_some_and(|&first| first <= sequence) {
+            self.messages.pop_front();
+        }
+        (sent, before - self.messages.len())
+    }
+}
+
+/// What became of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Bytes in the file.
+    pub bytes: u64,
+    /// Steps, events and misses in it.
+    pub events: u64,
+    /// Those that had no room.
+    pub dropped: u64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct TracePacket {
+    #[prost(uint64, optional, tag = "8")]
+    timestamp: Option<u64>,
+    #[prost(uint32, optional, tag = "58")]
+    timestamp_clock_id: Option<u32>,
+    #[prost(uint32, optional, tag = "10")]
+    trusted_packet_sequence_id: Option<u32>,
+    #[prost(message, optional, tag = "11")]
+    track_event: Option<TrackEvent>,
+    #[prost(message, optional, tag = "60")]
+    track_descriptor: Option<TrackDescriptor>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct TrackEvent {
+    #[prost(int32, optional, tag = "9")]
+    kind: Option<i32>,
+    #[prost(uint64, optional, tag = "11")]
+    track_uuid: Option<u64>,
+    #[prost(string, optional, tag = "23")]
+    name: Option<String>,
+    #[prost(string, repeated, tag = "22")]
+    categories: Vec<String>,
+    #[prost(int64, optional, tag = "30")]
+    counter_value: Option<i64>,
+    #[prost(message, repeated, tag = "4")]
+    debug_annotations: Vec<DebugAnnotation>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct DebugAnnotation {
+    #[prost(string, optional, tag = "10")]
+    name: Option<String>,
+    #[prost(uint64, optional, tag = "3")]
+    uint_value: Option<u64>,
+    #[prost(string, optional, tag = "6")]
+    string_value: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct TrackDescriptor {
+    #[prost(uint64, optional, tag = "1")]
+    uuid: Option<u64>,
+    #[prost(uint64, optional, tag = "5")]
+    parent_uuid: Option<u64>,
+    #[prost(string, optional, tag = "2")]
+    name: Option<String>,
+    #[prost(message, optional, tag = "8")]
+    counter: Option<CounterDescriptor>,
+    #[prost(int32, optional, tag = "11")]
+    child_ordering: Option<i32>,
+    #[prost(int32, optional, tag = "12")]
+    sibling_order_rank: Option<i32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct CounterDescriptor {
+    /// 2: a count.
+    #[prost(int32, optional, tag = "3")]
+    unit: Option<i32>,
+}
+
+/// A file of one packet: files of packets may be put together.
+#[derive(Clone, PartialEq, Message)]
+struct Packets {
+    #[prost(message, repeated, tag = "1")]
+    packet: Vec<TracePacket>,
+}
+
+/// Numbers of tracks: groups first, then what is in them.
+mod track {
+    pub const OPERATORS: u64 = 1;
+    pub const QUEUES: u64 = 2;
+    pub const KERNEL: u64 = 3;
+    pub const MISSES: u64 = 4;
+    pub const OPERATOR: u64 = 0x1_0000_0000;
+    pub const EDGE: u64 = 0x2_0000_0000;
+    pub const CORE: u64 = 0x3_0000_0000;
+}
+
+/// Tracks of a core, from the one that interrupts least; what happens to a thread at a moment is among threads.
+const LEVELS: [&str; 5] = ["threads", "softirqs", "interrupts", "NMIs", "hardware"];
+
+fn level(class: Class) -> u64 {
+    match class {
+        Class::Thread | Class::Wakeup | Class::Migration | Class::PageFault => 0,
+        Class::Softirq => 1,
+        Class::Irq => 2,
+        Class::Nmi => 3,
+        Class::Hardware => 4,
+    }
+}
+
+impl<W: Write> Trace<W> {
+    /// Begins a trace that is to have at most so many bytes.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn new(out: W, names: Names, limit_bytes: u64) -> io::Result<Self> {
+        let under_way = names.edges.iter().map(|_| HashMap::new()).collect();
+        let (written, error, cores) = (Written::default(), None, BTreeSet::new());
+        let mut trace = Trace { out, names, limit_bytes, written, error, under_way, cores };
+        let run = trace.names.run.clone();
+        trace.describe(track::MISSES, None, format!("{run}: misses"), 0, false);
+        trace.describe(track::OPERATORS, None, format!("{run}: operators"), 1, false);
+        trace.describe(track::QUEUES, None, format!("{run}: queues"), 2, false);
+        trace.describe(track::KERNEL, None, "the kernel".to_owned(), 3, false);
+        for (number, name) in trace.names.operators.clone().into_iter().enumerate() {
+            trace.describe(
+                track::OPERATOR + number as u64,
+                Some(track::OPERATORS),
+                name,
+                number as i32,
+                false,
+            );
+        }
+        for (number, (name, ..)) in trace.names.edges.clone().into_iter().enumerate() {
+            trace.describe(track::EDGE + number as u64, Some(track::QUEUES), name, number as i32, true);
+        }
+        match trace.error.take() {
+            Some(error) => Err(error),
+            None => Ok(trace),
+        }
+    }
+
+    /// Writes out what is left.
+    ///
+    /// # Errors
+    /// The first thing that the writer said; what was written until then is a trace.
+    pub fn end(mut self) -> io::Result<Written> {
+        match self.error.take() {
+            Some(error) => Err(error),
+            None => self.out.flush().map(|()| self.written),
+        }
+    }
+
+    fn describe(&mut self, uuid: u64, parent: Option<u64>, name: String, rank: i32, is_counter: bool) {
+        // 3: children by their rank.
+        let descriptor = TrackDescriptor {
+            uuid: Some(uuid),
+            parent_uuid: parent,
+            name: Some(name),
+            counter: is_counter.then_some(CounterDescriptor { unit: Some(2) }),
+            child_ordering: parent.is_none().then_some(3),
+            sibling_order_rank: Some(rank),
+        };
+        self.write(TracePacket { track_descriptor: Some(descriptor), ..TracePacket::default() });
+    }
+
+    fn event(&mut self, time_ns: u64, event: TrackEvent) {
+        self.write(TracePacket {
+            timestamp: Some(time_ns),
+            timestamp_clock_id: Some(MONOTONIC),
+            track_event: Some(event),
+            ..TracePacket::default()
+        });
+    }
+
+    fn slice(
+        &mut self,
+        track: u64,
+        from_ns: u64,
+        to_ns: u64,
+        name: String,
+        category: &str,
+        about: Vec<DebugAnnotation>,
+    ) {
+        if self.has_no_room() {
+            return;
+        }
+        let (track_uuid, categories) = (Some(track), vec![category.to_owned()]);
+        self.event(
+            from_ns,
+            TrackEvent {
+                kind: Some(kind::BEGIN),
+                track_uuid,
+                name: Some(name),
+                categories,
+                debug_annotations: about,
+                ..TrackEvent::default()
+            },
+        );
+        self.event(to_ns, TrackEvent { kind: Some(kind::END), track_uuid, ..TrackEvent::default() });
+        self.written.events += 1;
+    }
+
+    /// A begin is written with its end or not at all.
+    fn has_no_room(&mut self) -> bool {
+        let is_full = self.error.is_some() || self.written.bytes >= self.limit_bytes;
+        self.written.dropped += u64::from(is_full);
+        is_full
+    }
+
+    fn write(&mut self, mut packet: TracePacket) {
+        if self.error.is_some() {
+            return;
+        }
+        packet.trusted_packet_sequence_id = Some(SEQUENCE);
+        let bytes = Packets { packet: vec![packet] }.encode_to_vec();
+        match self.out.write_all(&bytes) {
+            Ok(()) => self.written.bytes += bytes.len() as u64,
+            Err(error) => self.error = Some(error),
+        }
+    }
+
+    /// Messages that lie in each edge: sent by the end of a step before it, taken by the begin of one behind it.
+    fn count(&mut self, spans: &[Span]) {
+        let mut moves: Vec<(u64, bool, &Span)> =
+            spans.iter().flat_map(|span| [(span.start_ns, false, span), (span.end_ns, true, span)]).collect();
+        moves.sort_by_key(|&(time_ns, is_end, _)| (time_ns, is_end));
+        for (time_ns, is_end, span) in moves {
+            for edge in 0..self.names.edges.len() {
+                let (_, from, to) = self.names.edges[edge];
+                let way = self.under_way[edge].entry(span.source).or_default();
+                if is_end && from == span.operator {
+                    if let Some(sent_ns) = way.ends(span.sequence, time_ns) {
+                        self.write_depth(edge, sent_ns);
+                    }
+                } else if !is_end && to == span.operator {
+                    let (sent_ns, took) = way.takes(span.sequence);
+                    if let Some(sent_ns) = sent_ns {
+                        // As it was before they were taken.
+                        let depth = self.depth(edge) + took;
+                        self.write_count(edge, sent_ns, depth);
+                    }
+                    if took > 0 {
+                        self.write_depth(edge, time_ns);
+                    }
+                }
+            }
+        }
+    }
+
+    fn depth(&self, edge: usize) -> usize {
+        self.under_way[edge].values().map(|way| way.messages.len()).sum()
+    }
+
+    fn write_depth(&mut self, edge: usize, time_ns: u64) {
+        let depth = self.depth(edge);
+        self.write_count(edge, time_ns, depth);
+    }
+
+    fn write_count(&mut self, edge: usize, time_ns: u64, depth: usize) {
+        if self.has_no_room() {
+            return;
+        }
+        let (track_uuid, counter_value) = (Some(track::EDGE + edge as u64), Some(depth as i64));
+        let kind = Some(kind::COUNTER);
+        self.event(time_ns, TrackEvent { kind, track_uuid, counter_value, ..TrackEvent::default() });
+    }
+
+    fn name_core(&mut self, cpu: u32) {
+        if !self.cores.insert(cpu) {
+            return;
+        }
+        let core = track::CORE + u64::from(cpu) * 8;
+        self.describe(core + 7, Some(track::KERNEL), format!("core {cpu}"), cpu as i32, false);
+        for (level, name) in LEVELS.iter().enumerate() {
+            self.describe(
+                core + level as u64,
+                Some(core + 7),
+                format!("core {cpu}: {name}"),
+                level as i32,
+                false,
+            );
+        }
+    }
+}
+
+fn number(name: &str, value: u64) -> DebugAnnotation {
+    DebugAnnotation { name: Some(name.to_owned()), uint_value: Some(value), ..DebugAnnotation::default() }
+}
+
+fn words(name: &str, value: &str) -> DebugAnnotation {
+    DebugAnnotation {
+        name: Some(name.to_owned()),
+        string_value: Some(value.to_owned()),
+        ..DebugAnnotation::default()
+    }
+}
+
+impl<W: Write> Trace<W> {
+    /// Adds steps, by their end; all of a part in the order in which they were made.
+    pub fn spans(&mut self, spans: &[Span]) {
+        for span in spans {
+            let name = self.names.operators.get(span.operator as usize).cloned().unwrap_or_default();
+            let mut about = Vec::new();
+            if let Some(worker) = self.names.workers.get(span.worker as usize) {
+                about.push(words("worker", worker));
+            }
+            about.push(number("sequence", span.sequence));
+            if span.due_ns != Span::NO_DUE {
+                about.push(number("ns_after_due", span.end_ns.saturating_sub(span.due_ns)));
+            }
+            if let Some((edge, ..)) =
+                self.names.edges.get(span.held_by as usize).filter(|_| span.held_by != Span::NONE)
+            {
+                about.push(words("waited_for_room_in", edge));
+            }
+            self.slice(
+                track::OPERATOR + u64::from(span.operator),
+                span.start_ns,
+                span.end_ns,
+                name,
+                "operator",
+                about,
+            );
+        }
+        self.count(spans);
+    }
+
+    /// Adds what had one of the cores, by its begin.
+    pub fn kernel(&mut self, events: &[KernelEvent]) {
+        let mut last: BTreeMap<(u32, u64), u64> = BTreeMap::new();
+        for event in events {
+            self.name_core(event.cpu);
+            let level = level(event.class);
+            let track = track::CORE + u64::from(event.cpu) * 8 + level;
+            let category = format!("{:?}", event.class).to_lowercase();
+            let mut about = Vec::new();
+            if event.pid != 0 {
+                about.push(number("tid", event.pid.unsigned_abs().into()));
+            }
+            if !event.class.has_core() {
+                if !self.has_no_room() {
+                    let (kind, name) = (Some(kind::INSTANT), Some(format!("{category}: {}", event.name)));
+                    let (track_uuid, categories) = (Some(track), vec![category]);
+                    self.event(
+                        event.start_ns,
+                        TrackEvent {
+                            kind,
+                            track_uuid,
+                            name,
+                            categories,
+                            debug_annotations: about,
+                            ..TrackEvent::default()
+                        },
+                    );
+                    self.written.events += 1;
+                }
+                continue;
+            }
+            // Times are net of what interrupted it, which is on a track of its own: slices of one track do not overlap.
+            let from_ns = event.start_ns.max(last.get(&(event.cpu, level)).copied().unwrap_or(0));
+            let to_ns = from_ns.max(event.start_ns + event.duration_ns);
+            last.insert((event.cpu, level), to_ns);
+            self.slice(track, from_ns, to_ns, event.name.clone(), &category, about);
+        }
+    }
+
+    /// Adds something that was late: when it ended (nanoseconds on `CLOCK_MONOTONIC`), of what, and why in a sentence.
+    pub fn miss(&mut self, end_ns: u64, name: &str, sentence: &str) {
+        if self.has_no_room() {
+            return;
+        }
+        let (kind, track_uuid) = (Some(kind::INSTANT), Some(track::MISSES));
+        let (name, categories) = (Some(format!("late: {name}")), vec!["miss".to_owned()]);
+        let debug_annotations = vec![words("why", sentence)];
+        self.event(
+            end_ns,
+            TrackEvent { kind, track_uuid, name, categories, debug_annotations, ..TrackEvent::default() },
+        );
+        self.written.events += 1;
+    }
+}

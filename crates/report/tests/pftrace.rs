@@ -1,0 +1,70 @@
+//! Traces through the public interface; `ci/formats` reads one with the schema that Perfetto publishes.
+
+use onbeat_report::pftrace::{Names, Trace};
+use onbeat_trace::{Class, KernelEvent, Span};
+use std::io::{self, Write};
+
+fn names() -> Names {
+    Names {
+        run: "loop".into(),
+        workers: vec!["onbeat-w0".into()],
+        operators: vec!["tick".into(), "end".into()],
+        edges: vec![("tick.out → end.in".into(), 0, 1)],
+    }
+}
+
+fn span(operator: u32, sequence: u64, start_ns: u64) -> Span {
+    Span { operator, sequence, start_ns, end_ns: start_ns + 100, held_by: Span::NONE, ..Span::default() }
+}
+
+#[test]
+fn what_has_no_room_is_counted() {
+    let mut bytes = Vec::new();
+    let mut trace = Trace::new(&mut bytes, names(), 5_000).unwrap();
+    for sequence in 0..1_000 {
+        trace.spans(&[span(0, sequence, sequence * 1_000), span(1, sequence, sequence * 1_000 + 200)]);
+    }
+    trace.miss(5, "tick → end", "message 5 of tick → end was late");
+    let written = trace.end().unwrap();
+    assert_eq!(written.bytes, bytes.len() as u64);
+    assert!(written.bytes < 6_000 && written.dropped > 1_000 && written.events > 10, "{written:?}");
+}
+
+#[test]
+fn whatever_comes_is_written() {
+    let event = |class, pid| KernelEvent {
+        cpu: u32::MAX,
+        start_ns: u64::MAX - 5,
+        duration_ns: 3,
+        class,
+        name: "\u{0}<kworker>".into(),
+        pid,
+        priority: 120,
+        depth: 0,
+    };
+    let mut bytes = Vec::new();
+    let mut trace = Trace::new(&mut bytes, Names::default(), u64::MAX).unwrap();
+    trace.spans(&[Span { operator: 7, held_by: 9, due_ns: u64::MAX, end_ns: u64::MAX, ..Span::default() }]);
+    for class in [Class::Hardware, Class::Nmi, Class::Irq, Class::Softirq, Class::Thread, Class::PageFault] {
+        trace.kernel(&[event(class, 0), event(class, i32::MIN)]);
+    }
+    assert_eq!(trace.end().unwrap().events, 13);
+}
+
+struct Full;
+
+impl Write for Full {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::Error::from_raw_os_error(28))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_is_told() {
+    let error = Trace::new(Full, names(), 1 << 20).err().expect("no room");
+    assert!(error.to_string().contains("No space left"), "{error}");
+}
