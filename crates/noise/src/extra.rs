@@ -151,6 +151,9 @@ impl Asked {
         let write = |file: &str, value: &str| {
             fs::write(path.join(file), value).map_err(|error| {
                 let why = match error.kind() {
+                    io::ErrorKind::InvalidInput if value.starts_with("hist:") && !counts() => {
+                        "this kernel was built without such triggers (CONFIG_HIST_TRIGGERS)".to_owned()
+                    }
                     io::ErrorKind::InvalidInput | io::ErrorKind::NotFound => {
                         format!(
                             "the kernel does not understand it; events/{}/format has its fields",
@@ -176,6 +179,12 @@ impl Asked {
         write("enable", "1")?;
         Ok(path)
     }
+}
+
+/// Whether this kernel has triggers that count.
+fn counts() -> bool {
+    let text = Tracefs::find().and_then(|tracefs| fs::read_to_string(tracefs.root().join("README")));
+    text.is_ok_and(|text| text.contains("hist:keys="))
 }
 
 fn read(path: &Path) -> Result<String, Error> {
