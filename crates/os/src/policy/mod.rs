@@ -104,8 +104,14 @@ impl Policy {
     }
 }
 
+/// The longest that `sched_runtime` may be for a normal thread (`kernel/sched/syscalls.c`, `__setparam_fair`).
+const LONGEST_SLICE_NS: u64 = 100_000_000;
+
 /// Has the calling thread wait for its turn when it wakes up, in place of taking the core of another normal thread at once
-/// (`SCHED_BATCH`). Its niceness stays. For threads that look after others and must not be in their way.
+/// (`SCHED_BATCH`), and give it up to those that wake up while it works: it asks for the longest slice, and who has a shorter one
+/// goes before it (from Linux 6.12 on; older kernels do not read the slice). Its niceness stays. For threads that look after others
+/// and must not be in their way: beside one that computes 2 of 7 ms, a thread that is woken every millisecond was late by 2 to 4 ms
+/// in one of ten cases with `SCHED_BATCH` alone, and by 0.1 ms with the slice.
 ///
 /// # Errors
 /// What the kernel says; `Unsupported` for a thread with a real-time policy, which keeps it.
@@ -113,7 +119,9 @@ pub fn stand_back() -> io::Result<()> {
     let (Policy::Other(nice), flags) = Policy::of_this_thread()? else {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "the thread has a real-time policy"));
     };
-    Attributes { policy: libc::SCHED_BATCH as u32, ..Attributes::new(&Policy::Other(nice), flags) }.set_for(0)
+    let policy = libc::SCHED_BATCH as u32;
+    Attributes { policy, runtime_ns: LONGEST_SLICE_NS, ..Attributes::new(&Policy::Other(nice), flags) }
+        .set_for(0)
 }
 
 /// `struct sched_attr` of the kernel, in its first version.
