@@ -1,0 +1,175 @@
+//! What a plan consists of: plain data, and the plan as text.
+
+use super::Plan;
+use crate::limits::OnMiss;
+use crate::on_error::OnError;
+use crate::team::Idle;
+use onbeat_os::Policy;
+use onbeat_trace::record::{InFlightLimit, WhenFull};
+use serde::Serialize;
+use std::fmt;
+
+/// One thread.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WorkerPlan {
+    /// Thread name.
+    pub name: String,
+    /// The core that it runs on; `None` for wherever the kernel puts it.
+    pub core: Option<usize>,
+    /// Place of its pool.
+    pub pool: usize,
+    /// Names of the operators that it may step, in their order down the graph.
+    pub operators: Vec<String>,
+}
+
+/// Workers that share operators. One that shares with nobody is a pool by itself.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PoolPlan {
+    /// Its name; that of its worker where it has one.
+    pub name: String,
+    /// What the kernel's scheduler is to give its workers; `None` for what the program has.
+    #[serde(serialize_with = "crate::options::as_text")]
+    pub policy: Option<Policy>,
+    /// How its workers wait.
+    pub idle: Idle,
+    /// Places of its workers.
+    pub workers: Vec<usize>,
+}
+
+/// Operators that go from worker to worker together, and are stepped by one of them at a time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PartPlan {
+    /// Its name: that of its worker, or of its first operator where workers share.
+    pub name: String,
+    /// Place of its pool.
+    pub pool: usize,
+}
+
+/// One operator.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OperatorPlan {
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: String,
+    /// Place of its part.
+    pub part: usize,
+    /// Whether it waits for no input: it takes turns with the other sources.
+    pub source: bool,
+    /// From one of its messages to the next, in nanoseconds, where it keeps time and knows that before the run.
+    pub period_ns: Option<u64>,
+    /// From the source's due time to the end of its step, in nanoseconds.
+    pub deadline_ns: Option<u64>,
+    /// How long a step of it may compute, in nanoseconds.
+    pub budget_ns: Option<u64>,
+    /// What happens when `deadline_ns` was missed.
+    pub on_miss: OnMiss,
+    /// What becomes of the run when it fails.
+    pub on_error: OnError,
+}
+
+/// One edge.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EdgePlan {
+    /// Sending "operator.port".
+    pub from: String,
+    /// Receiving "operator.port".
+    pub to: String,
+    /// Message type.
+    pub message: String,
+    /// Messages that it holds.
+    pub capacity: usize,
+    /// What it does with one more.
+    pub when_full: WhenFull,
+    /// Most bytes of samples in a chunk; `None` for other messages.
+    pub quantum_bytes: Option<u32>,
+    /// "ring" within a part, "spsc ring" or "overwriting ring" between two.
+    pub queue: &'static str,
+    /// Messages that it has from the start.
+    pub initial: usize,
+}
+
+/// One chunk store.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StorePlan {
+    /// Place of the part whose operators fill its chunks.
+    pub part: usize,
+    /// Bytes of samples in one chunk.
+    pub quantum_bytes: u32,
+    /// How many chunks there are.
+    pub chunks: usize,
+}
+
+/// One path that is watched.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PathPlan {
+    /// The source.
+    pub from: String,
+    /// The operator where it ends.
+    pub to: String,
+    /// From the source's due time to the end of the step at its end, in nanoseconds.
+    pub max_latency_ns: Option<u64>,
+    /// What may be under way at once.
+    pub max_in_flight: Option<InFlightLimit>,
+    /// What happens when `max_latency_ns` was missed.
+    pub on_miss: OnMiss,
+    /// Place of the source among the sources.
+    #[serde(skip)]
+    pub(crate) source: usize,
+    /// Number of the operator where it ends.
+    #[serde(skip)]
+    pub(crate) end: usize,
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} under {}", self.name, self.scheduler)?;
+        for pool in &self.pools {
+            let kind = if pool.workers.len() > 1 { "workers" } else { "worker" };
+            let operators = pool.workers.first().map(|&first| self.workers[first].operators.join(", "));
+            write!(f, "{kind} {}", self.workers_of(pool).join(" and "))?;
+            if let Some(policy) = pool.policy {
+                write!(f, " under {policy}")?;
+            }
+            writeln!(f, ": {}", operators.unwrap_or_default())?;
+        }
+        for edge in &self.edges {
+            write!(
+                f,
+                "edge {} → {}: {}, {} of {}",
+                edge.from, edge.to, edge.queue, edge.capacity, edge.message
+            )?;
+            if let Some(quantum) = edge.quantum_bytes {
+                write!(f, " up to {quantum} bytes")?;
+            }
+            write!(f, ", when full {}", edge.when_full)?;
+            if edge.initial > 0 {
+                write!(f, ", {} initial", edge.initial)?;
+            }
+            writeln!(f)?;
+        }
+        for run in &self.runs {
+            let names: Vec<&str> = run.iter().map(|&number| self.operators[number].name.as_str()).collect();
+            writeln!(f, "as one step: {}", names.join(", "))?;
+        }
+        for store in &self.stores {
+            let part = &self.parts[store.part].name;
+            writeln!(f, "store of {part}: {} chunks of {} bytes", store.chunks, store.quantum_bytes)?;
+        }
+        for path in &self.paths {
+            write!(f, "path {} → {}", path.from, path.to)?;
+            if let Some(limit_ns) = path.max_latency_ns {
+                write!(f, ": at most {} µs", limit_ns as f64 / 1e3)?;
+            }
+            match path.max_in_flight {
+                Some(InFlightLimit::Messages(most)) => write!(f, ", at most {most} messages in flight")?,
+                Some(InFlightLimit::Time(most_ns)) => {
+                    write!(f, ", at most {} µs in flight", most_ns as f64 / 1e3)?;
+                }
+                None => {}
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
