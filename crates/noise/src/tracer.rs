@@ -6,6 +6,7 @@
 mod instance;
 mod lines;
 mod timers;
+mod wakes;
 
 pub(crate) use lines::time_ns;
 pub use lines::{Context, Line, line};

@@ -1,30 +1,24 @@
 //! Timer latency by the kernel's timerlat tracer: its own threads, or those of a program that wait on its `timerlat_fd`.
 
 use super::instance::{EVERY, Instance, find, set_policy};
-use super::{Context, INTERFERENCES, Kept, Line, asked_for, line, over};
-use crate::analysis::{Analysis, Wake, analyse};
+use super::wakes::{Core, take};
+use super::{INTERFERENCES, Kept, Line, asked_for, line};
 use crate::crew::{Member, Signals};
 use crate::error::Error;
 use crate::place::{self, House};
 use crate::record::Stopped;
 use crate::source::{Counters, Refused};
-use crate::timerlat::{
-    Awake, CpuLatency, LatencyRecord, SCHEMA, Settings, Tally, Task, VERSION, Watch, Workload,
-};
+use crate::timerlat::{Awake, LatencyRecord, SCHEMA, Settings, Tally, VERSION, Watch, Workload};
 use onbeat_os::{Policy, clock};
 use onbeat_queue::sync::atomic::Ordering;
-use onbeat_trace::{Class, KernelEvent, Machine};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use onbeat_trace::Machine;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Events of a core that are kept until the wake-up that they have to do with is over.
-const EVENTS: usize = 4096;
 /// The policy that the kernel gives to its threads.
 const USUAL: Policy = Policy::Fifo(95);
-/// What was being handled when the timer was due may have begun so much before.
-const BEFORE_NS: u64 = 1_000_000;
 
 /// Measures until the time is over, a limit is hit, or whoever watches says so.
 ///
@@ -220,214 +214,6 @@ impl Reading<'_> {
             }
             let so_far = || cores.values().map(|core| core.tally.so_far()).collect();
             watch.at(&so_far, elapsed_ns.saturating_sub(settings.warm_up_ns));
-        }
-    }
-}
-
-/// A wake-up of which not everything has been told yet.
-#[derive(Debug, Clone, Default)]
-struct Pending {
-    due_ns: u64,
-    irq_ns: u64,
-    thread_ns: Option<u64>,
-    user_ns: Option<u64>,
-    stack: Vec<String>,
-}
-
-struct Core {
-    tally: Tally,
-    events: VecDeque<KernelEvent>,
-    pending: Option<Pending>,
-    /// Whether the pending one is what ended it.
-    is_over: bool,
-    task: Option<(String, i32)>,
-    before: Counters,
-    lost: u64,
-    total: u64,
-}
-
-/// Says whether a limit was hit.
-fn take(line: Line, cores: &mut BTreeMap<u32, Core>, settings: &Settings) -> Option<Stopped> {
-    match line {
-        Line::Event(event) => {
-            let core = cores.get_mut(&event.cpu)?;
-            core.events.push_back(event);
-            core.events.drain(..core.events.len().saturating_sub(EVENTS));
-            core.total += 1;
-            None
-        }
-        Line::Latency { cpu, context, latency_ns, time_ns, task } => {
-            let core = cores.get_mut(&cpu)?;
-            core.total += 1;
-            core.task = Some(task);
-            core.latency(context, latency_ns, time_ns);
-            match context {
-                Context::Irq => {
-                    over(cpu, "the latency of the timer's interrupt", latency_ns, settings.stop_irq_ns)
-                }
-                Context::Thread | Context::User => {
-                    over(cpu, "the latency of the thread", latency_ns, settings.stop_thread_ns)
-                }
-            }
-        }
-        Line::Lost { cpu, count } => {
-            cores.get_mut(&cpu)?.lost += count;
-            None
-        }
-        Line::Gap(_) | Line::Period { .. } | Line::Stack { .. } | Line::Frame(_) => None,
-    }
-}
-
-impl Core {
-    fn new(tally: Tally, before: Counters) -> Self {
-        let (events, lost, total) = (VecDeque::new(), 0, 0);
-        Core { tally, events, pending: None, is_over: false, task: None, before, lost, total }
-    }
-
-    fn latency(&mut self, context: Context, latency_ns: u64, time_ns: u64) {
-        if context == Context::Irq {
-            self.close();
-            // It is written at once, so the moment that it tells of is that of the line.
-            let due_ns = time_ns.saturating_sub(latency_ns);
-            self.pending = Some(Pending { due_ns, irq_ns: due_ns + latency_ns, ..Pending::default() });
-            return;
-        }
-        // The first lines may lack the interrupt.
-        let Some(pending) = &mut self.pending else { return };
-        let at_ns = Some(pending.due_ns + latency_ns);
-        match context {
-            Context::Thread => pending.thread_ns = at_ns,
-            _ => pending.user_ns = at_ns,
-        }
-    }
-
-    fn frame(&mut self, frame: String) {
-        if let Some(pending) = &mut self.pending {
-            pending.stack.push(frame);
-        }
-    }
-
-    /// All that there is to tell of the pending wake-up has been told.
-    fn close(&mut self) {
-        let Some(pending) = self.pending.take() else { return };
-        let is_whole = pending.thread_ns.is_some();
-        // An interrupt whose thread nobody saw is that of the end, or of lost lines.
-        if !is_whole && !self.is_over {
-            return;
-        }
-        let analysis = analysed(self.tally.cpu(), &pending, self.events.make_contiguous());
-        if self.is_over {
-            self.tally.stopped(analysis.clone());
-        }
-        if is_whole {
-            self.tally.wake(analysis, pending.user_ns.is_some());
-        }
-        let gone = |event: &KernelEvent| event.start_ns + event.duration_ns + BEFORE_NS < pending.due_ns;
-        while self.events.front().is_some_and(gone) {
-            self.events.pop_front();
-        }
-    }
-
-    fn task(&self, cpu: u32) -> Option<Task> {
-        self.task.clone().map(|(name, pid)| Task { cpu, name, pid })
-    }
-
-    fn finish(mut self, cpu: u32, notes: &mut Vec<String>) -> CpuLatency {
-        self.close();
-        let counted = Counters::read(cpu as usize).since(&self.before);
-        let mut latency = self.tally.so_far();
-        (latency.steal_ns, latency.events, latency.events_lost) = (counted.steal_ns, self.total, self.lost);
-        if self.lost > 0 {
-            notes.push(format!("CPU {cpu}: {} lines of the tracer were lost", self.lost));
-        }
-        if latency.count == 0 {
-            notes.push(format!("CPU {cpu}: no thread has waited for the kernel's timer"));
-        }
-        latency
-    }
-}
-
-/// What delayed it. The tracer tells the latency from within the handler; what delayed the handler's begin is told by its own event.
-fn analysed(cpu: u32, pending: &Pending, events: &[KernelEvent]) -> Analysis {
-    const SLACK_NS: u64 = 10_000;
-    let user_ns = pending.user_ns.or(pending.thread_ns).unwrap_or(pending.irq_ns);
-    let wake = Wake {
-        cpu,
-        due_ns: pending.due_ns,
-        irq_ns: Some(pending.irq_ns),
-        thread_ns: pending.thread_ns,
-        user_ns,
-    };
-    let around = |event: &&KernelEvent| {
-        let end_ns = event.start_ns + event.duration_ns;
-        event.class == Class::Irq && event.start_ns <= pending.irq_ns && end_ns + SLACK_NS >= pending.irq_ns
-    };
-    let handler_ns = events.iter().rfind(around).map(|event| event.start_ns);
-    let told = Wake { irq_ns: handler_ns.or(wake.irq_ns), ..wake };
-    Analysis { wake, stack: pending.stack.clone(), ..analyse(told, events) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::analysis::What;
-
-    /// A core's lines, as a kernel wrote them; the numbers of the second wake-up are made up.
-    const LINES: &str = "\
-          <idle>-0       [002] d..h1..   108.978075: #1569  context    irq timer_latency    125270 ns
-          <idle>-0       [002] dn.h2..   108.978143: irq_noise: local_timer:236 start 108.978059283 duration 80583 ns
-          <idle>-0       [002] d...3..   108.978323: thread_noise: swapper/2:0 start 108.978067445 duration 181162 ns
-      timerlat/2-191     [002] .......   108.978350: #1569  context thread timer_latency    406060 ns
-      timerlat/2-191     [002] .......   108.978351: <stack trace>
- => timerlat_irq
- => __hrtimer_run_queues
-            busy-77      [002] d..h1..   108.979000: #1570  context    irq timer_latency     50000 ns
-CPU:2 [LOST 3 EVENTS]
-      timerlat/2-191     [002] .......   108.979100: #1570  context thread timer_latency    150000 ns
-      timerlat/2-191     [002] .......   108.979110: #1570  context user-ret timer_latency    160000 ns
-";
-
-    fn core(settings: &Settings) -> (CpuLatency, Option<Stopped>, Vec<String>) {
-        let tally = Tally::new(2, 1000, 1000, 5);
-        let mut cores = BTreeMap::from([(2, Core::new(tally, Counters::default()))]);
-        let mut stopped = None;
-        for text in LINES.lines() {
-            match line(text) {
-                Some(Line::Frame(frame)) => cores.get_mut(&2).unwrap().frame(frame),
-                Some(line) => stopped = stopped.or(take(line, &mut cores, settings)),
-                None => panic!("{text}"),
-            }
-        }
-        let mut notes = Vec::new();
-        let latency = cores.remove(&2).unwrap().finish(2, &mut notes);
-        (latency, stopped, notes)
-    }
-
-    #[test]
-    fn wake_ups_are_put_together_and_taken_apart() {
-        let (latency, stopped, notes) = core(&Settings::default());
-        assert_eq!((latency.count, latency.events_lost, stopped), (2, 3, None));
-        assert_eq!(notes, ["CPU 2: 3 lines of the tracer were lost"]);
-        assert_eq!((latency.irq.histogram.max_ns, latency.thread.histogram.max_ns), (125_270, 406_060));
-        assert_eq!((latency.user.histogram.count, latency.user.histogram.max_ns), (1, 160_000));
-        let latest = &latency.samples[0];
-        assert_eq!(latest.stack, ["timerlat_irq", "__hrtimer_run_queues"]);
-        assert_eq!(latest.steps.iter().map(|step| step.ns).sum::<u64>(), 406_060);
-        let ns = |what| latest.steps.iter().filter(|step| step.what == what).map(|step| step.ns).sum::<u64>();
-        assert_eq!((ns(What::TimerIrq), ns(What::BlockingThread)), (80_583, 181_162));
-    }
-
-    #[test]
-    fn limits_are_the_kernel_s() {
-        for (irq_ns, thread_ns, what) in [
-            (Some(125_000), None, Some(("the latency of the timer's interrupt", 125_270))),
-            (Some(126_000), None, None),
-            (None, Some(406_000), Some(("the latency of the thread", 406_060))),
-            (None, Some(407_000), None),
-        ] {
-            let settings = Settings { stop_irq_ns: irq_ns, stop_thread_ns: thread_ns, ..Settings::default() };
-            let found = core(&settings).1.map(|stopped| (stopped.what, stopped.value_ns));
-            assert_eq!(found, what.map(|(what, ns)| (what.to_owned(), ns)));
         }
     }
 }
