@@ -3,6 +3,9 @@
 //! The file is a sequence of packets and can be read up to any of them: a process that is killed leaves a trace. Messages are those of
 //! `perfetto_trace.proto`, as far as they are needed here; `ci/formats` reads a trace back with the published schema.
 
+mod messages;
+
+use messages::{CounterDescriptor, DebugAnnotation, Packets, TracePacket, TrackDescriptor, TrackEvent};
 use onbeat_trace::{Class, KernelEvent, Span};
 use prost::Message;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -115,76 +118,6 @@ pub struct Written {
     pub events: u64,
     /// Those that had no room.
     pub dropped: u64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct TracePacket {
-    #[prost(uint64, optional, tag = "8")]
-    timestamp: Option<u64>,
-    #[prost(uint32, optional, tag = "58")]
-    timestamp_clock_id: Option<u32>,
-    #[prost(uint32, optional, tag = "10")]
-    trusted_packet_sequence_id: Option<u32>,
-    #[prost(message, optional, tag = "11")]
-    track_event: Option<TrackEvent>,
-    #[prost(message, optional, tag = "60")]
-    track_descriptor: Option<TrackDescriptor>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct TrackEvent {
-    #[prost(int32, optional, tag = "9")]
-    kind: Option<i32>,
-    #[prost(uint64, optional, tag = "11")]
-    track_uuid: Option<u64>,
-    #[prost(string, optional, tag = "23")]
-    name: Option<String>,
-    #[prost(string, repeated, tag = "22")]
-    categories: Vec<String>,
-    #[prost(int64, optional, tag = "30")]
-    counter_value: Option<i64>,
-    #[prost(message, repeated, tag = "4")]
-    debug_annotations: Vec<DebugAnnotation>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct DebugAnnotation {
-    #[prost(string, optional, tag = "10")]
-    name: Option<String>,
-    #[prost(uint64, optional, tag = "3")]
-    uint_value: Option<u64>,
-    #[prost(string, optional, tag = "6")]
-    string_value: Option<String>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct TrackDescriptor {
-    #[prost(uint64, optional, tag = "1")]
-    uuid: Option<u64>,
-    #[prost(uint64, optional, tag = "5")]
-    parent_uuid: Option<u64>,
-    #[prost(string, optional, tag = "2")]
-    name: Option<String>,
-    #[prost(message, optional, tag = "8")]
-    counter: Option<CounterDescriptor>,
-    #[prost(int32, optional, tag = "11")]
-    child_ordering: Option<i32>,
-    #[prost(int32, optional, tag = "12")]
-    sibling_order_rank: Option<i32>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct CounterDescriptor {
-    /// 2: a count.
-    #[prost(int32, optional, tag = "3")]
-    unit: Option<i32>,
-}
-
-/// A file of one packet: files of packets may be put together.
-#[derive(Clone, PartialEq, Message)]
-struct Packets {
-    #[prost(message, repeated, tag = "1")]
-    packet: Vec<TracePacket>,
 }
 
 /// Numbers of tracks: groups first, then what is in them.
