@@ -68,3 +68,34 @@ fn a_full_disk_is_told() {
     let error = Trace::new(Full, names(), 1 << 20).err().expect("no room");
     assert!(error.to_string().contains("No space left"), "{error}");
 }
+
+/// Values of the counters, in the order in which they were written: the field 30 of an event, read by hand.
+fn counts(bytes: &[u8]) -> Vec<u8> {
+    let counter = [0x48, 4];
+    let mut counts = Vec::new();
+    for at in 0..bytes.len().saturating_sub(2) {
+        if bytes[at..].starts_with(&counter) {
+            let value = bytes[at..].windows(2).position(|tag| tag == [0xf0, 0x01]).expect("a value");
+            counts.push(bytes[at + value + 2]);
+        }
+    }
+    counts
+}
+
+#[test]
+fn a_message_lies_in_an_edge_from_the_step_that_sent_it_to_the_one_that_takes_it() {
+    let mut bytes = Vec::new();
+    let mut trace = Trace::new(&mut bytes, names(), u64::MAX).unwrap();
+    // The source waits for its time in a step before each message; its consumer follows at once, or after the next one.
+    trace.spans(&[span(0, 0, 1_000), span(0, 0, 2_000), span(1, 0, 2_100)]);
+    trace.spans(&[
+        span(0, 1, 3_000),
+        span(0, 1, 4_000),
+        span(0, 2, 5_000),
+        span(1, 1, 6_000),
+        span(1, 2, 7_000),
+        span(0, 3, 8_000),
+    ]);
+    trace.end().unwrap();
+    assert_eq!(counts(&bytes), [1, 0, 1, 2, 1, 0]);
+}

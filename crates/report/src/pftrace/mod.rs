@@ -65,6 +65,9 @@ pub struct Trace<W> {
     cores: BTreeSet<u32>,
 }
 
+/// A step, and whether it is sure that it was the last one with its message.
+type Step<'s> = (&'s Span, bool);
+
 /// Messages of one source in one edge. A step that waits for its time tells of the message that it is going to send: of several steps
 /// with one message the last one has sent it.
 #[derive(Debug, Default)]
@@ -258,15 +261,30 @@ impl<W: Write> Trace<W> {
 
     /// Messages that lie in each edge: sent by the end of a step before it, taken by the begin of one behind it.
     fn count(&mut self, spans: &[Span]) {
-        let mut moves: Vec<(u64, bool, &Span)> =
-            spans.iter().flat_map(|span| [(span.start_ns, false, span), (span.end_ns, true, span)]).collect();
-        moves.sort_by_key(|&(time_ns, is_end, _)| (time_ns, is_end));
-        for (time_ns, is_end, span) in moves {
+        // What a step did is known by the next one of its operator: one with the same message has only waited.
+        let mut next: HashMap<u32, u64> = HashMap::new();
+        let mut moves: Vec<(u64, bool, Step<'_>)> = Vec::new();
+        for span in spans.iter().rev() {
+            let follower = next.insert(span.operator, span.sequence);
+            let has_waited = follower == Some(span.sequence);
+            moves.push((span.start_ns, false, (span, true)));
+            if !has_waited {
+                moves.push((span.end_ns, true, (span, follower.is_some())));
+            }
+        }
+        // A step that follows at once begins when the one before it ends: what that sent it takes.
+        moves.sort_by_key(|&(time_ns, is_end, _)| (time_ns, !is_end));
+        for (time_ns, is_end, (span, is_sure)) in moves {
             for edge in 0..self.names.edges.len() {
                 let (_, from, to) = self.names.edges[edge];
                 let way = self.under_way[edge].entry(span.source).or_default();
                 if is_end && from == span.operator {
-                    if let Some(sent_ns) = way.ends(span.sequence, time_ns) {
+                    let sent_ns = way.ends(span.sequence, time_ns);
+                    if let Some(sent_ns) = sent_ns {
+                        self.write_depth(edge, sent_ns);
+                    }
+                    let way = self.under_way[edge].entry(span.source).or_default();
+                    if let Some(sent_ns) = is_sure.then(|| way.sent()).flatten() {
                         self.write_depth(edge, sent_ns);
                     }
                 } else if !is_end && to == span.operator {
