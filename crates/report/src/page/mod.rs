@@ -1,7 +1,7 @@
 //! One page of a run, or of several beside each other: HTML that needs nothing but itself.
 //!
 //! There is no script in it, and its content security policy forbids all that is not in the file, should a value ever find a way
-//! through the escaping of [`html`]. Colours follow the reader's choice of light or dark; on paper they are light.
+//! through the escaping of `html.rs`. Colours follow the reader's choice of light or dark; on paper they are light.
 
 mod chart;
 mod facts;
