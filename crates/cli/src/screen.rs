@@ -6,7 +6,7 @@
 
 use crate::failure::Failure;
 use crate::output::{may_colour, to_stderr};
-use onbeat_os::terminal::KeyMode;
+use onbeat_os::terminal::{KeyMode, Keys, Waited};
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind};
@@ -31,7 +31,8 @@ struct Taken {
 /// The terminal, until it is dropped.
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
-    has_keys: bool,
+    /// None where there are none, or none any more.
+    keys: Option<Keys>,
 }
 
 /// What somebody has done at the terminal.
@@ -50,10 +51,10 @@ impl Screen {
 
     /// Shows an empty one. Without a terminal to read from it is drawn all the same, and has no keys.
     pub fn take() -> Result<Self, Failure> {
-        let keys = KeyMode::take().ok();
-        let has_keys = keys.is_some();
+        let mode = KeyMode::take().ok();
+        let keys = mode.as_ref().and_then(|mode| mode.keys().ok());
         if let Ok(mut taken) = TAKEN.lock() {
-            *taken = Some(Taken { _keys: keys, talk: String::new() });
+            *taken = Some(Taken { _keys: mode, talk: String::new() });
         }
         let shown = execute!(io::stdout(), EnterAlternateScreen);
         let terminal = shown.and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout())));
@@ -61,7 +62,7 @@ impl Screen {
             give_back();
             cannot(&error)
         })?;
-        Ok(Screen { terminal, has_keys })
+        Ok(Screen { terminal, keys })
     }
 
     /// Draws it all; what is not drawn is empty.
@@ -69,24 +70,29 @@ impl Screen {
         self.terminal.draw(render).map(|_| ()).map_err(|error| cannot(&error))
     }
 
-    /// What is done within so long, if anything is; the rest of the time is slept.
+    /// What is done within so long, if anything is; the rest of the time is slept. Of a terminal that was closed it says `q`, once.
     pub fn input(&mut self, within: Duration) -> Option<Input> {
         let end = Instant::now() + within;
-        while self.has_keys {
-            match event::poll(end.saturating_duration_since(Instant::now())) {
-                Ok(true) => {}
-                Ok(false) => return None,
-                // A signal; or a terminal that is gone, of which there is one as well.
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => self.has_keys = false,
+        while let Some(keys) = &self.keys {
+            // Crossterm never comes back from a terminal that is gone, so it is asked only while there is one, and never waits.
+            let waited = keys.wait(end.saturating_duration_since(Instant::now()));
+            if waited == Waited::Gone {
+                self.keys = None;
+                return Some(Input::Key(KeyCode::Char('q')));
             }
-            match self.has_keys.then(event::read) {
-                Some(Ok(Event::Key(KeyEvent { code, kind: KeyEventKind::Press, .. }))) => {
-                    return Some(Input::Key(code));
-                }
-                Some(Ok(Event::Resize(..))) => return Some(Input::Resized),
-                Some(Err(_)) => self.has_keys = false,
-                Some(Ok(_)) | None => {}
+            match event::poll(Duration::ZERO) {
+                Ok(true) => match event::read() {
+                    Ok(Event::Key(KeyEvent { code, kind: KeyEventKind::Press, .. })) => {
+                        return Some(Input::Key(code));
+                    }
+                    Ok(Event::Resize(..)) => return Some(Input::Resized),
+                    Ok(_) => {}
+                    Err(_) => self.keys = None,
+                },
+                Ok(false) if Instant::now() >= end => return None,
+                Ok(false) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => self.keys = None,
             }
         }
         std::thread::sleep(end.saturating_duration_since(Instant::now()));

@@ -1,6 +1,6 @@
 //! A terminal gives keys at once, and is as it was afterwards.
 
-use onbeat_os::terminal::KeyMode;
+use onbeat_os::terminal::{KeyMode, Waited};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, SpecialCodeIndex, tcgetattr};
@@ -33,6 +33,18 @@ fn keys_come_at_once_and_ctrl_c_stays_a_signal() {
     let after = tcgetattr(&theirs).expect("a terminal");
     assert_eq!(after.local_modes, before.local_modes);
     assert_eq!(after.special_codes[SpecialCodeIndex::VSUSP], before.special_codes[SpecialCodeIndex::VSUSP]);
+}
+
+#[test]
+fn a_terminal_that_is_gone_is_no_key() {
+    let (ours, theirs) = pair();
+    let mode = KeyMode::of(Some(theirs)).expect("it can be taken");
+    let keys = mode.keys().expect("its keys");
+    assert_eq!(keys.wait(std::time::Duration::ZERO), Waited::Nothing);
+    rustix::io::write(&ours, b"q").expect("a key");
+    assert_eq!(keys.wait(std::time::Duration::from_secs(10)), Waited::Keys);
+    drop(ours);
+    assert_eq!(keys.wait(std::time::Duration::from_secs(10)), Waited::Gone);
 }
 
 #[test]
