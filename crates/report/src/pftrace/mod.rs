@@ -4,12 +4,14 @@
 //! `perfetto_trace.proto`, as far as they are needed here; `ci/formats` reads a trace back with the published schema.
 
 mod messages;
+mod way;
 
 use messages::{CounterDescriptor, DebugAnnotation, Packets, TracePacket, TrackDescriptor, TrackEvent};
 use onbeat_trace::{Class, KernelEvent, Span};
 use prost::Message;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
+use way::Way;
 
 /// What a trace is about: names by their place in the plan.
 #[derive(Debug, Clone, Default)]
@@ -23,9 +25,6 @@ pub struct Names {
     /// Of the edges, with the operators at their ends.
     pub edges: Vec<(String, u32, u32)>,
 }
-
-/// Messages that are followed through one edge: more are not counted.
-const FOLLOWED: usize = 65_536;
 
 /// All packets are of one writer.
 const SEQUENCE: u32 = 1;
@@ -67,50 +66,6 @@ pub struct Trace<W> {
 
 /// A step, and whether it is sure that it was the last one with its message.
 type Step<'s> = (&'s Span, bool);
-
-/// Messages of one source in one edge. A step that waits for its time tells of the message that it is going to send: of several steps
-/// with one message the last one has sent it.
-#[derive(Debug, Default)]
-struct Way {
-    /// The last step before the edge: its message, and when it ended.
-    last: Option<(u64, u64)>,
-    /// The first that was not sent yet.
-    next: u64,
-    messages: VecDeque<u64>,
-}
-
-impl Way {
-    /// A step before the edge has ended. If that tells that a message was sent before: when.
-    fn ends(&mut self, sequence: u64, time_ns: u64) -> Option<u64> {
-        let sent = self.last.filter(|&(last, _)| last < sequence).and_then(|_| self.sent());
-        if sequence >= self.next {
-            self.last = Some((sequence, time_ns));
-        }
-        sent
-    }
-
-    /// The last step has sent its message.
-    fn sent(&mut self) -> Option<u64> {
-        let (sequence, time_ns) = self.last.take()?;
-        self.next = sequence.saturating_add(1);
-        if self.messages.len() == FOLLOWED {
-            return None;
-        }
-        self.messages.push_back(sequence);
-        Some(time_ns)
-    }
-
-    /// A step behind the edge takes this message, and with it those before it. Says when it was sent, if that is new, and how many
-    /// are taken.
-    fn takes(&mut self, sequence: u64) -> (Option<u64>, usize) {
-        let sent = self.last.filter(|&(last, _)| last <= sequence).and_then(|_| self.sent());
-        let before = self.messages.len();
-        while self.messages.front().is_some_and(|&first| first <= sequence) {
-            self.messages.pop_front();
-        }
-        (sent, before - self.messages.len())
-    }
-}
 
 /// What became of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
