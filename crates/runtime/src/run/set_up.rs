@@ -41,7 +41,7 @@ pub(super) fn set_up(
         tick: None,
         runs: (0..count).map(|_| None).collect(),
         edges: edges.into(),
-        meters: (0..count as u32).map(Meter::new).collect(),
+        meters: (0..count as u32).map(|number| Meter::new(number, rings.is_some())).collect(),
         tracker: tracker(plan, &nodes, control, rings.is_some()),
         flight: rings.map(|rings| Box::new(Flight::new(rings, nodes.iter().map(|node| node.plan)))),
         nodes: nodes.into(),

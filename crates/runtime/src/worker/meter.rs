@@ -8,6 +8,9 @@ const SHARE: u64 = 128;
 /// Two looks at the clock, in nanoseconds. A guess on the high side: the vDSO takes 20 to 25 ns on current machines.
 const LOOKS_NS: u64 = 50;
 
+/// The same with a note of the step for whoever is to say why something was late.
+const NOTE_NS: u64 = 150;
+
 /// Most steps between two that are timed: rare events are to be seen within a second.
 const MOST: u64 = 8192;
 
@@ -21,19 +24,23 @@ pub(crate) struct Meter {
     timed_ns: u64,
     /// The worker takes its steps to be long ones.
     pub is_long: bool,
+    /// What timing a step costs.
+    cost_ns: u64,
     /// Steps until one is timed.
     left: u32,
     random: u32,
 }
 
 impl Meter {
-    pub fn new(seed: u32) -> Self {
+    /// `noted` where steps that are timed are noted, too.
+    pub fn new(seed: u32, noted: bool) -> Self {
         Meter {
             histogram: Histogram::new(),
             steps: 0,
             timed_steps: 0,
             timed_ns: 0,
             is_long: false,
+            cost_ns: if noted { NOTE_NS } else { LOOKS_NS },
             left: 1,
             random: seed.wrapping_mul(2) | 1,
         }
@@ -61,7 +68,7 @@ impl Meter {
             self.left = 1;
             return;
         }
-        let every = (LOOKS_NS * SHARE / self.mean_ns().max(1)).clamp(1, MOST) as u32;
+        let every = (self.cost_ns * SHARE / self.mean_ns().max(1)).clamp(1, MOST) as u32;
         // Marsaglia's xorshift with 13, 17, 5: plenty for "not always the same".
         self.random ^= self.random << 13;
         self.random ^= self.random >> 17;
