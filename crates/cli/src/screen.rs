@@ -15,6 +15,7 @@ use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
 use ratatui::style::Style;
 use ratatui::{Frame, Terminal};
 use std::io::{self, IsTerminal, Stdout};
+use std::mem::ManuallyDrop;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -30,7 +31,7 @@ struct Taken {
 
 /// The terminal, until it is dropped.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<Stdout>>,
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
     /// None where there are none, or none any more.
     keys: Option<Keys>,
 }
@@ -62,7 +63,7 @@ impl Screen {
             give_back();
             cannot(&error)
         })?;
-        Ok(Screen { terminal, keys })
+        Ok(Screen { terminal: ManuallyDrop::new(terminal), keys })
     }
 
     /// Draws it all; what is not drawn is empty.
@@ -102,6 +103,8 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
+        // What ratatui drops it says on stderr where the terminal is gone, and stderr is gone with it, which it takes for a reason to
+        // panic. Its buffers go with the process: nobody takes a second screen.
         give_back();
     }
 }

@@ -4,8 +4,10 @@ use crate::crew::choose;
 use crate::decode::Extent;
 use crate::error::Error;
 use crate::following::Following;
+use crate::nesting::nameless;
 use crate::source::{Backend, Chosen, Refused, Shape, Tracepoints};
-use onbeat_trace::{Evidence, KernelEvent, OffCpu};
+use onbeat_trace::{Class, Evidence, KernelEvent, OffCpu};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// The last kernel events of some cores, from the moment at which it was made.
@@ -34,9 +36,20 @@ pub struct TracepointEvidence {
     chosen: Chosen,
     /// Threads that somebody wants to know more of; why not, where that is refused.
     following: Option<Result<Following, Refused>>,
+    /// Threads whose name no record has told.
+    names: HashMap<i32, Option<(String, i32)>>,
     /// When it was last asked whether the kernel still writes, and why it does not any more.
     asked_ns: u64,
     silenced: Option<String>,
+}
+
+/// Name and priority of a thread that is still there, the latter as the kernel counts it (`proc(5)`: the one in `stat` is less by 100).
+fn who(tid: i32) -> Option<(String, i32)> {
+    let stat = std::fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
+    let (head, fields) = stat.rsplit_once(')')?;
+    let (_, name) = head.split_once('(')?;
+    let priority: i32 = fields.split_whitespace().nth(15)?.parse().ok()?;
+    Some((name.to_owned(), priority + 100))
 }
 
 /// How long events are kept: misses are asked for within seconds.
@@ -62,7 +75,14 @@ impl TracepointEvidence {
         tracepoints.enable().map_err(|error| {
             nothing(format!("the rings of the kernel cannot be switched on: {error}"), None)
         })?;
-        Ok(TracepointEvidence { tracepoints, chosen, following: None, asked_ns: 0, silenced: None })
+        Ok(TracepointEvidence {
+            tracepoints,
+            chosen,
+            following: None,
+            names: HashMap::new(),
+            asked_ns: 0,
+            silenced: None,
+        })
     }
 
     /// Which source it is, why, and what it does not tell.
@@ -111,6 +131,14 @@ impl Evidence for TracepointEvidence {
         let is_asked = |event: &&KernelEvent| event.cpu == cpu && event.start_ns <= window_ns.end;
         let mut events: Vec<KernelEvent> = all.filter(is_asked).cloned().collect();
         events.sort_by_key(|event| event.start_ns);
+        for event in events.iter_mut().filter(|event| event.class == Class::Thread) {
+            // The switch to it was before the first record, or is missing.
+            if event.name == nameless(event.pid)
+                && let Some((name, priority)) = self.names.entry(event.pid).or_insert_with(|| who(event.pid))
+            {
+                (event.name, event.priority) = (name.clone(), *priority);
+            }
+        }
         events
     }
 
@@ -147,5 +175,21 @@ impl Evidence for TracepointEvidence {
         }
         let Some(Err(refused)) = &self.following else { return None };
         Some((format!("threads cannot be followed: {}", refused.why), refused.fix.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::who;
+
+    #[test]
+    fn a_thread_has_a_name_and_a_priority() {
+        let thread = onbeat_os::thread::spawn("who ) is (it", || {
+            onbeat_os::Policy::Other(5).set(onbeat_os::policy::PolicyFlags::default()).expect("nicer");
+            who(onbeat_os::thread::current_id())
+        });
+        let known = thread.expect("a thread").join().expect("no panic");
+        assert_eq!(known, Some(("who ) is (it".to_owned(), 125)));
+        assert_eq!(who(i32::MAX), None);
     }
 }

@@ -59,6 +59,11 @@ const NAMES: usize = 4096;
 /// Broken stretches that are kept until somebody takes them.
 const BROKEN: usize = 4096;
 
+/// What a thread is called whose name no record has told.
+pub(crate) fn nameless(pid: i32) -> String {
+    format!("pid {pid}")
+}
+
 impl Nesting {
     /// Of core `cpu`, on which nothing is known yet.
     #[must_use]
@@ -132,6 +137,7 @@ impl Nesting {
             }
             Kind::Switch { next, comm, priority, .. } => self.switch(next, comm, priority, time_ns, events),
             Kind::Woken { pid, comm, priority, core } => {
+                self.learn(pid, &comm, priority);
                 self.told(Class::Wakeup, core, (pid, comm, priority), time_ns, events);
             }
             Kind::Migrated { pid, comm, priority, core } => {
@@ -193,7 +199,14 @@ impl Nesting {
         match self.names.get(&pid) {
             _ if pid == 0 => (format!("swapper/{}", self.cpu), 120),
             Some((name, priority)) => (name.clone(), *priority),
-            None => (format!("pid {pid}"), 0),
+            None => (nameless(pid), 0),
+        }
+    }
+
+    /// Who is woken has a name, if the switch to it is missing.
+    fn learn(&mut self, pid: i32, comm: &str, priority: i32) {
+        if self.names.len() < NAMES && !self.names.contains_key(&pid) {
+            self.names.insert(pid, (comm.to_owned(), priority));
         }
     }
 

@@ -1,7 +1,7 @@
 //! What is shown on a whole terminal, and that the terminal is given back.
 
 use super::harness::{Place, until, wait};
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags, fcntl_setfl, open};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
@@ -25,25 +25,7 @@ pub struct Terminal {
 
 impl Terminal {
     pub fn start(place: &Place, arguments: &[&str]) -> Self {
-        let ours =
-            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
-        grantpt(&ours).expect("ours");
-        unlockpt(&ours).expect("unlocked");
-        let name = ptsname(&ours, Vec::new()).expect("a name");
-        let theirs = open(name.as_c_str(), OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())
-            .expect("its other end");
-        let size = Winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&theirs, size).expect("a size");
-        let end = || Stdio::from(theirs.try_clone().expect("another"));
-        let child = place
-            .command(arguments)
-            .env("TERM", "xterm")
-            .stdin(end())
-            .stdout(end())
-            .stderr(end())
-            .spawn()
-            .expect("the command");
-        let ours = File::from(ours);
+        let (ours, theirs, child) = started(place, arguments);
         let shown = Arc::new(Mutex::new(String::new()));
         let (mut from, to) = (ours.try_clone().expect("another"), Arc::clone(&shown));
         let read = move || {
@@ -75,6 +57,48 @@ impl Terminal {
         self.until_shown(GIVEN_BACK);
         (status, self.shown())
     }
+}
+
+/// A command in a terminal: our end, its end.
+fn started(place: &Place, arguments: &[&str]) -> (File, OwnedFd, Child) {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
+    grantpt(&ours).expect("ours");
+    unlockpt(&ours).expect("unlocked");
+    let name = ptsname(&ours, Vec::new()).expect("a name");
+    let theirs = open(name.as_c_str(), OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())
+        .expect("its other end");
+    let size = Winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&theirs, size).expect("a size");
+    let end = || Stdio::from(theirs.try_clone().expect("another"));
+    let child = place
+        .command(arguments)
+        .env("TERM", "xterm")
+        .stdin(end())
+        .stdout(end())
+        .stderr(end())
+        .spawn()
+        .expect("the command");
+    (File::from(ours), theirs, child)
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_it_without_a_panic() {
+    let place = Place::new();
+    let (mut ours, _theirs, mut child) = started(&place, &["noise", "top", "-c", "0"]);
+    let mut shown = String::new();
+    let mut bytes = [0; 4096];
+    fcntl_setfl(&ours, OFlags::NONBLOCK).expect("a flag");
+    let seen = until("the table", || {
+        while let Ok(count @ 1..) = ours.read(&mut bytes) {
+            shown.push_str(&String::from_utf8_lossy(&bytes[..count]));
+        }
+        shown.contains("CPU Period").then_some(())
+    });
+    seen.unwrap_or_else(|what| panic!("{what}: {shown}"));
+    drop(ours);
+    // The table that is left behind may have nowhere to go.
+    let status = wait(&mut child);
+    assert!(matches!(status, Some(0 | 1)), "{status:?}");
 }
 
 #[test]
