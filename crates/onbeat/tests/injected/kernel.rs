@@ -2,7 +2,7 @@
 
 use crate::pipeline::{Log, PERIOD_NS, WORK_NS, graph, options, run};
 use crate::score::{Expected, score};
-use crate::{alone, can};
+use crate::{can, tried};
 use onbeat::trace::CauseClass;
 use onbeat_os::clock::{self, monotonic_ns};
 use onbeat_os::{CoreSet, thread};
@@ -31,39 +31,42 @@ fn set(timers: &[OwnedFd], at_ns: u64) {
 
 #[test]
 fn a_long_timer_interrupt() {
-    let _alone = alone();
-    if !can() {
-        return;
-    }
-    let Some(timers) = timers() else {
-        eprintln!("skipped: {TIMERS} timers cannot be had");
-        return;
-    };
-    let (log, stop) = (Log::default(), Arc::new(AtomicBool::new(false)));
-    let (noted, stopped) = (log.clone(), Arc::clone(&stop));
-    let worked_ns = Arc::new(AtomicU64::new(0));
-    let last_ns = Arc::clone(&worked_ns);
-    let main = move || {
-        thread::set_cores(&CoreSet::from_cores([1]).expect("a core")).expect("on that core");
-        let policy: onbeat::Policy = "f:10".parse().expect("a policy");
-        policy.set(onbeat_os::policy::PolicyFlags::default()).expect("that policy");
-        while !stopped.load(Ordering::Relaxed) {
-            // Three messages later, in the middle of the work.
-            let last_ns = last_ns.load(Ordering::Relaxed);
-            let at_ns = (last_ns + 3 * PERIOD_NS - WORK_NS / 2).max(monotonic_ns() + PERIOD_NS);
-            set(&timers, at_ns);
-            noted.ring(at_ns);
-            clock::sleep_until(at_ns + 4_000_000);
+    tried(|| {
+        if !can() {
+            return;
         }
-    };
-    let injector = thread::spawn("timers", main).expect("a thread");
-    let (record, start_ns) =
-        run(graph(500_000, move |_| worked_ns.store(monotonic_ns(), Ordering::Relaxed)), &options("f:20"));
-    stop.store(true, Ordering::Relaxed);
-    injector.join().expect("no panic");
-    // How long they take nobody but the kernel knows: the truth is what the lateness comes to beyond the usual.
-    let expected = Expected { class: CauseClass::Irq, name: "local_timer" };
-    let usual_ns = record.paths[0].latency.median_ns;
-    let truth = log.rung(&record, start_ns, usual_ns);
-    score("a timer interrupt", &record, start_ns, &truth, expected).is_good();
+        let Some(timers) = timers() else {
+            eprintln!("skipped: {TIMERS} timers cannot be had");
+            return;
+        };
+        let (log, stop) = (Log::default(), Arc::new(AtomicBool::new(false)));
+        let (noted, stopped) = (log.clone(), Arc::clone(&stop));
+        let worked_ns = Arc::new(AtomicU64::new(0));
+        let last_ns = Arc::clone(&worked_ns);
+        let main = move || {
+            thread::set_cores(&CoreSet::from_cores([1]).expect("a core")).expect("on that core");
+            let policy: onbeat::Policy = "f:10".parse().expect("a policy");
+            policy.set(onbeat_os::policy::PolicyFlags::default()).expect("that policy");
+            while !stopped.load(Ordering::Relaxed) {
+                // Three messages later, in the middle of the work.
+                let last_ns = last_ns.load(Ordering::Relaxed);
+                let at_ns = (last_ns + 3 * PERIOD_NS - WORK_NS / 2).max(monotonic_ns() + PERIOD_NS);
+                set(&timers, at_ns);
+                noted.ring(at_ns);
+                clock::sleep_until(at_ns + 4_000_000);
+            }
+        };
+        let injector = thread::spawn("timers", main).expect("a thread");
+        let (record, start_ns) = run(
+            graph(500_000, move |_| worked_ns.store(monotonic_ns(), Ordering::Relaxed)),
+            &options("f:20"),
+        );
+        stop.store(true, Ordering::Relaxed);
+        injector.join().expect("no panic");
+        // How long they take nobody but the kernel knows: the truth is what the lateness comes to beyond the usual.
+        let expected = Expected { class: CauseClass::Irq, name: "local_timer" };
+        let usual_ns = record.paths[0].latency.median_ns;
+        let truth = log.rung(&record, start_ns, usual_ns);
+        score("a timer interrupt", &record, start_ns, &truth, expected).is_good();
+    });
 }

@@ -1,7 +1,7 @@
 //! The pipeline: a beat, an operator that works, an end. What the operator does beside is the case's.
 
 use crate::score::{Expected, Score, score};
-use crate::{alone, can};
+use crate::{can, tried};
 use onbeat::operators::Timer;
 use onbeat::prelude::*;
 use onbeat::trace::{CauseClass, Evidence, KernelEvent, OffCpu};
@@ -178,10 +178,11 @@ fn with_a_thread(change: impl FnOnce(Box<dyn Evidence>) -> Box<dyn Evidence>) ->
 
 #[test]
 fn a_thread_on_the_core() {
-    let _alone = alone();
-    if can() {
-        with_a_thread(|evidence| evidence).is_good();
-    }
+    tried(|| {
+        if can() {
+            with_a_thread(|evidence| evidence).is_good();
+        }
+    });
 }
 
 /// Answers with what was at another time.
@@ -218,60 +219,63 @@ impl Evidence for Elsewhen {
 
 #[test]
 fn what_the_kernel_did_at_another_time_explains_nothing() {
-    let _alone = alone();
-    if !can() {
-        return;
-    }
-    let score = with_a_thread(|evidence| Box::new(Elsewhen(evidence)));
-    // The thread has the core for a twelfth of the time.
-    assert!(score.misses >= 5 && score.named * 100 <= score.misses * 30, "{score:?}");
+    tried(|| {
+        if !can() {
+            return;
+        }
+        let score = with_a_thread(|evidence| Box::new(Elsewhen(evidence)));
+        // The thread has the core for a twelfth of the time.
+        assert!(score.misses >= 5 && score.named * 100 <= score.misses * 30, "{score:?}");
+    });
 }
 
 #[test]
 fn an_operator_over_its_budget() {
-    let _alone = alone();
-    if !can() {
-        return;
-    }
-    let log = Log::default();
-    let noted = log.clone();
-    let graph = graph(1_000_000, move |number| {
-        if number % 8 == 7 {
-            noted.note(|| busy(2_000_000));
+    tried(|| {
+        if !can() {
+            return;
         }
+        let log = Log::default();
+        let noted = log.clone();
+        let graph = graph(1_000_000, move |number| {
+            if number % 8 == 7 {
+                noted.note(|| busy(2_000_000));
+            }
+        });
+        let (record, start_ns) = run(graph, &options("f:20"));
+        let expected = Expected { class: CauseClass::OwnCompute, name: "work" };
+        score("an operator", &record, start_ns, &log.all(), expected).is_good();
     });
-    let (record, start_ns) = run(graph, &options("f:20"));
-    let expected = Expected { class: CauseClass::OwnCompute, name: "work" };
-    score("an operator", &record, start_ns, &log.all(), expected).is_good();
 }
 
 #[test]
 fn page_faults() {
-    let _alone = alone();
-    if !can() {
-        return;
-    }
-    const PAGES: usize = 400;
-    let log = Log::default();
-    let noted = log.clone();
-    let mut kept: Vec<Vec<u8>> = Vec::new();
-    let graph = graph(600_000, move |number| {
-        if number % 12 != 11 {
+    tried(|| {
+        if !can() {
             return;
         }
-        let mut memory = vec![0u8; PAGES * 4096];
-        noted.note(|| memory.iter_mut().step_by(4096).for_each(|byte| *byte = std::hint::black_box(1)));
-        kept.push(memory);
+        const PAGES: usize = 400;
+        let log = Log::default();
+        let noted = log.clone();
+        let mut kept: Vec<Vec<u8>> = Vec::new();
+        let graph = graph(600_000, move |number| {
+            if number % 12 != 11 {
+                return;
+            }
+            let mut memory = vec![0u8; PAGES * 4096];
+            noted.note(|| memory.iter_mut().step_by(4096).for_each(|byte| *byte = std::hint::black_box(1)));
+            kept.push(memory);
+        });
+        let (record, start_ns) = run(graph, &options("f:20"));
+        let expected = Expected { class: CauseClass::PageFault, name: "work" };
+        let score = score("page faults", &record, start_ns, &log.all(), expected);
+        let lost = record.explained.as_ref().map_or(0, |explained| explained.lost);
+        if lost > 0 {
+            eprintln!("skipped: the kernel left out records of page faults, {lost} times");
+            return;
+        }
+        score.is_good();
     });
-    let (record, start_ns) = run(graph, &options("f:20"));
-    let expected = Expected { class: CauseClass::PageFault, name: "work" };
-    let score = score("page faults", &record, start_ns, &log.all(), expected);
-    let lost = record.explained.as_ref().map_or(0, |explained| explained.lost);
-    if lost > 0 {
-        eprintln!("skipped: the kernel left out records of page faults, {lost} times");
-        return;
-    }
-    score.is_good();
 }
 
 /// A beat that waits for its data at some messages.
@@ -304,145 +308,150 @@ impl Operator for Slow {
 
 #[test]
 fn a_slow_source() {
-    let _alone = alone();
-    if !can() {
-        return;
-    }
-    let log = Log::default();
-    let mut graph = Graph::new("slow");
-    let ticker = onbeat::Ticker::new(PERIOD_NS, Overrun::Skip).expect("a period");
-    let beat = graph.add("beat", Slow { out: Output::default(), ticker, log: log.clone() });
-    let work = graph.map("work", |number: u64| number);
-    let end = graph.sink("end", |_: u64| ());
-    graph.connect(beat, |b| &b.out, work, |w| &w.input);
-    graph.connect(work, |w| &w.out, end, |e| &e.input);
-    graph.deadline(end, 1_000_000);
-    let (record, start_ns) = run(graph, &options("f:20"));
-    let expected = Expected { class: CauseClass::InputLate, name: "beat" };
-    score("a slow source", &record, start_ns, &log.all(), expected).is_good();
+    tried(|| {
+        if !can() {
+            return;
+        }
+        let log = Log::default();
+        let mut graph = Graph::new("slow");
+        let ticker = onbeat::Ticker::new(PERIOD_NS, Overrun::Skip).expect("a period");
+        let beat = graph.add("beat", Slow { out: Output::default(), ticker, log: log.clone() });
+        let work = graph.map("work", |number: u64| number);
+        let end = graph.sink("end", |_: u64| ());
+        graph.connect(beat, |b| &b.out, work, |w| &w.input);
+        graph.connect(work, |w| &w.out, end, |e| &e.input);
+        graph.deadline(end, 1_000_000);
+        let (record, start_ns) = run(graph, &options("f:20"));
+        let expected = Expected { class: CauseClass::InputLate, name: "beat" };
+        score("a slow source", &record, start_ns, &log.all(), expected).is_good();
+    });
 }
 
 #[test]
 fn a_full_queue_downstream() {
-    let _alone = alone();
-    if !can() {
-        return;
-    }
-    let log = Log::default();
-    let noted = log.clone();
-    let mut graph = Graph::new("full");
-    let beat = graph.add("beat", Timer::new(PERIOD_NS, Some(BEATS), Overrun::Skip).expect("a period"));
-    let work = graph.map("work", |number: u64| number);
-    let end = graph.sink("end", move |number: u64| {
-        if number % 16 == 15 {
-            noted.note(|| every(60_000_000));
+    tried(|| {
+        if !can() {
+            return;
         }
+        let log = Log::default();
+        let noted = log.clone();
+        let mut graph = Graph::new("full");
+        let beat = graph.add("beat", Timer::new(PERIOD_NS, Some(BEATS), Overrun::Skip).expect("a period"));
+        let work = graph.map("work", |number: u64| number);
+        let end = graph.sink("end", move |number: u64| {
+            if number % 16 == 15 {
+                noted.note(|| every(60_000_000));
+            }
+        });
+        graph.connect(beat, |b| &b.out, work, |w| &w.input);
+        graph.connect(work, |w| &w.out, end, |e| &e.input).capacity(1);
+        graph.deadline(work, 1_000_000);
+        let mut options = options("f:20");
+        options.pools[0].operators.pop();
+        let policy = "f:10".parse().expect("a policy");
+        options.pools.push(Pool::new("slow").cores([0]).policy(policy).operators(["end"]));
+        let (record, start_ns) = run(graph, &options);
+        // The edge holds one message, and one is in the sink: those that come after it wait.
+        let expected = Expected { class: CauseClass::DownstreamFull, name: "work.out → end.in" };
+        score("a full queue", &record, start_ns, &log.all(), expected).is_good();
     });
-    graph.connect(beat, |b| &b.out, work, |w| &w.input);
-    graph.connect(work, |w| &w.out, end, |e| &e.input).capacity(1);
-    graph.deadline(work, 1_000_000);
-    let mut options = options("f:20");
-    options.pools[0].operators.pop();
-    let policy = "f:10".parse().expect("a policy");
-    options.pools.push(Pool::new("slow").cores([0]).policy(policy).operators(["end"]));
-    let (record, start_ns) = run(graph, &options);
-    // The edge holds one message, and one is in the sink: those that come after it wait.
-    let expected = Expected { class: CauseClass::DownstreamFull, name: "work.out → end.in" };
-    score("a full queue", &record, start_ns, &log.all(), expected).is_good();
 }
 
 #[test]
 fn a_lock_of_a_thread_of_low_priority() {
-    let _alone = alone();
-    if !can() {
-        return;
-    }
-    let lock = Arc::new(Mutex::new(0u64));
-    let (log, held) = (Log::default(), Arc::clone(&lock));
-    let injector = Injector::start("holder", 0, "o:10", move || {
-        every(20_000_000);
-        let _held = held.lock().unwrap_or_else(PoisonError::into_inner);
-        compute(4_000_000);
+    tried(|| {
+        if !can() {
+            return;
+        }
+        let lock = Arc::new(Mutex::new(0u64));
+        let (log, held) = (Log::default(), Arc::clone(&lock));
+        let injector = Injector::start("holder", 0, "o:10", move || {
+            every(20_000_000);
+            let _held = held.lock().unwrap_or_else(PoisonError::into_inner);
+            compute(4_000_000);
+        });
+        let noted = log.clone();
+        let graph = graph(1_000_000, move |_| {
+            *noted.note(|| lock.lock().unwrap_or_else(PoisonError::into_inner)) += 1;
+        });
+        let (record, start_ns) = run(graph, &options("f:20"));
+        drop(injector);
+        let expected = Expected { class: CauseClass::Lock, name: "holder" };
+        score("a lock", &record, start_ns, &log.all(), expected).is_good();
     });
-    let noted = log.clone();
-    let graph = graph(1_000_000, move |_| {
-        *noted.note(|| lock.lock().unwrap_or_else(PoisonError::into_inner)) += 1;
-    });
-    let (record, start_ns) = run(graph, &options("f:20"));
-    drop(injector);
-    let expected = Expected { class: CauseClass::Lock, name: "holder" };
-    score("a lock", &record, start_ns, &log.all(), expected).is_good();
 }
 
 #[test]
 fn real_time_throttling() {
-    let _alone = alone();
-    if !can() {
-        return;
-    }
-    // A worker that never sleeps, and a thread that would like to have its core.
-    let log = Log::default();
-    let noted = log.clone();
-    let starving = Injector::start("starving", 1, "o:-20", move || {
-        // It looks at the clock all the time: where a stretch of looks begins and ends it got the core and lost it. Others may have
-        // a part of that stretch, which is 50 ms in a second.
-        let begin_ns = monotonic_ns();
-        let mut last_ns = begin_ns;
-        loop {
-            let now_ns = monotonic_ns();
-            if now_ns - last_ns > 60_000_000 || now_ns - begin_ns > 200_000_000 {
-                noted.list().push(begin_ns..last_ns);
-                return;
-            }
-            last_ns = now_ns;
+    tried(|| {
+        if !can() {
+            return;
         }
+        // A worker that never sleeps, and a thread that would like to have its core.
+        let log = Log::default();
+        let noted = log.clone();
+        let starving = Injector::start("starving", 1, "o:-20", move || {
+            // It looks at the clock all the time: where a stretch of looks begins and ends it got the core and lost it. Others may have
+            // a part of that stretch, which is 50 ms in a second.
+            let begin_ns = monotonic_ns();
+            let mut last_ns = begin_ns;
+            loop {
+                let now_ns = monotonic_ns();
+                if now_ns - last_ns > 60_000_000 || now_ns - begin_ns > 200_000_000 {
+                    noted.list().push(begin_ns..last_ns);
+                    return;
+                }
+                last_ns = now_ns;
+            }
+        });
+        let mut options = options("f:20");
+        options.pools[0].idle = Some(Idle::Spin);
+        options.force = true;
+        options.duration_ns = Some(6_000_000_000);
+        let mut graph = Graph::new("throttled");
+        let beat = graph.add("beat", Timer::new(PERIOD_NS, None, Overrun::CatchUp).expect("a period"));
+        let work = graph.map("work", |number: u64| number);
+        let end = graph.sink("end", |_: u64| ());
+        graph.connect(beat, |b| &b.out, work, |w| &w.input);
+        graph.connect(work, |w| &w.out, end, |e| &e.input);
+        graph.deadline(end, 2_000_000);
+        let (record, start_ns) = run(graph, &options);
+        drop(starving);
+        let expected = Expected { class: CauseClass::RtThrottling, name: "" };
+        score("throttling", &record, start_ns, &log.all(), expected).is_good();
     });
-    let mut options = options("f:20");
-    options.pools[0].idle = Some(Idle::Spin);
-    options.force = true;
-    options.duration_ns = Some(6_000_000_000);
-    let mut graph = Graph::new("throttled");
-    let beat = graph.add("beat", Timer::new(PERIOD_NS, None, Overrun::CatchUp).expect("a period"));
-    let work = graph.map("work", |number: u64| number);
-    let end = graph.sink("end", |_: u64| ());
-    graph.connect(beat, |b| &b.out, work, |w| &w.input);
-    graph.connect(work, |w| &w.out, end, |e| &e.input);
-    graph.deadline(end, 2_000_000);
-    let (record, start_ns) = run(graph, &options);
-    drop(starving);
-    let expected = Expected { class: CauseClass::RtThrottling, name: "" };
-    score("throttling", &record, start_ns, &log.all(), expected).is_good();
 }
 
 #[test]
 fn a_deadline_budget_that_is_used_up() {
-    let _alone = alone();
-    if !can() {
-        return;
-    }
-    let log = Log::default();
-    let noted = log.clone();
-    let graph = graph(4_000_000, move |number| {
-        if number % 8 != 7 {
+    tried(|| {
+        if !can() {
             return;
         }
-        // Where the clock jumps the thread had no core.
-        let (begin_ns, mut last_ns) = (clock::thread_cpu_ns(), monotonic_ns());
-        while clock::thread_cpu_ns() < begin_ns + 3_000_000 {
-            let now_ns = monotonic_ns();
-            if now_ns - last_ns > 1_000_000 {
-                noted.list().push(last_ns..now_ns);
+        let log = Log::default();
+        let noted = log.clone();
+        let graph = graph(4_000_000, move |number| {
+            if number % 8 != 7 {
+                return;
             }
-            last_ns = now_ns;
-        }
+            // Where the clock jumps the thread had no core.
+            let (begin_ns, mut last_ns) = (clock::thread_cpu_ns(), monotonic_ns());
+            while clock::thread_cpu_ns() < begin_ns + 3_000_000 {
+                let now_ns = monotonic_ns();
+                if now_ns - last_ns > 1_000_000 {
+                    noted.list().push(last_ns..now_ns);
+                }
+                last_ns = now_ns;
+            }
+        });
+        let mut options = options("d:2ms:10ms:10ms");
+        // The kernel gives a deadline thread all cores or none.
+        options.pools[0].cores.clear();
+        options.house_keeping.clear();
+        let (record, start_ns) = run(graph, &options);
+        let expected = Expected { class: CauseClass::DeadlineBudget, name: "" };
+        score("a budget", &record, start_ns, &log.all(), expected).is_good();
     });
-    let mut options = options("d:2ms:10ms:10ms");
-    // The kernel gives a deadline thread all cores or none.
-    options.pools[0].cores.clear();
-    options.house_keeping.clear();
-    let (record, start_ns) = run(graph, &options);
-    let expected = Expected { class: CauseClass::DeadlineBudget, name: "" };
-    score("a budget", &record, start_ns, &log.all(), expected).is_good();
 }
 
 impl Log {

@@ -2,7 +2,7 @@
 
 use crate::pipeline::{Injector, Log, busy, every, graph, options, run, run_with};
 use crate::score::{Expected, score};
-use crate::{alone, can};
+use crate::{can, tried};
 use onbeat::trace::CauseClass;
 use onbeat_noise::ProcEvidence;
 use onbeat_os::tracefs::Tracefs;
@@ -12,57 +12,59 @@ use std::time::Duration;
 /// Without tracepoints a cause has a class and no name, and as many microseconds.
 #[test]
 fn counts_of_proc_tell_the_class() {
-    let _alone = alone();
-    if !can() {
-        return;
-    }
-    let log = Log::default();
-    let noted = log.clone();
-    let injector = Injector::start("injector", 1, "f:50", move || {
-        every(33_000_000);
-        noted.note(|| busy(3_000_000));
+    tried(|| {
+        if !can() {
+            return;
+        }
+        let log = Log::default();
+        let noted = log.clone();
+        let injector = Injector::start("injector", 1, "f:50", move || {
+            every(33_000_000);
+            noted.note(|| busy(3_000_000));
+        });
+        let refused = ProcEvidence::new("it is a test", "run as root");
+        let (record, start_ns) = run_with(graph(1_000_000, |_| ()), &options("f:20"), |_| Box::new(refused));
+        drop(injector);
+        let explained = record.explained.as_ref().expect("it was looked for");
+        assert_eq!((explained.source.as_str(), explained.fix.as_deref()), ("proc", Some("run as root")));
+        let expected = Expected { class: CauseClass::RunQueueWait, name: "" };
+        score("counts of proc", &record, start_ns, &log.all(), expected).is_good();
     });
-    let refused = ProcEvidence::new("it is a test", "run as root");
-    let (record, start_ns) = run_with(graph(1_000_000, |_| ()), &options("f:20"), |_| Box::new(refused));
-    drop(injector);
-    let explained = record.explained.as_ref().expect("it was looked for");
-    assert_eq!((explained.source.as_str(), explained.fix.as_deref()), ("proc", Some("run as root")));
-    let expected = Expected { class: CauseClass::RunQueueWait, name: "" };
-    score("counts of proc", &record, start_ns, &log.all(), expected).is_good();
 }
 
 /// Somebody switches our trace instance off: the run goes on, and its record says from what on nothing more is known.
 #[test]
 fn tracing_that_is_switched_off_meanwhile_is_said() {
-    let _alone = alone();
-    if !can() {
-        return;
-    }
-    let Ok(tracefs) = Tracefs::find() else {
-        eprintln!("skipped: no tracefs");
-        return;
-    };
-    let instances = tracefs.root().join("instances");
-    let ours = format!("{}", std::process::id());
-    let meddler = onbeat_os::thread::spawn("meddler", move || {
-        std::thread::sleep(Duration::from_millis(700));
-        let folders = fs::read_dir(&instances).into_iter().flatten().flatten();
-        let ours = folders.filter(|folder| folder.file_name().to_string_lossy().contains(&ours));
-        ours.filter(|folder| fs::write(folder.path().join("tracing_on"), "0").is_ok()).count()
-    });
-    let late = |number| {
-        if number % 8 == 7 {
-            busy(2_000_000);
+    tried(|| {
+        if !can() {
+            return;
         }
-    };
-    let (record, _) = run(graph(1_000_000, late), &options("f:20"));
-    let count = meddler.expect("a thread").join().expect("no panic");
-    let explained = record.explained.as_ref().expect("it was looked for");
-    if explained.source != "ftrace" || count == 0 {
-        eprintln!("skipped: no trace instance of ours: {}", explained.source);
-        return;
-    }
-    assert!(record.misses.iter().all(|miss| miss.verdict.is_some()), "each has a sentence all the same");
-    let why = explained.why.as_deref().unwrap_or("");
-    assert!(why.contains("fell silent") && why.contains("switched off"), "{explained:?}");
+        let Ok(tracefs) = Tracefs::find() else {
+            eprintln!("skipped: no tracefs");
+            return;
+        };
+        let instances = tracefs.root().join("instances");
+        let ours = format!("{}", std::process::id());
+        let meddler = onbeat_os::thread::spawn("meddler", move || {
+            std::thread::sleep(Duration::from_millis(700));
+            let folders = fs::read_dir(&instances).into_iter().flatten().flatten();
+            let ours = folders.filter(|folder| folder.file_name().to_string_lossy().contains(&ours));
+            ours.filter(|folder| fs::write(folder.path().join("tracing_on"), "0").is_ok()).count()
+        });
+        let late = |number| {
+            if number % 8 == 7 {
+                busy(2_000_000);
+            }
+        };
+        let (record, _) = run(graph(1_000_000, late), &options("f:20"));
+        let count = meddler.expect("a thread").join().expect("no panic");
+        let explained = record.explained.as_ref().expect("it was looked for");
+        if explained.source != "ftrace" || count == 0 {
+            eprintln!("skipped: no trace instance of ours: {}", explained.source);
+            return;
+        }
+        assert!(record.misses.iter().all(|miss| miss.verdict.is_some()), "each has a sentence all the same");
+        let why = explained.why.as_deref().unwrap_or("");
+        assert!(why.contains("fell silent") && why.contains("switched off"), "{explained:?}");
+    });
 }
