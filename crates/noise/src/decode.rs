@@ -8,6 +8,7 @@ mod pages;
 
 pub use layout::{Extent, Layout, Missing};
 pub use pages::decode_pages;
+pub(crate) use pages::{Entry, entries};
 
 use layout::Role;
 use onbeat_trace::Class;
@@ -20,6 +21,8 @@ pub struct Record {
     pub time_ns: u64,
     /// The thread that had the core; an interrupt borrows it.
     pub pid: i32,
+    /// Whether the kernel has decided to give the core to another thread, and has not done so yet.
+    pub is_going: bool,
     /// What.
     pub kind: Kind,
 }
@@ -126,7 +129,7 @@ pub fn decode(bytes: &[u8], layout: &Layout, mut take: impl FnMut(Record)) -> u6
         let record = match kind {
             SAMPLE => sample(record, layout),
             LOST => number::<u64>(record, 16)
-                .map(|lost| Some(Record { time_ns: 0, pid: -1, kind: Kind::Lost(lost) })),
+                .map(|lost| Some(Record { time_ns: 0, pid: -1, is_going: false, kind: Kind::Lost(lost) })),
             // The kernel may tell other things: none that we have asked for.
             _ => Some(None),
         };
@@ -145,8 +148,17 @@ fn sample(record: &[u8], layout: &Layout) -> Option<Option<Record>> {
     let time_ns = number::<u64>(record, 16)?;
     let length = number::<u32>(record, 24)? as usize;
     let raw = record.get(28..28 + length)?;
-    let kind = layout.role(number::<u16>(raw, 0)?).map(|role| kind(role, raw));
-    kind.map_or(Some(None), |kind| Some(Some(Record { time_ns, pid, kind: kind? })))
+    let Some(role) = layout.role(number::<u16>(raw, 0)?) else { return Some(None) };
+    Some(Some(Record { time_ns, pid, is_going: is_going(raw), kind: kind(role, raw)? }))
+}
+
+/// Where every tracepoint has the state of the core (`common_flags`), and the bit that is set while a switch is due
+/// (`TRACE_FLAG_NEED_RESCHED`, `include/linux/trace_events.h`).
+const FLAGS_AT: usize = 2;
+const NEED_RESCHED: u8 = 0x04;
+
+fn is_going(raw: &[u8]) -> bool {
+    raw.get(FLAGS_AT).is_some_and(|flags| flags & NEED_RESCHED != 0)
 }
 
 /// What the bytes of a tracepoint say; `None` where they are too few.

@@ -3,7 +3,7 @@
 use crate::crew::choose;
 use crate::decode::Extent;
 use crate::error::Error;
-use crate::following::Following;
+use crate::following::{Following, Rings};
 use crate::nesting::nameless;
 use crate::source::{Backend, Chosen, Refused, Shape, Tracepoints};
 use onbeat_trace::{Class, Evidence, KernelEvent, OffCpu};
@@ -34,7 +34,9 @@ use std::ops::Range;
 pub struct TracepointEvidence {
     tracepoints: Tracepoints,
     chosen: Chosen,
-    /// Threads that somebody wants to know more of; why not, where that is refused.
+    /// Rings for threads that somebody will want to know more of.
+    rings: Option<Result<Rings, Refused>>,
+    /// What they tell of those; why nothing, where that is refused.
     following: Option<Result<Following, Refused>>,
     /// Threads whose name no record has told.
     names: HashMap<i32, Option<(String, i32)>>,
@@ -78,6 +80,7 @@ impl TracepointEvidence {
         Ok(TracepointEvidence {
             tracepoints,
             chosen,
+            rings: Some(Rings::open()),
             following: None,
             names: HashMap::new(),
             asked_ns: 0,
@@ -143,7 +146,8 @@ impl Evidence for TracepointEvidence {
     }
 
     fn follow(&mut self, tids: &[i32]) {
-        self.following = Some(Following::start(tids));
+        let rings = self.rings.take().unwrap_or_else(Rings::open);
+        self.following = Some(rings.and_then(|rings| Following::start(rings, tids)));
     }
 
     fn off_cpu(&mut self, window_ns: Range<u64>) -> Vec<OffCpu> {

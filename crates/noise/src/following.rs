@@ -2,45 +2,30 @@
 //!
 //! The kernel filters by the threads' ids, so that these tracepoints cost next to nothing where others pass.
 
+mod layout;
+mod rings;
+
 use crate::source::Refused;
-use onbeat_os::CoreSet;
-use onbeat_os::perf::Ring;
-use onbeat_os::tracefs::{Field, Format, Tracefs};
+use layout::What;
 use onbeat_trace::{Left, OffCpu, Waker};
+pub(crate) use rings::Rings;
 use std::collections::{HashMap, VecDeque};
 use std::fs;
-use std::io;
 use std::ops::Range;
 
 /// Off-core times and page faults that are kept, and for how long.
 const KEPT: usize = 1 << 17;
 const KEPT_NS: u64 = 10_000_000_000;
 
-/// The ring of a core: it holds what a few threads do in 50 ms.
-const RING_BYTES: usize = 256 << 10;
-
-/// Threads beyond this are not filtered by the kernel but here: its filters have a length.
-const FILTERED: usize = 64;
-
-/// Types of records of `perf_event_open(2)`.
-const LOST: u32 = 2;
-const THROTTLE: u32 = 5;
-const SAMPLE: u32 = 9;
-
-/// In `common_flags`: within an interrupt, of hardware or soft.
-const IN_INTERRUPT: u8 = 0x08 | 0x10;
-
 /// The threads, and what is known of them.
 #[derive(Debug)]
 pub(crate) struct Following {
-    rings: Vec<Ring>,
-    layout: Layout,
+    rings: Rings,
     /// By id.
     threads: HashMap<i32, Followed>,
     wakers: HashMap<i32, (String, bool)>,
     /// Read, and younger than what some other ring was read up to.
     young: Vec<Event>,
-    bytes: Vec<u8>,
     off_cpu: VecDeque<OffCpu>,
     faults: VecDeque<(i32, u64)>,
     lost: u64,
@@ -55,14 +40,6 @@ struct Followed {
     seen_ns: u64,
 }
 
-/// Where the fields lie.
-#[derive(Debug)]
-struct Layout {
-    switch: (u64, Field, Field, Field),
-    waking: Option<(u64, Field)>,
-    faults: Vec<u64>,
-}
-
 #[derive(Debug, Clone, Copy)]
 struct Event {
     time_ns: u64,
@@ -70,44 +47,18 @@ struct Event {
     what: What,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum What {
-    Switch { prev: i32, state: u64, next: i32 },
-    Waking { tid: i32, by: i32, is_interrupt: bool },
-    Fault { tid: i32 },
-}
-
 impl Following {
     /// Of these threads, on all cores: whoever wakes one may be on any.
-    pub fn start(tids: &[i32]) -> Result<Self, Refused> {
-        let wrong = |error: io::Error| Refused { why: error.to_string(), fix: "run as root".to_owned() };
-        let layout = Layout::read(&Tracefs::find().map_err(wrong)?).map_err(wrong)?;
-        let ids = layout.ids();
-        let any = |fields: &[&str]| {
-            let one = |tid: &i32| fields.iter().map(|field| format!("{field} == {tid}")).collect::<Vec<_>>();
-            tids.iter().flat_map(one).collect::<Vec<_>>().join(" || ")
-        };
-        let mut rings = Vec::new();
-        for cpu in CoreSet::online().map_err(wrong)?.iter() {
-            let ring = Ring::open(cpu, &ids, RING_BYTES).map_err(wrong)?.ring;
-            if tids.len() <= FILTERED {
-                // What is not filtered by the kernel is left out here.
-                let _ = ring.filter(layout.switch.0, &any(&["prev_pid", "next_pid"]));
-                if let Some((waking, _)) = &layout.waking {
-                    let _ = ring.filter(*waking, &any(&["pid"]));
-                }
-                layout.faults.iter().for_each(|&fault| drop(ring.filter(fault, &any(&["common_pid"]))));
-            }
-            ring.enable().map_err(wrong)?;
-            rings.push(ring);
-        }
+    pub fn start(rings: Rings, tids: &[i32]) -> Result<Self, Refused> {
+        rings.start(tids).map_err(|error| Refused {
+            why: format!("their rings cannot be switched on: {error}"),
+            fix: "run as root".to_owned(),
+        })?;
         Ok(Following {
             rings,
-            layout,
             threads: tids.iter().map(|&tid| (tid, Followed::default())).collect(),
             wakers: HashMap::new(),
             young: Vec::new(),
-            bytes: Vec::new(),
             off_cpu: VecDeque::new(),
             faults: VecDeque::new(),
             lost: 0,
@@ -117,21 +68,17 @@ impl Following {
     pub fn drain(&mut self) {
         // What is younger may still lack what another ring, read before it, has got since.
         let until_ns = onbeat_os::clock::monotonic_ns();
-        for ring in &mut self.rings {
-            self.bytes.clear();
-            ring.drain(&mut self.bytes);
-            let (layout, young, threads) = (&self.layout, &mut self.young, &self.threads);
-            let is_known = |tid: &i32| threads.contains_key(tid);
-            self.lost += decode(&self.bytes, layout, ring.cpu() as u32, |event| {
-                let is_ours = match &event.what {
-                    What::Switch { prev, next, .. } => is_known(prev) || is_known(next),
-                    What::Waking { tid, .. } | What::Fault { tid } => is_known(tid),
-                };
-                if is_ours {
-                    young.push(event);
-                }
-            });
-        }
+        let Following { rings, young, threads, .. } = self;
+        let is_known = |tid: &i32| threads.contains_key(tid);
+        self.lost += rings.drain(|event| {
+            let is_ours = match &event.what {
+                What::Switch { prev, next, .. } => is_known(prev) || is_known(next),
+                What::Waking { tid, .. } | What::Fault { tid } => is_known(tid),
+            };
+            if is_ours {
+                young.push(event);
+            }
+        });
         self.young.sort_by_key(|event| event.time_ns);
         let old = self.young.partition_point(|event| event.time_ns < until_ns);
         let old: Vec<Event> = self.young.drain(..old).collect();
@@ -249,99 +196,5 @@ fn left(state: u64) -> Left {
         state if state & 0x0c != 0 => Left::Stopped,
         state if state & 0x02 != 0 => Left::Blocked,
         _ => Left::Asleep,
-    }
-}
-
-impl Layout {
-    fn read(tracefs: &Tracefs) -> io::Result<Self> {
-        let missing =
-            |what: &str| io::Error::new(io::ErrorKind::NotFound, format!("this kernel has no {what}"));
-        let need = |format: &Format, name: &str| {
-            format.field(name).cloned().ok_or_else(|| missing(&format!("field {name} in sched_switch")))
-        };
-        let switch = tracefs
-            .format("sched", "sched_switch")?
-            .ok_or_else(|| missing("tracepoint sched:sched_switch"))?;
-        let waking = tracefs.format("sched", "sched_waking")?;
-        let mut faults = Vec::new();
-        for name in ["page_fault_user", "page_fault_kernel"] {
-            faults.extend(tracefs.format("exceptions", name)?.map(|format| format.id));
-        }
-        Ok(Layout {
-            switch: (
-                switch.id,
-                need(&switch, "prev_pid")?,
-                need(&switch, "prev_state")?,
-                need(&switch, "next_pid")?,
-            ),
-            waking: waking.and_then(|format| Some((format.id, format.field("pid")?.clone()))),
-            faults,
-        })
-    }
-
-    fn ids(&self) -> Vec<u64> {
-        let waking = self.waking.iter().map(|(id, _)| *id);
-        [self.switch.0].into_iter().chain(waking).chain(self.faults.iter().copied()).collect()
-    }
-
-    /// What the bytes of a tracepoint say; `by` had the core.
-    fn what(&self, raw: &[u8], by: i32) -> Option<What> {
-        let id = number(raw, 0, 2)?;
-        let field = |field: &Field| number(raw, field.offset, field.size);
-        let (switch, prev, state, next) = &self.switch;
-        if id == *switch {
-            let (prev, next) = (field(prev)? as i32, field(next)? as i32);
-            return Some(What::Switch { prev, state: field(state)?, next });
-        }
-        if let Some((waking, pid)) = &self.waking
-            && id == *waking
-        {
-            let is_interrupt = raw.get(2)? & IN_INTERRUPT != 0;
-            return Some(What::Waking { tid: field(pid)? as i32, by, is_interrupt });
-        }
-        self.faults.contains(&id).then_some(What::Fault { tid: by })
-    }
-}
-
-/// Reads what a ring had. Says how many records were lost or could not be understood.
-fn decode(bytes: &[u8], layout: &Layout, cpu: u32, mut take: impl FnMut(Event)) -> u64 {
-    let mut lost = 0;
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let size = number(rest, 6, 2).unwrap_or(0) as usize;
-        if size < 8 || size > rest.len() {
-            return lost + 1;
-        }
-        let (record, behind) = rest.split_at(size);
-        rest = behind;
-        let kind = number(record, 0, 4).map(|kind| kind as u32);
-        let sample = || {
-            let (tid, time_ns) = (number(record, 12, 4)? as i32, number(record, 16, 8)?);
-            let length = number(record, 24, 4)? as usize;
-            let what = layout.what(record.get(28..28 + length)?, tid)?;
-            Some(Event { time_ns, cpu, what })
-        };
-        match kind {
-            Some(LOST) => lost += number(record, 16, 8).unwrap_or(1),
-            // Too many at once: the kernel leaves some out, and does not say how many.
-            Some(THROTTLE) => lost += 1,
-            Some(SAMPLE) => match sample() {
-                Some(event) => take(event),
-                None => lost += 1,
-            },
-            _ => {}
-        }
-    }
-    lost
-}
-
-/// A number in the machine's own byte order.
-fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
-    let bytes = bytes.get(at..at.checked_add(size)?)?;
-    match *bytes {
-        [a] => Some(u64::from(a)),
-        [a, b] => Some(u64::from(u16::from_ne_bytes([a, b]))),
-        [a, b, c, d] => Some(u64::from(u32::from_ne_bytes([a, b, c, d]))),
-        _ => Some(u64::from_ne_bytes(bytes.try_into().ok()?)),
     }
 }

@@ -27,6 +27,8 @@ pub struct Nesting {
     /// Softirqs of threads that lost the core within one, which happens on kernels with `PREEMPT_RT`.
     parked: HashMap<i32, Vec<(Id, Cow<'static, str>)>>,
     names: HashMap<i32, (String, i32)>,
+    /// Whether the kernel had already decided to give the core to another thread when it wrote the last record.
+    is_going: bool,
     /// Whether a begin was seen: an end before that belongs to what began before us.
     has_begun: bool,
     now_ns: u64,
@@ -59,6 +61,9 @@ const NAMES: usize = 4096;
 /// Broken stretches that are kept until somebody takes them.
 const BROKEN: usize = 4096;
 
+/// The thread that has a core when no other wants it.
+const IDLE: i32 = 0;
+
 /// What a thread is called whose name no record has told.
 pub(crate) fn nameless(pid: i32) -> String {
     format!("pid {pid}")
@@ -75,6 +80,7 @@ impl Nesting {
             stack: Vec::new(),
             parked: HashMap::new(),
             names: HashMap::new(),
+            is_going: false,
             has_begun: false,
             now_ns: 0,
             lost: 0,
@@ -122,6 +128,7 @@ impl Nesting {
         self.now_ns = time_ns;
         let before = if let Kind::Switch { prev, .. } = record.kind { prev } else { record.pid };
         self.has_core(before, time_ns, events);
+        self.is_going = record.is_going;
         match record.kind {
             Kind::Enter(id, name) => {
                 self.has_begun = true;
@@ -178,11 +185,13 @@ impl Nesting {
         match &mut self.thread {
             Some(thread) if thread.pid == pid => thread.seen_ns = time_ns,
             Some(thread) => {
-                let (from, whole) = (thread.seen_ns, thread.is_whole);
+                let (from, whole, was_idle) = (thread.seen_ns, thread.is_whole, thread.pid == IDLE);
+                // Some kernels never tell that an idle core is idle no more. Where it was about to be, another got it then.
+                let begin_ns = if was_idle && self.is_going { from } else { time_ns };
                 self.stack.clear();
                 self.end_thread(from, whole, events);
                 self.broken(from..time_ns);
-                self.begin_thread(pid, time_ns, true);
+                self.begin_thread(pid, begin_ns, true);
             }
             None => self.begin_thread(pid, time_ns, false),
         }
@@ -197,7 +206,7 @@ impl Nesting {
 
     fn name(&self, pid: i32) -> (String, i32) {
         match self.names.get(&pid) {
-            _ if pid == 0 => (format!("swapper/{}", self.cpu), 120),
+            _ if pid == IDLE => (format!("swapper/{}", self.cpu), 120),
             Some((name, priority)) => (name.clone(), *priority),
             None => (nameless(pid), 0),
         }

@@ -103,6 +103,15 @@ impl Instance {
         &self.folder
     }
 
+    /// Of one tracepoint (group and name) only those records are written that a filter lets through, in the kernel's own language:
+    /// `prev_pid == 5 || next_pid == 5`.
+    ///
+    /// # Errors
+    /// What the kernel says of it.
+    pub fn filter(&self, (group, name): (&str, &str), filter: &str) -> io::Result<()> {
+        write(&self.folder.join("events").join(group).join(name).join("filter"), filter)
+    }
+
     /// Writes records from now on. No core is interrupted for it.
     ///
     /// # Errors

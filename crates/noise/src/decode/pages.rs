@@ -5,7 +5,7 @@
 //! event   type and length (5 bits), time since the one before (27 bits) | more length, or more time | bytes of the tracepoint
 //! ```
 
-use super::{Kind, Layout, Record, kind, number};
+use super::{Kind, Layout, Record, is_going, kind, number};
 use onbeat_os::tracefs::Pages;
 
 /// Types of events; what is below is the length of the data in words of 4 bytes, or 0 where the next word has it in bytes.
@@ -23,12 +23,35 @@ const DELTA_BITS: u32 = 27;
 /// Upper bits of an absolute time have no room in its event: they are those of the last time.
 const STAMP_BITS: u32 = 59;
 
-/// Reads all pages of `bytes`, and gives their records to `take` in their order. Says how many could not be understood.
-pub fn decode_pages(bytes: &[u8], pages: &Pages, layout: &Layout, mut take: impl FnMut(Record)) -> u64 {
-    bytes.chunks(pages.page_bytes.max(1)).map(|page| one(page, pages, layout, &mut take)).sum()
+/// What a page holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Entry<'b> {
+    /// The bytes of a tracepoint.
+    Raw(&'b [u8]),
+    /// So many records are missing here.
+    Lost(u64),
 }
 
-fn one(page: &[u8], pages: &Pages, layout: &Layout, take: &mut impl FnMut(Record)) -> u64 {
+/// Reads all pages of `bytes`, and gives their records to `take` in their order. Says how many could not be understood.
+pub fn decode_pages(bytes: &[u8], pages: &Pages, layout: &Layout, mut take: impl FnMut(Record)) -> u64 {
+    let mut strange = 0;
+    let broken = entries(bytes, pages, |time_ns, entry| match entry {
+        Entry::Lost(lost) => take(Record { time_ns, pid: -1, is_going: false, kind: Kind::Lost(lost) }),
+        Entry::Raw(raw) => match record(raw, time_ns, layout) {
+            Some(Some(record)) => take(record),
+            Some(None) => {}
+            None => strange += 1,
+        },
+    });
+    strange + broken
+}
+
+/// Gives what the pages of `bytes` hold to `take`, each with its time in nanoseconds. Says how often it could not go on in a page.
+pub(crate) fn entries(bytes: &[u8], pages: &Pages, mut take: impl FnMut(u64, Entry<'_>)) -> u64 {
+    bytes.chunks(pages.page_bytes.max(1)).map(|page| one(page, pages, &mut take)).sum()
+}
+
+fn one(page: &[u8], pages: &Pages, take: &mut impl FnMut(u64, Entry<'_>)) -> u64 {
     let length = match pages.length_bytes {
         4 => number::<u32>(page, pages.length_at).map(u64::from),
         _ => number::<u64>(page, pages.length_at),
@@ -38,9 +61,8 @@ fn one(page: &[u8], pages: &Pages, layout: &Layout, take: &mut impl FnMut(Record
     let Some(data) = page.get(pages.data_at..end) else { return 1 };
     if length & MISSED != 0 {
         let stored = (length & MISSED_STORED != 0).then(|| number::<u64>(page, end)).flatten();
-        take(Record { time_ns, pid: -1, kind: Kind::Lost(stored.unwrap_or(1).max(1)) });
+        take(time_ns, Entry::Lost(stored.unwrap_or(1).max(1)));
     }
-    let mut strange = 0;
     let mut rest = data;
     while let Some(word) = number::<u32>(rest, 0) {
         let (what, delta_ns) = (word & 0x1f, u64::from(word >> 5));
@@ -67,23 +89,19 @@ fn one(page: &[u8], pages: &Pages, layout: &Layout, take: &mut impl FnMut(Record
             (0, Some(length)) if length >= 4 => (8, length as usize - 4),
             (1..PADDING, _) => (4, what as usize * 4),
             // Where the next one begins nobody knows.
-            _ => return strange + 1,
+            _ => return 1,
         };
         time_ns = time_ns.saturating_add(delta_ns);
-        let Some(raw) = rest.get(raw_at..raw_at + length) else { return strange + 1 };
+        let Some(raw) = rest.get(raw_at..raw_at + length) else { return 1 };
         rest = &rest[(raw_at + length).next_multiple_of(4).min(rest.len())..];
-        match record(raw, time_ns, layout) {
-            Some(Some(record)) => take(record),
-            Some(None) => {}
-            None => strange += 1,
-        }
+        take(time_ns, Entry::Raw(raw));
     }
-    strange
+    0
 }
 
 /// `None` for what cannot be understood, `Some(None)` for a tracepoint of somebody else.
 fn record(raw: &[u8], time_ns: u64, layout: &Layout) -> Option<Option<Record>> {
     let Some(role) = layout.role(number::<u16>(raw, 0)?) else { return Some(None) };
     let pid = layout.pid(raw)?;
-    Some(Some(Record { time_ns, pid, kind: kind(role, raw)? }))
+    Some(Some(Record { time_ns, pid, is_going: is_going(raw), kind: kind(role, raw)? }))
 }

@@ -122,6 +122,16 @@ fn kind(raw: &[u8], layout: &Layout) -> Kind {
 }
 
 #[test]
+fn that_a_switch_is_due_is_in_the_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = x86(folder.path());
+    for (flags, expected) in [(0x09u8, false), (0x0d, true)] {
+        let (records, _) = decoded(&sample(0, 1, &raw(11, &[(2, &[flags])])), &layout);
+        assert_eq!(records[0].is_going, expected);
+    }
+}
+
+#[test]
 fn every_kind_of_record_is_understood() {
     let folder = tempfile::tempdir().unwrap();
     let layout = x86(folder.path());

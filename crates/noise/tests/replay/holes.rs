@@ -7,7 +7,7 @@ use onbeat_trace::Class;
 use proptest::prelude::*;
 
 fn lost(lost: u64) -> Record {
-    Record { time_ns: 0, pid: -1, kind: Kind::Lost(lost) }
+    Record { time_ns: 0, pid: -1, is_going: false, kind: Kind::Lost(lost) }
 }
 
 #[test]
@@ -38,6 +38,25 @@ fn a_missing_switch_ends_a_thread_where_it_was_last_seen() {
     assert_eq!(shown(&events), [("local_timer", 20, 2, 0), ("a", 10, 10, 0), ("swapper/1", 50, 0, 0)]);
     assert_eq!((nesting.breaks(), broken(&mut nesting)), (1, vec![(22, 50)]));
     assert!(nesting.take_broken().is_empty(), "they are given once");
+}
+
+/// Seen on the same guest: nothing tells who got an idle core, but that it was to go was written down.
+#[test]
+fn whoever_is_next_has_had_a_core_since_it_stopped_being_idle() {
+    let idle = |is_going| {
+        vec![
+            switch(10, OWN, 0, "swapper/1"),
+            enter(20, 0, TIMER, "local_timer"),
+            Record { is_going, ..exit(22, 0, TIMER) },
+            // 0 → 7 is missing.
+            switch(50, 7, OWN, "own"),
+        ]
+    };
+    for (is_going, expected) in [(true, ("pid 7", 22, 28, 0)), (false, ("pid 7", 50, 0, 0))] {
+        let (events, mut nesting) = replay(idle(is_going));
+        assert_eq!(shown(&events), [("local_timer", 20, 2, 0), ("swapper/1", 10, 10, 0), expected]);
+        assert_eq!(broken(&mut nesting), [(22, 50)]);
+    }
 }
 
 #[test]
@@ -90,7 +109,7 @@ fn after_lost_records_nothing_is_certain() {
 
 #[test]
 fn a_begin_without_an_end_is_a_point() {
-    let point = Record { time_ns: 10, pid: OWN, kind: Kind::Point(Class::Irq, "irq_work") };
+    let point = Record { time_ns: 10, pid: OWN, is_going: false, kind: Kind::Point(Class::Irq, "irq_work") };
     let (events, nesting) = replay(vec![point]);
     assert_eq!(shown(&events), [("irq_work", 10, 0, 0)]);
     assert_eq!(nesting.breaks(), 0);
@@ -126,7 +145,12 @@ fn record() -> impl Strategy<Value = Record> {
         1 => Just(Kind::PageFault { is_user: true }),
         1 => Just(Kind::Woken { pid: 8, comm: "t".into(), priority: 120, core: 1 }),
     ];
-    (0u64..1000, pid, kind).prop_map(|(time_ns, pid, kind)| Record { time_ns, pid, kind })
+    (0u64..1000, pid, any::<bool>(), kind).prop_map(|(time_ns, pid, is_going, kind)| Record {
+        time_ns,
+        pid,
+        is_going,
+        kind,
+    })
 }
 
 proptest! {

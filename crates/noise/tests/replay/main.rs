@@ -20,20 +20,20 @@ const IPI: Id = Id { class: Class::Irq, number: Id::IPI };
 const RCU: Id = Id { class: Class::Softirq, number: 9 };
 
 fn enter(time_ns: u64, pid: i32, id: Id, name: &'static str) -> Record {
-    Record { time_ns, pid, kind: Kind::Enter(id, name.into()) }
+    Record { time_ns, pid, is_going: false, kind: Kind::Enter(id, name.into()) }
 }
 
 fn exit(time_ns: u64, pid: i32, id: Id) -> Record {
-    Record { time_ns, pid, kind: Kind::Exit(id) }
+    Record { time_ns, pid, is_going: false, kind: Kind::Exit(id) }
 }
 
 fn nmi(time_ns: u64, pid: i32, duration_ns: u64) -> Record {
-    Record { time_ns, pid, kind: Kind::Nmi { duration_ns } }
+    Record { time_ns, pid, is_going: false, kind: Kind::Nmi { duration_ns } }
 }
 
 fn switch(time_ns: u64, prev: i32, next: i32, comm: &str) -> Record {
     let kind = Kind::Switch { prev, is_prev_runnable: true, next, comm: comm.into(), priority: 120 };
-    Record { time_ns, pid: prev, kind }
+    Record { time_ns, pid: prev, is_going: false, kind }
 }
 
 /// Core 1 with thread [`OWN`] on it, and what the records made of it.

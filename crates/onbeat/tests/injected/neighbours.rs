@@ -2,7 +2,7 @@
 
 use crate::pipeline::{BEATS, Log, PERIOD_NS, busy, options, run};
 use crate::score::{Expected, score};
-use crate::{can, tried};
+use crate::{alone, can};
 use onbeat::prelude::*;
 use onbeat::trace::CauseClass;
 use onbeat::{Graph, InPlace, Map, Overrun, Ticker};
@@ -61,7 +61,7 @@ impl Map for Even {
 
 #[test]
 fn one_of_several_that_are_run_as_one_step() {
-    tried(|| {
+    alone(|| {
         if !can() {
             return;
         }

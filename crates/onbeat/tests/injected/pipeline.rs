@@ -1,7 +1,7 @@
 //! The pipeline: a beat, an operator that works, an end. What the operator does beside is the case's.
 
 use crate::score::{Expected, Score, score};
-use crate::{can, tried};
+use crate::{alone, can};
 use onbeat::operators::Timer;
 use onbeat::prelude::*;
 use onbeat::trace::{CauseClass, Evidence, KernelEvent, OffCpu};
@@ -178,7 +178,7 @@ fn with_a_thread(change: impl FnOnce(Box<dyn Evidence>) -> Box<dyn Evidence>) ->
 
 #[test]
 fn a_thread_on_the_core() {
-    tried(|| {
+    alone(|| {
         if can() {
             with_a_thread(|evidence| evidence).is_good();
         }
@@ -219,7 +219,7 @@ impl Evidence for Elsewhen {
 
 #[test]
 fn what_the_kernel_did_at_another_time_explains_nothing() {
-    tried(|| {
+    alone(|| {
         if !can() {
             return;
         }
@@ -231,7 +231,7 @@ fn what_the_kernel_did_at_another_time_explains_nothing() {
 
 #[test]
 fn an_operator_over_its_budget() {
-    tried(|| {
+    alone(|| {
         if !can() {
             return;
         }
@@ -250,7 +250,7 @@ fn an_operator_over_its_budget() {
 
 #[test]
 fn page_faults() {
-    tried(|| {
+    alone(|| {
         if !can() {
             return;
         }
@@ -308,7 +308,7 @@ impl Operator for Slow {
 
 #[test]
 fn a_slow_source() {
-    tried(|| {
+    alone(|| {
         if !can() {
             return;
         }
@@ -329,7 +329,7 @@ fn a_slow_source() {
 
 #[test]
 fn a_full_queue_downstream() {
-    tried(|| {
+    alone(|| {
         if !can() {
             return;
         }
@@ -359,7 +359,7 @@ fn a_full_queue_downstream() {
 
 #[test]
 fn a_lock_of_a_thread_of_low_priority() {
-    tried(|| {
+    alone(|| {
         if !can() {
             return;
         }
@@ -383,7 +383,7 @@ fn a_lock_of_a_thread_of_low_priority() {
 
 #[test]
 fn real_time_throttling() {
-    tried(|| {
+    alone(|| {
         if !can() {
             return;
         }
@@ -424,7 +424,7 @@ fn real_time_throttling() {
 
 #[test]
 fn a_deadline_budget_that_is_used_up() {
-    tried(|| {
+    alone(|| {
         if !can() {
             return;
         }

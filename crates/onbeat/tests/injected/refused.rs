@@ -2,7 +2,7 @@
 
 use crate::pipeline::{Injector, Log, busy, every, graph, options, run, run_with};
 use crate::score::{Expected, score};
-use crate::{can, tried};
+use crate::{alone, can};
 use onbeat::trace::CauseClass;
 use onbeat_noise::ProcEvidence;
 use onbeat_os::tracefs::Tracefs;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Without tracepoints a cause has a class and no name, and as many microseconds.
 #[test]
 fn counts_of_proc_tell_the_class() {
-    tried(|| {
+    alone(|| {
         if !can() {
             return;
         }
@@ -35,7 +35,7 @@ fn counts_of_proc_tell_the_class() {
 /// Somebody switches our trace instance off: the run goes on, and its record says from what on nothing more is known.
 #[test]
 fn tracing_that_is_switched_off_meanwhile_is_said() {
-    tried(|| {
+    alone(|| {
         if !can() {
             return;
         }

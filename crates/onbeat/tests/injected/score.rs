@@ -71,15 +71,12 @@ impl Score {
     #[track_caller]
     pub fn is_good(self) {
         self.is_named();
-        let wrong = (self.misses / 20).max(1);
-        assert!(self.misses - self.timed <= wrong, "{self:?}");
+        assert!(self.timed * 20 >= self.misses * 19, "{self:?}");
     }
 
     #[track_caller]
     pub fn is_named(self) {
         assert!(self.misses >= 5, "the cause made no misses: {self:?}");
-        // One in twenty, or one of the few that there were, may be something else: these are few, and the machine is not idle.
-        let wrong = (self.misses / 20).max(1);
-        assert!(self.misses - self.named <= wrong, "{self:?}");
+        assert!(self.named * 20 >= self.misses * 19, "{self:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::pipeline::{BEATS, PERIOD_NS, graph, options, run};
 use crate::score::{Expected, score};
-use crate::{can, tried};
+use crate::{alone, can};
 use onbeat::Record;
 use onbeat::trace::CauseClass;
 use onbeat_os::clock::{monotonic_ns, sleep_until};
@@ -23,7 +23,7 @@ fn child() {
 
 #[test]
 fn a_process_that_is_stopped() {
-    tried(|| {
+    alone(|| {
         if !can() {
             return;
         }
