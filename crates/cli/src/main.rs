@@ -39,12 +39,13 @@ mod views;
 use arguments::Arguments;
 use clap::Parser;
 use failure::Failure;
+use onbeat_os::allocations::CountingAllocator;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 /// So that records say what workers have allocated.
 #[global_allocator]
-static ALLOCATOR: onbeat_os::allocations::CountingAllocator = onbeat_os::allocations::CountingAllocator;
+static ALLOCATOR: CountingAllocator = CountingAllocator::system();
 
 fn main() -> ExitCode {
     panics::install();

@@ -93,7 +93,7 @@ pub mod trace {
 /// use onbeat::allocations::CountingAllocator;
 ///
 /// #[global_allocator]
-/// static ALLOCATOR: CountingAllocator = CountingAllocator;
+/// static ALLOCATOR: CountingAllocator = CountingAllocator::system();
 ///
 /// let mut graph = Graph::new("counted");
 /// let mut n = 0u64;

@@ -13,14 +13,14 @@ thread_local! {
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
-/// The system's allocator, with a count for each thread. A program that installs it has allocations of its workers in its
+/// An allocator, the system's unless told otherwise, with a count for each thread. A program that installs it has allocations of its workers in its
 /// records; in others they read "not counted". It costs an increment per allocation.
 ///
 /// ```
 /// use onbeat_os::allocations::{self, CountingAllocator};
 ///
 /// #[global_allocator]
-/// static ALLOCATOR: CountingAllocator = CountingAllocator;
+/// static ALLOCATOR: CountingAllocator = CountingAllocator::system();
 ///
 /// let before = allocations::of_thread().expect("it is installed");
 /// let block = std::hint::black_box(vec![1u8; 100]);
@@ -28,7 +28,22 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 /// drop(block);
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
-pub struct CountingAllocator;
+pub struct CountingAllocator<A = System>(A);
+
+impl CountingAllocator {
+    /// The system's.
+    #[must_use]
+    pub const fn system() -> Self {
+        CountingAllocator(System)
+    }
+}
+
+impl<A> CountingAllocator<A> {
+    /// Another one, whose calls are counted.
+    pub const fn around(allocator: A) -> Self {
+        CountingAllocator(allocator)
+    }
+}
 
 /// How often the calling thread has asked for memory, new or more; `None` where the program has another allocator.
 #[must_use]
@@ -43,29 +58,29 @@ fn count() {
     }
 }
 
-// SAFETY: every call goes to `System` as it came; counting neither allocates nor unwinds (the count cannot overflow in 64
+// SAFETY: every call goes to the allocator inside as it came; counting neither allocates nor unwinds (the count cannot overflow in 64
 // bits, and the cell has no destructor, so it is there as long as its thread is).
-unsafe impl GlobalAlloc for CountingAllocator {
+unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
         // SAFETY: the caller keeps the contract, which is the same.
-        unsafe { System.alloc(layout) }
+        unsafe { self.0.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count();
         // SAFETY: as above.
-        unsafe { System.alloc_zeroed(layout) }
+        unsafe { self.0.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         count();
         // SAFETY: as above.
-        unsafe { System.realloc(block, layout, new_size) }
+        unsafe { self.0.realloc(block, layout, new_size) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: as above.
-        unsafe { System.dealloc(block, layout) }
+        unsafe { self.0.dealloc(block, layout) }
     }
 }
