@@ -34,7 +34,7 @@ pub(crate) struct Rings {
 
 #[derive(Debug)]
 enum Source {
-    Ftrace { instance: Instance, cpus: Vec<usize> },
+    Ftrace { instance: Box<Instance>, cpus: Vec<usize> },
     Perf(Vec<Ring>),
 }
 
@@ -104,7 +104,7 @@ fn ftrace(tracefs: &Tracefs, layout: &Layout, cpus: Vec<usize>) -> io::Result<So
     let made = Instance::open(tracefs, &names, &cpus, RING_BYTES)?;
     match made.refused.into_iter().next() {
         Some((_, error)) => Err(error),
-        None => Ok(Source::Ftrace { instance: made.instance, cpus }),
+        None => Ok(Source::Ftrace { instance: Box::new(made.instance), cpus }),
     }
 }
 
