@@ -5,6 +5,7 @@
 
 #![allow(clippy::disallowed_macros, reason = "a test says what it found and what it skips")]
 
+mod fed;
 mod kernel;
 mod neighbours;
 mod pipeline;
