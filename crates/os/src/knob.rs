@@ -2,7 +2,8 @@
 //!
 //! Before a setting is changed, its old value is written to a *journal*, a file of its own in a folder of this user. Dropping
 //! [`Knobs`] puts everything back and takes the journal away. A process that was killed leaves its journal, and the next one
-//! that makes [`Knobs`] finds it and puts back what is still as the dead one left it.
+//! that makes [`Knobs`] finds it and puts back what is still as the dead one left it. A folder that could not be taken away, because
+//! somebody looks into it or its file system is not mounted, stays in the journal.
 
 use crate::tracefs::read_at_once;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -58,7 +59,7 @@ impl Knobs {
         let file =
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(&journal).map_err(named)?;
         let mut knobs = Knobs { journal, file, done: Vec::new(), cleaned };
-        knobs.note(&format!("{pid} {}", started(pid).unwrap_or(0)))?;
+        knobs.note(&owned(pid))?;
         Ok(knobs)
     }
 
@@ -94,9 +95,10 @@ impl Knobs {
             let error = io::Error::new(io::ErrorKind::InvalidInput, "a value has one line and no tab");
             return Err(named(path, value, &error));
         }
-        self.note(&format!("set\t{}\t{old}\t{value}", path.display()))?;
+        let change = Change::Set { path: path.to_owned(), old, new: value.to_owned() };
+        self.note(&change.line())?;
         write(path, value).map_err(|error| named(path, value, &error))?;
-        self.done.push(Change::Set { path: path.to_owned(), old, new: value.to_owned() });
+        self.done.push(change);
         Ok(())
     }
 
@@ -105,11 +107,12 @@ impl Knobs {
     /// # Errors
     /// What `mkdir(2)` says; the message names the folder.
     pub fn make_folder(&mut self, path: &Path) -> io::Result<()> {
-        self.note(&format!("folder\t{}", path.display()))?;
+        let change = Change::Folder(path.to_owned());
+        self.note(&change.line())?;
         fs::create_dir(path).map_err(|error| {
             io::Error::new(error.kind(), format!("{}: cannot be made: {error}", path.display()))
         })?;
-        self.done.push(Change::Folder(path.to_owned()));
+        self.done.push(change);
         Ok(())
     }
 
@@ -121,12 +124,15 @@ impl Knobs {
 
 impl Drop for Knobs {
     fn drop(&mut self) {
-        for change in self.done.drain(..).rev() {
-            // Whoever cannot put it back cannot do more about it; the value is in no journal any more, for it would be tried again
-            // for ever.
-            let _refused = change.undo(false);
-        }
-        let _gone = fs::remove_file(&self.journal);
+        // Whoever cannot put a value back cannot do more about it: it is in no journal any more, for others may want it by now.
+        let left: Vec<Change> = self
+            .done
+            .drain(..)
+            .rev()
+            .filter(|change| change.undo(false).is_err() && change.is_folder())
+            .collect();
+        let pid = std::process::id();
+        end(&self.journal, &owned(pid), &left);
     }
 }
 
@@ -143,9 +149,27 @@ impl Change {
                 write(path, old).map(|()| true)
             }
             Change::Folder(path) => match fs::remove_dir(path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+                // Where the file system itself is not there, nobody knows: it may have been unmounted, for this process or for all.
+                Err(error)
+                    if error.kind() == io::ErrorKind::NotFound && path.parent().is_some_and(Path::exists) =>
+                {
+                    Ok(false)
+                }
                 other => other.map(|()| true),
             },
+        }
+    }
+
+    /// Such a one may be busy for a moment: whoever comes next tries again.
+    fn is_folder(&self) -> bool {
+        matches!(self, Change::Folder(_))
+    }
+
+    /// As the journal has it.
+    fn line(&self) -> String {
+        match self {
+            Change::Set { path, old, new } => format!("set\t{}\t{old}\t{new}", path.display()),
+            Change::Folder(path) => format!("folder\t{}", path.display()),
         }
     }
 
@@ -199,15 +223,33 @@ fn clean(folder: &Path) -> Vec<String> {
         if owner.is_some_and(|(pid, start)| started(pid) == Some(start)) {
             continue;
         }
-        let changes: Vec<Change> = lines.filter_map(Change::parse).collect();
-        for change in changes.iter().rev() {
-            if matches!(change.undo(true), Ok(true)) {
-                cleaned.push(change.shown());
+        let mut left = Vec::new();
+        for change in lines.filter_map(Change::parse).collect::<Vec<_>>().into_iter().rev() {
+            match change.undo(true) {
+                Ok(true) => cleaned.push(change.shown()),
+                Err(_) if change.is_folder() => left.push(change),
+                _ => {}
             }
         }
-        let _gone = fs::remove_file(&journal);
+        end(&journal, text.lines().next().unwrap_or_default(), &left);
     }
     cleaned
+}
+
+/// Takes a journal away, but for what is left to be done, the last change first.
+fn end(journal: &Path, owner: &str, left: &[Change]) {
+    // Whoever can do neither finds the whole journal again.
+    let _done = if left.is_empty() {
+        fs::remove_file(journal)
+    } else {
+        let lines: String = left.iter().rev().map(|change| format!("{}\n", change.line())).collect();
+        fs::write(journal, format!("{owner}\n{lines}"))
+    };
+}
+
+/// How a journal says whose it is.
+fn owned(pid: u32) -> String {
+    format!("{pid} {}", started(pid).unwrap_or(0))
 }
 
 /// When a process began, in ticks since boot: a number that comes again has another one. `None` where there is none, or only what

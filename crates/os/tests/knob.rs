@@ -86,3 +86,36 @@ fn what_cannot_be_set_is_named() {
     drop(knobs);
     assert_eq!(place.read("a"), "1");
 }
+
+#[test]
+fn a_folder_that_cannot_be_taken_away_yet_stays_in_the_journal() {
+    let place = Place::new("busy");
+    let (file_system, away, journals) = (place.0.join("mounted"), place.0.join("away"), place.0.join("j"));
+    fs::create_dir(&file_system).unwrap();
+    let folder = file_system.join("instance");
+    let mut knobs = Knobs::at(&journals).unwrap();
+    knobs.set(&place.0.join("a"), "5").unwrap();
+    knobs.make_folder(&folder).unwrap();
+    fs::write(folder.join("used"), "").unwrap();
+    drop(knobs);
+    assert_eq!((place.read("a"), place.journals()), ("1".into(), 1), "a value is put back once");
+    // Its process dies.
+    let mut child = Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    let journal = fs::read_dir(&journals).unwrap().next().unwrap().unwrap().path();
+    let text = fs::read_to_string(&journal).unwrap();
+    let (_, changes) = text.split_once('\n').unwrap();
+    assert_eq!(changes, format!("folder\t{}\n", folder.display()));
+    fs::write(&journal, format!("{} 1\n{changes}", child.id())).unwrap();
+    // Still in use; then not mounted; then free.
+    drop(Knobs::at(&journals).unwrap());
+    fs::remove_file(folder.join("used")).unwrap();
+    fs::rename(&file_system, &away).unwrap();
+    drop(Knobs::at(&journals).unwrap());
+    assert_eq!(place.journals(), 1);
+    fs::rename(&away, &file_system).unwrap();
+    let knobs = Knobs::at(&journals).unwrap();
+    assert_eq!(knobs.cleaned(), [format!("{} is gone", folder.display())]);
+    drop(knobs);
+    assert!(!folder.exists() && place.journals() == 0);
+}

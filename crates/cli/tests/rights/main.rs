@@ -9,6 +9,7 @@ mod guards;
 #[path = "../command/harness.rs"]
 mod harness;
 mod machine;
+mod meanwhile;
 mod multi_branch;
 mod noise;
 mod obtained;
