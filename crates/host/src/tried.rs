@@ -98,7 +98,7 @@ fn attempts(priority: u8, cpus: &CoreSet) -> Tried {
     });
     let perf = Counter::tracepoint("sched", "sched_switch").map(drop).map_err(|error| Refused {
         why: error.to_string(),
-        fix: "sudo setcap cap_perfmon,cap_sys_nice,cap_ipc_lock+ep \"$(command -v onbeat)\", and a tracefs that may be read".to_owned(),
+        fix: "sudo setcap cap_sys_nice,cap_ipc_lock,cap_perfmon+ep \"$(command -v onbeat)\", and a tracefs that may be read".to_owned(),
     });
     let tracefs = Tracefs::find().map(drop).map_err(|error| Refused {
         why: error.to_string(),

@@ -3,6 +3,7 @@
 
 #![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 
+mod explained;
 mod given_back;
 mod guards;
 #[allow(dead_code, reason = "not all of it is needed here")]

@@ -194,13 +194,17 @@ fn is_offline(cpu: usize) -> bool {
 
 const ENODEV: i32 = 19;
 
-const SETCAP: &str = "sudo setcap cap_perfmon,cap_ipc_lock,cap_sys_nice+ep \"$(command -v onbeat)\"";
+/// All that any part of onbeat asks for, as everywhere: each `setcap` takes the place of the one before.
+const SETCAP: &str = "sudo setcap cap_sys_nice,cap_ipc_lock,cap_perfmon+ep \"$(command -v onbeat)\"";
 
 fn no_tracefs(error: &io::Error) -> Refused {
     let (why, fix) = error.to_string().split_once("; ").map_or_else(
         || (error.to_string(), "run as root".to_owned()),
         |(why, fix)| (why.to_owned(), fix.to_owned()),
     );
+    // Whoever may read the descriptions needs the rings, too.
+    let is_half = error.kind() == io::ErrorKind::PermissionDenied && !perf::may();
+    let fix = if is_half { format!("{fix}, and: {SETCAP}") } else { fix };
     Refused { why: format!("tracepoints cannot be read: {why}"), fix }
 }
 

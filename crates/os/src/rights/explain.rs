@@ -25,7 +25,9 @@ pub fn explain(policy: &Policy, errno: i32, rights: &Rights) -> Refusal {
     }
 }
 
-const SET_CAPABILITIES: &str = "sudo setcap cap_sys_nice,cap_ipc_lock+ep \"$(command -v onbeat)\"";
+/// All that any part of onbeat asks for, as everywhere: each `setcap` takes the place of the one before.
+const SET_CAPABILITIES: &str =
+    "sudo setcap cap_sys_nice,cap_ipc_lock,cap_perfmon+ep \"$(command -v onbeat)\"";
 
 /// That a capability is not there.
 fn lacks(capability: &str, rights: &Rights) -> String {

@@ -136,7 +136,7 @@ fn a_limit_of_ten_is_explained_in_full() {
     assert_eq!(
         refusal.to_string(),
         "priority 11 is above the limit RLIMIT_RTPRIO, which is 10, and the capability CAP_SYS_NICE is missing; grant it: \
-         sudo prlimit --pid $$ --rtprio=11 for this shell, or sudo setcap cap_sys_nice,cap_ipc_lock+ep \"$(command -v onbeat)\", \
+         sudo prlimit --pid $$ --rtprio=11 for this shell, or sudo setcap cap_sys_nice,cap_ipc_lock,cap_perfmon+ep \"$(command -v onbeat)\", \
          or ask for a priority up to 10; in a container: --ulimit rtprio=11 --cap-add SYS_NICE; as a service: LimitRTPRIO=11"
     );
 }

@@ -241,7 +241,8 @@ impl Graph {
             .map_err(|error| RunError::Begin(error.to_string()))?;
             seeds[store.part].push(seed);
         }
-        let stores = wishes.obtained(plan.stores.len());
+        let mut wishes = wishes.obtained(plan.stores.len());
+        wishes.extend(rights::of_evidence(&plan, evidence.as_ref()));
         let started_unix_ns = onbeat_os::clock::realtime_unix_ns();
         let for_files = graph.operators.iter().any(|node| node.when.iter().any(When::waits_for_files));
         let wrong = |error| RunError::Begin(format!("cannot wait for files: {error}"));
@@ -269,7 +270,7 @@ impl Graph {
             let worker = workers[part.place as usize * workers.len() / counts[at.pool]];
             given[worker].parts.push((part, seeds));
         }
-        let mut held = rights::Held::take(&plan, stores)?;
+        let mut held = rights::Held::take(&plan, wishes)?;
         let (mut threads, mut begins) = (Vec::new(), Vec::new());
         let mut settled = Vec::new();
         for worker in &plan.workers {

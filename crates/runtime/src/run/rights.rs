@@ -1,13 +1,14 @@
 //! What a run asks of the machine, and what it got: read back from the kernel, setting by setting.
 
 use super::{Control, Fault, RunError};
-use crate::options::{Options, PREFAULT_MOST_BYTES};
+use crate::options::{Explain, Options, PREFAULT_MOST_BYTES};
 use crate::plan::Plan;
 use onbeat_os::memory::{self, MemoryLock};
 use onbeat_os::overrun::Overruns;
 use onbeat_os::policy::PolicyFlags;
 use onbeat_os::rights::{self, Rights};
 use onbeat_os::{CoreSet, Policy, latency};
+use onbeat_trace::Evidence;
 use onbeat_trace::record::Obtained;
 use std::mem::MaybeUninit;
 
@@ -35,8 +36,8 @@ impl Held {
     ///
     /// # Errors
     /// Under `strict`, what is not obtained.
-    pub fn take(plan: &Plan, stores: Vec<Obtained>) -> Result<Self, RunError> {
-        let mut held = Held { obtained: stores, ..Held::default() };
+    pub fn take(plan: &Plan, so_far: Vec<Obtained>) -> Result<Self, RunError> {
+        let mut held = Held { obtained: so_far, ..Held::default() };
         let options = &plan.options;
         if options.lock_memory {
             held.lock_memory();
@@ -118,6 +119,21 @@ impl Held {
     pub fn overruns(&self) -> Option<u64> {
         self.overruns.as_ref().map(Overruns::so_far)
     }
+}
+
+/// What is missing of explanations that were asked for: nothing where they come only if they can be had.
+pub(super) fn of_evidence(plan: &Plan, evidence: &dyn Evidence) -> Option<Obtained> {
+    let (why, fix) = evidence.lack().filter(|_| plan.options.explain == Explain::On)?;
+    let obtained = match evidence.source() {
+        "proc" => "counts of /proc",
+        source => source,
+    };
+    Some(Obtained {
+        what: "events of the kernel".to_owned(),
+        asked: "all".to_owned(),
+        obtained: obtained.to_owned(),
+        reason: Some(format!("{why}; {fix}")),
+    })
 }
 
 /// Gives the calling thread what the plan has for this worker: cores, timer slack, policy, stack.
