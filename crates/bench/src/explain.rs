@@ -48,6 +48,10 @@ const LONG_NS: u64 = 5_000;
 /// Steps of the long chain per message: what begins where the step before ended needs no look of its own.
 const STAMPS: f64 = 4.0;
 
+/// How long a run may take.
+const SHORTEST_SECONDS: f64 = 0.001;
+const LONGEST_SECONDS: f64 = 3600.0;
+
 /// Measures all that the settings ask for.
 ///
 /// # Errors
@@ -55,11 +59,13 @@ const STAMPS: f64 = 4.0;
 pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<BenchResult, BenchError> {
     if settings.pairs == 0
         || settings.kernels.contains(&0)
-        || !settings.seconds.is_finite()
-        || settings.seconds <= 0.0
+        || !(SHORTEST_SECONDS..=LONGEST_SECONDS).contains(&settings.seconds)
     {
-        let text = "pairs and kernels are 1 or more each, seconds above 0";
-        return Err(BenchError::Settings(text.to_owned()));
+        let text = format!(
+            "pairs and kernels are 1 or more each, seconds from {SHORTEST_SECONDS} to {LONGEST_SECONDS}: {} and {:?}, {}",
+            settings.pairs, settings.kernels, settings.seconds
+        );
+        return Err(BenchError::Settings(text));
     }
     let chains: Vec<Chain> =
         settings.kernels.iter().map(|&it| Chain::Saxpy(it)).chain([Chain::Long]).collect();

@@ -6,6 +6,7 @@ pub mod ctl;
 pub mod events;
 pub mod host;
 pub mod noise;
+pub mod numbers;
 pub mod report;
 pub mod timerlat;
 pub mod times;

@@ -5,6 +5,8 @@ use crate::failure::Failure;
 use onbeat::response::{self, Host, Responses};
 use onbeat::{Pipeline, Plan, Record, Registry};
 use onbeat_noise::NoiseRecord;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 /// Reads the pipeline, and plans it again by `--costs` where that is given.
@@ -61,9 +63,20 @@ fn host(path: &Path) -> Result<Host, Failure> {
 /// # Errors
 /// When it cannot be read, or is none.
 pub fn read_record(path: &Path) -> Result<Record, Failure> {
+    /// More than the record of any run has; a device may have no end.
+    const MOST_BYTES: u64 = 1 << 30;
     let cannot = |error: &dyn std::fmt::Display| {
         Failure::new(format!("record `{}`: cannot be read: {error}", path.display()))
     };
-    let json = std::fs::read_to_string(path).map_err(|error| cannot(&error))?;
+    let mut json = String::new();
+    let read = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut json));
+    read.map_err(|error| {
+        cannot(&error)
+            .help("give the file that `onbeat run` has written: NAME.record.json, or that of --record")
+    })?;
+    if json.len() as u64 > MOST_BYTES {
+        return Err(cannot(&format!("it has more than {} MiB, and no record has", MOST_BYTES >> 20)));
+    }
+    // This has its own words for what to give instead.
     Record::from_json(&json).map_err(|error| cannot(&error))
 }

@@ -36,7 +36,7 @@ mod top;
 mod tracing;
 mod views;
 
-use arguments::Arguments;
+use arguments::{Arguments, numbers};
 use clap::Parser;
 use failure::Failure;
 use onbeat_os::allocations::CountingAllocator;
@@ -60,7 +60,9 @@ fn main() -> ExitCode {
 fn unparsed(answer: &clap::Error) -> Result<u8, Failure> {
     let text = |is_terminal| {
         let styled = answer.render();
-        if output::may_colour(is_terminal) { styled.ansi().to_string() } else { styled.to_string() }
+        let text =
+            if output::may_colour(is_terminal) { styled.ansi().to_string() } else { styled.to_string() };
+        numbers::in_words(answer, &text)
     };
     if answer.use_stderr() {
         output::to_stderr(&text(io::stderr().is_terminal()));

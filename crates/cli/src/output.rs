@@ -144,9 +144,12 @@ impl Places {
     }
 }
 
-/// Whether a file begins as records do. What cannot be read is none.
-fn is_record(path: &Path) -> bool {
+/// Whether a file begins as records do. What cannot be read is none, and neither is what has no end.
+pub fn is_record(path: &Path) -> bool {
     let mut begin = Vec::new();
+    if !fs::metadata(path).is_ok_and(|found| found.is_file()) {
+        return false;
+    }
     let read = fs::File::open(path).and_then(|file| file.take(200).read_to_end(&mut begin));
     read.is_ok() && String::from_utf8_lossy(&begin).contains("\"onbeat.record\"")
 }

@@ -24,8 +24,13 @@ pub fn check(path: &Path, plan: &mut Plan) -> Result<(), Failure> {
         return Err(wrong(&"a trace is of the machine's own time, and this run goes by another clock")
             .help("--clock real"));
     }
+    if path == Path::new("-") {
+        return Err(wrong(&"a trace goes to a file").help("name one, ./- if that is to be its name"));
+    }
     plan.options.explain = Explain::On;
-    output::can_be_written(path).map_err(|error| wrong(&format!("cannot be written: {error}")))
+    output::can_be_written(path).map_err(|error| {
+        wrong(&format!("cannot be written: {error}")).help("name a file in a folder of yours: --trace FILE")
+    })
 }
 
 /// The file, while the run goes on.

@@ -130,6 +130,9 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchErr
     Ok(result::found(settings, rows, others, versions, notes))
 }
 
+/// Frames that a pass may have: more than a day at 60 per second.
+const MOST_FRAMES: u64 = 10_000_000;
+
 fn check(settings: &Settings) -> Result<(), BenchError> {
     let refuse = |text: String| Err(BenchError::Settings(text));
     let Settings { target_fps, duration_ns, pin_cpu, .. } = *settings;
@@ -138,7 +141,16 @@ fn check(settings: &Settings) -> Result<(), BenchError> {
     }
     if duration_ns / settings.period_ns() < 5 {
         let seconds = duration_ns as f64 / 1e9;
-        return refuse(format!("in {seconds} s there are fewer than 5 frames at {target_fps} per second"));
+        return refuse(format!(
+            "in {seconds} s there are fewer than 5 frames at {target_fps} per second: a pass takes {:.3} s or more",
+            5.0 * settings.period_ns() as f64 / 1e9
+        ));
+    }
+    let frames = duration_ns / settings.period_ns();
+    if frames > MOST_FRAMES {
+        return refuse(format!(
+            "{frames} frames in a pass: every one is kept, and at most {MOST_FRAMES} are: make the pass shorter"
+        ));
     }
     if settings.rounds == 0 || settings.worker_threads == 0 {
         return refuse("rounds and worker threads are 1 or more each".to_owned());

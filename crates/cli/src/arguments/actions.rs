@@ -31,7 +31,7 @@ impl FromStr for Action {
         }
         let mut keys: Vec<(&str, &str)> = Vec::new();
         for part in rest.split(',').filter(|part| !part.is_empty()) {
-            keys.push(part.split_once('=').ok_or(FORMS)?);
+            keys.push(part.split_once('=').filter(|(_, value)| !value.is_empty()).ok_or(FORMS)?);
         }
         let value = |key: &str| keys.iter().find(|(known, _)| *known == key).map(|(_, value)| *value);
         let knows = |known: &[&str]| keys.iter().all(|(key, _)| known.contains(key));
@@ -80,6 +80,7 @@ mod tests {
             "",
             "tarce",
             "trace,fiel=x",
+            "trace,file=",
             "signal",
             "signal,num=0,pid=5",
             "signal,num=9,pid=1",

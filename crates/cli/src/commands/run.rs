@@ -17,7 +17,6 @@ use late::Actions;
 use onbeat::trace::record::Outcome;
 use onbeat::{FileUse, OnHang, Position, Record, RunError, RunHandle, operators};
 use std::io::{self, IsTerminal};
-use std::path::Path;
 
 pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
     let mut pipeline = costs::read(&arguments.pipeline, &operators::registry())?;
@@ -32,8 +31,8 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
     let is_taken = stdout::is_taken(&pipeline)?;
     let places = Places::prepare(&pipeline.output, arguments.record.as_deref(), pipeline.name())?;
     stdout::check_record(is_taken, &places.record).inspect_err(|_| places.give_back())?;
-    let in_use = in_use(&arguments.pipeline.file, &places.record, arguments.trace.as_deref())?;
     let name = pipeline.name().to_string();
+    let in_use = in_use(arguments, &places.record, &name).inspect_err(|_| places.give_back())?;
     // First of all: the threads that are started from here on inherit it, and workers go to cores of their own.
     let house = threads::keep_house(&pipeline.options.house_keeping);
     if let Some(setting) =
@@ -129,15 +128,17 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
 }
 
 /// The pipeline file is not to be replaced by what the run writes, and neither is the record.
-fn in_use(file: &Path, record: &RecordTo, trace: Option<&Path>) -> Result<Vec<FileUse>, Failure> {
+fn in_use(arguments: &RunArguments, record: &RecordTo, name: &str) -> Result<Vec<FileUse>, Failure> {
     let failure = |error: onbeat::Error| Failure::new(error.to_string());
-    let mut uses = vec![FileUse::reading(file, "onbeat, as the pipeline,").map_err(failure)?];
-    if let Some(path) = trace {
+    let mut uses =
+        vec![FileUse::reading(&arguments.pipeline.file, "onbeat, as the pipeline,").map_err(failure)?];
+    if let Some(path) = &arguments.trace {
         uses.push(FileUse::replacing(path, "the trace").map_err(failure)?);
     }
     if let RecordTo::File(path) = record {
         uses.push(FileUse::replacing(path, "the record").map_err(failure)?);
     }
+    uses.extend(late::uses(&arguments.on_miss, name)?);
     Ok(uses)
 }
 

@@ -61,6 +61,9 @@ impl Bound {
         let listener = listener.map_err(|error| match error.kind() {
             ErrorKind::AddrInUse => wrong(&"somebody listens there already")
                 .help("choose another port, or 0 for any that is free"),
+            ErrorKind::AddrNotAvailable => wrong(&"this machine has no such address")
+                .help("127.0.0.1:9464 is for this machine alone, 0.0.0.0:9464 for all who reach it by any of its addresses"),
+            ErrorKind::PermissionDenied => wrong(&error).help("choose a port from 1024 on, or 0 for any that is free"),
             _ => wrong(&error),
         })?;
         let address = listener.local_addr().map_err(|error| wrong(&error))?;

@@ -15,6 +15,7 @@ mod report;
 mod saxpy;
 mod schema;
 mod screens;
+mod senseless;
 mod stdout;
 mod timerlat;
 mod watched;

@@ -72,7 +72,8 @@ fn cards(html: &mut Html, record: &Record) {
             .map_or("no limit".to_string(), |limit| format!("limit {}", words::time(limit as f64)));
         card(words::time(path.latency.max_ns as f64), format!("longest, {limit}"), over);
     }
-    let dropped: u64 = record.edges.iter().map(|edge| edge.dropped).sum();
+    // Nobody has so many; whoever edits a record may write it.
+    let dropped = record.edges.iter().map(|edge| edge.dropped).fold(0, u64::saturating_add);
     card(words::count(dropped), "dropped by choice of an edge".into(), false);
     card(words::count(record.result.lost), "lost without anybody's choice".into(), record.result.lost > 0);
     let busy: f64 = record.operators.iter().map(|operator| operator.share).sum();
@@ -177,7 +178,10 @@ pub(super) fn plan(html: &mut Html, runs: &[Shown<'_>]) {
                 let text = if worker.is_some() { words::time(ns as f64) } else { "–".to_string() };
                 html.element("td", "n", text);
             }
-            let faults = thread.minor_faults.zip(thread.major_faults).map(|(minor, major)| minor + major);
+            let faults = thread
+                .minor_faults
+                .zip(thread.major_faults)
+                .map(|(minor, major)| minor.saturating_add(major));
             for value in [faults, thread.allocations] {
                 html.element("td", "n", value.map_or("–".to_string(), words::count));
             }
@@ -326,8 +330,8 @@ pub(super) fn remarks(html: &mut Html, runs: &[Shown<'_>]) {
         }
         record.notes.iter().for_each(|note| _ = html.element("li", "", note));
         html.close("ol");
-        let more = record.faults_total.saturating_sub(record.faults.len() as u64)
-            + record.changes_total.saturating_sub(record.changes.len() as u64);
+        let faults = record.faults_total.saturating_sub(record.faults.len() as u64);
+        let more = faults.saturating_add(record.changes_total.saturating_sub(record.changes.len() as u64));
         if more > 0 {
             absent(html, &format!("{} more: the record has the first ones only.", words::count(more)));
         }

@@ -71,7 +71,7 @@ fn causes(html: &mut Html, record: &Record, coloured: &[&Cause]) {
         let (first, rest) = record.causes.split_at(record.causes.len().min(SHOWN));
         table(html, first, explained, coloured);
         if !rest.is_empty() {
-            let lost: u64 = rest.iter().map(|cause| cause.lost_ns).sum();
+            let lost = rest.iter().map(|cause| cause.lost_ns).fold(0, u64::saturating_add);
             let more = format!("{} more causes, {} lost", rest.len(), words::time(lost as f64));
             html.open("details", &[]).element("summary", "", more);
             table(html, rest, explained, coloured);

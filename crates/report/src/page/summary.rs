@@ -39,7 +39,7 @@ pub fn verdict(record: &Record) -> Verdict {
         .iter()
         .filter(|operator| operator.deadline_ns.is_some())
         .map(|operator| operator.steps);
-    let watched: u64 = limited.chain(timed).sum();
+    let watched = limited.chain(timed).fold(0, u64::saturating_add);
     let has_limit = record.paths.iter().any(|path| path.max_latency_ns.is_some())
         || record.operators.iter().any(|operator| operator.deadline_ns.is_some());
     let missing = record.obtained.iter().filter(|one| one.asked != one.obtained).count() as u64;

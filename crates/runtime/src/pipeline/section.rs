@@ -76,6 +76,7 @@ impl<'a, 'i> Section<'a, 'i> {
         #[serde(untagged, expecting = "expected a number of messages, or a time such as \"20ms\"")]
         enum Written {
             Messages(i64),
+            Fraction(f64),
             Time(Seconds),
         }
         let Some(written) = self.get::<Written>(key)? else { return Ok(None) };
@@ -83,6 +84,11 @@ impl<'a, 'i> Section<'a, 'i> {
             Written::Messages(messages @ 1..) => Ok(Some(InFlightLimit::Messages(messages.unsigned_abs()))),
             Written::Messages(other) => {
                 let message = format!("`{key}` of {}: {other} messages must be 1 or more", self.what);
+                Err(Fault::at(written.span(), message).help("a time is written with its unit: \"20ms\""))
+            }
+            // Seconds, elsewhere; here half of the readers would take it for messages.
+            Written::Fraction(other) => {
+                let message = format!("`{key}` of {}: {other} is no whole number of messages", self.what);
                 Err(Fault::at(written.span(), message).help("a time is written with its unit: \"20ms\""))
             }
             Written::Time(time) => {

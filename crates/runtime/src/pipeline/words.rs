@@ -69,6 +69,8 @@ fn expected_words(expected: &str) -> String {
         "u64" | "u128" | "usize" => "a whole number that is not negative",
         "a sequence" => "an array",
         "a map" => "a table",
+        // Of keys that take several types, of which none has so many digits.
+        "any value" => "a smaller number",
         other if other.starts_with("struct ") => "a table",
         other => other,
     };
@@ -80,6 +82,7 @@ fn found_words(found: &str) -> String {
         "map" => "a table".to_string(),
         "sequence" => "an array".to_string(),
         other => {
+            let other = other.strip_suffix(" as i128").unwrap_or(other);
             let shown: String = other.chars().take(80).collect();
             if shown.len() < other.len() { format!("{shown}…") } else { shown }
         }

@@ -23,7 +23,7 @@ pub struct ExplainArguments {
     #[arg(long, value_name = "N", default_value_t = 41, value_parser = clap::value_parser!(u16).range(1..))]
     pairs: u16,
     /// How long each of these runs takes
-    #[arg(long, value_name = "S", default_value_t = 0.05)]
+    #[arg(long, value_name = "S", default_value_t = 0.05, allow_hyphen_values = true)]
     seconds: f64,
     /// What goes to stdout
     #[arg(long, value_enum, default_value_t)]

@@ -4,10 +4,11 @@ use crate::arguments::actions::Action;
 use crate::commands::noise::actions::elsewhere;
 use crate::documents::flight;
 use crate::failure::Failure;
+use crate::output;
 use onbeat::trace::record::Record;
 use onbeat::trace::replace::replace;
 use onbeat::trace::{KernelEvent, Span};
-use onbeat::{LateMessage, Plan, RunHandle};
+use onbeat::{FileUse, LateMessage, Plan, RunHandle};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -29,6 +30,29 @@ pub fn no_limit() -> Failure {
     Failure::new("--on-miss: nothing of this pipeline can be late").help(
         "give an operator a `deadline` or a path a `max_latency`, a clock that is real, and do not switch `explain` off",
     )
+}
+
+/// Where steps around a late message are written to, if that is asked for: it must be possible, and take no other file's place.
+pub fn uses(actions: &[Action], name: &str) -> Result<Vec<FileUse>, Failure> {
+    let one = |action: &Action| {
+        let Action::Trace(file) = action else { return None };
+        let file = file.clone().unwrap_or_else(|| usual(name));
+        let used = output::can_be_written(&file).map_err(|error| cannot(&file, &error));
+        let replacing = |()| {
+            FileUse::replacing(&file, "--on-miss trace").map_err(|error| Failure::new(error.to_string()))
+        };
+        Some(used.and_then(replacing))
+    };
+    actions.iter().filter_map(one).collect()
+}
+
+fn usual(name: &str) -> PathBuf {
+    PathBuf::from(format!("{name}_trace.txt"))
+}
+
+fn cannot(file: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::new(format!("--on-miss trace,file={}: cannot be written: {error}", file.display()))
+        .help("name a file in a folder of yours: trace,file=FILE")
 }
 
 /// The thread that does it, if there is anything to do.
@@ -78,7 +102,7 @@ impl Actions {
         handle.on_late(move |late| drop(told.send(Some(late.clone()))));
         let at_work = AtWork {
             actions: actions.to_vec(),
-            usual: PathBuf::from(format!("{name}_trace.txt")),
+            usual: usual(name),
             plan: plan.clone(),
             handle: handle.clone(),
             flight,
@@ -159,8 +183,9 @@ impl AtWork {
             let Flight { spans, events } = &mut *lock(&self.flight);
             flight::lines(late, &self.plan, start_ns, spans.make_contiguous(), events.make_contiguous())
         };
+        // The error names the file.
         replace(file, text.as_bytes()).map_err(|error| {
-            Failure::new(format!("--on-miss trace: {}: cannot be written: {error}", file.display()))
+            Failure::new(format!("--on-miss trace: {error}"))
                 .help("name a file in a folder of yours: trace,file=FILE")
         })
     }
