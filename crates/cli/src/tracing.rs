@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const LIMIT_BYTES: u64 = 1 << 30;
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Sees that there will be something to write, and that it can be written; all operators are to be recorded.
+/// Sees that there will be something to write; all operators are to be recorded.
 pub fn check(path: &Path, plan: &mut Plan) -> Result<(), Failure> {
     let wrong = |what: &dyn std::fmt::Display| Failure::new(format!("--trace {}: {what}", path.display()));
     if plan.options.explain == Explain::Off {
@@ -28,9 +28,13 @@ pub fn check(path: &Path, plan: &mut Plan) -> Result<(), Failure> {
         return Err(wrong(&"a trace goes to a file").help("name one, ./- if that is to be its name"));
     }
     plan.options.explain = Explain::On;
-    output::can_be_written(path).map_err(|error| {
-        wrong(&format!("cannot be written: {error}")).help("name a file in a folder of yours: --trace FILE")
-    })
+    Ok(())
+}
+
+/// Sees that it can be written: once the run's own folder is there.
+pub fn check_place(path: &Path) -> Result<(), Failure> {
+    output::can_be_written(path)
+        .map_err(|error| cannot(path, &error).help("name a file in a folder of yours: --trace FILE"))
 }
 
 /// The file, while the run goes on.

@@ -133,6 +133,7 @@ fn in_use(arguments: &RunArguments, record: &RecordTo, name: &str) -> Result<Vec
     let mut uses =
         vec![FileUse::reading(&arguments.pipeline.file, "onbeat, as the pipeline,").map_err(failure)?];
     if let Some(path) = &arguments.trace {
+        tracing::check_place(path)?;
         uses.push(FileUse::replacing(path, "the trace").map_err(failure)?);
     }
     if let RecordTo::File(path) = record {

@@ -22,6 +22,7 @@ const CASES: &[(&[&str], &[&str], &[&str])] = &[
     ),
     (RUN, &["--trace", "-"], &["--trace -: a trace goes to a file", "./-"]),
     (RUN, &["--trace", "."], &["--trace .: cannot be written: it is a folder", "--trace FILE"]),
+    (RUN, &["--trace", "x", "--record", "x"], &["x: the trace writes it and the record writes it"]),
     (RUN, &["--trace", "late.toml"], &["onbeat, as the pipeline, reads it and the trace writes it"]),
     (RUN, &["--on-miss", "trace,file="], &["write trace[,file=FILE]"]),
     (RUN, &["--on-miss", "trace,file=."], &["--on-miss trace,file=.: cannot be written: it is a folder"]),

@@ -281,6 +281,9 @@ fn a_trace_has_operators_queues_and_misses() {
     assert_eq!(answer.status, Some(0), "{answer:?}");
     assert!(answer.stderr.contains(" events in late.pftrace: open it at ui.perfetto.dev"), "{answer:?}");
     let bytes = fs::read(place.path("late.pftrace")).expect("a trace");
+    // The run makes that folder.
+    let other = Place::new().onbeat(&["run", "late.toml", "--trace", "out/late.pftrace"]);
+    assert_eq!(other.status, Some(0), "{other:?}");
     let has = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
     for text in
         ["always-late: operators", "numbers", "numbers.out → end.in", "late: numbers → end", "ns_after_due"]
