@@ -1,6 +1,7 @@
 //! From a case to findings, worst first, and a verdict: a function of nothing else.
 
 use crate::case::Case;
+use crate::causes::Causes;
 use crate::checks;
 use crate::finding::{Finding, Severity, State};
 use serde::Serialize;
@@ -25,7 +26,7 @@ pub fn examine(case: &Case) -> Report {
     let mut findings: Vec<Finding> = checks::all()
         .map(|check| {
             let judged = (check.judge)(case);
-            let lost_ms = case.causes.as_ref().and_then(|causes| causes.lost_ms(check.mends));
+            let lost_ms = case.causes.as_ref().and_then(|causes| causes.lost_ms(check.id));
             Finding {
                 id: check.id,
                 state: judged.state,
@@ -40,8 +41,13 @@ pub fn examine(case: &Case) -> Report {
         .collect();
     // The order within one rank is that of the checks.
     findings.sort_by_key(rank);
-    let notes = case.causes.iter().flat_map(|causes| causes.notes.clone()).collect();
-    Report { cpus: case.cpus.to_string(), why_cpus: case.why_cpus.clone(), findings, notes }
+    let note = case.causes.as_ref().and_then(Causes::note);
+    Report {
+        cpus: case.cpus.to_string(),
+        why_cpus: case.why_cpus.clone(),
+        findings,
+        notes: note.map(str::to_owned).into_iter().collect(),
+    }
 }
 
 /// What a machine says does not steer a terminal.

@@ -1,7 +1,10 @@
 //! What made something late: the classes, the split of one miss, and the table of a run.
 
+mod mends;
+
 use std::fmt;
 
+pub use mends::Mends;
 use serde::{Deserialize, Serialize};
 
 /// What kind of cause it is.
@@ -72,32 +75,6 @@ impl CauseClass {
             CauseClass::TimerLate => "timer_late",
             CauseClass::Hardware => "hardware",
             CauseClass::Unexplained => "unexplained",
-        }
-    }
-
-    /// The finding of `onbeat doctor` that tells how to mend it; `None` where that is the pipeline's business.
-    #[must_use]
-    pub fn finding(self, name: &str) -> Option<&'static str> {
-        match self {
-            CauseClass::Preempted if name.starts_with("kdamond") => Some("damon"),
-            CauseClass::Preempted if name.starts_with("kcompactd") || name.starts_with("khugepaged") => {
-                Some("compaction")
-            }
-            CauseClass::Preempted if name.starts_with("ksmd") => Some("ksm"),
-            CauseClass::Preempted if name.starts_with("kswapd") => Some("swap"),
-            CauseClass::Preempted if name.starts_with("kworker") => Some("work-queues"),
-            CauseClass::Preempted | CauseClass::RunQueueWait | CauseClass::Migration => Some("isolcpus"),
-            CauseClass::Irq if name == "local_timer" => Some("nohz-full"),
-            CauseClass::Irq => Some("device-interrupts"),
-            CauseClass::Softirq if name == "RCU" => Some("rcu-nocbs"),
-            CauseClass::Softirq => Some("irqaffinity"),
-            CauseClass::Nmi => Some("watchdogs"),
-            CauseClass::PageFault => Some("memory-lock"),
-            CauseClass::RtThrottling if name.starts_with("fair server") => Some("fair-server"),
-            CauseClass::RtThrottling => Some("rt-throttling"),
-            CauseClass::TimerLate => Some("idle-states"),
-            CauseClass::Hardware => Some("steal"),
-            _ => None,
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::{host, show};
 use crate::arguments::KindsFormat;
 use crate::arguments::host::DoctorArguments;
+use crate::costs;
 use crate::documents::{self, Findings};
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
@@ -12,7 +13,6 @@ use onbeat_host::measured::Watch;
 use onbeat_host::verify::{self, Agreement};
 use onbeat_host::{Case, Causes, Measured, Root, Tried, checks, examine};
 use std::io::{self, IsTerminal};
-use std::path::Path;
 
 pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failure> {
     if let Some(id) = &arguments.explain {
@@ -26,7 +26,8 @@ pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failu
             .help("onbeat doctor --list --format markdown")
     })?;
     let root = host::root(&arguments.case)?;
-    let causes = arguments.record.as_deref().map(causes).transpose()?;
+    let record = arguments.record.as_deref().map(costs::read_record).transpose()?;
+    let causes = record.as_ref().map(Causes::of);
     let mut case = Case { causes, ..host::case(&arguments.case, &root)? };
     if arguments.verify {
         let rows = verify::parameters(&case.facts);
@@ -49,15 +50,6 @@ pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failu
     }
     let is_found = report.bad(arguments.fail_on.severity()).next().is_some();
     Ok(if is_found { 2 } else { 0 })
-}
-
-fn causes(path: &Path) -> Result<Causes, Failure> {
-    let wrong = |why: String| {
-        Failure::new(format!("--record {}: {why}", path.display()))
-            .help("give the record that `onbeat run` wrote")
-    };
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    Causes::from_json(&text).map_err(wrong)
 }
 
 /// Tries and measures, where that is this machine.

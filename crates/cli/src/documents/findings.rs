@@ -2,6 +2,7 @@
 
 use super::table::{Cell, Column, Table, Unit};
 use super::{Document, counted};
+use onbeat::trace::{CauseClass, Mends};
 use onbeat_host::checks::{self, Check};
 use onbeat_host::finding::in_words;
 use onbeat_host::verify::{Agreement, Row};
@@ -113,7 +114,7 @@ impl Findings<'_> {
         let json = checks::all().map(|check| {
             json!({"id": check.id, "area": check.area, "severity": check.severity, "title": check.title, "what": check.what,
                 "how": check.how, "cost": check.cost, "skip": check.skip,
-                "mends": check.mends.iter().map(|mends| json!({"class": mends.class, "names": mends.names})).collect::<Vec<_>>()})
+                "mends": mended(check).iter().map(|(class, names)| json!({"class": class, "names": names})).collect::<Vec<_>>()})
         });
         let json = json.collect::<Vec<_>>().into();
         Document { head: Vec::new(), tables: vec![table], tail: Vec::new(), json }
@@ -316,24 +317,33 @@ pub fn explained(check: &Check, colour: bool) -> String {
         text += &paint.lines("", head, 0, BOLD);
         text += &paint.lines("  ", body, 2, "");
     }
-    if !check.mends.is_empty() {
+    if let Some(mended) = mended_in_words(check) {
         text.push('\n');
         text += &paint.lines("", "late frames that it explains", 0, BOLD);
-        text += &paint.lines("  ", &mended(check).join(", "), 2, "");
+        text += &paint.lines("  ", &mended, 2, "");
     }
     text
 }
 
-fn mended(check: &Check) -> Vec<String> {
-    check
-        .mends
-        .iter()
-        .map(|mends| {
-            let class = serde_json::to_value(mends.class).expect("a word");
-            let class = class.as_str().unwrap_or("").to_owned();
-            if mends.names.is_empty() { class } else { format!("{class} of {}", mends.names.join(", ")) }
-        })
-        .collect()
+/// Each class once, with the begins of names; without any, for all of it.
+fn mended(check: &Check) -> Vec<(CauseClass, Vec<&'static str>)> {
+    let mut mended: Vec<(CauseClass, Vec<&str>)> = Vec::new();
+    for row in Mends::by(check.id) {
+        match mended.iter_mut().find(|(class, _)| *class == row.class) {
+            Some((_, names)) if names.is_empty() || row.names.is_empty() => names.clear(),
+            Some((_, names)) => names.extend(row.names),
+            None => mended.push((row.class, row.names.to_vec())),
+        }
+    }
+    mended
+}
+
+fn mended_in_words(check: &Check) -> Option<String> {
+    let words = |(class, names): &(CauseClass, Vec<&str>)| {
+        if names.is_empty() { class.to_string() } else { format!("{class} of {}", names.join(", ")) }
+    };
+    let mended: Vec<String> = mended(check).iter().map(words).collect();
+    (!mended.is_empty()).then(|| mended.join(", "))
 }
 
 /// The page of the book with all checks.
@@ -364,9 +374,8 @@ pub fn findings_page() -> String {
             cell(check.skip)
         )
         .expect("a string takes all");
-        if !check.mends.is_empty() {
-            writeln!(text, "| late frames that it explains | {} |", mended(check).join(", "))
-                .expect("a string takes all");
+        if let Some(mended) = mended_in_words(check) {
+            writeln!(text, "| late frames that it explains | {mended} |").expect("a string takes all");
         }
     }
     text

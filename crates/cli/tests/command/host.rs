@@ -3,6 +3,8 @@
 #![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 
 use crate::harness::{Place, wait};
+use onbeat::Record;
+use onbeat::trace::{Cause, CauseClass};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -97,7 +99,7 @@ fn a_machine_that_was_copied_is_examined() {
             "one check",
             &["doctor", "--explain", "smt"],
             0,
-            &["what that costs", "explains\n  own-compute, hardware"],
+            &["what that costs", "explains\n  own_compute, hardware"],
         ),
         ("all checks", &["doctor", "--list"], 0, &["rt-throttling"]),
         (
@@ -130,7 +132,11 @@ fn a_machine_that_was_copied_is_examined() {
             "did you mean `ksm`?",
         ),
         ("no machine", &["doctor", "--root", "nowhere"], "there is no folder `proc` in it"),
-        ("no record", &["doctor", "--root", root, "--record", "count.toml"], "it is no JSON"),
+        (
+            "no record",
+            &["doctor", "--root", root, "--record", "count.toml"],
+            "`count.toml`: cannot be read: not JSON",
+        ),
         (
             "another loader",
             &["tune", "--root", root, "-c", "1", "--loader", "extlinux"],
@@ -153,9 +159,13 @@ fn a_machine_that_was_copied_is_examined() {
 fn a_record_ranks_and_excuses() {
     let place = Place::new();
     let root = machine(&place);
-    let record =
-        r#"{"schema": "onbeat.record", "causes": [{"class": "irq", "name": "eth0", "lost_ms": 12.5}]}"#;
-    fs::write(place.path("run.json"), record).expect("a file");
+    place.onbeat(&["run", "count.toml", "--record", "run.json", "-q"]);
+    let text = fs::read_to_string(place.path("run.json")).expect("a record");
+    let mut record = Record::from_json(&text).expect("a record");
+    let name = "eth0".to_owned();
+    record.causes =
+        vec![Cause { class: CauseClass::Irq, name, misses: 1, lost_ns: 12_500_000, finding: None }];
+    record.write(place.path("run.json")).expect("a file");
     let answer = place.onbeat(&["doctor", "--root", root.to_str().expect("a path"), "--record", "run.json"]);
     let of = |id: &str| {
         let joined = answer.stdout.replace("\n          ", " ");
@@ -163,7 +173,8 @@ fn a_record_ranks_and_excuses() {
     };
     assert!(of("device-interrupts").contains("[lost 12.5 ms in this run]"), "{}", answer.stdout);
     assert!(of("vmstat").contains("[cost nothing in this run: may be skipped]"), "{}", answer.stdout);
-    fs::write(place.path("run.json"), r#"{"schema": "onbeat.record"}"#).expect("a file");
+    (record.causes, record.explained) = (Vec::new(), None);
+    record.write(place.path("run.json")).expect("a file");
     let answer = place.onbeat(&["doctor", "--root", root.to_str().expect("a path"), "--record", "run.json"]);
     assert!(answer.stdout.contains("the record has no table of causes"), "{}", answer.stdout);
 }

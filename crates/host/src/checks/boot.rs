@@ -2,7 +2,6 @@
 
 use super::{Check, cores};
 use crate::case::Case;
-use crate::causes::{CauseClass, Mends};
 use crate::fact::Fact;
 use crate::finding::{Fix, Judged, Severity};
 use crate::verify::{self, Agreement};
@@ -18,11 +17,6 @@ pub const CHECKS: &[Check] = &[
         how: "isolcpus=managed_irq,domain,LIST on the command line; without a reboot, an isolated partition of control groups (onbeat tune --partition).",
         cost: "These cores do nothing else. Nobody spreads threads there: two threads that are put on a set of isolated cores stay on the first, so pin one by one.",
         skip: "Where the machine is not yours alone, or no thread is pinned.",
-        mends: &[
-            Mends { class: CauseClass::Preempted, names: &[] },
-            Mends { class: CauseClass::RunQueueWait, names: &[] },
-            Mends { class: CauseClass::Migration, names: &[] },
-        ],
         judge: isolated,
     },
     Check {
@@ -34,7 +28,6 @@ pub const CHECKS: &[Check] = &[
         how: "nohz_full=LIST on the command line, on a kernel with CONFIG_NO_HZ_FULL.",
         cost: "Every system call and interrupt costs more there, for the kernel keeps accounts. A second runnable thread, a CPU timer or the fair server brings the tick back; for a FIFO thread it often stays.",
         skip: "Where threads sleep or make many system calls: then it costs and gives nothing.",
-        mends: &[Mends { class: CauseClass::Irq, names: &["local_timer", "LOC"] }],
         judge: tickless,
     },
     Check {
@@ -46,7 +39,6 @@ pub const CHECKS: &[Check] = &[
         how: "rcu_nocbs=LIST on the command line; nohz_full= implies it.",
         cost: "Threads rcuo* run on the other cores.",
         skip: "Where the core is not busy with real-time work.",
-        mends: &[Mends { class: CauseClass::Softirq, names: &["RCU"] }],
         judge: offloaded,
     },
     Check {
@@ -58,7 +50,6 @@ pub const CHECKS: &[Check] = &[
         how: "irqaffinity=LIST on the command line, or /proc/irq/default_smp_affinity at once.",
         cost: "The other cores handle them all.",
         skip: "Where no device comes while it runs.",
-        mends: &[Mends { class: CauseClass::Irq, names: &[] }],
         judge: default_affinity,
     },
     Check {
@@ -70,7 +61,6 @@ pub const CHECKS: &[Check] = &[
         how: "Correct it in the boot loader; onbeat tune prints the line.",
         cost: "None.",
         skip: "Never.",
-        mends: &[],
         judge: understood,
     },
     Check {
@@ -82,7 +72,6 @@ pub const CHECKS: &[Check] = &[
         how: "Leave at least one core out of isolcpus= and --cpus.",
         cost: "A core.",
         skip: "Never.",
-        mends: &[],
         judge: house,
     },
     Check {
@@ -94,7 +83,6 @@ pub const CHECKS: &[Check] = &[
         how: "The kernel's command line.",
         cost: "idle=poll: heat and power. tsc=reliable: silent errors of time.",
         skip: "Where it is there on purpose.",
-        mends: &[Mends { class: CauseClass::TimerLate, names: &[] }],
         judge: options,
     },
 ];

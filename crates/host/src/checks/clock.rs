@@ -2,7 +2,6 @@
 
 use super::Check;
 use crate::case::Case;
-use crate::causes::{CauseClass, Mends};
 use crate::fact::Fact;
 use crate::finding::{Fix, Judged, Severity};
 
@@ -16,7 +15,6 @@ pub const CHECKS: &[Check] = &[
         how: "Mend the firmware or the hypervisor so that the kernel trusts the tsc; tsc=reliable where you know that it is.",
         cost: "tsc=reliable on a machine where it is not: time runs wrong, and nobody says so.",
         skip: "Never for periods below a millisecond.",
-        mends: &[Mends { class: CauseClass::OwnCompute, names: &[] }],
         judge: source,
     },
     Check {
@@ -28,7 +26,6 @@ pub const CHECKS: &[Check] = &[
         how: "See clock-source; a kernel without vDSO, a seccomp filter or valgrind make a system call of it too.",
         cost: "None.",
         skip: "Never.",
-        mends: &[Mends { class: CauseClass::OwnCompute, names: &[] }],
         judge: read,
     },
     Check {
@@ -40,7 +37,6 @@ pub const CHECKS: &[Check] = &[
         how: "In the BIOS: switch off legacy USB, power capping, memory scrubbing reports.",
         cost: "The features that are switched off.",
         skip: "Never switch off those that watch the temperature.",
-        mends: &[Mends { class: CauseClass::Hardware, names: &[] }],
         judge: smi,
     },
 ];

@@ -2,13 +2,9 @@
 
 use super::{Check, cores, some};
 use crate::case::Case;
-use crate::causes::{CauseClass, Mends};
 use crate::fact::Fact;
 use crate::facts::Irq;
 use crate::finding::{Fix, Judged, Severity};
-
-const IRQS: &[Mends] =
-    &[Mends { class: CauseClass::Irq, names: &[] }, Mends { class: CauseClass::Softirq, names: &[] }];
 
 pub const CHECKS: &[Check] = &[
     Check {
@@ -20,7 +16,6 @@ pub const CHECKS: &[Check] = &[
         how: "The other cores into /proc/irq/N/smp_affinity_list. Managed interrupts refuse that (EIO): isolcpus=managed_irq keeps them off.",
         cost: "The other cores handle them all.",
         skip: "The interrupt of the device that the pipeline reads from may be best on its core.",
-        mends: IRQS,
         judge: devices,
     },
     Check {
@@ -32,7 +27,6 @@ pub const CHECKS: &[Check] = &[
         how: "systemctl disable --now irqbalance, or IRQBALANCE_BANNED_CPULIST=LIST in /etc/default/irqbalance.",
         cost: "Interrupts stay where they are put.",
         skip: "Where these cores are isolated: irqbalance leaves them out then.",
-        mends: IRQS,
         judge: balancer,
     },
     Check {
@@ -44,7 +38,6 @@ pub const CHECKS: &[Check] = &[
         how: "threadirqs on the command line.",
         cost: "A switch per interrupt.",
         skip: "Where interrupts are kept off these cores.",
-        mends: IRQS,
         judge: threaded,
     },
     Check {
@@ -56,10 +49,6 @@ pub const CHECKS: &[Check] = &[
         how: "The mask of the other cores into queues/*/rps_cpus and xps_cpus.",
         cost: "Fewer cores work on packets.",
         skip: "Where the pipeline reads from the network and wants it so.",
-        mends: &[
-            Mends { class: CauseClass::Softirq, names: &["NET_RX", "NET_TX"] },
-            Mends { class: CauseClass::Network, names: &[] },
-        ],
         judge: steering,
     },
 ];

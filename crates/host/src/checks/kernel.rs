@@ -2,7 +2,6 @@
 
 use super::Check;
 use crate::case::Case;
-use crate::causes::{CauseClass, Mends};
 use crate::fact::Fact;
 use crate::finding::{Fix, Judged, Severity};
 
@@ -16,10 +15,6 @@ pub const CHECKS: &[Check] = &[
         how: "Install the distribution's real-time kernel (Debian: linux-image-rt-amd64) and boot it.",
         cost: "Some throughput: more switches, and locks that can sleep.",
         skip: "Where deadlines are above a millisecond and a full-preemption kernel keeps them; try it with onbeat timerlat.",
-        mends: &[
-            Mends { class: CauseClass::Softirq, names: &[] },
-            Mends { class: CauseClass::Preempted, names: &["ksoftirqd", "kworker"] },
-        ],
         judge: realtime,
     },
     Check {
@@ -31,10 +26,6 @@ pub const CHECKS: &[Check] = &[
         how: "preempt=full on the command line, where the kernel has PREEMPT_DYNAMIC; nothing needs to be built.",
         cost: "A few percent of throughput under many system calls.",
         skip: "On a PREEMPT_RT kernel, where it does not apply.",
-        mends: &[
-            Mends { class: CauseClass::RunQueueWait, names: &[] },
-            Mends { class: CauseClass::Preempted, names: &[] },
-        ],
         judge: preemption,
     },
     Check {
@@ -46,7 +37,6 @@ pub const CHECKS: &[Check] = &[
         how: "Another kernel of the distribution, or one of your own with these options.",
         cost: "None for what is used; a kernel of your own has to be kept up to date.",
         skip: "Where the missing options are for what you do not use.",
-        mends: &[Mends { class: CauseClass::TimerLate, names: &[] }],
         judge: config,
     },
     Check {
@@ -58,7 +48,6 @@ pub const CHECKS: &[Check] = &[
         how: "lockdown=integrity, or none, on the command line; Secure Boot may set it.",
         cost: "Root may read kernel memory again.",
         skip: "Where names of causes are not needed.",
-        mends: &[Mends { class: CauseClass::Unexplained, names: &[] }],
         judge: lockdown,
     },
 ];

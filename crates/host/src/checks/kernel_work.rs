@@ -2,7 +2,6 @@
 
 use super::Check;
 use crate::case::Case;
-use crate::causes::{CauseClass, Mends};
 use crate::fact::Fact;
 use crate::finding::{Fix, Judged, Severity};
 
@@ -16,7 +15,6 @@ pub const CHECKS: &[Check] = &[
         how: "The mask of the other cores into /sys/devices/virtual/workqueue/cpumask and the queues' own.",
         cost: "The other cores do it all.",
         skip: "Where these cores are isolated by isolcpus=domain: the mask leaves them out by itself.",
-        mends: &[Mends { class: CauseClass::Preempted, names: &["kworker"] }],
         judge: work_queues,
     },
     Check {
@@ -28,10 +26,6 @@ pub const CHECKS: &[Check] = &[
         how: "sysctl kernel.nmi_watchdog=0, and the other cores into kernel.watchdog_cpumask.",
         cost: "A core that hangs is not noticed.",
         skip: "While a driver is suspected to hang.",
-        mends: &[
-            Mends { class: CauseClass::Nmi, names: &[] },
-            Mends { class: CauseClass::Preempted, names: &["watchdog", "migration", "cpu_stop"] },
-        ],
         judge: watchdogs,
     },
     Check {
@@ -43,7 +37,6 @@ pub const CHECKS: &[Check] = &[
         how: "0 into /sys/devices/system/machinecheck/machinecheck0/check_interval; mce=ignore_ce on the command line.",
         cost: "Memory that begins to fail is not reported.",
         skip: "Where a gap every five minutes may be.",
-        mends: &[Mends { class: CauseClass::Softirq, names: &["TIMER"] }],
         judge: machine_checks,
     },
     Check {
@@ -55,7 +48,6 @@ pub const CHECKS: &[Check] = &[
         how: "sysctl kernel.printk=\"4 4 1 7\", or quiet on the command line.",
         cost: "Less is seen on the console; the log has it all.",
         skip: "Where the console is no serial line.",
-        mends: &[Mends { class: CauseClass::Unexplained, names: &[] }],
         judge: console,
     },
     Check {
@@ -67,10 +59,6 @@ pub const CHECKS: &[Check] = &[
         how: "nop into current_tracer, nothing into set_event, if nobody traces.",
         cost: "Whoever traces loses it.",
         skip: "While you trace.",
-        mends: &[
-            Mends { class: CauseClass::OwnCompute, names: &[] },
-            Mends { class: CauseClass::Preempted, names: &["osnoise", "timerlat"] },
-        ],
         judge: tracing,
     },
 ];

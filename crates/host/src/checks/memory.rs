@@ -2,11 +2,8 @@
 
 use super::{Check, some};
 use crate::case::Case;
-use crate::causes::{CauseClass, Mends};
 use crate::fact::Fact;
 use crate::finding::{Fix, Judged, Severity};
-
-const FAULTS: &[Mends] = &[Mends { class: CauseClass::PageFault, names: &[] }];
 
 pub const CHECKS: &[Check] = &[
     Check {
@@ -18,7 +15,6 @@ pub const CHECKS: &[Check] = &[
         how: "swapoff -a, or lock_memory = true in the pipeline.",
         cost: "Without swap, a machine that runs out of memory ends programs earlier.",
         skip: "Where all that matters is locked.",
-        mends: FAULTS,
         judge: swap,
     },
     Check {
@@ -30,10 +26,6 @@ pub const CHECKS: &[Check] = &[
         how: "madvise or never into transparent_hugepage/enabled, never or defer into defrag.",
         cost: "Programs with much memory that do not ask for huge pages are slower.",
         skip: "Where memory is locked and nothing is allocated after the start.",
-        mends: &[
-            Mends { class: CauseClass::PageFault, names: &[] },
-            Mends { class: CauseClass::Preempted, names: &["khugepaged", "kcompactd"] },
-        ],
         judge: huge_pages,
     },
     Check {
@@ -45,10 +37,6 @@ pub const CHECKS: &[Check] = &[
         how: "sysctl vm.compact_unevictable_allowed=0 and vm.compaction_proactiveness=0.",
         cost: "Large pieces of memory are harder to get.",
         skip: "On PREEMPT_RT kernels, which do not move locked pages.",
-        mends: &[
-            Mends { class: CauseClass::PageFault, names: &[] },
-            Mends { class: CauseClass::Preempted, names: &["kcompactd"] },
-        ],
         judge: compaction,
     },
     Check {
@@ -60,10 +48,6 @@ pub const CHECKS: &[Check] = &[
         how: "0 into /sys/kernel/mm/ksm/run.",
         cost: "More memory is used, where many guests are alike.",
         skip: "Where nobody has marked memory as mergeable.",
-        mends: &[
-            Mends { class: CauseClass::PageFault, names: &[] },
-            Mends { class: CauseClass::Preempted, names: &["ksmd"] },
-        ],
         judge: ksm,
     },
     Check {
@@ -75,7 +59,6 @@ pub const CHECKS: &[Check] = &[
         how: "off into the state file of each kdamond. Whoever started it may have a reason, so onbeat does not do it by itself.",
         cost: "Memory that is not used is not given back any more.",
         skip: "Where kdamond keeps off these cores.",
-        mends: &[Mends { class: CauseClass::Preempted, names: &["kdamond"] }],
         judge: damon,
     },
     Check {
@@ -87,10 +70,6 @@ pub const CHECKS: &[Check] = &[
         how: "Switch off the balloon and free page reporting at the host (in qemu: no virtio-balloon, or free-page-reporting=off), or lock the memory.",
         cost: "The host cannot use the guest's free memory.",
         skip: "Where memory is locked before the start.",
-        mends: &[
-            Mends { class: CauseClass::PageFault, names: &[] },
-            Mends { class: CauseClass::Hardware, names: &[] },
-        ],
         judge: balloon,
     },
     Check {
@@ -102,7 +81,6 @@ pub const CHECKS: &[Check] = &[
         how: "sysctl vm.stat_interval=10.",
         cost: "/proc/vmstat is up to ten seconds old.",
         skip: "With nohz_full, where quiet cores are left alone.",
-        mends: &[Mends { class: CauseClass::Preempted, names: &["kworker"] }],
         judge: vmstat,
     },
     Check {
@@ -114,7 +92,6 @@ pub const CHECKS: &[Check] = &[
         how: "lock_memory = true and prefault in the pipeline; allocate before the start.",
         cost: "Start takes longer, and all memory is taken at once.",
         skip: "Where the workers have no real-time policy.",
-        mends: FAULTS,
         judge: page_faults,
     },
 ];

@@ -15,7 +15,6 @@ mod throttling;
 mod topology;
 
 use crate::case::Case;
-use crate::causes::Mends;
 use crate::finding::{Judged, Severity};
 
 /// One check.
@@ -36,8 +35,6 @@ pub struct Check {
     pub cost: &'static str,
     /// When to leave it alone.
     pub skip: &'static str,
-    /// What late frames it explains.
-    pub mends: &'static [Mends],
     /// How a machine is judged.
     pub judge: fn(&Case) -> Judged,
 }

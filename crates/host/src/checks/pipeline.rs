@@ -2,7 +2,6 @@
 
 use super::{Check, us};
 use crate::case::Case;
-use crate::causes::{CauseClass, Mends};
 use crate::fact::Fact;
 use crate::finding::{Fix, Judged, Severity};
 use crate::pipeline::Pipeline;
@@ -18,10 +17,6 @@ pub const CHECKS: &[Check] = &[
         how: "cores of the pools, -H for house-keeping, isolcpus= for the others.",
         cost: "Cores.",
         skip: "Where fewer cores have to do.",
-        mends: &[
-            Mends { class: CauseClass::Preempted, names: &[] },
-            Mends { class: CauseClass::Migration, names: &[] },
-        ],
         judge: pinned,
     },
     Check {
@@ -33,10 +28,6 @@ pub const CHECKS: &[Check] = &[
         how: "See rt-rights, deadline-rights and rt-throttling.",
         cost: "See there.",
         skip: "Never: a policy that is refused is a promise that is not kept.",
-        mends: &[
-            Mends { class: CauseClass::RtThrottling, names: &[] },
-            Mends { class: CauseClass::DeadlineBudget, names: &[] },
-        ],
         judge: policies,
     },
     Check {
@@ -48,7 +39,6 @@ pub const CHECKS: &[Check] = &[
         how: "idle = \"spin\" on an isolated core, dma_latency = \"0us\", or longer periods.",
         cost: "A core that spins does nothing else.",
         skip: "Where some misses may be.",
-        mends: &[Mends { class: CauseClass::TimerLate, names: &[] }],
         judge: rates,
     },
 ];

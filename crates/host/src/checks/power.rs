@@ -2,12 +2,9 @@
 
 use super::Check;
 use crate::case::Case;
-use crate::causes::{CauseClass, Mends};
 use crate::fact::Fact;
 use crate::finding::{Fix, Judged, Severity};
 use onbeat_os::CoreSet;
-
-const IDLE: &[Mends] = &[Mends { class: CauseClass::TimerLate, names: &[] }];
 
 pub const CHECKS: &[Check] = &[
     Check {
@@ -19,10 +16,6 @@ pub const CHECKS: &[Check] = &[
         how: "performance into scaling_governor of these cores; cpupower frequency-set -g performance for all.",
         cost: "Power and heat, and through heat perhaps the turbo of other cores.",
         skip: "In a virtual machine, where the host decides.",
-        mends: &[
-            Mends { class: CauseClass::OwnCompute, names: &[] },
-            Mends { class: CauseClass::TimerLate, names: &[] },
-        ],
         judge: governor,
     },
     Check {
@@ -34,7 +27,6 @@ pub const CHECKS: &[Check] = &[
         how: "performance into energy_performance_preference, 0 into energy_perf_bias.",
         cost: "Power.",
         skip: "Where the governor is performance and the clock rate is seen to stay.",
-        mends: &[Mends { class: CauseClass::OwnCompute, names: &[] }],
         judge: bias,
     },
     Check {
@@ -46,7 +38,6 @@ pub const CHECKS: &[Check] = &[
         how: "Let the program hold /dev/cpu_dma_latency (dma_latency = \"0us\" in the pipeline, --dma-latency 0): it ends with the program. Per core: pm_qos_resume_latency_us = n/a.",
         cost: "Power: these cores never sleep deeper.",
         skip: "Where every deadline is far above the largest latency.",
-        mends: IDLE,
         judge: idle_states,
     },
     Check {
@@ -58,7 +49,6 @@ pub const CHECKS: &[Check] = &[
         how: "dma_latency = \"0us\" in the pipeline, or --dma-latency 0us: it is held until the last cycle ends.",
         cost: "Idle cores burn power.",
         skip: "Where the difference is small beside the deadline.",
-        mends: IDLE,
         judge: dma_latency,
     },
     Check {
@@ -70,7 +60,6 @@ pub const CHECKS: &[Check] = &[
         how: "200000 or more into /sys/module/haltpoll/parameters/guest_halt_poll_ns.",
         cost: "A busy virtual CPU, which the host may bill or share.",
         skip: "On bare metal; where other guests need the host's cores.",
-        mends: IDLE,
         judge: haltpoll,
     },
 ];

@@ -2,7 +2,6 @@
 
 use super::Check;
 use crate::case::Case;
-use crate::causes::{CauseClass, Mends};
 use crate::fact::Fact;
 use crate::finding::{Fix, Judged, Severity};
 use crate::tried::Attempt;
@@ -17,10 +16,6 @@ pub const CHECKS: &[Check] = &[
         how: "A line `@realtime - rtprio 95` in limits.d, CAP_SYS_NICE for the program or the service, --cap-add SYS_NICE --ulimit rtprio=95 for a container.",
         cost: "Whoever has the right can keep a core from others.",
         skip: "Where nothing asks for a real-time policy.",
-        mends: &[
-            Mends { class: CauseClass::RunQueueWait, names: &[] },
-            Mends { class: CauseClass::Preempted, names: &[] },
-        ],
         judge: real_time,
     },
     Check {
@@ -32,7 +27,6 @@ pub const CHECKS: &[Check] = &[
         how: "CAP_SYS_NICE; no cores for its pool, or an isolated partition of control groups around them.",
         cost: "See rt-rights.",
         skip: "Where no pool has a policy d:.",
-        mends: &[Mends { class: CauseClass::DeadlineBudget, names: &[] }],
         judge: deadline,
     },
     Check {
@@ -44,7 +38,6 @@ pub const CHECKS: &[Check] = &[
         how: "A line `@realtime - memlock unlimited` in limits.d, LimitMEMLOCK=infinity for a service, --ulimit memlock=-1 for a container.",
         cost: "Whoever has the right can use up all memory.",
         skip: "Where nothing asks for it: no lock_memory in the pipeline.",
-        mends: &[Mends { class: CauseClass::PageFault, names: &[] }],
         judge: lock,
     },
     Check {
@@ -56,7 +49,6 @@ pub const CHECKS: &[Check] = &[
         how: "Widen the cpuset: AllowedCPUs=, --cpuset-cpus.",
         cost: "None.",
         skip: "Never, where the pipeline names cores.",
-        mends: &[Mends { class: CauseClass::Migration, names: &[] }],
         judge: affinity,
     },
     Check {
@@ -68,7 +60,6 @@ pub const CHECKS: &[Check] = &[
         how: "A udev rule that gives it to a group: KERNEL==\"cpu_dma_latency\", GROUP=\"realtime\", MODE=\"0660\".",
         cost: "Whoever has the right can keep all cores awake.",
         skip: "Where idle states cost nothing: see idle-states.",
-        mends: &[Mends { class: CauseClass::TimerLate, names: &[] }],
         judge: dma_latency,
     },
     Check {
@@ -80,7 +71,6 @@ pub const CHECKS: &[Check] = &[
         how: "setcap cap_perfmon+ep for the program and a tracefs that a group may read; or root.",
         cost: "Whoever has the right sees what all programs do.",
         skip: "Where names are not needed.",
-        mends: &[Mends { class: CauseClass::Unexplained, names: &[] }],
         judge: trace,
     },
 ];

@@ -2,12 +2,9 @@
 
 use super::{Check, some};
 use crate::case::Case;
-use crate::causes::{CauseClass, Mends};
 use crate::fact::Fact;
 use crate::facts::Thread;
 use crate::finding::{Fix, Judged, Severity};
-
-const PREEMPTED: &[Mends] = &[Mends { class: CauseClass::Preempted, names: &[] }];
 
 pub const CHECKS: &[Check] = &[
     Check {
@@ -19,7 +16,6 @@ pub const CHECKS: &[Check] = &[
         how: "sysctl kernel.sched_autogroup_enabled=0.",
         cost: "A desktop under load answers more slowly.",
         skip: "Where all that matters has a real-time policy.",
-        mends: &[Mends { class: CauseClass::RunQueueWait, names: &[] }],
         judge: autogroup,
     },
     Check {
@@ -31,7 +27,6 @@ pub const CHECKS: &[Check] = &[
         how: "sysctl kernel.timer_migration=0.",
         cost: "Idle cores wake up more often.",
         skip: "With nohz_full, whose cores take none.",
-        mends: &[Mends { class: CauseClass::Softirq, names: &["TIMER", "HRTIMER"] }],
         judge: timer_migration,
     },
     Check {
@@ -43,7 +38,6 @@ pub const CHECKS: &[Check] = &[
         how: "End the program that loaded it.",
         cost: "What it was loaded for.",
         skip: "Where it was chosen for this machine.",
-        mends: &[Mends { class: CauseClass::RunQueueWait, names: &[] }],
         judge: sched_ext,
     },
     Check {
@@ -55,7 +49,6 @@ pub const CHECKS: &[Check] = &[
         how: "chrt to lower it, taskset to move it.",
         cost: "That thread is late in our place.",
         skip: "Threads of interrupts that the pipeline lives from: they must come first.",
-        mends: PREEMPTED,
         judge: rivals,
     },
     Check {
@@ -67,7 +60,6 @@ pub const CHECKS: &[Check] = &[
         how: "rcutree.kthread_prio=N on the command line, chrt -f -p N for ksoftirqd, both above the pipeline if its threads never sleep.",
         cost: "They interrupt the pipeline then.",
         skip: "Where real-time threads sleep, or the core is isolated and offloaded.",
-        mends: &[Mends { class: CauseClass::Preempted, names: &["ksoftirqd", "rcu"] }],
         judge: kernel_threads,
     },
     Check {
@@ -79,7 +71,6 @@ pub const CHECKS: &[Check] = &[
         how: "sysctl kernel.numa_balancing=0.",
         cost: "Programs that nobody has placed may have their memory far away.",
         skip: "On machines with one node.",
-        mends: &[Mends { class: CauseClass::PageFault, names: &[] }],
         judge: numa_balancing,
     },
     Check {
@@ -91,7 +82,6 @@ pub const CHECKS: &[Check] = &[
         how: "sched/base_slice_ns in debugfs; better a core or a real-time policy.",
         cost: "Shorter slices are more switches.",
         skip: "Where nothing that matters is a normal thread.",
-        mends: &[],
         judge: slices,
     },
 ];

@@ -2,7 +2,6 @@
 
 use super::Check;
 use crate::case::Case;
-use crate::causes::{CauseClass, Mends};
 use crate::fact::Fact;
 use crate::finding::{Fix, Judged, Severity};
 
@@ -16,7 +15,6 @@ pub const CHECKS: &[Check] = &[
         how: "--cap-add SYS_NICE --cap-add IPC_LOCK --ulimit rtprio=95 --ulimit memlock=-1 --device /dev/cpu_dma_latency; onbeat tune prints the flags for a pipeline.",
         cost: "What is in the container can keep cores from others.",
         skip: "Where all rights that were tried are there.",
-        mends: &[],
         judge: container,
     },
     Check {
@@ -28,7 +26,6 @@ pub const CHECKS: &[Check] = &[
         how: "End what is not needed, or give it other cores.",
         cost: "None.",
         skip: "Where the cores are isolated.",
-        mends: &[Mends { class: CauseClass::RunQueueWait, names: &[] }],
         judge: pressure,
     },
     Check {
@@ -40,7 +37,6 @@ pub const CHECKS: &[Check] = &[
         how: "A line in limits.d, or a service: onbeat tune prints both.",
         cost: "None.",
         skip: "Where rights come from elsewhere.",
-        mends: &[],
         judge: rtkit,
     },
 ];

@@ -2,11 +2,8 @@
 
 use super::Check;
 use crate::case::Case;
-use crate::causes::{CauseClass, Mends};
 use crate::fact::Fact;
 use crate::finding::{Fix, Judged, Severity};
-
-const THROTTLED: &[Mends] = &[Mends { class: CauseClass::RtThrottling, names: &[] }];
 
 pub const CHECKS: &[Check] = &[
     Check {
@@ -18,7 +15,6 @@ pub const CHECKS: &[Check] = &[
         how: "sysctl kernel.sched_rt_runtime_us=-1, if every real-time loop sleeps. 950000 is right while you develop.",
         cost: "A real-time thread in an endless loop then takes its core for ever, on a kernel without PREEMPT_RT with kworkers, RCU and TLB flushes of all others. -1 also switches off what admits SCHED_DEADLINE.",
         skip: "Where every real-time thread sleeps: it is never throttled then.",
-        mends: THROTTLED,
         judge: throttling,
     },
     Check {
@@ -30,10 +26,6 @@ pub const CHECKS: &[Check] = &[
         how: "0 into /sys/kernel/debug/sched/fair_server/cpuN/runtime of isolated cores.",
         cost: "A normal thread on that core, kworkers included, may starve.",
         skip: "Where real-time threads sleep; on cores that are not isolated.",
-        mends: &[
-            Mends { class: CauseClass::RtThrottling, names: &[] },
-            Mends { class: CauseClass::Preempted, names: &[] },
-        ],
         judge: fair_server,
     },
     Check {
@@ -45,7 +37,6 @@ pub const CHECKS: &[Check] = &[
         how: "rt_group_sched=0 on the command line (6.15 and later); or the root group; with the first version a budget: cpu.rt_runtime_us.",
         cost: "None.",
         skip: "Where no thread asks for FIFO or RR.",
-        mends: THROTTLED,
         judge: rt_group,
     },
     Check {
@@ -57,10 +48,6 @@ pub const CHECKS: &[Check] = &[
         how: "No CPUQuota= and no AllowedCPUs= in the service, no --cpus and --cpuset-cpus for the container.",
         cost: "Nothing bounds the group any more.",
         skip: "Never, on a machine for real time.",
-        mends: &[
-            Mends { class: CauseClass::RunQueueWait, names: &[] },
-            Mends { class: CauseClass::RtThrottling, names: &[] },
-        ],
         judge: quota,
     },
 ];

@@ -2,7 +2,6 @@
 
 use super::{Check, cores, us};
 use crate::case::Case;
-use crate::causes::{CauseClass, Mends};
 use crate::fact::Fact;
 use crate::finding::{Fix, Judged, Severity};
 
@@ -16,10 +15,6 @@ pub const CHECKS: &[Check] = &[
         how: "Isolate both and use one; or switch the other one off: echo 0 > /sys/devices/system/cpu/cpuN/online; or nosmt for all.",
         cost: "A hardware thread, about a quarter of a core's throughput.",
         skip: "Where both belong to the pipeline and it has been measured so.",
-        mends: &[
-            Mends { class: CauseClass::OwnCompute, names: &[] },
-            Mends { class: CauseClass::Hardware, names: &[] },
-        ],
         judge: smt,
     },
     Check {
@@ -31,7 +26,6 @@ pub const CHECKS: &[Check] = &[
         how: "Choose cores that share no cache with others, or part the cache (resctrl).",
         cost: "Less cache for the others.",
         skip: "Where the working set fits into the second level.",
-        mends: &[Mends { class: CauseClass::OwnCompute, names: &[] }],
         judge: caches,
     },
     Check {
@@ -43,7 +37,6 @@ pub const CHECKS: &[Check] = &[
         how: "mitigations=off on the command line, on a machine where nobody runs what is not trusted.",
         cost: "Programs may read each other's memory.",
         skip: "Wherever foreign code runs. It is told, not advised.",
-        mends: &[],
         judge: mitigations,
     },
     Check {
@@ -55,7 +48,6 @@ pub const CHECKS: &[Check] = &[
         how: "At the host: pin virtual CPUs to cores of their own, no overcommit, halt polling; or bare metal.",
         cost: "The host's cores are not shared.",
         skip: "Where the limits are far above the longest gap that was measured.",
-        mends: &[Mends { class: CauseClass::Hardware, names: &[] }],
         judge: hypervisor,
     },
     Check {
@@ -67,7 +59,6 @@ pub const CHECKS: &[Check] = &[
         how: "At the host: no overcommit, virtual CPUs pinned; or another kind of machine.",
         cost: "Money.",
         skip: "Never.",
-        mends: &[Mends { class: CauseClass::Hardware, names: &[] }],
         judge: steal,
     },
     Check {
@@ -79,7 +70,6 @@ pub const CHECKS: &[Check] = &[
         how: "The other findings; onbeat noise hist for more.",
         cost: "None.",
         skip: "Where the longest gap is far below the limits of the pipeline.",
-        mends: &[],
         judge: noise,
     },
 ];

@@ -3,6 +3,7 @@
 use crate::made::{Content, KERNEL, Made, thread};
 use crate::{case, fixtures, granted, measured, pipeline, refused};
 use onbeat_host::{Case, Causes, Measured, State, checks, examine};
+use onbeat_trace::{Cause, CauseClass, Mends};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Those that tell something and judge nothing.
@@ -13,12 +14,7 @@ fn cases() -> Vec<Case> {
         made.and(more);
         case(made, "2-3")
     };
-    let record = |faults: u64| {
-        let text = format!(
-            r#"{{"schema": "onbeat.record", "threads": [{{"policy": "f:80", "minor_faults": {faults}, "major_faults": 0}}]}}"#
-        );
-        Causes::from_json(&text).ok()
-    };
+    let record = |faults: u64| Some(Causes { table: None, faults: Some(faults) });
     let bare = fixtures::bare_metal;
     let mut spins = pipeline(2, "f:80");
     spins.workers[0].never_sleeps = true;
@@ -128,10 +124,15 @@ fn texts_are_there_and_names_are_unique() {
 
 #[test]
 fn findings_are_ranked_by_what_they_have_cost() {
-    let text = r#"{"schema": "onbeat.record", "causes": [{"class": "irq", "name": "eth0", "lost_ms": 12.5},
-        {"class": "page-fault", "lost_ms": 40}]}"#;
+    let causes = Causes {
+        table: Some(vec![
+            cause(CauseClass::Irq, "eth0", 12_500_000),
+            cause(CauseClass::PageFault, "", 40_000_000),
+        ]),
+        faults: None,
+    };
     let bare = case(&fixtures::bare_metal(), "2-3");
-    let case = Case { causes: Causes::from_json(text).ok(), tried: granted(), ..bare };
+    let case = Case { causes: Some(causes), tried: granted(), ..bare };
     let report = examine(&case);
     let bad: Vec<_> = report
         .bad(onbeat_host::Severity::Info)
@@ -143,10 +144,60 @@ fn findings_are_ranked_by_what_they_have_cost() {
     let place = |id: &str| bad.iter().position(|finding| finding.id == id).unwrap();
     assert!(place("swap") < place("device-interrupts") && place("device-interrupts") < place("governor"));
     assert!(bad[place("governor")].cost_nothing() && !bad[place("swap")].cost_nothing());
-    assert!(
-        report
-            .findings
-            .iter()
-            .all(|finding| finding.lost_ms.is_none() || !checks::named(finding.id).unwrap().mends.is_empty())
-    );
+    for finding in &report.findings {
+        assert_eq!(finding.lost_ms.is_some(), Mends::by(finding.id).next().is_some(), "{}", finding.id);
+    }
+}
+
+fn cause(class: CauseClass, name: &str, lost_ns: u64) -> Cause {
+    let finding = class.finding(name).map(str::to_owned);
+    Cause { class, name: name.to_owned(), misses: 1, lost_ns, finding }
+}
+
+#[test]
+fn time_is_summed_by_class_and_name() {
+    let table = vec![
+        cause(CauseClass::Irq, "eth0", 2_000_000),
+        cause(CauseClass::Irq, "local_timer", 500_000),
+        cause(CauseClass::Preempted, "kdamond.0", 7_500_000),
+        cause(CauseClass::Softirq, "NET_RX", 250_000),
+        cause(CauseClass::RtThrottling, "fair server", u64::MAX),
+        cause(CauseClass::RtThrottling, "", u64::MAX),
+    ];
+    let causes = Causes { table: Some(table), faults: None };
+    let most = u64::MAX as f64 / 1e6;
+    for (finding, lost_ms) in [
+        ("nohz-full", Some(0.5)),
+        ("device-interrupts", Some(2.75)),
+        ("irqaffinity", Some(2.75)),
+        ("packet-steering", Some(0.25)),
+        ("damon", Some(7.5)),
+        ("isolcpus", Some(7.5)),
+        ("compaction", Some(0.0)),
+        ("fair-server", Some(most)),
+        ("rt-throttling", Some(most)),
+        ("command-line", None),
+    ] {
+        assert_eq!(causes.lost_ms(finding), lost_ms, "{finding}");
+    }
+    assert_eq!(Causes::default().lost_ms("damon"), None);
+}
+
+#[test]
+fn what_mends_a_cause_is_a_check_and_has_its_cost() {
+    for row in Mends::all() {
+        let mut findings: Vec<&str> = row.findings().collect();
+        assert!(!findings.is_empty(), "{row:?}");
+        findings.sort_unstable();
+        assert!(findings.windows(2).all(|two| two[0] != two[1]), "{row:?}: one is there twice");
+        // With and without a name, as many as a class has.
+        for name in row.names.iter().copied().chain(row.names.is_empty().then_some("")) {
+            let first = row.class.finding(name);
+            let causes = Causes { table: Some(vec![cause(row.class, name, 1_000_000)]), faults: None };
+            for finding in row.findings().chain(first) {
+                assert!(checks::named(finding).is_some(), "{row:?}: no check is called {finding}");
+                assert_eq!(causes.lost_ms(finding), Some(1.0), "{finding} of {:?} {name}", row.class);
+            }
+        }
+    }
 }
