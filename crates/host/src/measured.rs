@@ -144,15 +144,8 @@ fn interrupts(cpus: &CoreSet) -> Vec<(usize, Vec<(String, u64)>)> {
 /// Ends when whoever waits has had enough.
 struct Until<'w>(&'w mut dyn Watch);
 
-impl timerlat::Watch for Until<'_> {
-    fn at(&mut self, _: &dyn Fn() -> Vec<timerlat::CpuLatency>, _: u64) {}
-    fn is_stopped(&self) -> bool {
-        self.0.is_stopped()
-    }
-}
-
-impl onbeat_noise::Watch for Until<'_> {
-    fn at(&mut self, _: &dyn Fn() -> Vec<onbeat_noise::CpuNoise>, _: u64) {}
+impl<C> onbeat_noise::Watch<C> for Until<'_> {
+    fn at(&mut self, _: &dyn Fn() -> Vec<C>, _: u64) {}
     fn is_stopped(&self) -> bool {
         self.0.is_stopped()
     }

@@ -17,7 +17,7 @@ const EVERY_NS: u64 = 5_000_000;
 
 struct Nobody;
 
-impl Watch for Nobody {
+impl Watch<CpuNoise> for Nobody {
     fn at(&mut self, _: &dyn Fn() -> Vec<CpuNoise>, _: u64) {}
     fn is_stopped(&self) -> bool {
         false

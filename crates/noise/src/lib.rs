@@ -46,12 +46,14 @@ pub mod text;
 mod timer;
 pub mod timerlat;
 pub mod tracer;
+mod watch;
 
 pub use attribute::{Gap, Interference, Own, Verdict, attribute};
 pub use counted::ProcEvidence;
 pub use error::Error;
 pub use evidence::TracepointEvidence;
-pub use measure::{Settings, Watch, measure};
+pub use measure::{Settings, measure};
 pub use nesting::Nesting;
 pub use record::{CpuNoise, NoiseRecord};
 pub use source::Backend;
+pub use watch::Watch;

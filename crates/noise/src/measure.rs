@@ -4,15 +4,16 @@ use crate::attribute::{Gap, Interference, Own, Verdict, attribute};
 use crate::crew::{Member, Signals, choose};
 use crate::error::Error;
 use crate::place::{self, House};
-use crate::record::{Asked, CpuNoise, NoiseRecord, SCHEMA, Stopped, VERSION};
+use crate::record::{CpuNoise, NoiseRecord, Stopped};
 use crate::sampler::{self, Line, Plan, Told};
 use crate::source::{Backend, Counters, Shape, Tracepoints, Waited};
 use crate::tally::Tally;
+use crate::watch::Watch;
 use onbeat_os::{CoreSet, Policy, clock};
 use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 use onbeat_queue::{Owner, Spsc};
-use onbeat_trace::{Class, KernelEvent, Machine};
+use onbeat_trace::{Class, KernelEvent};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -85,18 +86,6 @@ impl Settings {
     }
 }
 
-/// Who looks on while it is measured.
-pub trait Watch {
-    /// How things stand, from time to time.
-    fn at(&mut self, so_far: &dyn Fn() -> Vec<CpuNoise>, elapsed_ns: u64);
-
-    /// Whether it is enough.
-    fn is_stopped(&self) -> bool;
-
-    /// A limit was hit, and it goes on. At most once for each reading of the rings.
-    fn hit(&mut self, _stopped: &Stopped, _events: &[KernelEvent]) {}
-}
-
 /// From reading the rings to reading them again.
 const EVERY_NS: u64 = 50_000_000;
 /// Gaps that a thread can have told of in that time.
@@ -120,7 +109,7 @@ struct Sampled {
 ///
 /// # Errors
 /// Settings that cannot be, a backend that was asked for and is not to be had, cores that are not there.
-pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<NoiseRecord, Error> {
+pub fn measure(settings: &Settings, watch: &mut dyn Watch<CpuNoise>) -> Result<NoiseRecord, Error> {
     check(settings)?;
     if settings.backend == Backend::Tracer {
         return crate::tracer::measure(settings, false, watch);
@@ -130,9 +119,11 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<NoiseRecord
     place::check_policy(settings.policy, never_sleeps, &cpus)?;
     let (mut perf, source) = choose(settings.backend, settings.shape(), &cpus)?;
     let house = House::keep(settings.house_keeping.as_ref(), &cpus)?;
-    let mut notes: Vec<String> = house.note.iter().cloned().collect();
+    let policy = settings.policy.unwrap_or(Policy::Other(0)).to_string();
+    let mut record = NoiseRecord::new(settings, policy, source);
+    record.notes.extend(house.note.iter().cloned());
     let left = perf.iter().flat_map(Tracepoints::cleaned);
-    notes.extend(left.map(|line| format!("left by a process that was killed: {line}")));
+    record.notes.extend(left.map(|line| format!("left by a process that was killed: {line}")));
     let signals = Signals::default();
     let start = |&cpu| start(cpu, settings, &signals, perf.is_none());
     let mut sampled = cpus.iter().map(start).collect::<Result<Vec<Sampled>, Error>>()?;
@@ -149,15 +140,15 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<NoiseRecord
         }
         _ => Own::Fair,
     };
-    notes.extend(refused);
+    record.notes.extend(refused);
     for one in &mut sampled {
         one.before = Counters::read(one.member.cpu);
     }
-    let started_unix_ns = clock::realtime_unix_ns();
+    record.started_unix_ns = clock::realtime_unix_ns();
     let begin_ns = clock::monotonic_ns() + settings.warm_up_ns;
+    record.begin_ns = begin_ns;
     signals.go.store(true, Ordering::Release);
     let mut next_ns = begin_ns - settings.warm_up_ns;
-    let (mut stopped, mut hits) = (None, 0);
     loop {
         next_ns = (next_ns + EVERY_NS).max(clock::monotonic_ns());
         let end_ns =
@@ -173,11 +164,11 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<NoiseRecord
         for (at, one) in sampled.iter_mut().enumerate() {
             let over = one.collect(perf.as_mut().map(|perf| (perf, at)), own, settings);
             if let Some(over) = over.as_ref().filter(|_| settings.goes_on) {
-                hits += 1;
+                record.hits += 1;
                 let events: Vec<KernelEvent> = perf.iter().flat_map(Tracepoints::kept).cloned().collect();
                 watch.hit(over, &events);
             } else {
-                stopped = stopped.or(over);
+                record.stopped = record.stopped.or(over);
             }
         }
         if is_over {
@@ -187,38 +178,16 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<NoiseRecord
         let so_far = || sampled.iter().map(|one| one.tally.so_far()).collect();
         watch.at(&so_far, clock::monotonic_ns().saturating_sub(begin_ns));
     }
-    let duration_ns = clock::monotonic_ns().saturating_sub(begin_ns);
+    record.duration_ns = clock::monotonic_ns().saturating_sub(begin_ns);
     if let Some(perf) = &perf {
         perf.disable().map_err(Error::os("the rings of the kernel"))?;
     }
-    let finished = sampled.iter_mut().enumerate();
-    let cpus: Vec<CpuNoise> = finished
-        .map(|(at, one)| one.finish(perf.as_ref().map(|perf| (perf, at)), settings, &mut notes))
-        .collect();
-    let events = perf.iter().flat_map(Tracepoints::kept).cloned().collect();
-    Ok(NoiseRecord {
-        schema: SCHEMA.to_owned(),
-        version: VERSION,
-        name: String::new(),
-        started_unix_ns,
-        begin_ns,
-        duration_ns,
-        machine: Machine::read(),
-        settings: Asked {
-            period_ns: settings.period_ns,
-            runtime_ns: settings.runtime_ns,
-            threshold_ns: settings.threshold_ns,
-            policy: settings.policy.unwrap_or(Policy::Other(0)).to_string(),
-            bucket_ns: settings.bucket_ns,
-        },
-        source,
-        stopped,
-        hits,
-        notes,
-        cpus,
-        events,
-        lines: Vec::new(),
-    })
+    for (at, one) in sampled.iter_mut().enumerate() {
+        let cpu = one.finish(perf.as_ref().map(|perf| (perf, at)), settings, &mut record.notes);
+        record.cpus.push(cpu);
+    }
+    record.events = perf.iter().flat_map(Tracepoints::kept).cloned().collect();
+    Ok(record)
 }
 
 fn check(settings: &Settings) -> Result<(), Error> {

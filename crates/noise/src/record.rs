@@ -1,6 +1,7 @@
 //! What was measured of a machine's noise: plain data, one JSON file.
 
 use crate::attribute::{Gap, Verdict};
+use crate::measure::Settings;
 use crate::source::Chosen;
 use onbeat_trace::{Class, KernelEvent, Machine, ReadError};
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,35 @@ pub struct NoiseRecord {
     /// written.
     #[serde(skip)]
     pub lines: Vec<(u64, String)>,
+}
+
+impl NoiseRecord {
+    /// Of a measurement that has not begun.
+    pub(crate) fn new(settings: &Settings, policy: String, source: Chosen) -> Self {
+        NoiseRecord {
+            schema: SCHEMA.to_owned(),
+            version: VERSION,
+            name: String::new(),
+            started_unix_ns: 0,
+            begin_ns: 0,
+            duration_ns: 0,
+            machine: Machine::read(),
+            settings: Asked {
+                period_ns: settings.period_ns,
+                runtime_ns: settings.runtime_ns,
+                threshold_ns: settings.threshold_ns,
+                policy,
+                bucket_ns: settings.bucket_ns,
+            },
+            source,
+            stopped: None,
+            hits: 0,
+            notes: Vec::new(),
+            cpus: Vec::new(),
+            events: Vec::new(),
+            lines: Vec::new(),
+        }
+    }
 }
 
 /// What was asked for.

@@ -1,9 +1,11 @@
 //! Timer latency: how late a timer wakes a thread, and why.
 
 mod record;
+mod settings;
 
+pub(crate) use record::Tally;
 pub use record::{CpuLatency, LatencyRecord, Series, Task};
-pub(crate) use record::{SCHEMA, Tally, VERSION};
+pub use settings::{Settings, Workload};
 
 use crate::analysis::{Analysis, Wake, analyse, analyse_by_wait};
 use crate::crew::{Member, Signals, choose};
@@ -11,96 +13,18 @@ use crate::error::Error;
 use crate::idle::IdleStates;
 use crate::place::{self, House};
 use crate::record::Stopped;
-use crate::source::{Backend, Core, Counters, Shape, Tracepoints, Waited};
+use crate::source::{Backend, Core, Counters, Tracepoints, Waited};
 use crate::timer::{self, Line, Plan, Woken};
+use crate::watch::Watch;
 use onbeat_os::latency::DmaLatency;
-use onbeat_os::{CoreSet, Policy, clock};
+use onbeat_os::{Policy, clock};
 use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 use onbeat_queue::{Owner, Spsc};
-use onbeat_trace::{Class, KernelEvent, Machine};
-
+use onbeat_trace::{Class, KernelEvent};
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
-
-/// What to measure. Times in nanoseconds.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Which cores; all that this process may use where there are none.
-    pub cpus: Option<CoreSet>,
-    /// Where everything else of ours runs; where it is not said, on the cores that are not measured.
-    pub house_keeping: Option<CoreSet>,
-    /// What the scheduler gives to the measuring threads.
-    pub policy: Option<Policy>,
-    /// From wake-up to wake-up.
-    pub period_ns: u64,
-    /// Each core's moments come so much after those of the core before it; without, they begin as the threads do.
-    pub aligned_ns: Option<u64>,
-    /// Ends it with the first interrupt that comes later.
-    pub stop_irq_ns: Option<u64>,
-    /// Ends it with the first thread that comes later.
-    pub stop_thread_ns: Option<u64>,
-    /// Ends it; without, whoever watches does.
-    pub duration_ns: Option<u64>,
-    /// So much at the begin is not counted.
-    pub warm_up_ns: u64,
-    /// A limit that is hit is told to whoever watches, and it goes on.
-    pub goes_on: bool,
-    /// Idle states of the measured cores that are deeper than this are switched off meanwhile; all of them for −1.
-    pub deepest_idle_state: Option<i32>,
-    /// Keeps idle cores from sleeping so deeply that waking up takes longer.
-    pub dma_latency_us: Option<u32>,
-    /// The width of a bucket of the histograms.
-    pub bucket_ns: u64,
-    /// How many buckets they have.
-    pub entries: usize,
-    /// How many of the latest wake-ups are analysed one by one.
-    pub samples: usize,
-    /// Where the causes are to come from.
-    pub backend: Backend,
-    /// Whose threads the kernel's tracer wakes.
-    pub workload: Workload,
-    /// Has the kernel's tracer tell the stack at the interrupt, where the thread came later than this.
-    pub stack_ns: Option<u64>,
-    /// The size of a core's ring.
-    pub ring_bytes: usize,
-    /// How many of a core's last kernel events are kept for a trace.
-    pub keep_events: usize,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Settings {
-            cpus: None,
-            house_keeping: None,
-            policy: Some(Policy::Fifo(95)),
-            period_ns: 1_000_000,
-            aligned_ns: None,
-            stop_irq_ns: None,
-            stop_thread_ns: None,
-            duration_ns: None,
-            warm_up_ns: 0,
-            goes_on: false,
-            deepest_idle_state: None,
-            dma_latency_us: None,
-            bucket_ns: 1_000,
-            entries: 256,
-            samples: 5,
-            backend: Backend::Auto,
-            workload: Workload::Kernel,
-            stack_ns: None,
-            ring_bytes: Shape::default().ring_bytes,
-            keep_events: 0,
-        }
-    }
-}
-
-impl Settings {
-    fn shape(&self) -> Shape {
-        Shape { ring_bytes: self.ring_bytes, keep: self.keep_events, ..Shape::default() }
-    }
-}
 
 /// What keeps idle cores from sleeping deeply; dropping it lets them again.
 pub(crate) struct Awake {
@@ -126,30 +50,6 @@ impl Awake {
     }
 }
 
-/// Whose threads are measured, where the kernel's tracer does it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Workload {
-    /// The kernel's own.
-    #[default]
-    Kernel,
-    /// Ours, which wait on the kernel's `timerlat_fd`.
-    Threads,
-    /// Somebody else's, which do.
-    Users,
-}
-
-/// Who looks on while it is measured.
-pub trait Watch {
-    /// How things stand, from time to time.
-    fn at(&mut self, so_far: &dyn Fn() -> Vec<CpuLatency>, elapsed_ns: u64);
-
-    /// Whether it is enough.
-    fn is_stopped(&self) -> bool;
-
-    /// A limit was hit, and it goes on. At most once for each reading of the rings.
-    fn hit(&mut self, _stopped: &Stopped, _events: &[KernelEvent]) {}
-}
-
 /// From reading the rings to reading them again.
 const EVERY_NS: u64 = 50_000_000;
 /// Wake-ups that a thread can have told of in that time.
@@ -171,7 +71,7 @@ struct Timed {
 ///
 /// # Errors
 /// As those of [`measure`](crate::measure::measure).
-pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<LatencyRecord, Error> {
+pub fn measure(settings: &Settings, watch: &mut dyn Watch<CpuLatency>) -> Result<LatencyRecord, Error> {
     if settings.period_ns < LEAST_PERIOD_NS {
         return Err(Error::Settings(format!(
             "a period of {} ns is below the {} us that a wake-up can take: raise -p",
@@ -186,16 +86,18 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<LatencyReco
     place::check_policy(settings.policy, false, &cpus)?;
     let (mut perf, source) = choose(settings.backend, settings.shape(), &cpus)?;
     let house = House::keep(settings.house_keeping.as_ref(), &cpus)?;
-    let mut notes: Vec<String> = house.note.iter().cloned().collect();
+    let policy = settings.policy.unwrap_or(Policy::Other(0)).to_string();
+    let mut record = LatencyRecord::new(settings, policy, source);
+    record.notes.extend(house.note.iter().cloned());
     let left = perf.iter().flat_map(Tracepoints::cleaned);
-    notes.extend(left.map(|line| format!("left by a process that was killed: {line}")));
-    let awake = Awake::keep(settings, &cpus, &mut notes);
+    record.notes.extend(left.map(|line| format!("left by a process that was killed: {line}")));
+    let awake = Awake::keep(settings, &cpus, &mut record.notes);
     let signals = Signals::default();
     let base_ns = clock::monotonic_ns() + 100_000_000;
     let start = |(at, &cpu)| start(cpu, at as u64, base_ns, settings, &signals, perf.is_none());
     let mut timed = cpus.iter().enumerate().map(start).collect::<Result<Vec<Timed>, Error>>()?;
     let refused: BTreeSet<String> = timed.iter().filter_map(|one| one.member.note.clone()).collect();
-    notes.extend(refused);
+    record.notes.extend(refused);
     if let Some(perf) = &mut perf {
         for (at, one) in timed.iter().enumerate() {
             perf.core_mut(at).measure(&[one.member.pid]);
@@ -205,12 +107,12 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<LatencyReco
     for one in &mut timed {
         one.before = Counters::read(one.member.cpu);
     }
-    let started_unix_ns = clock::realtime_unix_ns();
+    record.started_unix_ns = clock::realtime_unix_ns();
     let begin_ns = clock::monotonic_ns() + settings.warm_up_ns;
+    record.begin_ns = begin_ns;
     signals.go.store(true, Ordering::Release);
     let end_ns = settings.duration_ns.map_or(u64::MAX, |duration_ns| begin_ns.saturating_add(duration_ns));
     let mut next_ns = begin_ns - settings.warm_up_ns;
-    let (mut stopped, mut hits) = (None, 0);
     loop {
         next_ns = (next_ns + EVERY_NS).max(clock::monotonic_ns());
         clock::sleep_until(next_ns.min(end_ns));
@@ -224,17 +126,17 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<LatencyReco
         for (at, one) in timed.iter_mut().enumerate() {
             let over = one.collect(perf.as_mut().map(|perf| (perf, at)), begin_ns, settings);
             if let Some(over) = over.as_ref().filter(|_| settings.goes_on) {
-                hits += 1;
+                record.hits += 1;
                 let events: Vec<KernelEvent> = perf.iter().flat_map(Tracepoints::kept).cloned().collect();
                 watch.hit(over, &events);
             } else {
-                stopped = stopped.or(over);
+                record.stopped = record.stopped.or(over);
             }
         }
         if is_over {
             break;
         }
-        if stopped.is_some() {
+        if record.stopped.is_some() {
             signals.end();
         }
         let timed = &timed;
@@ -242,34 +144,20 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<LatencyReco
         watch.at(&so_far, clock::monotonic_ns().saturating_sub(begin_ns));
     }
     drop(awake);
-    let duration_ns = clock::monotonic_ns().saturating_sub(begin_ns);
+    record.duration_ns = clock::monotonic_ns().saturating_sub(begin_ns);
     if let Some(perf) = &perf {
         perf.disable().map_err(Error::os("the rings of the kernel"))?;
     }
     let at_ns = timed.iter().find_map(|one| Some(one.tally.stopped_by()?.wake.user_ns));
-    let tasks = at_ns.zip(perf.as_ref()).map_or(Vec::new(), |(at_ns, perf)| tasks(&timed, perf, at_ns));
-    let finished = timed.iter_mut().enumerate();
-    let cpus =
-        finished.map(|(at, one)| one.finish(perf.as_ref().map(|perf| perf.core(at)), &mut notes)).collect();
-    Ok(LatencyRecord {
-        schema: SCHEMA.to_owned(),
-        version: VERSION,
-        name: String::new(),
-        started_unix_ns,
-        begin_ns,
-        duration_ns,
-        machine: Machine::read(),
-        period_ns: settings.period_ns,
-        policy: settings.policy.unwrap_or(Policy::Other(0)).to_string(),
-        source,
-        stopped,
-        hits,
-        tasks,
-        notes,
-        cpus,
-        events: perf.iter().flat_map(Tracepoints::kept).cloned().collect(),
-        lines: Vec::new(),
-    })
+    if let Some((at_ns, perf)) = at_ns.zip(perf.as_ref()) {
+        record.tasks = tasks(&timed, perf, at_ns);
+    }
+    for (at, one) in timed.iter_mut().enumerate() {
+        let cpu = one.finish(perf.as_ref().map(|perf| perf.core(at)), &mut record.notes);
+        record.cpus.push(cpu);
+    }
+    record.events = perf.iter().flat_map(Tracepoints::kept).cloned().collect();
+    Ok(record)
 }
 
 fn start(

@@ -5,6 +5,7 @@
 
 mod instance;
 mod lines;
+mod reading;
 mod timers;
 mod wakes;
 
@@ -14,16 +15,18 @@ pub(crate) use timers::measure as measure_timers;
 
 use crate::attribute::{Own, attribute};
 use crate::error::Error;
-use crate::measure::{Settings, Watch};
+use crate::measure::Settings;
 use crate::place::{self, House};
-use crate::record::{Asked, CpuNoise, NoiseRecord, SCHEMA, Stopped, VERSION};
+use crate::record::{CpuNoise, NoiseRecord, Stopped};
 use crate::sampler::Period;
 use crate::source::{Backend, Chosen, Counters};
 use crate::tally::Tally;
-use instance::{EVERY, Instance};
+use crate::watch::Watch;
+use instance::Instance;
 use onbeat_os::clock;
-use onbeat_trace::{KernelEvent, Machine};
-use std::collections::{BTreeMap, VecDeque};
+use onbeat_trace::KernelEvent;
+use reading::Extent;
+use std::collections::BTreeMap;
 
 /// Events of a core that are kept for a gap that is told of later.
 const EVENTS: usize = 1 << 16;
@@ -34,18 +37,24 @@ const INTERFERENCES: [&str; 4] = ["irq_noise", "softirq_noise", "nmi_noise", "th
 ///
 /// # Errors
 /// Where the kernel has no such tracer, or does not let us use it.
-pub fn measure(settings: &Settings, is_hw: bool, watch: &mut dyn Watch) -> Result<NoiseRecord, Error> {
+pub fn measure(
+    settings: &Settings,
+    is_hw: bool,
+    watch: &mut dyn Watch<CpuNoise>,
+) -> Result<NoiseRecord, Error> {
     let cpus = place::cpus(settings.cpus.as_ref())?;
     let never_sleeps = settings.runtime_ns == settings.period_ns;
     place::check_policy(settings.policy, never_sleeps, &cpus)?;
     let tracefs = instance::find("osnoise")?;
     let house = House::keep(settings.house_keeping.as_ref(), &cpus)?;
-    let mut notes: Vec<String> = house.note.iter().cloned().collect();
+    let policy = settings.policy.map_or("the kernel's own".to_owned(), |policy| policy.to_string());
+    let mut record = NoiseRecord::new(settings, policy, asked_for());
+    record.notes.extend(house.note.iter().cloned());
     let mut events = vec!["sample_threshold"];
     events.extend(INTERFERENCES);
     let mut instance = Instance::new(&tracefs, &events, &cpus, settings.ring_bytes)?;
     prepare(&mut instance, settings, is_hw)?;
-    notes.extend(instance.cleaned().iter().map(|line| format!("left by a process that was killed: {line}")));
+    record.notes.extend(left(&instance));
     let new = |cpu: &usize| {
         let tally = Tally::new(*cpu as u32, settings.bucket_ns, settings.entries, settings.samples);
         (
@@ -53,50 +62,39 @@ pub fn measure(settings: &Settings, is_hw: bool, watch: &mut dyn Watch) -> Resul
             Core { tally, events: Vec::new(), before: Counters::read(*cpu), open_ns: 0, lost: 0, total: 0 },
         )
     };
-    let mut cores: BTreeMap<u32, Core> = cpus.iter().map(new).collect();
-    let started_unix_ns = clock::realtime_unix_ns();
-    let begin_ns = clock::monotonic_ns();
+    let mut cores = Cores { settings, cores: cpus.iter().map(new).collect() };
+    record.started_unix_ns = clock::realtime_unix_ns();
+    record.begin_ns = clock::monotonic_ns();
     instance.start("osnoise")?;
-    notes.extend(settings.policy.and_then(|policy| instance::set_policy("osnoise", &cpus, policy)));
-    let mut reading =
-        Reading { settings, begin_ns, hits: 0, stopped: None, kept: Kept::new(settings.keep_events) };
-    reading.read(&mut instance, &mut cores, watch)?;
-    let duration_ns = clock::monotonic_ns().saturating_sub(begin_ns + settings.warm_up_ns);
+    record.notes.extend(settings.policy.and_then(|policy| instance::set_policy("osnoise", &cpus, policy)));
+    let extent = Extent {
+        duration_ns: settings.duration_ns,
+        warm_up_ns: settings.warm_up_ns,
+        goes_on: settings.goes_on,
+        keep: settings.keep_events,
+    };
+    let reading = reading::read(&mut instance, record.begin_ns, &extent, &mut cores, watch)?;
+    instance.stop()?;
+    record.duration_ns = clock::monotonic_ns().saturating_sub(record.begin_ns + settings.warm_up_ns);
     drop(instance);
     // Of each period the kernel looks for so long.
     let looked_ns =
-        u128::from(duration_ns) * u128::from(settings.runtime_ns) / u128::from(settings.period_ns);
-    let finish = |(cpu, core): (u32, Core)| core.finish(cpu, looked_ns as u64, &mut notes);
-    let finished: Vec<CpuNoise> = cores.into_iter().map(finish).collect();
-    let policy = settings.policy.map_or("the kernel's own".to_owned(), |policy| policy.to_string());
-    let Reading { hits, stopped, kept, .. } = reading;
-    Ok(NoiseRecord {
-        schema: SCHEMA.to_owned(),
-        version: VERSION,
-        name: String::new(),
-        started_unix_ns,
-        begin_ns,
-        duration_ns,
-        machine: Machine::read(),
-        settings: Asked {
-            period_ns: settings.period_ns,
-            runtime_ns: settings.runtime_ns,
-            threshold_ns: settings.threshold_ns,
-            policy,
-            bucket_ns: settings.bucket_ns,
-        },
-        source: asked_for(),
-        stopped,
-        hits,
-        notes,
-        cpus: finished,
-        events: kept.events.into(),
-        lines: kept.lines.into(),
-    })
+        u128::from(record.duration_ns) * u128::from(settings.runtime_ns) / u128::from(settings.period_ns);
+    for (cpu, core) in cores.cores {
+        record.cpus.push(core.finish(cpu, looked_ns as u64, &mut record.notes));
+    }
+    (record.stopped, record.hits) = (reading.stopped, reading.hits);
+    (record.events, record.lines) = (reading.kept.events.into(), reading.kept.lines.into());
+    Ok(record)
 }
 
 fn asked_for() -> Chosen {
     Chosen { backend: Backend::Tracer, why: "it was asked for".to_owned(), fix: None, missing: Vec::new() }
+}
+
+/// What killed processes had left.
+fn left(instance: &Instance) -> impl Iterator<Item = String> {
+    instance.cleaned().iter().map(|line| format!("left by a process that was killed: {line}"))
 }
 
 fn prepare(instance: &mut Instance, settings: &Settings, is_hw: bool) -> Result<(), Error> {
@@ -115,81 +113,9 @@ fn prepare(instance: &mut Instance, settings: &Settings, is_hw: bool) -> Result<
     Ok(())
 }
 
-/// The last lines and events, for a trace.
-struct Kept {
-    most: usize,
-    events: VecDeque<KernelEvent>,
-    lines: VecDeque<(u64, String)>,
-}
-
-impl Kept {
-    fn new(most: usize) -> Self {
-        Kept { most, events: VecDeque::new(), lines: VecDeque::new() }
-    }
-
-    fn line(&mut self, text: &str, line: Option<&Line>) {
-        if self.most == 0 {
-            return;
-        }
-        if let Some(Line::Event(event)) = line {
-            self.events.push_back(event.clone());
-            self.events.drain(..self.events.len().saturating_sub(self.most));
-        }
-        // What has no time of its own belongs to the line before it.
-        let time_ns = time_ns(text).or(self.lines.back().map(|(time_ns, _)| *time_ns)).unwrap_or(0);
-        self.lines.push_back((time_ns, text.to_owned()));
-        self.lines.drain(..self.lines.len().saturating_sub(self.most));
-    }
-}
-
-/// Lines as they come in.
-struct Reading<'s> {
+struct Cores<'s> {
     settings: &'s Settings,
-    begin_ns: u64,
-    hits: u64,
-    stopped: Option<Stopped>,
-    kept: Kept,
-}
-
-impl Reading<'_> {
-    /// Takes lines in until it is over.
-    fn read(
-        &mut self,
-        instance: &mut Instance,
-        cores: &mut BTreeMap<u32, Core>,
-        watch: &mut dyn Watch,
-    ) -> Result<(), Error> {
-        let settings = self.settings;
-        let whole_ns = settings.duration_ns.map_or(u64::MAX, |ns| ns.saturating_add(settings.warm_up_ns));
-        loop {
-            std::thread::sleep(EVERY);
-            let elapsed_ns = clock::monotonic_ns().saturating_sub(self.begin_ns);
-            let is_on = instance.is_on();
-            let mut over = None;
-            for text in instance.lines() {
-                if elapsed_ns >= settings.warm_up_ns {
-                    let line = line(&text);
-                    self.kept.line(&text, line.as_ref());
-                    over = over.or(line.and_then(|line| take(line, cores, settings)));
-                }
-            }
-            if settings.goes_on && (over.is_some() || !is_on) {
-                self.hits += 1;
-                if let Some(over) = over.take() {
-                    watch.hit(&over, self.kept.events.make_contiguous());
-                }
-                instance.go_on()?;
-            }
-            self.stopped = over;
-            let is_over = (!is_on && !settings.goes_on) || elapsed_ns >= whole_ns;
-            if is_over || self.stopped.is_some() || watch.is_stopped() {
-                break;
-            }
-            let so_far = || cores.values().map(|core| core.tally.so_far()).collect();
-            watch.at(&so_far, elapsed_ns.saturating_sub(settings.warm_up_ns));
-        }
-        instance.stop()
-    }
+    cores: BTreeMap<u32, Core>,
 }
 
 struct Core {
@@ -222,35 +148,40 @@ fn over(cpu: u32, what: &str, value_ns: u64, limit_ns: Option<u64>) -> Option<St
     Some(Stopped { cpu, what: what.to_owned(), value_ns, limit_ns })
 }
 
-/// Says whether a limit was hit.
-fn take(line: Line, cores: &mut BTreeMap<u32, Core>, settings: &Settings) -> Option<Stopped> {
-    match line {
-        Line::Event(event) => {
-            let core = cores.get_mut(&event.cpu)?;
-            let surplus = core.events.len().saturating_sub(EVENTS);
-            core.events.drain(..surplus);
-            core.events.push(event);
-            core.total += 1;
-            None
+impl reading::Cores<CpuNoise> for Cores<'_> {
+    fn take(&mut self, line: Line) -> Option<Stopped> {
+        match line {
+            Line::Event(event) => {
+                let core = self.cores.get_mut(&event.cpu)?;
+                let surplus = core.events.len().saturating_sub(EVENTS);
+                core.events.drain(..surplus);
+                core.events.push(event);
+                core.total += 1;
+                None
+            }
+            Line::Gap(gap) => {
+                let core = self.cores.get_mut(&gap.cpu)?;
+                let verdict = attribute(gap, &core.events, Own::Fair);
+                core.events.clear();
+                core.open_ns += gap.duration_ns();
+                core.tally.gap(verdict);
+                over(gap.cpu, "one gap", gap.duration_ns(), self.settings.stop_single_ns)
+            }
+            Line::Period { cpu, runtime_ns, noise_ns } => {
+                let core = self.cores.get_mut(&cpu)?;
+                core.open_ns = 0;
+                core.tally.period(&Period { runtime_ns, noise_ns, looks: 0 });
+                over(cpu, "the noise of a period", noise_ns, self.settings.stop_total_ns)
+            }
+            Line::Lost { cpu, count } => {
+                self.cores.get_mut(&cpu)?.lost += count;
+                None
+            }
+            Line::Latency { .. } | Line::Stack { .. } | Line::Frame(_) => None,
         }
-        Line::Gap(gap) => {
-            let core = cores.get_mut(&gap.cpu)?;
-            let verdict = attribute(gap, &core.events, Own::Fair);
-            core.events.clear();
-            core.open_ns += gap.duration_ns();
-            core.tally.gap(verdict);
-            over(gap.cpu, "one gap", gap.duration_ns(), settings.stop_single_ns)
-        }
-        Line::Period { cpu, runtime_ns, noise_ns } => {
-            let core = cores.get_mut(&cpu)?;
-            core.open_ns = 0;
-            core.tally.period(&Period { runtime_ns, noise_ns, looks: 0 });
-            over(cpu, "the noise of a period", noise_ns, settings.stop_total_ns)
-        }
-        Line::Lost { cpu, count } => {
-            cores.get_mut(&cpu)?.lost += count;
-            None
-        }
-        Line::Latency { .. } | Line::Stack { .. } | Line::Frame(_) => None,
+    }
+
+    fn so_far(&self) -> Vec<CpuNoise> {
+        self.cores.values().map(|core| core.tally.so_far()).collect()
     }
 }

@@ -9,7 +9,7 @@ use onbeat_os::{CoreSet, thread};
 /// Enough after so many looks.
 struct Looks(u32);
 
-impl Watch for Looks {
+impl Watch<CpuNoise> for Looks {
     fn at(&mut self, so_far: &dyn Fn() -> Vec<CpuNoise>, _: u64) {
         self.0 = self.0.saturating_sub(1);
         sums_are_right(&so_far());

@@ -2,14 +2,14 @@
 
 #![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 
-use onbeat_noise::Backend;
-use onbeat_noise::timerlat::{CpuLatency, LatencyRecord, Settings, Watch, measure};
+use onbeat_noise::timerlat::{CpuLatency, LatencyRecord, Settings, measure};
+use onbeat_noise::{Backend, Watch};
 use onbeat_os::{CoreSet, thread};
 
 /// Enough after so many looks.
 struct Looks(u32);
 
-impl Watch for Looks {
+impl Watch<CpuLatency> for Looks {
     fn at(&mut self, _: &dyn Fn() -> Vec<CpuLatency>, _: u64) {
         self.0 = self.0.saturating_sub(1);
     }

@@ -38,7 +38,8 @@ fn top(arguments: &TopArguments, abort: fn() -> !) -> Result<u8, Failure> {
 
 fn hw(arguments: &TopArguments, abort: fn() -> !) -> Result<u8, Failure> {
     let session = &arguments.noise.session;
-    let by_tracer = |settings: &Settings, watch: &mut dyn Watch| tracer::measure(settings, true, watch);
+    let by_tracer =
+        |settings: &Settings, watch: &mut dyn Watch<CpuNoise>| tracer::measure(settings, true, watch);
     run(&arguments.noise.settings(None), session, None, &by_tracer, abort)
 }
 
@@ -49,7 +50,7 @@ fn hist(arguments: &HistArguments, abort: fn() -> !) -> Result<u8, Failure> {
 }
 
 /// What measures.
-type Measure<'m> = dyn Fn(&Settings, &mut dyn Watch) -> Result<NoiseRecord, Error> + 'm;
+type Measure<'m> = dyn Fn(&Settings, &mut dyn Watch<CpuNoise>) -> Result<NoiseRecord, Error> + 'm;
 
 fn run(
     settings: &Settings,
@@ -137,7 +138,7 @@ fn write_record(path: &Path, record: &NoiseRecord) -> Result<(), Failure> {
     replace(path, record.to_json().as_bytes()).map_err(|error| Failure::new(format!("--record: {error}")))
 }
 
-impl Watch for Live<'_> {
+impl Watch<CpuNoise> for Live<'_> {
     fn at(&mut self, so_far: &dyn Fn() -> Vec<CpuNoise>, elapsed_ns: u64) {
         Live::at(self, elapsed_ns, &|| documents::noise_screen(&so_far(), elapsed_ns));
     }

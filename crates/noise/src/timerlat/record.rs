@@ -1,5 +1,6 @@
 //! What was measured of timers: plain data, one JSON file.
 
+use super::Settings;
 use crate::analysis::Analysis;
 use crate::record::{Buckets, Stopped};
 use crate::source::Chosen;
@@ -7,9 +8,9 @@ use onbeat_trace::{Histogram, KernelEvent, Machine, Summary};
 use serde::{Deserialize, Serialize};
 
 /// What the field `schema` says.
-pub(crate) const SCHEMA: &str = "onbeat.timerlat";
+const SCHEMA: &str = "onbeat.timerlat";
 /// The version that is written.
-pub(crate) const VERSION: u32 = 1;
+const VERSION: u32 = 1;
 
 /// The timer latency of some cores, with everything that explains the numbers. Times are in nanoseconds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -53,6 +54,31 @@ pub struct LatencyRecord {
     /// written.
     #[serde(skip)]
     pub lines: Vec<(u64, String)>,
+}
+
+impl LatencyRecord {
+    /// Of a measurement that has not begun.
+    pub(crate) fn new(settings: &Settings, policy: String, source: Chosen) -> Self {
+        LatencyRecord {
+            schema: SCHEMA.to_owned(),
+            version: VERSION,
+            name: String::new(),
+            started_unix_ns: 0,
+            begin_ns: 0,
+            duration_ns: 0,
+            machine: Machine::read(),
+            period_ns: settings.period_ns,
+            policy,
+            source,
+            stopped: None,
+            hits: 0,
+            tasks: Vec::new(),
+            notes: Vec::new(),
+            cpus: Vec::new(),
+            events: Vec::new(),
+            lines: Vec::new(),
+        }
+    }
 }
 
 /// The thread that had a core.

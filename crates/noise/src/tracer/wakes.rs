@@ -1,7 +1,7 @@
 //! Wake-ups, put together from the lines of the kernel's timerlat tracer: one for the interrupt, one for the thread, one for its return
 //! to its own code, and between them what interfered.
 
-use super::{Context, Line, over};
+use super::{Context, Line, over, reading};
 use crate::analysis::{Analysis, Wake, analyse};
 use crate::record::Stopped;
 use crate::source::Counters;
@@ -25,46 +25,84 @@ struct Pending {
 }
 
 pub(super) struct Core {
-    pub tally: Tally,
+    tally: Tally,
     events: VecDeque<KernelEvent>,
     pending: Option<Pending>,
     /// Whether the pending one is what ended it.
-    pub is_over: bool,
+    is_over: bool,
     task: Option<(String, i32)>,
     before: Counters,
     lost: u64,
     total: u64,
 }
 
-/// Says whether a limit was hit.
-pub(super) fn take(line: Line, cores: &mut BTreeMap<u32, Core>, settings: &Settings) -> Option<Stopped> {
-    match line {
-        Line::Event(event) => {
-            let core = cores.get_mut(&event.cpu)?;
-            core.events.push_back(event);
-            core.events.drain(..core.events.len().saturating_sub(EVENTS));
-            core.total += 1;
-            None
-        }
-        Line::Latency { cpu, context, latency_ns, time_ns, task } => {
-            let core = cores.get_mut(&cpu)?;
-            core.total += 1;
-            core.task = Some(task);
-            core.latency(context, latency_ns, time_ns);
-            match context {
-                Context::Irq => {
-                    over(cpu, "the latency of the timer's interrupt", latency_ns, settings.stop_irq_ns)
-                }
-                Context::Thread | Context::User => {
-                    over(cpu, "the latency of the thread", latency_ns, settings.stop_thread_ns)
-                }
+/// All cores that are measured.
+pub(super) struct Cores<'s> {
+    settings: &'s Settings,
+    cores: BTreeMap<u32, Core>,
+    /// Frames belong to the core whose stack was told last.
+    stack_of: Option<u32>,
+}
+
+impl<'s> Cores<'s> {
+    pub fn new(settings: &'s Settings, cores: BTreeMap<u32, Core>) -> Self {
+        Cores { settings, cores, stack_of: None }
+    }
+
+    /// Who had them last.
+    pub fn tasks(&self) -> Vec<Task> {
+        self.cores.iter().filter_map(|(cpu, core)| core.task(*cpu)).collect()
+    }
+
+    pub fn finish(self, notes: &mut Vec<String>) -> Vec<CpuLatency> {
+        self.cores.into_iter().map(|(cpu, core)| core.finish(cpu, notes)).collect()
+    }
+}
+
+impl reading::Cores<CpuLatency> for Cores<'_> {
+    fn take(&mut self, line: Line) -> Option<Stopped> {
+        if let Line::Frame(frame) = line {
+            if let Some(core) = self.stack_of.and_then(|cpu| self.cores.get_mut(&cpu)) {
+                core.frame(frame);
             }
+            return None;
         }
-        Line::Lost { cpu, count } => {
-            cores.get_mut(&cpu)?.lost += count;
-            None
+        self.stack_of = None;
+        match line {
+            Line::Event(event) => {
+                let core = self.cores.get_mut(&event.cpu)?;
+                core.events.push_back(event);
+                core.events.drain(..core.events.len().saturating_sub(EVENTS));
+                core.total += 1;
+            }
+            Line::Latency { cpu, context, latency_ns, time_ns, task } => {
+                let core = self.cores.get_mut(&cpu)?;
+                core.total += 1;
+                core.task = Some(task);
+                core.latency(context, latency_ns, time_ns);
+                let (what, limit_ns) = match context {
+                    Context::Irq => ("the latency of the timer's interrupt", self.settings.stop_irq_ns),
+                    Context::Thread | Context::User => {
+                        ("the latency of the thread", self.settings.stop_thread_ns)
+                    }
+                };
+                return over(cpu, what, latency_ns, limit_ns);
+            }
+            Line::Lost { cpu, count } => self.cores.get_mut(&cpu)?.lost += count,
+            Line::Stack { cpu } => self.stack_of = Some(cpu),
+            Line::Gap(_) | Line::Period { .. } | Line::Frame(_) => {}
         }
-        Line::Gap(_) | Line::Period { .. } | Line::Stack { .. } | Line::Frame(_) => None,
+        None
+    }
+
+    fn ended_by(&mut self, stopped: &Stopped) {
+        if let Some(core) = self.cores.get_mut(&stopped.cpu) {
+            core.is_over = true;
+        }
+    }
+
+    fn so_far(&self) -> Vec<CpuLatency> {
+        self.cores.values().map(|core| core.tally.so_far()).collect()
     }
 }
 
@@ -91,7 +129,7 @@ impl Core {
         }
     }
 
-    pub fn frame(&mut self, frame: String) {
+    fn frame(&mut self, frame: String) {
         if let Some(pending) = &mut self.pending {
             pending.stack.push(frame);
         }
@@ -118,11 +156,11 @@ impl Core {
         }
     }
 
-    pub fn task(&self, cpu: u32) -> Option<Task> {
+    fn task(&self, cpu: u32) -> Option<Task> {
         self.task.clone().map(|(name, pid)| Task { cpu, name, pid })
     }
 
-    pub fn finish(mut self, cpu: u32, notes: &mut Vec<String>) -> CpuLatency {
+    fn finish(mut self, cpu: u32, notes: &mut Vec<String>) -> CpuLatency {
         self.close();
         let counted = Counters::read(cpu as usize).since(&self.before);
         let mut latency = self.tally.so_far();
@@ -160,6 +198,7 @@ fn analysed(cpu: u32, pending: &Pending, events: &[KernelEvent]) -> Analysis {
 #[cfg(test)]
 mod tests {
     use super::super::line;
+    use super::super::reading::Cores as _;
     use super::*;
     use crate::analysis::What;
 
@@ -180,17 +219,15 @@ CPU:2 [LOST 3 EVENTS]
 
     fn core(settings: &Settings) -> (CpuLatency, Option<Stopped>, Vec<String>) {
         let tally = Tally::new(2, 1000, 1000, 5);
-        let mut cores = BTreeMap::from([(2, Core::new(tally, Counters::default()))]);
+        let cores = BTreeMap::from([(2, Core::new(tally, Counters::default()))]);
+        let mut cores = Cores::new(settings, cores);
         let mut stopped = None;
         for text in LINES.lines() {
-            match line(text) {
-                Some(Line::Frame(frame)) => cores.get_mut(&2).unwrap().frame(frame),
-                Some(line) => stopped = stopped.or(take(line, &mut cores, settings)),
-                None => panic!("{text}"),
-            }
+            let line = line(text).unwrap_or_else(|| panic!("{text}"));
+            stopped = stopped.or(cores.take(line));
         }
         let mut notes = Vec::new();
-        let latency = cores.remove(&2).unwrap().finish(2, &mut notes);
+        let [latency] = cores.finish(&mut notes).try_into().expect("one core");
         (latency, stopped, notes)
     }
 

@@ -148,7 +148,7 @@ struct Patient {
     duration_ns: u64,
 }
 
-impl Watch for Patient {
+impl Watch<CpuNoise> for Patient {
     fn at(&mut self, _: &dyn Fn() -> Vec<CpuNoise>, elapsed_ns: u64) {
         self.line.draw(&format!("{}: {}", self.what, documents::elapsed(elapsed_ns, Some(self.duration_ns))));
     }

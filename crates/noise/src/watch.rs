@@ -1,0 +1,17 @@
+//! Whoever looks on while it is measured.
+
+use crate::record::Stopped;
+use onbeat_trace::KernelEvent;
+
+/// Who looks on while it is measured; `C` is what is known of one core, [`CpuNoise`](crate::CpuNoise) or
+/// [`CpuLatency`](crate::timerlat::CpuLatency).
+pub trait Watch<C> {
+    /// How things stand, from time to time.
+    fn at(&mut self, so_far: &dyn Fn() -> Vec<C>, elapsed_ns: u64);
+
+    /// Whether it is enough.
+    fn is_stopped(&self) -> bool;
+
+    /// A limit was hit, and it goes on. At most once for each reading of the rings.
+    fn hit(&mut self, _stopped: &Stopped, _events: &[KernelEvent]) {}
+}
