@@ -7,7 +7,7 @@
 //! | [`futex`] | waiting on a word and waking who waits, straight from the kernel |
 //! | [`park`] | a thread that waits and others that wake it, on one futex word |
 //! | [`local`] | sockets with a name in the file system, and who is at their other end |
-//! | [`poll`] | files that can be read without waiting, and waiting for that |
+//! | [`poll`], [`door`] | files that can be read without waiting, and waiting for that; those who connect as well |
 //! | [`thread`] | the one place where threads are made; every one has a name |
 //! | [`policy`], [`rights`] | what the scheduler gives a thread, and why it refuses it |
 //! | [`latency`], [`memory`], [`stack_node`] | how late the kernel may be; where memory and stacks stay |
@@ -47,6 +47,7 @@ pub mod allocations;
 pub mod clock;
 pub mod cores;
 pub mod count;
+pub mod door;
 pub mod ftrace;
 pub mod futex;
 pub mod interrupts;

@@ -9,10 +9,9 @@ mod text;
 use crate::failure::Failure;
 use client::Client;
 use onbeat::RunHandle;
-use onbeat_os::poll;
+use onbeat_os::door::{Door, Woken};
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -23,8 +22,6 @@ pub const THREAD_NAME: &str = "onbeat-metrics";
 const CLIENTS: usize = 16;
 /// A picture is as good as new for so long.
 const FRESH: Duration = Duration::from_millis(100);
-/// How long nobody is taken when the process has no more files.
-const DEAF: Duration = Duration::from_millis(100);
 
 /// Somebody may connect; nobody answers yet.
 pub struct Bound {
@@ -86,14 +83,8 @@ impl Bound {
             Failure::new(format!("--metrics: the thread that answers cannot be started: {error}"))
         };
         let (end, ended) = UnixStream::pair().map_err(cannot)?;
-        let server = Server {
-            listener: self.listener,
-            handle,
-            ended,
-            clients: Vec::new(),
-            deaf_until: None,
-            picture: None,
-        };
+        let door = Door::new(self.listener, ended);
+        let server = Server { door, handle, clients: Vec::new(), picture: None };
         let thread = onbeat_os::thread::spawn(THREAD_NAME, move || server.run()).map_err(cannot)?;
         Ok(Metrics { end: Some(end), thread: Some(thread) })
     }
@@ -109,70 +100,42 @@ impl Drop for Metrics {
 }
 
 struct Server {
-    listener: TcpListener,
+    door: Door<TcpListener>,
     handle: RunHandle,
-    /// Readable when nobody is to be answered any more.
-    ended: UnixStream,
     clients: Vec<Client>,
-    deaf_until: Option<Instant>,
     picture: Option<(Instant, String)>,
 }
 
 impl Server {
     fn run(mut self) {
-        while let Ok((has_ended, knocks)) = self.wait() {
-            if has_ended {
+        while let Ok(woken) = self.wait() {
+            if woken.has_ended {
                 return;
             }
             let (handle, picture) = (&self.handle, &mut self.picture);
             let mut text = || fresh(handle, picture);
             self.clients.iter_mut().for_each(|client| client.turn(&mut text));
             self.clients.retain(|client| !client.is_gone());
-            if knocks {
-                self.take();
+            if woken.knocks {
+                self.let_in();
             }
         }
     }
 
-    /// Whether it is over, and whether somebody wants to be taken.
-    fn wait(&mut self) -> io::Result<(bool, bool)> {
-        let now = Instant::now();
-        self.deaf_until = self.deaf_until.filter(|&until| until > now);
-        let deadlines = self.clients.iter().map(Client::deadline).chain(self.deaf_until);
-        let timeout = deadlines.min().map(|deadline| deadline.saturating_duration_since(now));
-        let mut files = vec![(self.ended.as_fd(), false)];
-        if self.deaf_until.is_none() {
-            files.push((self.listener.as_fd(), false));
-        }
-        files.extend(self.clients.iter().map(Client::waits));
-        let ready = poll::wait_any(&files, timeout)?;
-        Ok((ready[0], self.deaf_until.is_none() && ready[1]))
-    }
-
-    fn take(&mut self) {
-        for _ in 0..CLIENTS {
-            match self.listener.accept() {
-                Ok((stream, _)) => self.admit(stream),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
-                Err(_) => {
-                    self.deaf_until = Some(Instant::now() + DEAF);
-                    return;
-                }
-            }
-        }
+    fn wait(&mut self) -> io::Result<Woken> {
+        let until = self.clients.iter().map(Client::deadline).min();
+        self.door.wait(self.clients.iter().map(Client::waits), until)
     }
 
     /// Where there is no room, whoever came first goes: to keep connections and say nothing keeps nobody away.
-    fn admit(&mut self, stream: TcpStream) {
-        if stream.set_nonblocking(true).is_err() {
-            return;
-        }
-        if self.clients.len() >= CLIENTS {
-            self.clients.remove(0);
-        }
-        self.clients.push(Client::new(stream));
+    fn let_in(&mut self) {
+        let clients = &mut self.clients;
+        self.door.let_in(CLIENTS, |stream| {
+            if clients.len() >= CLIENTS {
+                clients.remove(0);
+            }
+            clients.push(Client::new(stream));
+        });
     }
 }
 

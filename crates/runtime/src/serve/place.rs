@@ -1,10 +1,12 @@
 //! The file of a socket. Runs come and go, some by SIGKILL, and none takes the place of another that is alive.
 
+use onbeat_os::door::Listener;
 use onbeat_os::local;
 use std::fs::{self, FileType, Metadata};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,7 +21,7 @@ const KNOCK: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(super) struct Place {
     path: PathBuf,
-    pub listener: UnixListener,
+    listener: UnixListener,
     /// Device and inode: somebody may have put another file there.
     file: Option<(u64, u64)>,
 }
@@ -46,6 +48,20 @@ impl Place {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+impl AsFd for Place {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+impl Listener for Place {
+    type Stream = UnixStream;
+
+    fn accept(&self) -> io::Result<UnixStream> {
+        Listener::accept(&self.listener)
     }
 }
 
