@@ -22,12 +22,45 @@ pub struct LiveColumn {
     pub is_text: bool,
 }
 
-impl LiveColumn {
-    pub fn number(title: &'static str, rank: u8) -> Self {
-        LiveColumn { title, rank, is_text: false }
+/// A table that is being made: what its rows are of, one each, and the columns so far.
+pub struct Making<T> {
+    items: Vec<T>,
+    table: LiveTable,
+}
+
+impl LiveTable {
+    /// A row for each of these.
+    pub fn of<T>(items: impl IntoIterator<Item = T>) -> Making<T> {
+        let items: Vec<T> = items.into_iter().collect();
+        let rows = items.iter().map(|_| Vec::new()).collect();
+        Making { items, table: LiveTable { columns: Vec::new(), rows } }
+    }
+}
+
+impl<T> Making<T> {
+    /// A further column with numbers, and how a row's cell of it is made.
+    pub fn number(self, title: &'static str, rank: u8, cell: impl Fn(&T) -> String) -> Self {
+        self.column(LiveColumn { title, rank, is_text: false }, cell)
     }
 
-    pub fn text(title: &'static str, rank: u8) -> Self {
-        LiveColumn { title, rank, is_text: true }
+    /// The same with words.
+    pub fn text(self, title: &'static str, rank: u8, cell: impl Fn(&T) -> String) -> Self {
+        self.column(LiveColumn { title, rank, is_text: true }, cell)
     }
+
+    /// The table.
+    pub fn made(self) -> LiveTable {
+        self.table
+    }
+
+    fn column(mut self, column: LiveColumn, cell: impl Fn(&T) -> String) -> Self {
+        self.table.columns.push(column);
+        self.table.rows.iter_mut().zip(&self.items).for_each(|(row, item)| row.push(cell(item)));
+        self
+    }
+}
+
+/// A cell of something that may not be there.
+pub(super) fn or_dash<V>(value: Option<V>, cell: impl Fn(V) -> String) -> String {
+    value.map_or_else(|| "-".to_owned(), cell)
 }

@@ -30,7 +30,7 @@ pub use compared::{noise_compared, noise_figures, noise_projected};
 pub use explain::explain;
 pub use findings::{Findings, explained, findings, findings_page, verified};
 pub use kinds::{kind, kinds};
-pub use live::{LiveColumn, LiveTable, LiveView};
+pub use live::{LiveTable, LiveView};
 pub use measured::{bench_pipeline, measured, shapes};
 pub use noise::{NoiseView, elapsed, noise, noise_notes};
 pub use page::{page, page_of};

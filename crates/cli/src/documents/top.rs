@@ -1,6 +1,6 @@
 //! What a run does at the moment, beside what it had done a moment ago.
 
-use super::live::{LiveColumn, LiveTable, LiveView};
+use super::live::{LiveTable, LiveView, or_dash};
 use super::time;
 use onbeat::trace::Buckets;
 use onbeat::trace::record::Obtained;
@@ -62,112 +62,74 @@ fn quantile(now: &Buckets, last: Option<&Buckets>, share: f64) -> Option<u64> {
 }
 
 fn paths(last: Option<&RunStatus>, now: &RunStatus, seconds: f64) -> LiveTable {
-    let row = |path: &PathStatus| {
+    let before = |path: &PathStatus| {
         let same = |other: &&PathStatus| (&other.from, &other.to) == (&path.from, &path.to);
-        let before = last.and_then(|last| last.paths.iter().find(same)).map(|path| &path.latency);
-        let at = |share| {
-            quantile(&path.latency, before, share).map(|ns| ns.min(path.max_ns)).map_or("-".to_owned(), time)
-        };
-        vec![
-            format!("{} → {}", path.from, path.to),
-            rate(path.latency.total(), before.map(Buckets::total), seconds),
-            at(0.5),
-            at(0.9),
-            at(0.99),
-            if path.latency.total() > 0 { time(path.max_ns) } else { "-".to_owned() },
-            path.max_latency_ns.map_or("-".to_owned(), time),
-            path.max_latency_ns.map_or("-".to_owned(), |_| path.misses.to_string()),
-        ]
+        last.and_then(|last| last.paths.iter().find(same)).map(|path| &path.latency)
     };
-    LiveTable {
-        columns: vec![
-            LiveColumn::text("path", 0),
-            LiveColumn::number("per s", 4),
-            LiveColumn::number("p50", 3),
-            LiveColumn::number("p90", 5),
-            LiveColumn::number("p99", 0),
-            LiveColumn::number("longest", 1),
-            LiveColumn::number("limit", 2),
-            LiveColumn::number("misses", 0),
-        ],
-        rows: now.paths.iter().map(row).collect(),
-    }
+    let at = |share: f64| {
+        move |(path, before): &(&PathStatus, Option<&Buckets>)| {
+            or_dash(quantile(&path.latency, *before, share), |ns| time(ns.min(path.max_ns)))
+        }
+    };
+    LiveTable::of(now.paths.iter().map(|path| (path, before(path))))
+        .text("path", 0, |(path, _)| format!("{} → {}", path.from, path.to))
+        .number("per s", 4, |(path, before)| rate(path.latency.total(), before.map(Buckets::total), seconds))
+        .number("p50", 3, at(0.5))
+        .number("p90", 5, at(0.9))
+        .number("p99", 0, at(0.99))
+        .number("longest", 1, |(path, _)| or_dash((path.latency.total() > 0).then_some(path.max_ns), time))
+        .number("limit", 2, |(path, _)| or_dash(path.max_latency_ns, time))
+        .number("misses", 0, |(path, _)| or_dash(path.max_latency_ns, |_| path.misses.to_string()))
+        .made()
 }
 
 fn causes(now: &RunStatus) -> LiveTable {
     let mut causes: Vec<_> = now.causes.iter().collect();
     causes.sort_by_key(|cause| Reverse(cause.lost_ns));
-    let row = |cause: &&onbeat::trace::Cause| {
-        vec![
-            format!("{} {}", cause.class, cause.name),
-            cause.misses.to_string(),
-            format!("{:.3}", cause.lost_ns as f64 / 1e6),
-            cause.finding.as_ref().map_or("-".to_owned(), |finding| format!("onbeat doctor: {finding}")),
-        ]
-    };
-    LiveTable {
-        columns: vec![
-            LiveColumn::text("what made it late", 0),
-            LiveColumn::number("misses", 1),
-            LiveColumn::number("lost ms", 0),
-            LiveColumn::text("mended by", 2),
-        ],
-        rows: causes.iter().take(CAUSES).map(row).collect(),
-    }
+    causes.truncate(CAUSES);
+    LiveTable::of(causes)
+        .text("what made it late", 0, |cause| format!("{} {}", cause.class, cause.name))
+        .number("misses", 1, |cause| cause.misses.to_string())
+        .number("lost ms", 0, |cause| format!("{:.3}", cause.lost_ns as f64 / 1e6))
+        .text("mended by", 2, |cause| {
+            or_dash(cause.finding.as_ref(), |finding| format!("onbeat doctor: {finding}"))
+        })
+        .made()
 }
 
 fn operators(last: Option<&RunStatus>, now: &RunStatus, seconds: f64) -> LiveTable {
-    let row = |operator: &OperatorStatus| {
-        let before = last.and_then(|last| last.operators.iter().find(|other| other.name == operator.name));
-        let busy_ns = operator.busy_ns.saturating_sub(before.map_or(0, |before| before.busy_ns));
-        let core =
-            if seconds > 0.0 { format!("{:.1}", busy_ns as f64 / seconds / 1e7) } else { "-".to_owned() };
-        vec![
-            operator.name.clone(),
-            operator.worker.clone(),
-            operator.state.to_string(),
-            rate(operator.steps, before.map(|before| before.steps), seconds),
-            core,
-            operator.late.to_string(),
-            operator.waits_for.clone().unwrap_or_else(|| "-".to_owned()),
-        ]
+    let before = |operator: &OperatorStatus| {
+        last.and_then(|last| last.operators.iter().find(|other| other.name == operator.name))
     };
-    LiveTable {
-        columns: vec![
-            LiveColumn::text("operator", 0),
-            LiveColumn::text("worker", 5),
-            LiveColumn::text("state", 2),
-            LiveColumn::number("steps/s", 0),
-            LiveColumn::number("% of core", 1),
-            LiveColumn::number("late", 3),
-            LiveColumn::text("waits for", 4),
-        ],
-        rows: now.operators.iter().map(row).collect(),
-    }
+    let percent = |busy_ns: u64| format!("{:.1}", busy_ns as f64 / seconds / 1e7);
+    LiveTable::of(now.operators.iter().map(|operator| (operator, before(operator))))
+        .text("operator", 0, |(operator, _)| operator.name.clone())
+        .text("worker", 5, |(operator, _)| operator.worker.clone())
+        .text("state", 2, |(operator, _)| operator.state.to_string())
+        .number("steps/s", 0, |(operator, before)| {
+            rate(operator.steps, before.map(|before| before.steps), seconds)
+        })
+        .number("% of core", 1, |(operator, before)| {
+            let busy_ns = operator.busy_ns.saturating_sub(before.map_or(0, |before| before.busy_ns));
+            or_dash((seconds > 0.0).then_some(busy_ns), percent)
+        })
+        .number("late", 3, |(operator, _)| operator.late.to_string())
+        .text("waits for", 4, |(operator, _)| or_dash(operator.waits_for.clone(), |whom| whom))
+        .made()
 }
 
 fn edges(last: Option<&RunStatus>, now: &RunStatus, seconds: f64) -> LiveTable {
-    let row = |edge: &EdgeStatus| {
+    let before = |edge: &EdgeStatus| {
         let same = |other: &&EdgeStatus| (&other.from, &other.to) == (&edge.from, &edge.to);
-        let before = last.and_then(|last| last.edges.iter().find(same)).map(|edge| edge.sent);
-        vec![
-            format!("{} → {}", edge.from, edge.to),
-            edge.depth.to_string(),
-            edge.capacity.to_string(),
-            rate(edge.sent, before, seconds),
-            edge.dropped.to_string(),
-        ]
+        last.and_then(|last| last.edges.iter().find(same)).map(|edge| edge.sent)
     };
-    LiveTable {
-        columns: vec![
-            LiveColumn::text("edge", 0),
-            LiveColumn::number("depth", 0),
-            LiveColumn::number("of", 1),
-            LiveColumn::number("sent/s", 2),
-            LiveColumn::number("dropped", 1),
-        ],
-        rows: now.edges.iter().map(row).collect(),
-    }
+    LiveTable::of(&now.edges)
+        .text("edge", 0, |edge| format!("{} → {}", edge.from, edge.to))
+        .number("depth", 0, |edge| edge.depth.to_string())
+        .number("of", 1, |edge| edge.capacity.to_string())
+        .number("sent/s", 2, |edge| rate(edge.sent, before(edge), seconds))
+        .number("dropped", 1, |edge| edge.dropped.to_string())
+        .made()
 }
 
 fn missing(obtained: &[Obtained]) -> Vec<String> {
