@@ -1,34 +1,11 @@
 //! Neighbours that change chunks in place are run as one step, and told of one by one.
 
-use crate::pipeline::{BEATS, Log, PERIOD_NS, busy, options, run};
+use crate::pipeline::{Beat, Log, busy, options, run};
 use crate::score::{Expected, score};
 use crate::{alone, can};
 use onbeat::prelude::*;
 use onbeat::trace::CauseClass;
-use onbeat::{Graph, InPlace, Map, Overrun, Ticker};
-
-struct Beat {
-    out: Output<Chunk<f32>>,
-    ticker: Ticker,
-}
-
-impl Operator for Beat {
-    fn ports(&mut self, p: &mut Ports) {
-        p.output("out", &mut self.out);
-    }
-    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        if self.ticker.number() >= BEATS {
-            return Ok(Step::Done);
-        }
-        if let Some(wait) = self.ticker.wait(cx)? {
-            return Ok(wait);
-        }
-        let chunk = self.out.chunk(cx).expect("all have come home");
-        self.out.push(cx, chunk)?;
-        self.ticker.next(cx);
-        Ok(Step::Again)
-    }
-}
+use onbeat::{Graph, InPlace, Map};
 
 /// Takes long now and then.
 #[derive(Clone)]
@@ -67,8 +44,11 @@ fn one_of_several_that_are_run_as_one_step() {
         }
         let log = Log::default();
         let mut graph = Graph::new("neighbours");
-        let ticker = Ticker::new(PERIOD_NS, Overrun::Skip).expect("a period");
-        let beat = graph.add("beat", Beat { out: Output::default(), ticker });
+        let chunks = Beat::new(|out: &mut Output<Chunk<f32>>, cx, _| {
+            let chunk = out.chunk(cx).expect("all have come home");
+            out.push(cx, chunk)
+        });
+        let beat = graph.add("beat", chunks);
         let even = graph.add("even", InPlace::new(Even));
         let moody = graph.add("moody", InPlace::new(Moody { log: log.clone(), left: 8 }));
         let last = graph.add("last", InPlace::new(Even));

@@ -5,7 +5,7 @@ use crate::{alone, can};
 use onbeat::operators::Timer;
 use onbeat::prelude::*;
 use onbeat::trace::{CauseClass, Evidence, KernelEvent, OffCpu};
-use onbeat::{Graph, Idle, Options, Overrun, Pool, Record, Scheduler};
+use onbeat::{Graph, Idle, Options, Overrun, Pool, Record, Scheduler, Ticker};
 use onbeat_os::clock::monotonic_ns;
 use onbeat_os::policy::PolicyFlags;
 use onbeat_os::{CoreSet, Policy, clock, thread};
@@ -278,14 +278,26 @@ fn page_faults() {
     });
 }
 
-/// A beat that waits for its data at some messages.
-struct Slow {
-    out: Output<u64>,
-    ticker: onbeat::Ticker,
-    log: Log,
+/// A beat that puts out what somebody makes, who may take time for it.
+pub struct Beat<M: Message, F> {
+    pub out: Output<M>,
+    ticker: Ticker,
+    put: F,
 }
 
-impl Operator for Slow {
+impl<M: Message, F: FnMut(&mut Output<M>, &mut Context, u64) -> Result<(), Error> + Send + 'static>
+    Beat<M, F>
+{
+    /// `put` pushes one message for each number.
+    pub fn new(put: F) -> Self {
+        let ticker = Ticker::new(PERIOD_NS, Overrun::Skip).expect("a period");
+        Beat { out: Output::default(), ticker, put }
+    }
+}
+
+impl<M: Message, F: FnMut(&mut Output<M>, &mut Context, u64) -> Result<(), Error> + Send + 'static> Operator
+    for Beat<M, F>
+{
     fn ports(&mut self, p: &mut Ports) {
         p.output("out", &mut self.out);
     }
@@ -296,11 +308,7 @@ impl Operator for Slow {
         if let Some(wait) = self.ticker.wait(cx)? {
             return Ok(wait);
         }
-        let number = self.ticker.number();
-        if number % 8 == 7 {
-            self.log.note(|| every(3_000_000));
-        }
-        self.out.push(cx, number)?;
+        (self.put)(&mut self.out, cx, self.ticker.number())?;
         self.ticker.next(cx);
         Ok(Step::Again)
     }
@@ -314,8 +322,14 @@ fn a_slow_source() {
         }
         let log = Log::default();
         let mut graph = Graph::new("slow");
-        let ticker = onbeat::Ticker::new(PERIOD_NS, Overrun::Skip).expect("a period");
-        let beat = graph.add("beat", Slow { out: Output::default(), ticker, log: log.clone() });
+        let noted = log.clone();
+        let slow = Beat::new(move |out, cx, number: u64| {
+            if number % 8 == 7 {
+                noted.note(|| every(3_000_000));
+            }
+            out.push(cx, number)
+        });
+        let beat = graph.add("beat", slow);
         let work = graph.map("work", |number: u64| number);
         let end = graph.sink("end", |_: u64| ());
         graph.connect(beat, |b| &b.out, work, |w| &w.input);
