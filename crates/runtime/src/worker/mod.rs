@@ -15,7 +15,7 @@ mod tracker;
 pub(crate) use conditions::{Conditions, InputEdges};
 pub(crate) use fused::{MOST as RUN_MOST, Run};
 pub(crate) use meter::Meter;
-pub(crate) use state::{EdgeEnds, Failure, NodeState, Paused, Starved, Stuck};
+pub(crate) use state::{EdgeEnds, Failure, NodeState, Pause, Paused, Starved, Stuck};
 pub(crate) use tracker::{Deadline, Measured, Path, Tracker};
 
 use crate::Error;
@@ -42,17 +42,6 @@ const BLIND: u32 = 8;
 
 /// Up to here a step is short.
 const BRISK_NS: u64 = 500;
-
-/// Why [`Worker::run`] came back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pause {
-    /// All is done.
-    Over,
-    /// There is nothing to do until somebody says so, or until this time on the run's clock.
-    Rest(Option<u64>),
-    /// It has more to do; others that share its thread are to have their turn.
-    Yield,
-}
 
 /// Everything of one worker that its operators do not see.
 pub(crate) struct Worker {

@@ -50,6 +50,17 @@ pub(crate) struct Starved {
     pub chunks: usize,
 }
 
+/// Why [`Worker::run`](super::Worker::run) came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// All is done.
+    Over,
+    /// There is nothing to do until somebody says so, or until this time on the run's clock.
+    Rest(Option<u64>),
+    /// It has more to do; others that share its thread are to have their turn.
+    Yield,
+}
+
 /// An operator that is not stepped because somebody said so.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paused {
