@@ -145,7 +145,31 @@ def archive(entries: list[tuple[str, int, bytes]]) -> bytes:
 
 
 class Silent(Exception):
-    """A guest that did not come to its end."""
+    """A guest that did not come to its end, and for which share of its time it waited for a core of this machine."""
+
+    def __init__(self, why: str, waited: float = 0.0):
+        super().__init__(why)
+        self.waited = waited
+
+
+class Waits:
+    """How long the threads of a process could have run and had no core, as this machine's scheduler counts it."""
+
+    def __init__(self, process: int):
+        self.tasks = pathlib.Path(f"/proc/{process}/task")
+        self.waited_ns: dict[str, int] = {}
+
+    def look(self) -> None:
+        """Takes in what has been counted so far; of threads that have ended what was seen last stays."""
+        try:
+            for task in self.tasks.iterdir():
+                self.waited_ns[task.name] = int((task / "schedstat").read_text().split()[1])
+        except OSError:
+            pass
+
+    def share(self, seconds: float) -> float:
+        """Of that time."""
+        return sum(self.waited_ns.values()) / 1e9 / seconds
 
 
 @dataclasses.dataclass
@@ -162,6 +186,7 @@ class Guest:
 
     seconds: float
     said: dict[str, Said]
+    waited: float
 
 
 def boot(flavour: str, packages: Packages, command: pathlib.Path, folder: pathlib.Path, extent: dict[str, int]) -> Guest:
@@ -181,19 +206,25 @@ def boot(flavour: str, packages: Packages, command: pathlib.Path, folder: pathli
     print(f"== {flavour}: {kernel.name.removeprefix('vmlinuz-')}", flush=True)
     begin = time.monotonic()
     process = subprocess.Popen(qemu, stdin=subprocess.DEVNULL)
+    waits = Waits(process.pid)
+    ended = f"it had not ended after {extent['watchdog_s']} s"
     try:
-        status = process.wait(timeout=extent["watchdog_s"])
-        ended = f"qemu ended with status {status}"
-    except subprocess.TimeoutExpired:
-        ended = f"it had not ended after {extent['watchdog_s']} s"
+        while time.monotonic() - begin < extent["watchdog_s"]:
+            waits.look()
+            try:
+                ended = f"qemu ended with status {process.wait(timeout=0.5)}"
+                break
+            except subprocess.TimeoutExpired:
+                pass
     finally:
         process.kill()
         process.wait()
+    waited = waits.share(time.monotonic() - begin)
     text = console.read_text(errors="replace").replace("\r", "")
     if "@@ done" not in text:
         tail = "\n".join(text.splitlines()[-30:])
-        raise Silent(f"{tail}\nthe {flavour} guest did not come to its end: {ended}; all it said is in {console}")
-    return Guest(time.monotonic() - begin, sections(text))
+        raise Silent(f"{tail}\nthe {flavour} guest did not come to its end: {ended}; all it said is in {console}", waited)
+    return Guest(time.monotonic() - begin, sections(text), waited)
 
 
 def sections(text: str) -> dict[str, Said]:
