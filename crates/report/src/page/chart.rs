@@ -1,5 +1,6 @@
 //! Charts: SVG whose colours come from the page, so that they are right by day and by night.
 
+use super::frame::{Frame, SMALL, Size};
 use super::html::Html;
 use super::scale::{Scale, Tick};
 use super::words;
@@ -10,114 +11,6 @@ pub(super) struct Series<'a, T> {
     pub colour: usize,
     pub name: &'a str,
     pub data: T,
-}
-
-/// How large a chart is drawn; an SVG scales with its place.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Size {
-    pub width: f64,
-    pub height: f64,
-}
-
-/// One of several beside each other, and on a narrow screen the whole width.
-pub(super) const SMALL: Size = Size { width: 400.0, height: 210.0 };
-/// The whole width of a wide screen.
-pub(super) const WIDE: Size = Size { width: 1180.0, height: 240.0 };
-
-const LEFT: f64 = 52.0;
-const RIGHT: f64 = 14.0;
-const TOP: f64 = 20.0;
-const BOTTOM: f64 = 30.0;
-
-/// The frame of a chart.
-struct Frame {
-    html: Html,
-    size: Size,
-}
-
-impl Frame {
-    fn new(size: Size, about: &str) -> Self {
-        let mut html = Html::default();
-        let view = format!("0 0 {} {}", size.width, size.height);
-        html.open("svg", &[("viewBox", &view), ("role", &"img"), ("aria-label", &about)]);
-        Frame { html, size }
-    }
-
-    fn x(&self) -> (f64, f64) {
-        (LEFT, self.size.width - RIGHT)
-    }
-
-    fn y(&self) -> (f64, f64) {
-        (self.size.height - BOTTOM, TOP)
-    }
-
-    fn line(&mut self, class: &'static str, from: (f64, f64), to: (f64, f64)) {
-        let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(px);
-        self.html.shape("line", &[("class", &class), ("x1", &x1), ("y1", &y1), ("x2", &x2), ("y2", &y2)]);
-    }
-
-    fn text(&mut self, class: &'static str, anchor: &'static str, at: (f64, f64), text: &str) {
-        let (x, y) = (px(at.0), px(at.1));
-        self.html.open("text", &[("class", &class), ("text-anchor", &anchor), ("x", &x), ("y", &y)]);
-        self.html.text(text).close("text");
-    }
-
-    fn x_axis(&mut self, scale: &Scale, ticks: &[Tick], unit: &str) {
-        let (bottom, top) = self.y();
-        for (value, text) in ticks {
-            let x = scale.place(*value);
-            self.line("grid", (x, top), (x, bottom));
-            let is_last = x > self.size.width - 30.0;
-            self.text(
-                "tick",
-                if is_last { "end" } else { "middle" },
-                (if is_last { x + 8.0 } else { x }, bottom + 14.0),
-                text,
-            );
-        }
-        let (left, right) = self.x();
-        self.line("axis", (left, bottom), (right, bottom));
-        self.text("unit", "end", (right, bottom + 27.0), unit);
-    }
-
-    fn y_axis(&mut self, scale: &Scale, ticks: &[Tick], unit: &str) {
-        let (left, right) = self.x();
-        for (value, text) in ticks {
-            let y = scale.place(*value);
-            self.line("grid", (left, y), (right, y));
-            self.text("tick", "end", (left - 5.0, y + 3.5), text);
-        }
-        self.text("unit", "start", (2.0, 10.0), unit);
-    }
-
-    fn path(&mut self, class: &'static str, colour: usize, points: &[(f64, f64)], closed: bool, tip: &str) {
-        if points.is_empty() {
-            return;
-        }
-        let mut way = String::new();
-        for (at, (x, y)) in points.iter().enumerate() {
-            way += &format!("{}{} {}", if at == 0 { "M" } else { "L" }, px(*x), px(*y));
-        }
-        if closed {
-            way.push('Z');
-        }
-        let class = format!("{class} c{}", colour % COLOURS);
-        self.html.open("path", &[("class", &class), ("d", &way)]);
-        self.html.open("title", &[]).text(tip).close("title").close("path");
-    }
-
-    fn end(mut self) -> Html {
-        self.html.close("svg");
-        self.html
-    }
-}
-
-/// How many colours the page has.
-pub(super) const COLOURS: usize = 8;
-
-fn px(value: f64) -> String {
-    let text = format!("{value:.1}");
-    text.strip_suffix(".0").map_or(text.clone(), str::to_string)
 }
 
 /// Durations by length, moved by an offset: the bucket's ends, and how many there are.

@@ -11,12 +11,12 @@ const OPERATORS: usize = 6;
 /// Paths with charts of their own.
 const PATHS: usize = 8;
 
-fn path<'a>(run: &Shown<'a>, ends: &(&str, &str)) -> Option<&'a PathRecord> {
+pub(super) fn path<'a>(run: &Shown<'a>, ends: &(&str, &str)) -> Option<&'a PathRecord> {
     run.record.paths.iter().find(|path| (path.from.as_str(), path.to.as_str()) == *ends)
 }
 
 /// Paths of any of the runs: those with a limit first.
-fn path_names<'a>(runs: &[Shown<'a>]) -> Vec<(&'a str, &'a str)> {
+pub(super) fn path_names<'a>(runs: &[Shown<'a>]) -> Vec<(&'a str, &'a str)> {
     let all = runs.iter().flat_map(|run| &run.record.paths);
     let mut names = union(all.map(|path| (path.from.as_str(), path.to.as_str())));
     let limited = |name: &(&str, &str)| {

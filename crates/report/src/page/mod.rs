@@ -5,11 +5,13 @@
 
 mod chart;
 mod facts;
+mod frame;
 mod graph;
 mod html;
 mod measured;
 mod misses;
 mod scale;
+mod slowest;
 mod summary;
 mod text;
 mod words;
@@ -30,7 +32,7 @@ pub struct Shown<'a> {
 }
 
 /// Runs that a page has room for: as many as it has colours.
-pub const MOST: usize = chart::COLOURS;
+pub const MOST: usize = frame::COLOURS;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -60,6 +62,7 @@ pub fn page(runs: &[Shown<'_>]) -> String {
     facts::header(&mut html, runs);
     misses::section(&mut html, runs);
     measured::paths(&mut html, runs);
+    slowest::section(&mut html, runs);
     measured::regularity(&mut html, runs);
     measured::operators(&mut html, runs);
     facts::graph(&mut html, runs);
@@ -108,7 +111,7 @@ fn legend(html: &mut Html, runs: &[Shown<'_>]) {
 }
 
 fn key(html: &mut Html, colour: usize) {
-    html.open("i", &[("class", &format!("key k{}", colour % chart::COLOURS))]).close("i");
+    html.open("i", &[("class", &format!("key k{}", colour % frame::COLOURS))]).close("i");
 }
 
 /// What is not there, and why.
@@ -126,13 +129,13 @@ fn figure(html: &mut Html, title: &str, rest: &str, chart: &Html) {
 }
 
 /// A chart over the whole width: drawn twice, once for narrow screens.
-fn whole_figure(html: &mut Html, title: &str, rest: &str, draw: impl Fn(chart::Size) -> Html) {
+fn whole_figure(html: &mut Html, title: &str, rest: &str, draw: impl Fn(frame::Size) -> Html) {
     html.open("figure", &[("class", &"whole")]).open("figcaption", &[]).text(title);
     if !rest.is_empty() {
         html.text(" ").element("span", "", rest);
     }
     html.close("figcaption");
-    for (class, size) in [("wide", chart::WIDE), ("narrow", chart::SMALL)] {
+    for (class, size) in [("wide", frame::WIDE), ("narrow", frame::SMALL)] {
         html.open("div", &[("class", &class)]).add(&draw(size)).close("div");
     }
     html.close("figure");

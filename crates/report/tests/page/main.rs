@@ -2,6 +2,7 @@
 
 use onbeat_report::page::{Shown, Tone, csv, json, markdown, page, verdict};
 use onbeat_trace::cause::{Cause, CauseClass, Explained, Part};
+use onbeat_trace::record::{SlowMessage, SlowStep};
 use onbeat_trace::{Record, Verdict};
 use proptest::prelude::*;
 
@@ -164,6 +165,50 @@ fn causes_are_told_with_what_mends_them() {
     }
 }
 
+/// A message of three steps, between which it waited.
+fn slow(operator: &str, begin_ns: i64, step_ns: u64) -> SlowMessage {
+    let step = |number: i64| SlowStep {
+        operator: format!("{operator}{number}"),
+        begin_ns: begin_ns.saturating_mul(number),
+        step_ns,
+    };
+    let steps: Vec<SlowStep> = (1..=3).map(step).collect();
+    SlowMessage { sequence: 41, time_ns: 2_000_000_000, latency_ns: step_ns.saturating_mul(9), steps }
+}
+
+#[test]
+fn the_slowest_messages_are_drawn_and_told() {
+    let mut record = record();
+    assert!(page_of(&record).contains("No message was followed step by step"));
+    let path = record.paths.first_mut().expect("a path");
+    path.max_latency_ns = Some(5_000_000);
+    path.slowest = vec![slow("op-", 2_000_000, 1_000_000), slow("op-", -500_000, 400_000)];
+    let html = page_of(&record);
+    let document = main_of(&html);
+    for part in [
+        "waited 2\u{202f}ms, op-1 1\u{202f}ms, waited 1\u{202f}ms, op-2 1\u{202f}ms",
+        "op-1 400\u{202f}µs, op-2 400\u{202f}µs",
+        "op-3: 1\u{202f}ms, from 6\u{202f}ms on",
+        "limit 5\u{202f}ms",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    let about = |node: &roxmltree::Node<'_, '_>| {
+        node.attribute("aria-label").is_some_and(|about| about.starts_with("the slowest messages from"))
+    };
+    let charts: Vec<_> = document.descendants().filter(about).collect();
+    assert_eq!(charts.len(), 2, "one for wide screens and one for narrow ones");
+    for chart in charts {
+        let of = |class: &str| {
+            let is_it = |node: &roxmltree::Node<'_, '_>| {
+                node.attribute("class").is_some_and(|classes| classes.split(' ').next() == Some(class))
+            };
+            chart.descendants().filter(is_it).count()
+        };
+        assert_eq!((of("bar"), of("wait"), of("limit")), (6, 2, 1));
+    }
+}
+
 #[test]
 fn several_runs_are_beside_each_other() {
     let (one, mut two) = (record(), record());
@@ -213,6 +258,7 @@ fn poisoned(text: &str) -> Record {
     }
     for path in &mut record.paths {
         (path.from, path.to) = (new(), new());
+        path.slowest = (0..12).map(|_| slow(text, 1_000_000, 300_000)).collect();
     }
     for edge in &mut record.edges {
         (edge.from, edge.to) = (format!("{text}.out"), new());
@@ -293,6 +339,8 @@ proptest! {
         counts in proptest::collection::vec(any::<u64>(), 0..6),
         share in any::<f64>(),
         slot_ns in any::<u64>(),
+        begin_ns in any::<i64>(),
+        step_ns in any::<u64>(),
     ) {
         let mut record = poisoned(&text);
         for path in &mut record.paths {
@@ -300,6 +348,7 @@ proptest! {
             path.course = Some(onbeat_trace::CourseRecord {
                 slot_ns, count: counts.clone(), min_ns: bounds.clone(), mean_ns: bounds.clone(), max_ns: bounds.clone(),
             });
+            path.slowest = vec![slow(&text, begin_ns, step_ns)];
             if let Some(regularity) = &mut path.regularity {
                 regularity.period_ns = slot_ns;
             }

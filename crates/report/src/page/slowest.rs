@@ -1,0 +1,162 @@
+//! The messages of each path that took longest: where each of them was when, operator by operator.
+
+use super::frame::{Frame, Size};
+use super::html::Html;
+use super::measured::{path, path_names};
+use super::scale::Scale;
+use super::{Shown, absent, heading, key, union, whole_figure, words};
+use onbeat_trace::record::{PathRecord, SlowMessage, SlowStep};
+
+/// Paths that are drawn.
+const PATHS: usize = 8;
+/// Messages of each that are drawn and told.
+const MESSAGES: usize = 10;
+/// Operators with a colour of their own; the others share the last one.
+const COLOURED: usize = 6;
+/// The room of a message, and the part of it that its steps have, in pixels.
+const ROW: f64 = 24.0;
+const BAR: f64 = 14.0;
+
+pub(super) fn section(html: &mut Html, runs: &[Shown<'_>]) {
+    heading(
+        html,
+        "The slowest messages",
+        "Where each was when: its steps from the time at which its source was due, and between them the time for which it waited.",
+    );
+    let all: Vec<(usize, &PathRecord)> = path_names(runs)
+        .iter()
+        .flat_map(|name| {
+            runs.iter().enumerate().filter_map(move |(number, run)| Some((number, path(run, name)?)))
+        })
+        .filter(|(_, path)| !path.slowest.is_empty())
+        .collect();
+    if all.is_empty() {
+        absent(html, "No message was followed step by step: an older onbeat, `--explain=off`, or no path.");
+        return;
+    }
+    for (number, path) in all.iter().take(PATHS) {
+        html.open("h3", &[]);
+        if runs.len() > 1 {
+            key(html, *number);
+            html.text(" ");
+        }
+        html.text(format!("{} → {}", path.from, path.to));
+        if runs.len() > 1 {
+            html.text(" ").element("small", "", runs[*number].label);
+        }
+        html.close("h3");
+        one_path(html, path);
+    }
+    if all.len() > PATHS {
+        absent(html, &format!("{} more are not drawn.", words::counted((all.len() - PATHS) as u64, "path")));
+    }
+}
+
+fn one_path(html: &mut Html, path: &PathRecord) {
+    let slowest = &path.slowest[..path.slowest.len().min(MESSAGES)];
+    let operators = union(slowest.iter().flat_map(|message| &message.steps).map(|step| &step.operator));
+    let colour = |step: &SlowStep| {
+        operators.iter().position(|one| **one == step.operator).unwrap_or(COLOURED).min(COLOURED)
+    };
+    whole_figure(html, "step by step", "how long each took, and where it was", |size| {
+        timelines(slowest, path, size, &colour)
+    });
+    html.open("div", &[("class", &"legend")]);
+    for (number, name) in operators.iter().take(COLOURED).enumerate() {
+        html.open("span", &[]);
+        key(html, number);
+        html.text(name).close("span");
+    }
+    if operators.len() > COLOURED {
+        html.open("span", &[]);
+        key(html, COLOURED);
+        html.text(words::counted((operators.len() - COLOURED) as u64, "other")).close("span");
+    }
+    html.close("div");
+    table(html, slowest, path.max_latency_ns);
+}
+
+/// When a step ended, from the due time of its message.
+fn end_ns(step: &SlowStep) -> f64 {
+    step.begin_ns as f64 + step.step_ns as f64
+}
+
+/// A row per message: a line for as long as it was under way, and on it its steps.
+fn timelines(
+    slowest: &[SlowMessage],
+    path: &PathRecord,
+    size: Size,
+    colour: &dyn Fn(&SlowStep) -> usize,
+) -> Html {
+    let size = Size { height: Frame::height_of(slowest.len() as f64 * ROW), ..size };
+    let mut frame = Frame::new(size, &format!("the slowest messages from {} to {}", path.from, path.to));
+    let steps = || slowest.iter().flat_map(|message| &message.steps);
+    let low = steps().map(|step| step.begin_ns as f64).fold(0.0, f64::min);
+    let latest = slowest.iter().map(|message| message.latency_ns as f64).fold(1.0, f64::max);
+    let high = steps().map(end_ns).fold(latest, f64::max);
+    let (left, right) = frame.x();
+    let (_, top) = frame.y();
+    let x = Scale::linear(low, high, left, right);
+    let (ticks, unit) = x.time_ticks(if size.width > 600.0 { 10 } else { 4 });
+    frame.x_axis(&x, &ticks, &format!("{unit} from the due time"));
+    for (row, message) in slowest.iter().enumerate() {
+        let middle = top + (row as f64 + 0.5) * ROW;
+        frame.text("tick", "end", (left - 5.0, middle + 4.0), &words::time(message.latency_ns as f64));
+        let (from, to) = (x.place(0.0), x.place(message.latency_ns as f64));
+        frame.line("wait", (from, middle), (to, middle));
+        for step in &message.steps {
+            let from = x.place(step.begin_ns as f64);
+            // What is too short to be seen is a hair.
+            let to = x.place(end_ns(step)).max(from + 1.0);
+            let (above, below) = (middle - BAR / 2.0, middle + BAR / 2.0);
+            let bar = [(from, above), (to, above), (to, below), (from, below)];
+            let (begin, took) = (words::time(step.begin_ns as f64), words::time(step.step_ns as f64));
+            frame.path(
+                "bar",
+                colour(step),
+                &bar,
+                true,
+                &format!("{}: {took}, from {begin} on", step.operator),
+            );
+        }
+    }
+    if let Some(limit_ns) = path.max_latency_ns.map(|ns| ns as f64).filter(|ns| (low..=high).contains(ns)) {
+        let (bottom, top) = frame.y();
+        let x = x.place(limit_ns);
+        frame.line("limit", (x, bottom), (x, top));
+        let anchor = if x > size.width / 2.0 { "end" } else { "start" };
+        frame.text("limit-text", anchor, (x, top - 5.0), &format!("limit {}", words::time(limit_ns)));
+    }
+    frame.end()
+}
+
+fn table(html: &mut Html, slowest: &[SlowMessage], limit_ns: Option<u64>) {
+    html.constant(
+        "<div class=\"tables flowing\"><table><thead><tr><th>message</th><th class=\"n\">took</th><th>its way</th>\
+         </tr></thead><tbody>",
+    );
+    for message in slowest {
+        html.constant("<tr>").open("td", &[]).text(message.sequence).text(" ");
+        html.element("small", "", format!("{} after the start", words::time(message.time_ns as f64)));
+        html.close("td");
+        let alarm = limit_ns.is_some_and(|limit_ns| message.latency_ns > limit_ns);
+        html.element("td", if alarm { "n alarm" } else { "n" }, words::time(message.latency_ns as f64));
+        html.element("td", "", way(message)).constant("</tr>");
+    }
+    html.constant("</tbody></table></div>");
+}
+
+/// Its steps and the waits before them, in words.
+fn way(message: &SlowMessage) -> String {
+    let mut parts = Vec::new();
+    let mut before_ns = 0.0;
+    for step in &message.steps {
+        let wait_ns = step.begin_ns as f64 - before_ns;
+        if wait_ns > 0.0 {
+            parts.push(format!("waited {}", words::time(wait_ns)));
+        }
+        parts.push(format!("{} {}", step.operator, words::time(step.step_ns as f64)));
+        before_ns = end_ns(step).max(before_ns);
+    }
+    if parts.is_empty() { "no step of it is known".to_string() } else { parts.join(", ") }
+}
