@@ -1,13 +1,13 @@
 //! Other processes that are stopped for 20 ms: one that the pipeline waits for, and one that shares its core. Both are this test's
 //! own program, started once more.
 
-use crate::pipeline::{BEATS, Log, PERIOD_NS, graph, options, run};
+use crate::pipeline::{BEATS, Beat, Log, PERIOD_NS, graph, options, run};
 use crate::score::{Expected, score};
 use crate::{alone, can};
+use onbeat::Graph;
 use onbeat::prelude::*;
 use onbeat::trace::CauseClass;
 use onbeat::trace::record::Outcome;
-use onbeat::{Graph, Overrun, Ticker};
 use onbeat_os::clock::{monotonic_ns, sleep_until};
 use onbeat_os::{CoreSet, thread};
 use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
@@ -84,44 +84,16 @@ impl Drop for Other {
     }
 }
 
-/// A beat that needs a datagram for each message.
-struct Fed {
-    out: Output<u64>,
-    ticker: Ticker,
-    socket: UdpSocket,
-    waits: Log,
-}
-
-impl Fed {
-    /// Takes all that are there, and waits for one if there is none.
-    fn take(&self) -> std::io::Result<()> {
-        let mut bytes = [0; 16];
-        self.socket.set_nonblocking(true)?;
-        let count = std::iter::from_fn(|| self.socket.recv(&mut bytes).ok()).count();
-        self.socket.set_nonblocking(false)?;
-        if count == 0 {
-            self.waits.note(|| self.socket.recv(&mut bytes))?;
-        }
-        Ok(())
+/// Takes all datagrams that are there, and waits for one if there is none.
+fn take(socket: &UdpSocket, waits: &Log) -> std::io::Result<()> {
+    let mut bytes = [0; 16];
+    socket.set_nonblocking(true)?;
+    let count = std::iter::from_fn(|| socket.recv(&mut bytes).ok()).count();
+    socket.set_nonblocking(false)?;
+    if count == 0 {
+        waits.note(|| socket.recv(&mut bytes))?;
     }
-}
-
-impl Operator for Fed {
-    fn ports(&mut self, p: &mut Ports) {
-        p.output("out", &mut self.out);
-    }
-    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        if self.ticker.number() >= BEATS {
-            return Ok(Step::Done);
-        }
-        if let Some(wait) = self.ticker.wait(cx)? {
-            return Ok(wait);
-        }
-        self.take().map_err(|error| Error::new(error.to_string()))?;
-        self.out.push(cx, self.ticker.number())?;
-        self.ticker.next(cx);
-        Ok(Step::Again)
-    }
+    Ok(())
 }
 
 #[test]
@@ -134,9 +106,13 @@ fn a_stopped_process_that_feeds_the_pipeline() {
         socket.set_read_timeout(Some(Duration::from_secs(30))).expect("a time limit");
         let port = socket.local_addr().expect("its port").port();
         let mut graph = Graph::new("fed");
-        let ticker = Ticker::new(PERIOD_NS, Overrun::Skip).expect("a period");
         let waits = Log::default();
-        let beat = graph.add("beat", Fed { out: Output::default(), ticker, socket, waits: waits.clone() });
+        let noted = waits.clone();
+        let fed = Beat::new(move |out, cx, number: u64| {
+            take(&socket, &noted).map_err(|error| Error::new(error.to_string()))?;
+            out.push(cx, number)
+        });
+        let beat = graph.add("beat", fed);
         let work = graph.map("work", |number: u64| number);
         let end = graph.sink("end", |_: u64| ());
         graph.connect(beat, |b| &b.out, work, |w| &w.input);

@@ -11,6 +11,7 @@ mod neighbours;
 mod pipeline;
 mod refused;
 mod score;
+mod softirq;
 mod stopped;
 
 use std::panic::{RefUnwindSafe, catch_unwind, resume_unwind};
