@@ -145,7 +145,7 @@ impl Places {
 }
 
 /// Whether a file begins as records do. What cannot be read is none, and neither is what has no end.
-pub fn is_record(path: &Path) -> bool {
+fn is_record(path: &Path) -> bool {
     let mut begin = Vec::new();
     if !fs::metadata(path).is_ok_and(|found| found.is_file()) {
         return false;
@@ -166,6 +166,14 @@ impl RecordTo {
             },
         }
     }
+}
+
+/// The same, for what is no record and must not take the place of one.
+pub fn can_be_replaced(path: &Path) -> io::Result<()> {
+    if is_record(path) {
+        return Err(io::Error::other("there is the record of a run, and it would be lost"));
+    }
+    can_be_written(path)
 }
 
 /// Whether a file can be written there, without leaving one.

@@ -33,7 +33,7 @@ pub fn check(path: &Path, plan: &mut Plan) -> Result<(), Failure> {
 
 /// Sees that it can be written: once the run's own folder is there.
 pub fn check_place(path: &Path) -> Result<(), Failure> {
-    output::can_be_written(path)
+    output::can_be_replaced(path)
         .map_err(|error| cannot(path, &error).help("name a file in a folder of yours: --trace FILE"))
 }
 

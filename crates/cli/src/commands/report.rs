@@ -62,14 +62,10 @@ fn check_output(to: &Path, records: &[PathBuf]) -> Result<(), Failure> {
         ))
         .help("choose another file with -o FILE"));
     }
-    let cannot = |error: &dyn std::fmt::Display| {
+    output::can_be_replaced(to).map_err(|error| {
         Failure::new(format!("report `{}`: cannot be written: {error}", to.display()))
             .help("choose another file with -o FILE")
-    };
-    if output::is_record(to) {
-        return Err(cannot(&"there is the record of a run, and it would be lost"));
-    }
-    output::can_be_written(to).map_err(|error| cannot(&error))
+    })
 }
 
 /// Names of the files; with their folders where the names alone are not different.

@@ -22,6 +22,16 @@ const CASES: &[(&[&str], &[&str], &[&str])] = &[
     ),
     (RUN, &["--trace", "-"], &["--trace -: a trace goes to a file", "./-"]),
     (RUN, &["--trace", "."], &["--trace .: cannot be written: it is a folder", "--trace FILE"]),
+    (
+        RUN,
+        &["--trace", "whole.json"],
+        &["--trace whole.json: cannot be written: there is the record of a run"],
+    ),
+    (
+        RUN,
+        &["--on-miss", "trace,file=whole.json"],
+        &["file=whole.json: cannot be written: there is the record of a run"],
+    ),
     (RUN, &["--trace", "x", "--record", "x"], &["x: the trace writes it and the record writes it"]),
     (RUN, &["--trace", "late.toml"], &["onbeat, as the pipeline, reads it and the trace writes it"]),
     (RUN, &["--on-miss", "trace,file="], &["write trace[,file=FILE]"]),

@@ -37,7 +37,7 @@ pub fn uses(actions: &[Action], name: &str) -> Result<Vec<FileUse>, Failure> {
     let one = |action: &Action| {
         let Action::Trace(file) = action else { return None };
         let file = file.clone().unwrap_or_else(|| usual(name));
-        let used = output::can_be_written(&file).map_err(|error| cannot(&file, &error));
+        let used = output::can_be_replaced(&file).map_err(|error| cannot(&file, &error));
         let replacing = |()| {
             FileUse::replacing(&file, "--on-miss trace").map_err(|error| Failure::new(error.to_string()))
         };
