@@ -13,6 +13,8 @@ const PATHS: usize = 8;
 const MESSAGES: usize = 10;
 /// Operators with a colour of their own; the others share the last one.
 const COLOURED: usize = 6;
+/// Where all steps together are a smaller share of the whole, they are drawn once more without what was before them.
+const CLOSER: f64 = 0.2;
 /// The room of a message, and the part of it that its steps have, in pixels.
 const ROW: f64 = 24.0;
 const BAR: f64 = 14.0;
@@ -59,8 +61,15 @@ fn one_path(html: &mut Html, path: &PathRecord) {
         operators.iter().position(|one| **one == step.operator).unwrap_or(COLOURED).min(COLOURED)
     };
     whole_figure(html, "step by step", "how long each took, and where it was", |size| {
-        timelines(slowest, path, size, &colour)
+        timelines(slowest, path, size, Origin::Due, &colour)
     });
+    let all_ns = slowest.iter().map(|message| message.latency_ns as f64).fold(1.0, f64::max);
+    let own_ns = slowest.iter().map(|message| latest_ns(message) - begun_ns(message)).fold(0.0, f64::max);
+    if own_ns > 0.0 && own_ns < all_ns * CLOSER {
+        whole_figure(html, "closer", "each from its first step on", |size| {
+            timelines(slowest, path, size, Origin::FirstStep, &colour)
+        });
+    }
     html.open("div", &[("class", &"legend")]);
     for (number, name) in operators.iter().take(COLOURED).enumerate() {
         html.open("span", &[]);
@@ -81,35 +90,64 @@ fn end_ns(step: &SlowStep) -> f64 {
     step.begin_ns as f64 + step.step_ns as f64
 }
 
+/// When the first step of a message began, from its due time.
+fn begun_ns(message: &SlowMessage) -> f64 {
+    message.steps.first().map_or(0.0, |step| step.begin_ns as f64)
+}
+
+/// When the last of its steps ended.
+fn latest_ns(message: &SlowMessage) -> f64 {
+    message.steps.iter().map(end_ns).fold(begun_ns(message), f64::max)
+}
+
+/// What is at 0.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Origin {
+    Due,
+    FirstStep,
+}
+
 /// A row per message: a line for as long as it was under way, and on it its steps.
 fn timelines(
     slowest: &[SlowMessage],
     path: &PathRecord,
     size: Size,
+    origin: Origin,
     colour: &dyn Fn(&SlowStep) -> usize,
 ) -> Html {
     let size = Size { height: Frame::height_of(slowest.len() as f64 * ROW), ..size };
-    let mut frame = Frame::new(size, &format!("the slowest messages from {} to {}", path.from, path.to));
-    let steps = || slowest.iter().flat_map(|message| &message.steps);
-    let low = steps().map(|step| step.begin_ns as f64).fold(0.0, f64::min);
-    let latest = slowest.iter().map(|message| message.latency_ns as f64).fold(1.0, f64::max);
-    let high = steps().map(end_ns).fold(latest, f64::max);
+    let (about, unit_of) = match origin {
+        Origin::Due => ("the slowest messages", "from the due time"),
+        Origin::FirstStep => ("closer: the slowest messages", "from the first step"),
+    };
+    let mut frame = Frame::new(size, &format!("{about} from {} to {}", path.from, path.to));
+    let zero_ns = move |message: &SlowMessage| if origin == Origin::Due { 0.0 } else { begun_ns(message) };
+    let begins = slowest
+        .iter()
+        .flat_map(|message| message.steps.iter().map(move |step| step.begin_ns as f64 - zero_ns(message)));
+    let low = begins.fold(0.0, f64::min);
+    let end = |message: &SlowMessage| {
+        let due = if origin == Origin::Due { message.latency_ns as f64 } else { 0.0 };
+        latest_ns(message).max(due) - zero_ns(message)
+    };
+    let high = slowest.iter().map(end).fold(1.0, f64::max);
     let (left, right) = frame.x();
     let (_, top) = frame.y();
     let x = Scale::linear(low, high, left, right);
     let (ticks, unit) = x.time_ticks(if size.width > 600.0 { 10 } else { 4 });
-    frame.x_axis(&x, &ticks, &format!("{unit} from the due time"));
+    frame.x_axis(&x, &ticks, &format!("{unit} {unit_of}"));
     for (row, message) in slowest.iter().enumerate() {
         let middle = top + (row as f64 + 0.5) * ROW;
         frame.text("tick", "end", (left - 5.0, middle + 4.0), &words::time(message.latency_ns as f64));
-        let (from, to) = (x.place(0.0), x.place(message.latency_ns as f64));
-        frame.line("wait", (from, middle), (to, middle));
+        let zero_ns = zero_ns(message);
+        let (begin, end) = (x.place(0.0), x.place(message.latency_ns as f64 - zero_ns));
+        frame.line("wait", (begin, middle), (end, middle));
         for step in &message.steps {
-            let from = x.place(step.begin_ns as f64);
+            let begin = x.place(step.begin_ns as f64 - zero_ns);
             // What is too short to be seen is a hair.
-            let to = x.place(end_ns(step)).max(from + 1.0);
+            let end = x.place(end_ns(step) - zero_ns).max(begin + 1.0);
             let (above, below) = (middle - BAR / 2.0, middle + BAR / 2.0);
-            let bar = [(from, above), (to, above), (to, below), (from, below)];
+            let bar = [(begin, above), (end, above), (end, below), (begin, below)];
             let (begin, took) = (words::time(step.begin_ns as f64), words::time(step.step_ns as f64));
             frame.path(
                 "bar",
@@ -120,7 +158,8 @@ fn timelines(
             );
         }
     }
-    if let Some(limit_ns) = path.max_latency_ns.map(|ns| ns as f64).filter(|ns| (low..=high).contains(ns)) {
+    let limit_ns = path.max_latency_ns.map(|ns| ns as f64).filter(|ns| origin == Origin::Due && *ns <= high);
+    if let Some(limit_ns) = limit_ns {
         let (bottom, top) = frame.y();
         let x = x.place(limit_ns);
         frame.line("limit", (x, bottom), (x, top));

@@ -198,6 +198,7 @@ fn the_slowest_messages_are_drawn_and_told() {
     };
     let charts: Vec<_> = document.descendants().filter(about).collect();
     assert_eq!(charts.len(), 2, "one for wide screens and one for narrow ones");
+    assert!(!html.contains("closer: the slowest"), "its steps are seen well enough");
     for chart in charts {
         let of = |class: &str| {
             let is_it = |node: &roxmltree::Node<'_, '_>| {
@@ -207,6 +208,16 @@ fn the_slowest_messages_are_drawn_and_told() {
         };
         assert_eq!((of("bar"), of("wait"), of("limit")), (6, 2, 1));
     }
+    // A long wait before short steps: they are drawn once more without it.
+    let path = record.paths.first_mut().expect("a path");
+    path.slowest.truncate(1);
+    let message = &mut path.slowest[0];
+    message.latency_ns = 100_000_000;
+    message.steps.iter_mut().for_each(|step| step.begin_ns += 90_000_000);
+    let html = page_of(&record);
+    main_of(&html);
+    assert_eq!(html.matches("closer: the slowest messages from").count(), 2);
+    assert!(html.contains("ms from the first step"));
 }
 
 #[test]
