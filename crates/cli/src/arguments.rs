@@ -199,7 +199,7 @@ pub struct PipelineArguments {
     /// How many workers there are, where the kernel is to place them; greedy has one
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     workers: Option<String>,
-    /// How workers wait for something to do: park, spin, or spin:20us
+    /// How workers wait for something to do: park, spin, spin:20us, or early:150us
     #[arg(long, value_name = "HOW")]
     idle: Option<String>,
     /// Cores for all threads that are no workers; workers keep off them unless --cores says otherwise

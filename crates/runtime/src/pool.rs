@@ -103,7 +103,7 @@ impl Pool {
             started: parkers.iter().map(|_| OnceLock::new()).collect(),
             heavy_ns: match (share, idle) {
                 (Share::Always, _) => 0,
-                (Share::Heavy, Idle::Park) => 5_000,
+                (Share::Heavy, Idle::Park | Idle::Early(_)) => 5_000,
                 (Share::Heavy, _) => 1_000,
             },
         }
@@ -267,7 +267,7 @@ impl Pool {
             _ if self.is_over() => {}
             u64::MAX => parker.park(),
             alarm_ns => {
-                let _ = parker.park_until(alarm_ns);
+                let _ = idle.park_until(parker, alarm_ns, || self.has_work(), &now_ns);
             }
         }
         self.crew.get_up(thread);

@@ -153,7 +153,7 @@ fn pools_give_the_same() {
 /// of its own.)
 fn schedulers() -> Vec<(String, Options)> {
     let mut all = vec![("greedy".to_string(), greedy())];
-    for idle in [Idle::Park, Idle::Spin, Idle::SpinFor(20_000)] {
+    for idle in [Idle::Park, Idle::Spin, Idle::SpinFor(20_000), Idle::Early(50_000)] {
         for workers in [1, 2] {
             all.push((format!("pinned {workers}, {idle}"), pinned(workers, idle)));
         }

@@ -112,7 +112,7 @@ impl Pass {
             };
             return (graph, options);
         };
-        let pool = Pool::new("frame").policy(settings.policy(kind)).operators(["frame"]);
+        let pool = Pool::new("frame").policy(settings.policy(kind)).idle(settings.idle).operators(["frame"]);
         let mut pools = vec![if self.is_pinned() { pool.cores([settings.pin_cpu]) } else { pool }];
         let workers = settings.worker_threads.min(names.len());
         for worker in 0..workers {

@@ -60,6 +60,7 @@ fn parameters(settings: &Settings, versions: Option<&(String, String)>) -> serde
         "worker_thread_number": settings.worker_threads,
         "dummy_load_number": settings.dummy_loads,
         "pin_cpu": settings.pin_cpu,
+        "idle": settings.idle.to_string(),
         "rounds": settings.rounds,
         "peer": versions.map(|(holoscan, python)| json!({ "name": "holoscan", "version": holoscan, "python": python })),
     }))

@@ -2,6 +2,7 @@
 
 use super::Peer;
 use onbeat_os::Policy;
+use onbeat_runtime::Idle;
 
 /// A real-time policy, by the name that the published benchmark gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +63,8 @@ pub struct Settings {
     pub dummy_loads: usize,
     /// The core that all of them share.
     pub pin_cpu: usize,
+    /// How the worker of the frames waits for the next one under the real-time policies.
+    pub idle: Idle,
     /// How often all passes are made, in turn.
     pub rounds: usize,
     /// Who else runs the same passes in between.
@@ -82,6 +85,7 @@ impl Default for Settings {
             worker_threads: 2,
             dummy_loads: 2,
             pin_cpu: 0,
+            idle: Idle::Early(200_000),
             rounds: 1,
             peer: None,
         }

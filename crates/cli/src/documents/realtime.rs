@@ -53,6 +53,10 @@ fn configuration(result: &BenchResult) -> Vec<String> {
             parameter("pin_cpu"),
             parameter("priority")
         ),
+        format!(
+            "under the real-time policies the frame's worker waits by {}; the floor by clock_nanosleep",
+            parameter("idle")
+        ),
         "under deadline the frame's thread may run on any core: the kernel keeps none of these to one"
             .to_owned(),
     ]

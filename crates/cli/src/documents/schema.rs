@@ -36,7 +36,7 @@ pub fn schema(registry: &Registry) -> Value {
                 "default": "heavy",
                 "description": "What the workers of `event` share: operators that are worth the way, or all.",
             },
-            "idle": { "type": "string", "description": "How workers wait: `park`, `spin`, `spin:20us`." },
+            "idle": { "type": "string", "description": "How workers wait: `park`, `spin`, `spin:20us`, `early:150us`." },
             "policy": policy(),
             "lock_memory": flag("Keeps the memory of the process in main memory while it runs."),
             "prefault": quantity("size", "B", "How much of each worker's stack is brought in before the first step."),
@@ -113,7 +113,7 @@ fn pool() -> Value {
             "cores": cores("Its cores, one worker on each."),
             "workers": { "type": "integer", "minimum": 1, "description": "How many workers it has, where no cores are named." },
             "policy": policy(),
-            "idle": { "type": "string", "description": "How its workers wait: `park`, `spin`, `spin:20us`." },
+            "idle": { "type": "string", "description": "How its workers wait: `park`, `spin`, `spin:20us`, `early:150us`." },
             "operators": {
                 "type": "array",
                 "minItems": 1,

@@ -236,7 +236,7 @@ fn work(settings: &WorkQueueSettings, agenda: &Agenda<Waker>, own: &mut Rest, pa
         }
         passes = 0;
         // Awake, so whoever schedules meanwhile does not pay for a wake-up.
-        let parks = settings.idle == Idle::Park;
+        let parks = matches!(settings.idle, Idle::Park | Idle::Early(_));
         let linger_ns = linger.time_ns().filter(|_| parks && !linger.shares_core);
         if parks && linger.shares_core {
             // Once, and always: it is a fraction of what falling asleep costs. After that it is woken with all haste.

@@ -6,11 +6,12 @@ use onbeat_os::{Parker, Unparked};
 
 /// How a worker waits for something to do.
 ///
-/// In text it is `park`, `spin`, or `spin:` and a time:
+/// In text it is `park`, `spin`, `spin:` and a time, or `early:` and a time:
 ///
 /// ```
 /// use onbeat_runtime::Idle;
 /// assert_eq!("spin:20us".parse(), Ok(Idle::SpinFor(20_000)));
+/// assert_eq!("early:150us".parse(), Ok(Idle::Early(150_000)));
 /// assert_eq!(Idle::Park.to_string(), "park");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,6 +23,9 @@ pub enum Idle {
     Spin,
     /// It looks for so many nanoseconds, then parks.
     SpinFor(u64),
+    /// It parks, and is up so many nanoseconds before the time at which the next source is due, to look from then on: how late the
+    /// kernel wakes it does not show, as long as it is not later than that. A message that comes meanwhile wakes it as one that parks.
+    Early(u64),
 }
 
 impl Idle {
@@ -31,45 +35,72 @@ impl Idle {
         while !up() {
             if alarm_ns == NEVER {
                 parker.park();
-            } else if now_ns() >= alarm_ns || parker.park_until(alarm_ns) == Unparked::TimedOut {
+            } else if self.park_until(parker, alarm_ns, &up, &now_ns) == Unparked::TimedOut {
                 return;
             }
         }
     }
 
+    /// The part of the wait that leaves the core to others, until an alarm, and what this way of waiting does shortly before that.
+    pub fn park_until(
+        self,
+        parker: &Parker,
+        alarm_ns: u64,
+        up: impl Fn() -> bool,
+        now_ns: impl Fn() -> u64,
+    ) -> Unparked {
+        let early_ns = if let Idle::Early(early_ns) = self { early_ns } else { 0 };
+        let until_ns = alarm_ns.saturating_sub(early_ns);
+        let unparked = if now_ns() >= until_ns { Unparked::TimedOut } else { parker.park_until(until_ns) };
+        if unparked == Unparked::TimedOut && early_ns > 0 {
+            look(alarm_ns, 1, up, now_ns);
+        }
+        unparked
+    }
+
     /// The part of the wait that keeps the core busy. Says whether `up` came true in it, or the time is over.
     pub fn spin(self, alarm_ns: u64, up: impl Fn() -> bool, now_ns: impl Fn() -> u64) -> bool {
         let spin_ns = match self {
-            Idle::Park => return up(),
+            Idle::Park | Idle::Early(_) => return up(),
             Idle::SpinFor(spin_ns) => spin_ns,
             Idle::Spin => NEVER,
         };
         let end_ns = now_ns().saturating_add(spin_ns).min(alarm_ns);
-        let mut turns = 0u32;
-        while !up() {
-            turns = turns.wrapping_add(1);
-            // A look at the clock costs more than a look at the inbox.
-            if turns.is_multiple_of(8) && now_ns() >= end_ns {
-                return end_ns == alarm_ns;
-            }
-            std::hint::spin_loop();
-        }
-        true
+        // A look at the clock costs more than a look at the inbox.
+        look(end_ns, 8, up, now_ns) || end_ns == alarm_ns
     }
+}
+
+/// Looks until `up` or until the time comes, and at the clock at every so many looks. Says whether `up` came true.
+fn look(end_ns: u64, every: u32, up: impl Fn() -> bool, now_ns: impl Fn() -> u64) -> bool {
+    let mut turns = 0u32;
+    while !up() {
+        turns = turns.wrapping_add(1);
+        if turns.is_multiple_of(every) && now_ns() >= end_ns {
+            return false;
+        }
+        std::hint::spin_loop();
+    }
+    true
 }
 
 impl std::str::FromStr for Idle {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        let time = |time: &str| time.parse::<Seconds>().ok().and_then(Seconds::as_ns).filter(|ns| *ns > 0);
         match text.split_once(':') {
             None if text == "park" => Ok(Idle::Park),
             None if text == "spin" => Ok(Idle::Spin),
-            Some(("spin", time)) => match time.parse::<Seconds>().ok().and_then(Seconds::as_ns) {
-                Some(ns) if ns > 0 => Ok(Idle::SpinFor(ns)),
-                _ => Err(format!("`{time}` is no time to spin for: write `spin:20us`")),
-            },
-            _ => Err(format!("`{text}` is no way to idle: it is `park`, `spin`, or `spin:20us`")),
+            Some(("spin", word)) => time(word)
+                .map(Idle::SpinFor)
+                .ok_or_else(|| format!("`{word}` is no time to spin for: write `spin:20us`")),
+            Some(("early", word)) => time(word)
+                .map(Idle::Early)
+                .ok_or_else(|| format!("`{word}` is no time to be early by: write `early:150us`")),
+            _ => Err(format!(
+                "`{text}` is no way to idle: it is `park`, `spin`, `spin:20us`, or `early:150us`"
+            )),
         }
     }
 }
@@ -91,8 +122,12 @@ impl std::fmt::Display for Idle {
         match self {
             Idle::Park => f.write_str("park"),
             Idle::Spin => f.write_str("spin"),
-            Idle::SpinFor(ns) if ns.is_multiple_of(1000) => write!(f, "spin:{}us", ns / 1000),
-            Idle::SpinFor(ns) => write!(f, "spin:{ns}ns"),
+            Idle::SpinFor(ns) => write!(f, "spin:{}", time(*ns)),
+            Idle::Early(ns) => write!(f, "early:{}", time(*ns)),
         }
     }
+}
+
+fn time(ns: u64) -> String {
+    if ns.is_multiple_of(1000) { format!("{}us", ns / 1000) } else { format!("{ns}ns") }
 }

@@ -131,7 +131,7 @@ pub struct OverheadArguments {
     /// Cores for the workers [default: pinned takes the first ones, the others run anywhere]
     #[arg(long, short, visible_alias = "cpus", value_name = "LIST", allow_hyphen_values = true)]
     cores: Option<CoreSet>,
-    /// How workers wait for something to do: park, spin, or spin:20us
+    /// How workers wait for something to do: park, spin, spin:20us, or early:150us
     #[arg(long, value_name = "HOW", default_value = "park", value_parser = idle)]
     idle: Idle,
     /// Iterations that are measured in a run [default: 100000 for process, as many as take 50 ms for steady]

@@ -56,7 +56,7 @@ pub struct BenchPlanArguments {
     /// Where the drawing begins: the same number draws the same graphs
     #[arg(long, value_name = "NUMBER", default_value_t = shapes::Settings::default().seed)]
     seed: u64,
-    /// How workers wait for something to do: park, spin, or spin:20us
+    /// How workers wait for something to do: park, spin, spin:20us, or early:150us
     #[arg(long, value_name = "HOW", default_value = "spin", value_parser = idle)]
     idle: Idle,
     /// How long one run takes

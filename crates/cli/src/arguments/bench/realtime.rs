@@ -2,6 +2,7 @@
 
 use super::{Format, once};
 use clap::Args;
+use onbeat::Idle;
 use onbeat_bench::realtime::{Kind, Peer, Settings};
 use std::path::PathBuf;
 
@@ -49,6 +50,10 @@ pub struct RealtimeArguments {
     /// The core that all of them share
     #[arg(long, value_name = "CORE", default_value_t = 0)]
     pin_cpu: u16,
+    /// How the frame's worker waits for the next frame under the real-time policies: park, spin:20us, or early:200us, which is up
+    /// that long before it
+    #[arg(long, value_name = "HOW", default_value = "early:200us", value_parser = super::idle)]
+    idle: Idle,
     /// How often all passes are made, in turn; shown is the median
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
@@ -85,6 +90,7 @@ impl RealtimeArguments {
             worker_threads: usize::from(self.worker_thread_number),
             dummy_loads: usize::from(self.dummy_load_number),
             pin_cpu: usize::from(self.pin_cpu),
+            idle: self.idle,
             rounds: usize::from(self.rounds),
             peer: self.peer.as_ref().map(|_| Peer { python: self.python.clone() }),
         }

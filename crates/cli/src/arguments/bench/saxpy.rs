@@ -45,7 +45,7 @@ pub struct SaxpyArguments {
     /// Chunks that go from core to core under pinned, and without an engine; 0 for one more than there are cores
     #[arg(long, value_name = "LIST", default_value = "0,8", allow_hyphen_values = true, value_parser = zero_or_more)]
     buffers: Numbers,
-    /// How workers wait for something to do: park, spin, or spin:20us
+    /// How workers wait for something to do: park, spin, spin:20us, or early:150us
     #[arg(long, value_name = "HOW", default_value = "spin", value_parser = idle)]
     idle: Idle,
     /// How long one measurement takes
