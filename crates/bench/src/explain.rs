@@ -124,7 +124,7 @@ struct Pairs {
     allocations: u64,
     sampled: Vec<String>,
     source: String,
-    overwritten: u64,
+    unread: u64,
 }
 
 impl Pairs {
@@ -140,7 +140,7 @@ impl Pairs {
         if let Some(explained) = &record.explained {
             self.sampled.clone_from(&explained.sampled);
             self.source.clone_from(&explained.source);
-            self.overwritten += explained.overwritten;
+            self.unread += explained.unread;
         }
     }
 
@@ -160,7 +160,7 @@ impl Pairs {
             [] => "every step was timed".to_owned(),
             names => format!("a sample was timed of {}", names.join(", ")),
         };
-        let lost = match self.overwritten {
+        let lost = match self.unread {
             0 => String::new(),
             steps => format!("; {steps} steps were not read in time"),
         };

@@ -268,3 +268,24 @@ fn stress_a_consumer_that_leaves() {
         }
     });
 }
+
+#[test]
+fn what_is_made_in_place_is_made_only_where_there_is_room() {
+    let (mut producer, mut consumer) = (Owner::new(), Owner::new());
+    let ring = Spsc::new(&producer, &consumer, 2);
+    let mut made = 0;
+    let mut push = |producer: &mut Owner| {
+        ring.push_with(producer, || {
+            made += 1;
+            format!("item {made}")
+        })
+    };
+    assert_eq!([push(&mut producer), push(&mut producer), push(&mut producer)], [true, true, false]);
+    assert_eq!(ring.look(&mut consumer), 2, "each is published at once");
+    assert_eq!(ring.pop(&mut consumer).as_deref(), Some("item 1"));
+    ring.release(&mut consumer);
+    assert!(push(&mut producer));
+    ring.look(&mut consumer);
+    let rest: Vec<String> = std::iter::from_fn(|| ring.pop(&mut consumer)).collect();
+    assert_eq!(rest, ["item 2", "item 3"], "none was made for nothing");
+}

@@ -148,8 +148,8 @@ pub struct Explained {
     pub left_out: u64,
     /// Spans that were recorded.
     pub spans: u64,
-    /// Spans that were overwritten before they were read.
-    pub overwritten: u64,
+    /// Of these, spans that had no room because those before them were not read in time.
+    pub unread: u64,
     /// Records of the kernel that were lost.
     pub lost: u64,
 }

@@ -60,7 +60,7 @@ pub fn sentences(record: &Record) -> Vec<String> {
     }
     for (count, what) in [
         (explained.left_out, "message was late and not looked into: too many came at once"),
-        (explained.overwritten, "step was not read in time"),
+        (explained.unread, "step was not read in time"),
         (explained.lost, "record of the kernel was lost"),
     ] {
         if count > 0 {

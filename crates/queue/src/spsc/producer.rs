@@ -1,6 +1,6 @@
 //! The side that puts items in.
 
-use super::{NOBODY, Spsc};
+use super::{NOBODY, Sender, Spsc};
 use crate::sync::atomic::Ordering;
 use crate::sync::{full_fence, order};
 use crate::{Full, Owner};
@@ -25,22 +25,50 @@ impl<T> Spsc<T> {
     /// [`Full`] gives the item back.
     #[inline(always)]
     pub fn stage(&self, producer: &mut Owner, item: T) -> Result<u32, Full<T>> {
-        self.sender.with(producer, |sender| {
-            let mut len = (sender.tail - sender.head) as u32;
-            // Only now: a look at what the consumer writes costs a cache miss.
-            if len >= self.capacity {
-                len = self.look_at_head(sender);
-                if len >= self.capacity {
-                    return Err(Full(item));
-                }
+        self.sender.with(producer, |sender| match self.len_if_room(sender) {
+            Some(len) => {
+                self.put(sender, || item);
+                Ok(len)
             }
-            // SAFETY: the slot is the producer's and holds no value: `tail - head < capacity <= slots`, where
-            // `head` is what the consumer has given back, and it is not the consumer's again before it is
-            // published.
-            self.slot(sender.tail).with_mut(|slot| unsafe { (*slot).write(item) });
-            sender.tail += 1;
-            Ok(len)
+            None => Err(Full(item)),
         })
+    }
+
+    /// Puts an item in that is made right where it will lie, and publishes it and all staged ones: one of many fields is not
+    /// copied. False where there is no room; then nothing is made.
+    #[inline(always)]
+    pub fn push_with(&self, producer: &mut Owner, make: impl FnOnce() -> T) -> bool {
+        let has_room = self.sender.with(producer, |sender| {
+            let has_room = self.len_if_room(sender).is_some();
+            if has_room {
+                self.put(sender, make);
+            }
+            has_room
+        });
+        self.publish(producer);
+        has_room
+    }
+
+    /// How many are inside, as far as the producer knows, if one more fits.
+    #[inline(always)]
+    fn len_if_room(&self, sender: &mut Sender) -> Option<u32> {
+        let mut len = (sender.tail - sender.head) as u32;
+        // Only now: a look at what the consumer writes costs a cache miss.
+        if len >= self.capacity {
+            len = self.look_at_head(sender);
+        }
+        (len < self.capacity).then_some(len)
+    }
+
+    /// Puts one in, for which there is room. (Where making it panics nothing has happened.)
+    #[inline(always)]
+    fn put(&self, sender: &mut Sender, make: impl FnOnce() -> T) {
+        // SAFETY: the slot is the producer's and holds no value: `tail - head < capacity <= slots`, where `head` is what the consumer
+        // has given back, and it is not the consumer's again before it is published.
+        self.slot(sender.tail).with_mut(|slot| unsafe {
+            (*slot).write(make());
+        });
+        sender.tail += 1;
     }
 
     /// Makes all staged items visible.

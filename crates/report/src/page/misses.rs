@@ -123,7 +123,7 @@ fn how(html: &mut Html, explained: &Explained) {
     }
     let lacks = [
         (explained.left_out, "not looked into, because too many came at once", "miss"),
-        (explained.overwritten, "overwritten before they were read", "step"),
+        (explained.unread, "not read in time", "step"),
         (explained.lost, "of the kernel lost", "record"),
     ];
     for (count, what, noun) in lacks.iter().filter(|(count, ..)| *count > 0) {

@@ -146,7 +146,7 @@ fn causes_are_told_with_what_mends_them() {
         misses: record.misses_total,
         left_out: 1,
         spans: 10,
-        overwritten: 0,
+        unread: 0,
         lost: 3,
     });
     let html = page_of(&record);

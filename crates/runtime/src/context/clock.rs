@@ -25,8 +25,16 @@ impl Clock {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn now_ns(&self) -> u64 {
+        match self {
+            Clock::Real(clock) => clock.now_ns(),
+            _ => self.other_ns(),
+        }
+    }
+
+    #[inline(never)]
+    fn other_ns(&self) -> u64 {
         match self {
             Clock::Real(clock) => clock.now_ns(),
             Clock::Manual(now_ns) => *now_ns,

@@ -1,7 +1,9 @@
 //! What a worker notes of its steps while it runs, without waiting and without asking for memory.
 
 use crate::limits::OnMiss;
-use onbeat_queue::{Lossy, Owner};
+use crate::message::{NO_DUE, Stamp};
+use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
+use onbeat_queue::{Lossy, Owner, Spsc};
 use onbeat_trace::Span;
 use onbeat_trace::record::MissKind;
 use std::sync::Arc;
@@ -50,17 +52,33 @@ impl Late {
     }
 }
 
+/// A step that is noted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Noted {
+    /// By its number in the plan.
+    pub worker: u32,
+    /// Of the message that it worked on.
+    pub stamp: Stamp,
+    /// Whether it worked on one: who took none did not.
+    pub has_message: bool,
+    pub start_ns: u64,
+    pub end_ns: u64,
+}
+
 /// The rings of one part: it puts in, the recorder takes out.
 #[derive(Debug, Clone)]
 pub(crate) struct Rings {
-    pub spans: Arc<Lossy<Span>>,
+    pub spans: Arc<Spsc<Span>>,
+    /// Spans for which there was no room because nobody had read those before them.
+    pub unread: Arc<AtomicU64>,
     pub misses: Arc<Lossy<Late>>,
 }
 
 impl Rings {
     pub fn new(part: &Owner, recorder: &Owner, spans: usize) -> Self {
         Rings {
-            spans: Arc::new(Lossy::new(part, recorder, spans)),
+            spans: Arc::new(Spsc::new(part, recorder, spans)),
+            unread: Arc::default(),
             misses: Arc::new(Lossy::new(part, recorder, MISSES)),
         }
     }
@@ -125,13 +143,34 @@ impl Flight {
         seen.interval_ns >= self.least_ns
     }
 
-    /// Notes a step.
-    #[inline]
-    pub fn note(&mut self, owner: &mut Owner, operator: u32, span: Span) {
+    /// Notes a step. Whether there was room for that.
+    #[inline(always)]
+    pub fn note(&mut self, owner: &mut Owner, operator: u32, step: Noted) -> bool {
         let seen = &mut self.seen[operator as usize];
-        let span = Span { operator: seen.plan, held_by: seen.held_by, held_ns: seen.held_ns, ..span };
+        let (plan, held_by, held_ns) = (seen.plan, seen.held_by, seen.held_ns);
         seen.held_by = Span::NONE;
-        let _oldest = self.rings.spans.push(owner, span);
+        // Field by field where it will lie: a copy of what has just been written would have to wait for that.
+        let has_room = self.rings.spans.push_with(owner, || Span {
+            operator: plan,
+            worker: step.worker,
+            source: step.stamp.source() as u32,
+            held_by,
+            sequence: step.stamp.sequence(),
+            due_ns: if step.has_message { step.stamp.due_ns } else { NO_DUE },
+            held_ns,
+            start_ns: step.start_ns,
+            end_ns: step.end_ns,
+        });
+        if !has_room {
+            self.left_out();
+        }
+        has_room
+    }
+
+    #[cold]
+    fn left_out(&self) {
+        // Relaxed: a count that orders nothing.
+        self.rings.unread.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The step that was noted last ended then: the next one begins right there, where each step is timed.

@@ -37,7 +37,7 @@ mod way;
 mod work;
 
 pub use case::{Case, EdgeFacts, OperatorFacts, Scheduling, ThreadFacts};
-pub(crate) use flight::{About, Flight, Late, Rings, SLOWEST};
+pub(crate) use flight::{About, Flight, Late, Noted, Rings, SLOWEST};
 pub(crate) use recorder::{Recorder, rings};
 pub use sentence::sentence;
 pub(crate) use sentence::time;

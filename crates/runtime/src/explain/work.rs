@@ -180,14 +180,17 @@ impl<'w> Work<'w> {
         self.start_ns = self.control.start_ns.get().copied();
         let is_followed = self.control.told.is_followed();
         for (part, rings) in self.rings.iter().enumerate() {
-            while let Some(span) = rings.spans.pop(&mut self.owner) {
+            let Work { owner, fresh, steps, spans, seen, .. } = self;
+            rings.spans.look(owner);
+            let count = rings.spans.drain(owner, |span| {
                 if is_followed {
-                    self.fresh.push(span);
+                    fresh.push(span);
                 }
-                self.steps[span.operator as usize].record(span.end_ns - span.start_ns);
-                self.spans[part].push_back(span);
-                self.seen += 1;
-            }
+                steps[span.operator as usize].record(span.end_ns - span.start_ns);
+                spans[part].push_back(span);
+            });
+            rings.spans.release(owner);
+            *seen += count as u64;
             while let Some(late) = rings.misses.pop(&mut self.owner) {
                 self.waiting.push_back(late);
             }
@@ -281,11 +284,16 @@ impl<'w> Work<'w> {
 
     /// Whether what was not seen did not happen.
     fn is_complete(&self) -> bool {
-        let missed: u64 = self.rings.iter().map(|rings| rings.spans.missed(&self.owner)).sum();
-        missed == 0
+        self.unread() == 0
             && matches!(self.evidence.source(), "ftrace" | "perf")
             && !self.control.is_sampled.load(Ordering::Relaxed)
             && self.evidence.lack().is_none()
+    }
+
+    /// Steps that the workers could not note because their rings were full.
+    fn unread(&self) -> u64 {
+        // Relaxed: counts that order nothing.
+        self.rings.iter().map(|rings| rings.unread.load(Ordering::Relaxed)).sum()
     }
 
     /// Operators as they are known by now.
@@ -330,8 +338,7 @@ impl<'w> Work<'w> {
     fn findings(self) -> Findings {
         let start_ns = self.start_ns.unwrap_or(0);
         let causes = table(&self.causes);
-        let recorded = self.steps.iter().map(|steps| steps.summary().count > 0).collect();
-        let overwritten: u64 = self.rings.iter().map(|rings| rings.spans.missed(&self.owner)).sum();
+        let unread = self.unread();
         let left_out =
             self.left_out + self.rings.iter().map(|rings| rings.misses.missed(&self.owner)).sum::<u64>();
         let (why, fix) = self.evidence.lack().unzip();
@@ -343,8 +350,8 @@ impl<'w> Work<'w> {
             sampled: Vec::new(),
             misses: self.explained,
             left_out,
-            spans: self.seen + overwritten,
-            overwritten,
+            spans: self.seen + unread,
+            unread,
             lost: self.evidence.lost(),
         };
         Findings {
@@ -357,7 +364,8 @@ impl<'w> Work<'w> {
             notes: self.strays.notes,
             causes,
             explained: Some(explained),
-            recorded,
+            steps: self.steps,
+            recorded: Vec::new(),
         }
     }
 }

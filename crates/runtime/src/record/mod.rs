@@ -28,6 +28,8 @@ pub(crate) struct Ended {
     pub was_stopped: bool,
     pub faults: Vec<Fault>,
     pub stuck: Vec<Stuck>,
+    /// What the steps took that were noted and not counted, by number in the plan; empty where none were.
+    pub noted: Vec<Histogram>,
     /// What came of the user's limits.
     pub limits: Outcomes,
     /// Failures beside those that parts tell and those that ended the run.
@@ -88,7 +90,14 @@ pub(crate) fn record(
     let untold = |it| (it, untold(plan, it), None);
     operators.extend((0..is_told.len()).filter(|&number| !is_told[number]).map(untold));
     operators.sort_by_key(|&(number, ..)| number);
-    let operators = operators.into_iter().map(|(_, record, steps)| (record, steps));
+    let operators =
+        operators.into_iter().map(|(number, record, steps)| match steps.zip(ended.noted.get(number)) {
+            None => (record, None),
+            Some((mut steps, noted)) => {
+                steps.merge(noted);
+                (copies::whole_operator(record, &steps), Some(steps))
+            }
+        });
     let mut operators = match has_copies {
         true => copies::operators(operators.map(|(record, steps)| (record, steps.unwrap_or_default()))),
         false => operators.map(|(record, _)| record).collect(),

@@ -108,7 +108,7 @@ impl ThreadReport {
 /// What one part has to say at its end. Numbers are those of the plan.
 #[derive(Debug, Default)]
 pub(crate) struct PartReport {
-    /// With what copies are added up by, where there are any.
+    /// With what copies and those who have noted steps are added up by, where there are any.
     pub operators: Vec<(usize, OperatorRecord, Option<Histogram>)>,
     pub(super) outs: Vec<(usize, OutEnd)>,
     pub(super) inputs: Vec<(usize, InEnd)>,
@@ -273,7 +273,8 @@ fn operators(
                 OperatorState::Waiting
             },
         };
-        let steps = plan.recipe.is_some().then(|| meter.histogram.clone());
+        let is_joined = plan.recipe.is_some() || worker.flight.is_some();
+        let steps = is_joined.then(|| meter.histogram.clone());
         (node.plan, copies::whole_operator(record, &meter.histogram), steps)
     };
     worker.nodes.iter().enumerate().map(record).collect()

@@ -162,7 +162,11 @@ impl Run {
             reports.push(report);
         }
         let served = self.serving.and_then(Serving::end);
-        let (findings, recorded) = self.recorder.and_then(Recorder::end).unzip();
+        let (mut findings, recorded) = self.recorder.and_then(Recorder::end).unzip();
+        let noted = match &mut findings {
+            Some(findings) => findings.take_steps(),
+            None => Vec::new(),
+        };
         let ended = record::Ended {
             started_unix_ns: self.started_unix_ns,
             start_ns: self.control.start_ns.get().copied(),
@@ -178,6 +182,7 @@ impl Run {
             .into_iter()
             .flatten()
             .collect(),
+            noted,
             obtained: self.held.obtained.clone(),
             overruns: self.held.overruns(),
             limits: self.control.limits.outcome(&self.plan),

@@ -62,6 +62,9 @@ pub(super) fn set_up(
         events: events.into(),
         seat,
         chain: 0,
+        look_ns: 0,
+        has_limits: plan.paths.iter().any(|path| path.max_latency_ns.is_some())
+            || plan.operators.iter().any(|operator| operator.deadline_ns.is_some()),
         fruitless: 0,
         pause: Pause::Over,
         turns: 0,

@@ -149,9 +149,9 @@ impl Worker {
         // What comes before the first of them is its own, and what comes after the last one's too.
         times_ns[0] = begin_ns;
         let begins_ns = &times_ns[..(last - first + 1) as usize];
-        let is_exact = self.note_pass(cx, first, begins_ns, end_ns);
+        let is_exact = self.is_exact(cx, first, last, (begin_ns, end_ns));
         for (operator, at) in (first..).zip(each(begins_ns, end_ns)) {
-            self.note_time(operator, at.end - at.start, is_exact);
+            self.note_step_of(cx, operator, at, is_exact);
         }
         let left = self.meters[first as usize].left().max(1);
         if let Some(run) = &mut self.runs[first as usize] {
@@ -215,7 +215,7 @@ impl Worker {
 }
 
 /// From when to when each of several had its turn, given when they began and when the last one ended.
-pub(super) fn each(begins_ns: &[u64], end_ns: u64) -> impl Iterator<Item = Range<u64>> {
+fn each(begins_ns: &[u64], end_ns: u64) -> impl Iterator<Item = Range<u64>> {
     let ends_ns = begins_ns.iter().skip(1).copied().chain([end_ns]);
     begins_ns.iter().zip(ends_ns).map(|(&begin_ns, end_ns)| begin_ns..end_ns.max(begin_ns))
 }

@@ -1,12 +1,36 @@
 //! What the worker does when no operator has a message: it listens to other workers, to alarms, and for the end; and it
 //! says what its operators wait for when nothing goes on any more.
 
-use super::{Failure, Pause, Starved, Stuck, Worker};
+use super::{CHAIN, Failure, Pause, Starved, Stuck, Worker};
 use crate::context::{Clock, Context, NONE};
 use crate::team::{Event, Rested};
 use std::sync::Arc;
 
+/// From one look at what else there is to do to the next, at least, where each step is timed.
+const LOOK_NS: u64 = 1_000;
+
 impl Worker {
+    /// The clock was looked at: is there anything else to do? Not again so soon, where each step is timed.
+    #[inline]
+    pub(super) fn look_around(&mut self, cx: &mut Context, end_ns: u64) {
+        self.chain += 1;
+        if end_ns >= self.look_ns {
+            // A virtual clock stands still while there is work.
+            self.look_ns = if cx.clock.is_real() { end_ns + LOOK_NS } else { 0 };
+            self.look_now(cx, end_ns);
+        }
+    }
+
+    fn look_now(&mut self, cx: &mut Context, end_ns: u64) {
+        self.control.publish(end_ns, cx.stamp.time_ns);
+        self.check_stop(cx, end_ns);
+        self.fire_timers(cx, end_ns);
+        if self.control.board.is_called(self.seat.part) {
+            // Somebody outside waits for an answer.
+            self.chain = CHAIN;
+        }
+    }
+
     /// Whether anything but the sources' turns is to be looked at: a few loads in the usual case.
     #[inline]
     pub(super) fn needs_care(&self, cx: &Context) -> bool {

@@ -90,12 +90,16 @@ pub(crate) struct Worker {
     pub fruitless: u32,
     /// Timed steps since a source had its turn.
     pub chain: u32,
+    /// Until then nothing else is looked for behind a timed step.
+    pub look_ns: u64,
     /// Why `pick` found nothing.
     pub pause: Pause,
     /// Turns until it looks up.
     pub turns: u32,
     /// Its steps are long enough to be worth the way to another thread. Only where it roams.
     pub heavy: bool,
+    /// Something in the graph may be too late.
+    pub has_limits: bool,
     /// Where misses are to be explained.
     pub flight: Option<Box<Flight>>,
 }
@@ -274,7 +278,10 @@ impl Worker {
         if flags & flag::WHEN != 0 {
             self.note_step(cx, operator, &outcome)?;
         }
-        if !matches!(outcome, Ok(Step::Wait)) || flags & flag::SLOW != 0 {
+        let goes_on = matches!(outcome, Ok(Step::Again));
+        if goes_on && flags & !flag::RECORDED == flag::SOURCE {
+            self.keep_turn(cx, operator);
+        } else if !matches!(outcome, Ok(Step::Wait)) || flags & flag::SLOW != 0 {
             self.after(cx, operator, outcome)?;
         }
         let hot = &mut cx.hot[operator as usize];
@@ -288,43 +295,31 @@ impl Worker {
         let begin_ns = self.step_begins(cx);
         let flags = cx.hot[operator as usize].flags;
         if flags & flag::SOURCE != 0 && cx.stamp.due_ns == NO_DUE {
-            // A free-running source has no due time; this one of its messages is followed.
-            cx.stamp.due_ns = begin_ns;
+            // A free-running source has no due time: a sample of its messages is followed, and each where one may be too late or too
+            // many.
+            let is_followed =
+                self.has_limits || flags & flag::EXACT != 0 || self.meters[operator as usize].is_sample();
+            cx.stamp.due_ns = if is_followed { begin_ns } else { NO_DUE };
         }
         let outcome = self.step(cx, operator);
         let end_ns = cx.now_ns();
-        let step_ns = end_ns.saturating_sub(begin_ns);
-        let is_exact = self.note_step_of(cx, operator, begin_ns, end_ns);
-        self.note_time(operator, step_ns, is_exact);
+        let is_exact = self.is_exact(cx, operator, operator, (begin_ns, end_ns));
+        self.note_step_of(cx, operator, begin_ns..end_ns, is_exact);
         self.look_around(cx, end_ns);
         outcome
     }
 
-    /// Notes how long a step took.
-    fn note_time(&mut self, operator: u32, step_ns: u64, exact: bool) {
+    /// Finds out whether steps of an operator are long, after one of them.
+    fn weigh(&mut self, operator: u32, step_ns: u64) {
         let meter = &mut self.meters[operator as usize];
-        meter.timed(step_ns, exact);
-        let mean_ns = meter.mean_ns();
         // The first steps of all are long, in cold caches: that is forgotten as the mean falls.
-        let is_long = step_ns.max(mean_ns) > BRISK_NS;
+        let is_long = meter.is_above(step_ns, BRISK_NS);
         if std::mem::replace(&mut meter.is_long, is_long) != is_long {
             self.long = if is_long { self.long + 1 } else { self.long - 1 };
             self.blind = 0;
         }
         if let Some(pool) = &self.seat.pool {
-            self.heavy = mean_ns >= pool.heavy_ns;
-        }
-    }
-
-    /// The clock was looked at: is there anything else to do?
-    fn look_around(&mut self, cx: &mut Context, end_ns: u64) {
-        self.control.publish(end_ns, cx.stamp.time_ns);
-        self.check_stop(cx, end_ns);
-        self.fire_timers(cx, end_ns);
-        self.chain += 1;
-        if self.control.board.is_called(self.seat.part) {
-            // Somebody outside waits for an answer.
-            self.chain = CHAIN;
+            self.heavy = meter.mean_ns() >= pool.heavy_ns;
         }
     }
 

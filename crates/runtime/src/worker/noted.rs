@@ -1,13 +1,12 @@
 //! What a worker notes of its steps for whoever is to say why something was late.
 
 use super::Worker;
-use super::fused::each;
 use crate::context::{Context, flag};
-use crate::explain::{About, Late};
+use crate::explain::{About, Late, Noted};
 use crate::limits::{OnMiss, Skips};
-use crate::message::{NO_DUE, Stamp};
+use crate::message::Stamp;
 use onbeat_queue::sync::atomic::Ordering;
-use onbeat_trace::Span;
+use std::ops::Range;
 
 impl Worker {
     /// The time at which a step begins that is timed: the end of the one before, where it follows at once and each of its steps is
@@ -20,14 +19,15 @@ impl Worker {
         }
     }
 
-    /// A step that was timed has ended. Whether each step of its operator is to be timed.
+    /// A step that was timed has ended, or those that were run as one from `operator` to `last`, of which the first began then. Whether
+    /// each step of it is to be timed.
     #[inline]
-    pub(super) fn note_step_of(
+    pub(super) fn is_exact(
         &mut self,
-        cx: &mut Context,
+        cx: &Context,
         operator: u32,
-        begin_ns: u64,
-        end_ns: u64,
+        last: u32,
+        (begin_ns, end_ns): (u64, u64),
     ) -> bool {
         let flags = cx.hot[operator as usize].flags;
         let has_deadline = flags & flag::EXACT != 0;
@@ -36,29 +36,32 @@ impl Worker {
         };
         let steps = self.meters[operator as usize].steps_so_far();
         let is_exact = flight.is_exact(operator, begin_ns, steps) || has_deadline;
-        // Who took no message worked on none.
-        let has_message = flags & flag::SOURCE != 0 || cx.popped != 0;
-        let span = span_of(self.slot.worker(), cx.stamp, has_message);
-        flight.note(&mut cx.owner, operator, Span { start_ns: begin_ns, end_ns, ..span });
-        flight.ends(operator, end_ns, is_exact);
+        flight.ends(last, end_ns, is_exact);
         self.is_sampled_unless(is_exact);
         is_exact
     }
 
-    /// Several operators have worked on a message as one step: the first and those behind it, which began at these times. Whether
-    /// each of their steps is to be timed.
-    pub(super) fn note_pass(&mut self, cx: &mut Context, first: u32, begins_ns: &[u64], end_ns: u64) -> bool {
-        let is_recorded = cx.hot[first as usize].flags & flag::RECORDED != 0;
-        let Some(flight) = self.flight.as_mut().filter(|_| is_recorded) else { return false };
-        let steps = self.meters[first as usize].steps_so_far();
-        let is_exact = flight.is_exact(first, begins_ns[0], steps);
-        let span = span_of(self.slot.worker(), cx.stamp, true);
-        for (operator, at) in (first..).zip(each(begins_ns, end_ns)) {
-            flight.note(&mut cx.owner, operator, Span { start_ns: at.start, end_ns: at.end, ..span });
+    /// Notes a step that was timed: what it took is counted by whoever reads that, or here.
+    #[inline]
+    pub(super) fn note_step_of(&mut self, cx: &mut Context, operator: u32, at: Range<u64>, is_exact: bool) {
+        let flags = cx.hot[operator as usize].flags;
+        let step_ns = at.end.saturating_sub(at.start);
+        let is_noted = self.flight.as_mut().filter(|_| flags & flag::RECORDED != 0).is_some_and(|flight| {
+            let noted = Noted {
+                worker: self.slot.worker() as u32,
+                stamp: cx.stamp,
+                has_message: flags & (flag::SOURCE | flag::RUN) != 0 || cx.popped != 0,
+                start_ns: at.start,
+                end_ns: at.end,
+            };
+            flight.note(&mut cx.owner, operator, noted)
+        });
+        let meter = &mut self.meters[operator as usize];
+        if !is_noted {
+            meter.histogram.record(step_ns);
         }
-        flight.ends(first + begins_ns.len() as u32 - 1, end_ns, is_exact);
-        self.is_sampled_unless(is_exact);
-        is_exact
+        meter.timed(step_ns, is_exact);
+        self.weigh(operator, step_ns);
     }
 
     /// Says so where not every step is timed.
@@ -134,16 +137,5 @@ impl Worker {
                 self.control.ask_to_stop();
             }
         }
-    }
-}
-
-/// A step of this worker on that message, without its times.
-fn span_of(worker: usize, stamp: Stamp, has_message: bool) -> Span {
-    Span {
-        worker: worker as u32,
-        source: stamp.source() as u32,
-        sequence: stamp.sequence(),
-        due_ns: if has_message { stamp.due_ns } else { NO_DUE },
-        ..Span::default()
     }
 }

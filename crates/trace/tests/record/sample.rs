@@ -130,7 +130,7 @@ pub fn record() -> Record {
             misses: 1,
             left_out: 0,
             spans: 1_000,
-            overwritten: 0,
+            unread: 0,
             lost: 0,
         }),
         changes: vec![ChangeRecord {
