@@ -162,6 +162,7 @@ impl Run {
             reports.push(report);
         }
         let served = self.serving.and_then(Serving::end);
+        let is_explained = self.recorder.is_some();
         let (mut findings, recorded) = self.recorder.and_then(Recorder::end).unzip();
         let noted = match &mut findings {
             Some(findings) => findings.take_steps(),
@@ -189,8 +190,13 @@ impl Run {
             stuck: std::mem::take(&mut *self.control.stuck.lock().unwrap_or_else(PoisonError::into_inner)),
         };
         let mut record = record::record(self.name, self.config, &self.plan, reports, ended);
-        if let Some(findings) = findings {
-            findings.enter(&mut record, &self.plan);
+        match findings {
+            Some(findings) => findings.enter(&mut record, &self.plan),
+            None if is_explained => record.notes.push(
+                "the thread that finds out why something was late has panicked: nothing is explained, and the steps that it counted are missing"
+                    .to_owned(),
+            ),
+            None => {}
         }
         if record.result.exit_status == 1 { Err(RunError::Failed(Box::new(record))) } else { Ok(record) }
     }

@@ -50,7 +50,7 @@ impl Worker {
             let noted = Noted {
                 worker: self.slot.worker() as u32,
                 stamp: cx.stamp,
-                has_message: flags & (flag::SOURCE | flag::RUN) != 0 || cx.popped != 0,
+                has_message: flags & flag::SOURCE != 0 || cx.popped != 0,
                 start_ns: at.start,
                 end_ns: at.end,
             };
