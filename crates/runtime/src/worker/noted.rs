@@ -11,7 +11,7 @@ use std::ops::Range;
 impl Worker {
     /// The time at which a step begins that is timed: the end of the one before, where it follows at once and each of its steps is
     /// timed, so that nothing lies between the two.
-    #[inline]
+    #[inline(always)]
     pub(super) fn step_begins(&self, cx: &Context) -> u64 {
         match &self.flight {
             Some(flight) if flight.last_end_ns != 0 && flight.last == cx.current => flight.last_end_ns,
