@@ -14,7 +14,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub const PERIOD_NS: u64 = 10_000_000;
-pub const BEATS: u64 = 250;
+/// Enough that one wrong verdict is not already more than the twentieth that may be wrong.
+pub const BEATS: u64 = 500;
 /// What the operator does at each message.
 pub const WORK_NS: u64 = 300_000;
 
