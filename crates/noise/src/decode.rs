@@ -1,14 +1,16 @@
-//! From the bytes of a core's ring to records: those of perf ([`decode`]) and those of a trace instance ([`decode_pages`]).
+//! From the bytes of a core's ring to records.
 //!
 //! Every field is found by the kernel's own description ([`Layout`]); bytes that do not fit are passed over and counted, never
 //! trusted.
 
+mod entries;
 mod layout;
 mod pages;
 
+pub use entries::Form;
+pub(crate) use entries::{Entry, entries};
 pub use layout::{Extent, Layout, Missing};
-pub use pages::decode_pages;
-pub(crate) use pages::{Entry, entries};
+pub(crate) use layout::{Place, place};
 
 use layout::Role;
 use onbeat_trace::Class;
@@ -106,59 +108,39 @@ impl Id {
 pub const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
-/// Types of records of `perf_event_open(2)`.
-const LOST: u32 = 2;
-const SAMPLE: u32 = 9;
-
-/// Reads all records of `bytes`, which begin with a whole one, and gives them to `take` in their order. Says how many could not
-/// be understood.
-pub fn decode(bytes: &[u8], layout: &Layout, mut take: impl FnMut(Record)) -> u64 {
+/// Reads all records of `bytes` and gives them to `take` in their order. Says how many could not be understood.
+pub fn decode(bytes: &[u8], form: Form<'_>, layout: &Layout, mut take: impl FnMut(Record)) -> u64 {
     let mut strange = 0;
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let (Some(kind), Some(size)) = (number::<u32>(rest, 0), number::<u16>(rest, 6)) else {
-            return strange + 1;
-        };
-        let size = usize::from(size);
-        if size < 8 || size > rest.len() {
-            // Where the next one begins nobody knows.
-            return strange + 1;
-        }
-        let (record, behind) = rest.split_at(size);
-        rest = behind;
-        let record = match kind {
-            SAMPLE => sample(record, layout),
-            LOST => number::<u64>(record, 16)
-                .map(|lost| Some(Record { time_ns: 0, pid: -1, is_going: false, kind: Kind::Lost(lost) })),
-            // The kernel may tell other things: none that we have asked for.
-            _ => Some(None),
-        };
-        match record {
+    let broken = entries(bytes, form, |time_ns, entry| match entry {
+        Entry::Lost(lost) => take(Record { time_ns, pid: -1, is_going: false, kind: Kind::Lost(lost) }),
+        Entry::Raw(raw) => match record(raw, time_ns, layout) {
             Some(Some(record)) => take(record),
             Some(None) => {}
             None => strange += 1,
-        }
-    }
-    strange
+        },
+    });
+    strange + broken
 }
 
 /// `None` for what cannot be understood, `Some(None)` for a tracepoint of somebody else.
-fn sample(record: &[u8], layout: &Layout) -> Option<Option<Record>> {
-    let pid = number::<i32>(record, 12)?;
-    let time_ns = number::<u64>(record, 16)?;
-    let length = number::<u32>(record, 24)? as usize;
-    let raw = record.get(28..28 + length)?;
-    let Some(role) = layout.role(number::<u16>(raw, 0)?) else { return Some(None) };
-    Some(Some(Record { time_ns, pid, is_going: is_going(raw), kind: kind(role, raw)? }))
+fn record(raw: &[u8], time_ns: u64, layout: &Layout) -> Option<Option<Record>> {
+    let Some(role) = layout.role(id(raw)?) else { return Some(None) };
+    let is_going = flags(raw)? & NEED_RESCHED != 0;
+    Some(Some(Record { time_ns, pid: layout.pid(raw)?, is_going, kind: kind(role, raw)? }))
 }
 
-/// Where every tracepoint has the state of the core (`common_flags`), and the bit that is set while a switch is due
-/// (`TRACE_FLAG_NEED_RESCHED`, `include/linux/trace_events.h`).
-const FLAGS_AT: usize = 2;
+/// Bits of [`flags`] (`include/linux/trace_events.h`): a switch is due, and the core is within an interrupt, of hardware or soft.
 const NEED_RESCHED: u8 = 0x04;
+pub(crate) const IN_INTERRUPT: u8 = 0x08 | 0x10;
 
-fn is_going(raw: &[u8]) -> bool {
-    raw.get(FLAGS_AT).is_some_and(|flags| flags & NEED_RESCHED != 0)
+/// Which tracepoint these are the bytes of.
+pub(crate) fn id(raw: &[u8]) -> Option<u16> {
+    number(raw, 0)
+}
+
+/// The state of the core that every tracepoint has (`common_flags`).
+pub(crate) fn flags(raw: &[u8]) -> Option<u8> {
+    number(raw, 2)
 }
 
 /// What the bytes of a tracepoint say; `None` where they are too few.

@@ -3,7 +3,7 @@
 use crate::crew::choose;
 use crate::decode::Extent;
 use crate::error::Error;
-use crate::following::{Following, Rings};
+use crate::following::{Following, Ready};
 use crate::nesting::nameless;
 use crate::source::{Backend, Chosen, Refused, Shape, Tracepoints};
 use onbeat_trace::{Class, Evidence, KernelEvent, OffCpu};
@@ -34,8 +34,8 @@ use std::ops::Range;
 pub struct TracepointEvidence {
     tracepoints: Tracepoints,
     chosen: Chosen,
-    /// Rings for threads that somebody will want to know more of.
-    rings: Option<Result<Rings, Refused>>,
+    /// Rings for threads that somebody will want to know more of, where they were made in advance.
+    ready: Option<Result<Ready, Refused>>,
     /// What they tell of those; why nothing, where that is refused.
     following: Option<Result<Following, Refused>>,
     /// Threads whose name no record has told.
@@ -80,12 +80,20 @@ impl TracepointEvidence {
         Ok(TracepointEvidence {
             tracepoints,
             chosen,
-            rings: Some(Rings::open()),
+            ready: None,
             following: None,
             names: HashMap::new(),
             asked_ns: 0,
             silenced: None,
         })
+    }
+
+    /// The same, with what [`follow`](Evidence::follow) needs made in advance: it costs tens of milliseconds, and the kernel may wait for
+    /// every core to come by, which is late once threads in real time have begun.
+    #[must_use]
+    pub fn ready_to_follow(mut self) -> Self {
+        self.ready = Some(Ready::open());
+        self
     }
 
     /// Which source it is, why, and what it does not tell.
@@ -146,8 +154,8 @@ impl Evidence for TracepointEvidence {
     }
 
     fn follow(&mut self, tids: &[i32]) {
-        let rings = self.rings.take().unwrap_or_else(Rings::open);
-        self.following = Some(rings.and_then(|rings| Following::start(rings, tids)));
+        let ready = self.ready.take().unwrap_or_else(Ready::open);
+        self.following = Some(ready.and_then(|ready| Following::start(ready, tids)));
     }
 
     fn off_cpu(&mut self, window_ns: Range<u64>) -> Vec<OffCpu> {

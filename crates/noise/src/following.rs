@@ -8,7 +8,7 @@ mod rings;
 use crate::source::Refused;
 use layout::What;
 use onbeat_trace::{Left, OffCpu, Waker};
-pub(crate) use rings::Rings;
+pub(crate) use rings::Ready;
 use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::ops::Range;
@@ -20,7 +20,7 @@ const KEPT_NS: u64 = 10_000_000_000;
 /// The threads, and what is known of them.
 #[derive(Debug)]
 pub(crate) struct Following {
-    rings: Rings,
+    rings: Ready,
     /// By id.
     threads: HashMap<i32, Followed>,
     wakers: HashMap<i32, (String, bool)>,
@@ -49,7 +49,7 @@ struct Event {
 
 impl Following {
     /// Of these threads, on all cores: whoever wakes one may be on any.
-    pub fn start(rings: Rings, tids: &[i32]) -> Result<Self, Refused> {
+    pub fn start(rings: Ready, tids: &[i32]) -> Result<Self, Refused> {
         rings.start(tids).map_err(|error| Refused {
             why: format!("their rings cannot be switched on: {error}"),
             fix: "run as root".to_owned(),

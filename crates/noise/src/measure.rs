@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::place::{self, House};
 use crate::record::{CpuNoise, NoiseRecord, Stopped};
 use crate::sampler::{self, Line, Plan, Told};
-use crate::source::{Backend, Counters, Shape, Tracepoints, Waited};
+use crate::source::{Backend, Counters, Shape, Tracepoints, Waited, left};
 use crate::tally::Tally;
 use crate::watch::Watch;
 use onbeat_os::{CoreSet, Policy, clock};
@@ -122,8 +122,7 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch<CpuNoise>) -> Result<N
     let policy = settings.policy.unwrap_or(Policy::Other(0)).to_string();
     let mut record = NoiseRecord::new(settings, policy, source);
     record.notes.extend(house.note.iter().cloned());
-    let left = perf.iter().flat_map(Tracepoints::cleaned);
-    record.notes.extend(left.map(|line| format!("left by a process that was killed: {line}")));
+    record.notes.extend(perf.iter().flat_map(|perf| left(perf.cleaned())));
     let signals = Signals::default();
     let start = |&cpu| start(cpu, settings, &signals, perf.is_none());
     let mut sampled = cpus.iter().map(start).collect::<Result<Vec<Sampled>, Error>>()?;

@@ -2,11 +2,13 @@
 
 mod core;
 mod proc;
+mod rings;
 mod tracepoints;
 
 pub use core::Core;
 pub(crate) use proc::UNTRACED;
 pub use proc::{Counters, Waited};
+pub(crate) use rings::Rings;
 pub use tracepoints::{Shape, Tracepoints};
 
 use serde::{Deserialize, Serialize};
@@ -39,6 +41,11 @@ pub struct Chosen {
     pub fix: Option<String>,
     /// What this kernel does not tell, `group:name: why`.
     pub missing: Vec<String>,
+}
+
+/// What is noted of the lines that say what was put back (`cleaned`).
+pub(crate) fn left(cleaned: &[String]) -> impl Iterator<Item = String> {
+    cleaned.iter().map(|line| format!("left by a process that was killed: {line}"))
 }
 
 /// Why a source is not to be had, and what gives it.

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::idle::IdleStates;
 use crate::place::{self, House};
 use crate::record::Stopped;
-use crate::source::{Backend, Core, Counters, Tracepoints, Waited};
+use crate::source::{Backend, Core, Counters, Tracepoints, Waited, left};
 use crate::timer::{self, Line, Plan, Woken};
 use crate::watch::Watch;
 use onbeat_os::latency::DmaLatency;
@@ -89,8 +89,7 @@ pub fn measure(settings: &Settings, watch: &mut dyn Watch<CpuLatency>) -> Result
     let policy = settings.policy.unwrap_or(Policy::Other(0)).to_string();
     let mut record = LatencyRecord::new(settings, policy, source);
     record.notes.extend(house.note.iter().cloned());
-    let left = perf.iter().flat_map(Tracepoints::cleaned);
-    record.notes.extend(left.map(|line| format!("left by a process that was killed: {line}")));
+    record.notes.extend(perf.iter().flat_map(|perf| left(perf.cleaned())));
     let awake = Awake::keep(settings, &cpus, &mut record.notes);
     let signals = Signals::default();
     let base_ns = clock::monotonic_ns() + 100_000_000;

@@ -19,7 +19,7 @@ use crate::measure::Settings;
 use crate::place::{self, House};
 use crate::record::{CpuNoise, NoiseRecord, Stopped};
 use crate::sampler::Period;
-use crate::source::{Backend, Chosen, Counters};
+use crate::source::{Backend, Chosen, Counters, left};
 use crate::tally::Tally;
 use crate::watch::Watch;
 use instance::Instance;
@@ -54,7 +54,7 @@ pub fn measure(
     events.extend(INTERFERENCES);
     let mut instance = Instance::new(&tracefs, &events, &cpus, settings.ring_bytes)?;
     prepare(&mut instance, settings, is_hw)?;
-    record.notes.extend(left(&instance));
+    record.notes.extend(left(instance.cleaned()));
     let new = |cpu: &usize| {
         let tally = Tally::new(*cpu as u32, settings.bucket_ns, settings.entries, settings.samples);
         (
@@ -90,11 +90,6 @@ pub fn measure(
 
 fn asked_for() -> Chosen {
     Chosen { backend: Backend::Tracer, why: "it was asked for".to_owned(), fix: None, missing: Vec::new() }
-}
-
-/// What killed processes had left.
-fn left(instance: &Instance) -> impl Iterator<Item = String> {
-    instance.cleaned().iter().map(|line| format!("left by a process that was killed: {line}"))
 }
 
 fn prepare(instance: &mut Instance, settings: &Settings, is_hw: bool) -> Result<(), Error> {

@@ -38,7 +38,7 @@ pub fn evidence(plan: &Plan) -> Box<dyn Evidence> {
     cores.sort_unstable();
     cores.dedup();
     match TracepointEvidence::open(&cores, RING_BYTES, Extent::Cores) {
-        Ok(evidence) => Box::new(evidence),
+        Ok(evidence) => Box::new(evidence.ready_to_follow()),
         Err(refused) => Box::new(ProcEvidence::new(refused.why, refused.fix)),
     }
 }

@@ -28,14 +28,17 @@ fn record(place: &Place) -> Record {
     Record::from_json(&text).expect("one")
 }
 
-/// Whether nobody is kept from tracing here. Says so if not.
-fn is_closed() -> bool {
-    let listed = Command::new("sh").args(["-c", &format!("{NOBODY} ls /sys/kernel/tracing/events")]).output();
-    let is_closed = listed.is_ok_and(|listed| !listed.status.success());
-    if !is_closed {
-        eprintln!("skipped: everybody may read tracefs here");
+/// A place for nobody, where nobody is kept from tracing. Says so if there is none here.
+fn closed() -> Option<Place> {
+    if !may(&[]) {
+        return None;
     }
-    is_closed
+    let listed = Command::new("sh").args(["-c", &format!("{NOBODY} ls /sys/kernel/tracing/events")]).output();
+    if listed.is_ok_and(|listed| !listed.status.success()) {
+        return Some(reachable());
+    }
+    eprintln!("skipped: everybody may read tracefs here");
+    None
 }
 
 const WHY: &str = "tracepoints cannot be read";
@@ -43,10 +46,7 @@ const WHY: &str = "tracepoints cannot be read";
 #[test]
 fn counts_explain_where_nobody_may_trace() {
     let _alone = alone();
-    if !may(&[]) || !is_closed() {
-        return;
-    }
-    let place = reachable();
+    let Some(place) = closed() else { return };
     // Explanations that come where they can be had are no demand, under `strict` either.
     for more in ["", "--strict"] {
         let answer = as_nobody(&place, more);
@@ -78,10 +78,7 @@ fn counts_explain_where_nobody_may_trace() {
 #[test]
 fn explanations_that_were_asked_for_are_missed() {
     let _alone = alone();
-    if !may(&[]) || !is_closed() {
-        return;
-    }
-    let place = reachable();
+    let Some(place) = closed() else { return };
     let said =
         "not obtained: events of the kernel: asked all, got counts of /proc: causes have classes, no names";
     for more in ["--explain=on", "--trace late.pftrace"] {
@@ -102,10 +99,7 @@ fn explanations_that_were_asked_for_are_missed() {
 #[test]
 fn a_capability_is_half_of_what_it_takes() {
     let _alone = alone();
-    if !may(&[]) || !is_closed() {
-        return;
-    }
-    let place = reachable();
+    let Some(place) = closed() else { return };
     if let Err(why) = give(&place.path("onbeat")) {
         return eprintln!("skipped: the copy of the command cannot be given a capability here: {why}");
     }

@@ -88,7 +88,7 @@ impl Thread {
 
 /// Where a value lies in the bytes of a tracepoint.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(crate) struct Place {
     offset: usize,
     size: usize,
     is_signed: bool,
@@ -97,7 +97,7 @@ pub(super) struct Place {
 
 impl Place {
     /// A number, with its sign in the upper bits if it has one.
-    pub(super) fn unsigned(&self, raw: &[u8]) -> Option<u64> {
+    pub(crate) fn unsigned(&self, raw: &[u8]) -> Option<u64> {
         let value = match self.size {
             1 => u64::from(number::<u8>(raw, self.offset)?),
             2 => u64::from(number::<u16>(raw, self.offset)?),
@@ -159,7 +159,7 @@ impl Layout {
         }
         let mut pid = None;
         let has_switch = layout.one(tracefs, "sched", "sched_switch", |format| {
-            pid = place(format, "common_pid");
+            pid = Some(place(format, "common_pid")?);
             Some(Role::Switch {
                 prev: place(format, "prev_pid")?,
                 state: place(format, "prev_state")?,
@@ -278,6 +278,7 @@ impl Layout {
     }
 }
 
-fn place(format: &Format, name: &str) -> Option<Place> {
+/// Where a tracepoint has the value with that name.
+pub(crate) fn place(format: &Format, name: &str) -> Option<Place> {
     format.field(name).map(Place::from)
 }

@@ -5,7 +5,7 @@
 //! event   type and length (5 bits), time since the one before (27 bits) | more length, or more time | bytes of the tracepoint
 //! ```
 
-use super::{Kind, Layout, Record, is_going, kind, number};
+use super::{Entry, number};
 use onbeat_os::tracefs::Pages;
 
 /// Types of events; what is below is the length of the data in words of 4 bytes, or 0 where the next word has it in bytes.
@@ -23,31 +23,8 @@ const DELTA_BITS: u32 = 27;
 /// Upper bits of an absolute time have no room in its event: they are those of the last time.
 const STAMP_BITS: u32 = 59;
 
-/// What a page holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Entry<'b> {
-    /// The bytes of a tracepoint.
-    Raw(&'b [u8]),
-    /// So many records are missing here.
-    Lost(u64),
-}
-
-/// Reads all pages of `bytes`, and gives their records to `take` in their order. Says how many could not be understood.
-pub fn decode_pages(bytes: &[u8], pages: &Pages, layout: &Layout, mut take: impl FnMut(Record)) -> u64 {
-    let mut strange = 0;
-    let broken = entries(bytes, pages, |time_ns, entry| match entry {
-        Entry::Lost(lost) => take(Record { time_ns, pid: -1, is_going: false, kind: Kind::Lost(lost) }),
-        Entry::Raw(raw) => match record(raw, time_ns, layout) {
-            Some(Some(record)) => take(record),
-            Some(None) => {}
-            None => strange += 1,
-        },
-    });
-    strange + broken
-}
-
 /// Gives what the pages of `bytes` hold to `take`, each with its time in nanoseconds. Says how often it could not go on in a page.
-pub(crate) fn entries(bytes: &[u8], pages: &Pages, mut take: impl FnMut(u64, Entry<'_>)) -> u64 {
+pub(super) fn entries(bytes: &[u8], pages: &Pages, mut take: impl FnMut(u64, Entry<'_>)) -> u64 {
     bytes.chunks(pages.page_bytes.max(1)).map(|page| one(page, pages, &mut take)).sum()
 }
 
@@ -97,11 +74,4 @@ fn one(page: &[u8], pages: &Pages, take: &mut impl FnMut(u64, Entry<'_>)) -> u64
         take(time_ns, Entry::Raw(raw));
     }
     0
-}
-
-/// `None` for what cannot be understood, `Some(None)` for a tracepoint of somebody else.
-fn record(raw: &[u8], time_ns: u64, layout: &Layout) -> Option<Option<Record>> {
-    let Some(role) = layout.role(number::<u16>(raw, 0)?) else { return Some(None) };
-    let pid = layout.pid(raw)?;
-    Some(Some(Record { time_ns, pid, is_going: is_going(raw), kind: kind(role, raw)? }))
 }

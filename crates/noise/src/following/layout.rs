@@ -1,21 +1,19 @@
 //! The few tracepoints that tell of single threads, and where their fields lie.
 
-use onbeat_os::tracefs::{Field, Format, Tracefs};
+use crate::decode::{IN_INTERRUPT, Place, flags, id, place};
+use onbeat_os::tracefs::{Format, Tracefs};
 use std::io;
-
-/// In `common_flags`: within an interrupt, of hardware or soft.
-const IN_INTERRUPT: u8 = 0x08 | 0x10;
 
 /// Where the fields lie.
 #[derive(Debug)]
 pub(super) struct Layout {
     tracepoints: Vec<Tracepoint>,
     /// Where each has the thread that had the core.
-    by: Field,
-    prev: Field,
-    state: Field,
-    next: Field,
-    woken: Option<Field>,
+    by: Place,
+    prev: Place,
+    state: Place,
+    next: Place,
+    woken: Option<Place>,
 }
 
 /// One of them.
@@ -63,8 +61,7 @@ impl Layout {
             .format("sched", "sched_switch")?
             .ok_or_else(|| missing("tracepoint sched:sched_switch"))?;
         let need = |name: &str| {
-            let field = switch.field(name).cloned();
-            field.ok_or_else(|| missing(&format!("field {name} in sched_switch")))
+            place(&switch, name).ok_or_else(|| missing(&format!("field {name} in sched_switch")))
         };
         let one = |format: &Format, name, role| Tracepoint { id: format.id, name, role };
         let mut layout = Layout {
@@ -76,9 +73,9 @@ impl Layout {
             woken: None,
         };
         if let Some(format) = tracefs.format("sched", "sched_waking")?
-            && let Some(pid) = format.field("pid")
+            && let Some(pid) = place(&format, "pid")
         {
-            layout.woken = Some(pid.clone());
+            layout.woken = Some(pid);
             layout.tracepoints.push(one(&format, ("sched", "sched_waking"), Role::Waking));
         }
         for name in ["page_fault_user", "page_fault_kernel"] {
@@ -94,32 +91,21 @@ impl Layout {
 
     /// What the bytes of a tracepoint say; `None` where they are too few, or another's.
     pub fn what(&self, raw: &[u8]) -> Option<What> {
-        let id = number(raw, 0, 2)?;
-        let field = |field: &Field| number(raw, field.offset, field.size);
-        let by = field(&self.by)? as i32;
+        let id = u64::from(id(raw)?);
+        let tid = |place: &Place| place.unsigned(raw).map(|tid| tid as i32);
+        let by = tid(&self.by)?;
         let tracepoint = self.tracepoints.iter().find(|tracepoint| tracepoint.id == id)?;
         Some(match tracepoint.role {
             Role::Switch => What::Switch {
-                prev: field(&self.prev)? as i32,
-                state: field(&self.state)?,
-                next: field(&self.next)? as i32,
+                prev: tid(&self.prev)?,
+                state: self.state.unsigned(raw)?,
+                next: tid(&self.next)?,
             },
             Role::Waking => {
-                let is_interrupt = raw.get(2)? & IN_INTERRUPT != 0;
-                What::Waking { tid: field(self.woken.as_ref()?)? as i32, by, is_interrupt }
+                let is_interrupt = flags(raw)? & IN_INTERRUPT != 0;
+                What::Waking { tid: tid(self.woken.as_ref()?)?, by, is_interrupt }
             }
             Role::Fault => What::Fault { tid: by },
         })
-    }
-}
-
-/// A number in the machine's own byte order.
-pub(super) fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
-    let bytes = bytes.get(at..at.checked_add(size)?)?;
-    match *bytes {
-        [a] => Some(u64::from(a)),
-        [a, b] => Some(u64::from(u16::from_ne_bytes([a, b]))),
-        [a, b, c, d] => Some(u64::from(u32::from_ne_bytes([a, b, c, d]))),
-        _ => Some(u64::from_ne_bytes(bytes.try_into().ok()?)),
     }
 }

@@ -2,9 +2,9 @@
 
 use super::Refused;
 use super::core::Core;
-use crate::decode::{Extent, Layout, decode, decode_pages};
-use onbeat_os::ftrace;
-use onbeat_os::perf::{self, Ring};
+use super::rings::{RefusedTracepoints, Rings};
+use crate::decode::{Extent, Layout, decode};
+use onbeat_os::perf;
 use onbeat_os::tracefs::Tracefs;
 use onbeat_trace::KernelEvent;
 use std::io;
@@ -16,16 +16,6 @@ pub struct Tracepoints {
     rings: Rings,
     cores: Vec<Core>,
     bytes: Vec<u8>,
-    cleaned: Vec<String>,
-}
-
-/// Whose rings.
-#[derive(Debug)]
-enum Rings {
-    /// Those of `perf_event_open(2)`, one for each core.
-    Perf(Vec<Ring>),
-    /// Those of a trace instance.
-    Ftrace(ftrace::Instance),
 }
 
 /// How the rings are to be.
@@ -51,18 +41,12 @@ impl Tracepoints {
     /// # Errors
     /// What is refused, and the command that grants it.
     pub fn perf(cpus: &[usize], shape: Shape) -> Result<Self, Refused> {
-        let mut layout = layout(shape.extent)?.1;
+        let (_, layout) = layout(shape.extent)?;
         let ids = layout.ids();
         allow_many_files(ids.len() * cpus.len());
-        let mut rings = Vec::new();
-        for &cpu in cpus {
-            let opened = Ring::open(cpu, &ids, shape.ring_bytes).map_err(|error| no_perf(cpu, &error))?;
-            for (id, error) in opened.refused {
-                layout.refused(id, &error.to_string());
-            }
-            rings.push(opened.ring);
-        }
-        Ok(Self::new(layout, Rings::Perf(rings), cpus, shape))
+        let opened =
+            Rings::perf(cpus, &ids, shape.ring_bytes).map_err(|(cpu, error)| no_perf(cpu, &error))?;
+        Ok(Self::new(layout, opened, cpus, shape))
     }
 
     /// Rings of a trace instance on these cores; nothing is written yet.
@@ -70,30 +54,34 @@ impl Tracepoints {
     /// # Errors
     /// As those of [`perf`](Self::perf).
     pub fn ftrace(cpus: &[usize], shape: Shape) -> Result<Self, Refused> {
-        let (tracefs, mut layout) = layout(shape.extent)?;
+        let (tracefs, layout) = layout(shape.extent)?;
         // Nobody sees an instance's CPU that is offline: its ring would be empty.
         if let Some(cpu) = cpus.iter().find(|cpu| is_offline(**cpu)) {
             return Err(no_perf(*cpu, &io::Error::from_raw_os_error(ENODEV)));
         }
-        let made = ftrace::Instance::open(&tracefs, &layout.names(), cpus, shape.ring_bytes)
+        let names = layout.names();
+        let opened = Rings::ftrace(&tracefs, cpus, (&names, &layout.ids()), shape.ring_bytes)
             .map_err(|error| no_instance(&error))?;
-        let ids = layout.ids();
-        for (at, error) in made.refused {
-            layout.refused(ids[at], &error.to_string());
-        }
-        let cleaned = made.instance.cleaned().to_vec();
-        Ok(Tracepoints { cleaned, ..Self::new(layout, Rings::Ftrace(made.instance), cpus, shape) })
+        Ok(Self::new(layout, opened, cpus, shape))
     }
 
-    fn new(layout: Layout, rings: Rings, cpus: &[usize], shape: Shape) -> Self {
+    fn new(
+        mut layout: Layout,
+        (rings, refused): (Rings, RefusedTracepoints),
+        cpus: &[usize],
+        shape: Shape,
+    ) -> Self {
+        for (id, error) in refused {
+            layout.refused(id, &error.to_string());
+        }
         let cores = cpus.iter().map(|cpu| Core::new(*cpu, shape.keep)).collect();
-        Tracepoints { layout, rings, cores, bytes: Vec::new(), cleaned: Vec::new() }
+        Tracepoints { layout, rings, cores, bytes: Vec::new() }
     }
 
     /// What killed processes had left and was put back, a line each.
     #[must_use]
     pub fn cleaned(&self) -> &[String] {
-        &self.cleaned
+        self.rings.cleaned()
     }
 
     /// What this kernel does not tell, `group:name: why`.
@@ -107,21 +95,13 @@ impl Tracepoints {
     /// # Errors
     /// What the kernel says.
     pub fn enable(&self) -> io::Result<()> {
-        match &self.rings {
-            Rings::Perf(rings) => rings.iter().try_for_each(Ring::enable),
-            Rings::Ftrace(instance) => instance.enable(),
-        }
+        self.rings.enable()
     }
 
     /// Why it writes no more, although it was told to; `None` while it does, or cannot be asked.
     #[must_use]
     pub fn silenced(&self) -> Option<String> {
-        let Rings::Ftrace(instance) = &self.rings else { return None };
-        match instance.is_enabled() {
-            Ok(true) => None,
-            Ok(false) => Some(format!("somebody has switched off {}", instance.folder().display())),
-            Err(error) => Some(format!("{} cannot be read any more: {error}", instance.folder().display())),
-        }
+        self.rings.silenced()
     }
 
     /// Lets the kernel write no more.
@@ -129,10 +109,7 @@ impl Tracepoints {
     /// # Errors
     /// What the kernel says.
     pub fn disable(&self) -> io::Result<()> {
-        match &self.rings {
-            Rings::Perf(rings) => rings.iter().try_for_each(Ring::disable),
-            Rings::Ftrace(instance) => instance.disable(),
-        }
+        self.rings.disable()
     }
 
     /// The last events of all cores.
@@ -154,19 +131,9 @@ impl Tracepoints {
     /// Reads what the ring at this place holds. `stamps` are moments at which thread `pid` had the core, in their order, none
     /// from before the last call's.
     pub fn drain(&mut self, at: usize, pid: i32, stamps: &[u64]) {
-        let Tracepoints { layout, rings, cores, bytes, .. } = self;
-        bytes.clear();
-        match rings {
-            Rings::Perf(rings) => {
-                rings[at].drain(bytes);
-                cores[at].take(pid, stamps, |take| decode(bytes, layout, take));
-            }
-            Rings::Ftrace(instance) => {
-                instance.drain(at, bytes);
-                let pages = instance.pages();
-                cores[at].take(pid, stamps, |take| decode_pages(bytes, pages, layout, take));
-            }
-        }
+        let Tracepoints { layout, rings, cores, bytes } = self;
+        let form = rings.drain(at, bytes);
+        cores[at].take(pid, stamps, |take| decode(bytes, form, layout, take));
     }
 
     /// How many cores there are.

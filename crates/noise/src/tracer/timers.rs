@@ -3,11 +3,11 @@
 use super::instance::{Instance, find, set_policy};
 use super::reading::{self, Extent};
 use super::wakes::{Core, Cores};
-use super::{INTERFERENCES, asked_for, left};
+use super::{INTERFERENCES, asked_for};
 use crate::crew::{Member, Signals};
 use crate::error::Error;
 use crate::place::{self, House};
-use crate::source::{Counters, Refused};
+use crate::source::{Counters, Refused, left};
 use crate::timerlat::{Awake, CpuLatency, LatencyRecord, Settings, Tally, Workload};
 use crate::watch::Watch;
 use onbeat_os::{Policy, clock};
@@ -39,7 +39,7 @@ pub(crate) fn measure(
     record.notes.extend(house.note.iter().cloned());
     let awake = Awake::keep(settings, &cpus, &mut record.notes);
     let mut instance = Instance::new(&tracefs, &INTERFERENCES, &cpus, settings.ring_bytes)?;
-    record.notes.extend(left(&instance));
+    record.notes.extend(left(instance.cleaned()));
     prepare(&mut instance, settings)?;
     let new = |cpu: &usize| {
         let tally = Tally::new(*cpu as u32, settings.bucket_ns, settings.entries, settings.samples);

@@ -1,6 +1,6 @@
 //! The kernel's bytes, by its own descriptions: those of two kernels that put the fields elsewhere.
 
-use onbeat_noise::decode::{Extent, Id, Kind, Layout, Record, decode};
+use onbeat_noise::decode::{Extent, Form, Id, Kind, Layout, Record, decode};
 use onbeat_os::tracefs::Tracefs;
 use onbeat_trace::Class;
 use proptest::prelude::*;
@@ -37,6 +37,7 @@ const SWITCH: &[&str] = &[
 ];
 /// The same with other places.
 const SWITCH_ELSEWHERE: &[&str] = &[
+    "int common_pid 4 4 1",
     "pid_t prev_pid 12 4 1",
     "long prev_state 16 8 1",
     "pid_t next_pid 24 4 1",
@@ -80,12 +81,15 @@ pub fn x86(root: &Path) -> Layout {
     Layout::read(&tracefs, Extent::Threads).unwrap()
 }
 
-/// A sample record with this tracepoint's bytes.
+/// A sample record with this tracepoint's bytes, of a thread that both of them name.
 fn sample(pid: i32, time_ns: u64, raw: &[u8]) -> Vec<u8> {
     // The kernel pads so that the whole record has a multiple of 8 bytes.
     let length = (raw.len() + 4).next_multiple_of(8) - 4;
     let mut raw = raw.to_vec();
     raw.resize(length, 0);
+    if let Some(common_pid) = raw.get_mut(4..8) {
+        common_pid.copy_from_slice(&pid.to_ne_bytes());
+    }
     let mut record = Vec::new();
     record.extend(9u32.to_ne_bytes());
     record.extend(1u16.to_ne_bytes());
@@ -109,7 +113,7 @@ pub fn raw(id: u16, values: &[(usize, &[u8])]) -> Vec<u8> {
 
 fn decoded(bytes: &[u8], layout: &Layout) -> (Vec<Record>, u64) {
     let mut records = Vec::new();
-    let strange = decode(bytes, layout, |record| records.push(record));
+    let strange = decode(bytes, Form::Perf, layout, |record| records.push(record));
     (records, strange)
 }
 
@@ -287,12 +291,12 @@ proptest! {
     fn no_bytes_make_it_fall(bytes in prop::collection::vec(any::<u8>(), 0..300), at in 0usize..200, byte: u8) {
         static LAYOUT: LazyLock<Layout> = LazyLock::new(|| x86(tempfile::tempdir().unwrap().path()));
         let layout = &*LAYOUT;
-        decode(&bytes, layout, drop);
+        decode(&bytes, Form::Perf, layout, drop);
         // Right but for one byte.
         let mut nearly = sample(5, 1, &raw(20, &[(12, &(20u32 | 7 << 16).to_ne_bytes())]));
         nearly.extend(sample(5, 2, &raw(40, &[])));
         let at = at % nearly.len();
         nearly[at] = byte;
-        decode(&nearly, layout, drop);
+        decode(&nearly, Form::Perf, layout, drop);
     }
 }

@@ -1,7 +1,7 @@
 //! Pages of a trace instance, made up as the kernel does.
 
 use super::bytes::{raw, x86};
-use onbeat_noise::decode::{Id, Kind, Record, decode_pages};
+use onbeat_noise::decode::{Form, Id, Kind, Record, decode};
 use onbeat_os::tracefs::Pages;
 use onbeat_trace::Class;
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ fn page(time_ns: u64, flags: u64, events: &[Vec<u8>]) -> Vec<u8> {
 fn decoded(bytes: &[u8]) -> (Vec<Record>, u64) {
     let folder = tempfile::tempdir().unwrap();
     let (layout, mut records) = (x86(folder.path()), Vec::new());
-    let strange = decode_pages(bytes, &PAGES, &layout, |record| records.push(record));
+    let strange = decode(bytes, Form::Pages(&PAGES), &layout, |record| records.push(record));
     (records, strange)
 }
 

@@ -1,8 +1,8 @@
 //! What the kernel does in interrupts.
 
+use crate::alone;
 use crate::pipeline::{Log, PERIOD_NS, WORK_NS, graph, options, run};
 use crate::score::{Expected, score};
-use crate::{alone, can};
 use onbeat::trace::CauseClass;
 use onbeat_os::clock::{self, monotonic_ns};
 use onbeat_os::{CoreSet, thread};
@@ -32,9 +32,6 @@ fn set(timers: &[OwnedFd], at_ns: u64) {
 #[test]
 fn a_long_timer_interrupt() {
     alone(|| {
-        if !can() {
-            return;
-        }
         let Some(timers) = timers() else {
             eprintln!("skipped: {TIMERS} timers cannot be had");
             return;

@@ -6,9 +6,12 @@
 #![allow(clippy::disallowed_macros, reason = "a test says what it found and what it skips")]
 
 mod fed;
+mod graph;
 mod kernel;
 mod neighbours;
 mod pipeline;
+mod preempted;
+mod rationed;
 mod refused;
 mod score;
 mod softirq;
@@ -21,11 +24,14 @@ use std::sync::{Mutex, PoisonError};
 const PLAYS: usize = 5;
 const STOLEN_NS: u64 = 40_000_000;
 
-/// One at a time: each wants the machine as it is. What a hypervisor takes is late for a reason that nobody has injected, so a case
+/// One at a time, where it can run at all: each wants the machine as it is. What a hypervisor takes is late for a reason that nobody has injected, so a case
 /// that fails is played again if the kernel counted stolen time meanwhile, and only then.
 fn alone(case: impl Fn() + RefUnwindSafe) {
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if !can() {
+        return;
+    }
     for _ in 0..PLAYS {
         let before_ns = stolen_ns();
         let played = catch_unwind(&case);

@@ -1,8 +1,8 @@
 //! Rights that are not there, or not any more.
 
+use crate::alone;
 use crate::pipeline::{BEATS, Injector, Log, PERIOD_NS, busy, every, graph, options, run, run_with};
 use crate::score::{Expected, score};
-use crate::{alone, can};
 use onbeat::trace::CauseClass;
 use onbeat_noise::ProcEvidence;
 use onbeat_os::clock::monotonic_ns;
@@ -14,9 +14,6 @@ use std::time::Duration;
 #[test]
 fn counts_of_proc_tell_the_class() {
     alone(|| {
-        if !can() {
-            return;
-        }
         let log = Log::default();
         let noted = log.clone();
         // A thread that has ended has no counts any more: of the last 20 ms of a run nothing is known.
@@ -41,9 +38,6 @@ fn counts_of_proc_tell_the_class() {
 #[test]
 fn tracing_that_is_switched_off_meanwhile_is_said() {
     alone(|| {
-        if !can() {
-            return;
-        }
         let Ok(tracefs) = Tracefs::find() else {
             eprintln!("skipped: no tracefs");
             return;

@@ -1,8 +1,8 @@
 //! A process that is stopped: this test's own program, started once more.
 
+use crate::alone;
 use crate::pipeline::{BEATS, PERIOD_NS, graph, options, run};
 use crate::score::{Expected, score};
-use crate::{alone, can};
 use onbeat::Record;
 use onbeat::trace::CauseClass;
 use onbeat_os::clock::{monotonic_ns, sleep_until};
@@ -24,9 +24,6 @@ fn child() {
 #[test]
 fn a_process_that_is_stopped() {
     alone(|| {
-        if !can() {
-            return;
-        }
         let path = std::env::temp_dir().join(format!("onbeat-stopped-{}.json", std::process::id()));
         let mut child = Command::new(std::env::current_exe().expect("this program"))
             .args(["--exact", "stopped::child", "--nocapture"])

@@ -4,7 +4,7 @@ use super::flight::{About, Late};
 use crate::plan::Plan;
 use onbeat_trace::cause::{Cause, Explained, Verdict};
 use onbeat_trace::record::{Miss, MissKind, PathRecord, SlowMessage};
-use onbeat_trace::{CauseClass, Histogram, Record};
+use onbeat_trace::{CauseClass, Record};
 use std::collections::{BTreeMap, HashMap};
 
 /// What it has found.
@@ -16,8 +16,7 @@ pub(crate) struct Findings {
     pub(super) notes: Vec<String>,
     pub(super) causes: Vec<Cause>,
     pub(super) explained: Option<Explained>,
-    /// What noted steps took, by number in the plan, until somebody takes that; and whose were.
-    pub(super) steps: Vec<Histogram>,
+    /// Whose steps were noted, by number in the plan.
     pub(super) recorded: Vec<bool>,
 }
 
@@ -29,12 +28,6 @@ pub(super) fn key(late: &Late, start_ns: u64) -> Key {
 }
 
 impl Findings {
-    /// What the steps took that the workers have noted and not counted, by number in the plan.
-    pub fn take_steps(&mut self) -> Vec<Histogram> {
-        self.recorded = self.steps.iter().map(|steps| steps.count() > 0).collect();
-        std::mem::take(&mut self.steps)
-    }
-
     /// Puts into a record what was found.
     pub fn enter(mut self, record: &mut Record, plan: &Plan) {
         for miss in &mut record.misses {

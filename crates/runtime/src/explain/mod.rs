@@ -38,7 +38,7 @@ mod work;
 
 pub use case::{Case, EdgeFacts, OperatorFacts, Scheduling, ThreadFacts};
 pub(crate) use flight::{About, Flight, Late, Noted, Rings, SLOWEST};
-pub(crate) use recorder::{Recorder, rings};
+pub(crate) use recorder::{Recorded, Recorder, rings};
 pub use sentence::sentence;
 pub(crate) use sentence::time;
 pub(crate) use told::Told;

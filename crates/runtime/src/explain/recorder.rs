@@ -6,8 +6,8 @@ use super::work::Work;
 use crate::plan::Plan;
 use crate::run::{Control, Helper};
 use onbeat_queue::Owner;
-use onbeat_trace::Evidence;
 use onbeat_trace::record::ThreadRecord;
+use onbeat_trace::{Evidence, Histogram};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
@@ -26,7 +26,16 @@ const SPANS_MOST: usize = 1 << 14;
 pub(crate) struct Recorder {
     /// Dropped to end it.
     end: Sender<()>,
-    thread: JoinHandle<(Findings, ThreadRecord)>,
+    thread: JoinHandle<((Findings, Vec<Histogram>), ThreadRecord)>,
+}
+
+/// What it leaves.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub findings: Findings,
+    /// What the steps took that the workers have noted and not counted, by number in the plan.
+    pub steps: Vec<Histogram>,
+    pub thread: ThreadRecord,
 }
 
 /// Rings for all parts, made by these owners, and who empties them.
@@ -57,9 +66,10 @@ impl Recorder {
         Ok(Recorder { end, thread })
     }
 
-    /// Ends the thread, when the workers have ended.
-    pub fn end(self) -> Option<(Findings, ThreadRecord)> {
+    /// Ends the thread, when the workers have ended. `None` where it has panicked.
+    pub fn end(self) -> Option<Recorded> {
         drop(self.end);
-        self.thread.join().ok()
+        let ((findings, steps), thread) = self.thread.join().ok()?;
+        Some(Recorded { findings, steps, thread })
     }
 }

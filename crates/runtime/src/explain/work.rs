@@ -120,7 +120,9 @@ impl<'w> Work<'w> {
         }
     }
 
-    pub fn until(mut self, ended: &Receiver<()>) -> Findings {
+    /// Until that is dropped. Beside what was found: what the steps took that the workers have noted and not counted, by number in the
+    /// plan.
+    pub fn until(mut self, ended: &Receiver<()>) -> (Findings, Vec<Histogram>) {
         self.meet_threads(ended);
         loop {
             let is_over = ended.recv_timeout(VISIT) != Err(RecvTimeoutError::Timeout);
@@ -335,7 +337,7 @@ impl<'w> Work<'w> {
         self.control.told.tell(message);
     }
 
-    fn findings(self) -> Findings {
+    fn findings(self) -> (Findings, Vec<Histogram>) {
         let start_ns = self.start_ns.unwrap_or(0);
         let causes = table(&self.causes);
         let unread = self.unread();
@@ -354,7 +356,7 @@ impl<'w> Work<'w> {
             unread,
             lost: self.evidence.lost(),
         };
-        Findings {
+        let findings = Findings {
             verdicts: self
                 .verdicts
                 .into_iter()
@@ -364,8 +366,8 @@ impl<'w> Work<'w> {
             notes: self.strays.notes,
             causes,
             explained: Some(explained),
-            steps: self.steps,
-            recorded: Vec::new(),
-        }
+            recorded: self.steps.iter().map(|steps| steps.count() > 0).collect(),
+        };
+        (findings, self.steps)
     }
 }

@@ -32,7 +32,7 @@ pub use status::{
 };
 
 use crate::chunk::Info;
-use crate::explain::{Recorder, Rings};
+use crate::explain::{Recorded, Recorder, Rings};
 use crate::graph::Graph;
 use crate::limits::Limits;
 use crate::options::Options;
@@ -163,10 +163,9 @@ impl Run {
         }
         let served = self.serving.and_then(Serving::end);
         let is_explained = self.recorder.is_some();
-        let (mut findings, recorded) = self.recorder.and_then(Recorder::end).unzip();
-        let noted = match &mut findings {
-            Some(findings) => findings.take_steps(),
-            None => Vec::new(),
+        let (findings, noted, recorder) = match self.recorder.and_then(Recorder::end) {
+            Some(Recorded { findings, steps, thread }) => (Some(findings), steps, Some(thread)),
+            None => (None, Vec::new(), None),
         };
         let ended = record::Ended {
             started_unix_ns: self.started_unix_ns,
@@ -178,7 +177,7 @@ impl Run {
                 self.watching.and_then(Watching::end),
                 self.watch.and_then(Watch::end),
                 served,
-                recorded,
+                recorder,
             ]
             .into_iter()
             .flatten()

@@ -77,14 +77,12 @@ impl Meter {
     /// Whether the coming step, which is timed, is one of a sample.
     #[inline]
     pub fn is_sample(&mut self) -> bool {
-        if self.is_exact && self.until_sample > 0 {
-            self.until_sample -= 1;
-            return false;
+        if !self.is_exact {
+            return true;
         }
-        if self.is_exact {
-            self.until_sample = self.interval();
-        }
-        true
+        let is_due = self.until_sample == 0;
+        self.until_sample = if is_due { self.interval() } else { self.until_sample - 1 };
+        is_due
     }
 
     /// Steps from one of a sample to the next.

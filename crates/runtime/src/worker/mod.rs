@@ -127,12 +127,7 @@ impl Worker {
                 } else {
                     let outcome = self.step(cx, operator);
                     if !matches!(outcome, Ok(Step::Wait)) || cx.next == STARVED {
-                        let goes_on = matches!(outcome, Ok(Step::Again));
-                        if goes_on && cx.hot[operator as usize].flags & !flag::RECORDED == flag::SOURCE {
-                            self.keep_turn(cx, operator);
-                        } else {
-                            self.after(cx, operator, outcome)?;
-                        }
+                        self.go_on(cx, operator, outcome)?;
                     }
                 }
                 if cx.next >= STARVED {
@@ -278,11 +273,8 @@ impl Worker {
         if flags & flag::WHEN != 0 {
             self.note_step(cx, operator, &outcome)?;
         }
-        let goes_on = matches!(outcome, Ok(Step::Again));
-        if goes_on && flags & !flag::RECORDED == flag::SOURCE {
-            self.keep_turn(cx, operator);
-        } else if !matches!(outcome, Ok(Step::Wait)) || flags & flag::SLOW != 0 {
-            self.after(cx, operator, outcome)?;
+        if !matches!(outcome, Ok(Step::Wait)) || flags & flag::SLOW != 0 {
+            self.go_on(cx, operator, outcome)?;
         }
         let hot = &mut cx.hot[operator as usize];
         hot.every = if hot.flags & flag::SLOW == 0 { self.meters[operator as usize].left() } else { 1 };
@@ -323,12 +315,22 @@ impl Worker {
         }
     }
 
-    /// A source asks for another turn, which is the usual case.
+    /// Behind a step that was not "one message in, one message out".
     #[inline(always)]
-    fn keep_turn(&mut self, cx: &Context, source: u32) {
-        self.nodes[source as usize].sequence += u64::from(cx.next < STARVED || cx.sent_away);
-        // It is the one on turn: nobody else comes to be stepped without a message.
+    fn go_on(
+        &mut self,
+        cx: &mut Context,
+        operator: u32,
+        outcome: Result<Step, Error>,
+    ) -> Result<(), Failure> {
+        let asks = matches!(outcome, Ok(Step::Again));
+        if !asks || cx.hot[operator as usize].flags & !flag::RECORDED != flag::SOURCE {
+            return self.after(cx, operator, outcome);
+        }
+        // A plain source asks for another turn. It is the one on turn: nobody else comes to be stepped without a message.
+        self.nodes[operator as usize].sequence += u64::from(cx.next < STARVED || cx.sent_away);
         self.on_turn = NONE;
+        Ok(())
     }
 
     /// Has an operator stepped when nothing hinders it, message or not.

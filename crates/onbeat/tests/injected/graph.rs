@@ -1,0 +1,124 @@
+//! What the graph itself does: an operator, a source, a full queue, a lock.
+
+use crate::alone;
+use crate::pipeline::{BEATS, Beat, Injector, Log, PERIOD_NS, busy, compute, every, graph, options, run};
+use crate::score::{Expected, score};
+use onbeat::operators::Timer;
+use onbeat::trace::CauseClass;
+use onbeat::{Graph, Overrun, Pool};
+use std::sync::{Arc, Mutex, PoisonError};
+
+#[test]
+fn an_operator_over_its_budget() {
+    alone(|| {
+        let log = Log::default();
+        let noted = log.clone();
+        let graph = graph(1_000_000, move |number| {
+            if number % 8 == 7 {
+                noted.note(|| busy(2_000_000));
+            }
+        });
+        let (record, start_ns) = run(graph, &options("f:20"));
+        let expected = Expected { class: CauseClass::OwnCompute, name: "work" };
+        score("an operator", &record, start_ns, &log.all(), expected).is_good();
+    });
+}
+
+#[test]
+fn page_faults() {
+    alone(|| {
+        const PAGES: usize = 400;
+        let log = Log::default();
+        let noted = log.clone();
+        let mut kept: Vec<Vec<u8>> = Vec::new();
+        let graph = graph(600_000, move |number| {
+            if number % 12 != 11 {
+                return;
+            }
+            let mut memory = vec![0u8; PAGES * 4096];
+            noted.note(|| memory.iter_mut().step_by(4096).for_each(|byte| *byte = std::hint::black_box(1)));
+            kept.push(memory);
+        });
+        let (record, start_ns) = run(graph, &options("f:20"));
+        let expected = Expected { class: CauseClass::PageFault, name: "work" };
+        let score = score("page faults", &record, start_ns, &log.all(), expected);
+        let lost = record.explained.as_ref().map_or(0, |explained| explained.lost);
+        if lost > 0 {
+            eprintln!("skipped: the kernel left out records of page faults, {lost} times");
+            return;
+        }
+        score.is_good();
+    });
+}
+
+#[test]
+fn a_slow_source() {
+    alone(|| {
+        let log = Log::default();
+        let mut graph = Graph::new("slow");
+        let noted = log.clone();
+        let slow = Beat::new(move |out, cx, number: u64| {
+            if number % 8 == 7 {
+                noted.note(|| every(3_000_000));
+            }
+            out.push(cx, number)
+        });
+        let beat = graph.add("beat", slow);
+        let work = graph.map("work", |number: u64| number);
+        let end = graph.sink("end", |_: u64| ());
+        graph.connect(beat, |b| &b.out, work, |w| &w.input);
+        graph.connect(work, |w| &w.out, end, |e| &e.input);
+        graph.deadline(end, 1_000_000);
+        let (record, start_ns) = run(graph, &options("f:20"));
+        let expected = Expected { class: CauseClass::InputLate, name: "beat" };
+        score("a slow source", &record, start_ns, &log.all(), expected).is_good();
+    });
+}
+
+#[test]
+fn a_full_queue_downstream() {
+    alone(|| {
+        let log = Log::default();
+        let noted = log.clone();
+        let mut graph = Graph::new("full");
+        let beat = graph.add("beat", Timer::new(PERIOD_NS, Some(BEATS), Overrun::Skip).expect("a period"));
+        let work = graph.map("work", |number: u64| number);
+        let end = graph.sink("end", move |number: u64| {
+            if number % 16 == 15 {
+                noted.note(|| every(60_000_000));
+            }
+        });
+        graph.connect(beat, |b| &b.out, work, |w| &w.input);
+        graph.connect(work, |w| &w.out, end, |e| &e.input).capacity(1);
+        graph.deadline(work, 1_000_000);
+        let mut options = options("f:20");
+        options.pools[0].operators.pop();
+        let policy = "f:10".parse().expect("a policy");
+        options.pools.push(Pool::new("slow").cores([0]).policy(policy).operators(["end"]));
+        let (record, start_ns) = run(graph, &options);
+        // The edge holds one message, and one is in the sink: those that come after it wait.
+        let expected = Expected { class: CauseClass::DownstreamFull, name: "work.out → end.in" };
+        score("a full queue", &record, start_ns, &log.all(), expected).is_good();
+    });
+}
+
+#[test]
+fn a_lock_of_a_thread_of_low_priority() {
+    alone(|| {
+        let lock = Arc::new(Mutex::new(0u64));
+        let (log, held) = (Log::default(), Arc::clone(&lock));
+        let injector = Injector::start("holder", 0, "o:10", move || {
+            every(20_000_000);
+            let _held = held.lock().unwrap_or_else(PoisonError::into_inner);
+            compute(4_000_000);
+        });
+        let noted = log.clone();
+        let graph = graph(1_000_000, move |_| {
+            *noted.note(|| lock.lock().unwrap_or_else(PoisonError::into_inner)) += 1;
+        });
+        let (record, start_ns) = run(graph, &options("f:20"));
+        drop(injector);
+        let expected = Expected { class: CauseClass::Lock, name: "holder" };
+        score("a lock", &record, start_ns, &log.all(), expected).is_good();
+    });
+}
