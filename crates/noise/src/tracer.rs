@@ -64,8 +64,9 @@ pub fn measure(
     };
     let mut cores = Cores { settings, cores: cpus.iter().map(new).collect() };
     record.started_unix_ns = clock::realtime_unix_ns();
-    record.begin_ns = clock::monotonic_ns();
+    // The kernel takes tens of milliseconds to start its threads and to end them: no part of what they looked for.
     instance.start("osnoise")?;
+    record.begin_ns = clock::monotonic_ns();
     record.notes.extend(settings.policy.and_then(|policy| instance::set_policy("osnoise", &cpus, policy)));
     let extent = Extent {
         duration_ns: settings.duration_ns,
@@ -74,8 +75,8 @@ pub fn measure(
         keep: settings.keep_events,
     };
     let reading = reading::read(&mut instance, record.begin_ns, &extent, &mut cores, watch)?;
-    instance.stop()?;
     record.duration_ns = clock::monotonic_ns().saturating_sub(record.begin_ns + settings.warm_up_ns);
+    instance.stop()?;
     drop(instance);
     // Of each period the kernel looks for so long.
     let looked_ns =

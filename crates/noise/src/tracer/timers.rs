@@ -47,8 +47,8 @@ pub(crate) fn measure(
     };
     let mut cores = Cores::new(settings, cpus.iter().map(new).collect());
     record.started_unix_ns = clock::realtime_unix_ns();
-    record.begin_ns = clock::monotonic_ns();
     instance.start("timerlat")?;
+    record.begin_ns = clock::monotonic_ns();
     // The kernel kills who still waits on its files when the tracer ends, so these are dropped before the instance.
     let mut members = Vec::new();
     let signals = Signals::default();
@@ -74,13 +74,13 @@ pub(crate) fn measure(
         keep: settings.keep_events,
     };
     let read = reading::read(&mut instance, record.begin_ns, &extent, &mut cores, watch);
+    record.duration_ns = clock::monotonic_ns().saturating_sub(record.begin_ns + settings.warm_up_ns);
     signals.end();
     drop(members);
     let stopped = instance.stop();
     drop(awake);
     let reading = read?;
     stopped?;
-    record.duration_ns = clock::monotonic_ns().saturating_sub(record.begin_ns + settings.warm_up_ns);
     drop(instance);
     if reading.stopped.is_some() {
         record.tasks = cores.tasks();
