@@ -2,7 +2,7 @@
 
 use super::harness::{Answer, until};
 use super::refused::{command, reachable};
-use super::{alone, may};
+use super::{alone, may, two_cores};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -88,6 +88,62 @@ fn without_tracefs_it_is_said_how_to_mount_it() {
     }
     assert_eq!(answer.status, Some(0), "{answer:?}");
     assert!(answer.stderr.contains("mount -t tracefs none /sys/kernel/tracing"), "{answer:?}");
+}
+
+/// A kernel that says this of itself: files of these names under `/proc/sys/kernel`, and whether it is a real-time one. All of it
+/// happens to a name space of mounts that ends with its shell.
+fn said_by_a_kernel(files: &[(&str, &str)], is_real_time: bool) -> String {
+    let mut script = String::new();
+    for (name, value) in files {
+        script +=
+            &format!("echo {value} > {name} && mount --bind {name} /proc/sys/kernel/{name} || exit 99; ");
+    }
+    // In place of all that is in there: sysfs takes no further file.
+    if is_real_time {
+        script += "mount -t tmpfs tmpfs /sys/kernel && echo 1 > /sys/kernel/realtime || exit 99; ";
+    }
+    format!("unshare --mount sh -c '{script}{{}}'")
+}
+
+#[test]
+fn busy_real_time_loops_leave_a_core_or_sleep() {
+    let _alone = alone();
+    if !may(&["f:1"]) || !two_cores() {
+        return;
+    }
+    let unlimited = ("sched_rt_runtime_us", "-1");
+    let limited = ("sched_rt_runtime_us", "950000");
+    let (old, new) = (("osrelease", "6.1.0-rt"), ("osrelease", "6.12.0-rt"));
+    let no_limit = "kernel.sched_rt_runtime_us is -1, so busy real-time threads on all CPUs";
+    let no_server = "(PREEMPT_RT, 6.12 or later) timers are threads of priority f:1";
+    for (kernel, is_real_time, arguments, why) in [
+        (&[unlimited][..], false, "hist -P f:1", Some(no_limit)),
+        (&[unlimited], false, "top -P r:98", Some(no_limit)),
+        (&[unlimited], false, "experiment", Some(no_limit)),
+        (&[unlimited], false, "hist -P f:1 -c 1", None),
+        (&[unlimited], false, "hist -P f:1 -p 20ms -r 10ms", None),
+        (&[unlimited], false, "hist -P o:0", None),
+        (&[limited], false, "hist -P f:1", None),
+        (&[limited, new], true, "hist -P f:1", Some(no_server)),
+        (&[limited, new], true, "hist -P f:1 -c 1", None),
+        (&[limited, old], true, "hist -P f:1", None),
+        (&[unlimited, old], true, "hist -P f:1", Some(no_limit)),
+    ] {
+        // Where one that is to be refused is not, it ends all the same: this kernel's own limit still holds.
+        let answer = through(&said_by_a_kernel(kernel, is_real_time), &format!("noise {arguments} -d 100ms"));
+        if answer.status == Some(99) || answer.stderr.contains("unshare") {
+            return eprintln!("skipped: {}", answer.stderr);
+        }
+        let case = format!("{kernel:?}, real-time {is_real_time}, {arguments}");
+        let Some(why) = why else {
+            assert_eq!(answer.status, Some(0), "{case}: {answer:?}");
+            continue;
+        };
+        assert_eq!((answer.status, &*answer.stdout), (Some(1), ""), "{case}: {answer:?}");
+        for part in [why, "leave a CPU out with -c, or let them sleep with -r below -p"] {
+            assert!(answer.stderr.contains(part), "{case}, {part}: {answer:?}");
+        }
+    }
 }
 
 #[test]

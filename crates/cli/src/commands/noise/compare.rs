@@ -9,8 +9,8 @@ use crate::output;
 use crate::progress::StatusLine;
 use onbeat::trace::replace::replace;
 use onbeat_noise::project::project;
-use onbeat_noise::{CpuNoise, NoiseRecord, Settings, Watch, measure};
-use onbeat_os::CoreSet;
+use onbeat_noise::{CpuNoise, NoiseRecord, Settings, Watch, measure, place};
+use onbeat_os::{CoreSet, Policy};
 use std::path::Path;
 
 pub fn compare(arguments: &CompareArguments) -> Result<u8, Failure> {
@@ -50,13 +50,20 @@ pub fn experiment(arguments: &ExperimentArguments, abort: fn() -> !) -> Result<u
         what: "",
         duration_ns: arguments.duration,
     };
+    let set_ups = set_ups(arguments)?;
+    for (name, policy, cpus) in &set_ups {
+        // Before the first one is measured: a refusal of the second one would come late.
+        place::cpus(Some(cpus))
+            .and_then(|cpus| place::check_policy(*policy, true, &cpus))
+            .map_err(|error| Failure::new(format!("{name}: {error}")))?;
+    }
     let mut records = Vec::new();
-    for (name, policy, cpus) in set_ups(arguments)? {
+    for (name, policy, cpus) in set_ups {
         watch.what = name;
         let settings = Settings {
-            cpus,
+            cpus: Some(cpus),
             duration_ns: Some(arguments.duration),
-            policy: policy.map(|text| text.parse().expect("a policy")),
+            policy,
             ..Settings::default()
         };
         let record = measure(&settings, &mut watch);
@@ -82,7 +89,7 @@ pub fn experiment(arguments: &ExperimentArguments, abort: fn() -> !) -> Result<u
 }
 
 /// A name, a policy, and cores.
-type SetUp = (&'static str, Option<&'static str>, Option<CoreSet>);
+type SetUp = (&'static str, Option<Policy>, CoreSet);
 
 /// As things are, on cores that are like any other; and tuned, on those that the kernel keeps free, where there are some.
 fn set_ups(arguments: &ExperimentArguments) -> Result<Vec<SetUp>, Failure> {
@@ -99,9 +106,10 @@ fn set_ups(arguments: &ExperimentArguments) -> Result<Vec<SetUp>, Failure> {
     if arguments.cpus.is_none() {
         tuned = free;
     }
+    let fifo = Some("f:1".parse::<Policy>().expect("a policy"));
     let mut all: Vec<SetUp> = Vec::new();
     if !usual.is_empty() {
-        all.extend([("as-is", None, Some(usual.clone())), ("fifo-1", Some("f:1"), Some(usual))]);
+        all.extend([("as-is", None, usual.clone()), ("fifo-1", fifo, usual)]);
     }
     if tuned.is_empty() {
         output::to_stderr(
@@ -109,7 +117,7 @@ fn set_ups(arguments: &ExperimentArguments) -> Result<Vec<SetUp>, Failure> {
              (nohz_full=)\n",
         );
     } else {
-        all.extend([("tuned", None, Some(tuned.clone())), ("tuned-fifo-1", Some("f:1"), Some(tuned))]);
+        all.extend([("tuned", None, tuned.clone()), ("tuned-fifo-1", fifo, tuned)]);
     }
     Ok(all)
 }
