@@ -13,6 +13,8 @@ import subprocess
 import tempfile
 import time
 
+from emulator import Emulator
+
 HERE = pathlib.Path(__file__).resolve().parent
 # The packages that always stand for the newest kernel of each flavour.
 # The last one has what the tracers have learnt since 6.1; not every release has it.
@@ -24,6 +26,9 @@ TOOLS = ["busybox-static", "rtla", "rt-tests", "util-linux"]
 LIBRARIES = ["libc6", "libgcc-s1", "libnuma1", "libcap-ng0", "libsmartcols1", "libtinfo6"]
 # Named differently from release to release: what rtla depends on.
 OF_RTLA = re.compile(r"libtrace(event|fs)\S*")
+# The clock counts the guest's instructions, two nanoseconds for each, and leaps over the time in which it sleeps: whoever else has this
+# machine's cores meanwhile takes nothing from it.
+COUNTED = ["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off"]
 PROGRAMS = ["busybox", "rtla", "cyclictest", "prlimit", "setpriv"]
 
 
@@ -34,12 +39,6 @@ def missing() -> str | None:
     for tool in ("apt-get", "apt-cache", "dpkg-deb"):
         if shutil.which(tool) is None:
             return f"{tool} is missing: the kernels and the tools are Debian's packages"
-    if shutil.which("qemu-system-x86_64") is None:
-        if os.geteuid() != 0:
-            return "qemu-system-x86_64 is missing: sudo apt-get install qemu-system-x86"
-        install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "qemu-system-x86"]
-        subprocess.run(["apt-get", "update", "-qq"], check=True)
-        subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
     return None
 
 
@@ -145,31 +144,7 @@ def archive(entries: list[tuple[str, int, bytes]]) -> bytes:
 
 
 class Silent(Exception):
-    """A guest that did not come to its end, and for which share of its time it waited for a core of this machine."""
-
-    def __init__(self, why: str, waited: float = 0.0):
-        super().__init__(why)
-        self.waited = waited
-
-
-class Waits:
-    """How long the threads of a process could have run and had no core, as this machine's scheduler counts it."""
-
-    def __init__(self, process: int):
-        self.tasks = pathlib.Path(f"/proc/{process}/task")
-        self.waited_ns: dict[str, int] = {}
-
-    def look(self) -> None:
-        """Takes in what has been counted so far; of threads that have ended what was seen last stays."""
-        try:
-            for task in self.tasks.iterdir():
-                self.waited_ns[task.name] = int((task / "schedstat").read_text().split()[1])
-        except OSError:
-            pass
-
-    def share(self, seconds: float) -> float:
-        """Of that time."""
-        return sum(self.waited_ns.values()) / 1e9 / seconds
+    """A guest that did not come to its end."""
 
 
 @dataclasses.dataclass
@@ -186,10 +161,9 @@ class Guest:
 
     seconds: float
     said: dict[str, Said]
-    waited: float
 
 
-def boot(flavour: str, packages: Packages, command: pathlib.Path, folder: pathlib.Path, extent: dict[str, int]) -> Guest:
+def boot(flavour: str, packages: Packages, qemu: Emulator, command: pathlib.Path, folder: pathlib.Path, extent: dict[str, int]) -> Guest:
     """Boots it, waits until it has powered itself off, and returns what it said."""
     kernel = packages.kernel(flavour)
     first = folder / f"{flavour}.initramfs"
@@ -198,33 +172,25 @@ def boot(flavour: str, packages: Packages, command: pathlib.Path, folder: pathli
     tracer = "yes" if flavour.startswith("rt") else "no"
     line = "console=ttyS0 quiet panic=-1 isolcpus=managed_irq,domain,1 irqaffinity=0 "
     line += f"rounds={extent['rounds']} seconds={extent['seconds']} tracer={tracer}"
-    # With -icount both kernels stop while the second CPU starts (qemu 7.2), so time in there is that of this machine.
-    qemu = ["nice", "-n", "5", "qemu-system-x86_64", "-M", "q35", "-cpu", "max", "-smp", "2", "-m", "1024"]
-    qemu += ["-accel", "tcg,thread=multi"]
-    qemu += ["-display", "none", "-monitor", "none", "-no-reboot", "-net", "none", "-serial", f"file:{console}"]
-    qemu += ["-kernel", str(kernel), "-initrd", str(first), "-append", line]
+    begins = ["nice", "-n", "5", *qemu.command, "-M", "q35", "-cpu", "max", "-smp", "2", "-m", "1024"]
+    begins += [*COUNTED, "-display", "none", "-monitor", "none", "-no-reboot", "-net", "none", "-serial", f"file:{console}"]
+    begins += ["-kernel", str(kernel), "-initrd", str(first), "-append", line]
     print(f"== {flavour}: {kernel.name.removeprefix('vmlinuz-')}", flush=True)
     begin = time.monotonic()
-    process = subprocess.Popen(qemu, stdin=subprocess.DEVNULL)
-    waits = Waits(process.pid)
+    process = subprocess.Popen(begins, stdin=subprocess.DEVNULL, env=qemu.environment)
     ended = f"it had not ended after {extent['watchdog_s']} s"
     try:
-        while time.monotonic() - begin < extent["watchdog_s"]:
-            waits.look()
-            try:
-                ended = f"qemu ended with status {process.wait(timeout=0.5)}"
-                break
-            except subprocess.TimeoutExpired:
-                pass
+        ended = f"qemu ended with status {process.wait(timeout=extent['watchdog_s'])}"
+    except subprocess.TimeoutExpired:
+        pass
     finally:
         process.kill()
         process.wait()
-    waited = waits.share(time.monotonic() - begin)
     text = console.read_text(errors="replace").replace("\r", "")
     if "@@ done" not in text:
         tail = "\n".join(text.splitlines()[-30:])
-        raise Silent(f"{tail}\nthe {flavour} guest did not come to its end: {ended}; all it said is in {console}", waited)
-    return Guest(time.monotonic() - begin, sections(text), waited)
+        raise Silent(f"{tail}\nthe {flavour} guest did not come to its end: {ended}; all it said is in {console}")
+    return Guest(time.monotonic() - begin, sections(text))
 
 
 def sections(text: str) -> dict[str, Said]:
