@@ -11,7 +11,7 @@ const LOOK_NS: u64 = 1_000;
 
 impl Worker {
     /// The clock was looked at: is there anything else to do? Not again so soon, where each step is timed.
-    #[inline]
+    #[inline(always)]
     pub(super) fn look_around(&mut self, cx: &mut Context, end_ns: u64) {
         self.chain += 1;
         if end_ns >= self.look_ns {
@@ -21,6 +21,7 @@ impl Worker {
         }
     }
 
+    #[inline(never)]
     fn look_now(&mut self, cx: &mut Context, end_ns: u64) {
         self.control.publish(end_ns, cx.stamp.time_ns);
         self.check_stop(cx, end_ns);
@@ -41,9 +42,8 @@ impl Worker {
     }
 
     #[inline(never)]
-    pub(super) fn take_care(&mut self, cx: &mut Context) {
+    pub(super) fn take_care(&mut self, cx: &mut Context, now_ns: u64) {
         self.hear(cx);
-        let now_ns = cx.now_ns();
         self.check_stop(cx, now_ns);
         self.fire_timers(cx, now_ns);
     }
@@ -182,7 +182,8 @@ impl Worker {
         {
             // Nobody else to ask.
             *now_ns = alarm_ns.max(*now_ns);
-            self.take_care(cx);
+            let now_ns = *now_ns;
+            self.take_care(cx, now_ns);
             return true;
         }
         // Progress is looked at while the worker sleeps, and a stop wakes it.
@@ -199,7 +200,7 @@ impl Worker {
         if rested == Rested::Silence {
             return Err(Failure::Stuck(self.what_is_left(cx)));
         }
-        self.take_care(cx);
+        self.take_care(cx, cx.now_ns());
         Ok(())
     }
 

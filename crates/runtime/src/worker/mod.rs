@@ -167,9 +167,8 @@ impl Worker {
             cx.turn.clear(self.on_turn);
             self.on_turn = NONE;
         }
-        if let Some(flight) = &mut self.flight {
-            flight.last_end_ns = 0;
-        }
+        // Where the step before was timed, that was just now; its end is not where the next one begins.
+        let mut ended_ns = self.flight.as_mut().map_or(0, |flight| std::mem::take(&mut flight.last_end_ns));
         loop {
             if self.seat.pool.is_some() && self.looks_up(cx) {
                 self.pause = Pause::Yield;
@@ -187,7 +186,11 @@ impl Worker {
             if !looked {
                 self.blind -= 1;
             } else if self.needs_care(cx) {
-                self.take_care(cx);
+                let now_ns = match std::mem::take(&mut ended_ns) {
+                    0 => cx.now_ns(),
+                    ended_ns => ended_ns,
+                };
+                self.take_care(cx, now_ns);
                 if self.control.is_aborted() {
                     self.pause = Pause::Over;
                     return Ok(None);
@@ -259,7 +262,8 @@ impl Worker {
         }
         let hot = cx.hot[operator as usize];
         let timed = self.meters[operator as usize].count(hot.every);
-        if hot.flags & (flag::RESUME | flag::SOURCE) != 0 {
+        // The turn of a source has begun where it was picked, if it was its turn.
+        if hot.flags & (flag::RESUME | flag::SOURCE) != 0 && self.on_turn != operator {
             self.resume(cx, operator);
         }
         if hot.flags & flag::MULTI != 0 && !cx.kept.is_empty() {
@@ -282,7 +286,7 @@ impl Worker {
         Ok(())
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn step_timed(&mut self, cx: &mut Context, operator: u32) -> Result<Step, Error> {
         let begin_ns = self.step_begins(cx);
         let flags = cx.hot[operator as usize].flags;

@@ -21,7 +21,7 @@ impl Worker {
 
     /// A step that was timed has ended, or those that were run as one from `operator` to `last`, of which the first began then. Whether
     /// each step of it is to be timed.
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_exact(
         &mut self,
         cx: &Context,
@@ -42,7 +42,7 @@ impl Worker {
     }
 
     /// Notes a step that was timed: what it took is counted by whoever reads that, or here.
-    #[inline]
+    #[inline(always)]
     pub(super) fn note_step_of(&mut self, cx: &mut Context, operator: u32, at: Range<u64>, is_exact: bool) {
         let flags = cx.hot[operator as usize].flags;
         let step_ns = at.end.saturating_sub(at.start);
