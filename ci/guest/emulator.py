@@ -54,7 +54,9 @@ def fetch(work: pathlib.Path) -> None:
     release = platform.freedesktop_os_release()["VERSION_CODENAME"]
     sites = ["$(ORIGIN) $(CODENAME) $(REPO_URI)", "Created-By: Packages", f"Codename: {release}", "Component: main"]
     known = subprocess.run(["apt-get", "indextargets", "--format", *sites], check=True, capture_output=True, text=True).stdout
-    site = next((line.split()[2] for line in known.splitlines() if line.startswith(f"Debian {release} ")), "http://deb.debian.org/debian")
+    site = next((line.split()[2] for line in known.splitlines() if line.startswith(f"Debian {release} ")), None)
+    if site is None:
+        raise SystemExit(f"kernels: apt has no site for {release} main, where qemu {OLDEST} could come from; add one to its sources, or install qemu {OLDEST}")
     suites = (release, f"{release}-backports")
     (work / "sources").write_text("".join(f"deb [signed-by={KEYS}] {site} {suite} main\n" for suite in suites))
     for part in ("lists/partial", "cache/archives/partial", "packages", "files"):
