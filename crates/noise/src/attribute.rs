@@ -33,6 +33,8 @@ pub enum Own {
         /// Whether the kernel does that by a server (6.12 and later), and not by stopping all real-time threads.
         has_fair_server: bool,
     },
+    /// One that never waits by itself, and slept in this gap all the same: the kernel let it wait for a page or a lock, or a signal stopped it.
+    Asleep,
     /// It waited for a timer: an idle core is as it should be.
     Sleeper,
 }
@@ -154,7 +156,8 @@ fn parts(gap: Gap, order: &[&KernelEvent]) -> Vec<u64> {
 fn name(event: &KernelEvent, own: Own) -> String {
     match own {
         _ if event.class != Class::Thread => event.name.clone(),
-        Own::Sleeper => event.name.clone(),
+        Own::Asleep if event.pid == 0 => "asleep (page fault, lock or signal)".to_owned(),
+        Own::Sleeper | Own::Asleep => event.name.clone(),
         // The core idles, though somebody could run.
         Own::Fair if event.pid == 0 => "throttled (cpu.max)".to_owned(),
         Own::RealTime { .. } if event.pid == 0 => "rt-throttle".to_owned(),

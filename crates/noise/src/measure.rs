@@ -287,8 +287,10 @@ impl Sampled {
                     stopped = stopped.or(over("one gap", gap.duration_ns(), settings.stop_single_ns));
                     let verdict = match &kernel {
                         Some(core) => {
-                            let mut verdict = attribute(gap, core.events(start_ns..end_ns), own);
-                            verdict.is_doubtful = core.is_broken(&(start_ns..end_ns));
+                            let window_ns = start_ns..end_ns;
+                            let own = if core.has_slept(&window_ns) { Own::Asleep } else { own };
+                            let mut verdict = attribute(gap, core.events(window_ns.clone()), own);
+                            verdict.is_doubtful = core.is_broken(&window_ns);
                             verdict
                         }
                         None => by_wait(gap, waited_ns),

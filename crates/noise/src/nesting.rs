@@ -35,6 +35,9 @@ pub struct Nesting {
     lost: u64,
     breaks: u64,
     broken: Vec<Range<u64>>,
+    /// Since when a measured thread sleeps, and where one has slept: it left the core although it could not have gone on.
+    sleeps_ns: Option<u64>,
+    slept: Vec<Range<u64>>,
 }
 
 #[derive(Debug)]
@@ -58,8 +61,8 @@ struct Open {
 
 /// Names that are kept for threads that come back.
 const NAMES: usize = 4096;
-/// Broken stretches that are kept until somebody takes them.
-const BROKEN: usize = 4096;
+/// Stretches of either kind that are kept until somebody takes them.
+const STRETCHES: usize = 4096;
 
 /// The thread that has a core when no other wants it.
 const IDLE: i32 = 0;
@@ -86,6 +89,8 @@ impl Nesting {
             lost: 0,
             breaks: 0,
             broken: Vec::new(),
+            sleeps_ns: None,
+            slept: Vec::new(),
         }
     }
 
@@ -111,6 +116,11 @@ impl Nesting {
         mem::take(&mut self.broken)
     }
 
+    /// The stretches of time in which a measured thread slept, and was not kept from running, since the last call.
+    pub fn take_slept(&mut self) -> Vec<Range<u64>> {
+        mem::take(&mut self.slept)
+    }
+
     /// Takes the next record and adds the events that end with it.
     pub fn record(&mut self, record: Record, events: &mut Vec<KernelEvent>) {
         if let Kind::Lost(lost) = record.kind {
@@ -120,6 +130,7 @@ impl Nesting {
             self.stack.clear();
             self.parked.clear();
             self.thread = None;
+            self.sleeps_ns = None;
             self.broken(from..self.now_ns.max(from));
             return;
         }
@@ -142,7 +153,15 @@ impl Nesting {
                 self.emit(Class::Nmi, "nmi".into(), start_ns, duration_ns, events);
                 self.inner(duration_ns);
             }
-            Kind::Switch { next, comm, priority, .. } => self.switch(next, comm, priority, time_ns, events),
+            Kind::Switch { prev, is_prev_runnable, next, comm, priority } => {
+                if self.own.contains(&prev) {
+                    self.sleeps_ns = (!is_prev_runnable).then_some(time_ns);
+                }
+                if self.own.contains(&next) {
+                    self.sleeps_no_more(time_ns);
+                }
+                self.switch(next, comm, priority, time_ns, events);
+            }
             Kind::Woken { pid, comm, priority, core } => {
                 self.learn(pid, &comm, priority);
                 self.told(Class::Wakeup, core, (pid, comm, priority), time_ns, events);
@@ -171,6 +190,7 @@ impl Nesting {
             return;
         }
         self.now_ns = time_ns;
+        self.sleeps_no_more(time_ns);
         if !self.stack.is_empty() {
             // It runs, so nothing interrupts it.
             let from = self.stack[0].start_ns;
@@ -359,9 +379,14 @@ impl Nesting {
         self.thread.as_ref().map_or(self.now_ns, |thread| thread.seen_ns.min(self.now_ns))
     }
 
+    fn sleeps_no_more(&mut self, time_ns: u64) {
+        let since_ns = self.sleeps_ns.take().filter(|_| self.slept.len() < STRETCHES);
+        self.slept.extend(since_ns.map(|since_ns| since_ns..time_ns));
+    }
+
     fn broken(&mut self, range: Range<u64>) {
         self.breaks += 1;
-        if self.broken.len() < BROKEN {
+        if self.broken.len() < STRETCHES {
             self.broken.push(range);
         }
     }

@@ -15,6 +15,7 @@ pub struct Core {
     events: Vec<KernelEvent>,
     ends_ns: Vec<u64>,
     broken: Vec<Range<u64>>,
+    slept: Vec<Range<u64>>,
     strange: u64,
     forgotten: u64,
     total: u64,
@@ -35,6 +36,7 @@ impl Core {
             events: Vec::new(),
             ends_ns: Vec::new(),
             broken: Vec::new(),
+            slept: Vec::new(),
             strange: 0,
             forgotten: 0,
             total: 0,
@@ -67,6 +69,7 @@ impl Core {
         }
         self.ends_ns.resize(self.events.len(), self.nesting.now_ns());
         self.broken.extend(self.nesting.take_broken());
+        self.slept.extend(self.nesting.take_slept());
         self.bound();
     }
 
@@ -131,6 +134,12 @@ impl Core {
         self.broken.iter().any(|range| range.start <= window_ns.end && range.end >= window_ns.start)
     }
 
+    /// Whether the measured thread slept in this stretch of time, and was not kept from running.
+    #[must_use]
+    pub fn has_slept(&self, window_ns: &Range<u64>) -> bool {
+        self.slept.iter().any(|range| range.start <= window_ns.end && range.end >= window_ns.start)
+    }
+
     /// Nobody will ask for what has ended before this moment.
     pub fn forget_before(&mut self, time_ns: u64) {
         let old = self.ends_ns.partition_point(|end_ns| *end_ns < time_ns);
@@ -143,7 +152,9 @@ impl Core {
             drop(forgotten);
         }
         self.ends_ns.drain(..old);
-        self.broken.retain(|range| range.end >= time_ns);
+        for stretches in [&mut self.broken, &mut self.slept] {
+            stretches.retain(|range| range.end >= time_ns);
+        }
     }
 
     fn bound(&mut self) {
@@ -151,8 +162,9 @@ impl Core {
         self.events.drain(..over);
         self.ends_ns.drain(..over);
         self.forgotten += over as u64;
-        let over = self.broken.len().saturating_sub(EVENTS);
-        self.broken.drain(..over);
+        for stretches in [&mut self.broken, &mut self.slept] {
+            stretches.drain(..stretches.len().saturating_sub(EVENTS));
+        }
     }
 
     /// Records that had no room in the ring, could not be understood, or were more than could be kept.

@@ -71,6 +71,8 @@ fn real_time_threads_wait_for_others_by_name() {
         (Own::Fair, thread("swapper/1", 0, 120, 110, 5), "throttled (cpu.max)"),
         (real_time(true), thread("swapper/1", 0, 120, 110, 5), "rt-throttle"),
         (Own::Sleeper, thread("swapper/1", 0, 120, 110, 5), "swapper/1"),
+        (Own::Asleep, thread("swapper/1", 0, 120, 110, 5), "asleep (page fault, lock or signal)"),
+        (Own::Asleep, thread("make", 9, 120, 110, 5), "make"),
         (real_time(true), thread("make", 9, 120, 110, 5), "make (fair server)"),
         (real_time(false), thread("make", 9, 139, 110, 5), "make (rt-throttle)"),
         (real_time(true), thread("audio", 9, 10, 110, 5), "audio"),

@@ -1,6 +1,6 @@
 //! Streams with something missing: no event is made up, and each hole is counted.
 
-use super::{OWN, RCU, TIMER, broken, enter, exit, nmi, replay, shown, switch};
+use super::{OWN, RCU, TIMER, broken, enter, exit, nmi, pairs, replay, shown, switch};
 use onbeat_noise::Nesting;
 use onbeat_noise::decode::{Id, Kind, Record};
 use onbeat_trace::Class;
@@ -38,6 +38,32 @@ fn a_missing_switch_ends_a_thread_where_it_was_last_seen() {
     assert_eq!(shown(&events), [("local_timer", 20, 2, 0), ("a", 10, 10, 0), ("swapper/1", 50, 0, 0)]);
     assert_eq!((nesting.breaks(), broken(&mut nesting)), (1, vec![(22, 50)]));
     assert!(nesting.take_broken().is_empty(), "they are given once");
+}
+
+/// A core idles because the measured thread sleeps, or although it could run.
+#[test]
+fn a_measured_thread_that_sleeps_is_not_kept_from_running() {
+    let idles = |time_ns, prev, is_prev_runnable| {
+        let kind = Kind::Switch { prev, is_prev_runnable, next: 0, comm: "swapper/1".into(), priority: 120 };
+        Record { time_ns, pid: prev, is_going: false, kind }
+    };
+    let comes_back = || switch(50, 0, OWN, "own");
+    for (records, slept) in [
+        (vec![idles(10, OWN, false), comes_back()], Some((10, 50))),
+        (vec![idles(10, OWN, true), comes_back()], None),
+        // Others that sleep do not concern it.
+        (vec![idles(10, OWN, true), switch(20, 0, 7, "a"), idles(30, 7, false), comes_back()], None),
+        // What is missing may have told that it could run.
+        (vec![idles(10, OWN, false), lost(3), comes_back()], None),
+    ] {
+        let (_, mut nesting) = replay(records);
+        assert_eq!(pairs(nesting.take_slept()), Vec::from_iter(slept));
+        assert!(nesting.take_slept().is_empty(), "they are given once");
+    }
+    // Where the switch back is missing its own stamp tells.
+    let (mut events, mut nesting) = replay(vec![idles(10, OWN, false)]);
+    nesting.stamp(OWN, 40, &mut events);
+    assert_eq!(pairs(nesting.take_slept()), [(10, 40)]);
 }
 
 /// Seen on the same guest: nothing tells who got an idle core, but that it was to go was written down.

@@ -10,6 +10,7 @@ mod wakes;
 use onbeat_noise::Nesting;
 use onbeat_noise::decode::{Id, Kind, Record};
 use onbeat_trace::{Class, KernelEvent};
+use std::ops::Range;
 
 /// The measured thread.
 const OWN: i32 = 100;
@@ -55,5 +56,9 @@ fn shown(events: &[KernelEvent]) -> Vec<(&str, u64, u64, u32)> {
 
 /// Begin and end of the stretches with something missing.
 fn broken(nesting: &mut Nesting) -> Vec<(u64, u64)> {
-    nesting.take_broken().into_iter().map(|range| (range.start, range.end)).collect()
+    pairs(nesting.take_broken())
+}
+
+fn pairs(stretches: Vec<Range<u64>>) -> Vec<(u64, u64)> {
+    stretches.into_iter().map(|range| (range.start, range.end)).collect()
 }
