@@ -72,7 +72,7 @@ class Checks:
     def counted(self, name: str, begin_ns: float, seen_ns: float) -> tuple[float, float]:
         """How often the injected thread got a core in that time, and how long it had one, in ns, as the scheduler counted it.
 
-        Not its activations: where the guest stands still one begins as the one before it ends, and the thread keeps its core.
+        Not its activations: where one begins as the one before it ends the thread keeps its core.
         """
         lines = (line.split() for line in self.text(f"{name}.counted").splitlines())
         samples = [(float(now) * 1e9, int(times), int(ran_ns)) for now, ran_ns, times in lines]
