@@ -32,6 +32,12 @@ impl<K> Changes<K> {
         Ok(())
     }
 
+    /// Whether none is to come.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Makes those changes that come before sample number `position`.
     #[inline]
     pub fn make(&mut self, position: u64, kernel: &mut K) -> Result<(), Error> {

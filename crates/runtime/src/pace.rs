@@ -41,8 +41,17 @@ impl Pacer {
 
     /// For the samples `begin..end`: what to return from the step when they are not due yet. When they are, stamps what
     /// is pushed next and says `None`.
+    #[inline]
     pub fn wait(&self, cx: &mut Context, begin: u64, end: u64) -> Option<Step> {
-        let timed = self.rate_hz > 0.0 && cx.pace(self.pace) == Pace::Real;
+        if self.rate_hz > 0.0 {
+            return self.wait_until(cx, begin, end);
+        }
+        cx.set_time(0, None);
+        None
+    }
+
+    fn wait_until(&self, cx: &mut Context, begin: u64, end: u64) -> Option<Step> {
+        let timed = cx.pace(self.pace) == Pace::Real;
         let due_ns = cx.start_ns().saturating_add(self.time_ns(end));
         if timed && cx.now_ns() < due_ns {
             return Some(cx.until(due_ns));

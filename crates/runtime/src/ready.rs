@@ -118,6 +118,16 @@ impl Turns {
         self.wanted.is_empty()
     }
 
+    /// Whether just this one wants a turn.
+    #[inline]
+    pub fn is_only(&self, number: u32) -> bool {
+        let Ready { words, summary, more } = &self.wanted;
+        let word = number as usize / 64;
+        words[word] == 1 << (number % 64)
+            && *summary == if word < NEAR { 1 << word } else { 0 }
+            && more.iter().map(|word| word.count_ones()).sum::<u32>() == u32::from(word >= NEAR)
+    }
+
     /// Whose turn is next. It stays in until it is cleared.
     #[inline(always)]
     pub fn next(&mut self) -> Option<u32> {
@@ -188,6 +198,7 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(turns.is_empty(), waiting.is_empty());
+                prop_assert_eq!(turns.is_only(number), waiting.keys().eq([&number]));
             }
         }
     }

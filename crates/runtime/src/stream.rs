@@ -265,13 +265,26 @@ impl<F: Map> InPlace<F> {
 impl<F: Map> InPlace<F> {
     /// Changes the samples of a chunk whose first one says that it has number `start`.
     #[inline]
-    fn change(&mut self, mut samples: &mut [F::Sample], rate_hz: f64, start: u64) -> Result<(), Error> {
+    fn change(&mut self, samples: &mut [F::Sample], rate_hz: f64, start: u64) -> Result<(), Error> {
         if check_rate(&mut self.rate_hz, rate_hz)? {
             self.map.start(rate_hz)?;
         }
         if self.is_replica {
             self.received = start;
         }
+        if !self.changes.is_empty() {
+            return self.change_and_be_changed(samples);
+        }
+        if !samples.is_empty() {
+            self.map.map(samples);
+            self.received += samples.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// The same while parameters are to change.
+    #[cold]
+    fn change_and_be_changed(&mut self, mut samples: &mut [F::Sample]) -> Result<(), Error> {
         while !samples.is_empty() {
             self.changes.make(self.received, &mut self.map)?;
             let count = self.changes.before_next(self.received, samples.len());
@@ -349,13 +362,18 @@ fn say(note: Option<String>, cx: &mut Context, ending: Ending) {
 }
 
 /// Whether this is the first chunk.
+#[inline(always)]
 fn check_rate(known: &mut Option<f64>, rate_hz: f64) -> Result<bool, Error> {
+    if *known == Some(rate_hz) { Ok(false) } else { rate_changed(known, rate_hz) }
+}
+
+#[cold]
+fn rate_changed(known: &mut Option<f64>, rate_hz: f64) -> Result<bool, Error> {
     match *known {
         None => {
             *known = Some(rate_hz);
             Ok(true)
         }
-        Some(known) if known == rate_hz => Ok(false),
         Some(known) => Err(Error::new(format!(
             "the sample rate of its input changed from {known} Hz to {rate_hz} Hz, and a filter is made for one rate: \
              resample before merging streams"

@@ -156,6 +156,7 @@ impl Context {
 
     /// For sources: the source time of what is pushed next in this step, and when it was due on the run's clock
     /// (`None` where nothing sets a time: such messages are sampled).
+    #[inline]
     pub fn set_time(&mut self, time_ns: u64, due_ns: Option<u64>) {
         self.carried = NONE;
         self.stamp.time_ns = time_ns;
@@ -289,7 +290,12 @@ impl Context {
     #[inline]
     pub(crate) fn new_chunk<T: Sample>(&mut self, quantum: Option<u32>) -> Option<Chunk<T>> {
         let quantum = quantum? as usize;
-        let at = self.stores.iter().position(|store| store.block_bytes() == quantum)?;
+        let has_size = |store: &Store<Info>| store.block_bytes() == quantum;
+        // Nearly all workers have one store.
+        let at = match self.stores.first() {
+            Some(first) if has_size(first) => 0,
+            _ => self.stores.iter().position(has_size)?,
+        };
         let block = self.stores[at].get();
         if block.is_none() {
             self.starved(at);

@@ -62,6 +62,9 @@ pub struct Plan {
     pub paths: Vec<PathPlan>,
     /// Operators, by place, that change chunks in place one after the other and are run as one step.
     pub runs: Vec<Vec<usize>>,
+    /// The same with the sources before them and the sinks behind them that are run along; there may be one of these alone between
+    /// its ends.
+    pub passes: Vec<Vec<usize>>,
     /// What was asked for, and what it became.
     pub obtained: Vec<Obtained>,
     /// What is pointed out: nothing is wrong with it, and it may be a mistake.
@@ -228,6 +231,7 @@ impl Plan {
             stores: sizes.stores,
             paths: Vec::new(),
             runs: Vec::new(),
+            passes: Vec::new(),
             obtained: workers.obtained.into_iter().chain(sizes.obtained).collect(),
             options: options.clone(),
             order,
@@ -236,7 +240,7 @@ impl Plan {
         };
         plan.notes.extend(guards::check(&plan.pools, &plan.workers, options)?);
         plan.paths = plan.find_paths(graph)?;
-        plan.runs = plan.find_runs(graph);
+        (plan.runs, plan.passes) = plan.find_runs(graph);
         if lanes.is_none() {
             plan.check_strict()?;
         }

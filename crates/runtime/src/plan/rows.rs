@@ -148,7 +148,7 @@ impl fmt::Display for Plan {
             }
             writeln!(f)?;
         }
-        for run in &self.runs {
+        for run in &self.passes {
             let names: Vec<&str> = run.iter().map(|&number| self.operators[number].name.as_str()).collect();
             writeln!(f, "as one step: {}", names.join(", "))?;
         }

@@ -75,22 +75,25 @@ pub(super) fn set_up(
     (worker, cx, initial)
 }
 
-/// Neighbours that the plan has as one step.
+/// Neighbours that the plan has as one step, with their ends.
 fn make_runs(plan: &Plan, worker: &mut Worker, cx: &mut Context) {
-    for run in &plan.runs {
+    for run in &plan.passes {
         let here = |number: usize| worker.nodes.iter().position(|node| node.plan == number);
         let (Some(first), Some(last)) =
             (run.first().and_then(|&first| here(first)), run.last().and_then(|&last| here(last)))
         else {
             continue;
         };
+        let (source, sink) = (first, last);
+        let first = source + usize::from(worker.nodes[source].source);
+        let last = sink - usize::from(worker.nodes[sink].outputs.is_empty());
         let Some(mut carrier) = worker.operators[first].carrier() else { continue };
         worker.operators[last].end_carrier(&mut carrier);
-        for (hot, node) in cx.hot[first..=last].iter_mut().zip(&mut worker.nodes[first..=last]) {
-            hot.flags |= flag::RUN;
-            node.run = Some(first as u32);
-        }
-        worker.runs[first] = Some(Run::new(first as u32, last as u32, carrier));
+        // A sink may be stepped in a pass or without one. A source begins one.
+        cx.hot[source..=last].iter_mut().for_each(|hot| hot.flags |= flag::RUN);
+        worker.nodes[source..=sink].iter_mut().for_each(|node| node.run = Some(first as u32));
+        let inside = first as u32..=last as u32;
+        worker.runs[first] = Some(Run::new(inside, source as u32..=sink as u32, carrier));
     }
 }
 

@@ -2,38 +2,61 @@
 //!
 //! A run is a shortcut and nothing else. Its operators are there as any others are, with their edges, and are stepped one by one
 //! as soon as anything is out of the ordinary: an end, a failure, a message between two of them. Then the run is *loose*, until all
-//! edges in it are empty again.
+//! edges in it are empty again. How chunks go through, from the source before a run and to the sink behind it: see
+//! [`pass`](super::pass).
 
 use super::{Failure, Worker};
 use crate::Error;
 use crate::carry::Carrier;
 use crate::context::{Context, DONE, Held, NONE, flag};
-use std::ops::Range;
+use std::ops::RangeInclusive;
 
 /// Most operators of one run.
 pub(crate) const MOST: usize = 64;
 
 /// Neighbours on one worker, by rising number.
 pub(crate) struct Run {
+    /// Those that change chunks.
     pub first: u32,
     pub last: u32,
+    /// The operator before them, where that is a source that is run along; else the first of them.
+    pub source: u32,
+    /// The operator behind them, where that is a sink that is run along; else the last of them.
+    pub sink: u32,
     pub carrier: Carrier,
-    /// Chunks that went through since the counters were brought up to date.
-    passes: u64,
+    /// Steps that were made in passes since the counters were brought up to date: of those that change chunks, of the source, and
+    /// of the sink.
+    pub passes: u64,
+    pub begun: u64,
+    pub ended: u64,
     /// Chunks that went through, by edge from one to the next.
-    pub carried: Box<[u64]>,
+    carried: Box<[u64]>,
     /// Passes until one is timed.
-    left: u32,
+    pub left: u32,
     /// Something may lie between two of them.
-    is_loose: bool,
+    pub is_loose: bool,
     /// A chunk is on its way.
-    in_pass: bool,
+    pub in_pass: bool,
 }
 
 impl Run {
-    pub fn new(first: u32, last: u32, carrier: Carrier) -> Self {
-        let carried = vec![0; (last - first) as usize].into();
-        Run { first, last, carrier, passes: 0, carried, left: 1, is_loose: false, in_pass: false }
+    /// Of those that change chunks, and of all with their ends.
+    pub fn new(inside: RangeInclusive<u32>, all: RangeInclusive<u32>, carrier: Carrier) -> Self {
+        let ((first, last), (source, sink)) = (inside.into_inner(), all.into_inner());
+        Run {
+            first,
+            last,
+            source,
+            sink,
+            carrier,
+            passes: 0,
+            begun: 0,
+            ended: 0,
+            carried: vec![0; (last - first) as usize].into(),
+            left: 1,
+            is_loose: false,
+            in_pass: false,
+        }
     }
 }
 
@@ -45,9 +68,7 @@ impl Worker {
             return self.step_member(cx, operator);
         };
         let (first, last) = (run.first, run.last);
-        let all = &cx.hot[first as usize..=last as usize];
-        let (unmet, flags) =
-            all.iter().fold((0, 0), |(unmet, flags), hot| (unmet | hot.unmet, flags | hot.flags));
+        let (unmet, flags) = all(cx, first, last);
         if flags & !flag::RECORDED != flag::RUN || run.is_loose {
             return self.step_loose(cx, operator, flags);
         }
@@ -58,19 +79,7 @@ impl Worker {
             self.note_hold_of_run(cx, first, last);
             return Ok(true);
         }
-        run.left -= 1;
-        if run.left == 0 {
-            return self.pass_timed(cx, first).map(|()| true);
-        }
-        run.in_pass = true;
-        let operators = &mut self.operators[first as usize..=last as usize];
-        let (through, outcome) = run.carrier.0.carry(cx, operators, first, &self.slot, None);
-        run.in_pass = false;
-        if let Err(error) = outcome {
-            return Err(self.fail_run(cx, first, through, error));
-        }
-        run.passes += u64::from(through > 0);
-        Ok(true)
+        self.go_through(cx, first, false).map(|()| true)
     }
 
     /// Something was, or is, out of the ordinary.
@@ -84,11 +93,14 @@ impl Worker {
         if is_tight { self.step_run(cx, first) } else { Ok(false) }
     }
 
-    /// An operator of a run other than the first is ready. Where nothing lies before it, its turn has come because
-    /// something lets the whole run go on.
+    /// The source before a run has its turn, or an operator of it other than the first is ready. Where nothing lies before that one,
+    /// its turn has come because something lets the whole run go on.
     fn step_member(&mut self, cx: &mut Context, operator: u32) -> Result<bool, Failure> {
         let first = self.nodes[operator as usize].run;
         let Some(run) = first.and_then(|first| self.runs[first as usize].as_mut()) else { return Ok(false) };
+        if operator < run.first {
+            return self.step_source(cx, operator);
+        }
         let waits = self.nodes[operator as usize]
             .inputs
             .iter()
@@ -105,7 +117,19 @@ impl Worker {
         Ok(true)
     }
 
-    /// The run that an operator is in.
+    /// The source before a run has its turn: what it sends goes through at once, if nothing hinders that.
+    fn step_source(&mut self, cx: &mut Context, source: u32) -> Result<bool, Failure> {
+        let Some(run) = self.run_of(source) else { return Ok(false) };
+        let (first, last) = (run.first, run.last);
+        let (unmet, flags) = all(cx, source, last);
+        if flags & !flag::RECORDED != flag::RUN | flag::SOURCE || unmet != 0 || run.is_loose {
+            return Ok(false);
+        }
+        cx.hot[source as usize].left = 1;
+        self.go_through(cx, first, true).map(|()| true)
+    }
+
+    /// The run that an operator is in, or at an end of.
     fn run_of(&self, operator: u32) -> Option<&Run> {
         self.nodes.get(operator as usize)?.run.and_then(|first| self.runs[first as usize].as_ref())
     }
@@ -125,45 +149,9 @@ impl Worker {
         })
     }
 
-    /// A pass with a look at the clock between any two of them.
-    #[inline(never)]
-    fn pass_timed(&mut self, cx: &mut Context, first: u32) -> Result<(), Failure> {
-        let begin_ns = self.step_begins(cx);
-        let Some(run) = &mut self.runs[first as usize] else { return Ok(()) };
-        run.left = 1;
-        let last = run.last;
-        let mut times_ns = [0; MOST];
-        run.in_pass = true;
-        let operators = &mut self.operators[first as usize..=last as usize];
-        let (through, outcome) = run.carrier.0.carry(cx, operators, first, &self.slot, Some(&mut times_ns));
-        run.in_pass = false;
-        if let Err(error) = outcome {
-            return Err(self.fail_run(cx, first, through, error));
-        }
-        if through == 0 {
-            return Ok(());
-        }
-        run.passes += 1;
-        self.bring_up(first);
-        let end_ns = cx.now_ns();
-        // What comes before the first of them is its own, and what comes after the last one's too.
-        times_ns[0] = begin_ns;
-        let begins_ns = &times_ns[..(last - first + 1) as usize];
-        let is_exact = self.is_exact(cx, first, last, (begin_ns, end_ns));
-        for (operator, at) in (first..).zip(each(begins_ns, end_ns)) {
-            self.note_step_of(cx, operator, at, is_exact);
-        }
-        let left = self.meters[first as usize].left().max(1);
-        if let Some(run) = &mut self.runs[first as usize] {
-            run.left = left;
-        }
-        self.look_around(cx, end_ns);
-        Ok(())
-    }
-
     /// One of them failed: those up to it were stepped.
     #[cold]
-    fn fail_run(&mut self, cx: &mut Context, first: u32, through: usize, error: Error) -> Failure {
+    pub(super) fn fail_run(&mut self, cx: &mut Context, first: u32, through: usize, error: Error) -> Failure {
         let last = self.runs[first as usize].as_ref().map_or(first, |run| run.last);
         let failed = (first + through as u32).min(last);
         self.count_failed(first, failed);
@@ -176,6 +164,10 @@ impl Worker {
         let Some(run) = &mut self.runs[first as usize] else { return };
         run.left = 1;
         run.in_pass = false;
+        if failed < run.first || failed > run.last {
+            // An end is counted before its step.
+            return;
+        }
         run.carried.iter_mut().take((failed - first) as usize).for_each(|carried| *carried += 1);
         for operator in first..=failed {
             self.meters[operator as usize].add(1);
@@ -191,9 +183,12 @@ impl Worker {
     }
 
     /// Counts what went through for each of them.
-    fn bring_up(&mut self, first: u32) {
+    pub(super) fn bring_up(&mut self, first: u32) {
         let Some(run) = &mut self.runs[first as usize] else { return };
         let passes = std::mem::take(&mut run.passes);
+        for (end, steps) in [(run.source, &mut run.begun), (run.sink, &mut run.ended)] {
+            self.meters[end as usize].add(std::mem::take(steps));
+        }
         if passes > 0 {
             for operator in run.first..=run.last {
                 self.meters[operator as usize].add(passes);
@@ -204,20 +199,25 @@ impl Worker {
 
     /// Steps of an operator that it made in a run and that are not counted yet.
     pub fn passes(&self, operator: u32) -> u64 {
-        self.run_of(operator).map_or(0, |run| run.passes)
+        self.run_of(operator).map_or(0, |run| match operator {
+            _ if operator < run.first => run.begun,
+            _ if operator > run.last => run.ended,
+            _ => run.passes,
+        })
     }
 
     /// Messages that went over an edge inside a run, by number of its consumer.
     pub fn carried(&self, to: u32) -> u64 {
-        let inside = self.run_of(to).filter(|run| run.first < to);
+        let inside = self.run_of(to).filter(|run| run.first < to && to <= run.last);
         inside.map_or(0, |run| run.passes + run.carried[(to - run.first - 1) as usize])
     }
 }
 
-/// From when to when each of several had its turn, given when they began and when the last one ended.
-fn each(begins_ns: &[u64], end_ns: u64) -> impl Iterator<Item = Range<u64>> {
-    let ends_ns = begins_ns.iter().skip(1).copied().chain([end_ns]);
-    begins_ns.iter().zip(ends_ns).map(|(&begin_ns, end_ns)| begin_ns..end_ns.max(begin_ns))
+/// What is not met, and what is flagged, for any of several.
+#[inline]
+fn all(cx: &Context, first: u32, last: u32) -> (u32, u32) {
+    let all = &cx.hot[first as usize..=last as usize];
+    all.iter().fold((0, 0), |(unmet, flags), hot| (unmet | hot.unmet, flags | hot.flags))
 }
 
 /// One of them may not be stepped, so none is: the one that is let go on lets the first one do so.

@@ -41,6 +41,16 @@ impl Worker {
             || !self.seat.inbox().is_empty()
     }
 
+    /// What there is to do, between two turns of sources. Most often it is the time alone that is to be looked at.
+    #[inline]
+    pub(super) fn take_care_in_passing(&mut self, cx: &mut Context, now_ns: u64) {
+        if !self.seat.inbox().is_empty() {
+            self.hear(cx);
+        }
+        self.check_stop(cx, now_ns);
+        self.fire_timers(cx, now_ns);
+    }
+
     #[inline(never)]
     pub(super) fn take_care(&mut self, cx: &mut Context, now_ns: u64) {
         self.hear(cx);

@@ -8,6 +8,7 @@ mod idle;
 mod meter;
 mod noted;
 mod obey;
+mod pass;
 mod recover;
 mod state;
 mod tracker;
@@ -22,7 +23,7 @@ use crate::Error;
 use crate::context::{Context, Held, NONE, STARVED, flag};
 use crate::explain::Flight;
 use crate::kept::Kept;
-use crate::message::{NO_DUE, SEQUENCE_MASK, Stamp};
+use crate::message::NO_DUE;
 use crate::operator::{Operator, Step};
 use crate::run::{Control, PartSlot};
 use crate::team::{Event, Seat};
@@ -37,8 +38,8 @@ const CHAIN: u32 = 64;
 /// Turns after which one that shares its thread looks up: others may wait, or an alarm.
 const TURNS: u32 = 32;
 
-/// Turns of sources with short steps between two looks for what is told from outside: the look costs as much as such a step.
-const BLIND: u32 = 8;
+/// Turns of sources with short steps between two looks for what is told from outside: the look costs as much as several such steps.
+const BLIND: u32 = 16;
 
 /// Up to here a step is short.
 const BRISK_NS: u64 = 500;
@@ -190,7 +191,7 @@ impl Worker {
                     0 => cx.now_ns(),
                     ended_ns => ended_ns,
                 };
-                self.take_care(cx, now_ns);
+                self.take_care_in_passing(cx, now_ns);
                 if self.control.is_aborted() {
                     self.pause = Pause::Over;
                     return Ok(None);
@@ -289,20 +290,25 @@ impl Worker {
     #[inline(always)]
     fn step_timed(&mut self, cx: &mut Context, operator: u32) -> Result<Step, Error> {
         let begin_ns = self.step_begins(cx);
-        let flags = cx.hot[operator as usize].flags;
-        if flags & flag::SOURCE != 0 && cx.stamp.due_ns == NO_DUE {
-            // A free-running source has no due time: a sample of its messages is followed, and each where one may be too late or too
-            // many.
-            let is_followed =
-                self.has_limits || flags & flag::EXACT != 0 || self.meters[operator as usize].is_sample();
-            cx.stamp.due_ns = if is_followed { begin_ns } else { NO_DUE };
-        }
+        self.follow(cx, operator, begin_ns);
         let outcome = self.step(cx, operator);
         let end_ns = cx.now_ns();
         let is_exact = self.is_exact(cx, operator, operator, (begin_ns, end_ns));
         self.note_step_of(cx, operator, begin_ns..end_ns, is_exact);
         self.look_around(cx, end_ns);
         outcome
+    }
+
+    /// A step that is timed begins. A free-running source has no due time: a sample of its messages is followed, and each where one may
+    /// be too late or too many.
+    #[inline]
+    fn follow(&mut self, cx: &mut Context, operator: u32, begin_ns: u64) {
+        let flags = cx.hot[operator as usize].flags;
+        if flags & flag::SOURCE != 0 && cx.stamp.due_ns == NO_DUE {
+            let is_followed =
+                self.has_limits || flags & flag::EXACT != 0 || self.meters[operator as usize].is_sample();
+            cx.stamp.due_ns = if is_followed { begin_ns } else { NO_DUE };
+        }
     }
 
     /// Finds out whether steps of an operator are long, after one of them.
@@ -379,16 +385,8 @@ impl Worker {
         }
     }
 
-    /// Puts the stamp in place that a source begins with.
     #[inline(always)]
     fn begin_turn(&mut self, cx: &mut Context, source: u32) {
-        let node = &self.nodes[source as usize];
-        let origin = node.source_number << 48 | (node.sequence & SEQUENCE_MASK);
-        cx.carried = NONE;
-        cx.sent_away = false;
-        cx.stamp = Stamp { origin, ..Stamp::default() };
-        if cx.keys.is_some() {
-            cx.keys = None;
-        }
+        self.nodes[source as usize].begin_turn(cx);
     }
 }

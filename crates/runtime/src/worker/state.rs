@@ -1,9 +1,10 @@
 //! What a worker knows of its operators and edges, and how its loop may end.
 
 use crate::Error;
+use crate::context::{Context, NONE};
 use crate::limits::Bound;
 use crate::link::Probe;
-use crate::message::{Keys, Stamp};
+use crate::message::{Keys, SEQUENCE_MASK, Stamp};
 use crate::on_error::{OnError, Trouble};
 use std::sync::Arc;
 
@@ -40,6 +41,20 @@ pub(crate) struct NodeState {
     pub paused: Option<Paused>,
     /// The stamp to go on with: the last step was not finished with its message.
     pub kept: Option<(Stamp, Option<Arc<Keys>>)>,
+}
+
+impl NodeState {
+    /// Puts the stamp in place that a source begins with.
+    #[inline(always)]
+    pub fn begin_turn(&self, cx: &mut Context) {
+        let origin = self.source_number << 48 | (self.sequence & SEQUENCE_MASK);
+        cx.carried = NONE;
+        cx.sent_away = false;
+        cx.stamp = Stamp { origin, ..Stamp::default() };
+        if cx.keys.is_some() {
+            cx.keys = None;
+        }
+    }
 }
 
 /// An operator that found too few chunks in a store, and how many it needs.
