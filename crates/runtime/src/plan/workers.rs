@@ -10,7 +10,7 @@ use crate::graph::Graph;
 use crate::options::Options;
 use crate::team::Idle;
 use onbeat_os::{CoreSet, Policy};
-use onbeat_trace::record::{Obtained, Scheduler};
+use onbeat_trace::record::{Obtained, Scheduler, WhenFull};
 
 /// What an operator costs that says nothing about it, in nanoseconds.
 const COST_NS: f64 = 1000.0;
@@ -286,30 +286,44 @@ fn event(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> R
 }
 
 /// By operator number: its place among those that wander. Neighbours that can be run as one step go together, unless they are known
-/// to be worth the way each.
+/// to be worth the way each. So do a source before them and a sink behind them that have no state: nothing that such ones take from
+/// or give to may keep the others waiting.
 fn together(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> Vec<usize> {
     let mut number_of = vec![0; order.len()];
     for (number, &place) in order.iter().enumerate() {
         number_of[place] = number;
     }
     let (mut into, mut out_of) = (vec![Vec::new(); order.len()], vec![Vec::new(); order.len()]);
-    for wire in wires {
+    for (edge, wire) in wires.iter().enumerate() {
         out_of[number_of[wire.from]].push(number_of[wire.to]);
-        into[number_of[wire.to]].push(wire.feedback);
+        into[number_of[wire.to]].push(edge);
     }
+    let node = |number: usize| &graph.operators[order[number]];
     let is_light = |number: usize| {
-        let node = &graph.operators[order[number]];
+        let node = node(number);
         let known = options.costs.get(&node.name).copied().or(node.cost_ns.map(|cost_ns| cost_ns as f64));
-        node.operator.carrier().is_some() && node.when.is_empty() && known.is_none_or(|cost| cost < WORTH_NS)
+        node.when.is_empty() && known.is_none_or(|cost| cost < WORTH_NS)
+    };
+    let is_carried = |number: usize| node(number).operator.carrier().is_some();
+    let is_end = |number: usize| {
+        let has_one = into[number].is_empty() != out_of[number].is_empty();
+        has_one && node(number).operator.replica().is_some()
     };
     let mut parts: Vec<usize> = Vec::with_capacity(order.len());
     for (number, into) in into.iter().enumerate() {
         let before = parts.last().copied();
-        let joins = number > 0
-            && out_of[number - 1] == [number]
-            && into[..] == [false]
-            && is_light(number - 1)
-            && is_light(number);
+        let joins = |edge: usize| {
+            let last = number - 1;
+            let is_one_step = is_carried(last) && (is_carried(number) || is_end(number))
+                || is_end(last) && is_carried(number);
+            is_one_step
+                && out_of[last] == [number]
+                && !wires[edge].feedback
+                && graph.edges[edge].when_full == WhenFull::Wait
+                && is_light(last)
+                && is_light(number)
+        };
+        let joins = number > 0 && matches!(into[..], [edge] if joins(edge));
         parts.push(before.map_or(0, |before| before + usize::from(!joins)));
     }
     parts
