@@ -248,3 +248,41 @@ fn one_that_is_left_out_ends_the_others() {
         assert_eq!(record.result.lost, 0);
     });
 }
+
+/// One that has no state, and so may be there several times.
+struct Alike<O>(O, fn() -> O);
+
+impl<O: Operator> Operator for Alike<O> {
+    fn ports(&mut self, p: &mut Ports) {
+        self.0.ports(p);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        self.0.step(cx)
+    }
+    fn replica(&self) -> Option<Box<dyn Operator>> {
+        Some(Box::new(Alike((self.1)(), self.1)))
+    }
+}
+
+#[test]
+fn ends_without_a_state_wander_with_a_run() {
+    let numbers = || Numbers { out: Output::default(), sent: 0, limit: 1 };
+    let sink = || Sink { input: Input::default(), taken: Taken::default(), slow: false };
+    let parts = |is_alike: bool, sink_cost_ns: f64| {
+        let mut graph = Graph::new("wanders");
+        if is_alike {
+            graph.add("numbers", Alike(numbers(), numbers));
+            graph.add("sink", Alike(sink(), sink));
+        } else {
+            graph.add("numbers", numbers());
+            graph.add("sink", sink());
+        }
+        graph.add("add", InPlace::new(quarter()));
+        graph.connect_names("numbers.out", "add.in");
+        graph.connect_names("add.out", "sink.in");
+        let mut options = Options { scheduler: Scheduler::Event, workers: Some(2), ..Options::default() };
+        options.costs.insert("sink".to_string(), sink_cost_ns);
+        graph.plan(&options).unwrap().parts.len()
+    };
+    assert_eq!((parts(true, 10.0), parts(true, 50_000.0), parts(false, 10.0)), (1, 2, 3));
+}
