@@ -114,14 +114,14 @@ pub fn check_policy(policy: Option<Policy>, never_sleeps: bool, measured: &[usiz
     if is_preempt_rt && has_fair_server() {
         return Err(Error::Settings(format!(
             "-P {policy}: on this kernel (PREEMPT_RT, 6.12 or later) timers are threads of priority f:1, and no limit stops busy \
-             real-time threads for them: on all CPUs they would hang this machine; leave a CPU out with -c, or let them sleep with \
-             -r below -p"
+             real-time threads for them: on all CPUs they would hang this machine; leave a CPU out with -c, or, in `noise top` and \
+             `noise hist`, let them sleep with -r below -p"
         )));
     }
     if runtime.trim() == "-1" {
         return Err(Error::Settings(format!(
             "-P {policy}: kernel.sched_rt_runtime_us is -1, so busy real-time threads on all CPUs would leave nothing to anybody \
-             else; leave a CPU out with -c, or let them sleep with -r below -p"
+             else; leave a CPU out with -c, or, in `noise top` and `noise hist`, let them sleep with -r below -p"
         )));
     }
     Ok(())

@@ -21,6 +21,7 @@ pub struct Terminal {
     theirs: OwnedFd,
     child: Child,
     shown: Arc<Mutex<String>>,
+    reader: std::thread::JoinHandle<()>,
 }
 
 impl Terminal {
@@ -30,13 +31,14 @@ impl Terminal {
         let (mut from, to) = (ours.try_clone().expect("another"), Arc::clone(&shown));
         let read = move || {
             let mut bytes = [0; 4096];
+            // Where the other end is closed that is an error.
             while let Ok(count @ 1..) = from.read(&mut bytes) {
                 to.lock().expect("no panic").push_str(&String::from_utf8_lossy(&bytes[..count]));
             }
         };
         // It ends with the terminal.
-        onbeat_os::thread::spawn("reads-terminal", read).expect("a thread");
-        Terminal { ours, theirs, child, shown }
+        let reader = onbeat_os::thread::spawn("reads-terminal", read).expect("a thread");
+        Terminal { ours, theirs, child, shown, reader }
     }
 
     fn shown(&self) -> String {
@@ -54,8 +56,12 @@ impl Terminal {
         let status = wait(&mut self.child);
         let modes = tcgetattr(&self.theirs).expect("a terminal").local_modes;
         assert!(modes.contains(LocalModes::ICANON | LocalModes::ECHO), "{modes:?}");
-        self.until_shown(GIVEN_BACK);
-        (status, self.shown())
+        // Nobody writes any more, so whoever reads comes to the end.
+        drop(self.theirs);
+        until("all is read", || self.reader.is_finished().then_some(())).expect("it ends");
+        let shown = self.shown.lock().expect("no panic").clone();
+        assert!(shown.contains(GIVEN_BACK), "{shown}");
+        (status, shown)
     }
 }
 
@@ -115,7 +121,7 @@ fn q_ends_the_screen_and_leaves_the_table() {
         let (status, shown) = terminal.end();
         assert_eq!(status, Some(0), "{shown}");
         let after = shown.split(GIVEN_BACK).nth(1).expect("something afterwards");
-        assert!(after.contains("duration") || after.contains("CPU COUNT"), "{after}");
+        assert!(after.contains("duration") || after.contains("CPU COUNT"), "{shown}");
     }
 }
 

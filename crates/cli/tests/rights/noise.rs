@@ -140,7 +140,10 @@ fn busy_real_time_loops_leave_a_core_or_sleep() {
             continue;
         };
         assert_eq!((answer.status, &*answer.stdout), (Some(1), ""), "{case}: {answer:?}");
-        for part in [why, "leave a CPU out with -c, or let them sleep with -r below -p"] {
+        for part in [
+            why,
+            "leave a CPU out with -c, or, in `noise top` and `noise hist`, let them sleep with -r below -p",
+        ] {
             assert!(answer.stderr.contains(part), "{case}, {part}: {answer:?}");
         }
     }
