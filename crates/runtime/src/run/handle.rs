@@ -351,7 +351,8 @@ impl RunHandle {
             return Err(OrderError::UnknownOperator { name: name.to_string(), hint: near(name, names()) });
         };
         let mut asking = Asking::new(&self.control, &self.plan, Whom::Operator(number));
-        // One that is replicated is there several times.
+        // One that is replicated is there several times, and its copies wait for each other.
+        let _held = self.control.team.hold();
         for (number, _) in names().enumerate().filter(|&(_, known)| known == name) {
             let part = self.plan.operators[number].part;
             // Parts number their operators in the plan's order.
@@ -364,6 +365,7 @@ impl RunHandle {
     /// Has all sources pause, or everything go on, and does not wait.
     pub(crate) fn ask_all(&self, paused: bool) -> Asking {
         let mut asking = Asking::new(&self.control, &self.plan, Whom::All { paused });
+        let _held = self.control.team.hold();
         for part in 0..self.plan.parts.len() {
             asking.send(part, if paused { Order::PauseAll } else { Order::ResumeAll });
         }

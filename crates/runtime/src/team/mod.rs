@@ -218,6 +218,13 @@ impl Team {
         self.inboxes[part].schedule(0, CONTROL);
     }
 
+    /// While this is held the team does not fall silent, and virtual time stands still: for who has something to tell to several
+    /// parts, of which the first may wait for the last. From any thread.
+    pub fn hold(&self) -> Held<'_> {
+        self.quiet.enter(1);
+        Held(&self.quiet)
+    }
+
     /// One more operator is paused. By a part that is awake.
     pub fn pause_one(&self) {
         self.quiet.paused.fetch_add(1, Ordering::Relaxed);
@@ -230,6 +237,15 @@ impl Team {
 
     pub fn len(&self) -> usize {
         self.inboxes.len()
+    }
+}
+
+/// See [`Team::hold`].
+pub(crate) struct Held<'t>(&'t Quiet);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.leave(1);
     }
 }
 
