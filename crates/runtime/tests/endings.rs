@@ -131,6 +131,7 @@ fn failures_name_the_operator_and_stop_everyone() {
         assert!(record.result.reason.starts_with(reason), "{}", record.result.reason);
         assert_eq!((record.result.outcome, record.result.exit_status), (Outcome::Failed, 1));
         assert_eq!(record.operators[2].state, OperatorState::Failed);
+        assert_eq!((record.operators[2].steps, record.edges[1].received), (5, 5), "{reason}");
         assert_eq!(log, stops);
     }
 }
