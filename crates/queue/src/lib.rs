@@ -50,6 +50,6 @@ pub use lossy::Lossy;
 pub use owner::Owner;
 pub use ranges::Ranges;
 pub use ring::{Full, Ring};
-pub use rota::{Entry, Seat, Taking};
+pub use rota::{Entry, Seat, Taking, Watch};
 pub use spsc::Spsc;
 pub use store::{Block, Meta, Seed, Store, StoreError};

@@ -118,7 +118,8 @@ pub struct Stamp {
     /// See [`Stamp::due_ns`]; [`NO_DUE`] where nobody looked.
     pub(crate) due_ns: u64,
     /// From the top: 1 bit that says that user keys go with it ([`KEYED`]), 1 that says that messages of several sources
-    /// went into it ([`JOINED`]), 14 bits of source, 48 of message count.
+    /// went into it ([`JOINED`]), 14 bits of source, 1 that says that the turn of another worker follows ([`LAST`]), 47 of
+    /// message count.
     pub(crate) origin: u64,
 }
 
@@ -170,7 +171,11 @@ pub(crate) const KEYED: u64 = 1 << 63;
 /// In [`Stamp::origin`]: messages of several sources went into it, and this is the oldest of their stamps.
 pub(crate) const JOINED: u64 = 1 << 62;
 
-pub(crate) const SEQUENCE_MASK: u64 = (1 << 48) - 1;
+/// In [`Stamp::origin`]: the last one of a worker's turn at a source that goes from worker to worker. Behind it the sink has the
+/// next one's.
+pub(crate) const LAST: u64 = 1 << 47;
+
+pub(crate) const SEQUENCE_MASK: u64 = (1 << 47) - 1;
 
 /// A value in a tag or among the user keys of a message.
 #[derive(Debug, Clone, PartialEq)]

@@ -53,8 +53,8 @@ fn options(case: &Case, on: &[usize], idle: Idle, seconds: f64) -> Options {
         ..Options::default()
     };
     if let Some(buffers) = case.buffers {
-        // Each of two cores has one in hand.
-        options.capacity = buffers.saturating_sub(2).max(1);
+        // The second core has one in hand. What the first one has in hand has its place on the edge: it takes none without.
+        options.capacity = buffers.saturating_sub(1).max(1);
     }
     options
 }

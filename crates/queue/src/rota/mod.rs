@@ -25,8 +25,9 @@ const MOST: usize = 64;
 
 /// What the members of a rota share.
 struct Rota<T> {
-    word: AtomicU64,
-    value: UnsafeCell<T>,
+    /// On lines of its own: members look at it while another one works on the value.
+    word: CachePadded<AtomicU64>,
+    value: CachePadded<UnsafeCell<T>>,
     /// Members that want to be told of their turn.
     waiting: CachePadded<AtomicU64>,
     members: u64,
@@ -56,7 +57,13 @@ unsafe impl<T: Send> Send for Rota<T> {}
 /// assert_eq!(*turn, "ab");
 /// ```
 pub struct Seat<T> {
-    rota: Arc<CachePadded<Rota<T>>>,
+    rota: Arc<Rota<T>>,
+    place: u64,
+}
+
+/// Looks at a rota for one of its members, from elsewhere than its seat.
+pub struct Watch<T> {
+    rota: Arc<Rota<T>>,
     place: u64,
 }
 
@@ -87,12 +94,12 @@ impl<T> Seat<T> {
     /// When there are no members, or more than 64.
     pub fn rota(members: usize, value: T) -> Vec<Seat<T>> {
         assert!((1..=MOST).contains(&members), "a rota of {members}: it has 1 to {MOST} members");
-        let rota = Arc::new(CachePadded::new(Rota {
-            word: AtomicU64::new(0),
-            value: UnsafeCell::new(value),
+        let rota = Arc::new(Rota {
+            word: CachePadded::new(AtomicU64::new(0)),
+            value: CachePadded::new(UnsafeCell::new(value)),
             waiting: CachePadded::new(AtomicU64::new(0)),
             members: members as u64,
-        }));
+        });
         (0..members as u64).map(|place| Seat { rota: Arc::clone(&rota), place }).collect()
     }
 
@@ -122,17 +129,13 @@ impl<T> Seat<T> {
 
     /// Asks to be told of its turn, or of the end. False when that has come already: it is not told then.
     pub fn wait(&self) -> bool {
-        let (rota, bit): (&Rota<T>, u64) = (&self.rota, 1 << self.place);
-        // Relaxed: the fence orders it.
-        rota.waiting.fetch_or(bit, Ordering::Relaxed);
-        full_fence("no fence in wait");
-        let now =
-            if planted("no second look") { u64::MAX << MEMBER } else { rota.word.load(Ordering::Relaxed) };
-        let is_up = now & CLOSED != 0 || now >> MEMBER == self.place;
-        if is_up {
-            rota.waiting.fetch_and(!bit, Ordering::Relaxed);
-        }
-        !is_up
+        self.rota.wait(self.place)
+    }
+
+    /// For whoever looks in this member's place whether its turn has come.
+    #[must_use]
+    pub fn watch(&self) -> Watch<T> {
+        Watch { rota: Arc::clone(&self.rota), place: self.place }
     }
 
     /// The value, whoever's turn it is, also when there are none any more. `None` while somebody is in a turn.
@@ -143,7 +146,39 @@ impl<T> Seat<T> {
     }
 }
 
+impl<T> Watch<T> {
+    /// Whether it is the member's turn, or there are none any more. A hint, and cheap: a load.
+    #[inline]
+    pub fn is_up(&self) -> bool {
+        // Relaxed: `enter` does the synchronising.
+        is_up(self.rota.word.load(Ordering::Relaxed) & !BUSY, self.place)
+    }
+
+    /// As [`Seat::wait`].
+    pub fn wait(&self) -> bool {
+        self.rota.wait(self.place)
+    }
+}
+
+fn is_up(word: u64, place: u64) -> bool {
+    word & CLOSED != 0 || word >> MEMBER == place
+}
+
 impl<T> Rota<T> {
+    fn wait(&self, place: u64) -> bool {
+        let bit = 1 << place;
+        // Relaxed: the fence orders it.
+        self.waiting.fetch_or(bit, Ordering::Relaxed);
+        full_fence("no fence in wait");
+        let now =
+            if planted("no second look") { u64::MAX << MEMBER } else { self.word.load(Ordering::Relaxed) };
+        let is_up = is_up(now, place);
+        if is_up {
+            self.waiting.fetch_and(!bit, Ordering::Relaxed);
+        }
+        !is_up
+    }
+
     #[inline]
     fn make_busy(&self, now: u64) -> bool {
         // Acquire, partner: the stores of `Taking`.
@@ -225,6 +260,12 @@ impl<T> DerefMut for Taking<'_, T> {
 impl<T> fmt::Debug for Seat<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Seat({} of {})", self.place, self.rota.members)
+    }
+}
+
+impl<T> fmt::Debug for Watch<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Watch({} of {})", self.place, self.rota.members)
     }
 }
 

@@ -85,6 +85,8 @@ pub struct Context {
     pub(crate) names: Arc<Names>,
     /// The sources have been told to end.
     pub(crate) stopping: bool,
+    /// Ends of replicated stretches that wait for their turn, one bit each: see [`Worker::upcoming`](crate::worker::Worker::upcoming).
+    pub(crate) wishes: u64,
     /// Of an operator that has turns with its input: messages that it may take in this one.
     pub(crate) visible: u32,
     /// Of such a one: nothing comes after this turn.
@@ -203,6 +205,11 @@ impl Context {
     /// How many ticks the source that is stepped is to leave out now, because messages of it were late.
     pub(crate) fn skips(&self) -> u64 {
         self.skips.get(self.stamp.source()).map_or(0, Skips::take)
+    }
+
+    /// Whether the step that is under way found a store empty.
+    pub(crate) fn is_starved(&self) -> bool {
+        self.hot[self.current as usize].flags & flag::STARVED != 0
     }
 
     /// Steps `to` next, or soon.

@@ -272,6 +272,12 @@ impl Plan {
         numbers
     }
 
+    /// Whether anything may be too late.
+    pub(crate) fn has_limits(&self) -> bool {
+        self.paths.iter().any(|path| path.max_latency_ns.is_some())
+            || self.operators.iter().any(|operator| operator.deadline_ns.is_some())
+    }
+
     /// Whether misses of a run under this plan are explained: see [`Options::explain`].
     #[must_use]
     pub fn is_explained(&self) -> bool {

@@ -13,15 +13,17 @@
 //!
 //! The copies of an operator have one name: rows of the record with the same name are added up.
 
+mod block;
 mod expand;
 mod find;
 mod spread;
 mod turns;
 
+pub(crate) use block::Way;
 pub(crate) use expand::{apply, expand};
 pub(crate) use find::find;
 pub(crate) use spread::{MakeSpread, make_spread};
-pub(crate) use turns::End;
+pub(crate) use turns::{End, Upcoming};
 
 /// What is to be done to a graph. Places are those of operators in the graph, plain data.
 #[derive(Debug, Clone, PartialEq)]

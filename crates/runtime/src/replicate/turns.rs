@@ -1,14 +1,18 @@
 //! A source or sink that is there once, at one end of a replicated stretch, and goes from worker to worker: each has its turn
 //! after the one before, so the n-th message in is the n-th out.
+//!
+//! A turn is one message, or a [`block`](super::block) of them. The source's worker says which one is the last, by a bit in its stamp; behind
+//! that one both ends go on to the next worker.
 
+use super::block::{Block, Way};
 use super::spread::not_one_for_one;
 use crate::context::{Context, STARVED};
 use crate::link::{Bell, Probe};
-use crate::message::SEQUENCE_MASK;
+use crate::message::{LAST, SEQUENCE_MASK};
 use crate::operator::{Ending, Operator, Step};
 use crate::ports::Bound;
 use crate::{Error, Ports, Value};
-use onbeat_queue::{Entry, Seat, Taking};
+use onbeat_queue::{Entry, Seat, Taking, Watch};
 use std::sync::Arc;
 
 /// How long the step of another worker is waited for.
@@ -17,12 +21,18 @@ const PATIENCE_NS: u64 = 1_000_000_000;
 /// The operator, and what goes with it from worker to worker.
 struct Guest {
     operator: Box<dyn Operator>,
+    /// Whose ports it has, while a turn goes on; between two turns it has none.
+    at: Option<usize>,
     is_started: bool,
     is_stopped: bool,
     /// Messages that it has sent or taken: the number of the next one.
     count: u64,
-    /// Of this turn: it has sent its message, or taken it.
+    /// Of a source: messages that are still to come in this turn; 0 where it has not begun.
+    left: u32,
+    /// Of a sink: it has taken the message that it is stepped for.
     is_served: bool,
+    /// Of a sink: that was the last one of this turn.
+    is_last: bool,
     /// A source that said when it is to be stepped again.
     until_ns: Option<u64>,
     /// A source that waits for what cannot come.
@@ -38,6 +48,10 @@ pub(crate) struct End {
     bells: Vec<Bell>,
     /// Of a sink: the edge that leads here.
     edge: Option<(u32, Arc<dyn Probe>)>,
+    /// Of a source: how many messages a turn of it has.
+    block: Block,
+    /// Its bit in [`Context::wishes`], where its worker looks whether its turn has come.
+    wish: u64,
     settable: &'static [&'static str],
 }
 
@@ -47,32 +61,51 @@ impl End {
         let settable = operator.settable();
         let guest = Guest {
             operator,
+            at: None,
             is_started: false,
             is_stopped: false,
             count: 0,
+            left: 0,
             is_served: false,
+            is_last: false,
             until_ns: None,
             is_idle: false,
         };
-        let end = |seat| End { seat, ends: Vec::new(), bells: Vec::new(), edge: None, settable };
+        let end = |seat| End {
+            seat,
+            ends: Vec::new(),
+            bells: Vec::new(),
+            edge: None,
+            block: Block::ONE,
+            wish: 0,
+            settable,
+        };
         Seat::rota(workers, guest).into_iter().map(end).collect()
     }
 
-    /// How it tells the others, by place; and for a sink, where its messages come from.
-    pub fn seat(&mut self, bells: Vec<Bell>, edge: Option<(u32, Arc<dyn Probe>)>) {
+    /// How it tells the others, by place; for a sink, where its messages come from; for a source, where they go.
+    pub fn seat(&mut self, bells: Vec<Bell>, edge: Option<(u32, Arc<dyn Probe>)>, way: Option<Way>) {
         (self.bells, self.edge) = (bells, edge);
+        self.block = way.map_or(Block::ONE, Block::new);
+    }
+
+    /// Its worker looks for its turn from now on, where this bit is set in [`Context::wishes`].
+    pub fn watch(&mut self, wish: u64) -> Upcoming {
+        self.wish = wish;
+        Upcoming(self.seat.watch())
     }
 
     /// Does something with the operator, whoever's turn it is. Others are in a turn for the time of a step; one that is in it for
     /// much longer may never come back.
     fn with_guest<R>(
         &mut self,
-        act: impl FnOnce(&mut Guest, &mut [Bound]) -> Result<R, Error>,
+        act: impl FnOnce(&mut Guest, Ends<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
+        let place = self.seat.place();
         let begin_ns = onbeat_os::clock::monotonic_ns();
         loop {
             if let Some(mut guest) = self.seat.take_over() {
-                return act(&mut guest, &mut self.ends);
+                return act(&mut guest, Ends { place, bound: &mut self.ends });
             }
             if onbeat_os::clock::monotonic_ns().saturating_sub(begin_ns) > PATIENCE_NS {
                 return Err(Error::new("another worker is in a step of it that does not end"));
@@ -86,12 +119,55 @@ impl End {
     }
 }
 
-/// Does something with the operator while its ports are those of this worker.
-fn at_home<R>(guest: &mut Guest, ends: &mut [Bound], act: impl FnOnce(&mut dyn Operator) -> R) -> R {
-    guest.operator.ports(&mut Ports::swap(ends));
-    let result = act(&mut *guest.operator);
-    guest.operator.ports(&mut Ports::swap(ends));
-    result
+/// For an end's worker: whether its turn has come.
+pub(crate) struct Upcoming(Watch<Guest>);
+
+impl Upcoming {
+    #[inline]
+    pub fn is_up(&self) -> bool {
+        self.0.is_up()
+    }
+
+    /// Asks for the bell; false when it is up already.
+    pub fn wait(&self) -> bool {
+        self.0.wait()
+    }
+}
+
+/// What the ports of one worker's end are connected to, while they are not in the operator.
+struct Ends<'e> {
+    place: usize,
+    bound: &'e mut [Bound],
+}
+
+impl Guest {
+    /// Its ports are those of this worker from now on.
+    #[inline]
+    fn come(&mut self, ends: &mut Ends<'_>) {
+        if self.at != Some(ends.place) {
+            self.operator.ports(&mut Ports::swap(ends.bound));
+            self.at = Some(ends.place);
+        }
+    }
+
+    /// It has none of its own any more: the turn ends.
+    fn go(&mut self, ends: &mut Ends<'_>) {
+        self.operator.ports(&mut Ports::swap(ends.bound));
+        self.at = None;
+    }
+
+    /// Does something with the operator while its ports are those of this worker, also in the turn of another one.
+    fn at_home<R>(&mut self, ends: Ends<'_>, act: impl FnOnce(&mut dyn Operator) -> R) -> R {
+        let is_there = self.at == Some(ends.place);
+        if !is_there {
+            self.operator.ports(&mut Ports::swap(ends.bound));
+        }
+        let result = act(&mut *self.operator);
+        if !is_there {
+            self.operator.ports(&mut Ports::swap(ends.bound));
+        }
+        result
+    }
 }
 
 fn tell(bells: &[Bell], places: impl IntoIterator<Item = usize>) {
@@ -109,24 +185,27 @@ impl Operator for End {
         }
         self.with_guest(|guest, ends| {
             guest.is_started = true;
-            at_home(guest, ends, |operator| operator.start(cx))
+            guest.at_home(ends, |operator| operator.start(cx))
         })
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        cx.wishes &= !self.wish;
         loop {
-            let End { seat, ends, bells, edge, .. } = self;
+            let End { seat, ends, bells, edge, block, .. } = self;
+            let ends = Ends { place: seat.place(), bound: ends };
             match seat.enter() {
                 Entry::Closed => return Ok(Step::Done),
                 Entry::Turn(turn) => {
                     return match edge {
-                        None => send(turn, ends, bells, cx),
+                        None => send(turn, ends, bells, cx, block),
                         Some((edge, probe)) => take(turn, ends, bells, cx, (*edge, &**probe)),
                     };
                 }
                 Entry::Others => {}
             }
-            if self.seat.wait() {
+            cx.wishes |= self.wish;
+            if self.wish != 0 || self.seat.wait() {
                 return Ok(Step::Wait);
             }
         }
@@ -137,7 +216,7 @@ impl Operator for End {
             if !guest.is_started || std::mem::replace(&mut guest.is_stopped, true) {
                 return Ok(());
             }
-            at_home(guest, ends, |operator| operator.stop(cx, ending))
+            guest.at_home(ends, |operator| operator.stop(cx, ending))
         })
     }
 
@@ -149,7 +228,7 @@ impl Operator for End {
         if !self.is_first() {
             return Ok(());
         }
-        self.with_guest(|guest, ends| at_home(guest, ends, |operator| operator.set(cx, name, value)))
+        self.with_guest(|guest, ends| guest.at_home(ends, |operator| operator.set(cx, name, value)))
     }
 
     fn set_at(&mut self, cx: &mut Context, name: &str, value: &Value, sample: u64) -> Result<(), Error> {
@@ -157,17 +236,18 @@ impl Operator for End {
             return Ok(());
         }
         self.with_guest(|guest, ends| {
-            at_home(guest, ends, |operator| operator.set_at(cx, name, value, sample))
+            guest.at_home(ends, |operator| operator.set_at(cx, name, value, sample))
         })
     }
 }
 
-/// A turn of a source: one message, then the next worker's.
+/// A turn of a source, or a part of one that ends early: then it is still this worker's.
 fn send(
     mut turn: Taking<'_, Guest>,
-    ends: &mut [Bound],
+    mut ends: Ends<'_>,
     bells: &[Bell],
     cx: &mut Context,
+    block: &mut Block,
 ) -> Result<Step, Error> {
     if let Some(until_ns) = turn.until_ns
         && cx.now_ns() < until_ns
@@ -179,62 +259,101 @@ fn send(
         return Ok(Step::Wait);
     }
     turn.until_ns = None;
-    cx.stamp.origin = cx.stamp.origin & !SEQUENCE_MASK | turn.count & SEQUENCE_MASK;
-    let outcome = at_home(&mut turn, ends, |operator| operator.step(cx));
-    let is_sent = cx.next < STARVED || cx.sent_away;
-    turn.count += u64::from(is_sent);
+    if turn.left == 0 {
+        turn.left = block.begin(cx);
+    }
+    turn.come(&mut ends);
+    let (outcome, sent) = turn.send_messages(cx, block);
     match outcome? {
         Step::Done => {
+            turn.go(&mut ends);
             tell(bells, turn.close());
             Ok(Step::Done)
         }
-        step if is_sent => {
+        step if sent > 0 => {
             turn.until_ns = (step == Step::Until).then_some(cx.until_ns);
-            turn.is_idle = step == Step::Wait;
-            tell(bells, turn.pass());
+            turn.is_idle = step == Step::Wait && !cx.is_starved();
+            if turn.left == 0 {
+                turn.go(&mut ends);
+                tell(bells, turn.pass());
+            }
             Ok(Step::Again)
         }
-        // It is still this worker's turn.
         step => Ok(step),
     }
 }
 
-/// A turn of a sink: one message, then the next worker's.
+impl Guest {
+    /// Steps the source for what is left of its turn, as long as it asks for that and what it sends has room. Says what the last step
+    /// wants, and how many messages there were.
+    fn send_messages(&mut self, cx: &mut Context, block: &mut Block) -> (Result<Step, Error>, u32) {
+        let begun = cx.stamp;
+        let mut sent = 0;
+        loop {
+            let last = if self.left == 1 { LAST } else { 0 };
+            cx.stamp.origin = cx.stamp.origin & !(SEQUENCE_MASK | LAST) | self.count & SEQUENCE_MASK | last;
+            let before = block.sent(cx);
+            let outcome = self.operator.step(cx);
+            let is_sent = match block.sent(cx) {
+                None => cx.next < STARVED || cx.sent_away,
+                now => now != before,
+            };
+            if !is_sent {
+                return (outcome, sent);
+            }
+            (self.count, self.left, sent) = (self.count + 1, self.left - 1, sent + 1);
+            if self.left > 0 && matches!(outcome, Ok(Step::Until | Step::Wait)) && !cx.is_starved() {
+                // It takes its time from here on: the next message is the last one of this turn.
+                block.calm();
+                self.left = 1;
+            }
+            if self.left == 0 || !matches!(outcome, Ok(Step::Again)) || !block.has_room(cx) {
+                return (outcome, sent);
+            }
+            cx.stamp = begun;
+            if cx.keys.is_some() {
+                cx.keys = None;
+            }
+        }
+    }
+}
+
+/// A message of a sink's turn; behind the last one comes the next worker's.
 fn take(
     mut turn: Taking<'_, Guest>,
-    ends: &mut [Bound],
+    mut ends: Ends<'_>,
     bells: &[Bell],
     cx: &mut Context,
     (edge, probe): (u32, &dyn Probe),
 ) -> Result<Step, Error> {
     let is_here = probe.len(&cx.owner) > 0 && !turn.is_served;
-    // Nothing more comes here, and others have only what was handed out before it.
-    let is_end = probe.len(&cx.owner) == 0 && cx.edges[edge as usize].closed && !turn.is_served;
-    if !is_here && !is_end && !turn.is_served {
+    if !is_here && !turn.is_served && !cx.edges[edge as usize].closed {
         return Ok(Step::Wait);
     }
+    // Nothing more comes here, and others have only what was handed out before it.
+    let is_end = !is_here && !turn.is_served;
     (cx.visible, cx.is_last) = (u32::from(is_here), is_end);
-    let outcome = at_home(&mut turn, ends, |operator| operator.step(cx));
+    turn.come(&mut ends);
+    let outcome = turn.operator.step(cx);
     if is_here && cx.visible == 0 {
         if cx.stamp.origin & SEQUENCE_MASK != turn.count & SEQUENCE_MASK {
             return Err(not_one_for_one("others"));
         }
+        turn.is_last = cx.stamp.origin & LAST != 0;
         turn.is_served = true;
         turn.count += 1;
     }
     match outcome? {
-        Step::Done => {
-            tell(bells, turn.close());
-            Ok(Step::Done)
-        }
-        Step::Wait if is_end => {
-            tell(bells, turn.close());
-            Ok(Step::Done)
-        }
         // It is not done with the message.
         Step::Again => Ok(Step::Again),
+        step if step == Step::Done || step == Step::Wait && is_end => {
+            turn.go(&mut ends);
+            tell(bells, turn.close());
+            Ok(Step::Done)
+        }
         step => {
-            if std::mem::take(&mut turn.is_served) {
+            if std::mem::take(&mut turn.is_served) && turn.is_last {
+                turn.go(&mut ends);
                 tell(bells, turn.pass());
             }
             Ok(step)

@@ -11,7 +11,7 @@ use crate::link::{EdgeSpec, Initial, Probe};
 use crate::operator::Operator;
 use crate::plan::Plan;
 use crate::pool::Pool;
-use crate::replicate::End;
+use crate::replicate::{End, Way};
 use crate::run::Asked;
 use crate::team::{CHUNK, CONTROL, Event, Seat, Team, Waker};
 use crate::when::Watcher;
@@ -235,7 +235,7 @@ fn number_edges(plan: &Plan, operators: &[Place], parts: usize) -> (Vec<EdgePlac
     (places, events)
 }
 
-fn as_end(operator: &mut dyn Operator) -> Option<&mut End> {
+pub(super) fn as_end(operator: &mut dyn Operator) -> Option<&mut End> {
     let any: &mut dyn Any = operator;
     any.downcast_mut()
 }
@@ -268,6 +268,7 @@ fn seat_turns(
     team: &Team,
 ) {
     let part = |number: usize| plan.operators[number].part;
+    let has_limits = plan.has_limits() || plan.paths.iter().any(|path| path.max_in_flight.is_some());
     for &(number, _) in turns {
         let mut all: Vec<&(usize, u32)> = turns
             .iter()
@@ -278,8 +279,13 @@ fn seat_turns(
         let bells = all.iter().map(|(other, item)| team.bell(part(number), part(*other), *item)).collect();
         let edge = plan.wires.iter().position(|wire| wire.to == number);
         let edge = edge.map(|edge| (specs[edge].1.number, Arc::clone(&probes[edge])));
+        let way = plan.wires.iter().position(|wire| wire.from == number);
+        let way = way.map(|edge| {
+            let EdgeSpec { waits_at, quantum, .. } = specs[edge].0;
+            Way { probe: Arc::clone(&probes[edge]), waits_at, quantum, has_limits }
+        });
         if let Some(end) = as_end(&mut *nodes[number].operator) {
-            end.seat(bells, edge);
+            end.seat(bells, edge, way);
         }
     }
 }

@@ -119,8 +119,11 @@ impl Thread<'_> {
             };
             let alarm_ns = alarm_ns.map(|alarm_ns| cx.clock.to_real(alarm_ns));
             let begin_ns = cx.clock.real_ns();
+            let until_ns = alarm_ns.unwrap_or(u64::MAX).min(begin_ns + self.idle().listens_ns());
+            let is_told = until_ns > begin_ns && cx.clock.is_real() && worker.listen(cx, until_ns);
+            let lying = if is_told { None } else { worker.lie_down(cx, alarm_ns) };
             let Context { owner, clock, .. } = cx;
-            let rested = match worker.seat.lie_down(owner, alarm_ns) {
+            let rested = match lying {
                 None => Rested::Up,
                 Some(lying) => {
                     let up = || worker.seat.is_called(owner, lying);

@@ -134,7 +134,7 @@ fn run(thread: &Thread<'_>, pool: &Pool, number: u32, mut part: Taken<'_, Roamin
             Some(Went::Paused(Pause::Yield)) => return pool.put_back(number, part),
             Some(Went::Paused(Pause::Rest(alarm_ns))) => {
                 let alarm_ns = alarm_ns.map(|alarm_ns| cx.clock.to_real(alarm_ns));
-                *lying = worker.seat.lie_down(&mut cx.owner, alarm_ns);
+                *lying = worker.lie_down(cx, alarm_ns);
                 if let Some(lying) = lying {
                     pool.crew.set_alarm(number, lying.alarm_ns);
                 }

@@ -1,7 +1,7 @@
 //! What a worker has before its first step.
 
 use super::Control;
-use super::bind::Part;
+use super::bind::{Part, as_end};
 use crate::chunk::Info;
 use crate::context::{Clock, Context, EdgeState, Held, Hot, NONE, Names, flag};
 use crate::explain::{Flight, SLOWEST};
@@ -26,7 +26,7 @@ pub(super) fn set_up(
     plan: &Plan,
     control: &Arc<Control>,
 ) -> (Worker, Context, Vec<(u32, Initial)>) {
-    let Part { owner, seat, operators, conditions, mut nodes, edges, events, initial, rings, place: _ } =
+    let Part { owner, seat, mut operators, conditions, mut nodes, edges, events, initial, rings, place: _ } =
         part;
     bound(plan, control, &mut nodes);
     let count = operators.len();
@@ -35,10 +35,19 @@ pub(super) fn set_up(
         let texts = conditions.list.iter().map(|condition| condition.describe()).collect();
         control.board.operators[node.plan].set_conditions(texts);
     }
+    let ends = operators
+        .iter_mut()
+        .enumerate()
+        .filter_map(|(number, operator)| Some((number as u32, as_end(&mut **operator)?)));
+    // Ends without a bit are told by a bell.
+    let upcoming =
+        ends.take(64).enumerate().map(|(bit, (number, end))| (number, end.watch(1 << bit))).collect();
     let mut worker = Worker {
+        asked: false,
         operators: operators.into(),
         conditions: conditions.into(),
         tick: None,
+        upcoming,
         runs: (0..count).map(|_| None).collect(),
         edges: edges.into(),
         meters: (0..count as u32).map(|number| Meter::new(number, rings.is_some())).collect(),
@@ -63,8 +72,7 @@ pub(super) fn set_up(
         seat,
         chain: 0,
         look_ns: 0,
-        has_limits: plan.paths.iter().any(|path| path.max_latency_ns.is_some())
-            || plan.operators.iter().any(|operator| operator.deadline_ns.is_some()),
+        has_limits: plan.has_limits(),
         fruitless: 0,
         pause: Pause::Over,
         turns: 0,
@@ -196,6 +204,7 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         }),
         current: NONE,
         stopping: false,
+        wishes: 0,
         visible: 0,
         is_last: false,
         copies: vec![Cell::new(0); count].into(),

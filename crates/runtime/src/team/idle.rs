@@ -28,7 +28,21 @@ pub enum Idle {
     Early(u64),
 }
 
+/// Longest that one who looks does so before it tells the others that it has nothing to do.
+const LISTENS_NS: u64 = 20_000;
+
 impl Idle {
+    /// How long a worker with nothing to do listens before it lies down, in nanoseconds: to bring one back that lies costs some hundred
+    /// nanoseconds, and it is found out where everything stands still only when all lie.
+    pub(crate) fn listens_ns(self) -> u64 {
+        match self {
+            Idle::Park | Idle::Early(_) => 0,
+            Idle::Spin => LISTENS_NS,
+            // The rest of it is spent while it lies.
+            Idle::SpinFor(spin_ns) => spin_ns.min(LISTENS_NS),
+        }
+    }
+
     /// Waits on a thread of its own until `up`, or until the run's clock comes to `alarm_ns` (`u64::MAX` for never).
     pub fn wait(self, parker: &Parker, alarm_ns: u64, up: impl Fn() -> bool, now_ns: impl Fn() -> u64) {
         self.spin(alarm_ns, &up, &now_ns);

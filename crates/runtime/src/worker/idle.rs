@@ -3,8 +3,10 @@
 
 use super::{CHAIN, Failure, Pause, Starved, Stuck, Worker};
 use crate::context::{Clock, Context, NONE};
-use crate::team::{Event, Rested};
-use std::sync::Arc;
+use crate::team::{Event, Lying, Rested};
+
+/// Looks at what others tell between two at the clock: that costs more.
+const LOOKS: u32 = 8;
 
 /// From one look at what else there is to do to the next, at least, where each step is timed.
 const LOOK_NS: u64 = 1_000;
@@ -60,10 +62,9 @@ impl Worker {
 
     /// Takes in what other workers have told.
     fn hear(&mut self, cx: &mut Context) {
-        let inbox = Arc::clone(self.seat.inbox());
         // Collected first: what follows needs the context, and may ring other bells, this worker's own among them.
         let mut heard = std::mem::take(&mut self.heard);
-        inbox.drain(&mut cx.owner, |_, item| heard.push(item));
+        self.seat.inbox().drain(&mut cx.owner, |_, item| heard.push(item));
         for item in heard.drain(..) {
             match self.events[item as usize] {
                 Event::Data(edge) => self.arrived(cx, edge),
@@ -80,9 +81,9 @@ impl Worker {
 
     /// Messages came on an edge from another worker, or its end did.
     fn arrived(&mut self, cx: &mut Context, edge: u32) {
+        // Not by a clone of the probe: its count lies where the producer reads.
         let ends = &self.edges[edge as usize];
-        let probe = Arc::clone(&ends.probe);
-        let Some(far) = probe.far() else { return };
+        let Some(far) = ends.probe.far() else { return };
         let (before, now, closed) = far.look(&mut cx.owner);
         let (to, counted) = (ends.to, ends.counted);
         if self.nodes[to as usize].done {
@@ -104,8 +105,7 @@ impl Worker {
     /// An edge to another worker has room again, or its consumer is done.
     fn room_came(&mut self, cx: &mut Context, edge: u32) {
         let ends = &self.edges[edge as usize];
-        let probe = Arc::clone(&ends.probe);
-        let Some(far) = probe.far() else { return };
+        let Some(far) = ends.probe.far() else { return };
         let from = ends.from;
         let left = far.is_left(&cx.owner);
         if cx.edges[edge as usize].waiting && (left || far.has_room(&mut cx.owner)) {
@@ -179,10 +179,6 @@ impl Worker {
             self.pause = Pause::Over;
             return false;
         }
-        // From here on a chunk that comes home from another worker wakes this one.
-        if self.starved.iter().any(|starved| !cx.stores[starved.store].want(starved.chunks)) {
-            return true;
-        }
         let alarm_ns = match (self.timers.earliest_ns(), self.open_end_ns()) {
             (Some(alarm_ns), Some(end_ns)) => Some(alarm_ns.min(end_ns)),
             (alarm_ns, end_ns) => alarm_ns.or(end_ns),
@@ -196,10 +192,61 @@ impl Worker {
             self.take_care(cx, now_ns);
             return true;
         }
-        // Progress is looked at while the worker sleeps, and a stop wakes it.
+        // Progress is looked at while the worker rests, and a stop ends that.
         self.control.publish(cx.now_ns(), cx.stamp.time_ns);
         self.pause = Pause::Rest(alarm_ns);
         false
+    }
+
+    /// Looks until something is told, a chunk comes home, or the real clock comes to `end_ns`. Others still take it for awake, so what
+    /// comes meanwhile costs neither side more than a message does. Says whether something came.
+    pub fn listen(&mut self, cx: &mut Context, end_ns: u64) -> bool {
+        let mut looks = 0u32;
+        while self.seat.inbox().is_empty() && !self.feed(cx) {
+            if let Some(operator) = self.upcoming(cx) {
+                self.ask_again(cx, operator);
+                return true;
+            }
+            looks = looks.wrapping_add(1);
+            if looks.is_multiple_of(LOOKS) && cx.clock.real_ns() >= end_ns {
+                return false;
+            }
+            std::hint::spin_loop();
+        }
+        true
+    }
+
+    /// Lets the others know that nothing is to be done here before `alarm_ns` on the real clock. `None` when there is.
+    pub fn lie_down(&mut self, cx: &mut Context, alarm_ns: Option<u64>) -> Option<Lying> {
+        // From here on a chunk that comes home from another worker wakes this one.
+        if self.starved.iter().any(|starved| !cx.stores[starved.store].want(starved.chunks)) {
+            return None;
+        }
+        // The same goes for a turn that comes.
+        let waits = |wish: usize| self.upcoming[wish].1.wait();
+        let up = (0..self.upcoming.len()).find(|&wish| cx.wishes & 1 << wish != 0 && !waits(wish));
+        if let Some(wish) = up {
+            cx.wishes &= !(1 << wish);
+            self.ask_again(cx, self.upcoming[wish].0);
+            return None;
+        }
+        self.seat.lie_down(&mut cx.owner, alarm_ns)
+    }
+
+    /// An end of a replicated stretch whose turn has come while it was looked for. It is not looked for any more.
+    #[inline]
+    pub(super) fn upcoming(&self, cx: &mut Context) -> Option<u32> {
+        let mut wishes = cx.wishes;
+        while wishes != 0 {
+            let wish = wishes.trailing_zeros();
+            let (operator, turn) = &self.upcoming[wish as usize];
+            if turn.is_up() {
+                cx.wishes &= !(1 << wish);
+                return Some(*operator);
+            }
+            wishes &= wishes - 1;
+        }
+        None
     }
 
     /// What [`Pause::Rest`] asked for is over.

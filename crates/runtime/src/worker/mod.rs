@@ -25,6 +25,7 @@ use crate::explain::Flight;
 use crate::kept::Kept;
 use crate::message::NO_DUE;
 use crate::operator::{Operator, Step};
+use crate::replicate::Upcoming;
 use crate::run::{Control, PartSlot};
 use crate::team::{Event, Seat};
 use crate::timers::Timers;
@@ -74,6 +75,10 @@ pub(crate) struct Worker {
     pub long: u32,
     /// Whether sources have been told to end.
     pub stopping: bool,
+    /// Ends of replicated stretches whose turn is looked for while their bit is set in [`Context::wishes`]: by bit, the operator.
+    pub upcoming: Box<[(u32, Upcoming)]>,
+    /// The operator that was picked last was such a one.
+    pub asked: bool,
     /// Operators that end now; empty between two ends.
     pub ending: Vec<u32>,
     /// Operators that found too few chunks.
@@ -171,6 +176,11 @@ impl Worker {
         // Where the step before was timed, that was just now; its end is not where the next one begins.
         let mut ended_ns = self.flight.as_mut().map_or(0, |flight| std::mem::take(&mut flight.last_end_ns));
         loop {
+            if cx.wishes != 0
+                && let Some(operator) = self.turn_came(cx)
+            {
+                return Ok(Some(operator));
+            }
             if self.seat.pool.is_some() && self.looks_up(cx) {
                 self.pause = Pause::Yield;
                 return Ok(None);
@@ -219,6 +229,27 @@ impl Worker {
             cx.turn.clear(source);
             self.hold(cx, source, Held::Turn)?;
         }
+    }
+
+    /// An end of a replicated stretch whose turn has come: others wait until it was there, so it goes first. But not twice in a row, for
+    /// the sake of what is ready here.
+    #[inline(never)]
+    fn turn_came(&mut self, cx: &mut Context) -> Option<u32> {
+        if std::mem::take(&mut self.asked) {
+            return None;
+        }
+        let operator = self.upcoming(cx)?;
+        if cx.hot[operator as usize].unmet != 0 || self.nodes[operator as usize].done {
+            self.ask_again(cx, operator);
+            return None;
+        }
+        self.asked = true;
+        if self.nodes[operator as usize].source {
+            cx.turn.set(operator);
+            self.on_turn = operator;
+            self.begin_turn(cx, operator);
+        }
+        Some(operator)
     }
 
     /// Whether somebody else is to have the thread: another part after each long step and after a number of short ones.

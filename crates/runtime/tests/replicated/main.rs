@@ -249,14 +249,73 @@ fn what_comes_out_is_what_went_in() {
     });
 }
 
+/// Sends as fast as it can, but for a wait after each so many messages.
+struct Bursts {
+    out: Output<u64>,
+    next: u64,
+    burst: u64,
+}
+
+impl Operator for Bursts {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if self.next == 3_000 {
+            return Ok(Step::Done);
+        }
+        cx.set_time(10 * self.next, None);
+        if self.next.is_multiple_of(7) {
+            cx.set_key("seventh", self.next as i64);
+        }
+        self.out.push(cx, self.next)?;
+        self.next += 1;
+        Ok(if self.next.is_multiple_of(self.burst) { cx.until(cx.now_ns() + 50_000) } else { Step::Again })
+    }
+}
+
+/// A turn of several messages that the source does not end as it began, at any place in it.
+#[test]
+fn a_source_that_stops_for_breath_keeps_the_order() {
+    watched(120, || {
+        for clock in [onbeat_runtime::ClockKind::Manual, onbeat_runtime::ClockKind::Real] {
+            for (burst, workers, capacity) in
+                [(3_001, 2, 8), (997, 2, 8), (1_001, 3, 3), (331, 3, 16), (100, 2, 1)]
+            {
+                let what = format!("{clock:?}, bursts of {burst}, {workers} workers, {capacity}");
+                let mut graph = Graph::new("bursts");
+                let taken = Taken::default();
+                graph.add("bursts", Bursts { out: Output::default(), next: 0, burst });
+                graph.add("work", Work::new(Does::AddsOne { rounds: 10 }, 5));
+                let (input, out) = (Input::default(), Arc::clone(&taken));
+                graph.add("sink", Sink { input, taken: out, has_replicas: false, most: usize::MAX });
+                let _ = graph.connect_names("bursts.out", "work.in").capacity(capacity);
+                let _ = graph.connect_names("work.out", "sink.in").capacity(capacity);
+                let options = Options { clock, idle: Idle::SpinFor(5_000), ..replicated(workers) };
+                let record = graph.run(&options).unwrap_or_else(|error| panic!("{what}: {error}"));
+                assert_eq!(record.result.lost, 0, "{what}");
+                assert_eq!(check(&what, Ends::Turns, 1, &taken), 3_000, "{what}");
+            }
+        }
+    });
+}
+
 #[test]
 fn virtual_time_changes_nothing() {
     watched(60, || {
         for ends in [Ends::Copies, Ends::Turns, Ends::Rest] {
             let (graph, taken) = chain(ends, Some(500), &[Does::AddsOne { rounds: 100 }; 3], 4);
             let options = Options { clock: onbeat_runtime::ClockKind::Manual, ..replicated(2) };
-            graph.run(&options).unwrap();
+            let record = graph.run(&options).unwrap();
             assert_eq!(check("virtual", ends, 3, &taken), 500);
+            if ends == Ends::Turns {
+                // No time goes by between messages, so turns of the source have several.
+                let steps = record.operators.iter().find(|it| it.kind == "Count").map(|it| it.steps);
+                assert!(
+                    steps.is_some_and(|steps| (64..400).contains(&steps)),
+                    "{steps:?} steps for 500 messages"
+                );
+            }
         }
     });
 }
