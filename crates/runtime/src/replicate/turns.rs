@@ -99,13 +99,13 @@ impl End {
     /// much longer may never come back.
     fn with_guest<R>(
         &mut self,
-        act: impl FnOnce(&mut Guest, Ends<'_>) -> Result<R, Error>,
+        act: impl FnOnce(&mut Guest, &mut Ends<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let place = self.seat.place();
         let begin_ns = onbeat_os::clock::monotonic_ns();
         loop {
             if let Some(mut guest) = self.seat.take_over() {
-                return act(&mut guest, Ends { place, bound: &mut self.ends });
+                return act(&mut guest, &mut Ends { place, bound: &mut self.ends });
             }
             if onbeat_os::clock::monotonic_ns().saturating_sub(begin_ns) > PATIENCE_NS {
                 return Err(Error::new("another worker is in a step of it that does not end"));
@@ -157,7 +157,7 @@ impl Guest {
     }
 
     /// Does something with the operator while its ports are those of this worker, also in the turn of another one.
-    fn at_home<R>(&mut self, ends: Ends<'_>, act: impl FnOnce(&mut dyn Operator) -> R) -> R {
+    fn at_home<R>(&mut self, ends: &mut Ends<'_>, act: impl FnOnce(&mut dyn Operator) -> R) -> R {
         let is_there = self.at == Some(ends.place);
         if !is_there {
             self.operator.ports(&mut Ports::swap(ends.bound));

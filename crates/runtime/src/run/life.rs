@@ -127,7 +127,9 @@ impl Thread<'_> {
                 None => Rested::Up,
                 Some(lying) => {
                     let up = || worker.seat.is_called(owner, lying);
-                    self.idle().wait(&self.parker, lying.alarm_ns, up, || clock.real_ns());
+                    self.idle()
+                        .after(until_ns - begin_ns)
+                        .wait(&self.parker, lying.alarm_ns, up, || clock.real_ns());
                     worker.seat.get_up(owner, lying)
                 }
             };

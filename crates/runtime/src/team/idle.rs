@@ -43,6 +43,16 @@ impl Idle {
         }
     }
 
+    /// What is left of it after so many nanoseconds of looking.
+    #[must_use]
+    pub(crate) fn after(self, spent_ns: u64) -> Self {
+        match self {
+            Idle::SpinFor(spin_ns) if spin_ns > spent_ns => Idle::SpinFor(spin_ns - spent_ns),
+            Idle::SpinFor(_) => Idle::Park,
+            other => other,
+        }
+    }
+
     /// Waits on a thread of its own until `up`, or until the run's clock comes to `alarm_ns` (`u64::MAX` for never).
     pub fn wait(self, parker: &Parker, alarm_ns: u64, up: impl Fn() -> bool, now_ns: impl Fn() -> u64) {
         self.spin(alarm_ns, &up, &now_ns);
