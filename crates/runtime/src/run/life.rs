@@ -127,9 +127,12 @@ impl Thread<'_> {
                 None => Rested::Up,
                 Some(lying) => {
                     let up = || worker.seat.is_called(owner, lying);
-                    self.idle()
-                        .after(until_ns - begin_ns)
-                        .wait(&self.parker, lying.alarm_ns, up, || clock.real_ns());
+                    self.idle().after(until_ns.saturating_sub(begin_ns)).wait(
+                        &self.parker,
+                        lying.alarm_ns,
+                        up,
+                        || clock.real_ns(),
+                    );
                     worker.seat.get_up(owner, lying)
                 }
             };
