@@ -32,6 +32,37 @@ fn a_turn_that_is_not_passed_stays() {
 }
 
 #[test]
+fn a_turn_that_is_kept_is_nobody_elses() {
+    let mut seats = Seat::rota(2, 0);
+    let mut second = seats.pop().unwrap();
+    let mut first = seats.pop().unwrap();
+    let keep = |seat: &mut Seat<i32>| match seat.enter() {
+        Entry::Turn(mut turn) => {
+            *turn += 1;
+            turn.keep();
+            true
+        }
+        _ => false,
+    };
+    assert!(keep(&mut first) && keep(&mut first) && !keep(&mut second));
+    assert!(second.take_over().is_none());
+    first.release();
+    first.release();
+    assert_eq!(*second.take_over().unwrap(), 2);
+    // Taken over by another one, it cannot be kept.
+    second.take_over().unwrap().keep();
+    assert!(keep(&mut first) && !keep(&mut second));
+    assert_eq!(*first.take_over().unwrap(), 3, "what it has kept it has");
+    assert_eq!(*second.take_over().unwrap(), 3);
+    assert!(keep(&mut first));
+    let Entry::Turn(turn) = first.enter() else { panic!("it is in it") };
+    assert_eq!(turn.pass(), None);
+    assert!(!keep(&mut first) && keep(&mut second));
+    drop(second);
+    assert_eq!(*first.take_over().unwrap(), 5, "the seat is gone, and with it what was kept");
+}
+
+#[test]
 fn a_panic_in_a_turn_leaves_it_where_it_is() {
     let mut seats = Seat::rota(1, 5);
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

@@ -59,6 +59,8 @@ unsafe impl<T: Send> Send for Rota<T> {}
 pub struct Seat<T> {
     rota: Arc<Rota<T>>,
     place: u64,
+    /// It has set BUSY and is to go on with this turn.
+    is_kept: bool,
 }
 
 /// Looks at a rota for one of its members, from elsewhere than its seat.
@@ -83,6 +85,8 @@ pub enum Entry<'s, T> {
 #[must_use]
 pub struct Taking<'s, T> {
     rota: &'s Rota<T>,
+    /// Of its seat, if it is the member's own turn.
+    is_kept: Option<&'s mut bool>,
     /// The word as it was before, without BUSY.
     word: u64,
 }
@@ -100,7 +104,7 @@ impl<T> Seat<T> {
             waiting: CachePadded::new(AtomicU64::new(0)),
             members: members as u64,
         });
-        (0..members as u64).map(|place| Seat { rota: Arc::clone(&rota), place }).collect()
+        (0..members as u64).map(|place| Seat { rota: Arc::clone(&rota), place, is_kept: false }).collect()
     }
 
     /// The member's place in the order.
@@ -111,9 +115,12 @@ impl<T> Seat<T> {
     /// Begins its turn, if it is.
     #[inline]
     pub fn enter(&mut self) -> Entry<'_, T> {
-        let rota: &Rota<T> = &self.rota;
+        let (rota, is_kept): (&Rota<T>, _) = (&self.rota, &mut self.is_kept);
         // Relaxed: a look. The exchange below is what counts.
         let now = rota.word.load(Ordering::Relaxed);
+        if *is_kept {
+            return Entry::Turn(Taking { rota, is_kept: Some(is_kept), word: now & !BUSY });
+        }
         if now & CLOSED != 0 {
             return Entry::Closed;
         }
@@ -121,7 +128,7 @@ impl<T> Seat<T> {
             return Entry::Others;
         }
         match rota.make_busy(now) {
-            true => Entry::Turn(Taking { rota, word: now }),
+            true => Entry::Turn(Taking { rota, is_kept: Some(is_kept), word: now }),
             // Somebody has taken over.
             false => Entry::Others,
         }
@@ -142,7 +149,16 @@ impl<T> Seat<T> {
     pub fn take_over(&mut self) -> Option<Taking<'_, T>> {
         let rota: &Rota<T> = &self.rota;
         let now = rota.word.load(Ordering::Relaxed) & !BUSY;
-        rota.make_busy(now).then_some(Taking { rota, word: now })
+        // What it has kept it has.
+        let is_there = std::mem::take(&mut self.is_kept) || rota.make_busy(now);
+        is_there.then_some(Taking { rota, is_kept: None, word: now })
+    }
+
+    /// Ends what [`Taking::keep`] began: the turn is the member's still, and nobody is in it.
+    pub fn release(&mut self) {
+        if self.is_kept {
+            drop(self.take_over());
+        }
     }
 }
 
@@ -195,10 +211,28 @@ impl<T> Rota<T> {
 }
 
 impl<T> Taking<'_, T> {
-    fn leave(self, word: u64) {
+    fn leave(mut self, word: u64) {
+        self.is_not_kept();
         // Release, partner: `make_busy`. A store: nobody else changes the word while BUSY is set.
         self.rota.word.store(word, order("relaxed pass", Ordering::Release));
         std::mem::forget(self);
+    }
+
+    /// The member stays in its turn until it enters next, or its seat is [released](Seat::release) or dropped: it saves an exchange, and
+    /// nobody can take the value over meanwhile.
+    ///
+    /// A value that was [taken over](Seat::take_over) is left instead.
+    pub fn keep(mut self) {
+        if let Some(is_kept) = &mut self.is_kept {
+            **is_kept = true;
+            std::mem::forget(self);
+        }
+    }
+
+    fn is_not_kept(&mut self) {
+        if let Some(is_kept) = &mut self.is_kept {
+            **is_kept = false;
+        }
     }
 
     /// Hands the turn to the next member. Gives its place when it has asked to be told.
@@ -228,8 +262,15 @@ impl<T> Taking<'_, T> {
     }
 }
 
+impl<T> Drop for Seat<T> {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
 impl<T> Drop for Taking<'_, T> {
     fn drop(&mut self) {
+        self.is_not_kept();
         // As in `leave`.
         self.rota.word.store(self.word, Ordering::Release);
     }

@@ -96,6 +96,34 @@ fn model_rota_close() {
     });
 }
 
+/// The first keeps its turn from one step to the next, while somebody tries to take the value over: not between the two.
+#[test]
+fn model_rota_keep() {
+    loom::model(|| {
+        let mut seats = Seat::rota(2, (0, 0));
+        let mut second = seats.pop().unwrap();
+        let mut first = seats.pop().unwrap();
+        let other = thread::spawn(move || {
+            if let Some(mut value) = second.take_over() {
+                assert_eq!(value.0, value.1, "in the middle of a turn");
+                *value = (9, 9);
+            }
+        });
+        if let Entry::Turn(mut value) = first.enter() {
+            value.0 = 1;
+            value.keep();
+            let Entry::Turn(mut value) = first.enter() else { panic!("it is in it") };
+            assert_eq!(value.0, 1, "somebody else was there");
+            value.1 = 1;
+            value.keep();
+            first.release();
+        }
+        other.join().unwrap();
+        let value = *first.take_over().unwrap();
+        assert_eq!(value.0, value.1);
+    });
+}
+
 /// Somebody takes the value over while its member comes for a turn: one of them has it, or both, one after the other.
 fn the_end_and_a_late_turn() {
     loom::model(|| {

@@ -13,6 +13,7 @@ use crate::operator::{Ending, Operator, Step};
 use crate::ports::Bound;
 use crate::{Error, Ports, Value};
 use onbeat_queue::{Entry, Seat, Taking, Watch};
+use std::any::Any;
 use std::sync::Arc;
 
 /// How long the step of another worker is waited for.
@@ -83,10 +84,21 @@ impl End {
         Seat::rota(workers, guest).into_iter().map(end).collect()
     }
 
+    /// The one that an operator is, if it is one.
+    pub fn of(operator: &mut dyn Operator) -> Option<&mut End> {
+        let any: &mut dyn Any = operator;
+        any.downcast_mut()
+    }
+
     /// How it tells the others, by place; for a sink, where its messages come from; for a source, where they go.
     pub fn seat(&mut self, bells: Vec<Bell>, edge: Option<(u32, Arc<dyn Probe>)>, way: Option<Way>) {
         (self.bells, self.edge) = (bells, edge);
         self.block = way.map_or(Block::ONE, Block::new);
+    }
+
+    /// Its worker is about to do something else for longer: what others want of the operator is not to wait for that.
+    pub fn release(&mut self) {
+        self.seat.release();
     }
 
     /// Its worker looks for its turn from now on, where this bit is set in [`Context::wishes`].
@@ -352,9 +364,14 @@ fn take(
             Ok(Step::Done)
         }
         step => {
-            if std::mem::take(&mut turn.is_served) && turn.is_last {
-                turn.go(&mut ends);
-                tell(bells, turn.pass());
+            match std::mem::take(&mut turn.is_served) {
+                true if turn.is_last => {
+                    turn.go(&mut ends);
+                    tell(bells, turn.pass());
+                }
+                // The next one comes in a moment.
+                true => turn.keep(),
+                false => {}
             }
             Ok(step)
         }

@@ -20,7 +20,6 @@ use connect::connect;
 use onbeat_os::Parker;
 use onbeat_queue::Owner;
 use onbeat_trace::record::ClockKind;
-use std::any::Any;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
@@ -235,11 +234,6 @@ fn number_edges(plan: &Plan, operators: &[Place], parts: usize) -> (Vec<EdgePlac
     (places, events)
 }
 
-pub(super) fn as_end(operator: &mut dyn Operator) -> Option<&mut End> {
-    let any: &mut dyn Any = operator;
-    any.downcast_mut()
-}
-
 /// Those that have turns with others of the same name, by number, each with an item of its part's inbox.
 fn number_turns(
     graph: &mut Graph,
@@ -249,7 +243,7 @@ fn number_turns(
 ) -> Vec<(usize, u32)> {
     let mut turns = Vec::new();
     for (number, &place) in plan.order.iter().enumerate() {
-        if as_end(&mut *graph.operators[place].operator).is_some() {
+        if End::of(&mut *graph.operators[place].operator).is_some() {
             let (part, here) = operators[number];
             events[part].push(Event::Operator(here));
             turns.push((number, events[part].len() as u32 - 1));
@@ -284,7 +278,7 @@ fn seat_turns(
             let EdgeSpec { waits_at, quantum, .. } = specs[edge].0;
             Way { probe: Arc::clone(&probes[edge]), waits_at, quantum, has_limits }
         });
-        if let Some(end) = as_end(&mut *nodes[number].operator) {
+        if let Some(end) = End::of(&mut *nodes[number].operator) {
             end.seat(bells, edge, way);
         }
     }

@@ -238,7 +238,9 @@ pub(super) fn guarded_run<T>(
     mut run: impl FnMut(&mut Worker, &mut Context) -> Result<T, Failure>,
 ) -> Option<T> {
     loop {
-        let (operator, what, text) = match catch_unwind(AssertUnwindSafe(|| run(worker, cx))) {
+        let outcome = catch_unwind(AssertUnwindSafe(|| run(worker, cx)));
+        worker.release_turns();
+        let (operator, what, text) = match outcome {
             Ok(Ok(result)) => return Some(result),
             Ok(Err(Failure::Stuck(stuck))) => {
                 // It sleeps for good: it is not counted any more.

@@ -1,7 +1,7 @@
 //! What a worker has before its first step.
 
 use super::Control;
-use super::bind::{Part, as_end};
+use super::bind::Part;
 use crate::chunk::Info;
 use crate::context::{Clock, Context, EdgeState, Held, Hot, NONE, Names, flag};
 use crate::explain::{Flight, SLOWEST};
@@ -10,6 +10,7 @@ use crate::limits::OnMiss;
 use crate::link::Initial;
 use crate::plan::Plan;
 use crate::ready::{Ready, Turns};
+use crate::replicate::End;
 use crate::team::CHUNK;
 use crate::timers::Timers;
 use crate::worker::{Deadline, Measured, Meter, NodeState, Path, Pause, Run, Tracker, Worker};
@@ -38,7 +39,7 @@ pub(super) fn set_up(
     let ends = operators
         .iter_mut()
         .enumerate()
-        .filter_map(|(number, operator)| Some((number as u32, as_end(&mut **operator)?)));
+        .filter_map(|(number, operator)| Some((number as u32, End::of(&mut **operator)?)));
     // Ends without a bit are told by a bell.
     let upcoming =
         ends.take(64).enumerate().map(|(bit, (number, end))| (number, end.watch(1 << bit))).collect();

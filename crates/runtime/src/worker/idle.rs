@@ -3,6 +3,7 @@
 
 use super::{CHAIN, Failure, Pause, Starved, Stuck, Worker};
 use crate::context::{Clock, Context, NONE};
+use crate::replicate::End;
 use crate::team::{Event, Lying, Rested};
 
 /// Looks at what others tell between two at the clock: that costs more.
@@ -230,7 +231,18 @@ impl Worker {
             self.ask_again(cx, self.upcoming[wish].0);
             return None;
         }
+        self.release_turns();
         self.seat.lie_down(&mut cx.owner, alarm_ns)
+    }
+
+    /// Whoever wants something of an operator at the end of a replicated stretch does not wait for this worker.
+    #[cold]
+    pub fn release_turns(&mut self) {
+        for &(operator, _) in &self.upcoming {
+            if let Some(end) = End::of(&mut *self.operators[operator as usize]) {
+                end.release();
+            }
+        }
     }
 
     /// An end of a replicated stretch whose turn has come while it was looked for. It is not looked for any more.

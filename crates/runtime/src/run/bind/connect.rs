@@ -1,11 +1,12 @@
 //! The queues of a plan's edges: made, told who is at their ends, and handed to the ports.
 
-use super::{EdgePlace, Place, as_end};
+use super::{EdgePlace, Place};
 use crate::context::NONE;
 use crate::graph::Node;
 use crate::link::{Alone, EdgeSpec, Probe, Ways};
 use crate::plan::{self, Plan, when};
 use crate::ports::{self, Described, Merge, Ports};
+use crate::replicate::End;
 use crate::team::Team;
 use onbeat_queue::Owner;
 use onbeat_trace::record::WhenFull;
@@ -77,7 +78,7 @@ pub(super) fn connect(
         }
         for (port, ends) in std::mem::take(&mut in_ends[number]).into_iter().enumerate().filter(has_ends) {
             let alone = match edges_into[number] {
-                1 if as_end(&mut *node.operator).is_some() => Alone::Turns,
+                1 if End::of(&mut *node.operator).is_some() => Alone::Turns,
                 1 => Alone::Yes,
                 _ => Alone::No,
             };
