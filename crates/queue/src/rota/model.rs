@@ -104,18 +104,24 @@ fn model_rota_keep() {
         let mut second = seats.pop().unwrap();
         let mut first = seats.pop().unwrap();
         let other = thread::spawn(move || {
-            if let Some(mut value) = second.take_over() {
-                assert_eq!(value.0, value.1, "in the middle of a turn");
-                *value = (9, 9);
-            }
+            let Some(mut value) = second.take_over() else { return };
+            assert_eq!(value.0, value.1, "in the middle of a turn");
+            *value = (9, 9);
         });
-        if let Entry::Turn(mut value) = first.enter() {
-            value.0 = 1;
-            value.keep();
-            let Entry::Turn(mut value) = first.enter() else { panic!("it is in it") };
-            assert_eq!(value.0, 1, "somebody else was there");
-            value.1 = 1;
-            value.keep();
+        let step = |seat: &mut Seat<(u32, u32)>, act: fn(&mut (u32, u32))| match seat.enter() {
+            Entry::Turn(mut value) => {
+                act(&mut value);
+                value.keep();
+                true
+            }
+            _ => false,
+        };
+        if step(&mut first, |value| value.0 = 1) {
+            let is_in_it = step(&mut first, |value| {
+                assert_eq!(value.0, 1, "somebody else was there");
+                value.1 = 1;
+            });
+            assert!(is_in_it);
             first.release();
         }
         other.join().unwrap();
