@@ -152,6 +152,11 @@ impl<M: Message> Output<M> {
         self.link.room(cx)
     }
 
+    /// As [`room`](Output::room), which knows of room on edges to other workers only what this one has learnt when it last looked.
+    pub(crate) fn room_now(&self, cx: &mut Context) -> usize {
+        self.link.room_now(cx)
+    }
+
     /// Whether an edge begins here.
     pub fn is_connected(&self) -> bool {
         !matches!(self.link, OutLink::Open)

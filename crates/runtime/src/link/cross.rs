@@ -125,6 +125,13 @@ impl<M: Message> Cross<M> {
         }
     }
 
+    /// On the producer's worker: [`room`](Self::room) is exact after it.
+    pub fn look_for_room(&self, cx: &mut Context) {
+        if let Kind::Strict(ring) = &self.ring {
+            ring.room(&mut cx.owner);
+        }
+    }
+
     /// On the consumer's worker.
     pub fn visible(&self, consumer: &Owner) -> usize {
         match &self.ring {

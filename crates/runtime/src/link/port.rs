@@ -191,6 +191,18 @@ impl<M: Message> OutLink<M> {
         }
     }
 
+    /// As [`room`](Self::room), and looks at what workers at the other ends have taken meanwhile.
+    pub fn room_now(&self, cx: &mut Context) -> usize {
+        if let OutLink::Many(edges) = self {
+            for edge in edges {
+                if let Either::Cross(edge) = edge {
+                    edge.look_for_room(cx);
+                }
+            }
+        }
+        self.room(cx)
+    }
+
     /// Bytes that a chunk from this port may have.
     pub fn quantum(&self) -> Option<u32> {
         match self {

@@ -57,16 +57,30 @@ struct Spread<M: Message> {
 impl<M: Message> Spread<M> {
     /// Whom the next message goes to. The first worker shares this one's: it works at once on what it gets, so the others are
     /// to have something first.
-    fn choose(&mut self, cx: &Context) -> usize {
-        let others = self.outs.len() - 1;
-        let emptiest = (0..others)
-            .map(|step| 1 + (self.next + step) % others)
-            .max_by_key(|&worker| self.outs[worker].room(cx))
-            .unwrap_or(0);
-        self.next = emptiest;
+    fn choose(&mut self, cx: &mut Context) -> usize {
         // One that has two to do still has one when it is done with the other.
-        let room = self.outs[emptiest].room(cx);
-        if room * 2 > self.capacity || self.capacity.saturating_sub(room) < 2 { emptiest } else { 0 }
+        let wants = |room: usize| room * 2 > self.capacity || self.capacity.saturating_sub(room) < 2;
+        let (mut emptiest, mut room) = self.emptiest(cx);
+        if !wants(room) {
+            // What they have taken meanwhile is looked at only where it matters: it brings a cache line from each.
+            for out in &self.outs[1..] {
+                out.room_now(cx);
+            }
+            (emptiest, room) = self.emptiest(cx);
+        }
+        let is_for_others = wants(room);
+        self.next = emptiest;
+        if is_for_others { emptiest } else { 0 }
+    }
+
+    /// The worker other than the first with most room, as far as that is known.
+    fn emptiest(&self, cx: &Context) -> (usize, usize) {
+        let others = self.outs.len() - 1;
+        let workers = (0..others).map(|step| 1 + (self.next + step) % others);
+        workers
+            .map(|worker| (worker, self.outs[worker].room(cx)))
+            .max_by_key(|&(_, room)| room)
+            .unwrap_or((0, 0))
     }
 }
 

@@ -249,6 +249,18 @@ fn what_comes_out_is_what_went_in() {
     });
 }
 
+/// What is handed out in the middle of a graph goes to other workers as long as they take it, not only until a queue was filled once.
+#[test]
+fn others_get_their_share() {
+    watched(60, || {
+        let (graph, taken) = chain(Ends::Rest, Some(4000), &[Does::AddsOne { rounds: 3000 }], 4);
+        let record = graph.run(&replicated(2)).unwrap();
+        assert_eq!(check("shares", Ends::Rest, 1, &taken), 4000);
+        let other = record.edges.iter().find(|edge| edge.from == "work0.spread.1").map(|edge| edge.sent);
+        assert!(other.is_some_and(|sent| sent > 40), "{other:?} of 4000 messages, and its queue holds 4");
+    });
+}
+
 /// Sends as fast as it can, but for a wait after each so many messages.
 struct Bursts {
     out: Output<u64>,
