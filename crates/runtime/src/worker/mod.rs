@@ -239,12 +239,14 @@ impl Worker {
             return None;
         }
         let operator = self.upcoming(cx)?;
-        if cx.hot[operator as usize].unmet != 0 || self.nodes[operator as usize].done {
+        let NodeState { source, done, .. } = self.nodes[operator as usize];
+        // Sources go round: this one does not go before others that wait.
+        if cx.hot[operator as usize].unmet != 0 || done || source && !cx.turn.is_empty() {
             self.ask_again(cx, operator);
             return None;
         }
         self.asked = true;
-        if self.nodes[operator as usize].source {
+        if source {
             cx.turn.set(operator);
             self.on_turn = operator;
             self.begin_turn(cx, operator);
