@@ -3,7 +3,6 @@
 
 use super::{CHAIN, Failure, Pause, Starved, Stuck, Worker};
 use crate::context::{Clock, Context, NONE};
-use crate::replicate::End;
 use crate::team::{Event, Lying, Rested};
 
 /// Looks at what others tell between two at the clock: that costs more.
@@ -224,41 +223,11 @@ impl Worker {
             return None;
         }
         // The same goes for a turn that comes.
-        let waits = |wish: usize| self.upcoming[wish].1.wait();
-        let up = (0..self.upcoming.len()).find(|&wish| cx.wishes & 1 << wish != 0 && !waits(wish));
-        if let Some(wish) = up {
-            cx.wishes &= !(1 << wish);
-            self.ask_again(cx, self.upcoming[wish].0);
+        if !self.wait_for_turns(cx) {
             return None;
         }
         self.release_turns();
         self.seat.lie_down(&mut cx.owner, alarm_ns)
-    }
-
-    /// Whoever wants something of an operator at the end of a replicated stretch does not wait for this worker.
-    #[cold]
-    pub fn release_turns(&mut self) {
-        for &(operator, _) in &self.upcoming {
-            if let Some(end) = End::of(&mut *self.operators[operator as usize]) {
-                end.release();
-            }
-        }
-    }
-
-    /// An end of a replicated stretch whose turn has come while it was looked for. It is not looked for any more.
-    #[inline]
-    pub(super) fn upcoming(&self, cx: &mut Context) -> Option<u32> {
-        let mut wishes = cx.wishes;
-        while wishes != 0 {
-            let wish = wishes.trailing_zeros();
-            let (operator, turn) = &self.upcoming[wish as usize];
-            if turn.is_up() {
-                cx.wishes &= !(1 << wish);
-                return Some(*operator);
-            }
-            wishes &= wishes - 1;
-        }
-        None
     }
 
     /// What [`Pause::Rest`] asked for is over.

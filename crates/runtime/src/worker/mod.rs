@@ -12,6 +12,7 @@ mod pass;
 mod recover;
 mod state;
 mod tracker;
+mod upcoming;
 
 pub(crate) use conditions::{Conditions, InputEdges};
 pub(crate) use fused::{MOST as RUN_MOST, Run};
@@ -229,29 +230,6 @@ impl Worker {
             cx.turn.clear(source);
             self.hold(cx, source, Held::Turn)?;
         }
-    }
-
-    /// An end of a replicated stretch whose turn has come: others wait until it was there, so it goes first. But not twice in a row, for
-    /// the sake of what is ready here.
-    #[inline(never)]
-    fn turn_came(&mut self, cx: &mut Context) -> Option<u32> {
-        if std::mem::take(&mut self.asked) {
-            return None;
-        }
-        let operator = self.upcoming(cx)?;
-        let NodeState { source, done, .. } = self.nodes[operator as usize];
-        // Sources go round: this one does not go before others that wait.
-        if cx.hot[operator as usize].unmet != 0 || done || source && !cx.turn.is_empty() {
-            self.ask_again(cx, operator);
-            return None;
-        }
-        self.asked = true;
-        if source {
-            cx.turn.set(operator);
-            self.on_turn = operator;
-            self.begin_turn(cx, operator);
-        }
-        Some(operator)
     }
 
     /// Whether somebody else is to have the thread: another part after each long step and after a number of short ones.
