@@ -54,7 +54,9 @@ impl Log {
         let one = |miss: &onbeat::trace::record::Miss| {
             let end_ns = start_ns + miss.time_ns;
             let due_ns = end_ns - miss.value_ns;
-            let at_ns = begins.iter().map(|at| at.start).find(|ns| (due_ns..end_ns).contains(ns))?;
+            // When a message is due is what the case has guessed, and it may have been early.
+            let near = due_ns - PERIOD_NS / 4..end_ns;
+            let at_ns = begins.iter().map(|at| at.start).find(|ns| near.contains(ns))?;
             let ns = miss.value_ns.saturating_sub(usual_ns);
             Some(at_ns.min(end_ns - ns)..at_ns.min(end_ns - ns) + ns)
         };
