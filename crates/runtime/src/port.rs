@@ -152,9 +152,9 @@ impl<M: Message> Output<M> {
         self.link.room(cx)
     }
 
-    /// As [`room`](Output::room), which knows of room on edges to other workers only what this one has learnt when it last looked.
-    pub(crate) fn room_now(&self, cx: &mut Context) -> usize {
-        self.link.room_now(cx)
+    /// Looks at edges to other workers: [`room`](Output::room) knows of these what this one has seen when it last looked.
+    pub(crate) fn look_for_room(&self, cx: &mut Context) {
+        self.link.look_for_room(cx);
     }
 
     /// Whether an edge begins here.

@@ -118,7 +118,7 @@ impl<T> Seat<T> {
         let (rota, is_kept): (&Rota<T>, _) = (&self.rota, &mut self.is_kept);
         // Relaxed: a look. The exchange below is what counts.
         let now = rota.word.load(Ordering::Relaxed);
-        if *is_kept {
+        if std::mem::take(is_kept) {
             return Entry::Turn(Taking { rota, is_kept: Some(is_kept), word: now & !BUSY });
         }
         if now & CLOSED != 0 {
@@ -167,7 +167,7 @@ impl<T> Watch<T> {
     #[inline]
     pub fn is_up(&self) -> bool {
         // Relaxed: `enter` does the synchronising.
-        is_up(self.rota.word.load(Ordering::Relaxed) & !BUSY, self.place)
+        is_up(self.rota.word.load(Ordering::Relaxed), self.place)
     }
 
     /// As [`Seat::wait`].
@@ -211,8 +211,7 @@ impl<T> Rota<T> {
 }
 
 impl<T> Taking<'_, T> {
-    fn leave(mut self, word: u64) {
-        self.is_not_kept();
+    fn leave(self, word: u64) {
         // Release, partner: `make_busy`. A store: nobody else changes the word while BUSY is set.
         self.rota.word.store(word, order("relaxed pass", Ordering::Release));
         std::mem::forget(self);
@@ -223,15 +222,9 @@ impl<T> Taking<'_, T> {
     ///
     /// A value that was [taken over](Seat::take_over) is left instead.
     pub fn keep(mut self) {
-        if let Some(is_kept) = &mut self.is_kept {
-            **is_kept = true;
+        if let Some(is_kept) = self.is_kept.take() {
+            *is_kept = true;
             std::mem::forget(self);
-        }
-    }
-
-    fn is_not_kept(&mut self) {
-        if let Some(is_kept) = &mut self.is_kept {
-            **is_kept = false;
         }
     }
 
@@ -270,7 +263,6 @@ impl<T> Drop for Seat<T> {
 
 impl<T> Drop for Taking<'_, T> {
     fn drop(&mut self) {
-        self.is_not_kept();
         // As in `leave`.
         self.rota.word.store(self.word, Ordering::Release);
     }

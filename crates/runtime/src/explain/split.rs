@@ -63,8 +63,8 @@ pub(super) fn split(case: &Case<'_>) -> Took {
     took
 }
 
-/// One fault costs at most so many times the estimate. That depends on where the page comes from and on what else the core does: 5.5 µs
-/// where 1.9 were estimated was seen in a virtual machine, whose host had yet to give the page.
+/// One fault costs at most so many times the estimate. That depends on where the page comes from and on what else the core does: measured in
+/// a virtual machine, 1.2 µs where its host has given the page before and 11 where it has yet to; a step has some of both.
 const FAULT_MOST: u64 = 4;
 
 /// Puts down what an operator computed beyond what it may; the rest comes back.

@@ -191,8 +191,8 @@ impl<M: Message> OutLink<M> {
         }
     }
 
-    /// As [`room`](Self::room), and looks at what workers at the other ends have taken meanwhile.
-    pub fn room_now(&self, cx: &mut Context) -> usize {
+    /// Looks at what workers at the other ends have taken: [`room`](Self::room) is exact after it.
+    pub fn look_for_room(&self, cx: &mut Context) {
         if let OutLink::Many(edges) = self {
             for edge in edges {
                 if let Either::Cross(edge) = edge {
@@ -200,7 +200,6 @@ impl<M: Message> OutLink<M> {
                 }
             }
         }
-        self.room(cx)
     }
 
     /// Bytes that a chunk from this port may have.

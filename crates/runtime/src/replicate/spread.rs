@@ -59,18 +59,18 @@ impl<M: Message> Spread<M> {
     /// to have something first.
     fn choose(&mut self, cx: &mut Context) -> usize {
         // One that has two to do still has one when it is done with the other.
-        let wants = |room: usize| room * 2 > self.capacity || self.capacity.saturating_sub(room) < 2;
+        let capacity = self.capacity;
+        let wants = |room: usize| room * 2 > capacity || capacity.saturating_sub(room) < 2;
         let (mut emptiest, mut room) = self.emptiest(cx);
         if !wants(room) {
             // What they have taken meanwhile is looked at only where it matters: it brings a cache line from each.
             for out in &self.outs[1..] {
-                out.room_now(cx);
+                out.look_for_room(cx);
             }
             (emptiest, room) = self.emptiest(cx);
         }
-        let is_for_others = wants(room);
         self.next = emptiest;
-        if is_for_others { emptiest } else { 0 }
+        if wants(room) { emptiest } else { 0 }
     }
 
     /// The worker other than the first with most room, as far as that is known.

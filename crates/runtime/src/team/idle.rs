@@ -28,6 +28,9 @@ pub enum Idle {
     Early(u64),
 }
 
+/// Looks at what others tell between two at the clock: that costs more.
+pub(crate) const LOOKS: u32 = 8;
+
 /// Longest that one who looks does so before it tells the others that it has nothing to do.
 const LISTENS_NS: u64 = 20_000;
 
@@ -90,13 +93,12 @@ impl Idle {
             Idle::Spin => NEVER,
         };
         let end_ns = now_ns().saturating_add(spin_ns).min(alarm_ns);
-        // A look at the clock costs more than a look at the inbox.
-        look(end_ns, 8, up, now_ns) || end_ns == alarm_ns
+        look(end_ns, LOOKS, up, now_ns) || end_ns == alarm_ns
     }
 }
 
 /// Looks until `up` or until the time comes, and at the clock at every so many looks. Says whether `up` came true.
-fn look(end_ns: u64, every: u32, up: impl Fn() -> bool, now_ns: impl Fn() -> u64) -> bool {
+pub(crate) fn look(end_ns: u64, every: u32, mut up: impl FnMut() -> bool, now_ns: impl Fn() -> u64) -> bool {
     let mut turns = 0u32;
     while !up() {
         turns = turns.wrapping_add(1);

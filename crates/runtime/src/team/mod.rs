@@ -4,6 +4,7 @@
 mod idle;
 
 pub use idle::Idle;
+pub(crate) use idle::{LOOKS, look};
 
 use crate::link::Bell;
 use crate::pool::Pool;

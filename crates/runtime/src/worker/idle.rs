@@ -3,10 +3,7 @@
 
 use super::{CHAIN, Failure, Pause, Starved, Stuck, Worker};
 use crate::context::{Clock, Context, NONE};
-use crate::team::{Event, Lying, Rested};
-
-/// Looks at what others tell between two at the clock: that costs more.
-const LOOKS: u32 = 8;
+use crate::team::{Event, LOOKS, Lying, Rested, look};
 
 /// From one look at what else there is to do to the next, at least, where each step is timed.
 const LOOK_NS: u64 = 1_000;
@@ -201,19 +198,14 @@ impl Worker {
     /// Looks until something is told, a chunk comes home, or the real clock comes to `end_ns`. Others still take it for awake, so what
     /// comes meanwhile costs neither side more than a message does. Says whether something came.
     pub fn listen(&mut self, cx: &mut Context, end_ns: u64) -> bool {
-        let mut looks = 0u32;
-        while self.seat.inbox().is_empty() && !self.feed(cx) {
-            if let Some(operator) = self.upcoming(cx) {
+        let something_came = || {
+            let turn = self.upcoming(cx);
+            if let Some(operator) = turn {
                 self.ask_again(cx, operator);
-                return true;
             }
-            looks = looks.wrapping_add(1);
-            if looks.is_multiple_of(LOOKS) && cx.clock.real_ns() >= end_ns {
-                return false;
-            }
-            std::hint::spin_loop();
-        }
-        true
+            turn.is_some() || !self.seat.inbox().is_empty() || self.feed(cx)
+        };
+        look(end_ns, LOOKS, something_came, onbeat_os::clock::monotonic_ns)
     }
 
     /// Lets the others know that nothing is to be done here before `alarm_ns` on the real clock. `None` when there is.

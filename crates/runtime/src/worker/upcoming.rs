@@ -40,7 +40,7 @@ impl Worker {
     }
 
     /// Whoever wants something of an operator at the end of a replicated stretch does not wait for this worker.
-    #[cold]
+    #[inline]
     pub fn release_turns(&mut self) {
         for &(operator, _) in &self.upcoming {
             if let Some(end) = End::of(&mut *self.operators[operator as usize]) {

@@ -25,11 +25,13 @@ struct Count {
     out: Output<u64>,
     numbers: Numbers,
     has_replicas: bool,
+    /// Messages from one pause to the next.
+    burst: u64,
 }
 
 impl Count {
     fn new(limit: Option<u64>, has_replicas: bool) -> Self {
-        Count { out: Output::default(), numbers: Numbers::below(limit), has_replicas }
+        Count { out: Output::default(), numbers: Numbers::below(limit), has_replicas, burst: u64::MAX }
     }
 }
 
@@ -45,12 +47,13 @@ impl Operator for Count {
         }
         self.numbers.used(cx);
         self.out.push(cx, number)?;
-        Ok(Step::Again)
+        let pauses = (number + 1).is_multiple_of(self.burst);
+        Ok(if pauses { cx.until(cx.now_ns() + 50_000) } else { Step::Again })
     }
     fn replica(&self) -> Option<Box<dyn Operator>> {
         self.has_replicas.then(|| {
             let (out, numbers) = (Output::default(), self.numbers.share());
-            Box::new(Count { out, numbers, has_replicas: true }) as _
+            Box::new(Count { out, numbers, ..*self }) as _
         })
     }
 }
@@ -174,10 +177,14 @@ enum Ends {
 
 /// Source, so many operators that do this, and a sink.
 fn chain(ends: Ends, limit: Option<u64>, works: &[Does], capacity: usize) -> (Graph, Taken) {
+    chain_of(ends, Count::new(limit, ends == Ends::Copies), works, capacity)
+}
+
+fn chain_of(ends: Ends, source: Count, works: &[Does], capacity: usize) -> (Graph, Taken) {
     let mut graph = Graph::new("chain");
     let taken = Taken::default();
-    let has_replicas = ends == Ends::Copies;
-    graph.add("count", Count::new(limit, has_replicas));
+    let has_replicas = source.has_replicas;
+    graph.add("count", source);
     let mut last = "count".to_string();
     let mut add = |graph: &mut Graph, name: String| {
         let _ = graph.connect_names(format!("{last}.out"), format!("{name}.in")).capacity(capacity);
@@ -261,31 +268,6 @@ fn others_get_their_share() {
     });
 }
 
-/// Sends as fast as it can, but for a wait after each so many messages.
-struct Bursts {
-    out: Output<u64>,
-    next: u64,
-    burst: u64,
-}
-
-impl Operator for Bursts {
-    fn ports(&mut self, p: &mut Ports) {
-        p.output("out", &mut self.out);
-    }
-    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        if self.next == 3_000 {
-            return Ok(Step::Done);
-        }
-        cx.set_time(10 * self.next, None);
-        if self.next.is_multiple_of(7) {
-            cx.set_key("seventh", self.next as i64);
-        }
-        self.out.push(cx, self.next)?;
-        self.next += 1;
-        Ok(if self.next.is_multiple_of(self.burst) { cx.until(cx.now_ns() + 50_000) } else { Step::Again })
-    }
-}
-
 /// A turn of several messages that the source does not end as it began, at any place in it.
 #[test]
 fn a_source_that_stops_for_breath_keeps_the_order() {
@@ -295,14 +277,9 @@ fn a_source_that_stops_for_breath_keeps_the_order() {
                 [(3_001, 2, 8), (997, 2, 8), (1_001, 3, 3), (331, 3, 16), (100, 2, 1)]
             {
                 let what = format!("{clock:?}, bursts of {burst}, {workers} workers, {capacity}");
-                let mut graph = Graph::new("bursts");
-                let taken = Taken::default();
-                graph.add("bursts", Bursts { out: Output::default(), next: 0, burst });
-                graph.add("work", Work::new(Does::AddsOne { rounds: 10 }, 5));
-                let (input, out) = (Input::default(), Arc::clone(&taken));
-                graph.add("sink", Sink { input, taken: out, has_replicas: false, most: usize::MAX });
-                let _ = graph.connect_names("bursts.out", "work.in").capacity(capacity);
-                let _ = graph.connect_names("work.out", "sink.in").capacity(capacity);
+                let source = Count { burst, ..Count::new(Some(3_000), false) };
+                let works = [Does::AddsOne { rounds: 10 }];
+                let (graph, taken) = chain_of(Ends::Turns, source, &works, capacity);
                 let options = Options { clock, idle: Idle::SpinFor(5_000), ..replicated(workers) };
                 let record = graph.run(&options).unwrap_or_else(|error| panic!("{what}: {error}"));
                 assert_eq!(record.result.lost, 0, "{what}");
