@@ -6,27 +6,33 @@ use pulp::{Arch, Simd, WithSimd};
 /// `y = a * y + b`.
 #[inline]
 pub fn saxpy(y: &mut [f32], a: f32, b: f32) {
-    Arch::new().dispatch(InPlace { y, a, b });
+    Arch::new().dispatch(InPlace { y, a: Factor(a), b: Factor(b) });
 }
 
 /// `y = a * x + b`, for as many samples as the shorter of both has.
 #[inline]
 pub fn saxpy_into(x: &[f32], y: &mut [f32], a: f32, b: f32) {
     let len = x.len().min(y.len());
-    Arch::new().dispatch(OutOfPlace { x: &x[..len], y: &mut y[..len], a, b });
+    Arch::new().dispatch(OutOfPlace { x: &x[..len], y: &mut y[..len], a: Factor(a), b: Factor(b) });
 }
+
+/// A factor in a word of its own, and so in a register of its own on the way to the loop. Two in one word are shifted together before
+/// a call and apart behind it, and the first sample waits for that: 3 ns per call.
+#[derive(Clone, Copy)]
+#[repr(align(8))]
+struct Factor(f32);
 
 struct InPlace<'s> {
     y: &'s mut [f32],
-    a: f32,
-    b: f32,
+    a: Factor,
+    b: Factor,
 }
 
 struct OutOfPlace<'s> {
     x: &'s [f32],
     y: &'s mut [f32],
-    a: f32,
-    b: f32,
+    a: Factor,
+    b: Factor,
 }
 
 // A multiplication and an addition, each rounded: a fused one would give other bits on processors that have none.
@@ -37,12 +43,12 @@ impl WithSimd for InPlace<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let (many, few) = S::as_mut_simd_f32s(self.y);
-        let (a, b) = (simd.splat_f32s(self.a), simd.splat_f32s(self.b));
+        let (a, b) = (simd.splat_f32s(self.a.0), simd.splat_f32s(self.b.0));
         for y in many {
             *y = simd.add_f32s(simd.mul_f32s(a, *y), b);
         }
         for y in few {
-            *y = self.a * *y + self.b;
+            *y = self.a.0 * *y + self.b.0;
         }
     }
 }
@@ -53,12 +59,12 @@ impl WithSimd for OutOfPlace<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let ((xs, x_few), (ys, y_few)) = (S::as_simd_f32s(self.x), S::as_mut_simd_f32s(self.y));
-        let (a, b) = (simd.splat_f32s(self.a), simd.splat_f32s(self.b));
+        let (a, b) = (simd.splat_f32s(self.a.0), simd.splat_f32s(self.b.0));
         for (x, y) in xs.iter().zip(ys) {
             *y = simd.add_f32s(simd.mul_f32s(a, *x), b);
         }
         for (x, y) in x_few.iter().zip(y_few) {
-            *y = self.a * *x + self.b;
+            *y = self.a.0 * *x + self.b.0;
         }
     }
 }
