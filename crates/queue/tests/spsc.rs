@@ -13,13 +13,15 @@ use stress::{Dice, stress_time, watched};
 
 proptest! {
     #[test]
-    fn a_ring_is_a_bounded_queue(capacity in 1usize..20, steps in prop::collection::vec(0u8..12, 0..600)) {
+    fn a_ring_is_a_bounded_queue(capacity in 1usize..20, steps in prop::collection::vec(0u8..15, 0..600)) {
         let (mut producer, mut consumer) = (Owner::new(), Owner::new());
         let ring: Spsc<u64> = Spsc::new(&producer, &consumer, capacity);
         let mut visible = VecDeque::new();
         let mut sent = 0u64;
         let (mut published, mut seen, mut taken, mut released, mut deepest) = (0, 0, 0, 0, 0);
         let (mut wanted, mut closed, mut was_full) = (None, false, false);
+        // Of what the consumer is to be told: of each (`None`), of so many more.
+        let mut tells = None;
         for step in steps {
             let inside = (sent - released) as usize;
             match step {
@@ -62,6 +64,7 @@ proptest! {
                     prop_assert_eq!(ring.room_known(&producer), capacity - inside);
                 }
                 7 => {
+                    prop_assert_eq!(ring.has_come(&consumer), seen < published);
                     visible.extend(seen..published);
                     seen = published;
                     prop_assert_eq!(ring.look(&mut consumer), visible.len());
@@ -72,7 +75,22 @@ proptest! {
                     prop_assert_eq!(ring.pop(&mut consumer), item);
                     taken += u64::from(item.is_some());
                 }
+                12 => {
+                    let waits = ring.wait_for_item(&mut consumer);
+                    prop_assert_eq!(waits, seen == published);
+                    tells = Some(u32::from(waits));
+                }
+                13 => {
+                    ring.look_myself(&consumer);
+                    tells = Some(0);
+                }
+                14 => {
+                    prop_assert_eq!(ring.must_tell(&producer), tells != Some(0));
+                    tells = tells.map(|_| 0);
+                }
                 _ => {
+                    let known = sent - (capacity - ring.room_known(&producer)) as u64;
+                    prop_assert_eq!(ring.has_gone(&producer), known < released);
                     let told = ring.release(&mut consumer);
                     prop_assert_eq!(told, taken > released && wanted.is_some_and(|wanted| taken >= wanted));
                     wanted = wanted.filter(|_| !told);
@@ -160,16 +178,23 @@ struct Item {
     _alive: Arc<()>,
 }
 
-/// A producer that sleeps when the ring is full, and a consumer that wakes it only when it is told to.
+/// A producer that sleeps when the ring is full, and a consumer that sleeps when it is empty: each wakes the other only when it is told
+/// to.
 #[allow(clippy::disallowed_methods, reason = "a test outside the workspace's layers")]
 fn send_and_take(capacity: usize, time: Duration, leave_early: bool) {
     let alive = Arc::new(());
     let (mut producer, mut consumer) = (Owner::new(), Owner::new());
     let ring = Arc::new(Spsc::new(&producer, &consumer, capacity));
     let end = Instant::now() + time;
+    let receiver = std::thread::current();
     let sender = std::thread::spawn({
         let (ring, alive) = (Arc::clone(&ring), Arc::clone(&alive));
         move || {
+            let tell = |producer: &Owner| {
+                if ring.must_tell(producer) {
+                    receiver.unpark();
+                }
+            };
             let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
             let mut number = 0;
             'run: while Instant::now() < end {
@@ -186,11 +211,16 @@ fn send_and_take(capacity: usize, time: Duration, leave_early: bool) {
                             Ok(before) => {
                                 assert!((before as usize) < capacity);
                                 number += 1;
+                                if !staged {
+                                    tell(&producer);
+                                }
                                 break;
                             }
                             Err(Full(back)) => item = back,
                         }
-                        if ring.wait_for_room(&mut producer, 1) {
+                        let waits = ring.wait_for_room(&mut producer, 1);
+                        tell(&producer);
+                        if waits {
                             if ring.is_left(&producer) {
                                 break 'run;
                             }
@@ -200,8 +230,10 @@ fn send_and_take(capacity: usize, time: Duration, leave_early: bool) {
                     dice.maybe_stop();
                 }
                 ring.publish(&mut producer);
+                tell(&producer);
             }
             ring.close(&mut producer);
+            receiver.unpark();
             assert!(ring.deepest(&producer) as usize <= capacity);
             assert_eq!(ring.sent(&producer), number);
             number
@@ -209,6 +241,7 @@ fn send_and_take(capacity: usize, time: Duration, leave_early: bool) {
     });
     let mut dice = Dice(0xd1b5_4a32_d192_ed03);
     let mut expected = 0;
+    ring.look_myself(&consumer);
     loop {
         let closed = ring.is_closed(&consumer);
         let visible = ring.look(&mut consumer);
@@ -217,7 +250,11 @@ fn send_and_take(capacity: usize, time: Duration, leave_early: bool) {
             if closed {
                 break;
             }
-            std::thread::yield_now();
+            if dice.below(2) == 0 {
+                std::thread::yield_now();
+            } else if ring.wait_for_item(&mut consumer) {
+                std::thread::park();
+            }
         }
         for _ in 0..dice.below(visible as u64 + 1) {
             dice.maybe_stop();

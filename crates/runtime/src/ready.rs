@@ -54,6 +54,16 @@ impl Ready {
         self.summary == 0 && self.more.iter().all(|&word| word == 0)
     }
 
+    /// Whether this one is in, and no other.
+    #[inline]
+    pub fn is_only(&self, number: u32) -> bool {
+        let Ready { words, summary, more } = self;
+        let word = number as usize / 64;
+        words[word] == 1 << (number % 64)
+            && *summary == if word < NEAR { 1 << word } else { 0 }
+            && more.iter().map(|word| word.count_ones()).sum::<u32>() == u32::from(word >= NEAR)
+    }
+
     /// Removes and returns the highest number: the operator that is furthest down the graph.
     #[inline]
     pub fn take_highest(&mut self) -> Option<u32> {
@@ -121,11 +131,7 @@ impl Turns {
     /// Whether just this one wants a turn.
     #[inline]
     pub fn is_only(&self, number: u32) -> bool {
-        let Ready { words, summary, more } = &self.wanted;
-        let word = number as usize / 64;
-        words[word] == 1 << (number % 64)
-            && *summary == if word < NEAR { 1 << word } else { 0 }
-            && more.iter().map(|word| word.count_ones()).sum::<u32>() == u32::from(word >= NEAR)
+        self.wanted.is_only(number)
     }
 
     /// Whose turn is next. It stays in until it is cleared.
@@ -166,6 +172,7 @@ mod tests {
                     _ => prop_assert_eq!(ready.take_highest(), plain.pop_last()),
                 }
                 prop_assert_eq!(ready.is_empty(), plain.is_empty());
+                prop_assert_eq!(ready.is_only(number), plain.iter().eq([&number]));
                 prop_assert_eq!(ready.contains(number), plain.contains(&number));
                 let next = plain.range(number / 64 * 64..).next().map(|next| *next as usize / 64);
                 prop_assert_eq!(ready.word_from(number as usize / 64), next);

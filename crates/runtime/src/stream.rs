@@ -275,9 +275,10 @@ impl<F: Map> InPlace<F> {
         if !self.changes.is_empty() {
             return self.change_and_be_changed(samples);
         }
+        // They count as received also where the map panics. And nothing is to be done behind it, so nothing is kept for that.
+        self.received += samples.len() as u64;
         if !samples.is_empty() {
             self.map.map(samples);
-            self.received += samples.len() as u64;
         }
         Ok(())
     }
@@ -364,7 +365,10 @@ fn say(note: Option<String>, cx: &mut Context, ending: Ending) {
 /// Whether this is the first chunk.
 #[inline(always)]
 fn check_rate(known: &mut Option<f64>, rate_hz: f64) -> Result<bool, Error> {
-    if *known == Some(rate_hz) { Ok(false) } else { rate_changed(known, rate_hz) }
+    match *known {
+        Some(known) if known == rate_hz => Ok(false),
+        _ => rate_changed(known, rate_hz),
+    }
 }
 
 #[cold]

@@ -1,6 +1,6 @@
 //! The side that takes items out.
 
-use super::{NOBODY, Spsc};
+use super::{NOBODY, Spsc, tell};
 use crate::Owner;
 use crate::sync::atomic::Ordering;
 use crate::sync::{full_fence, order};
@@ -16,6 +16,38 @@ impl<T> Spsc<T> {
             receiver.deepest = receiver.deepest.max(visible);
             visible as usize
         })
+    }
+
+    /// Whether a [`look`](Spsc::look) would find more. A hint: nothing goes by it.
+    #[inline(always)]
+    pub fn has_come(&self, consumer: &Owner) -> bool {
+        // Relaxed: the look does the synchronising.
+        self.sent.tail.load(Ordering::Relaxed) != self.receiver.get(consumer).tail
+    }
+
+    /// Says that the consumer looks by itself from now on, and need be told of nothing, until it [asks](Spsc::wait_for_item).
+    /// (It may be told once all the same.)
+    pub fn look_myself(&self, consumer: &Owner) {
+        self.receiver.check(consumer);
+        // Relaxed: whether the producer has seen it makes a word too many, never one too few.
+        self.tell.store(tell::NOTHING, Ordering::Relaxed);
+    }
+
+    /// Asks to be told of the next item.
+    ///
+    /// True: there is none that a [`look`](Spsc::look) has not found, and [`must_tell`](Spsc::must_tell) after the next one returns
+    /// true, once. False: there is one now. (It may be told all the same.)
+    pub fn wait_for_item(&self, consumer: &mut Owner) -> bool {
+        self.receiver.check(consumer);
+        // Relaxed: the fence orders it.
+        self.tell.store(tell::NEXT, Ordering::Relaxed);
+        // Partner: the fence in `must_tell`. Either we see the new tail, or the producer sees that we ask.
+        full_fence("spsc ask fence");
+        if !self.has_come(consumer) {
+            return true;
+        }
+        self.look_myself(consumer);
+        false
     }
 
     /// Most items that a [`look`](Spsc::look) found.

@@ -8,7 +8,7 @@ mod producer;
 
 use crate::Owner;
 use crate::side::Side;
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::sync::{CachePadded, UnsafeCell};
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -18,7 +18,8 @@ use std::mem::MaybeUninit;
 /// Each side is opened by its own [`Owner`]: there is one token and `&mut Owner` is exclusive, so at any time
 /// one thread at most is on either side. What the two sides share are two counters: the producer publishes
 /// how many items are in, the consumer how many it took out. Nobody waits inside;
-/// [`wait_for_room`](Spsc::wait_for_room) arranges that the producer is told.
+/// [`wait_for_room`](Spsc::wait_for_room) arranges that the producer is told, [`wait_for_item`](Spsc::wait_for_item) that the
+/// consumer is.
 ///
 /// Both sides batch: [`stage`](Spsc::stage) and [`pop`](Spsc::pop) touch no shared counter,
 /// [`publish`](Spsc::publish), [`look`](Spsc::look) and [`release`](Spsc::release) touch one.
@@ -47,6 +48,19 @@ pub struct Spsc<T> {
     receiver: CachePadded<Side<Receiver>>,
     sent: CachePadded<Sent>,
     taken: CachePadded<Taken>,
+    /// Of what the consumer wants to be told: one of [`tell`]. A line of its own, as the producer reads it after each item: it is written
+    /// when the consumer begins to sleep, and not with each item that is taken out.
+    tell: CachePadded<AtomicU32>,
+}
+
+/// Of what the consumer wants to be told.
+mod tell {
+    /// Of nothing: it looks by itself.
+    pub const NOTHING: u32 = 0;
+    /// Of the next item; after that, of nothing.
+    pub const NEXT: u32 = 1;
+    /// Of each item.
+    pub const EACH: u32 = 2;
 }
 
 /// Only the producer touches this. Counters count items since the start; the slot of item `n` is `n & mask`.
@@ -128,6 +142,7 @@ impl<T> Spsc<T> {
                 wanted: AtomicU64::new(NOBODY),
                 left: AtomicBool::new(false),
             }),
+            tell: CachePadded::new(AtomicU32::new(tell::EACH)),
         }
     }
 

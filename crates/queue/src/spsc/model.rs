@@ -87,6 +87,71 @@ fn one_of_two_sees_the_other() {
     });
 }
 
+/// A consumer that begins to wait and a producer that sends at the same moment: one of them sees the other, also where the consumer
+/// was woken, or took its wish back, before.
+fn one_of_two_sees_the_item() {
+    loom::model(|| {
+        let (ring, mut producer, mut consumer) = ring(2);
+        ring.look_myself(&consumer);
+        let thread = thread::spawn({
+            let ring = ring.clone();
+            move || {
+                let mut said = 0;
+                for item in 0..2 {
+                    ring.push(&mut producer, item).unwrap();
+                    said += u32::from(ring.must_tell(&producer));
+                }
+                said
+            }
+        });
+        let (mut asked, mut waits) = (0, false);
+        for _ in 0..2 {
+            waits = ring.wait_for_item(&mut consumer);
+            asked += 1;
+            if waits {
+                break;
+            }
+            ring.look(&mut consumer);
+        }
+        let visible = ring.len(&consumer);
+        let said = thread.join().unwrap();
+        assert!(said > 0 || !waits || visible == 2, "the consumer would wait for ever");
+        assert!(said <= asked);
+    });
+}
+
+/// The whole of it the other way round: a consumer that sleeps whenever it may and a producer that wakes it only when it is told to.
+fn sleeping_consumers_are_woken(items: u32) {
+    loom::model(move || {
+        let (ring, mut producer, mut consumer) = ring(4);
+        ring.look_myself(&consumer);
+        let data = Arc::new(Notify::new());
+        let thread = thread::spawn({
+            let (ring, data) = (ring.clone(), data.clone());
+            move || {
+                for item in 0..items {
+                    ring.push(&mut producer, item).unwrap();
+                    if ring.must_tell(&producer) {
+                        data.notify();
+                    }
+                }
+            }
+        });
+        let mut expected = 0;
+        while expected < items {
+            if ring.look(&mut consumer) == 0 {
+                if ring.wait_for_item(&mut consumer) {
+                    data.wait();
+                }
+                continue;
+            }
+            assert_eq!(ring.pop(&mut consumer), Some(expected));
+            expected += 1;
+        }
+        thread.join().unwrap();
+    });
+}
+
 /// The whole of it: a producer that sleeps whenever it may and a consumer that wakes it only when it is told
 /// to. A lost word is a deadlock, and loom reports that.
 fn sleepers_are_woken(items: u32) {
@@ -140,6 +205,30 @@ fn waiting_and_making_room_do_not_miss_each_other() {
 #[test]
 fn a_waiting_producer_is_always_told() {
     sleepers_are_woken(3);
+}
+
+#[test]
+fn waiting_and_sending_do_not_miss_each_other() {
+    one_of_two_sees_the_item();
+}
+
+#[test]
+fn a_waiting_consumer_is_always_told() {
+    sleeping_consumers_are_woken(3);
+}
+
+#[test]
+#[should_panic(expected = "the consumer would wait for ever")]
+fn a_missing_fence_before_the_question_is_found() {
+    plant("spsc ask fence");
+    one_of_two_sees_the_item();
+}
+
+#[test]
+#[should_panic(expected = "the consumer would wait for ever")]
+fn a_missing_fence_before_the_answer_is_found() {
+    plant("spsc tell fence");
+    one_of_two_sees_the_item();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The side that puts items in.
 
-use super::{NOBODY, Sender, Spsc};
+use super::{NOBODY, Sender, Spsc, tell};
 use crate::sync::atomic::Ordering;
 use crate::sync::{full_fence, order};
 use crate::{Full, Owner};
@@ -83,6 +83,25 @@ impl<T> Spsc<T> {
         });
     }
 
+    /// Whether the consumer is to be told of what was published just now: always, unless it
+    /// [looks by itself](Spsc::look_myself).
+    #[inline(always)]
+    pub fn must_tell(&self, producer: &Owner) -> bool {
+        self.sender.check(producer);
+        // Relaxed: that it wants to be told of each is only ever taken back, and then a word too many is no harm.
+        if self.tell.load(Ordering::Relaxed) == tell::EACH {
+            return true;
+        }
+        // Partner: the fence in `wait_for_item`. Either the consumer sees the new tail, or we see that it asks.
+        full_fence("spsc tell fence");
+        // Relaxed, both: the fences order them. If it is another wish by now, the consumer is told of that one, and asks again.
+        self.tell.load(Ordering::Relaxed) == tell::NEXT
+            && self
+                .tell
+                .compare_exchange(tell::NEXT, tell::NOTHING, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+    }
+
     /// Items that still fit, exact at this moment.
     #[inline]
     pub fn room(&self, producer: &mut Owner) -> usize {
@@ -94,6 +113,13 @@ impl<T> Spsc<T> {
     pub fn room_known(&self, producer: &Owner) -> usize {
         let sender = self.sender.get(producer);
         self.capacity as usize - (sender.tail - sender.head) as usize
+    }
+
+    /// Whether some were taken out since the producer's last look at the other side. A hint: nothing goes by it.
+    #[inline(always)]
+    pub fn has_gone(&self, producer: &Owner) -> bool {
+        // Relaxed: the next look does the synchronising.
+        self.taken.head.load(Ordering::Relaxed) != self.sender.get(producer).head
     }
 
     /// Asks to be told when there is room for `items` (1 at least), and publishes all staged items, because otherwise

@@ -13,6 +13,7 @@ use crate::limits::Skips;
 use crate::message::{Keys, NO_DUE, Stamp, Value};
 use crate::options::Pace;
 use crate::ready::{Ready, Turns};
+use crate::run::PartSlot;
 use onbeat_queue::{Block, Owner, Store};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -87,6 +88,8 @@ pub struct Context {
     pub(crate) stopping: bool,
     /// Ends of replicated stretches that wait for their turn, one bit each: see [`Worker::upcoming`](crate::worker::Worker::upcoming).
     pub(crate) wishes: u64,
+    /// Edges to other workers that were found full: where they still are, their producers wait.
+    pub(crate) full: Vec<u32>,
     /// Of an operator that has turns with its input: messages that it may take in this one.
     pub(crate) visible: u32,
     /// Of such a one: nothing comes after this turn.
@@ -161,7 +164,10 @@ impl Context {
     #[inline]
     pub fn set_time(&mut self, time_ns: u64, due_ns: Option<u64>) {
         self.carried = NONE;
-        self.stamp.time_ns = time_ns;
+        // Only where it changes: the stamp is copied in wide pieces, which would wait for a narrow store.
+        if self.stamp.time_ns != time_ns {
+            self.stamp.time_ns = time_ns;
+        }
         if let Some(due_ns) = due_ns {
             self.stamp.due_ns = due_ns;
         }
@@ -210,6 +216,15 @@ impl Context {
     /// Whether the step that is under way found a store empty.
     pub(crate) fn is_starved(&self) -> bool {
         self.hot[self.current as usize].flags & flag::STARVED != 0
+    }
+
+    /// Before each step of an operator, which is then shown in the slot.
+    #[inline(always)]
+    pub(crate) fn begin_step(&mut self, operator: u32, slot: &PartSlot) {
+        self.next = NONE;
+        self.popped = 0;
+        self.current = operator;
+        slot.enter(operator);
     }
 
     /// Steps `to` next, or soon.
@@ -294,18 +309,29 @@ impl Context {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new_chunk<T: Sample>(&mut self, quantum: Option<u32>) -> Option<Chunk<T>> {
         let quantum = quantum? as usize;
-        let has_size = |store: &Store<Info>| store.block_bytes() == quantum;
         // Nearly all workers have one store.
-        let at = match self.stores.first() {
-            Some(first) if has_size(first) => 0,
-            _ => self.stores.iter().position(has_size)?,
-        };
-        let block = self.stores[at].get();
+        match self.stores.first() {
+            Some(first) if first.block_bytes() == quantum => self.new_chunk_from(0),
+            _ => self.new_chunk_elsewhere(quantum),
+        }
+    }
+
+    #[inline(never)]
+    fn new_chunk_elsewhere<T: Sample>(&mut self, quantum: usize) -> Option<Chunk<T>> {
+        self.stores
+            .iter()
+            .position(|store| store.block_bytes() == quantum)
+            .and_then(|at| self.new_chunk_from(at))
+    }
+
+    #[inline(always)]
+    fn new_chunk_from<T: Sample>(&mut self, store: usize) -> Option<Chunk<T>> {
+        let block = self.stores[store].get();
         if block.is_none() {
-            self.starved(at);
+            self.starved(store);
         }
         block.map(Chunk::from_block)
     }

@@ -5,6 +5,9 @@
 //! conditions of its operators change at well-known moments only, as they do with an edge inside one worker. Nothing is
 //! overlooked: each push rings the consumer's bell, and a pop that makes the room which the producer waits for rings
 //! the producer's. A bell that was rung and not yet heard is not rung twice.
+//!
+//! To be told costs both sides trips to lines that the other writes, for each message. So a producer that is awake looks for room itself,
+//! and a consumer that spins while it has nothing to do looks for messages itself; they ask for the bell before they lie down.
 
 use super::{EdgeSpec, Far, Initial, Probe};
 use crate::context::Context;
@@ -86,18 +89,21 @@ impl<M: Message> Cross<M> {
         cx.sent_away = true;
         let stamp = Stamp { origin: cx.stamp.origin & !KEYED, ..cx.stamp };
         let item = Item { message, stamp, keys: cx.keys.clone() };
-        match &self.ring {
+        let must_tell = match &self.ring {
             Kind::Lossy(ring) => {
                 let replaced = ring.push(&mut cx.owner, item);
                 state.dropped += u64::from(replaced.is_some());
+                true
             }
             Kind::Strict(ring) => match ring.push(&mut cx.owner, item) {
                 Ok(before) => {
                     let filled = before + 1 >= waits_at && !state.waiting;
-                    if filled && ring.wait_for_room(&mut cx.owner, self.room_wanted()) {
+                    if filled && ring.room(&mut cx.owner) < self.room_wanted() {
                         state.waiting = true;
+                        cx.full.push(number);
                         cx.unmeet(from);
                     }
+                    ring.must_tell(&cx.owner)
                 }
                 Err(Full(_)) if when_full == WhenFull::DropNewest => {
                     // What it knew may be old: the ring has looked again before it refused.
@@ -107,8 +113,10 @@ impl<M: Message> Cross<M> {
                 }
                 Err(Full(_)) => return Err(cx.no_room(number)),
             },
+        };
+        if must_tell {
+            self.data.ring();
         }
-        self.data.ring();
         Ok(())
     }
 
@@ -251,6 +259,33 @@ impl<M: Message> Far for Cross<M> {
                 let closed = ring.is_closed(owner);
                 (before, ring.look(owner), closed)
             }
+        }
+    }
+
+    fn look_myself(&self, owner: &Owner) {
+        if let Kind::Strict(ring) = &self.ring {
+            ring.look_myself(owner);
+        }
+    }
+
+    fn has_come(&self, owner: &Owner) -> bool {
+        match &self.ring {
+            Kind::Strict(ring) => ring.has_come(owner),
+            Kind::Lossy(_) => false,
+        }
+    }
+
+    fn wait_for_message(&self, owner: &mut Owner) -> bool {
+        match &self.ring {
+            Kind::Strict(ring) => ring.wait_for_item(owner),
+            Kind::Lossy(_) => true,
+        }
+    }
+
+    fn has_gone(&self, owner: &Owner) -> bool {
+        match &self.ring {
+            Kind::Strict(ring) => ring.has_gone(owner),
+            Kind::Lossy(_) => false,
         }
     }
 

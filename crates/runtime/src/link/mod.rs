@@ -80,9 +80,18 @@ pub(crate) trait Far {
     /// At the consumer's end: takes in view what has come. Says how many were in view before, how many are now, and
     /// whether no more will come.
     fn look(&self, owner: &mut Owner) -> (usize, usize, bool);
+    /// At the consumer's end: says that it looks by itself from now on, and need not be told of messages. (Of some kinds of edges it is told
+    /// all the same.)
+    fn look_myself(&self, owner: &Owner);
+    /// At the consumer's end, where it looks by itself: whether a look would bring more in view, as a hint.
+    fn has_come(&self, owner: &Owner) -> bool;
+    /// At the consumer's end, where it looks by itself: asks to be told of the next message. False where one has come.
+    fn wait_for_message(&self, owner: &mut Owner) -> bool;
+    /// At the producer's end: whether the consumer has taken some since this end found it full, as a hint.
+    fn has_gone(&self, owner: &Owner) -> bool;
     /// At the producer's end: whether the consumer is done.
     fn is_left(&self, owner: &Owner) -> bool;
-    /// At the producer's end, for one that found it full: whether there is room now. If not, it will be told again.
+    /// At the producer's end, for one that found it full: whether there is room now. If not, it will be told when there is.
     fn has_room(&self, owner: &mut Owner) -> bool;
 }
 

@@ -111,6 +111,7 @@ impl Thread<'_> {
     }
 
     fn run_alone(&self, worker: &mut Worker, cx: &mut Context, time: &mut Time) -> Result<(), Failure> {
+        worker.watch(cx, self.idle().listens_ns() > 0 && cx.clock.is_real());
         loop {
             let alarm_ns = match worker.run(cx)? {
                 Pause::Over => return Ok(()),
@@ -136,8 +137,9 @@ impl Thread<'_> {
                     worker.seat.get_up(owner, lying)
                 }
             };
-            time.waited(begin_ns, cx.clock.real_ns(), alarm_ns.unwrap_or(u64::MAX));
-            worker.wake_up(cx, rested)?;
+            let end_ns = cx.clock.real_ns();
+            time.waited(begin_ns, end_ns, alarm_ns.unwrap_or(u64::MAX));
+            worker.wake_up(cx, rested, end_ns)?;
         }
     }
 
@@ -248,7 +250,7 @@ pub(super) fn guarded_run<T>(
                 return None;
             }
             Ok(Err(Failure::Operator(operator, error))) => (operator, FaultKind::Error, error.to_string()),
-            Err(panic) => (cx.current, FaultKind::Panic, panicked(&*panic)),
+            Err(panic) => (worker.stepped(cx), FaultKind::Panic, panicked(&*panic)),
         };
         if worker.recover(cx, operator, what, &text).is_none() {
             fail(worker, cx, control, operator as usize, what, text);

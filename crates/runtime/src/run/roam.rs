@@ -179,9 +179,9 @@ fn go(
         *lying = None;
         pool.crew.set_alarm(number, u64::MAX);
         let rested = worker.seat.get_up(&mut cx.owner, how);
-        worker.wake_up(cx, rested)?;
+        worker.wake_up(cx, rested, cx.clock.real_ns())?;
     } else if up {
-        worker.wake_up(cx, Rested::Up)?;
+        worker.wake_up(cx, Rested::Up, cx.clock.real_ns())?;
     }
     worker.run(cx).map(Went::Paused)
 }

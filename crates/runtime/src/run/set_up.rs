@@ -45,6 +45,8 @@ pub(super) fn set_up(
         ends.take(64).enumerate().map(|(bit, (number, end))| (number, end.watch(1 << bit))).collect();
     let mut worker = Worker {
         asked: false,
+        watched: if seat.pool.is_none() { Worker::watchable(&edges) } else { Box::default() },
+        has_asked: false,
         operators: operators.into(),
         conditions: conditions.into(),
         tick: None,
@@ -206,6 +208,7 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         current: NONE,
         stopping: false,
         wishes: 0,
+        full: Vec::with_capacity(worker.edges.len()),
         visible: 0,
         is_last: false,
         copies: vec![Cell::new(0); count].into(),

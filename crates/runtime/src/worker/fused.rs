@@ -26,17 +26,19 @@ pub(crate) struct Run {
     pub carrier: Carrier,
     /// Steps that were made in passes since the counters were brought up to date: of those that change chunks, of the source, and
     /// of the sink.
-    pub passes: u64,
-    pub begun: u64,
-    pub ended: u64,
+    passes: u64,
+    begun: u64,
+    ended: u64,
+    /// Passes that are not among these yet.
+    pub whole: u64,
     /// Chunks that went through, by edge from one to the next.
     carried: Box<[u64]>,
     /// Passes until one is timed.
     pub left: u32,
     /// Something may lie between two of them.
     pub is_loose: bool,
-    /// A chunk is on its way.
-    pub in_pass: bool,
+    /// A chunk is on its way: from the source or not, and to the sink or not.
+    pub in_pass: Option<(bool, bool)>,
 }
 
 impl Run {
@@ -52,11 +54,21 @@ impl Run {
             passes: 0,
             begun: 0,
             ended: 0,
+            whole: 0,
             carried: vec![0; (last - first) as usize].into(),
             left: 1,
             is_loose: false,
-            in_pass: false,
+            in_pass: None,
         }
+    }
+
+    /// The pass that was under way ended: through all those that change chunks or not, and in a step of the sink or not.
+    pub fn pass_ended(&mut self, through: bool, ended: bool) {
+        let Some((from_source, to_sink)) = self.in_pass.take() else { return };
+        let whole = std::mem::take(&mut self.whole);
+        self.begun += if from_source { whole + 1 } else { 0 };
+        self.passes += whole + u64::from(through);
+        self.ended += if to_sink { whole } else { 0 } + u64::from(ended);
     }
 }
 
@@ -163,9 +175,8 @@ impl Worker {
         self.bring_up(first);
         let Some(run) = &mut self.runs[first as usize] else { return };
         run.left = 1;
-        run.in_pass = false;
         if failed < run.first || failed > run.last {
-            // An end is counted before its step.
+            // The steps of the ends are counted with the pass.
             return;
         }
         run.carried.iter_mut().take((failed - first) as usize).for_each(|carried| *carried += 1);
@@ -174,10 +185,20 @@ impl Worker {
         }
     }
 
+    /// The operator that is, or was last, in a step: which one of a run, only the slot says.
+    pub fn stepped(&self, cx: &Context) -> u32 {
+        let in_pass = self.run_of(cx.current).is_some_and(|run| run.in_pass.is_some());
+        if in_pass { self.slot.within() } else { cx.current }
+    }
+
     /// An operator has panicked, in a run or not.
     #[cold]
     pub(super) fn note_panic(&mut self, operator: u32) {
-        if let Some(first) = self.run_of(operator).filter(|run| run.in_pass).map(|run| run.first) {
+        let Some(run) = self.nodes.get(operator as usize).and_then(|node| node.run) else { return };
+        if let Some(run) = self.runs[run as usize].as_mut().filter(|run| run.in_pass.is_some()) {
+            let behind = operator > run.last;
+            run.pass_ended(behind, behind);
+            let first = run.first;
             self.count_failed(first, operator);
         }
     }

@@ -1,12 +1,15 @@
 //! What the worker does when no operator has a message: it listens to other workers, to alarms, and for the end; and it
 //! says what its operators wait for when nothing goes on any more.
 
-use super::{CHAIN, Failure, Pause, Starved, Stuck, Worker};
+use super::{CHAIN, EdgeEnds, Failure, Pause, Starved, Stuck, Worker};
 use crate::context::{Clock, Context, NONE};
 use crate::team::{Event, LOOKS, Lying, Rested, look};
 
 /// From one look at what else there is to do to the next, at least, where each step is timed.
 const LOOK_NS: u64 = 1_000;
+
+/// Most edges from other workers that one looks at itself: it is told of the messages of the others.
+const WATCHED: usize = 8;
 
 impl Worker {
     /// The clock was looked at: is there anything else to do? Not again so soon, where each step is timed.
@@ -38,6 +41,8 @@ impl Worker {
         timers && cx.clock.is_real()
             || self.control.stop_asked() && (!self.stopping || self.control.is_aborted())
             || !self.seat.inbox().is_empty()
+            || !cx.full.is_empty()
+            || self.watched.iter().any(|&edge| self.has_come(cx, edge))
     }
 
     /// What there is to do, between two turns of sources. Most often it is the time alone that is to be looked at.
@@ -46,6 +51,7 @@ impl Worker {
         if !self.seat.inbox().is_empty() {
             self.hear(cx);
         }
+        self.look_afar(cx);
         self.check_stop(cx, now_ns);
         self.fire_timers(cx, now_ns);
     }
@@ -53,6 +59,7 @@ impl Worker {
     #[inline(never)]
     pub(super) fn take_care(&mut self, cx: &mut Context, now_ns: u64) {
         self.hear(cx);
+        self.look_afar(cx);
         self.check_stop(cx, now_ns);
         self.fire_timers(cx, now_ns);
     }
@@ -97,6 +104,76 @@ impl Worker {
         if closed && !cx.edges[edge as usize].closed {
             self.close(cx, edge);
         }
+    }
+
+    /// Looks whether edges to other workers that were full have room by now, and says whether one has.
+    #[inline]
+    fn look_for_room(&mut self, cx: &mut Context) -> bool {
+        (0..cx.full.len()).rev().fold(false, |has_room, at| {
+            let edge = cx.full[at];
+            let far = self.edges[edge as usize].probe.far();
+            if far.is_some_and(|far| far.has_gone(&cx.owner)) {
+                self.room_came(cx, edge);
+            }
+            let waits = cx.edges[edge as usize].waiting;
+            if !waits {
+                cx.full.swap_remove(at);
+            }
+            has_room || !waits
+        })
+    }
+
+    /// Edges from other workers that it may watch: some, as each look goes to all of them.
+    pub fn watchable(edges: &[EdgeEnds]) -> Box<[u32]> {
+        let comes_from_afar =
+            |&edge: &u32| edges[edge as usize].to != NONE && edges[edge as usize].probe.far().is_some();
+        (0..edges.len() as u32).filter(comes_from_afar).take(WATCHED).collect()
+    }
+
+    /// Whether messages of other workers are looked for here, and not told: where it looks anyway while it has nothing to do.
+    pub fn watch(&mut self, cx: &Context, watches: bool) {
+        if watches {
+            self.look_again(cx);
+        } else {
+            self.watched = Box::default();
+        }
+    }
+
+    fn look_again(&self, cx: &Context) {
+        let far = |&edge: &u32| self.edges[edge as usize].probe.far();
+        self.watched.iter().filter_map(far).for_each(|far| far.look_myself(&cx.owner));
+    }
+
+    #[inline]
+    fn has_come(&self, cx: &Context, edge: u32) -> bool {
+        self.edges[edge as usize].probe.far().is_some_and(|far| far.has_come(&cx.owner))
+    }
+
+    /// Looks at what is not told, and says whether there was something.
+    #[inline]
+    fn look_afar(&mut self, cx: &mut Context) -> bool {
+        let mut has_come = self.look_for_room(cx);
+        for at in 0..self.watched.len() {
+            let edge = self.watched[at];
+            if self.has_come(cx, edge) {
+                self.arrived(cx, edge);
+                has_come = true;
+            }
+        }
+        has_come
+    }
+
+    /// Asks to be told of what it looked for until now. False where there is something.
+    fn ask_afar(&mut self, cx: &mut Context) -> bool {
+        for at in 0..cx.full.len() {
+            self.room_came(cx, cx.full[at]);
+        }
+        if cx.full.iter().any(|&edge| !cx.edges[edge as usize].waiting) {
+            return false;
+        }
+        self.has_asked = true;
+        let far = |&edge: &u32| self.edges[edge as usize].probe.far();
+        self.watched.iter().filter_map(far).all(|far| far.wait_for_message(&mut cx.owner))
     }
 
     /// An edge to another worker has room again, or its consumer is done.
@@ -189,8 +266,6 @@ impl Worker {
             self.take_care(cx, now_ns);
             return true;
         }
-        // Progress is looked at while the worker rests, and a stop ends that.
-        self.control.publish(cx.now_ns(), cx.stamp.time_ns);
         self.pause = Pause::Rest(alarm_ns);
         false
     }
@@ -203,7 +278,7 @@ impl Worker {
             if let Some(operator) = turn {
                 self.ask_again(cx, operator);
             }
-            turn.is_some() || !self.seat.inbox().is_empty() || self.feed(cx)
+            turn.is_some() || self.look_afar(cx) || !self.seat.inbox().is_empty() || self.feed(cx)
         };
         look(end_ns, LOOKS, something_came, onbeat_os::clock::monotonic_ns)
     }
@@ -214,23 +289,29 @@ impl Worker {
         if self.starved.iter().any(|starved| !cx.stores[starved.store].want(starved.chunks)) {
             return None;
         }
-        // The same goes for a turn that comes.
-        if !self.wait_for_turns(cx) {
+        // The same goes for messages and room, and for a turn that comes.
+        if !self.ask_afar(cx) || !self.wait_for_turns(cx) {
             return None;
         }
         self.release_turns();
+        // Progress is looked at while the worker rests, and a stop ends that.
+        self.control.publish(cx.now_ns(), cx.stamp.time_ns);
         self.seat.lie_down(&mut cx.owner, alarm_ns)
     }
 
-    /// What [`Pause::Rest`] asked for is over.
-    pub fn wake_up(&mut self, cx: &mut Context, rested: Rested) -> Result<(), Failure> {
+    /// What [`Pause::Rest`] asked for is over, at `real_ns` on the real clock.
+    pub fn wake_up(&mut self, cx: &mut Context, rested: Rested, real_ns: u64) -> Result<(), Failure> {
         if let Clock::Manual(now_ns) = &mut cx.clock {
             *now_ns = self.seat.virtual_ns().max(*now_ns);
         }
         if rested == Rested::Silence {
             return Err(Failure::Stuck(self.what_is_left(cx)));
         }
-        self.take_care(cx, cx.now_ns());
+        if std::mem::take(&mut self.has_asked) {
+            self.look_again(cx);
+        }
+        let now_ns = if let Clock::Real(_) = cx.clock { real_ns } else { cx.now_ns() };
+        self.take_care(cx, now_ns);
         Ok(())
     }
 

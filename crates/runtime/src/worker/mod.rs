@@ -78,6 +78,10 @@ pub(crate) struct Worker {
     pub stopping: bool,
     /// Ends of replicated stretches whose turn is looked for while their bit is set in [`Context::wishes`]: by bit, the operator.
     pub upcoming: Box<[(u32, Upcoming)]>,
+    /// Edges from other workers of whose messages it is not told, because it looks itself, until it asks before it lies down.
+    pub watched: Box<[u32]>,
+    /// It has asked.
+    pub has_asked: bool,
     /// The operator that was picked last was such a one.
     pub asked: bool,
     /// Operators that end now; empty between two ends.
@@ -157,10 +161,7 @@ impl Worker {
 
     #[inline(always)]
     fn step(&mut self, cx: &mut Context, operator: u32) -> Result<Step, Error> {
-        cx.next = NONE;
-        cx.popped = 0;
-        cx.current = operator;
-        self.slot.enter(operator);
+        cx.begin_step(operator, &self.slot);
         self.operators[operator as usize].step(cx)
     }
 

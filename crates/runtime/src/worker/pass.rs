@@ -4,103 +4,17 @@
 //! that lies between two steps. What is out of the ordinary about an end is followed up as everywhere; then it is stepped by itself,
 //! and a pass has one end less.
 
-use super::fused::{MOST, Run};
-use super::{Failure, NodeState, Worker};
-use crate::Error;
+use super::fused::MOST;
+use super::{Failure, Worker};
+use crate::carry::{Came, Carrier, Way};
 use crate::context::{Context, NONE, flag};
 use crate::message::NO_DUE;
-use crate::operator::{Operator, Step};
-use crate::run::PartSlot;
+use crate::operator::Step;
 use std::ops::Range;
 
-/// How far a pass came.
-enum Came {
-    /// The source had its step, which ended in this way.
-    FromSource(Result<Step, Error>),
-    /// There was no chunk.
-    Nowhere,
-    /// Through so many of those that change chunks; the next one failed.
-    Failed(usize, Error),
-    /// Through the run, and no further.
-    Through,
-    /// To the sink, whose step ended in this way.
-    ToSink(Result<Step, Error>),
-}
-
-/// What a pass needs of a worker, taken apart once for several of them.
-struct Way<'w> {
-    run: &'w mut Run,
-    /// All operators up to those that change chunks, these, and all behind them.
-    before: &'w mut [Box<dyn Operator>],
-    inside: &'w mut [Box<dyn Operator>],
-    behind: &'w mut [Box<dyn Operator>],
-    /// Of the source.
-    node: &'w mut NodeState,
-    slot: &'w PartSlot,
-    /// The sink is run along, and nothing is in its way. What changes that is followed up before the next pass.
-    to_sink: bool,
-}
-
-impl Way<'_> {
-    /// A step of the source.
-    #[inline(always)]
-    fn step_source(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        let source = self.run.source;
-        self.run.begun += 1;
-        cx.next = NONE;
-        cx.popped = 0;
-        cx.current = source;
-        self.slot.enter(source);
-        match self.before.last_mut() {
-            Some(source) => source.step(cx),
-            None => Ok(Step::Wait),
-        }
-    }
-
-    /// A chunk that lies before those that change it goes on from there.
-    #[inline(always)]
-    fn go_on(&mut self, cx: &mut Context, mut times_ns: Option<&mut [u64]>) -> Came {
-        let Run { first, sink, .. } = *self.run;
-        cx.next = NONE;
-        cx.popped = 0;
-        let carrier = &mut self.run.carrier.0;
-        let (through, outcome) = carrier.carry(cx, self.inside, first, self.slot, times_ns.as_deref_mut());
-        match outcome {
-            Err(error) => return Came::Failed(through, error),
-            Ok(()) if through == 0 => return Came::Nowhere,
-            Ok(()) => self.run.passes += 1,
-        }
-        if !self.to_sink || cx.next != sink {
-            return Came::Through;
-        }
-        let Some(operator) = self.behind.first_mut() else { return Came::Through };
-        self.run.ended += 1;
-        if let Some(times_ns) = times_ns {
-            times_ns[(sink - first) as usize] = cx.now_ns();
-        }
-        cx.next = NONE;
-        cx.popped = 0;
-        cx.current = sink;
-        self.slot.enter(sink);
-        Came::ToSink(operator.step(cx))
-    }
-}
-
-impl Came {
-    /// It came to the sink, which took the message and waits for the next one, and nobody is to know.
-    #[inline(always)]
-    fn is_usual(&self, cx: &Context) -> bool {
-        matches!(self, Came::ToSink(Ok(Step::Wait)))
-            && cx.next == NONE
-            && cx.popped != 0
-            && cx.stamp.due_ns == NO_DUE
-            && cx.earlier.is_empty()
-    }
-}
-
 impl Worker {
-    /// Lets chunks through the run that begins with `first`: one, or several from a source that nobody else waits for, until it is time
-    /// to look around.
+    /// Lets chunks through the run that begins with `first`: one, or several where nobody else waits for a turn, until it is time to look
+    /// around.
     #[inline]
     pub(super) fn go_through(
         &mut self,
@@ -114,35 +28,26 @@ impl Worker {
         if run.left == 0 {
             return self.pass_timed(cx, first, from_source);
         }
-        let mut left = self.blind.min(run.left - 1);
-        if !(cx.turn.is_only(source) && cx.ready.is_empty()) || self.heavy {
-            left = 0;
+        let mut left = run.left - 1;
+        if from_source {
+            left = left.min(self.blind);
+            if !(cx.turn.is_only(source) && cx.ready.is_empty()) {
+                left = 0;
+            }
+        }
+        if self.seat.pool.is_some() {
+            left = if self.heavy { 0 } else { left.min(self.turns) };
         }
         let most = left;
-        let Some(mut way) = self.way(cx, first) else { return Ok(()) };
-        way.run.in_pass = true;
-        let came = if from_source {
-            loop {
-                way.node.begin_turn(cx);
-                let outcome = way.step_source(cx);
-                if !matches!(outcome, Ok(Step::Again)) || cx.next != first {
-                    break Came::FromSource(outcome);
-                }
-                way.node.sequence += 1;
-                let came = way.go_on(cx, None);
-                if left == 0 || !came.is_usual(cx) || !cx.ready.is_empty() {
-                    break came;
-                }
-                left -= 1;
-            }
-        } else {
-            way.go_on(cx, None)
-        };
+        let came = self.pass(cx, first, from_source, &mut left, None);
         // Each of them is a turn.
         let more = most - left;
-        way.run.left = (way.run.left - more).max(1);
-        way.run.in_pass = false;
-        self.blind -= more;
+        if let Some(run) = &mut self.runs[first as usize] {
+            run.left = (run.left - more).max(1);
+        }
+        if from_source {
+            self.blind -= more;
+        }
         self.turns -= more.min(self.turns.saturating_sub(1));
         if from_source && !matches!(came, Came::FromSource(_)) {
             self.on_turn = NONE;
@@ -152,15 +57,43 @@ impl Worker {
         Ok(())
     }
 
+    /// One pass, and so many more as `more` says: see [`Carry::pass`](crate::carry::Carry::pass).
     #[inline]
-    fn way(&mut self, cx: &Context, first: u32) -> Option<Way<'_>> {
+    fn pass(
+        &mut self,
+        cx: &mut Context,
+        first: u32,
+        from_source: bool,
+        more: &mut u32,
+        times_ns: Option<&mut [u64]>,
+    ) -> Came {
+        let Some((mut way, carrier)) = self.way(cx, first, from_source) else { return Came::Nowhere };
+        let came = carrier.0.pass(cx, &mut way, from_source, more, times_ns);
+        if let Some(run) = &mut self.runs[first as usize] {
+            let to_sink = matches!(came, Came::ToSink(_));
+            run.pass_ended(to_sink || matches!(came, Came::Through), to_sink);
+        }
+        came
+    }
+
+    #[inline]
+    fn way(&mut self, cx: &Context, first: u32, from_source: bool) -> Option<(Way<'_>, &mut Carrier)> {
         let run = self.runs[first as usize].as_mut()?;
         let (before, rest) = self.operators.split_at_mut(first as usize);
         let (inside, behind) = rest.split_at_mut((run.last - first) as usize + 1);
-        let node = &mut self.nodes[run.source as usize];
         let hot = &cx.hot[run.sink as usize];
         let to_sink = run.sink > run.last && hot.unmet == 0 && hot.flags & flag::SLOW == 0;
-        Some(Way { run, before, inside, behind, node, slot: &self.slot, to_sink })
+        run.in_pass = Some((from_source, to_sink));
+        let way = Way {
+            source: before.last_mut(),
+            inside,
+            sink: behind.first_mut().filter(|_| to_sink),
+            numbers: [run.source, first, run.sink],
+            node: &mut self.nodes[run.source as usize],
+            slot: &self.slot,
+            whole: &mut run.whole,
+        };
+        Some((way, &mut run.carrier))
     }
 
     /// What follows the last step of a pass, and how far that came in the end: a message of a source that wants something else than
@@ -198,10 +131,7 @@ impl Worker {
                 if is_done || cx.next != first || flags & !flag::RECORDED != flag::RUN {
                     return Ok(Came::FromSource(Ok(Step::Wait)));
                 }
-                let Some(mut way) = self.way(cx, first) else { return Ok(Came::Nowhere) };
-                way.run.in_pass = true;
-                let came = way.go_on(cx, times_ns);
-                way.run.in_pass = false;
+                let came = self.pass(cx, first, false, &mut 0, times_ns);
                 self.follow_up(cx, first, came, None)
             }
             Came::Failed(through, error) => Err(self.fail_run(cx, first, through, error)),
@@ -233,30 +163,16 @@ impl Worker {
         let (source, last, sink) = (run.source, run.last, run.sink);
         let mut times_ns = [0; MOST];
         let (begin, inside) = if from_source { (source, 1) } else { (first, 0) };
-        let mut source_end_ns = begin_ns;
         if from_source {
             self.begin_turn(cx, source);
             self.follow(cx, source, begin_ns);
         }
-        let Some(mut way) = self.way(cx, first) else { return Ok(()) };
-        way.run.in_pass = true;
-        let came = if from_source {
-            let outcome = way.step_source(cx);
-            source_end_ns = cx.now_ns();
-            if matches!(outcome, Ok(Step::Again)) && cx.next == first {
-                way.node.sequence += 1;
-                way.go_on(cx, Some(&mut times_ns[inside..]))
-            } else {
-                Came::FromSource(outcome)
-            }
-        } else {
-            way.go_on(cx, Some(&mut times_ns[inside..]))
-        };
-        way.run.in_pass = false;
+        let came = self.pass(cx, first, from_source, &mut 0, Some(&mut times_ns[inside..]));
         if from_source && !matches!(came, Came::FromSource(_)) {
             self.on_turn = NONE;
         }
         let mut end_ns = cx.now_ns();
+        let source_end_ns = end_ns;
         let was_from_source = matches!(came, Came::FromSource(_));
         let came = self.follow_up(cx, first, came, Some(&mut times_ns[inside..]))?;
         if was_from_source {

@@ -50,7 +50,13 @@ impl NodeState {
         let origin = self.source_number << 48 | (self.sequence & SEQUENCE_MASK);
         cx.carried = NONE;
         cx.sent_away = false;
-        cx.stamp = Stamp { origin, ..Stamp::default() };
+        // Only what changes: the stamp is copied in wide pieces, which would wait for narrow stores, and these for all that the message
+        // before has had written.
+        let (Stamp { time_ns, due_ns, .. }, stamp) = (Stamp::default(), &mut cx.stamp);
+        if stamp.time_ns != time_ns || stamp.due_ns != due_ns {
+            (stamp.time_ns, stamp.due_ns) = (time_ns, due_ns);
+        }
+        stamp.origin = origin;
         if cx.keys.is_some() {
             cx.keys = None;
         }
