@@ -22,9 +22,9 @@ use onbeat_runtime::{Chunk, Graph, InPlace, Message, Options, Pace, Stream};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
 use std::io::{Read, Write};
-use std::net::{TcpListener, UdpSocket};
+use std::net::{Shutdown, TcpListener, UdpSocket};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -276,6 +276,8 @@ fn connection() {
     graph.add("send", TcpSink::<f32>::new(peer(&from), None).unwrap().framing(Framing::Strict));
     graph.add("receive", TcpSource::<f32>::new(peer(&to), None).unwrap().framing(Framing::Strict));
     steady.connect(&[("chunks", "send"), ("receive", "watch")]);
+    // Who passes it on stays until all is counted: a thread that ends gives memory back.
+    let counted = Barrier::new(2);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let (mut from, mut to) = (from.accept().unwrap().0, to.accept().unwrap().0);
@@ -283,7 +285,10 @@ fn connection() {
             while let Ok(count @ 1..) = from.read(&mut bytes) {
                 to.write_all(&bytes[..count]).unwrap();
             }
+            to.shutdown(Shutdown::Write).unwrap();
+            counted.wait();
         });
         steady.run();
+        counted.wait();
     });
 }
