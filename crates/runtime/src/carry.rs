@@ -23,7 +23,6 @@ pub(crate) trait Carry: Send {
         &mut self,
         cx: &mut Context,
         way: &mut Way<'_>,
-        from_source: bool,
         more: &mut u32,
         times_ns: Option<&mut [u64]>,
     ) -> Came;
@@ -37,6 +36,7 @@ pub(crate) trait Carry: Send {
 
 /// What a pass needs of a worker, taken apart once for several of them.
 pub(crate) struct Way<'w> {
+    /// Where the chunks come from it now, and do not lie before those that change them.
     pub source: Option<&'w mut Box<dyn Operator>>,
     /// Those that change chunks.
     pub inside: &'w mut [Box<dyn Operator>],
@@ -105,7 +105,8 @@ impl<T: Sample> Typed<T> {
             Err(error) => return (0, Err(error)),
         };
         for (done, operator) in operators.iter_mut().enumerate() {
-            slot.enter(first + done as u32);
+            cx.current = first + done as u32;
+            slot.enter(cx.current);
             if let Some(times_ns) = &mut times_ns {
                 times_ns[done] = cx.clock.now_ns();
             }
@@ -121,14 +122,13 @@ impl<T: Sample> Typed<T> {
         &mut self,
         cx: &mut Context,
         way: &mut Way<'_>,
-        from_source: bool,
         more: &mut u32,
         mut times_ns: Option<&mut [u64]>,
     ) -> Came {
         let [source, first, sink] = way.numbers;
         let last = first as usize + way.inside.len() - 1;
         loop {
-            if from_source && let Some(operator) = &mut way.source {
+            if let Some(operator) = &mut way.source {
                 cx.begin_step(source, way.slot);
                 let outcome = operator.step(cx);
                 if !matches!(outcome, Ok(Step::Again)) || cx.next != first {
@@ -160,6 +160,7 @@ impl<T: Sample> Typed<T> {
                     (Came::ToSink(outcome), is_usual)
                 }
             };
+            let from_source = way.source.is_some();
             let goes_on = if from_source { cx.ready.is_empty() } else { cx.ready.is_only(first) };
             if *more == 0 || !is_usual || cx.wishes != 0 || !goes_on {
                 return came;
@@ -180,13 +181,12 @@ impl<T: Sample> Carry for Typed<T> {
         &mut self,
         cx: &mut Context,
         way: &mut Way<'_>,
-        from_source: bool,
         more: &mut u32,
         times_ns: Option<&mut [u64]>,
     ) -> Came {
         match times_ns {
-            None => self.pass_with(cx, way, from_source, more, None),
-            times_ns => self.pass_with(cx, way, from_source, more, times_ns),
+            None => self.pass_with(cx, way, more, None),
+            times_ns => self.pass_with(cx, way, more, times_ns),
         }
     }
 

@@ -185,12 +185,6 @@ impl Worker {
         }
     }
 
-    /// The operator that is, or was last, in a step: which one of a run, only the slot says.
-    pub fn stepped(&self, cx: &Context) -> u32 {
-        let in_pass = self.run_of(cx.current).is_some_and(|run| run.in_pass.is_some());
-        if in_pass { self.slot.within() } else { cx.current }
-    }
-
     /// An operator has panicked, in a run or not.
     #[cold]
     pub(super) fn note_panic(&mut self, operator: u32) {

@@ -68,7 +68,7 @@ impl Worker {
         times_ns: Option<&mut [u64]>,
     ) -> Came {
         let Some((mut way, carrier)) = self.way(cx, first, from_source) else { return Came::Nowhere };
-        let came = carrier.0.pass(cx, &mut way, from_source, more, times_ns);
+        let came = carrier.0.pass(cx, &mut way, more, times_ns);
         if let Some(run) = &mut self.runs[first as usize] {
             let to_sink = matches!(came, Came::ToSink(_));
             run.pass_ended(to_sink || matches!(came, Came::Through), to_sink);
@@ -85,7 +85,7 @@ impl Worker {
         let to_sink = run.sink > run.last && hot.unmet == 0 && hot.flags & flag::SLOW == 0;
         run.in_pass = Some((from_source, to_sink));
         let way = Way {
-            source: before.last_mut(),
+            source: before.last_mut().filter(|_| from_source),
             inside,
             sink: behind.first_mut().filter(|_| to_sink),
             numbers: [run.source, first, run.sink],
