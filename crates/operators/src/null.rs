@@ -4,8 +4,8 @@ use crate::check;
 use crate::format::real;
 use num_complex::Complex;
 use onbeat_runtime::{
-    Chunk, Context, Error, Folders, Hertz, Input, Kind, Message, Numbers, Operator, Output, Pace, Pacer,
-    Ports, Rate, Registry, Sample, Step,
+    Carrier, Chunk, Context, Error, Folders, Hertz, Info, Input, Kind, Message, Numbers, Operator, Output,
+    Pace, Pacer, Ports, Rate, Registry, Sample, Step,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -106,6 +106,21 @@ impl<T: Sample> Operator for NullSource<T> {
         Ok(if self.numbers.next().is_none() { Step::Done } else { Step::Again })
     }
 
+    fn begin_carrier(&self, carrier: &mut Carrier) {
+        carrier.begin_at(&self.out);
+    }
+
+    #[inline]
+    fn fill(&mut self, cx: &mut Context, samples: &mut [u8], info: &mut Info) -> bool {
+        if self.size.is_some() || self.rate_hz > 0.0 {
+            return false;
+        }
+        let Some(number) = self.numbers.next_of_several() else { return false };
+        info.start = number * (samples.len() / size_of::<T>()) as u64;
+        self.numbers.used(cx);
+        true
+    }
+
     fn replica(&self) -> Option<Box<dyn Operator>> {
         Some(Box::new(NullSource::<T> {
             out: Output::default(),
@@ -140,6 +155,15 @@ impl<M: Message> Operator for NullSink<M> {
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         drop(self.input.pop(cx));
         Ok(Step::Wait)
+    }
+
+    fn end_carrier_at(&self, carrier: &mut Carrier) {
+        carrier.end_at(&self.input);
+    }
+
+    #[inline]
+    fn drain(&mut self, _: &mut Context, _: &[u8], _: &Info) -> bool {
+        true
     }
 
     fn replica(&self) -> Option<Box<dyn Operator>> {

@@ -1,9 +1,9 @@
 //! Neighbours that change chunks in place, run as one step: the chunk is taken once, each of them changes it, and it is sent on
 //! once. What happens to it on the way is the same, and so is what is measured.
 
-use crate::chunk::{Chunk, Sample};
+use crate::chunk::{Chunk, Info, Sample};
 use crate::context::{Context, NONE};
-use crate::message::NO_DUE;
+use crate::message::{Message, NO_DUE};
 use crate::operator::{Operator, Step};
 use crate::run::PartSlot;
 use crate::worker::NodeState;
@@ -11,7 +11,8 @@ use crate::{Error, Input, Output};
 use std::any::Any;
 
 /// Takes chunks where the first of several operators takes them, and sends them where the last one does. Made by those that change
-/// samples in place ([`InPlace`](crate::InPlace)).
+/// samples in place ([`InPlace`](crate::InPlace)). Where a source or a sink is run along that says where its chunks go out or come
+/// in, they go from hand to hand there too: see [`Operator::fill`] and [`Operator::drain`].
 pub struct Carrier(pub(crate) Box<dyn Carry>);
 
 /// See [`Carrier`].
@@ -29,6 +30,12 @@ pub(crate) trait Carry: Send {
 
     /// To be told where the last one sends to.
     fn as_any(&mut self) -> &mut dyn Any;
+
+    /// The source that is run along sends here.
+    fn begin_at(&mut self, out: &dyn Any);
+
+    /// The sink that is run along takes here.
+    fn end_at(&mut self, input: &dyn Any);
 
     /// Whether a chunk waits.
     fn has_input(&self, cx: &Context) -> bool;
@@ -49,6 +56,26 @@ pub(crate) struct Way<'w> {
     pub slot: &'w PartSlot,
     /// Passes before the last one, which went as far as they go.
     pub whole: &'w mut u64,
+    pub hands: &'w mut Hands,
+}
+
+/// Chunks that went from hand to hand, and lay in no queue.
+#[derive(Debug, Default)]
+pub(crate) struct Hands {
+    pub from_source: u64,
+    pub to_sink: u64,
+    /// All of [`Way::whole`] did, at both ends, and are not counted here yet; and so does the one under way.
+    pub all: bool,
+}
+
+impl Hands {
+    /// The pass under way is over: it was the last of so many that went as far as they go, and went itself from the source, to the sink.
+    pub fn count(&mut self, whole: u64, from_source: bool, to_sink: bool) {
+        if std::mem::take(&mut self.all) {
+            self.from_source += whole + u64::from(from_source);
+            self.to_sink += whole + u64::from(to_sink);
+        }
+    }
 }
 
 /// How far a pass came.
@@ -69,12 +96,26 @@ pub(crate) enum Came {
 struct Typed<T: Sample> {
     input: Input<Chunk<T>>,
     out: Output<Chunk<T>>,
+    /// Where a source sends whose chunks come from its hand.
+    begin: Option<Output<Chunk<T>>>,
+    /// Samples up to which chunks go to the sink's hand.
+    to_hand: usize,
 }
 
 impl Carrier {
     /// From where this input takes.
     pub(crate) fn from_input<T: Sample>(input: &Input<Chunk<T>>) -> Self {
-        Carrier(Box::new(Typed { input: input.share(), out: Output::default() }))
+        Carrier(Box::new(Typed { input: input.share(), out: Output::default(), begin: None, to_hand: 0 }))
+    }
+
+    /// The source before the first of them sends here: see [`Operator::fill`].
+    pub fn begin_at<M: Message>(&mut self, out: &Output<M>) {
+        self.0.begin_at(out);
+    }
+
+    /// The sink behind the last of them takes here: see [`Operator::drain`].
+    pub fn end_at<M: Message>(&mut self, input: &Input<M>) {
+        self.0.end_at(input);
     }
 
     /// To where this output sends.
@@ -86,35 +127,56 @@ impl Carrier {
 }
 
 impl<T: Sample> Typed<T> {
-    /// One chunk, through all of these, which are numbered from `first` on and shown in the slot. Says how many it went through
-    /// before one failed, and how; 0 and no error where no chunk came.
+    /// Passes from the hand of the source to that of the sink, through one chunk that is filled again and again: as many as go as usual.
+    /// `None` before one that does not, whose turn has begun.
     #[inline(always)]
-    fn carry(
-        &mut self,
-        cx: &mut Context,
-        operators: &mut [Box<dyn Operator>],
-        first: u32,
-        slot: &PartSlot,
-        mut times_ns: Option<&mut [u64]>,
-    ) -> (usize, Result<(), Error>) {
-        cx.current = first;
-        let Some(mut chunk) = self.input.pop(cx) else { return (0, Ok(())) };
-        let (rate_hz, start) = (chunk.rate_hz(), chunk.info().start);
-        let samples = match chunk.edit(cx) {
-            Ok(samples) => bytemuck::cast_slice_mut::<T, u8>(samples),
-            Err(error) => return (0, Err(error)),
-        };
-        for (done, operator) in operators.iter_mut().enumerate() {
-            cx.current = first + done as u32;
-            slot.enter(cx.current);
-            if let Some(times_ns) = &mut times_ns {
-                times_ns[done] = cx.clock.now_ns();
-            }
-            if let Err(error) = operator.edit(samples, rate_hz, start) {
-                return (done, Err(error));
-            }
+    fn pass_by_hand(&mut self, cx: &mut Context, way: &mut Way<'_>, more: &mut u32) -> Option<Came> {
+        let [source, first, sink] = way.numbers;
+        // What lies on an edge comes first.
+        let out = self.begin.as_ref().filter(|out| out.is_clear(cx) && self.out.is_clear(cx))?;
+        let (Some(from), Some(to)) = (&mut way.source, &mut way.sink) else { return None };
+        (cx.current, cx.next, cx.popped) = (source, NONE, 1);
+        // Where there is none, the source waits for one.
+        let Some(mut chunk) = out.chunk(cx) else { return Some(Came::FromSource(Ok(Step::Wait))) };
+        if chunk.capacity() > self.to_hand {
+            return None;
         }
-        (operators.len(), self.out.push(cx, chunk))
+        let mut left = *more;
+        way.hands.all = true;
+        let (came, is_drained) = loop {
+            let Some((samples, info)) = chunk.parts() else { break (None, false) };
+            let samples = bytemuck::cast_slice_mut::<T, u8>(samples);
+            cx.current = source;
+            way.slot.enter(source);
+            if !from.fill(cx, samples, info) {
+                break (None, false);
+            }
+            if cx.next != NONE {
+                break (Some(Came::FromSource(Err(sent_by_itself()))), false);
+            }
+            way.node.sequence += 1;
+            if let Err((through, error)) = edit(cx, samples, info, way.inside, first, way.slot, None) {
+                break (Some(Came::Failed(through, error)), false);
+            }
+            cx.current = sink;
+            way.slot.enter(sink);
+            if !to.drain(cx, samples, info) {
+                break (Some(Came::Through), false);
+            }
+            if left == 0 || !is_usual(cx) || cx.wishes != 0 || !cx.ready.is_empty() || !chunk.renew() {
+                break (Some(Came::ToSink(Ok(Step::Wait))), true);
+            }
+            left -= 1;
+            *way.whole += 1;
+            way.node.begin_turn(cx);
+        };
+        *more = left;
+        let is_filled = matches!(came, Some(Came::Failed(..) | Came::Through)) || is_drained;
+        way.hands.count(*way.whole, is_filled, is_drained);
+        match came {
+            Some(Came::Through) => Some(self.send(cx, way, chunk, None).0),
+            came => came,
+        }
     }
 
     #[inline(always)]
@@ -126,54 +188,151 @@ impl<T: Sample> Typed<T> {
         mut times_ns: Option<&mut [u64]>,
     ) -> Came {
         let [source, first, sink] = way.numbers;
-        let last = first as usize + way.inside.len() - 1;
+        // Between two looks at the clock there is a step, and no shortcut.
+        let by_hand = times_ns.is_none();
+        if by_hand && let Some(came) = self.pass_by_hand(cx, way, more) {
+            return came;
+        }
         loop {
+            let mut filled = None;
             if let Some(operator) = &mut way.source {
                 cx.begin_step(source, way.slot);
-                let outcome = operator.step(cx);
-                if !matches!(outcome, Ok(Step::Again)) || cx.next != first {
-                    return Came::FromSource(outcome);
+                if by_hand
+                    && let Some(out) =
+                        self.begin.as_ref().filter(|out| way.sink.is_none() && out.is_clear(cx))
+                {
+                    let Some(mut chunk) = out.chunk(cx) else { return Came::FromSource(Ok(Step::Wait)) };
+                    if let Some((samples, info)) = chunk.parts()
+                        && operator.fill(cx, bytemuck::cast_slice_mut(samples), info)
+                    {
+                        filled = Some(chunk);
+                    }
+                }
+                if filled.is_some() {
+                    if cx.next != NONE {
+                        return Came::FromSource(Err(sent_by_itself()));
+                    }
+                    way.hands.from_source += 1;
+                } else {
+                    let outcome = operator.step(cx);
+                    if !matches!(outcome, Ok(Step::Again)) || cx.next != first {
+                        return Came::FromSource(outcome);
+                    }
                 }
                 way.node.sequence += 1;
             }
-            (cx.next, cx.popped) = (NONE, 0);
-            match self.carry(cx, way.inside, first, way.slot, times_ns.as_deref_mut()) {
-                (through, Err(error)) => return Came::Failed(through, error),
-                (0, Ok(())) => return Came::Nowhere,
-                _ => {}
+            (cx.current, cx.next, cx.popped) = (first, NONE, u64::from(filled.is_some()));
+            let Some(mut chunk) = filled.or_else(|| self.input.pop(cx)) else { return Came::Nowhere };
+            if let Err(error) = chunk.edit(cx) {
+                return Came::Failed(0, error);
             }
-            // As usual: all that was sent is with its consumer, and nobody is to know.
+            let (samples, info) = chunk.parts().expect("it was made its own");
+            let samples = bytemuck::cast_slice_mut::<T, u8>(samples);
+            let times = times_ns.as_deref_mut();
+            if let Err((through, error)) = edit(cx, samples, info, way.inside, first, way.slot, times) {
+                return Came::Failed(through, error);
+            }
             let (came, is_usual) = match &mut way.sink {
-                None => (Came::Through, cx.next == NONE && cx.hot[last].unmet == 0),
-                Some(_) if cx.next != sink => return Came::Through,
-                Some(operator) => {
-                    if let Some(times_ns) = &mut times_ns {
-                        times_ns[way.inside.len()] = cx.now_ns();
+                Some(operator)
+                    if by_hand && samples.len() <= self.to_hand * size_of::<T>() && self.out.is_clear(cx) =>
+                {
+                    cx.current = sink;
+                    way.slot.enter(sink);
+                    way.hands.to_sink += 1;
+                    if operator.drain(cx, samples, info) {
+                        (Came::ToSink(Ok(Step::Wait)), is_usual(cx))
+                    } else {
+                        way.hands.to_sink -= 1;
+                        self.send(cx, way, chunk, None)
                     }
-                    cx.begin_step(sink, way.slot);
-                    let outcome = operator.step(cx);
-                    let is_usual = matches!(outcome, Ok(Step::Wait))
-                        && cx.next == NONE
-                        && cx.popped != 0
-                        && cx.stamp.due_ns == NO_DUE
-                        && cx.earlier.is_empty();
-                    (Came::ToSink(outcome), is_usual)
                 }
+                _ => self.send(cx, way, chunk, times_ns.as_deref_mut()),
             };
-            let from_source = way.source.is_some();
-            let goes_on = if from_source { cx.ready.is_empty() } else { cx.ready.is_only(first) };
-            if *more == 0 || !is_usual || cx.wishes != 0 || !goes_on {
+            if *more == 0 || !is_usual || !goes_on(cx, way, more) {
                 return came;
-            }
-            *more -= 1;
-            *way.whole += 1;
-            if from_source {
-                way.node.begin_turn(cx);
-            } else {
-                cx.ready.clear(first);
             }
         }
     }
+
+    /// A chunk goes on over the edge behind the last of them, and the sink is stepped where it is run along. Says also whether all of
+    /// this was as usual: all that was sent is with its consumer, and nobody is to know.
+    #[inline(always)]
+    fn send(
+        &mut self,
+        cx: &mut Context,
+        way: &mut Way<'_>,
+        chunk: Chunk<T>,
+        times_ns: Option<&mut [u64]>,
+    ) -> (Came, bool) {
+        let [_, first, sink] = way.numbers;
+        let last = first + way.inside.len() as u32 - 1;
+        cx.current = last;
+        if let Err(error) = self.out.push(cx, chunk) {
+            return (Came::Failed(way.inside.len(), error), false);
+        }
+        match &mut way.sink {
+            None => (Came::Through, cx.next == NONE && cx.hot[last as usize].unmet == 0),
+            Some(_) if cx.next != sink => (Came::Through, false),
+            Some(operator) => {
+                if let Some(times_ns) = times_ns {
+                    times_ns[way.inside.len()] = cx.now_ns();
+                }
+                cx.begin_step(sink, way.slot);
+                let outcome = operator.step(cx);
+                let is_usual = matches!(outcome, Ok(Step::Wait)) && cx.popped != 0 && is_usual(cx);
+                (Came::ToSink(outcome), is_usual)
+            }
+        }
+    }
+}
+
+/// The samples of a chunk, through all of these, which are numbered from `first` on and shown in the slot. Says how many it went through
+/// before one failed, and how.
+#[inline(always)]
+fn edit(
+    cx: &mut Context,
+    samples: &mut [u8],
+    info: &Info,
+    operators: &mut [Box<dyn Operator>],
+    first: u32,
+    slot: &PartSlot,
+    mut times_ns: Option<&mut [u64]>,
+) -> Result<(), (usize, Error)> {
+    let (rate_hz, start) = (info.rate_hz, info.start);
+    for (done, operator) in operators.iter_mut().enumerate() {
+        cx.current = first + done as u32;
+        slot.enter(cx.current);
+        if let Some(times_ns) = &mut times_ns {
+            times_ns[done] = cx.clock.now_ns();
+        }
+        operator.edit(samples, rate_hz, start).map_err(|error| (done, error))?;
+    }
+    Ok(())
+}
+
+/// Behind the step of a sink: whether it sent nothing, and nobody is to know of the message.
+#[inline(always)]
+fn is_usual(cx: &Context) -> bool {
+    cx.next == NONE && cx.stamp.due_ns == NO_DUE && cx.earlier.is_empty()
+}
+
+/// Behind a pass that went as usual: whether there is another one, which begins.
+#[inline(always)]
+fn goes_on(cx: &mut Context, way: &mut Way<'_>, more: &mut u32) -> bool {
+    let first = way.numbers[1];
+    let from_source = way.source.is_some();
+    let goes_on = if from_source { cx.ready.is_empty() } else { cx.ready.is_only(first) };
+    if cx.wishes != 0 || !goes_on {
+        return false;
+    }
+    *more -= 1;
+    *way.whole += 1;
+    if from_source {
+        way.node.begin_turn(cx);
+    } else {
+        cx.ready.clear(first);
+    }
+    true
 }
 
 impl<T: Sample> Carry for Typed<T> {
@@ -194,7 +353,26 @@ impl<T: Sample> Carry for Typed<T> {
         self
     }
 
+    fn begin_at(&mut self, out: &dyn Any) {
+        self.begin = out.downcast_ref::<Output<Chunk<T>>>().filter(|out| out.is_direct()).map(Output::share);
+    }
+
+    fn end_at(&mut self, input: &dyn Any) {
+        let quantum = self.out.direct_quantum();
+        self.to_hand = match input.downcast_ref::<Input<Chunk<T>>>() {
+            Some(input) if input.is_direct() => quantum.map_or(0, |bytes| bytes as usize / size_of::<T>()),
+            _ => 0,
+        };
+    }
+
     fn has_input(&self, cx: &Context) -> bool {
         !self.input.is_empty(cx)
     }
+}
+
+#[cold]
+fn sent_by_itself() -> Error {
+    Error::new(
+        "its `fill` sent a message: it fills the chunk that it is given, and who wants to send more does so in `step`",
+    )
 }

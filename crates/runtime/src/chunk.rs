@@ -24,7 +24,9 @@ pub struct Tag {
 }
 
 /// What travels in the head of a chunk.
+// In this order start and rate, which every source sets, share a cache line with the rest of the head.
 #[derive(Debug, Clone, Default)]
+#[repr(C)]
 pub struct Info {
     /// Index in its stream of the first sample.
     pub start: u64,
@@ -41,8 +43,10 @@ impl Meta for Info {
     fn reset(&mut self) {
         self.start = 0;
         self.rate_hz = 0.0;
-        self.shape = [0; 3];
-        // Tags are rare, and letting go of none of them is a call all the same.
+        // Shapes and tags are rare: a look costs less than a store, and letting go of no tags is a call all the same.
+        if self.shape != [0; 3] {
+            self.shape = [0; 3];
+        }
         if !self.tags.is_empty() {
             self.tags.clear();
         }
@@ -131,6 +135,18 @@ impl<T: Sample> Chunk<T> {
     #[inline]
     pub fn info_mut(&mut self) -> &mut Info {
         self.0.meta_mut().expect("a shared chunk cannot be marked: edit it first")
+    }
+
+    /// Samples and what travels with them, both to change; `None` while the chunk is shared.
+    #[inline]
+    pub fn parts(&mut self) -> Option<(&mut [T], &mut Info)> {
+        self.0.parts()
+    }
+
+    /// Makes it as fresh from its store; false while it is shared.
+    #[inline]
+    pub(crate) fn renew(&mut self) -> bool {
+        self.0.renew()
     }
 
     /// Samples per second; 0 where the stream has no rate.

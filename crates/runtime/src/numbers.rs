@@ -63,6 +63,12 @@ impl Numbers {
         (!self.own.is_empty()).then_some(self.own.start)
     }
 
+    /// As [`next`](Numbers::next), where it is known that another number follows; `None` also where that is not known.
+    #[inline]
+    pub fn next_of_several(&self) -> Option<u64> {
+        (self.own.end - self.own.start > 1).then_some(self.own.start)
+    }
+
     /// The message is made and will be pushed in this step: its stamp has this number.
     #[inline]
     pub fn used(&mut self, cx: &mut Context) {

@@ -1,6 +1,7 @@
 //! What user code implements.
 
 use crate::carry::Carrier;
+use crate::chunk::Info;
 use crate::kernel::not_settable;
 use crate::{Context, Error, Pace, Ports, Rate, Value};
 use std::any::Any;
@@ -138,6 +139,65 @@ pub trait Operator: Any + Send {
     fn edit(&mut self, samples: &mut [u8], rate_hz: f64, start: u64) -> Result<(), Error> {
         let _ = (samples, rate_hz, start);
         Err(Error::new("it changes no chunks in place"))
+    }
+
+    /// Of a source of chunks that can also [`fill`](Operator::fill) them: where they go out.
+    ///
+    /// ```
+    /// use onbeat_runtime::{Carrier, Chunk, Context, Error, Info, Operator, Output, Ports, Step};
+    ///
+    /// /// Counts samples, without end.
+    /// #[derive(Default)]
+    /// struct Ramp { out: Output<Chunk<u64>>, next: u64 }
+    ///
+    /// impl Operator for Ramp {
+    ///     fn ports(&mut self, p: &mut Ports) {
+    ///         p.output("out", &mut self.out);
+    ///     }
+    ///     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+    ///         let Some(mut chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
+    ///         let (samples, info) = chunk.parts().expect("a new chunk is not shared");
+    ///         self.fill(cx, bytemuck::cast_slice_mut(samples), info);
+    ///         self.out.push(cx, chunk)?;
+    ///         Ok(Step::Again)
+    ///     }
+    ///     fn begin_carrier(&self, carrier: &mut Carrier) {
+    ///         carrier.begin_at(&self.out);
+    ///     }
+    ///     fn fill(&mut self, _: &mut Context, samples: &mut [u8], info: &mut Info) -> bool {
+    ///         info.start = self.next;
+    ///         for sample in bytemuck::cast_slice_mut::<u8, u64>(samples) {
+    ///             *sample = self.next;
+    ///             self.next += 1;
+    ///         }
+    ///         true
+    ///     }
+    /// }
+    /// ```
+    fn begin_carrier(&self, carrier: &mut Carrier) {
+        let _ = carrier;
+    }
+
+    /// Of a source: makes its next message in this chunk, which is as [`Output::chunk`](crate::Output::chunk) gives it, with its samples
+    /// as bytes. It stands for a [`step`](Operator::step) that would take a chunk, fill all of it, push it under the stamp of this step
+    /// and return [`Step::Again`]; the engine calls what costs less. False where that step would do anything else (it is the last
+    /// message, or not yet due, or an error): nothing was done then, and `step` is called. It sends nothing by itself.
+    fn fill(&mut self, cx: &mut Context, samples: &mut [u8], info: &mut Info) -> bool {
+        let _ = (cx, samples, info);
+        false
+    }
+
+    /// Of a sink of chunks that can also [`drain`](Operator::drain) them: where they come in.
+    fn end_carrier_at(&self, carrier: &mut Carrier) {
+        let _ = carrier;
+    }
+
+    /// Of a sink: looks at a chunk, with its samples as bytes, while its stamp and keys are in the context. It stands for a
+    /// [`step`](Operator::step) that would take this one, let go of it and return [`Step::Wait`]; the engine calls what costs less. False
+    /// where that step would do anything else (keep it, or fail): nothing was done then, and `step` is called.
+    fn drain(&mut self, cx: &mut Context, samples: &[u8], info: &Info) -> bool {
+        let _ = (cx, samples, info);
+        false
     }
 
     /// Its last message came `late_ns` later than its deadline, and the graph says that it is to do less then

@@ -86,6 +86,11 @@ impl<M: Message> Input<M> {
         self.len(cx) == 0
     }
 
+    /// Whether one plain edge leads here, from the same worker.
+    pub(crate) fn is_direct(&self) -> bool {
+        matches!(self.link, InLink::Direct(_))
+    }
+
     /// Whether an edge leads here.
     pub fn is_connected(&self) -> bool {
         !matches!(self.link, InLink::Open)
@@ -155,6 +160,22 @@ impl<M: Message> Output<M> {
     /// Looks at edges to other workers: [`room`](Output::room) knows of these what this one has seen when it last looked.
     pub(crate) fn look_for_room(&self, cx: &mut Context) {
         self.link.look_for_room(cx);
+    }
+
+    /// Whether one plain edge begins here, on the same worker.
+    pub(crate) fn is_direct(&self) -> bool {
+        matches!(self.link, OutLink::Direct(..))
+    }
+
+    /// Whether that is so, and nothing lies on that edge.
+    #[inline]
+    pub(crate) fn is_clear(&self, cx: &Context) -> bool {
+        matches!(&self.link, OutLink::Direct(edge, _) if edge.ring.is_empty(&cx.owner))
+    }
+
+    /// Bytes that a chunk on such an edge may have; `None` where there is another one.
+    pub(crate) fn direct_quantum(&self) -> Option<u32> {
+        self.link.quantum().filter(|_| self.is_direct())
     }
 
     /// Whether an edge begins here.

@@ -240,12 +240,18 @@ pub struct InPlace<F: Map> {
     /// The same samples, changed.
     pub out: Output<Chunk<F::Sample>>,
     map: F,
+    /// The bits of the rate at which a chunk is as the ones before it, so that one look tells: [`UNUSUAL`] before the first one, and while
+    /// parameters are to change.
+    usual: u64,
     rate_hz: Option<f64>,
     changes: Changes<F>,
     received: u64,
     /// One of several: samples are counted by what chunks say.
     is_replica: bool,
 }
+
+/// In [`InPlace::usual`]: bits of no rate.
+const UNUSUAL: u64 = u64::MAX;
 
 impl<F: Map> InPlace<F> {
     /// Makes an operator with the ports `in` and `out`.
@@ -254,6 +260,7 @@ impl<F: Map> InPlace<F> {
             input: Input::default(),
             out: Output::default(),
             map,
+            usual: UNUSUAL,
             rate_hz: None,
             changes: Changes::default(),
             received: 0,
@@ -266,14 +273,11 @@ impl<F: Map> InPlace<F> {
     /// Changes the samples of a chunk whose first one says that it has number `start`.
     #[inline]
     fn change(&mut self, samples: &mut [F::Sample], rate_hz: f64, start: u64) -> Result<(), Error> {
-        if check_rate(&mut self.rate_hz, rate_hz)? {
-            self.map.start(rate_hz)?;
-        }
         if self.is_replica {
             self.received = start;
         }
-        if !self.changes.is_empty() {
-            return self.change_and_be_changed(samples);
+        if self.usual != rate_hz.to_bits() {
+            return self.change_and_be_changed(samples, rate_hz);
         }
         // They count as received also where the map panics. And nothing is to be done behind it, so nothing is kept for that.
         self.received += samples.len() as u64;
@@ -283,9 +287,12 @@ impl<F: Map> InPlace<F> {
         Ok(())
     }
 
-    /// The same while parameters are to change.
+    /// The same for the first chunk, and while parameters are to change.
     #[cold]
-    fn change_and_be_changed(&mut self, mut samples: &mut [F::Sample]) -> Result<(), Error> {
+    fn change_and_be_changed(&mut self, mut samples: &mut [F::Sample], rate_hz: f64) -> Result<(), Error> {
+        if check_rate(&mut self.rate_hz, rate_hz)? {
+            self.map.start(rate_hz)?;
+        }
         while !samples.is_empty() {
             self.changes.make(self.received, &mut self.map)?;
             let count = self.changes.before_next(self.received, samples.len());
@@ -294,6 +301,7 @@ impl<F: Map> InPlace<F> {
             self.received += count as u64;
             samples = later;
         }
+        self.usual = if self.changes.is_empty() { rate_hz.to_bits() } else { UNUSUAL };
         Ok(())
     }
 }
@@ -321,7 +329,7 @@ impl<F: Map> Operator for InPlace<F> {
     }
 
     fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
-        self.rate_hz = None;
+        (self.rate_hz, self.usual) = (None, UNUSUAL);
         Ok(())
     }
 
@@ -352,6 +360,7 @@ impl<F: Map> Operator for InPlace<F> {
 
     fn set_at(&mut self, _: &mut Context, name: &str, value: &Value, sample: u64) -> Result<(), Error> {
         let change = self.map.change(name, value)?;
+        self.usual = UNUSUAL;
         self.changes.add(sample, self.received, change)
     }
 }

@@ -121,6 +121,36 @@ impl<T: Pod, M: Meta> Block<T, M> {
         Some(self.head().meta.with_mut(|meta| unsafe { &mut *meta }))
     }
 
+    /// The samples and what travels with them, both to change; `None` while another handle is there.
+    #[inline]
+    pub fn parts(&mut self) -> Option<(&mut [T], &mut M)> {
+        if !self.is_unique() {
+            return None;
+        }
+        // SAFETY: unique and `&mut self`: nobody else reads or writes. `len` samples fit, and any bytes are a `T`.
+        let samples = unsafe { std::slice::from_raw_parts_mut(self.data(), self.len()) };
+        // SAFETY: as above; the meta lies in the head, and the samples behind it.
+        Some((samples, self.head().meta.with_mut(|meta| unsafe { &mut *meta })))
+    }
+
+    /// Makes it as one that was just taken from its store; false while another handle is there.
+    #[inline]
+    pub fn renew(&mut self) -> bool {
+        if !self.is_unique() {
+            return false;
+        }
+        let len = (self.block_bytes() / size_of::<T>()) as u32;
+        self.head().len.with_mut(|field| {
+            // SAFETY: unique and `&mut self`.
+            unsafe { *field = len }
+        });
+        self.head().meta.with_mut(|meta| {
+            // SAFETY: as above.
+            unsafe { (*meta).reset() }
+        });
+        true
+    }
+
     /// Bytes of the block behind this handle, which is the quantum of its store.
     #[inline(always)]
     pub fn block_bytes(&self) -> usize {

@@ -100,6 +100,12 @@ fn make_runs(plan: &Plan, worker: &mut Worker, cx: &mut Context) {
         let last = sink - usize::from(worker.nodes[sink].outputs.is_empty());
         let Some(mut carrier) = worker.operators[first].carrier() else { continue };
         worker.operators[last].end_carrier(&mut carrier);
+        if source < first {
+            worker.operators[source].begin_carrier(&mut carrier);
+        }
+        if sink > last {
+            worker.operators[sink].end_carrier_at(&mut carrier);
+        }
         // A sink may be stepped in a pass or without one. A source begins one.
         cx.hot[source..=last].iter_mut().for_each(|hot| hot.flags |= flag::RUN);
         worker.nodes[source..=sink].iter_mut().for_each(|node| node.run = Some(first as u32));

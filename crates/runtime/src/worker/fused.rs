@@ -7,7 +7,7 @@
 
 use super::{Failure, Worker};
 use crate::Error;
-use crate::carry::Carrier;
+use crate::carry::{Carrier, Hands};
 use crate::context::{Context, DONE, Held, NONE, flag};
 use std::ops::RangeInclusive;
 
@@ -33,6 +33,7 @@ pub(crate) struct Run {
     pub whole: u64,
     /// Chunks that went through, by edge from one to the next.
     carried: Box<[u64]>,
+    pub hands: Hands,
     /// Passes until one is timed.
     pub left: u32,
     /// Something may lie between two of them.
@@ -56,6 +57,7 @@ impl Run {
             ended: 0,
             whole: 0,
             carried: vec![0; (last - first) as usize].into(),
+            hands: Hands::default(),
             left: 1,
             is_loose: false,
             in_pass: None,
@@ -191,6 +193,7 @@ impl Worker {
         let Some(run) = self.nodes.get(operator as usize).and_then(|node| node.run) else { return };
         if let Some(run) = self.runs[run as usize].as_mut().filter(|run| run.in_pass.is_some()) {
             let behind = operator > run.last;
+            run.hands.count(run.whole, operator >= run.first, behind);
             run.pass_ended(behind, behind);
             let first = run.first;
             self.count_failed(first, operator);
@@ -221,10 +224,14 @@ impl Worker {
         })
     }
 
-    /// Messages that went over an edge inside a run, by number of its consumer.
+    /// Messages that went from one operator of a run to the next without lying in the queue between them, by number of the latter.
     pub fn carried(&self, to: u32) -> u64 {
-        let inside = self.run_of(to).filter(|run| run.first < to && to <= run.last);
-        inside.map_or(0, |run| run.passes + run.carried[(to - run.first - 1) as usize])
+        self.run_of(to).map_or(0, |run| match to {
+            _ if to < run.first => 0,
+            _ if to == run.first => run.hands.from_source,
+            _ if to > run.last => run.hands.to_sink,
+            _ => run.passes + run.carried[(to - run.first - 1) as usize],
+        })
     }
 }
 

@@ -92,6 +92,7 @@ impl Worker {
             node: &mut self.nodes[run.source as usize],
             slot: &self.slot,
             whole: &mut run.whole,
+            hands: &mut run.hands,
         };
         Some((way, &mut run.carrier))
     }

@@ -1,7 +1,7 @@
 //! The chain: a source and a sink that do what a script says, and operators that add in between.
 
 use onbeat_runtime::{
-    Chunk, Context, Error, Graph, InPlace, Input, Map, OnError, Operator, Output, Ports, Step,
+    Carrier, Chunk, Context, Error, Graph, InPlace, Info, Input, Map, OnError, Operator, Output, Ports, Step,
 };
 use std::sync::{Arc, Mutex};
 
@@ -39,6 +39,8 @@ pub enum Takes {
     Last,
     Fails,
     Panics,
+    /// With the message in hand.
+    PanicsBehind,
 }
 
 pub struct Source {
@@ -50,18 +52,24 @@ pub struct Source {
     pub is_half: bool,
     /// Its messages have due times, so each of them is followed.
     pub is_due: bool,
+    /// It can fill chunks, where it sends one and goes on.
+    pub by_hand: bool,
 }
 
 impl Source {
-    fn send(&mut self, cx: &mut Context, with_key: bool) -> Result<bool, Error> {
-        let Some(mut chunk) = self.out.chunk(cx) else { return Ok(false) };
-        chunk.truncate(SAMPLES);
-        chunk.edit_unique().expect("it is new").fill(self.sent as f64);
+    fn mark(&mut self, cx: &mut Context, with_key: bool) {
         cx.set_time(self.sent, self.is_due.then_some(cx.now_ns()));
         if with_key || self.sent.is_multiple_of(5) {
             cx.set_key("n", self.sent as i64);
         }
         self.sent += 1;
+    }
+
+    fn send(&mut self, cx: &mut Context, with_key: bool) -> Result<bool, Error> {
+        let Some(mut chunk) = self.out.chunk(cx) else { return Ok(false) };
+        chunk.truncate(SAMPLES);
+        chunk.edit_unique().expect("it is new").fill(self.sent as f64);
+        self.mark(cx, with_key);
         self.out.push(cx, chunk)?;
         Ok(true)
     }
@@ -92,6 +100,26 @@ impl Operator for Source {
             Does::Panics => panic!("the source fell over"),
         }
     }
+    fn begin_carrier(&self, carrier: &mut Carrier) {
+        if self.by_hand {
+            carrier.begin_at(&self.out);
+        }
+    }
+    fn fill(&mut self, cx: &mut Context, samples: &mut [u8], _: &mut Info) -> bool {
+        match self.script.get(self.at) {
+            Some(Does::Sends) if !self.is_half => {
+                bytemuck::cast_slice_mut(samples).fill(self.sent as f64);
+                self.at += 1;
+                self.mark(cx, false);
+                true
+            }
+            Some(Does::Panics) => {
+                self.at += 1;
+                panic!("the source fell over")
+            }
+            _ => false,
+        }
+    }
     fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
         Ok(())
     }
@@ -104,11 +132,18 @@ pub struct Sink {
     pub script: Vec<Takes>,
     pub at: usize,
     pub taken: Taken,
+    /// It can look at chunks, where it takes one and waits for the next.
+    pub by_hand: bool,
 }
 
 impl Sink {
     fn take(&mut self, cx: &mut Context) {
-        let Some(chunk) = self.input.pop(cx) else { return };
+        if let Some(chunk) = self.input.pop(cx) {
+            self.look(cx, &chunk);
+        }
+    }
+
+    fn look(&mut self, cx: &Context, chunk: &[f64]) {
         assert!(chunk.iter().all(|sample| *sample == chunk[0]));
         let key = cx.key("n").map(|n| n.to_string().parse().unwrap());
         self.taken.lock().unwrap().push((cx.stamp().time_ns, key, chunk[0]));
@@ -138,8 +173,24 @@ impl Operator for Sink {
             Takes::OneAndMore => Step::Again,
             Takes::OneAndRests => cx.until(soon_ns),
             Takes::Last => Step::Done,
+            Takes::PanicsBehind => panic!("the sink fell over"),
             _ => Step::Wait,
         })
+    }
+    fn end_carrier_at(&self, carrier: &mut Carrier) {
+        if self.by_hand {
+            carrier.end_at(&self.input);
+        }
+    }
+    fn drain(&mut self, cx: &mut Context, samples: &[u8], _: &Info) -> bool {
+        let takes = self.script.get(self.at).copied().unwrap_or(Takes::One);
+        let drains = matches!(takes, Takes::One | Takes::PanicsBehind);
+        if drains {
+            self.at += 1;
+            self.look(cx, bytemuck::cast_slice(samples));
+        }
+        assert!(takes != Takes::PanicsBehind, "the sink fell over");
+        drains
     }
     fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
         Ok(())
@@ -200,6 +251,8 @@ pub struct Case {
     /// Another source and sink on the same worker.
     pub has_company: bool,
     pub has_path: bool,
+    /// Source and sink can do with chunks that they neither push nor pop.
+    pub by_hand: (bool, bool),
     /// After which the sources are told to end.
     pub duration_ns: Option<u64>,
 }
@@ -209,18 +262,19 @@ pub fn graph(case: &Case, in_one_step: bool) -> (Graph, Taken) {
     let taken = Taken::default();
     if case.has_company {
         let script = vec![Does::Sends; 20];
-        graph.add(
-            "other",
-            Source { out: Output::default(), script, at: 0, sent: 0, is_half: false, is_due: false },
-        );
-        let taken = Taken::default();
-        graph.add("others", Sink { input: Input::default(), script: Vec::new(), at: 0, taken });
+        let out = Output::default();
+        let (at, sent, is_half, is_due, by_hand) = (0, 0, false, false, false);
+        graph.add("other", Source { out, script, at, sent, is_half, is_due, by_hand });
+        let (input, taken) = (Input::default(), Taken::default());
+        graph.add("others", Sink { input, script: Vec::new(), at, taken, by_hand });
         graph.connect_names("other.out", "others.in");
     }
     let on_error = |at: usize| case.on_error.get(at).copied().unwrap_or_default();
     let mut names = vec!["source".to_string()];
     let (script, is_due) = (case.source.clone(), case.has_path);
-    let source = Source { out: Output::default(), script, at: 0, sent: 0, is_half: false, is_due };
+    let (fills, drains) = case.by_hand;
+    let out = Output::default();
+    let source = Source { out, script, at: 0, sent: 0, is_half: false, is_due, by_hand: fills };
     let source = graph.add("source", source);
     graph.on_error(source, on_error(0));
     for (at, panics_at) in case.adds.iter().enumerate() {
@@ -235,7 +289,8 @@ pub fn graph(case: &Case, in_one_step: bool) -> (Graph, Taken) {
         names.push(name);
     }
     let script = case.sink.clone();
-    let sink = Sink { input: Input::default(), script, at: 0, taken: Arc::clone(&taken) };
+    let input = Input::default();
+    let sink = Sink { input, script, at: 0, taken: Arc::clone(&taken), by_hand: drains };
     let sink = graph.add("sink", sink);
     graph.on_error(sink, on_error(1 + case.adds.len()));
     names.push("sink".to_string());

@@ -105,6 +105,7 @@ fn sink_steps() -> impl Strategy<Value = Vec<Takes>> {
         1 => Just(Takes::Last),
         1 => Just(Takes::Fails),
         1 => Just(Takes::Panics),
+        1 => Just(Takes::PanicsBehind),
     ];
     prop::collection::vec(takes, 0..60)
 }
@@ -124,10 +125,11 @@ fn cases() -> impl Strategy<Value = Case> {
         prop::collection::vec(prop::option::weighted(0.1, 0u64..40), 1..5),
         prop::collection::vec(1usize..5, 6),
         prop::collection::vec(on_error(), 6),
-        (any::<bool>(), any::<bool>(), prop::option::weighted(0.3, 1u64..20_000)),
+        (any::<bool>(), any::<bool>(), any::<(bool, bool)>(), prop::option::weighted(0.3, 1u64..20_000)),
     )
-        .prop_map(|(source, sink, adds, capacities, on_error, (has_company, has_path, duration_ns))| {
-            Case { source, sink, adds, capacities, on_error, has_company, has_path, duration_ns }
+        .prop_map(|(source, sink, adds, capacities, on_error, how)| {
+            let (has_company, has_path, by_hand, duration_ns) = how;
+            Case { source, sink, adds, capacities, on_error, has_company, has_path, by_hand, duration_ns }
         })
 }
 
@@ -160,7 +162,8 @@ proptest! {
 #[test]
 fn whichever_is_paused_all_rest() {
     watched(60, || {
-        for name in ["source", "add0", "sink"] {
+        let cases = ["source", "add0", "sink"].into_iter().flat_map(|name| [(name, false), (name, true)]);
+        for (name, by_hand) in cases {
             let case = Case {
                 source: vec![Does::Sends; 20_000_000],
                 sink: Vec::new(),
@@ -169,6 +172,7 @@ fn whichever_is_paused_all_rest() {
                 on_error: Vec::new(),
                 has_company: false,
                 has_path: false,
+                by_hand: (by_hand, by_hand),
                 duration_ns: None,
             };
             let (graph, taken) = graph(&case, true);
