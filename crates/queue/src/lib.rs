@@ -28,6 +28,7 @@
 
 mod agenda;
 mod crew;
+mod fetch;
 mod identity;
 mod inbox;
 mod list;

@@ -3,6 +3,7 @@
 #[cfg(all(loom, test))]
 mod model;
 
+use crate::fetch::Place;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{CachePadded, UnsafeCell, full_fence, order, planted};
 use std::fmt;
@@ -61,12 +62,15 @@ pub struct Seat<T> {
     place: u64,
     /// It has set BUSY and is to go on with this turn.
     is_kept: bool,
+    /// What is written in each turn beside the word: the value, and what it points to.
+    written: [Place; 2],
 }
 
 /// Looks at a rota for one of its members, from elsewhere than its seat.
 pub struct Watch<T> {
     rota: Arc<Rota<T>>,
     place: u64,
+    written: [Place; 2],
 }
 
 /// What a member finds that wants its turn.
@@ -97,14 +101,35 @@ impl<T> Seat<T> {
     /// # Panics
     /// When there are no members, or more than 64.
     pub fn rota(members: usize, value: T) -> Vec<Seat<T>> {
+        Self::rota_with(members, value, |_| &())
+    }
+
+    /// As [`rota`](Seat::rota), for a value that is a handle to something that is written in each turn and stays where it is: that is
+    /// fetched along with the value from the core that had the turn before (256 bytes of it at most).
+    ///
+    /// ```
+    /// # use onbeat_queue::{Entry, Seat};
+    /// let mut seats = Seat::rota_with(2, Box::new([0; 8]), |list| &**list);
+    /// let Entry::Turn(mut turn) = seats[0].enter() else { panic!("it begins") };
+    /// turn[3] = 7;
+    /// assert_eq!(turn.pass(), None);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`rota`](Seat::rota).
+    pub fn rota_with<V: ?Sized>(members: usize, value: T, written: impl FnOnce(&T) -> &V) -> Vec<Seat<T>> {
         assert!((1..=MOST).contains(&members), "a rota of {members}: it has 1 to {MOST} members");
+        let behind = Place::of(written(&value)).at_most(256);
         let rota = Arc::new(Rota {
             word: CachePadded::new(AtomicU64::new(0)),
             value: CachePadded::new(UnsafeCell::new(value)),
             waiting: CachePadded::new(AtomicU64::new(0)),
             members: members as u64,
         });
-        (0..members as u64).map(|place| Seat { rota: Arc::clone(&rota), place, is_kept: false }).collect()
+        let written = [Place::of(&*rota.value), behind];
+        (0..members as u64)
+            .map(|place| Seat { rota: Arc::clone(&rota), place, is_kept: false, written })
+            .collect()
     }
 
     /// The member's place in the order.
@@ -127,6 +152,7 @@ impl<T> Seat<T> {
         if now != self.place << MEMBER {
             return Entry::Others;
         }
+        fetch(&self.written);
         match rota.make_busy(now) {
             true => Entry::Turn(Taking { rota, is_kept: Some(is_kept), word: now }),
             // Somebody has taken over.
@@ -142,7 +168,7 @@ impl<T> Seat<T> {
     /// For whoever looks in this member's place whether its turn has come.
     #[must_use]
     pub fn watch(&self) -> Watch<T> {
-        Watch { rota: Arc::clone(&self.rota), place: self.place }
+        Watch { rota: Arc::clone(&self.rota), place: self.place, written: self.written }
     }
 
     /// The value, whoever's turn it is, also when there are none any more. `None` while somebody is in a turn.
@@ -167,13 +193,24 @@ impl<T> Watch<T> {
     #[inline]
     pub fn is_up(&self) -> bool {
         // Relaxed: `enter` does the synchronising.
-        is_up(self.rota.word.load(Ordering::Relaxed), self.place)
+        let is_up = is_up(self.rota.word.load(Ordering::Relaxed), self.place);
+        if is_up {
+            Place::of(&*self.rota.word).fetch_to_write();
+            fetch(&self.written);
+        }
+        is_up
     }
 
     /// As [`Seat::wait`].
     pub fn wait(&self) -> bool {
         self.rota.wait(self.place)
     }
+}
+
+/// The turn has come: what the one before has written comes over while the word does.
+#[inline(always)]
+fn fetch(written: &[Place; 2]) {
+    written.iter().for_each(|place| place.fetch_to_write());
 }
 
 fn is_up(word: u64, place: u64) -> bool {

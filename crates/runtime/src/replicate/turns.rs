@@ -23,7 +23,7 @@ const PATIENCE_NS: u64 = 1_000_000_000;
 struct Guest {
     operator: Box<dyn Operator>,
     /// Whose ports it has, while a turn goes on; between two turns it has none.
-    at: Option<usize>,
+    at: Option<u32>,
     is_started: bool,
     is_stopped: bool,
     /// Messages that it has sent or taken: the number of the next one.
@@ -81,7 +81,7 @@ impl End {
             wish: 0,
             settable,
         };
-        Seat::rota(workers, guest).into_iter().map(end).collect()
+        Seat::rota_with(workers, guest, |guest| &*guest.operator).into_iter().map(end).collect()
     }
 
     /// The one that an operator is, if it is one.
@@ -113,7 +113,7 @@ impl End {
         &mut self,
         act: impl FnOnce(&mut Guest, &mut Ends<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let place = self.seat.place();
+        let place = self.seat.place() as u32;
         let begin_ns = onbeat_os::clock::monotonic_ns();
         loop {
             if let Some(mut guest) = self.seat.take_over() {
@@ -148,7 +148,7 @@ impl Upcoming {
 
 /// What the ports of one worker's end are connected to, while they are not in the operator.
 struct Ends<'e> {
-    place: usize,
+    place: u32,
     bound: &'e mut [Bound],
 }
 
@@ -205,7 +205,7 @@ impl Operator for End {
         cx.wishes &= !self.wish;
         loop {
             let End { seat, ends, bells, edge, block, .. } = self;
-            let ends = Ends { place: seat.place(), bound: ends };
+            let ends = Ends { place: seat.place() as u32, bound: ends };
             match seat.enter() {
                 Entry::Closed => return Ok(Step::Done),
                 Entry::Turn(turn) => {

@@ -1,0 +1,56 @@
+//! Cache lines that are asked for before they are needed.
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// A piece of memory, by where it lies. Nothing is ever read or written through it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    address: usize,
+    bytes: usize,
+}
+
+impl Place {
+    /// Where this value lies.
+    pub fn of<T: ?Sized>(value: &T) -> Self {
+        Place { address: std::ptr::from_ref(value).addr(), bytes: size_of_val(value) }
+    }
+
+    /// At most so many bytes of it.
+    pub fn at_most(self, bytes: usize) -> Self {
+        Place { bytes: self.bytes.min(bytes), ..self }
+    }
+
+    /// Asks for its cache lines, to write there: they come all at once, while the caller goes on, and each makes the way from the core
+    /// that had it once, not first to be read and then to be written. A hint: nothing goes by it, also where nothing lies there any more.
+    #[inline(always)]
+    pub fn fetch_to_write(self) {
+        let mut line = self.address & !(LINE - 1);
+        while line < self.address + self.bytes {
+            fetch_line_to_write(line);
+            line += LINE;
+        }
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+#[inline(always)]
+fn fetch_line_to_write(address: usize) {
+    // Not by the intrinsic: that asks for the right to read where the compiler does not know better of the processor.
+    // SAFETY: the instruction changes no register, no flag and no memory, and never faults, whatever the address is.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+}
+
+#[cfg(all(target_arch = "aarch64", not(miri), not(loom)))]
+#[inline(always)]
+fn fetch_line_to_write(address: usize) {
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!("prfm pstl1keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+}
+
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom))))]
+fn fetch_line_to_write(_: usize) {}
