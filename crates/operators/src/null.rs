@@ -106,7 +106,7 @@ impl<T: Sample> Operator for NullSource<T> {
         Ok(if self.numbers.next().is_none() { Step::Done } else { Step::Again })
     }
 
-    fn begin_carrier(&self, carrier: &mut Carrier) {
+    fn fills(&self, carrier: &mut Carrier) {
         carrier.begin_at(&self.out);
     }
 
@@ -157,7 +157,7 @@ impl<M: Message> Operator for NullSink<M> {
         Ok(Step::Wait)
     }
 
-    fn end_carrier_at(&self, carrier: &mut Carrier) {
+    fn drains(&self, carrier: &mut Carrier) {
         carrier.end_at(&self.input);
     }
 

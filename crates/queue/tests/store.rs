@@ -82,6 +82,23 @@ fn a_shared_block_is_copied_before_it_is_changed() {
 
 /// Blocks go round through other threads for a while: none is lost, none is handed out twice.
 #[test]
+fn a_renewed_block_is_as_one_from_the_store() {
+    let store = store(2, 64);
+    let mut block = store.get::<u32>().unwrap();
+    let (samples, label) = block.parts().unwrap();
+    samples.fill(7);
+    *label = Label(5);
+    block.truncate(3);
+    let shared = block.clone();
+    assert!(block.parts().is_none() && !block.renew());
+    assert_eq!((block.len(), block.meta().0), (3, 5), "nothing has happened");
+    drop(shared);
+    assert!(block.renew());
+    assert_eq!((block.len(), block.meta().0, store.free()), (16, 0, 1));
+    assert_eq!(block[15], 7, "its samples are whatever was there");
+}
+
+#[test]
 fn stress_blocks_return_from_other_threads() {
     const BLOCKS: usize = 16;
     const LEAST: u64 = 200_000;

@@ -193,14 +193,13 @@ impl<T: Sample> Typed<T> {
         if by_hand && let Some(came) = self.pass_by_hand(cx, way, more) {
             return came;
         }
+        // Where both ends could, the source had its chance just now.
+        let to_hand = by_hand && way.sink.is_some() && self.to_hand > 0;
         loop {
             let mut filled = None;
             if let Some(operator) = &mut way.source {
                 cx.begin_step(source, way.slot);
-                if by_hand
-                    && let Some(out) =
-                        self.begin.as_ref().filter(|out| way.sink.is_none() && out.is_clear(cx))
-                {
+                if by_hand && let Some(out) = self.begin.as_ref().filter(|out| !to_hand && out.is_clear(cx)) {
                     let Some(mut chunk) = out.chunk(cx) else { return Came::FromSource(Ok(Step::Wait)) };
                     if let Some((samples, info)) = chunk.parts()
                         && operator.fill(cx, bytemuck::cast_slice_mut(samples), info)

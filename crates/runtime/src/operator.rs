@@ -161,7 +161,7 @@ pub trait Operator: Any + Send {
     ///         self.out.push(cx, chunk)?;
     ///         Ok(Step::Again)
     ///     }
-    ///     fn begin_carrier(&self, carrier: &mut Carrier) {
+    ///     fn fills(&self, carrier: &mut Carrier) {
     ///         carrier.begin_at(&self.out);
     ///     }
     ///     fn fill(&mut self, _: &mut Context, samples: &mut [u8], info: &mut Info) -> bool {
@@ -174,7 +174,7 @@ pub trait Operator: Any + Send {
     ///     }
     /// }
     /// ```
-    fn begin_carrier(&self, carrier: &mut Carrier) {
+    fn fills(&self, carrier: &mut Carrier) {
         let _ = carrier;
     }
 
@@ -188,7 +188,7 @@ pub trait Operator: Any + Send {
     }
 
     /// Of a sink of chunks that can also [`drain`](Operator::drain) them: where they come in.
-    fn end_carrier_at(&self, carrier: &mut Carrier) {
+    fn drains(&self, carrier: &mut Carrier) {
         let _ = carrier;
     }
 

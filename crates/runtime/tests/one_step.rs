@@ -3,8 +3,8 @@
 mod watchdog;
 
 use onbeat_runtime::{
-    Change, Chunk, Context, Error, Graph, InPlace, Input, Map, OnError, Operator, Options, Output, Ports,
-    Restart, Scheduler, Step, Value, tried,
+    Carrier, Change, Chunk, Context, Error, Graph, InPlace, Info, Input, Map, OnError, Operator, Options,
+    Output, Ports, Restart, Scheduler, Step, Value, tried,
 };
 use onbeat_trace::record::OperatorState;
 use std::sync::{Arc, Mutex};
@@ -285,4 +285,41 @@ fn ends_without_a_state_wander_with_a_run() {
         graph.plan(&options).unwrap().parts.len()
     };
     assert_eq!((parts(true, 10.0), parts(true, 50_000.0), parts(false, 10.0)), (1, 2, 3));
+}
+
+/// Sends a message while it fills a chunk.
+#[derive(Default)]
+struct Hasty {
+    out: Output<Chunk<f64>>,
+}
+
+impl Operator for Hasty {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        let Some(chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
+        self.out.push(cx, chunk)?;
+        Ok(Step::Again)
+    }
+    fn fills(&self, carrier: &mut Carrier) {
+        carrier.begin_at(&self.out);
+    }
+    fn fill(&mut self, cx: &mut Context, _: &mut [u8], _: &mut Info) -> bool {
+        self.step(cx).is_ok()
+    }
+}
+
+#[test]
+fn who_sends_while_it_fills_is_told() {
+    watched(60, || {
+        let mut graph = Graph::new("hasty");
+        let hasty = graph.add("hasty", Hasty::default());
+        let add = graph.add("add", InPlace::new(Add { x: 1.0, panics_at: None }));
+        let end = graph.sink("end", |_: Chunk<f64>| ());
+        graph.connect(hasty, |it| &it.out, add, |it| &it.input);
+        graph.connect(add, |it| &it.out, end, |it| &it.input);
+        let error = graph.run(&Options::default()).unwrap_err().to_string();
+        assert!(error.contains("hasty") && error.contains("its `fill` sent a message"), "{error}");
+    });
 }

@@ -101,10 +101,10 @@ fn make_runs(plan: &Plan, worker: &mut Worker, cx: &mut Context) {
         let Some(mut carrier) = worker.operators[first].carrier() else { continue };
         worker.operators[last].end_carrier(&mut carrier);
         if source < first {
-            worker.operators[source].begin_carrier(&mut carrier);
+            worker.operators[source].fills(&mut carrier);
         }
         if sink > last {
-            worker.operators[sink].end_carrier_at(&mut carrier);
+            worker.operators[sink].drains(&mut carrier);
         }
         // A sink may be stepped in a pass or without one. A source begins one.
         cx.hot[source..=last].iter_mut().for_each(|hot| hot.flags |= flag::RUN);

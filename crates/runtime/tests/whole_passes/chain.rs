@@ -100,7 +100,7 @@ impl Operator for Source {
             Does::Panics => panic!("the source fell over"),
         }
     }
-    fn begin_carrier(&self, carrier: &mut Carrier) {
+    fn fills(&self, carrier: &mut Carrier) {
         if self.by_hand {
             carrier.begin_at(&self.out);
         }
@@ -177,7 +177,7 @@ impl Operator for Sink {
             _ => Step::Wait,
         })
     }
-    fn end_carrier_at(&self, carrier: &mut Carrier) {
+    fn drains(&self, carrier: &mut Carrier) {
         if self.by_hand {
             carrier.end_at(&self.input);
         }
