@@ -9,7 +9,30 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 /// A plain sample: any bytes are a value of it, and it has no padding.
-pub trait Sample: Pod + Send + Sync {}
+pub trait Sample: Pod + Send + Sync {
+    /// The samples that these bytes are: what [`Operator::drain`](crate::Operator::drain) is given.
+    ///
+    /// # Panics
+    /// When the bytes are not those of whole samples, or not aligned as they are. Those of a chunk of this type always are.
+    fn samples(bytes: &[u8]) -> &[Self] {
+        bytemuck::cast_slice(bytes)
+    }
+
+    /// The same, to change: what [`Operator::fill`](crate::Operator::fill) is given.
+    ///
+    /// ```
+    /// use onbeat_runtime::Sample;
+    /// let mut bytes = [0; 3];
+    /// u8::samples_mut(&mut bytes)[1] = 7;
+    /// assert_eq!(u8::samples(&bytes), [0, 7, 0]);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`samples`](Sample::samples).
+    fn samples_mut(bytes: &mut [u8]) -> &mut [Self] {
+        bytemuck::cast_slice_mut(bytes)
+    }
+}
 impl<T: Pod + Send + Sync> Sample for T {}
 
 /// A mark on one sample of a stream: it stays on that sample through rate changes.

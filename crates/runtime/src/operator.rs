@@ -144,7 +144,7 @@ pub trait Operator: Any + Send {
     /// Of a source of chunks that can also [`fill`](Operator::fill) them: where they go out.
     ///
     /// ```
-    /// use onbeat_runtime::{Carrier, Chunk, Context, Error, Info, Operator, Output, Ports, Step};
+    /// use onbeat_runtime::{Carrier, Chunk, Context, Error, Info, Operator, Output, Ports, Sample, Step};
     ///
     /// /// Counts samples, without end.
     /// #[derive(Default)]
@@ -157,7 +157,7 @@ pub trait Operator: Any + Send {
     ///     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
     ///         let Some(mut chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
     ///         let (samples, info) = chunk.parts().expect("a new chunk is not shared");
-    ///         self.fill(cx, bytemuck::cast_slice_mut(samples), info);
+    ///         self.count(samples, info);
     ///         self.out.push(cx, chunk)?;
     ///         Ok(Step::Again)
     ///     }
@@ -165,12 +165,18 @@ pub trait Operator: Any + Send {
     ///         carrier.begin_at(&self.out);
     ///     }
     ///     fn fill(&mut self, _: &mut Context, samples: &mut [u8], info: &mut Info) -> bool {
+    ///         self.count(u64::samples_mut(samples), info);
+    ///         true
+    ///     }
+    /// }
+    ///
+    /// impl Ramp {
+    ///     fn count(&mut self, samples: &mut [u64], info: &mut Info) {
     ///         info.start = self.next;
-    ///         for sample in bytemuck::cast_slice_mut::<u8, u64>(samples) {
+    ///         for sample in samples {
     ///             *sample = self.next;
     ///             self.next += 1;
     ///         }
-    ///         true
     ///     }
     /// }
     /// ```
@@ -179,7 +185,7 @@ pub trait Operator: Any + Send {
     }
 
     /// Of a source: makes its next message in this chunk, which is as [`Output::chunk`](crate::Output::chunk) gives it, with its samples
-    /// as bytes. It stands for a [`step`](Operator::step) that would take a chunk, fill all of it, push it under the stamp of this step
+    /// as bytes (see [`Sample::samples_mut`](crate::Sample::samples_mut)). It stands for a [`step`](Operator::step) that would take a chunk, fill all of it, push it under the stamp of this step
     /// and return [`Step::Again`]; the engine calls what costs less. False where that step would do anything else (it is the last
     /// message, or not yet due, or an error): nothing was done then, and `step` is called. It sends nothing by itself.
     fn fill(&mut self, cx: &mut Context, samples: &mut [u8], info: &mut Info) -> bool {
@@ -192,7 +198,7 @@ pub trait Operator: Any + Send {
         let _ = carrier;
     }
 
-    /// Of a sink: looks at a chunk, with its samples as bytes, while its stamp and keys are in the context. It stands for a
+    /// Of a sink: looks at a chunk, with its samples as bytes (see [`Sample::samples`](crate::Sample::samples)), while its stamp and keys are in the context. It stands for a
     /// [`step`](Operator::step) that would take this one, let go of it and return [`Step::Wait`]; the engine calls what costs less. False
     /// where that step would do anything else (keep it, or fail): nothing was done then, and `step` is called.
     fn drain(&mut self, cx: &mut Context, samples: &[u8], info: &Info) -> bool {

@@ -1,7 +1,8 @@
 //! The chain: a source and a sink that do what a script says, and operators that add in between.
 
 use onbeat_runtime::{
-    Carrier, Chunk, Context, Error, Graph, InPlace, Info, Input, Map, OnError, Operator, Output, Ports, Step,
+    Carrier, Chunk, Context, Error, Graph, InPlace, Info, Input, Map, OnError, Operator, Output, Ports,
+    Sample, Step,
 };
 use std::sync::{Arc, Mutex};
 
@@ -108,7 +109,7 @@ impl Operator for Source {
     fn fill(&mut self, cx: &mut Context, samples: &mut [u8], _: &mut Info) -> bool {
         match self.script.get(self.at) {
             Some(Does::Sends) if !self.is_half => {
-                bytemuck::cast_slice_mut(samples).fill(self.sent as f64);
+                f64::samples_mut(samples).fill(self.sent as f64);
                 self.at += 1;
                 self.mark(cx, false);
                 true
@@ -187,7 +188,7 @@ impl Operator for Sink {
         let drains = matches!(takes, Takes::One | Takes::PanicsBehind);
         if drains {
             self.at += 1;
-            self.look(cx, bytemuck::cast_slice(samples));
+            self.look(cx, f64::samples(samples));
         }
         assert!(takes != Takes::PanicsBehind, "the sink fell over");
         drains
