@@ -24,7 +24,7 @@ pub struct Lines {
 pub struct Line {
     /// In the legend; the empty name is not in it.
     pub name: String,
-    /// Which of the colours.
+    /// Which of the colours; behind the last one they begin anew, with hollow points.
     pub colour: usize,
     /// How it is drawn.
     pub style: Style,
@@ -101,7 +101,7 @@ impl Lines {
                     number(*x),
                     self.x.label
                 );
-                svg.circle(at, 4.0, colour, &tip);
+                svg.circle(at, 4.0, colour, is_second(line), &tip);
             }
         }
     }
@@ -114,7 +114,7 @@ impl Lines {
                 svg.curve(&[(x, y), (x + 22.0, y)], colour, line.style == Style::Dashed);
             }
             if matches!(line.style, Style::Points | Style::Both) {
-                svg.circle((x + 11.0, y), 4.0, colour, &line.name);
+                svg.circle((x + 11.0, y), 4.0, colour, is_second(line), &line.name);
             }
             let room = WIDTH - MARGIN - x - 28.0;
             let most = (room / width_of("x")) as usize;
@@ -127,4 +127,9 @@ impl Lines {
 
 fn colour(line: &Line) -> &'static str {
     COLOURS[line.colour % COLOURS.len()]
+}
+
+/// Another line may have the same colour.
+fn is_second(line: &Line) -> bool {
+    line.colour / COLOURS.len() % 2 == 1
 }

@@ -52,11 +52,13 @@ impl Svg {
         ));
     }
 
-    pub fn circle(&mut self, at: (f64, f64), radius: f64, colour: &str, tip: &str) {
+    pub fn circle(&mut self, at: (f64, f64), radius: f64, colour: &str, hollow: bool, tip: &str) {
         let (x, y) = at;
         let tip = escaped(tip);
+        let (fill, edge) = if hollow { ("#fff", colour) } else { (colour, "#fff") };
+        let width = if hollow { " stroke-width=\"2\"" } else { "" };
         self.put(format_args!(
-            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\" fill=\"{colour}\" stroke=\"#fff\"><title>{tip}</title></circle>"
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\" fill=\"{fill}\" stroke=\"{edge}\"{width}><title>{tip}</title></circle>"
         ));
     }
 
