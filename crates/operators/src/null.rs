@@ -107,14 +107,14 @@ impl<T: Sample> Operator for NullSource<T> {
     }
 
     fn fills(&self, carrier: &mut Carrier) {
-        carrier.begin_at(&self.out);
+        // Whole chunks, and no time to keep.
+        if self.size.is_none() && self.rate_hz == 0.0 {
+            carrier.begin_at(&self.out);
+        }
     }
 
     #[inline]
     fn fill(&mut self, cx: &mut Context, samples: &mut [u8], info: &mut Info) -> bool {
-        if self.size.is_some() || self.rate_hz > 0.0 {
-            return false;
-        }
         let Some(number) = self.numbers.next_of_several() else { return false };
         info.start = number * (samples.len() / size_of::<T>()) as u64;
         self.numbers.used(cx);

@@ -25,8 +25,9 @@ impl Place {
     /// that had it once, not first to be read and then to be written. A hint: nothing goes by it, also where nothing lies there any more.
     #[inline(always)]
     pub fn fetch_to_write(self) {
-        let mut line = self.address & !(LINE - 1);
-        while line < self.address + self.bytes {
+        let end = self.address + self.bytes;
+        let mut line = if self.bytes == 0 { end } else { self.address & !(LINE - 1) };
+        while line < end {
             fetch_line_to_write(line);
             line += LINE;
         }

@@ -80,7 +80,6 @@ fn a_shared_block_is_copied_before_it_is_changed() {
     assert_eq!((fresh.len(), fresh.meta()), (4, &Label(0)));
 }
 
-/// Blocks go round through other threads for a while: none is lost, none is handed out twice.
 #[test]
 fn a_renewed_block_is_as_one_from_the_store() {
     let store = store(2, 64);
@@ -98,6 +97,7 @@ fn a_renewed_block_is_as_one_from_the_store() {
     assert_eq!(block[15], 7, "its samples are whatever was there");
 }
 
+/// Blocks go round through other threads for a while: none is lost, none is handed out twice.
 #[test]
 fn stress_blocks_return_from_other_threads() {
     const BLOCKS: usize = 16;

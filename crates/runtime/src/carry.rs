@@ -1,5 +1,6 @@
 //! Neighbours that change chunks in place, run as one step: the chunk is taken once, each of them changes it, and it is sent on
-//! once. What happens to it on the way is the same, and so is what is measured.
+//! once. What happens to it on the way is the same, and so is what is measured; but a step that is timed goes over the edges at both ends,
+//! also where chunks go from hand to hand else, and so it takes some nanoseconds longer than those.
 
 use crate::chunk::{Chunk, Info, Sample};
 use crate::context::{Context, NONE};
@@ -98,22 +99,32 @@ struct Typed<T: Sample> {
     out: Output<Chunk<T>>,
     /// Where a source sends whose chunks come from its hand.
     begin: Option<Output<Chunk<T>>>,
-    /// Samples up to which chunks go to the sink's hand.
-    to_hand: usize,
+    /// Bytes up to which chunks go to the sink's hand.
+    end: Option<usize>,
+    /// All that come from the one hand may go to the other.
+    is_between_hands: bool,
 }
 
 impl Carrier {
     /// From where this input takes.
     pub(crate) fn from_input<T: Sample>(input: &Input<Chunk<T>>) -> Self {
-        Carrier(Box::new(Typed { input: input.share(), out: Output::default(), begin: None, to_hand: 0 }))
+        Carrier(Box::new(Typed {
+            input: input.share(),
+            out: Output::default(),
+            begin: None,
+            end: None,
+            is_between_hands: false,
+        }))
     }
 
-    /// The source before the first of them sends here: see [`Operator::fill`].
+    /// The source before the first of them sends here: see [`Operator::fill`]. Nothing comes of it where the edge is not a plain one, on one
+    /// worker and to that operator alone, or is for other samples than theirs.
     pub fn begin_at<M: Message>(&mut self, out: &Output<M>) {
         self.0.begin_at(out);
     }
 
-    /// The sink behind the last of them takes here: see [`Operator::drain`].
+    /// The sink behind the last of them takes here: see [`Operator::drain`]. Nothing comes of it where
+    /// [`begin_at`](Self::begin_at) says so.
     pub fn end_at<M: Message>(&mut self, input: &Input<M>) {
         self.0.end_at(input);
     }
@@ -135,12 +146,8 @@ impl<T: Sample> Typed<T> {
         // What lies on an edge comes first.
         let out = self.begin.as_ref().filter(|out| out.is_clear(cx) && self.out.is_clear(cx))?;
         let (Some(from), Some(to)) = (&mut way.source, &mut way.sink) else { return None };
-        (cx.current, cx.next, cx.popped) = (source, NONE, 1);
-        // Where there is none, the source waits for one.
-        let Some(mut chunk) = out.chunk(cx) else { return Some(Came::FromSource(Ok(Step::Wait))) };
-        if chunk.capacity() > self.to_hand {
-            return None;
-        }
+        let mut chunk = out.chunk_if_free(cx)?;
+        (cx.next, cx.popped) = (NONE, 1);
         let mut left = *more;
         way.hands.all = true;
         let (came, is_drained) = loop {
@@ -148,11 +155,12 @@ impl<T: Sample> Typed<T> {
             let samples = bytemuck::cast_slice_mut::<T, u8>(samples);
             cx.current = source;
             way.slot.enter(source);
-            if !from.fill(cx, samples, info) {
-                break (None, false);
-            }
+            let is_filled = from.fill(cx, samples, info);
             if cx.next != NONE {
-                break (Some(Came::FromSource(Err(sent_by_itself()))), false);
+                break (Some(Came::FromSource(Err(did_more_than_fill()))), false);
+            }
+            if !is_filled {
+                break (None, false);
             }
             way.node.sequence += 1;
             if let Err((through, error)) = edit(cx, samples, info, way.inside, first, way.slot, None) {
@@ -190,27 +198,29 @@ impl<T: Sample> Typed<T> {
         let [source, first, sink] = way.numbers;
         // Between two looks at the clock there is a step, and no shortcut.
         let by_hand = times_ns.is_none();
-        if by_hand && let Some(came) = self.pass_by_hand(cx, way, more) {
-            return came;
+        let mut fills = by_hand && self.begin.is_some();
+        if by_hand && self.is_between_hands && way.sink.is_some() {
+            if let Some(came) = self.pass_by_hand(cx, way, more) {
+                return came;
+            }
+            // The source had its chance.
+            fills = false;
         }
-        // Where both ends could, the source had its chance just now.
-        let to_hand = by_hand && way.sink.is_some() && self.to_hand > 0;
         loop {
             let mut filled = None;
             if let Some(operator) = &mut way.source {
                 cx.begin_step(source, way.slot);
-                if by_hand && let Some(out) = self.begin.as_ref().filter(|out| !to_hand && out.is_clear(cx)) {
-                    let Some(mut chunk) = out.chunk(cx) else { return Came::FromSource(Ok(Step::Wait)) };
-                    if let Some((samples, info)) = chunk.parts()
-                        && operator.fill(cx, bytemuck::cast_slice_mut(samples), info)
-                    {
-                        filled = Some(chunk);
+                let out = self.begin.as_ref().filter(|out| fills && out.is_clear(cx));
+                if let Some(mut chunk) = out.and_then(|out| out.chunk_if_free(cx))
+                    && let Some((samples, info)) = chunk.parts()
+                {
+                    let is_filled = operator.fill(cx, bytemuck::cast_slice_mut(samples), info);
+                    if cx.next != NONE {
+                        return Came::FromSource(Err(did_more_than_fill()));
                     }
+                    filled = is_filled.then_some(chunk);
                 }
                 if filled.is_some() {
-                    if cx.next != NONE {
-                        return Came::FromSource(Err(sent_by_itself()));
-                    }
                     way.hands.from_source += 1;
                 } else {
                     let outcome = operator.step(cx);
@@ -233,7 +243,9 @@ impl<T: Sample> Typed<T> {
             }
             let (came, is_usual) = match &mut way.sink {
                 Some(operator)
-                    if by_hand && samples.len() <= self.to_hand * size_of::<T>() && self.out.is_clear(cx) =>
+                    if by_hand
+                        && self.end.is_some_and(|most| samples.len() <= most)
+                        && self.out.is_clear(cx) =>
                 {
                     cx.current = sink;
                     way.slot.enter(sink);
@@ -358,10 +370,10 @@ impl<T: Sample> Carry for Typed<T> {
 
     fn end_at(&mut self, input: &dyn Any) {
         let quantum = self.out.direct_quantum();
-        self.to_hand = match input.downcast_ref::<Input<Chunk<T>>>() {
-            Some(input) if input.is_direct() => quantum.map_or(0, |bytes| bytes as usize / size_of::<T>()),
-            _ => 0,
-        };
+        let is_direct = input.downcast_ref::<Input<Chunk<T>>>().is_some_and(Input::is_direct);
+        self.end = quantum.filter(|_| is_direct).map(|bytes| bytes as usize);
+        let begin = self.begin.as_ref().and_then(Output::direct_quantum);
+        self.is_between_hands = begin.is_some() && self.end.is_some() && begin <= quantum;
     }
 
     fn has_input(&self, cx: &Context) -> bool {
@@ -370,8 +382,8 @@ impl<T: Sample> Carry for Typed<T> {
 }
 
 #[cold]
-fn sent_by_itself() -> Error {
+fn did_more_than_fill() -> Error {
     Error::new(
-        "its `fill` sent a message: it fills the chunk that it is given, and who wants to send more does so in `step`",
+        "its `fill` sent a message or took a chunk: it fills the one that it is given, and who wants more does that in `step`",
     )
 }

@@ -187,7 +187,8 @@ pub trait Operator: Any + Send {
     /// Of a source: makes its next message in this chunk, which is as [`Output::chunk`](crate::Output::chunk) gives it, with its samples
     /// as bytes (see [`Sample::samples_mut`](crate::Sample::samples_mut)). It stands for a [`step`](Operator::step) that would take a chunk, fill all of it, push it under the stamp of this step
     /// and return [`Step::Again`]; the engine calls what costs less. False where that step would do anything else (it is the last
-    /// message, or not yet due, or an error): nothing was done then, and `step` is called. It sends nothing by itself.
+    /// message, or not yet due, or an error): nothing was done then, and `step` is called. It sends nothing and takes no chunk by itself, and
+    /// is not called where no chunk is free.
     fn fill(&mut self, cx: &mut Context, samples: &mut [u8], info: &mut Info) -> bool {
         let _ = (cx, samples, info);
         false
@@ -200,7 +201,8 @@ pub trait Operator: Any + Send {
 
     /// Of a sink: looks at a chunk, with its samples as bytes (see [`Sample::samples`](crate::Sample::samples)), while its stamp and keys are in the context. It stands for a
     /// [`step`](Operator::step) that would take this one, let go of it and return [`Step::Wait`]; the engine calls what costs less. False
-    /// where that step would do anything else (keep it, or fail): nothing was done then, and `step` is called.
+    /// where that step would do anything else (keep it, or fail): nothing was done then, and `step` is called. The message in hand lies in no
+    /// queue, so it is not among those that [`Input::len`](crate::Input::len) counts, and where `drain` panics it is lost.
     fn drain(&mut self, cx: &mut Context, samples: &[u8], info: &Info) -> bool {
         let _ = (cx, samples, info);
         false

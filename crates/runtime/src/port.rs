@@ -192,4 +192,10 @@ impl<T: Sample> Output<Chunk<T>> {
     pub fn chunk(&self, cx: &mut Context) -> Option<Chunk<T>> {
         cx.new_chunk(self.link.quantum())
     }
+
+    /// The same for who can do without.
+    #[inline]
+    pub(crate) fn chunk_if_free(&self, cx: &Context) -> Option<Chunk<T>> {
+        cx.chunk_if_free(self.link.quantum())
+    }
 }

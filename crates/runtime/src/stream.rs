@@ -276,10 +276,10 @@ impl<F: Map> InPlace<F> {
         if self.is_replica {
             self.received = start;
         }
-        if self.usual != rate_hz.to_bits() {
+        if self.usual != rate_hz.to_bits() || rate_hz.is_nan() {
             return self.change_and_be_changed(samples, rate_hz);
         }
-        // They count as received also where the map panics. And nothing is to be done behind it, so nothing is kept for that.
+        // Counted before the map: see above. And nothing is to be done behind it, so nothing is kept for that.
         self.received += samples.len() as u64;
         if !samples.is_empty() {
             self.map.map(samples);
@@ -293,12 +293,15 @@ impl<F: Map> InPlace<F> {
         if check_rate(&mut self.rate_hz, rate_hz)? {
             self.map.start(rate_hz)?;
         }
+        // They count as received also where the map panics.
+        let mut at = self.received;
+        self.received += samples.len() as u64;
         while !samples.is_empty() {
-            self.changes.make(self.received, &mut self.map)?;
-            let count = self.changes.before_next(self.received, samples.len());
+            self.changes.make(at, &mut self.map)?;
+            let count = self.changes.before_next(at, samples.len());
             let (now, later) = samples.split_at_mut(count);
             self.map.map(now);
-            self.received += count as u64;
+            at += count as u64;
             samples = later;
         }
         self.usual = if self.changes.is_empty() { rate_hz.to_bits() } else { UNUSUAL };

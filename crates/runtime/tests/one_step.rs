@@ -209,6 +209,42 @@ fn a_parameter_changes_at_its_sample() {
 }
 
 #[test]
+fn what_a_panic_took_counts_for_the_samples_that_follow() {
+    watched(60, || {
+        // With the very first chunk.
+        let mut graph = Graph::new("first");
+        let numbers = graph.add("numbers", Numbers { out: Output::default(), sent: 0, limit: u64::MAX });
+        let add = graph.add("add", InPlace::new(Add { panics_at: Some(0.0), ..quarter() }));
+        let taken = Taken::default();
+        let sink = Sink { input: Input::default(), taken: Arc::clone(&taken), slow: false };
+        let sink = graph.add("sink", sink);
+        let _ = graph.connect(numbers, |o| &o.out, add, |o| &o.input);
+        let _ = graph.connect(add, |o| &o.out, sink, |o| &o.input);
+        graph.on_error(add, OnError::Restart(Restart { delay_ns: 1_000, ..Restart::default() }));
+        let run = graph.start(&Options::default()).unwrap();
+        let count = || taken.lock().unwrap().len();
+        while count() < 10 {
+            std::thread::yield_now();
+        }
+        run.pause_operator("add").unwrap();
+        let before = count();
+        let at = (before as u64 + 100) * SAMPLES + 7;
+        run.set("add", "x", 1000.25, Some(at)).unwrap();
+        run.resume_operator("add").unwrap();
+        while count() < before + 200 {
+            std::thread::yield_now();
+        }
+        run.stop();
+        run.wait().unwrap();
+        let taken = taken.lock().unwrap();
+        for (n, sample) in (SAMPLES..).zip(taken.iter().flat_map(|(_, samples)| samples)) {
+            let more = if n >= at { 1000.0 } else { 0.0 };
+            assert_eq!(*sample, n as f64 + 0.25 + more, "sample {n}");
+        }
+    });
+}
+
+#[test]
 fn one_that_is_left_out_ends_the_others() {
     watched(60, || {
         let mut graph = Graph::new("isolated");
@@ -321,5 +357,69 @@ fn who_sends_while_it_fills_is_told() {
         graph.connect(add, |it| &it.out, end, |it| &it.input);
         let error = graph.run(&Options::default()).unwrap_err().to_string();
         assert!(error.contains("hasty") && error.contains("its `fill` sent a message"), "{error}");
+    });
+}
+
+/// Sends so many chunks, and looks first whether there is another one to send.
+struct Few {
+    out: Output<Chunk<f64>>,
+    left: usize,
+    fills: bool,
+}
+
+impl Operator for Few {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if self.left == 0 {
+            return Ok(Step::Done);
+        }
+        let Some(chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
+        self.left -= 1;
+        self.out.push(cx, chunk)?;
+        Ok(Step::Again)
+    }
+    fn fills(&self, carrier: &mut Carrier) {
+        if self.fills {
+            carrier.begin_at(&self.out);
+        }
+    }
+    fn fill(&mut self, _: &mut Context, _: &mut [u8], _: &mut Info) -> bool {
+        let fills = self.left > 0;
+        self.left -= usize::from(fills);
+        fills
+    }
+}
+
+/// Keeps all.
+#[derive(Default)]
+struct Keeper(Input<Chunk<f64>>, Vec<Chunk<f64>>);
+
+impl Operator for Keeper {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.0);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        self.1.extend(self.0.pop(cx));
+        Ok(Step::Wait)
+    }
+}
+
+#[test]
+fn who_needs_no_chunk_does_not_wait_for_one() {
+    watched(60, || {
+        for chunks in 1..40 {
+            let ends = |fills: bool| {
+                let mut graph = Graph::new("kept");
+                let some = graph.add("some", Few { out: Output::default(), left: chunks, fills });
+                let add = graph.add("add", InPlace::new(quarter()));
+                let keeper = graph.add("keeper", Keeper::default());
+                let _ = graph.connect(some, |it| &it.out, add, |it| &it.input);
+                let _ = graph.connect(add, |it| &it.out, keeper, |it| &it.0);
+                graph.run(&Options::default()).is_ok()
+            };
+            assert_eq!(ends(true), ends(false), "{chunks} chunks");
+        }
     });
 }

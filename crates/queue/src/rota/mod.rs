@@ -105,7 +105,7 @@ impl<T> Seat<T> {
     }
 
     /// As [`rota`](Seat::rota), for a value that is a handle to something that is written in each turn and stays where it is: that is
-    /// fetched along with the value from the core that had the turn before (256 bytes of it at most).
+    /// fetched along with the value from the core that had the turn before (256 bytes of either at most).
     ///
     /// ```
     /// # use onbeat_queue::{Entry, Seat};
@@ -126,7 +126,7 @@ impl<T> Seat<T> {
             waiting: CachePadded::new(AtomicU64::new(0)),
             members: members as u64,
         });
-        let written = [Place::of(&*rota.value), behind];
+        let written = [Place::of(&*rota.value).at_most(256), behind];
         (0..members as u64)
             .map(|place| Seat { rota: Arc::clone(&rota), place, is_kept: false, written })
             .collect()
@@ -189,7 +189,8 @@ impl<T> Seat<T> {
 }
 
 impl<T> Watch<T> {
-    /// Whether it is the member's turn, or there are none any more. A hint, and cheap: a load.
+    /// Whether it is the member's turn, or there are none any more. A hint, and cheap: a load while it is not, and then its lines
+    /// are asked for.
     #[inline]
     pub fn is_up(&self) -> bool {
         // Relaxed: `enter` does the synchronising.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// What travels in the head of a block beside its samples. It is made once per block and used again.
 pub trait Meta: Default + Clone + Send + Sync + 'static {
-    /// Forgets what was set, and keeps its memory where it can: called when the block comes home.
+    /// Forgets what was set, and keeps its memory where it can: called when the block comes home, or is renewed.
     fn reset(&mut self);
 }
 
@@ -192,17 +192,25 @@ impl<M: Meta> Store<M> {
     /// When `T` has no size or is aligned to more than 64 bytes (at compile time), or on a thread that is not the store's.
     #[inline]
     pub fn get<T: Pod>(&self) -> Option<Block<T, M>> {
+        let block = self.get_if_free();
+        if block.is_none() {
+            self.refused.set(self.refused.get() + 1);
+        }
+        block
+    }
+
+    /// As [`get`](Store::get), for who can do without: it does not count as [refused](Store::refused).
+    ///
+    /// # Panics
+    /// As [`get`](Store::get).
+    #[inline]
+    pub fn get_if_free<T: Pod>(&self) -> Option<Block<T, M>> {
         const { assert!(size_of::<T>() > 0 && align_of::<T>() <= 64) };
         self.check();
         // SAFETY: this is the thread that owns the home.
-        match unsafe { Home::take(self.home) } {
-            // SAFETY: a block that comes out of the free list has no other handle.
-            Some(head) => Some(unsafe { Block::from_free(head) }),
-            None => {
-                self.refused.set(self.refused.get() + 1);
-                None
-            }
-        }
+        let head = unsafe { Home::take(self.home) }?;
+        // SAFETY: a block that comes out of the free list has no other handle.
+        Some(unsafe { Block::from_free(head) })
     }
 
     /// The samples of a block, to change: its own when it is not shared, else those of a copy that takes its place.

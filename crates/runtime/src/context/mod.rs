@@ -319,6 +319,14 @@ impl Context {
         }
     }
 
+    /// As [`new_chunk`](Self::new_chunk), for who can do without: nobody waits for one where there is none.
+    #[inline]
+    pub(crate) fn chunk_if_free<T: Sample>(&self, quantum: Option<u32>) -> Option<Chunk<T>> {
+        let quantum = quantum? as usize;
+        let store = self.stores.iter().find(|store| store.block_bytes() == quantum)?;
+        store.get_if_free().map(Chunk::from_block)
+    }
+
     #[inline(never)]
     fn new_chunk_elsewhere<T: Sample>(&mut self, quantum: usize) -> Option<Chunk<T>> {
         self.stores
