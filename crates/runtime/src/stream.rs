@@ -279,7 +279,7 @@ impl<F: Map> InPlace<F> {
         if self.usual != rate_hz.to_bits() || rate_hz.is_nan() {
             return self.change_and_be_changed(samples, rate_hz);
         }
-        // Counted before the map: see above. And nothing is to be done behind it, so nothing is kept for that.
+        // They count as received also where the map panics. And nothing is to be done behind it, so nothing is kept for that.
         self.received += samples.len() as u64;
         if !samples.is_empty() {
             self.map.map(samples);
@@ -293,7 +293,7 @@ impl<F: Map> InPlace<F> {
         if check_rate(&mut self.rate_hz, rate_hz)? {
             self.map.start(rate_hz)?;
         }
-        // They count as received also where the map panics.
+        // Counted first, as there.
         let mut at = self.received;
         self.received += samples.len() as u64;
         while !samples.is_empty() {

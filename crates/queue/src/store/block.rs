@@ -139,7 +139,7 @@ impl<T: Pod, M: Meta> Block<T, M> {
         if !self.is_unique() {
             return false;
         }
-        let len = (self.block_bytes() / size_of::<T>()) as u32;
+        let len = self.capacity() as u32;
         self.head().len.with_mut(|field| {
             // SAFETY: unique and `&mut self`.
             unsafe { *field = len }

@@ -1,8 +1,8 @@
 //! Chunks go through a run: from the source that makes them, where that is run along, to the sink that takes them.
 //!
 //! The ends are stepped as they are elsewhere, and what they send and take goes over the edges that are there, or from hand to hand where
-//! they can do that (see [`Operator::fill`](crate::Operator::fill)). What is saved is all that lies between two steps. What is out of the ordinary about an end is followed up as everywhere; then it is stepped by itself,
-//! and a pass has one end less.
+//! they can do that (see [`Operator::fill`](crate::Operator::fill)). What is saved is all that lies between two steps. What is out of the
+//! ordinary about an end is followed up as everywhere; then it is stepped by itself, and a pass has one end less.
 
 use super::fused::MOST;
 use super::{Failure, Worker};

@@ -160,6 +160,28 @@ proptest! {
 }
 
 #[test]
+fn no_chunk_overtakes_one_that_was_left_lying() {
+    let restart = OnError::Restart(Restart { delay_ns: 2_000, ..Restart::default() });
+    for by_hand in [(false, true), (true, false), (true, true)] {
+        let case = Case {
+            source: vec![Does::FailsBehind, Does::Sends, Does::Ends],
+            sink: vec![Takes::None, Takes::One],
+            adds: vec![None],
+            capacities: vec![1; 6],
+            on_error: vec![restart],
+            has_company: false,
+            has_path: false,
+            by_hand,
+            duration_ns: None,
+        };
+        let (told, _) = run(&case, true);
+        let (expected, _) = run(&case, false);
+        let order = |told: &Told| told.taken.iter().map(|(time_ns, ..)| *time_ns).collect::<Vec<_>>();
+        assert_eq!(order(&told), order(&expected), "{by_hand:?}");
+    }
+}
+
+#[test]
 fn whichever_is_paused_all_rest() {
     watched(60, || {
         let cases = ["source", "add0", "sink"].into_iter().flat_map(|name| [(name, false), (name, true)]);
