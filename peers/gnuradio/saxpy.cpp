@@ -16,10 +16,10 @@ struct DummySource : gr::sync_block {
 };
 
 struct Saxpy : gr::sync_block {
-    float a, b;
-    Saxpy(float a, float b) : gr::sync_block("saxpy", one(), one()), a(a), b(b) {}
+    const Affine* affine;
+    explicit Saxpy(const Affine* affine) : gr::sync_block("saxpy", one(), one()), affine(affine) {}
     int work(int count, gr_vector_const_void_star& in, gr_vector_void_star& out) override {
-        onbeat_saxpy_into(static_cast<const float*>(in[0]), static_cast<float*>(out[0]), count, a, b);
+        onbeat_saxpy_into(static_cast<const float*>(in[0]), static_cast<float*>(out[0]), count, affine);
         return count;
     }
 };
@@ -43,7 +43,7 @@ static void run(const Asked& asked) {
     auto top = gr::make_top_block("saxpy");
     std::vector<std::shared_ptr<gr::sync_block>> all = {std::make_shared<DummySource>()};
     for (std::size_t kernel = 0; kernel < asked.kernels; kernel++)
-        all.push_back(std::make_shared<Saxpy>(asked.a, asked.b));
+        all.push_back(std::make_shared<Saxpy>(asked.affine));
     all.push_back(std::make_shared<Sink>(asked.seconds));
     for (std::size_t at = 0; at < all.size(); at++) {
         if (at + 1 < all.size()) top->connect(all[at], 0, all[at + 1], 0);

@@ -13,8 +13,10 @@
 #include <vector>
 
 // The function that onbeat's own operator calls: kernel/src/lib.rs.
-extern "C" void onbeat_saxpy(float* y, std::size_t len, float a, float b);
-extern "C" void onbeat_saxpy_into(const float* x, float* y, std::size_t len, float a, float b);
+struct Affine;
+extern "C" const Affine* onbeat_affine(float a, float b);
+extern "C" void onbeat_saxpy(float* y, std::size_t len, const Affine* affine);
+extern "C" void onbeat_saxpy_into(const float* x, float* y, std::size_t len, const Affine* affine);
 
 struct Variant {
     std::string name, how;
@@ -27,7 +29,7 @@ struct Asked {
     std::size_t variant, cores, kernels;
     double seconds;
     std::vector<std::size_t> on;  // which cores
-    float a, b;
+    const Affine* affine;
 };
 
 // Counts samples; at the end prints the rate and ends the process.
@@ -107,7 +109,7 @@ inline int program(
         // The compiler does not get to know the factors.
         volatile float a = 1.0f, b = 0.0f;
         Asked asked{variants.size(), std::strtoul(argv[2], nullptr, 10), std::strtoul(argv[3], nullptr, 10),
-                    std::strtod(argv[4], nullptr), {}, a, b};
+                    std::strtod(argv[4], nullptr), {}, onbeat_affine(a, b)};
         for (std::size_t at = 0; at < variants.size(); at++)
             if (variants[at].name == argv[1]) asked.variant = at;
         std::istringstream list(argv[5]);

@@ -35,8 +35,8 @@ static void run(const Asked& asked) {
     tbb::filter<void, float*> chain = tbb::make_filter<void, float*>(
         tbb::filter_mode::serial_in_order, [&](tbb::flow_control&) { return chunks[next++ % chunks.size()].get(); });
     for (std::size_t kernel = 0; kernel < asked.kernels; kernel++)
-        chain = chain & tbb::make_filter<float*, float*>(mode, [=](float* chunk) {
-            onbeat_saxpy(chunk, len, asked.a, asked.b);
+        chain = chain & tbb::make_filter<float*, float*>(mode, [len, affine = asked.affine](float* chunk) {
+            onbeat_saxpy(chunk, len, affine);
             return chunk;
         });
     tbb::parallel_pipeline(

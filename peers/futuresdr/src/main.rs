@@ -5,7 +5,7 @@ use futuresdr::prelude::*;
 use futuresdr::runtime::config;
 use futuresdr::runtime::dev::prelude::*;
 use futuresdr::runtime::scheduler::{FlowScheduler, SmolScheduler};
-use saxpy_kernel::{Asked, Count, Variant, program, saxpy_into};
+use saxpy_kernel::{Affine, Asked, Count, Variant, program};
 use std::hint::black_box;
 
 /// Gives on all the room that there is, and writes nothing.
@@ -29,8 +29,7 @@ struct Saxpy<I: CpuBufferReader<Item = f32> = DefaultCpuReader<f32>, O: CpuBuffe
     input: I,
     #[output]
     output: O,
-    a: f32,
-    b: f32,
+    affine: Affine,
 }
 
 impl<I: CpuBufferReader<Item = f32>, O: CpuBufferWriter<Item = f32>> Kernel for Saxpy<I, O> {
@@ -38,7 +37,7 @@ impl<I: CpuBufferReader<Item = f32>, O: CpuBufferWriter<Item = f32>> Kernel for 
         let (x, y) = (self.input.slice(), self.output.slice());
         let len = x.len().min(y.len());
         if len > 0 {
-            saxpy_into(&x[..len], &mut y[..len], self.a, self.b);
+            self.affine.out_of_place(&x[..len], &mut y[..len]);
             self.input.consume(len);
             self.output.produce(len);
         }
@@ -85,14 +84,13 @@ fn chain(asked: &Asked, count: Count) -> Result<()> {
     rustix::thread::sched_setaffinity(None, &cores)?;
     let variant = &VARIANTS[asked.variant];
     config::set("buffer_size", variant.quantum as u64);
-    let (a, b) = black_box((1.0, 0.0));
+    let affine = black_box(Affine::new(1.0, 0.0));
     let mut graph = Flowgraph::new();
     let source = graph.add(DummySource::<DefaultCpuWriter<f32>> { output: Default::default() })?;
     let saxpy = || Saxpy::<DefaultCpuReader<f32>, DefaultCpuWriter<f32>> {
         input: Default::default(),
         output: Default::default(),
-        a,
-        b,
+        affine,
     };
     let first = graph.add(saxpy())?;
     graph.stream_dyn(&source, "output", &first, "input")?;

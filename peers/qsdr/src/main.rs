@@ -5,7 +5,7 @@ use futures::executor::block_on;
 use qsdr::buffers::CacheAlignedBuffer;
 use qsdr::prelude::*;
 use qsdr::scheduler::{run, sequence2, sequence3, sequence4, sequence5, sequence6, sequence7, sequence8};
-use saxpy_kernel::{Asked, Count, Variant, program, saxpy};
+use saxpy_kernel::{Affine, Asked, Count, Variant, program};
 use std::hint::black_box;
 
 type B = CacheAlignedBuffer<f32>;
@@ -48,7 +48,7 @@ where
     input: PortInQ<B, Cin>,
     #[port]
     output: PortOutQ<B, Cout>,
-    factors: (f32, f32),
+    affine: Affine,
 }
 
 impl<Cin, Cout> WorkInPlace<Quantum<B>> for Saxpy<Cin, Cout>
@@ -58,7 +58,7 @@ where
     Cout: Channel,
 {
     async fn work_in_place(&mut self, quantum: &mut Quantum<B>) -> Result<WorkStatus> {
-        saxpy(quantum.as_mut_slice(), self.factors.0, self.factors.1);
+        self.affine.in_place(quantum.as_mut_slice());
         Ok(Run)
     }
 }
@@ -111,13 +111,13 @@ fn chain(asked: &Asked, count: Count) -> Result<()> {
         0 => asked.cores + 1,
         buffers => buffers,
     };
-    let factors = black_box((1.0, 0.0));
+    let affine = black_box(Affine::new(1.0, 0.0));
     let mut graph = Flowgraph::new();
     let source = graph.add_block(DummySource::<Spsc, Spsc> { input: Default::default(), output: Default::default() });
-    let saxpy = || Saxpy::<Spsc, Spsc> { input: Default::default(), output: Default::default(), factors };
+    let saxpy = || Saxpy::<Spsc, Spsc> { input: Default::default(), output: Default::default(), affine };
     let middles: Vec<_> = (1..asked.kernels).map(|_| graph.add_block(saxpy())).collect();
     let last = graph
-        .add_block(Saxpy::<Spsc, SpscRef> { input: Default::default(), output: Default::default(), factors });
+        .add_block(Saxpy::<Spsc, SpscRef> { input: Default::default(), output: Default::default(), affine });
     let sink = graph.add_block(Sink::<SpscRef> { input: Default::default(), count });
     let all: Vec<_> = (0..buffers).map(|_| Quantum::new(B::from_value(len, 0.5))).collect();
     let mut circle = graph.new_circuit(all.into_iter());

@@ -1,11 +1,11 @@
 //! The same chain without an engine: what nothing can be above.
 
 use super::case::{Limit, Shape};
-use super::operators::Factors;
+use super::operators::affine;
 use super::settings::Form;
 use crate::BenchError;
 use crate::pinned::{join, spawn};
-use onbeat_operators::dsp::{saxpy, saxpy_into};
+use onbeat_operators::dsp::Affine;
 use onbeat_os::clock;
 use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
 use onbeat_queue::{Owner, Spsc};
@@ -43,19 +43,19 @@ trait Stage: Send {
     fn step(&mut self, x: &mut Buffer, y: &mut Buffer) -> bool;
 }
 
-struct InPlace(Factors);
-struct OutOfPlace(Factors);
+struct InPlace(Affine);
+struct OutOfPlace(Affine);
 
 impl Stage for InPlace {
     fn step(&mut self, x: &mut Buffer, _: &mut Buffer) -> bool {
-        saxpy(x.get(), self.0.a, self.0.b);
+        self.0.in_place(x.get());
         false
     }
 }
 
 impl Stage for OutOfPlace {
     fn step(&mut self, x: &mut Buffer, y: &mut Buffer) -> bool {
-        saxpy_into(x.get(), y.get(), self.0.a, self.0.b);
+        self.0.out_of_place(x.get(), y.get());
         true
     }
 }
@@ -71,8 +71,8 @@ impl Stages {
     fn new(kernels: usize, shape: &Shape) -> Self {
         let stage = || -> Box<dyn Stage> {
             match shape.form {
-                Form::InPlace => Box::new(InPlace(Factors::default())),
-                Form::OutOfPlace => Box::new(OutOfPlace(Factors::default())),
+                Form::InPlace => Box::new(InPlace(affine())),
+                Form::OutOfPlace => Box::new(OutOfPlace(affine())),
             }
         };
         Stages {
@@ -116,12 +116,12 @@ type Body = Box<dyn FnMut(u64)>;
 /// The function, without a call through a pointer.
 fn kernel(shape: &Shape) -> Body {
     let (mut x, mut y) = (Buffer::new(shape.samples()), Buffer::new(shape.samples()));
-    let (form, Factors { a, b }) = (shape.form, Factors::default());
+    let (form, affine) = (shape.form, affine());
     Box::new(move |times| {
         for _ in 0..times {
             match form {
-                Form::InPlace => saxpy(black_box(x.get()), a, b),
-                Form::OutOfPlace => saxpy_into(black_box(x.get()), black_box(y.get()), a, b),
+                Form::InPlace => affine.in_place(black_box(x.get())),
+                Form::OutOfPlace => affine.out_of_place(black_box(x.get()), black_box(y.get())),
             }
         }
     })

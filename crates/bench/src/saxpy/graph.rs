@@ -1,9 +1,10 @@
 //! One run of one chain: operators in a graph, run as any graph is.
 
 use super::case::Case;
-use super::operators::{Factors, OutOfPlace, Own, SerialSink, SerialSource};
+use super::operators::{OutOfPlace, Own, SerialSink, SerialSource, affine};
 use super::settings::{Form, Mode, Whose};
-use onbeat_operators::{NullSink, NullSource, dsp::Saxpy};
+use onbeat_operators::dsp::Saxpy;
+use onbeat_operators::{NullSink, NullSource};
 use onbeat_runtime::{Chunk, Graph, Idle, InPlace, Options, RunError, Scheduler};
 
 /// Why a case has no figure: it is left out, and a note says so.
@@ -11,7 +12,8 @@ pub(super) type Missing = String;
 
 /// The chain: a source that claims full chunks and writes nothing, saxpy operators, and a sink that lets go of them.
 fn chain(case: &Case) -> Result<Graph, onbeat_runtime::Error> {
-    let Factors { a, b } = Factors::default();
+    let affine = affine();
+    let saxpy = Saxpy::new(affine.a(), affine.b())?;
     let mut graph = Graph::new("saxpy");
     let is_serial = case.mode == Mode::ReplicatedInOrder;
     match is_serial {
@@ -24,7 +26,7 @@ fn chain(case: &Case) -> Result<Graph, onbeat_runtime::Error> {
         match (case.shape.form, case.whose) {
             (Form::OutOfPlace, _) => _ = graph.add(&*name, OutOfPlace::default()),
             (Form::InPlace, Whose::Own) => _ = graph.add(&*name, Own::default()),
-            (Form::InPlace, Whose::BuiltIn) => _ = graph.add(&*name, InPlace::new(Saxpy::new(a, b)?)),
+            (Form::InPlace, Whose::BuiltIn) => _ = graph.add(&*name, InPlace::new(saxpy.clone())),
         }
         graph.connect_names(&*last, &*name);
         last = name;

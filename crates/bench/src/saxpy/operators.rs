@@ -1,37 +1,37 @@
 //! Operators of the chain that do not come with onbeat: written as a user writes them.
 
-use onbeat_operators::dsp::{saxpy, saxpy_into};
+use onbeat_operators::dsp::Affine;
 use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Step};
 use std::hint::black_box;
 
 /// Changes the chunk that comes, as `examples/own_operator.rs` does.
-#[derive(Default)]
 pub(super) struct Own {
     pub input: Input<Chunk<f32>>,
     pub out: Output<Chunk<f32>>,
-    factors: Factors,
+    affine: Affine,
 }
 
 /// Writes another chunk.
-#[derive(Default)]
 pub(super) struct OutOfPlace {
     pub input: Input<Chunk<f32>>,
     pub out: Output<Chunk<f32>>,
-    factors: Factors,
+    affine: Affine,
 }
 
-/// Factor and offset of every saxpy: samples stay what they are, so that they never become denormal or infinite. The compiler
-/// does not get to know.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Factors {
-    pub a: f32,
-    pub b: f32,
+/// Every saxpy: samples stay what they are, so that they never become denormal or infinite. The compiler does not get to know.
+pub(super) fn affine() -> Affine {
+    black_box(Affine::new(1.0, 0.0))
 }
 
-impl Default for Factors {
+impl Default for Own {
     fn default() -> Self {
-        let (a, b) = black_box((1.0, 0.0));
-        Factors { a, b }
+        Own { input: Input::default(), out: Output::default(), affine: affine() }
+    }
+}
+
+impl Default for OutOfPlace {
+    fn default() -> Self {
+        OutOfPlace { input: Input::default(), out: Output::default(), affine: affine() }
     }
 }
 
@@ -43,7 +43,7 @@ impl Operator for Own {
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         if let Some(mut chunk) = self.input.pop(cx) {
-            saxpy(chunk.edit(cx)?, self.factors.a, self.factors.b);
+            self.affine.in_place(chunk.edit(cx)?);
             self.out.push(cx, chunk)?;
         }
         Ok(Step::Wait)
@@ -64,7 +64,7 @@ impl Operator for OutOfPlace {
         let Some(mut written) = self.out.chunk(cx) else { return Ok(Step::Wait) };
         if let Some(chunk) = self.input.pop(cx) {
             let samples = written.edit_unique().expect("a new chunk is not shared");
-            saxpy_into(&chunk, samples, self.factors.a, self.factors.b);
+            self.affine.out_of_place(&chunk, samples);
             written.info_mut().start = chunk.info().start;
             self.out.push(cx, written)?;
         }

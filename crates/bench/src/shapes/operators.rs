@@ -1,12 +1,12 @@
 //! What a drawn graph is made of: operators that touch their samples and work for a while.
 
-use onbeat_operators::dsp::saxpy;
+use onbeat_operators::dsp::Affine;
 use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Step};
 use std::hint::black_box;
 
 /// So many rounds of arithmetic, each waiting for the one before, after the samples were changed in place.
 fn work(samples: &mut [f32], rounds: u64) -> u64 {
-    saxpy(samples, black_box(1.0), black_box(0.0));
+    black_box(Affine::new(1.0, 0.0)).in_place(samples);
     let mut x = black_box(1_u64);
     for _ in 0..rounds {
         x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));

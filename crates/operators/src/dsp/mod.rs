@@ -44,7 +44,7 @@ pub use fir::FirDecimator;
 pub use magnitude::Magnitude;
 pub use polyphase::FirSample;
 pub use resample::{Quality, Resampler};
-pub use saxpy::{Saxpy, saxpy, saxpy_into};
+pub use saxpy::{Affine, Saxpy};
 pub use shift::Shift;
 
 /// Says how many samples were not finite, and what became of them.

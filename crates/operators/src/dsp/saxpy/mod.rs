@@ -2,7 +2,7 @@
 
 mod kernel;
 
-pub use kernel::{saxpy, saxpy_into};
+pub use kernel::Affine;
 
 use onbeat_runtime::{Change, Error, Map, Value, tried};
 
@@ -11,8 +11,7 @@ use crate::check;
 /// `y = a * x + b` on real samples; with `b = 0` a gain.
 #[derive(Debug, Clone)]
 pub struct Saxpy {
-    a: f32,
-    b: f32,
+    affine: Affine,
 }
 
 impl Saxpy {
@@ -23,15 +22,16 @@ impl Saxpy {
     pub fn new(a: f32, b: f32) -> Result<Self, Error> {
         check::finite("a", a.into())?;
         check::finite("b", b.into())?;
-        Ok(Saxpy { a, b })
+        Ok(Saxpy { affine: Affine::new(a, b) })
     }
 }
 
 impl Map for Saxpy {
     type Sample = f32;
 
+    #[inline]
     fn map(&mut self, samples: &mut [f32]) {
-        saxpy(samples, self.a, self.b);
+        self.affine.in_place(samples);
     }
 
     fn replica(&self) -> Option<Self> {
@@ -46,7 +46,7 @@ impl Map for Saxpy {
         let value: f32 = value.read(name)?;
         let is_a = name == "a";
         tried(self, move |it| {
-            let (a, b) = if is_a { (value, it.b) } else { (it.a, value) };
+            let (a, b) = if is_a { (value, it.affine.b()) } else { (it.affine.a(), value) };
             *it = Saxpy::new(a, b)?;
             Ok(())
         })
