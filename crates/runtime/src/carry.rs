@@ -9,6 +9,7 @@ use crate::operator::{Operator, Step};
 use crate::run::PartSlot;
 use crate::worker::NodeState;
 use crate::{Error, Input, Output};
+use onbeat_queue::Meta;
 use std::any::Any;
 
 /// Takes chunks where the first of several operators takes them, and sends them where the last one does. Made by those that change
@@ -147,12 +148,12 @@ impl<T: Sample> Typed<T> {
         let out = self.begin.as_ref().filter(|out| out.is_clear(cx) && self.out.is_clear(cx))?;
         let (Some(from), Some(to)) = (&mut way.source, &mut way.sink) else { return None };
         let mut chunk = out.chunk_if_free(cx)?;
+        // Nobody else has it, and nobody gets it: those that fill, change and drain it see what is in it.
+        let (samples, info) = chunk.parts()?;
+        let samples = bytemuck::cast_slice_mut::<T, u8>(samples);
         (cx.next, cx.popped) = (NONE, 1);
-        let mut left = *more;
         way.hands.all = true;
         let (came, is_drained) = loop {
-            let Some((samples, info)) = chunk.parts() else { break (None, false) };
-            let samples = bytemuck::cast_slice_mut::<T, u8>(samples);
             cx.current = source;
             way.slot.enter(source);
             let is_filled = from.fill(cx, samples, info);
@@ -171,14 +172,14 @@ impl<T: Sample> Typed<T> {
             if !to.drain(cx, samples, info) {
                 break (Some(Came::Through), false);
             }
-            if left == 0 || !is_usual(cx) || cx.wishes != 0 || !cx.ready.is_empty() || !chunk.renew() {
+            if *more == 0 || !is_usual(cx) || cx.wishes != 0 || !cx.ready.is_empty() {
                 break (Some(Came::ToSink(Ok(Step::Wait))), true);
             }
-            left -= 1;
+            *more -= 1;
+            info.reset();
             *way.whole += 1;
             way.node.begin_turn(cx);
         };
-        *more = left;
         let is_filled = matches!(came, Some(Came::Failed(..) | Came::Through)) || is_drained;
         way.hands.count(*way.whole, is_filled, is_drained);
         match came {
@@ -298,10 +299,10 @@ impl<T: Sample> Typed<T> {
 }
 
 /// The samples of a chunk, through all of these, which are numbered from `first` on and shown in the slot. Says how many it went through
-/// before one failed, and how.
+/// before one failed, and how. Which of them is under way is in the slot alone.
 #[inline(always)]
 fn edit(
-    cx: &mut Context,
+    cx: &Context,
     samples: &mut [u8],
     info: &Info,
     operators: &mut [Box<dyn Operator>],
@@ -309,14 +310,12 @@ fn edit(
     slot: &PartSlot,
     mut times_ns: Option<&mut [u64]>,
 ) -> Result<(), (usize, Error)> {
-    let (rate_hz, start) = (info.rate_hz, info.start);
-    for (done, operator) in operators.iter_mut().enumerate() {
-        cx.current = first + done as u32;
-        slot.enter(cx.current);
+    for (number, operator) in (first..).zip(operators) {
+        slot.enter(number);
         if let Some(times_ns) = &mut times_ns {
-            times_ns[done] = cx.clock.now_ns();
+            times_ns[(number - first) as usize] = cx.clock.now_ns();
         }
-        operator.edit(samples, rate_hz, start).map_err(|error| (done, error))?;
+        operator.edit(samples, info).map_err(|error| ((number - first) as usize, error))?;
     }
     Ok(())
 }

@@ -166,12 +166,6 @@ impl<T: Sample> Chunk<T> {
         self.0.parts()
     }
 
-    /// Makes it as fresh from its store; false while it is shared.
-    #[inline]
-    pub(crate) fn renew(&mut self) -> bool {
-        self.0.renew()
-    }
-
     /// Samples per second; 0 where the stream has no rate.
     #[inline]
     pub fn rate_hz(&self) -> f64 {

@@ -134,10 +134,10 @@ pub trait Operator: Any + Send {
         let _ = carrier;
     }
 
-    /// Changes the samples of a chunk, given as bytes, with their rate in hertz and the number of the first one.
+    /// Changes the samples of a chunk, given as bytes.
     #[doc(hidden)]
-    fn edit(&mut self, samples: &mut [u8], rate_hz: f64, start: u64) -> Result<(), Error> {
-        let _ = (samples, rate_hz, start);
+    fn edit(&mut self, samples: &mut [u8], info: &Info) -> Result<(), Error> {
+        let _ = (samples, info);
         Err(Error::new("it changes no chunks in place"))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::carry::Carrier;
 use crate::changes::Changes;
-use crate::chunk::{Chunk, Tag};
+use crate::chunk::{Chunk, Info, Tag};
 use crate::kernel::{Kernel, Map, Ratio};
 use crate::message::Stamp;
 use crate::operator::{Ending, Operator, Step};
@@ -240,9 +240,9 @@ pub struct InPlace<F: Map> {
     /// The same samples, changed.
     pub out: Output<Chunk<F::Sample>>,
     map: F,
-    /// The bits of the rate at which a chunk is as the ones before it, so that one look tells: [`UNUSUAL`] before the first one, and while
-    /// parameters are to change.
-    usual: u64,
+    /// The rate at which a chunk is as the ones before it, so that one look tells: [`UNUSUAL`] before the first one, and while parameters
+    /// are to change.
+    usual_hz: f64,
     rate_hz: Option<f64>,
     changes: Changes<F>,
     received: u64,
@@ -250,8 +250,8 @@ pub struct InPlace<F: Map> {
     is_replica: bool,
 }
 
-/// In [`InPlace::usual`]: bits of no rate.
-const UNUSUAL: u64 = u64::MAX;
+/// In [`InPlace::usual_hz`]: no rate is equal to it.
+const UNUSUAL: f64 = f64::NAN;
 
 impl<F: Map> InPlace<F> {
     /// Makes an operator with the ports `in` and `out`.
@@ -260,7 +260,7 @@ impl<F: Map> InPlace<F> {
             input: Input::default(),
             out: Output::default(),
             map,
-            usual: UNUSUAL,
+            usual_hz: UNUSUAL,
             rate_hz: None,
             changes: Changes::default(),
             received: 0,
@@ -276,7 +276,7 @@ impl<F: Map> InPlace<F> {
         if self.is_replica {
             self.received = start;
         }
-        if self.usual != rate_hz.to_bits() || rate_hz.is_nan() {
+        if self.usual_hz != rate_hz {
             return self.change_and_be_changed(samples, rate_hz);
         }
         // They count as received also where the map panics. And nothing is to be done behind it, so nothing is kept for that.
@@ -304,7 +304,7 @@ impl<F: Map> InPlace<F> {
             at += count as u64;
             samples = later;
         }
-        self.usual = if self.changes.is_empty() { rate_hz.to_bits() } else { UNUSUAL };
+        self.usual_hz = if self.changes.is_empty() { rate_hz } else { UNUSUAL };
         Ok(())
     }
 }
@@ -332,7 +332,7 @@ impl<F: Map> Operator for InPlace<F> {
     }
 
     fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
-        (self.rate_hz, self.usual) = (None, UNUSUAL);
+        (self.rate_hz, self.usual_hz) = (None, UNUSUAL);
         Ok(())
     }
 
@@ -345,8 +345,8 @@ impl<F: Map> Operator for InPlace<F> {
     }
 
     #[inline]
-    fn edit(&mut self, samples: &mut [u8], rate_hz: f64, start: u64) -> Result<(), Error> {
-        self.change(bytemuck::cast_slice_mut(samples), rate_hz, start)
+    fn edit(&mut self, samples: &mut [u8], info: &Info) -> Result<(), Error> {
+        self.change(bytemuck::cast_slice_mut(samples), info.rate_hz, info.start)
     }
 
     fn replica(&self) -> Option<Box<dyn Operator>> {
@@ -363,7 +363,7 @@ impl<F: Map> Operator for InPlace<F> {
 
     fn set_at(&mut self, _: &mut Context, name: &str, value: &Value, sample: u64) -> Result<(), Error> {
         let change = self.map.change(name, value)?;
-        self.usual = UNUSUAL;
+        self.usual_hz = UNUSUAL;
         self.changes.add(sample, self.received, change)
     }
 }

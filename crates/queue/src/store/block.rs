@@ -133,24 +133,6 @@ impl<T: Pod, M: Meta> Block<T, M> {
         Some((samples, self.head().meta.with_mut(|meta| unsafe { &mut *meta })))
     }
 
-    /// Makes it as one that was just taken from its store; false while another handle is there.
-    #[inline]
-    pub fn renew(&mut self) -> bool {
-        if !self.is_unique() {
-            return false;
-        }
-        let len = self.capacity() as u32;
-        self.head().len.with_mut(|field| {
-            // SAFETY: unique and `&mut self`.
-            unsafe { *field = len }
-        });
-        self.head().meta.with_mut(|meta| {
-            // SAFETY: as above.
-            unsafe { (*meta).reset() }
-        });
-        true
-    }
-
     /// Bytes of the block behind this handle, which is the quantum of its store.
     #[inline(always)]
     pub fn block_bytes(&self) -> usize {

@@ -250,7 +250,7 @@ pub(super) fn guarded_run<T>(
                 return None;
             }
             Ok(Err(Failure::Operator(operator, error))) => (operator, FaultKind::Error, error.to_string()),
-            Err(panic) => (cx.current, FaultKind::Panic, panicked(&*panic)),
+            Err(panic) => (worker.in_code(cx), FaultKind::Panic, panicked(&*panic)),
         };
         if worker.recover(cx, operator, what, &text).is_none() {
             fail(worker, cx, control, operator as usize, what, text);

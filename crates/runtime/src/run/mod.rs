@@ -18,7 +18,7 @@ mod set_up;
 mod status;
 
 pub(crate) use asking::Asking;
-pub(crate) use board::{Doing, PartSlot};
+pub(crate) use board::{Doing, PartSlot, within};
 pub(crate) use control::{Control, Fault};
 use handle::Named;
 pub use handle::{OrderError, Position, RunHandle};

@@ -9,6 +9,7 @@ use super::{Failure, Worker};
 use crate::Error;
 use crate::carry::{Carrier, Hands};
 use crate::context::{Context, DONE, Held, NONE, flag};
+use crate::run::within;
 use std::ops::RangeInclusive;
 
 /// Most operators of one run.
@@ -184,6 +185,14 @@ impl Worker {
         run.carried.iter_mut().take((failed - first) as usize).for_each(|carried| *carried += 1);
         for operator in first..=failed {
             self.meters[operator as usize].add(1);
+        }
+    }
+
+    /// The operator whose code is under way, or was when it panicked. In a pass only the slot is kept up to date.
+    pub fn in_code(&self, cx: &Context) -> u32 {
+        match self.runs.iter().flatten().any(|run| run.in_pass.is_some()) {
+            true => self.slot.within() & within::OPERATOR,
+            false => cx.current,
         }
     }
 
