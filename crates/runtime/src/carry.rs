@@ -279,6 +279,7 @@ impl<T: Sample> Typed<T> {
         let [_, first, sink] = way.numbers;
         let last = first + way.inside.len() as u32 - 1;
         cx.current = last;
+        way.slot.enter(last);
         if let Err(error) = self.out.push(cx, chunk) {
             return (Came::Failed(way.inside.len(), error), false);
         }

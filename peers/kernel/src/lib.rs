@@ -17,7 +17,7 @@ pub extern "C" fn onbeat_affine(a: f32, b: f32) -> &'static Affine {
 /// `y = a * y + b` on `len` samples, for programs in C++.
 ///
 /// # Safety
-/// `y` points to `len` samples that nobody else uses.
+/// `y` points to `len` samples that nobody else uses, and `affine` is one of [`onbeat_affine`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onbeat_saxpy(y: *mut f32, len: usize, affine: &Affine) {
     // SAFETY: the caller's promise.
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn onbeat_saxpy(y: *mut f32, len: usize, affine: &Affine) 
 /// `y = a * x + b` on `len` samples, for programs in C++.
 ///
 /// # Safety
-/// `x` and `y` point to `len` samples each, do not overlap, and nobody else writes there.
+/// `x` and `y` point to `len` samples each, do not overlap, and nobody else writes there; `affine` is one of [`onbeat_affine`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onbeat_saxpy_into(x: *const f32, y: *mut f32, len: usize, affine: &Affine) {
     // SAFETY: the caller's promise.

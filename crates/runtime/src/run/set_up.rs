@@ -13,7 +13,7 @@ use crate::ready::{Ready, Turns};
 use crate::replicate::End;
 use crate::team::CHUNK;
 use crate::timers::Timers;
-use crate::worker::{Deadline, Measured, Meter, NodeState, Path, Pause, Run, Tracker, Worker};
+use crate::worker::{Deadline, Listening, Measured, Meter, NodeState, Path, Pause, Run, Tracker, Worker};
 use onbeat_queue::{Owner, Seed};
 use onbeat_trace::record::WhenFull;
 use std::cell::Cell;
@@ -45,6 +45,7 @@ pub(super) fn set_up(
         ends.take(64).enumerate().map(|(bit, (number, end))| (number, end.watch(1 << bit))).collect();
     let mut worker = Worker {
         asked: false,
+        listening: Listening::on(&edges),
         watched: if seat.pool.is_none() { Worker::watchable(&edges) } else { Box::default() },
         has_asked: false,
         operators: operators.into(),

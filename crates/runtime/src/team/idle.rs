@@ -80,7 +80,7 @@ impl Idle {
         let until_ns = alarm_ns.saturating_sub(early_ns);
         let unparked = if now_ns() >= until_ns { Unparked::TimedOut } else { parker.park_until(until_ns) };
         if unparked == Unparked::TimedOut && early_ns > 0 {
-            look(alarm_ns, 1, up, now_ns);
+            look(alarm_ns, 1, 1, up, now_ns);
         }
         unparked
     }
@@ -93,19 +93,26 @@ impl Idle {
             Idle::Spin => NEVER,
         };
         let end_ns = now_ns().saturating_add(spin_ns).min(alarm_ns);
-        look(end_ns, LOOKS, up, now_ns) || end_ns == alarm_ns
+        look(end_ns, LOOKS, 1, up, now_ns) || end_ns == alarm_ns
     }
 }
 
-/// Looks until `up` or until the time comes, and at the clock at every so many looks. Says whether `up` came true.
-pub(crate) fn look(end_ns: u64, every: u32, mut up: impl FnMut() -> bool, now_ns: impl Fn() -> u64) -> bool {
+/// Looks until `up` or until the time comes, so many pauses of the processor after each other, and at the clock at every so many
+/// looks. Says whether `up` came true.
+pub(crate) fn look(
+    end_ns: u64,
+    every: u32,
+    pauses: u32,
+    mut up: impl FnMut() -> bool,
+    now_ns: impl Fn() -> u64,
+) -> bool {
     let mut turns = 0u32;
     while !up() {
         turns = turns.wrapping_add(1);
         if turns.is_multiple_of(every) && now_ns() >= end_ns {
             return false;
         }
-        std::hint::spin_loop();
+        (0..pauses).for_each(|_| std::hint::spin_loop());
     }
     true
 }

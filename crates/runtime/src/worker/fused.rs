@@ -188,10 +188,12 @@ impl Worker {
         }
     }
 
-    /// The operator whose code is under way, or was when it panicked. In a pass only the slot is kept up to date.
+    /// The operator whose code is under way, or was when it panicked. While chunks are changed in a pass the slot alone says that.
     pub fn in_code(&self, cx: &Context) -> u32 {
-        match self.runs.iter().flatten().any(|run| run.in_pass.is_some()) {
-            true => self.slot.within() & within::OPERATOR,
+        let shown = self.slot.within() & within::OPERATOR;
+        let run = self.runs.iter().flatten().find(|run| run.in_pass.is_some());
+        match run.is_some_and(|run| (run.source..=run.sink).contains(&shown)) {
+            true => shown,
             false => cx.current,
         }
     }

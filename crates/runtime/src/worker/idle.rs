@@ -11,6 +11,33 @@ const LOOK_NS: u64 = 1_000;
 /// Most edges from other workers that one looks at itself: it is told of the messages of the others.
 const WATCHED: usize = 8;
 
+/// How seldom a worker looks at what others write while it has nothing to do.
+///
+/// Each look takes the line from the one who writes there, and that one has to fetch it back for its next message. So where messages follow
+/// each other closely it looks less often; and not so seldom where there is little room, as the other side then waits for this one.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    /// Pauses from one look to the next, where messages follow each other closely.
+    pauses: u32,
+    /// What was listened for the last time came soon.
+    is_dense: bool,
+}
+
+/// Most pauses between two looks; one is 10 to 40 ns.
+const PAUSES: usize = 16;
+
+/// Soon is within so many pauses.
+const SOON: u32 = 64;
+
+impl Listening {
+    /// To the other ends of these edges.
+    pub fn on(edges: &[EdgeEnds]) -> Self {
+        let afar = edges.iter().filter(|edge| edge.probe.far().is_some());
+        let room = afar.map(|edge| edge.capacity).min().unwrap_or(0);
+        Listening { pauses: (2 * room).clamp(1, PAUSES) as u32, is_dense: false }
+    }
+}
+
 impl Worker {
     /// The clock was looked at: is there anything else to do? Not again so soon, where each step is timed.
     #[inline(always)]
@@ -273,14 +300,20 @@ impl Worker {
     /// Looks until something is told, a chunk comes home, or the real clock comes to `end_ns`. Others still take it for awake, so what
     /// comes meanwhile costs neither side more than a message does. Says whether something came.
     pub fn listen(&mut self, cx: &mut Context, end_ns: u64) -> bool {
+        let pauses = if self.listening.is_dense { self.listening.pauses } else { 1 };
+        let mut looks = 0;
         let something_came = || {
+            looks += 1;
             let turn = self.upcoming(cx);
             if let Some(operator) = turn {
                 self.ask_again(cx, operator);
             }
             turn.is_some() || self.look_afar(cx) || !self.seat.inbox().is_empty() || self.feed(cx)
         };
-        look(end_ns, LOOKS, something_came, onbeat_os::clock::monotonic_ns)
+        let every = (LOOKS / pauses).max(1);
+        let has_come = look(end_ns, every, pauses, something_came, onbeat_os::clock::monotonic_ns);
+        self.listening.is_dense = has_come && looks * pauses <= SOON;
+        has_come
     }
 
     /// Lets the others know that nothing is to be done here before `alarm_ns` on the real clock. `None` when there is.

@@ -16,6 +16,7 @@ mod upcoming;
 
 pub(crate) use conditions::{Conditions, InputEdges};
 pub(crate) use fused::{MOST as RUN_MOST, Run};
+pub(crate) use idle::Listening;
 pub(crate) use meter::Meter;
 pub(crate) use state::{EdgeEnds, Failure, NodeState, Pause, Paused, Starved, Stuck};
 pub(crate) use tracker::{Deadline, Measured, Path, Tracker};
@@ -80,6 +81,7 @@ pub(crate) struct Worker {
     pub upcoming: Box<[(u32, Upcoming)]>,
     /// Edges from other workers of whose messages it is not told, because it looks itself, until it asks before it lies down.
     pub watched: Box<[u32]>,
+    pub listening: Listening,
     /// It has asked.
     pub has_asked: bool,
     /// The operator that was picked last was such a one.

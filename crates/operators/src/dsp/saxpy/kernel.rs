@@ -54,7 +54,7 @@ impl Affine {
 
 /// So many vectors are one turn of the loop, and nothing is to be done before the first. Of the way from the call to the first sample a
 /// processor does some 20 cycles ahead of time; what is longer is paid for at each call (the book's page on nanoseconds has the figures).
-const BLOCK: usize = 16;
+const BLOCK: usize = 4;
 
 struct InPlace<'s> {
     y: &'s mut [f32],
