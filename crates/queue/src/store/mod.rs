@@ -20,7 +20,8 @@ use std::sync::Arc;
 
 /// What travels in the head of a block beside its samples. It is made once per block and used again.
 pub trait Meta: Default + Clone + Send + Sync + 'static {
-    /// Forgets what was set, and keeps its memory where it can: called when the block comes home, and before it is filled again without that.
+    /// Forgets what was set, and keeps its memory where it can: called when the block comes home, and before it is filled again
+    /// without that.
     fn reset(&mut self);
 }
 

@@ -13,8 +13,9 @@ const WATCHED: usize = 8;
 
 /// How seldom a worker looks at what others write while it has nothing to do.
 ///
-/// Each look takes the line from the one who writes there, and that one has to fetch it back for its next message. So where messages follow
-/// each other closely it looks less often; and not so seldom where there is little room, as the other side then waits for this one.
+/// Each look takes the line from the one who writes there, and that one has to fetch it back for its next message. So where messages
+/// follow each other closely it looks less often; and not so seldom where there is little room, as the other side then waits for this
+/// one.
 #[derive(Debug)]
 pub(crate) struct Listening {
     /// Pauses from one look to the next, where messages follow each other closely.
@@ -312,7 +313,7 @@ impl Worker {
         };
         let every = (LOOKS / pauses).max(1);
         let has_come = look(end_ns, every, pauses, something_came, onbeat_os::clock::monotonic_ns);
-        self.listening.is_dense = has_come && looks * pauses <= SOON;
+        self.listening.is_dense = has_come && pauses.saturating_mul(looks) <= SOON;
         has_come
     }
 

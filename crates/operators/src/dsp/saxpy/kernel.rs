@@ -5,8 +5,8 @@ use pulp::{Arch, Simd, WithSimd};
 
 /// What becomes of samples: `a` times, and `b` added.
 ///
-/// All of it lies in memory, and is read from there: factors in registers would first have to go from one kind of register to the other, and
-/// to ask at each call which vectors the processor has takes as many instructions as the rest of the way to the first sample.
+/// All of it lies in memory, and is read from there: factors in registers would first have to go from one kind of register to the
+/// other, and to ask at each call which vectors the processor has takes as long as the rest of the way to the first sample.
 #[derive(Debug, Clone, Copy)]
 pub struct Affine {
     factors: Factors,
@@ -52,9 +52,9 @@ impl Affine {
     }
 }
 
-/// So many vectors are one turn of the loop, and nothing is to be done before the first: of the way from the call to the first sample a
-/// processor does some 20 cycles ahead of time; what is longer is paid for at each call. Larger blocks are faster on samples of this core, and half as fast on those
-/// of another (the book's page on nanoseconds has the figures).
+/// So many vectors are one turn of the loop, and nothing is to be done before the first: of the way from the call to the first sample
+/// a processor does some 20 cycles ahead of time; what is longer is paid for at each call. Larger blocks are faster on samples of this
+/// core, and half as fast on those of another (the book's page on nanoseconds has the figures).
 const BLOCK: usize = 4;
 
 struct InPlace<'s> {
