@@ -17,7 +17,7 @@
 //! - No kernel moves its signal in time: output sample `k` belongs to the instant of input sample `k * down / up`.
 //! - Nothing is allocated after `start`.
 //!
-//! The loops are plain Rust in a shape that the compiler turns into vector code for any x86-64; [`saxpy`] takes the widest
+//! The loops are plain Rust in a shape that the compiler turns into vector code for any x86-64; [`Affine`] takes the widest
 //! vectors that the processor has, by the crate pulp. We wrote them
 //! because the crates at hand do not fit: futuredsp 0.10 needs a nightly compiler, and its filters leave history,
 //! delay and the end of the stream to the caller; rubato resamples real samples in blocks of a fixed size.
