@@ -183,7 +183,7 @@ impl<T: Sample> Typed<T> {
         let is_filled = matches!(came, Some(Came::Failed(..) | Came::Through)) || is_drained;
         way.hands.count(*way.whole, is_filled, is_drained);
         match came {
-            Some(Came::Through) => Some(self.send(cx, way, chunk, None).0),
+            Some(Came::Through) => Some(self.send_undrained(cx, way, chunk).0),
             came => came,
         }
     }
@@ -255,7 +255,7 @@ impl<T: Sample> Typed<T> {
                         (Came::ToSink(Ok(Step::Wait)), is_usual(cx))
                     } else {
                         way.hands.to_sink -= 1;
-                        self.send(cx, way, chunk, None)
+                        self.send_undrained(cx, way, chunk)
                     }
                 }
                 _ => self.send(cx, way, chunk, times_ns.as_deref_mut()),
@@ -264,6 +264,13 @@ impl<T: Sample> Typed<T> {
                 return came;
             }
         }
+    }
+
+    /// The sink was shown a chunk and does not take it from the hand.
+    fn send_undrained(&mut self, cx: &mut Context, way: &mut Way<'_>, chunk: Chunk<T>) -> (Came, bool) {
+        // It is the last of them that sends it.
+        way.slot.enter(way.numbers[1] + way.inside.len() as u32 - 1);
+        self.send(cx, way, chunk, None)
     }
 
     /// A chunk goes on over the edge behind the last of them, and the sink is stepped where it is run along. Says also whether all of
@@ -279,7 +286,6 @@ impl<T: Sample> Typed<T> {
         let [_, first, sink] = way.numbers;
         let last = first + way.inside.len() as u32 - 1;
         cx.current = last;
-        way.slot.enter(last);
         if let Err(error) = self.out.push(cx, chunk) {
             return (Came::Failed(way.inside.len(), error), false);
         }

@@ -9,46 +9,41 @@ use pulp::{Arch, Simd, WithSimd};
 /// other, and to ask at each call which vectors the processor has takes as long as the rest of the way to the first sample.
 #[derive(Debug, Clone, Copy)]
 pub struct Affine {
-    factors: Factors,
-    arch: Arch,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Factors {
     a: f32,
     b: f32,
+    arch: Arch,
 }
 
 impl Affine {
     /// With factor `a` and offset `b`.
     #[must_use]
     pub fn new(a: f32, b: f32) -> Self {
-        Affine { factors: Factors { a, b }, arch: Arch::new() }
+        Affine { a, b, arch: Arch::new() }
     }
 
     /// The factor.
     #[must_use]
     pub fn a(&self) -> f32 {
-        self.factors.a
+        self.a
     }
 
     /// The offset.
     #[must_use]
     pub fn b(&self) -> f32 {
-        self.factors.b
+        self.b
     }
 
     // Not `#[inline]`, both: there is one loop, in one place, for all who call it.
 
     /// `y = a * y + b`.
     pub fn in_place(&self, y: &mut [f32]) {
-        self.arch.dispatch(InPlace { y, factors: &self.factors });
+        self.arch.dispatch(InPlace { y, affine: self });
     }
 
     /// `y = a * x + b`, for as many samples as the shorter of both has.
     pub fn out_of_place(&self, x: &[f32], y: &mut [f32]) {
         let len = x.len().min(y.len());
-        self.arch.dispatch(OutOfPlace { x: &x[..len], y: &mut y[..len], factors: &self.factors });
+        self.arch.dispatch(OutOfPlace { x: &x[..len], y: &mut y[..len], affine: self });
     }
 }
 
@@ -59,13 +54,13 @@ const BLOCK: usize = 4;
 
 struct InPlace<'s> {
     y: &'s mut [f32],
-    factors: &'s Factors,
+    affine: &'s Affine,
 }
 
 struct OutOfPlace<'s> {
     x: &'s [f32],
     y: &'s mut [f32],
-    factors: &'s Factors,
+    affine: &'s Affine,
 }
 
 // A multiplication and an addition, each rounded: a fused one would give other bits on processors that have none.
@@ -76,7 +71,7 @@ impl WithSimd for InPlace<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let (many, few) = S::as_mut_simd_f32s(self.y);
-        let (a, b) = (simd.splat_f32s(self.factors.a), simd.splat_f32s(self.factors.b));
+        let (a, b) = (simd.splat_f32s(self.affine.a), simd.splat_f32s(self.affine.b));
         let (blocks, rest) = many.as_chunks_mut::<BLOCK>();
         for ys in blocks {
             for y in ys {
@@ -87,7 +82,7 @@ impl WithSimd for InPlace<'_> {
             *y = simd.add_f32s(simd.mul_f32s(a, *y), b);
         }
         for y in few {
-            *y = self.factors.a * *y + self.factors.b;
+            *y = self.affine.a * *y + self.affine.b;
         }
     }
 }
@@ -98,7 +93,7 @@ impl WithSimd for OutOfPlace<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let ((xs, x_few), (ys, y_few)) = (S::as_simd_f32s(self.x), S::as_mut_simd_f32s(self.y));
-        let (a, b) = (simd.splat_f32s(self.factors.a), simd.splat_f32s(self.factors.b));
+        let (a, b) = (simd.splat_f32s(self.affine.a), simd.splat_f32s(self.affine.b));
         let ((x_blocks, x_rest), (y_blocks, y_rest)) = (xs.as_chunks::<BLOCK>(), ys.as_chunks_mut::<BLOCK>());
         for (xs, ys) in x_blocks.iter().zip(y_blocks) {
             for (x, y) in xs.iter().zip(ys) {
@@ -109,7 +104,7 @@ impl WithSimd for OutOfPlace<'_> {
             *y = simd.add_f32s(simd.mul_f32s(a, *x), b);
         }
         for (x, y) in x_few.iter().zip(y_few) {
-            *y = self.factors.a * *x + self.factors.b;
+            *y = self.affine.a * *x + self.affine.b;
         }
     }
 }
