@@ -34,6 +34,49 @@ impl Place {
     }
 }
 
+/// Most bytes of one value that are asked for.
+const MOST: usize = 256;
+
+/// Asks for the cache lines of a value that was last written by another core and is about to be written by this one (256 bytes of it at
+/// most): they come over while the caller goes on, instead of one after the other when it comes to them. A hint.
+#[inline(always)]
+pub fn fetch_to_write<V: ?Sized>(value: &V) {
+    Place::of(value).at_most(MOST).fetch_to_write();
+}
+
+/// As [`fetch_to_write`], to read there: lines that this core has stay as they are, also where others have them.
+#[inline(always)]
+pub fn fetch_to_read<V: ?Sized>(value: &V) {
+    let Place { address, bytes } = Place::of(value).at_most(MOST);
+    let end = address + bytes;
+    let mut line = if bytes == 0 { end } else { address & !(LINE - 1) };
+    while line < end {
+        fetch_line_to_read(line);
+        line += LINE;
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+#[inline(always)]
+fn fetch_line_to_read(address: usize) {
+    // SAFETY: as below.
+    unsafe {
+        std::arch::asm!("prefetcht0 [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+}
+
+#[cfg(all(target_arch = "aarch64", not(miri), not(loom)))]
+#[inline(always)]
+fn fetch_line_to_read(address: usize) {
+    // SAFETY: as below.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+}
+
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom))))]
+fn fetch_line_to_read(_: usize) {}
+
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 #[inline(always)]
 fn fetch_line_to_write(address: usize) {

@@ -12,6 +12,7 @@
 //!   `src/agenda/README.md` says who owns what when.
 //! - [`Crew`]: items that wander between the threads of a pool, one hand at a time; `src/crew/README.md` has the protocol.
 //! - [`Seat`]: turns in a fixed order with one value; `src/rota/README.md` has the protocol.
+//! - [`Relay`]: values that are passed one after another, by whoever comes, in the order in which they began; `src/relay/README.md`.
 //! - [`Ranges`]: numbers that are shared out in ranges.
 //! - [`Identity`]: whose chunk stores a thread acts for, where work wanders.
 //! - [`sync`]: the one door for atomics and cells of the whole workspace, so that loom can replace them.
@@ -35,6 +36,7 @@ mod list;
 mod lossy;
 mod owner;
 mod ranges;
+mod relay;
 mod ring;
 mod rota;
 mod side;
@@ -44,12 +46,14 @@ pub mod sync;
 
 pub use agenda::{Agenda, Item, OnWorker, Owned, Ready, Scope, Shared, Turn};
 pub use crew::{Crew, Taken};
+pub use fetch::{fetch_to_read, fetch_to_write};
 pub use identity::Identity;
 pub use inbox::Inbox;
 pub use list::Sleeper;
 pub use lossy::Lossy;
 pub use owner::Owner;
 pub use ranges::Ranges;
+pub use relay::{Relay, Runner, Stay};
 pub use ring::{Full, Ring};
 pub use rota::{Entry, Seat, Taking, Watch};
 pub use spsc::Spsc;
