@@ -96,6 +96,7 @@ pub(crate) fn layout(plan: &Plan, workload: &Workload) -> Layout {
             workers,
             // What `Share::Heavy` says of both ways to wait.
             heavy_ns: if plan.options.idle == Idle::Park { 5_000.0 } else { 1_000.0 },
+            waves: plan.waves.iter().any(|wave| wave.len() == plan.operators.len()),
         },
         Scheduler::Replicated => {
             let copied: Vec<bool> = operators().map(|name| copies(name) > 1).collect();

@@ -7,10 +7,12 @@ use crate::context::{Context, NONE};
 use crate::message::{Message, NO_DUE};
 use crate::operator::{Operator, Step};
 use crate::run::PartSlot;
+use crate::wave::{Crest, Help, Ride, Rode};
 use crate::worker::NodeState;
 use crate::{Error, Input, Output};
 use onbeat_queue::Meta;
 use std::any::Any;
+use std::sync::Arc;
 
 /// Takes chunks where the first of several operators takes them, and sends them where the last one does. Made by those that change
 /// samples in place ([`InPlace`](crate::InPlace)). Where a source or a sink is run along that says where its chunks go out or come
@@ -41,6 +43,13 @@ pub(crate) trait Carry: Send {
 
     /// Whether a chunk waits.
     fn has_input(&self, cx: &Context) -> bool;
+
+    /// Threads with these contexts may carry chunks together from now on, if all that come from the source's hand may go to that of the
+    /// sink. The ends have these numbers.
+    fn share(&mut self, ends: (u32, u32), contexts: Vec<Context>) -> Option<Arc<dyn Help>>;
+
+    /// They do, for a while: see [`wave`](crate::wave). `None` where something lies on the edges.
+    fn ride(&mut self, cx: &mut Context, way: &mut Way<'_>, ride: &Ride<'_>) -> Option<Rode>;
 }
 
 /// What a pass needs of a worker, taken apart once for several of them.
@@ -59,6 +68,18 @@ pub(crate) struct Way<'w> {
     /// Passes before the last one, which went as far as they go.
     pub whole: &'w mut u64,
     pub hands: &'w mut Hands,
+}
+
+impl Way<'_> {
+    /// Those of one pass, in order.
+    pub fn all(&mut self) -> impl Iterator<Item = &mut Box<dyn Operator>> {
+        let Way { source, inside, sink, .. } = self;
+        source
+            .iter_mut()
+            .map(|it| &mut **it)
+            .chain(inside.iter_mut())
+            .chain(sink.iter_mut().map(|it| &mut **it))
+    }
 }
 
 /// Chunks that went from hand to hand, and lay in no queue.
@@ -104,6 +125,8 @@ struct Typed<T: Sample> {
     end: Option<usize>,
     /// All that come from the one hand may go to the other.
     is_between_hands: bool,
+    /// Where other threads carry chunks, too.
+    crest: Option<Crest<T>>,
 }
 
 impl Carrier {
@@ -115,6 +138,7 @@ impl Carrier {
             begin: None,
             end: None,
             is_between_hands: false,
+            crest: None,
         }))
     }
 
@@ -385,10 +409,26 @@ impl<T: Sample> Carry for Typed<T> {
     fn has_input(&self, cx: &Context) -> bool {
         !self.input.is_empty(cx)
     }
+
+    fn share(&mut self, ends: (u32, u32), contexts: Vec<Context>) -> Option<Arc<dyn Help>> {
+        let crest = self.is_between_hands.then(|| Crest::new(ends, contexts))?;
+        let help = crest.help();
+        self.crest = Some(crest);
+        Some(help)
+    }
+
+    fn ride(&mut self, cx: &mut Context, way: &mut Way<'_>, ride: &Ride<'_>) -> Option<Rode> {
+        let begin = self.begin.as_ref().filter(|out| out.is_clear(cx) && self.out.is_clear(cx))?;
+        if way.source.is_none() || way.sink.is_none() {
+            return None;
+        }
+        (cx.next, cx.popped) = (NONE, 1);
+        Some(self.crest.as_mut()?.ride(cx, way, (begin, &self.out), ride))
+    }
 }
 
 #[cold]
-fn did_more_than_fill() -> Error {
+pub(crate) fn did_more_than_fill() -> Error {
     Error::new(
         "its `fill` sent a message or took a chunk: it fills the one that it is given, and who wants more does that in `step`",
     )

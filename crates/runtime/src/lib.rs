@@ -62,6 +62,7 @@ pub mod testing;
 mod ticker;
 mod timers;
 mod units;
+mod wave;
 mod when;
 mod worker;
 

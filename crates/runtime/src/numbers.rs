@@ -38,19 +38,21 @@ const WIDTH: u64 = 64;
 pub struct Numbers {
     shared: Arc<Ranges>,
     own: Range<u64>,
+    /// Those behind them, where it was asked for.
+    ahead: Range<u64>,
 }
 
 impl Numbers {
     /// The numbers from 0 up, below `limit` if there is one.
     #[must_use]
     pub fn below(limit: Option<u64>) -> Self {
-        Numbers { shared: Arc::new(Ranges::new(limit.unwrap_or(u64::MAX), WIDTH)), own: 0..0 }
+        Numbers { shared: Arc::new(Ranges::new(limit.unwrap_or(u64::MAX), WIDTH)), own: 0..0, ahead: 0..0 }
     }
 
     /// For a replica: what one of both takes the other does not.
     #[must_use]
     pub fn share(&self) -> Self {
-        Numbers { shared: Arc::clone(&self.shared), own: 0..0 }
+        Numbers { shared: Arc::clone(&self.shared), own: 0..0, ahead: 0..0 }
     }
 
     /// The number of the message to make; the same one until it is [used](Numbers::used). `None` when there are no more.
@@ -65,8 +67,12 @@ impl Numbers {
 
     /// As [`next`](Numbers::next), where it is known that another number follows; `None` also where that is not known.
     #[inline]
-    pub fn next_of_several(&self) -> Option<u64> {
-        (self.own.end - self.own.start > 1).then_some(self.own.start)
+    pub fn next_of_several(&mut self) -> Option<u64> {
+        if self.own.end - self.own.start == 1 && self.ahead.is_empty() {
+            self.ahead = self.shared.claim();
+        }
+        let several = self.own.end - self.own.start > 1 || !(self.own.is_empty() || self.ahead.is_empty());
+        several.then_some(self.own.start)
     }
 
     /// The message is made and will be pushed in this step: its stamp has this number.
@@ -74,5 +80,8 @@ impl Numbers {
     pub fn used(&mut self, cx: &mut Context) {
         cx.stamp.origin = cx.stamp.origin & !SEQUENCE_MASK | self.own.start & SEQUENCE_MASK;
         self.own.start += 1;
+        if self.own.is_empty() {
+            self.own = std::mem::replace(&mut self.ahead, 0..0);
+        }
     }
 }

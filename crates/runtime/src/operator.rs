@@ -141,6 +141,16 @@ pub trait Operator: Any + Send {
         Err(Error::new("it changes no chunks in place"))
     }
 
+    /// Its turn comes in a moment: it asks for the cache lines that it is going to need, where another core may have them.
+    #[doc(hidden)]
+    fn prepare(&self) {}
+
+    /// As [`edit`](Self::edit), where another core had the operator before.
+    #[doc(hidden)]
+    fn edit_in_turn(&mut self, samples: &mut [u8], info: &Info) -> Result<(), Error> {
+        self.edit(samples, info)
+    }
+
     /// Of a source of chunks that can also [`fill`](Operator::fill) them: where they go out.
     ///
     /// ```

@@ -9,13 +9,14 @@ use crate::Idle;
 use crate::context::Context;
 use crate::options::Share;
 use crate::team::Lying;
+use crate::wave::Help;
 use crate::worker::Worker;
 use onbeat_os::{Parker, Unparker};
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use onbeat_queue::{Crew, Identity, Taken};
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Rounds after which a thread looks at what it has offered before what it has kept: nothing waits for ever.
 const ROUNDS: u32 = 32;
@@ -49,7 +50,15 @@ pub(crate) struct Pool {
     pub started: Box<[OnceLock<Vec<u32>>]>,
     /// Mean time of a step from which on it is heavy.
     pub heavy_ns: u64,
+    /// By thread: its number among the workers.
+    pub workers: Box<[usize]>,
+    /// Runs that threads may help with, as many as `helped` says.
+    waves: Box<[OnceLock<Arc<dyn Help>>]>,
+    helped: AtomicU32,
 }
+
+/// Looks for another wave behind one that was closed: most often the next one comes at once.
+const LOOKS: u32 = 1_000;
 
 /// What one thread of a pool has for itself.
 struct Hand {
@@ -85,6 +94,8 @@ pub(crate) struct Counts {
     pub woken: u64,
     /// Times that it went to sleep.
     pub parked: u64,
+    /// Messages that it carried for another thread.
+    pub helped: u64,
 }
 
 thread_local! {
@@ -92,7 +103,8 @@ thread_local! {
 }
 
 impl Pool {
-    pub fn new(parkers: &[Parker], parts: usize, idle: Idle, share: Share) -> Self {
+    /// `workers` has the number of each thread among the workers.
+    pub fn new(parkers: &[Parker], workers: &[usize], parts: usize, idle: Idle, share: Share) -> Self {
         Pool {
             crew: Crew::new(parkers.len(), parts),
             unparkers: parkers.iter().map(Parker::unparker).collect(),
@@ -106,6 +118,9 @@ impl Pool {
                 (Share::Heavy, Idle::Park | Idle::Early(_)) => 5_000,
                 (Share::Heavy, _) => 1_000,
             },
+            workers: workers.into(),
+            waves: (0..parts).map(|_| OnceLock::new()).collect(),
+            helped: AtomicU32::new(0),
         }
     }
 
@@ -238,7 +253,57 @@ impl Pool {
     }
 
     fn has_work(&self) -> bool {
+        self.has_parts() || self.open_wave().is_some()
+    }
+
+    /// Whether there is a part for whoever comes, or nothing any more.
+    fn has_parts(&self) -> bool {
         self.is_over() || (0..self.unparkers.len()).any(|thread| self.crew.has_offers(thread))
+    }
+
+    /// Threads may help with a run of a part from now on; most often there is one in each.
+    pub fn add_wave(&self, wave: Arc<dyn Help>) -> bool {
+        // Relaxed: who sees the number too early finds nothing there yet.
+        let place = self.helped.fetch_add(1, Ordering::Relaxed) as usize;
+        self.waves.get(place).is_some_and(|free| free.set(wave).is_ok())
+    }
+
+    fn open_wave(&self) -> Option<&Arc<dyn Help>> {
+        let count = self.helped.load(Ordering::Relaxed) as usize;
+        let waves = self.waves.iter().take(count).filter_map(OnceLock::get);
+        waves.into_iter().find(|wave| wave.is_open())
+    }
+
+    /// Helps where a run goes in waves. Says whether it did.
+    pub fn help(&self, thread: usize, now_ns: impl Fn() -> u64, is_lost: impl Fn(usize) -> bool) -> bool {
+        let leaves = || self.has_parts() || self.has_due(&now_ns);
+        let is_lost = |place: usize| is_lost(self.workers[place]);
+        let mut helped = 0;
+        let mut looks = 0;
+        while looks < LOOKS && !leaves() {
+            let wave = self.open_wave();
+            let carried = wave.map_or(0, |wave| wave.help(thread, &leaves, &is_lost));
+            // Without a wave there is nothing to look for; with one in which nothing goes on, neither.
+            if carried == 0 && (helped == 0 || wave.is_some_and(|wave| wave.is_open())) {
+                break;
+            }
+            helped += carried;
+            looks = if carried > 0 { 0 } else { looks + 1 };
+            std::hint::spin_loop();
+        }
+        with_hand(|hand| hand.counts.helped += helped);
+        helped > 0
+    }
+
+    /// Wakes those of the others that sleep.
+    pub fn call_others(&self, thread: usize) {
+        let others = self.unparkers.iter().enumerate().filter(|(other, _)| *other != thread);
+        others.for_each(|(_, other)| other.unpark());
+    }
+
+    /// The calling thread's place.
+    pub fn place(&self) -> usize {
+        with_hand(|hand| hand.thread).unwrap_or(0)
     }
 
     /// Lets alarms ring that are due.

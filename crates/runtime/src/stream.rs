@@ -7,6 +7,7 @@ use crate::kernel::{Kernel, Map, Ratio};
 use crate::message::Stamp;
 use crate::operator::{Ending, Operator, Step};
 use crate::{Context, Error, Input, Output, Ports, Value};
+use onbeat_queue::{fetch_to_read, fetch_to_write};
 use std::collections::VecDeque;
 
 /// An operator made of a [`Kernel`]: chunks of one type and rate come in, chunks of another go out.
@@ -245,9 +246,25 @@ pub struct InPlace<F: Map> {
     usual_hz: f64,
     rate_hz: Option<f64>,
     changes: Changes<F>,
-    received: u64,
+    received: Received,
     /// One of several: samples are counted by what chunks say.
     is_replica: bool,
+}
+
+/// Samples that came, on a cache line of its own: where threads carry chunks in waves it is all that goes from core to core of an operator
+/// whose map keeps nothing.
+#[derive(Default)]
+#[repr(align(64))]
+struct Received(u64);
+
+/// So many samples come; they count also where the map panics.
+struct Coming<'r>(&'r mut Received, u64);
+
+impl Drop for Coming<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.0 += self.1;
+    }
 }
 
 /// In [`InPlace::usual_hz`]: no rate is equal to it.
@@ -263,7 +280,7 @@ impl<F: Map> InPlace<F> {
             usual_hz: UNUSUAL,
             rate_hz: None,
             changes: Changes::default(),
-            received: 0,
+            received: Received::default(),
             is_replica: false,
         }
     }
@@ -274,13 +291,13 @@ impl<F: Map> InPlace<F> {
     #[inline]
     fn change(&mut self, samples: &mut [F::Sample], rate_hz: f64, start: u64) -> Result<(), Error> {
         if self.is_replica {
-            self.received = start;
+            self.received.0 = start;
         }
         if self.usual_hz != rate_hz {
             return self.change_and_be_changed(samples, rate_hz);
         }
         // They count as received also where the map panics. And nothing is to be done behind it, so nothing is kept for that.
-        self.received += samples.len() as u64;
+        self.received.0 += samples.len() as u64;
         if !samples.is_empty() {
             self.map.map(samples);
         }
@@ -294,8 +311,8 @@ impl<F: Map> InPlace<F> {
             self.map.start(rate_hz)?;
         }
         // Counted first, as there.
-        let mut at = self.received;
-        self.received += samples.len() as u64;
+        let mut at = self.received.0;
+        self.received.0 += samples.len() as u64;
         while !samples.is_empty() {
             self.changes.make(at, &mut self.map)?;
             let count = self.changes.before_next(at, samples.len());
@@ -327,7 +344,7 @@ impl<F: Map> Operator for InPlace<F> {
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         say(self.map.note(), cx, ending);
-        say(self.changes.note(self.received), cx, ending);
+        say(self.changes.note(self.received.0), cx, ending);
         Ok(())
     }
 
@@ -349,6 +366,24 @@ impl<F: Map> Operator for InPlace<F> {
         self.change(bytemuck::cast_slice_mut(samples), info.rate_hz, info.start)
     }
 
+    fn prepare(&self) {
+        fetch_to_write(&self.received);
+        // A map that keeps nothing is on this core as well as on others, and stays.
+        fetch_to_read(&self.map);
+    }
+
+    #[inline]
+    fn edit_in_turn(&mut self, samples: &mut [u8], info: &Info) -> Result<(), Error> {
+        if self.is_replica || self.usual_hz != info.rate_hz || samples.is_empty() {
+            return self.edit(samples, info);
+        }
+        // Behind the map: what others have written need not have come before.
+        let samples = bytemuck::cast_slice_mut(samples);
+        let _coming = Coming(&mut self.received, samples.len() as u64);
+        self.map.map(samples);
+        Ok(())
+    }
+
     fn replica(&self) -> Option<Box<dyn Operator>> {
         Some(Box::new(InPlace { is_replica: true, ..InPlace::new(self.map.replica()?) }))
     }
@@ -364,7 +399,7 @@ impl<F: Map> Operator for InPlace<F> {
     fn set_at(&mut self, _: &mut Context, name: &str, value: &Value, sample: u64) -> Result<(), Error> {
         let change = self.map.change(name, value)?;
         self.usual_hz = UNUSUAL;
-        self.changes.add(sample, self.received, change)
+        self.changes.add(sample, self.received.0, change)
     }
 }
 

@@ -15,6 +15,8 @@ pub enum Layout {
         workers: usize,
         /// From what time of a step on it pays.
         heavy_ns: f64,
+        /// All of it is one chain that they may carry chunks through, one behind another.
+        waves: bool,
     },
     /// So many workers, each with copies of the operators of a stretch, carry messages through all of them.
     Replicated {
@@ -38,6 +40,10 @@ pub enum Ends {
     Rest,
 }
 
+/// Chunks that a worker carries at once in a wave, and bytes of these: as the engine has them.
+const WAVE_CHUNKS: f64 = 8.0;
+const WAVE_BYTES: f64 = 32768.0;
+
 /// What is to be expected.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
@@ -58,7 +64,8 @@ pub fn predict(workload: &Workload, layout: &Layout, costs: &MachineCosts, parks
             let crossings = crossings(workload, worker_of);
             (split(workload, worker_of, costs, parks), path_ns + crossings * to_sleeper_ns)
         }
-        Layout::Shared { workers, heavy_ns } => {
+        Layout::Shared { workers, waves: true, .. } => (waves(workload, *workers, costs), path_ns),
+        Layout::Shared { workers, heavy_ns, waves: false } => {
             let heavy = workload.operators.iter().filter(|operator| operator.step_ns > *heavy_ns).count();
             let ways = if *workers > 1 { heavy.saturating_sub(1) as f64 } else { 0.0 };
             (shared(workload, *workers, *heavy_ns, costs, parks), path_ns + ways * to_sleeper_ns)
@@ -127,6 +134,21 @@ fn shared(workload: &Workload, workers: usize, heavy_ns: f64, costs: &MachineCos
         heavy.iter().map(|&at| into(at) + workload.operators[at].steps * calls_ns / workers as f64).sum();
     let most_ns = heavy.iter().map(|&at| with_hop[at] + into(at)).fold(0.0, f64::max);
     ((all_ns + moved_ns) / workers.min(heavy.len()) as f64).max(most_ns)
+}
+
+/// Chunks stay on their core and operators go from one to the other, a few at a time; where one worker alone is faster it goes alone.
+fn waves(workload: &Workload, workers: usize, costs: &MachineCosts) -> f64 {
+    let with_hop = workload.with_hop(workload.hop_ns);
+    let alone_ns: f64 = with_hop.iter().sum();
+    let bytes = workload.edges.iter().map(|edge| edge.bytes).fold(1.0, f64::max);
+    let capacity = workload.edges.iter().map(|edge| edge.capacity).fold(f64::INFINITY, f64::min);
+    let (most, n) = (WAVE_CHUNKS.min(capacity / workers as f64), workers as f64);
+    let chunks = (WAVE_BYTES / bytes).floor().clamp(1.0, most.max(1.0));
+    // For each leg the lines of its operators come from another core.
+    let legs = (n + 1.0).min(with_hop.len() as f64);
+    let together_ns = (alone_ns + legs * costs.hand_over_ns / chunks) / n;
+    let most_ns = with_hop.iter().fold(0.0, |most: f64, ns| most.max(*ns)) + costs.hand_over_ns / chunks;
+    together_ns.max(most_ns).min(alone_ns)
 }
 
 /// Everybody does everything that is copied; what is serial is done by one at a time.
@@ -203,7 +225,8 @@ mod tests {
         let light = chain(&[0.0, 100.0, 100.0, 0.0]);
         let heavy = chain(&[0.0, 50_000.0, 50_000.0, 0.0]);
         let split = Layout::Split(vec![0, 0, 1, 1]);
-        let shared = Layout::Shared { workers: 2, heavy_ns: 5_000.0 };
+        let shared = Layout::Shared { workers: 2, heavy_ns: 5_000.0, waves: false };
+        let waves = Layout::Shared { workers: 2, heavy_ns: 5_000.0, waves: true };
         let replicated =
             |ends| Layout::Replicated { workers: 2, copied: vec![false, true, true, false], ends };
         for (workload, layout, parks, wanted_ns) in [
@@ -211,6 +234,10 @@ mod tests {
             // 110 for each half, 1700 for 16 KiB.
             (&light, &split, false, 1_810.0),
             (&light, &shared, true, 280.0),
+            // 220 and three legs for each other chunk, shared by two; by itself it would be 220.
+            (&light, &waves, true, 185.0),
+            // 50 005 in one leg, and half of a hand-over.
+            (&heavy, &waves, true, 50_085.0),
             (&light, &replicated(Ends::Copies), false, 110.0),
             // Two turns of 105 are less than half of 420.
             (&light, &replicated(Ends::Turns), false, 210.0),

@@ -65,6 +65,8 @@ pub struct Plan {
     /// The same with the sources before them and the sinks behind them that are run along; there may be one of these alone between
     /// its ends.
     pub passes: Vec<Vec<usize>>,
+    /// Those of them that several workers of a pool carry chunks through, one behind another, where that turns out to be faster.
+    pub waves: Vec<Vec<usize>>,
     /// What was asked for, and what it became.
     pub obtained: Vec<Obtained>,
     /// What is pointed out: nothing is wrong with it, and it may be a mistake.
@@ -232,6 +234,7 @@ impl Plan {
             paths: Vec::new(),
             runs: Vec::new(),
             passes: Vec::new(),
+            waves: Vec::new(),
             obtained: workers.obtained.into_iter().chain(sizes.obtained).collect(),
             options: options.clone(),
             order,
@@ -241,6 +244,7 @@ impl Plan {
         plan.notes.extend(guards::check(&plan.pools, &plan.workers, options)?);
         plan.paths = plan.find_paths(graph)?;
         (plan.runs, plan.passes) = plan.find_runs(graph);
+        plan.waves = workers.waves.into_iter().filter(|wave| plan.passes.contains(wave)).collect();
         if lanes.is_none() {
             plan.check_strict()?;
         }

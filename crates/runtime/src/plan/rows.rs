@@ -150,7 +150,8 @@ impl fmt::Display for Plan {
         }
         for run in &self.passes {
             let names: Vec<&str> = run.iter().map(|&number| self.operators[number].name.as_str()).collect();
-            writeln!(f, "as one step: {}", names.join(", "))?;
+            let waves = if self.waves.contains(run) { " (in waves where that is faster)" } else { "" };
+            writeln!(f, "as one step: {}{waves}", names.join(", "))?;
         }
         for store in &self.stores {
             let part = &self.parts[store.part].name;

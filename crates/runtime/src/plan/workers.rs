@@ -7,10 +7,12 @@ use super::resolve::Wire;
 use super::split::{Cost, split};
 use super::{OperatorPlan, PartPlan, PoolPlan, WorkerPlan};
 use crate::graph::Graph;
+use crate::on_error::OnError;
 use crate::options::Options;
 use crate::team::Idle;
+use crate::wave;
 use onbeat_os::{CoreSet, Policy};
-use onbeat_trace::record::{Obtained, Scheduler, WhenFull};
+use onbeat_trace::record::{ClockKind, Obtained, Scheduler, WhenFull};
 
 /// What an operator costs that says nothing about it, in nanoseconds.
 const COST_NS: f64 = 1000.0;
@@ -32,6 +34,8 @@ pub(super) struct Workers {
     pub obtained: Vec<Obtained>,
     /// What is pointed out.
     pub notes: Vec<String>,
+    /// By number: operators that several workers may carry chunks through.
+    pub waves: Vec<Vec<usize>>,
 }
 
 /// One worker.
@@ -56,6 +60,8 @@ struct Alike {
     /// Whether all workers share all parts; else each has its own.
     shared: bool,
     obtained: Vec<Obtained>,
+    /// By number: those of each part that several workers may carry chunks through.
+    waves: Vec<Vec<usize>>,
 }
 
 impl Workers {
@@ -81,7 +87,7 @@ impl Workers {
         Ok(Workers::alike(alike, options))
     }
 
-    fn alike(Alike { cores, part_of, shared, obtained }: Alike, options: &Options) -> Self {
+    fn alike(Alike { cores, part_of, shared, obtained, waves }: Alike, options: &Options) -> Self {
         let crew = |name| Crew { name, policy: options.policy, idle: options.idle };
         let parts = part_of.iter().max().map_or(1, |&last| last + 1);
         let pools = match shared {
@@ -97,6 +103,7 @@ impl Workers {
             pools,
             obtained,
             notes: Vec::new(),
+            waves,
         }
     }
 
@@ -159,6 +166,7 @@ fn greedy(order: &[usize], options: &Options) -> Result<Alike, GraphError> {
         part_of: vec![0; order.len()],
         shared: false,
         obtained: Vec::new(),
+        waves: Vec::new(),
     })
 }
 
@@ -242,7 +250,13 @@ fn pinned(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> 
     let part_of = split(&costs(graph, wires, order, options, cores.len()), cores.len());
     let used = part_of.last().map_or(1, |&last| last + 1);
     let obtained = fewer(cores.len(), used, options);
-    Ok(Alike { cores: cores.into_iter().take(used).collect(), part_of, shared: false, obtained })
+    Ok(Alike {
+        cores: cores.into_iter().take(used).collect(),
+        part_of,
+        shared: false,
+        obtained,
+        waves: Vec::new(),
+    })
 }
 
 /// How many workers there are to be, each with a copy of what is replicated.
@@ -263,7 +277,7 @@ fn replicated(order: &[usize], options: &Options, lanes: &[usize]) -> Result<Ali
     let part_of: Vec<usize> = order.iter().map(|&place| lanes.get(place).copied().unwrap_or(0)).collect();
     let used = part_of.iter().max().map_or(1, |&last| last + 1);
     let cores = cores(options)?.into_iter().take(used).collect();
-    Ok(Alike { cores, part_of, shared: false, obtained: Vec::new() })
+    Ok(Alike { cores, part_of, shared: false, obtained: Vec::new(), waves: Vec::new() })
 }
 
 /// Every operator is a part of its own while they are few; one worker shares with nobody, so it gets all of them in one.
@@ -275,14 +289,41 @@ fn event(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> R
     }
     let together = together(graph, wires, order, options);
     let parts = together.last().map_or(1, |&last| last + 1);
-    let used = cores.len().min(parts).max(1);
+    let waves = waves(graph, wires, order, &together);
+    // One for each operator between the ends but one.
+    let helpers: usize = waves.iter().map(|wave| wave.len() - 3).sum();
+    let used = cores.len().min(parts + helpers).max(1);
     let part_of = match used {
         1 => vec![0; order.len()],
         _ if parts <= PARTS => together,
         _ => split(&costs(graph, wires, order, options, PARTS), PARTS),
     };
     let obtained = fewer(cores.len(), used, options);
-    Ok(Alike { cores: cores.into_iter().take(used).collect(), part_of, shared: used > 1, obtained })
+    let waves =
+        if used > 1 && parts <= PARTS && options.clock == ClockKind::Real { waves } else { Vec::new() };
+    Ok(Alike { cores: cores.into_iter().take(used).collect(), part_of, shared: used > 1, obtained, waves })
+}
+
+/// Parts that several threads may carry chunks through, one behind another, by number of the operator: those with both ends and several
+/// operators between, where chunks go from hand to hand.
+fn waves(graph: &Graph, wires: &[Wire], order: &[usize], together: &[usize]) -> Vec<Vec<usize>> {
+    let (mut takes, mut sends) = (vec![false; order.len()], vec![false; order.len()]);
+    for wire in wires {
+        (takes[wire.to], sends[wire.from]) = (true, true);
+    }
+    let node = |number: usize| &graph.operators[order[number]];
+    let may = |part: &[usize]| {
+        let [source, inside @ .., sink] = part else { return false };
+        let stops = part.iter().all(|&number| node(number).on_error == OnError::Stop);
+        inside.len() > 1
+            && stops
+            && !takes[order[*source]]
+            && !sends[order[*sink]]
+            && wave::go_from_hand_to_hand(&*node(*source).operator, &*node(*sink).operator)
+    };
+    let numbers: Vec<usize> = (0..order.len()).collect();
+    let parts = numbers.chunk_by(|&one, &next| together[one] == together[next]);
+    parts.filter(|part| may(part)).map(<[usize]>::to_vec).collect()
 }
 
 /// By operator number: its place among those that wander. Neighbours that can be run as one step go together, unless they are known

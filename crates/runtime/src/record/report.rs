@@ -97,9 +97,9 @@ impl ThreadReport {
     }
 
     /// With what sharing did on it.
-    pub fn with_counts(mut self, Counts { taken, stolen, woken, parked }: Counts) -> Self {
+    pub fn with_counts(mut self, Counts { taken, stolen, woken, parked, helped }: Counts) -> Self {
         if let Some(thread) = &mut self.thread {
-            thread.sharing = Some(Sharing { taken, stolen, woken, parked });
+            thread.sharing = Some(Sharing { taken, stolen, woken, parked, helped });
         }
         self
     }

@@ -158,7 +158,8 @@ fn threads(plan: &Plan) -> (Vec<Waker>, Vec<Option<Arc<Pool>>>, Vec<ThreadSeat>)
         let parkers: Vec<Parker> = pool.workers.iter().map(|_| Parker::new()).collect();
         let parts = plan.parts.iter().filter(|part| part.pool == number).count();
         let share = plan.options.share;
-        let shared = (parkers.len() > 1).then(|| Arc::new(Pool::new(&parkers, parts, pool.idle, share)));
+        let shared = (parkers.len() > 1)
+            .then(|| Arc::new(Pool::new(&parkers, &pool.workers, parts, pool.idle, share)));
         let alone = parkers[0].unparker();
         for (place, (&worker, parker)) in pool.workers.iter().zip(parkers).enumerate() {
             threads[worker] = Some((parker, shared.clone().map(|pool| (pool, place))));

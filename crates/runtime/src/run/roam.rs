@@ -98,6 +98,9 @@ fn work(thread: &Thread<'_>, pool: &Pool, place: usize, clock: &Clock, time: &mu
         round = round.wrapping_add(1);
         pool.ring(now_ns);
         let Some((number, part)) = pool.next(place, round) else {
+            if pool.help(place, now_ns, |worker| thread.control.barrier.is_given_up(worker)) {
+                continue;
+            }
             let begin_ns = now_ns();
             // Without a look at the alarms of others: who rests wakes up for the earliest.
             let alarm_ns = pool.crew.next_alarm_ns();
@@ -131,8 +134,14 @@ fn run(thread: &Thread<'_>, pool: &Pool, number: u32, mut part: Taken<'_, Roamin
                 part.over();
                 return pool.close_one();
             }
-            Some(Went::Paused(Pause::Yield)) => return pool.put_back(number, part),
+            Some(Went::Paused(Pause::Yield)) => {
+                if pool.others_wait() {
+                    worker.breaks();
+                }
+                return pool.put_back(number, part);
+            }
             Some(Went::Paused(Pause::Rest(alarm_ns))) => {
+                worker.breaks();
                 let alarm_ns = alarm_ns.map(|alarm_ns| cx.clock.to_real(alarm_ns));
                 *lying = worker.lie_down(cx, alarm_ns);
                 if let Some(lying) = lying {

@@ -13,6 +13,7 @@ use crate::ready::{Ready, Turns};
 use crate::replicate::End;
 use crate::team::CHUNK;
 use crate::timers::Timers;
+use crate::wave::Tide;
 use crate::worker::{Deadline, Listening, Measured, Meter, NodeState, Path, Pause, Run, Tracker, Worker};
 use onbeat_queue::{Owner, Seed};
 use onbeat_trace::record::WhenFull;
@@ -84,7 +85,29 @@ pub(super) fn set_up(
     };
     let mut cx = context(plan, owner, seeds, &worker);
     make_runs(plan, &mut worker, &mut cx);
+    share_runs(plan, &mut worker, &cx);
     (worker, cx, initial)
+}
+
+/// Where threads share parts, they may carry chunks through the same run, too, if it goes from hand to hand.
+fn share_runs(plan: &Plan, worker: &mut Worker, cx: &Context) {
+    let Some(pool) = worker.seat.pool.clone() else { return };
+    // In virtual time all is to happen in one order, and what is recorded is to be what happened.
+    if !cx.clock.is_real() || worker.flight.is_some() {
+        return;
+    }
+    let threads = pool.workers.len();
+    let here = |number: usize| worker.nodes.iter().position(|node| node.plan == number);
+    let firsts = plan.waves.iter().filter_map(|wave| here(*wave.get(1)?));
+    for first in firsts.collect::<Vec<_>>() {
+        let contexts = (0..threads).map(|_| context(plan, Owner::new(), Vec::new(), worker)).collect();
+        let Some(run) = &mut worker.runs[first] else { continue };
+        let ends = (run.source, run.sink);
+        let Some(help) = run.carrier.0.share(ends, contexts) else { continue };
+        if pool.add_wave(help) {
+            run.tide = Some(Box::new(Tide::new(threads, (ends.1 - ends.0) as usize + 1)));
+        }
+    }
 }
 
 /// Neighbours that the plan has as one step, with their ends.

@@ -10,6 +10,7 @@ use crate::Error;
 use crate::carry::{Carrier, Hands};
 use crate::context::{Context, DONE, Held, NONE, flag};
 use crate::run::within;
+use crate::wave::{Rode, Tide};
 use std::ops::RangeInclusive;
 
 /// Most operators of one run.
@@ -28,7 +29,7 @@ pub(crate) struct Run {
     /// Steps that were made in passes since the counters were brought up to date: of those that change chunks, of the source, and
     /// of the sink.
     passes: u64,
-    begun: u64,
+    pub begun: u64,
     ended: u64,
     /// Passes that are not among these yet.
     pub whole: u64,
@@ -37,6 +38,8 @@ pub(crate) struct Run {
     pub hands: Hands,
     /// Passes until one is timed.
     pub left: u32,
+    /// Where others may carry chunks, too: whether they are to.
+    pub tide: Option<Box<Tide>>,
     /// Something may lie between two of them.
     pub is_loose: bool,
     /// A chunk is on its way: from the source or not, and to the sink or not.
@@ -60,9 +63,20 @@ impl Run {
             carried: vec![0; (last - first) as usize].into(),
             hands: Hands::default(),
             left: 1,
+            tide: None,
             is_loose: false,
             in_pass: None,
         }
+    }
+
+    /// Messages went along with others; none is under way any more.
+    pub fn rode(&mut self, rode: &Rode) {
+        self.in_pass = None;
+        self.begun += rode.begun;
+        self.passes += rode.whole + rode.through;
+        self.ended += rode.whole;
+        self.hands.from_source += rode.whole + rode.through;
+        self.hands.to_sink += rode.whole;
     }
 
     /// The pass that was under way ended: through all those that change chunks or not, and in a step of the sink or not.

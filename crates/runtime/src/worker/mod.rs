@@ -10,6 +10,7 @@ mod noted;
 mod obey;
 mod pass;
 mod recover;
+mod riding;
 mod state;
 mod tracker;
 mod upcoming;
@@ -18,7 +19,7 @@ pub(crate) use conditions::{Conditions, InputEdges};
 pub(crate) use fused::{MOST as RUN_MOST, Run};
 pub(crate) use idle::Listening;
 pub(crate) use meter::Meter;
-pub(crate) use state::{EdgeEnds, Failure, NodeState, Pause, Paused, Starved, Stuck};
+pub(crate) use state::{EdgeEnds, Failure, NodeState, Pause, Paused, Starved, Stuck, begin_turn};
 pub(crate) use tracker::{Deadline, Measured, Path, Tracker};
 
 use crate::Error;

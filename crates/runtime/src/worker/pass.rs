@@ -28,6 +28,10 @@ impl Worker {
         if run.left == 0 {
             return self.pass_timed(cx, first, from_source);
         }
+        if from_source && run.tide.is_some() && self.is_high_tide(cx, first) {
+            return self.ride(cx, first);
+        }
+        let Some(run) = &mut self.runs[first as usize] else { return Ok(()) };
         let mut left = run.left - 1;
         if from_source {
             left = left.min(self.blind);
@@ -77,7 +81,12 @@ impl Worker {
     }
 
     #[inline]
-    fn way(&mut self, cx: &Context, first: u32, from_source: bool) -> Option<(Way<'_>, &mut Carrier)> {
+    pub(super) fn way(
+        &mut self,
+        cx: &Context,
+        first: u32,
+        from_source: bool,
+    ) -> Option<(Way<'_>, &mut Carrier)> {
         let run = self.runs[first as usize].as_mut()?;
         let (before, rest) = self.operators.split_at_mut(first as usize);
         let (inside, behind) = rest.split_at_mut((run.last - first) as usize + 1);

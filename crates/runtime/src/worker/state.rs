@@ -47,19 +47,25 @@ impl NodeState {
     /// Puts the stamp in place that a source begins with.
     #[inline(always)]
     pub fn begin_turn(&self, cx: &mut Context) {
-        let origin = self.source_number << 48 | (self.sequence & SEQUENCE_MASK);
-        cx.carried = NONE;
-        cx.sent_away = false;
-        // Only what changes: the stamp is copied in wide pieces, which would wait for narrow stores, and these for all that the message
-        // before has had written.
-        let (Stamp { time_ns, due_ns, .. }, stamp) = (Stamp::default(), &mut cx.stamp);
-        if stamp.time_ns != time_ns || stamp.due_ns != due_ns {
-            (stamp.time_ns, stamp.due_ns) = (time_ns, due_ns);
-        }
-        stamp.origin = origin;
-        if cx.keys.is_some() {
-            cx.keys = None;
-        }
+        begin_turn(cx, self.source_number, self.sequence);
+    }
+}
+
+/// Puts the stamp in place that a source begins its next message with, given its place among those of the plan and how many it has sent.
+#[inline(always)]
+pub(crate) fn begin_turn(cx: &mut Context, source_number: u64, sequence: u64) {
+    let origin = source_number << 48 | (sequence & SEQUENCE_MASK);
+    cx.carried = NONE;
+    cx.sent_away = false;
+    // Only what changes: the stamp is copied in wide pieces, which would wait for narrow stores, and these for all that the message
+    // before has had written.
+    let (Stamp { time_ns, due_ns, .. }, stamp) = (Stamp::default(), &mut cx.stamp);
+    if stamp.time_ns != time_ns || stamp.due_ns != due_ns {
+        (stamp.time_ns, stamp.due_ns) = (time_ns, due_ns);
+    }
+    stamp.origin = origin;
+    if cx.keys.is_some() {
+        cx.keys = None;
     }
 }
 

@@ -53,6 +53,9 @@ pub struct Sharing {
     pub woken: u64,
     /// How often it went to sleep.
     pub parked: u64,
+    /// How many messages it carried through operators that another thread had taken up.
+    #[serde(default)]
+    pub helped: u64,
 }
 
 /// What one operator did.

@@ -40,7 +40,7 @@ pub fn record() -> Record {
             major_faults: Some(0),
             allocations: Some(1),
             wake_late_max_ns: Some(61_000),
-            sharing: Some(Sharing { taken: 4000, stolen: 12, woken: 3, parked: 90 }),
+            sharing: Some(Sharing { taken: 4000, stolen: 12, woken: 3, parked: 90, helped: 7 }),
         }],
         operators: vec![operator()],
         edges: vec![EdgeRecord {

@@ -62,6 +62,7 @@ pub(super) fn custom(graph: &Graph, order: &[usize], options: &Options) -> Resul
         pools: Vec::new(),
         obtained: Vec::new(),
         notes,
+        waves: Vec::new(),
     };
     for (number, pool) in pools.iter().enumerate() {
         let members: Vec<usize> = (0..names.len()).filter(|&operator| pool_of[operator] == number).collect();
