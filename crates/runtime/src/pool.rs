@@ -14,7 +14,7 @@ use crate::worker::Worker;
 use onbeat_os::{Parker, Unparker};
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use onbeat_queue::{Crew, Identity, Taken};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
@@ -252,10 +252,6 @@ impl Pool {
         (1..threads).find_map(|step| self.crew.claim((thread + step) % threads))
     }
 
-    fn has_work(&self) -> bool {
-        self.has_parts() || self.open_wave().is_some()
-    }
-
     /// Whether there is a part for whoever comes, or nothing any more.
     fn has_parts(&self) -> bool {
         self.is_over() || (0..self.unparkers.len()).any(|thread| self.crew.has_offers(thread))
@@ -322,8 +318,14 @@ impl Pool {
 
     /// Waits for something to do.
     pub fn rest(&self, thread: usize, idle: Idle, parker: &Parker, now_ns: impl Fn() -> u64) {
-        if idle.spin(u64::MAX, || self.has_work() || self.has_due(&now_ns), &now_ns)
-            || !self.crew.lie_down(thread)
+        // A wave that is open now has nothing for this thread, which comes from there: it waits for the next one.
+        let is_new = Cell::new(self.open_wave().is_none());
+        let has_work = || {
+            let is_open = self.open_wave().is_some();
+            is_new.set(is_new.get() || !is_open);
+            is_open && is_new.get() || self.has_parts()
+        };
+        if idle.spin(u64::MAX, || has_work() || self.has_due(&now_ns), &now_ns) || !self.crew.lie_down(thread)
         {
             return;
         }
@@ -332,7 +334,7 @@ impl Pool {
             _ if self.is_over() => {}
             u64::MAX => parker.park(),
             alarm_ns => {
-                let _ = idle.park_until(parker, alarm_ns, || self.has_work(), &now_ns);
+                let _ = idle.park_until(parker, alarm_ns, has_work, &now_ns);
             }
         }
         self.crew.get_up(thread);

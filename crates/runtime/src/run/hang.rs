@@ -180,6 +180,8 @@ struct Watcher<'w> {
 #[derive(Clone, Copy)]
 struct Suspect {
     within: u32,
+    /// The worker that is in it.
+    worker: usize,
     since: Instant,
     /// What it was asked for then: it answers between two steps.
     picture: u64,
@@ -196,10 +198,12 @@ impl Watcher<'_> {
     fn look(&mut self, part: usize) {
         let board = &self.control.board;
         let within = board.parts[part].within();
+        let worker = board.parts[part].worker();
         let is_step = within & (within::START | within::STOP) == 0;
         let before = self.suspects[part];
         let same = before.filter(|suspect| {
-            suspect.within == within && !(is_step && board.has_answered(part, suspect.picture))
+            (suspect.within, suspect.worker) == (within, worker)
+                && !(is_step && board.has_answered(part, suspect.picture))
         });
         if let Some(suspect) = before.filter(|suspect| suspect.is_told && same.is_none()) {
             self.control.hangs.is_back(self.operator(part, suspect.within));
@@ -213,7 +217,8 @@ impl Watcher<'_> {
             if is_step {
                 self.control.team.wake(part);
             }
-            self.suspects[part] = Some(Suspect { within, since: Instant::now(), picture, is_told: false });
+            self.suspects[part] =
+                Some(Suspect { within, worker, since: Instant::now(), picture, is_told: false });
             return;
         };
         if suspect.since.elapsed() < self.limit {
@@ -228,7 +233,7 @@ impl Watcher<'_> {
             let operator = self.operator(part, within);
             let hang = self.control.hangs.current().into_iter().rfind(|(number, _)| *number == operator);
             if let Some((_, hang)) = hang {
-                self.give_up(part, operator, &hang);
+                self.give_up(part, suspect.worker, operator, &hang);
             }
         }
     }
@@ -242,7 +247,7 @@ impl Watcher<'_> {
 
     fn tell(&self, part: usize, suspect: &Suspect, gives_up: bool) {
         let operator = self.operator(part, suspect.within);
-        let worker = self.control.board.parts[part].worker();
+        let worker = suspect.worker;
         let tid = self.control.threads[worker].load(Ordering::Relaxed).cast_signed();
         let stack = match stack::of(tid, PATIENCE) {
             Ok(frames) => own_calls(&frames),
@@ -263,7 +268,7 @@ impl Watcher<'_> {
         };
         self.control.hangs.note(operator, hang.clone());
         if gives_up {
-            self.give_up(part, operator, &hang);
+            self.give_up(part, worker, operator, &hang);
             return;
         }
         lock(&self.control.hangs.faults).push(FaultRecord {
@@ -283,8 +288,7 @@ impl Watcher<'_> {
     }
 
     /// The run ends without that thread.
-    fn give_up(&self, part: usize, operator: usize, hang: &Hang) {
-        let worker = self.control.board.parts[part].worker();
+    fn give_up(&self, part: usize, worker: usize, operator: usize, hang: &Hang) {
         self.control.fail(Fault {
             operator: Some(operator),
             what: FaultKind::Hang,
@@ -312,7 +316,9 @@ fn own_calls(frames: &[Frame]) -> Vec<String> {
     };
     let is_engine = |frame: &Frame| {
         let is_in = |room| is_of(frame, &format!("onbeat_runtime::{room}::"), &format!("{engine}{room}/"));
-        ["worker", "run"].into_iter().any(is_in)
+        let is_file =
+            |name: &str| is_of(frame, &format!("onbeat_runtime::{name}::"), &format!("{engine}{name}.rs"));
+        ["worker", "run", "wave"].into_iter().any(is_in) || ["carry", "stream"].into_iter().any(is_file)
     };
     // The handler's own calls come first, and then the place that the kernel returns to from it, which may have no name.
     let is_signal =

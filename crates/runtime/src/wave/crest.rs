@@ -66,7 +66,7 @@ impl<T: Sample> Crest<T> {
         ride: &Ride<'_>,
     ) -> Rode {
         let mut rode = Rode { begun: 0, whole: 0, through: 0, by_others: 0, is_usual: false, failed: None };
-        if !self.equip(cx, (begin, out), ride.place) {
+        if !self.equip(cx, (begin, out), ride) {
             self.strip(cx, ride.place);
             return rode;
         }
@@ -90,12 +90,11 @@ impl<T: Sample> Crest<T> {
         };
         rode.by_others = rode.whole - own;
         rode.is_usual &= left.is_empty() && rode.failed.is_none();
-        if rode.failed.is_none() {
-            for item in left.drain(..) {
-                rode.failed = self.push(cx, way, (begin, out), item, &mut rode.through);
-                if rode.failed.is_some() {
-                    break;
-                }
+        // Those that are through the one that failed were before its message; those that are not come to nothing, as the run does.
+        let is_before = |item: &Item<T>, failed: &Failed| item.next > failed.operator();
+        for item in left.drain(..) {
+            if rode.failed.as_ref().is_none_or(|failed| is_before(&item, failed)) {
+                rode.failed = self.push(cx, way, (begin, out), item, &mut rode.through).or(rode.failed);
             }
         }
         drop(left);
@@ -104,14 +103,20 @@ impl<T: Sample> Crest<T> {
     }
 
     /// Chunks for all threads. False where there are too few for this one.
-    fn equip(&mut self, cx: &Context, edges: (&Output<Chunk<T>>, &Output<Chunk<T>>), place: usize) -> bool {
+    fn equip(
+        &mut self,
+        cx: &Context,
+        edges: (&Output<Chunk<T>>, &Output<Chunk<T>>),
+        ride: &Ride<'_>,
+    ) -> bool {
+        let place = ride.place;
         let (begin, out) = edges;
         let Some(chunk) = begin.chunk_if_free(cx) else { return false };
         let bytes = chunk.capacity() * size_of::<T>();
         drop(chunk);
         // What does not go all the way is to have room on one of the edges.
         let room = begin.room(cx).min(out.room(cx)) / self.wave.hands.len();
-        let messages = (BYTES / bytes.max(1)).clamp(1, MOST).min(room);
+        let messages = (BYTES / bytes.max(1)).clamp(1, MOST).min(ride.at_once).min(room);
         if messages == 0 || !self.block.equip(begin, cx, messages) {
             return false;
         }

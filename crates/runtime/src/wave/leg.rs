@@ -29,6 +29,14 @@ pub(crate) enum Failed {
     Panic(u32, Box<dyn Any + Send>),
 }
 
+impl Failed {
+    pub fn operator(&self) -> u32 {
+        match self {
+            Failed::Error(operator, _) | Failed::Panic(operator, _) => *operator,
+        }
+    }
+}
+
 /// What lies at a station while the wave is open.
 pub(super) struct Leg<T: Sample> {
     /// Some of the run and its ends, in order.

@@ -93,8 +93,9 @@ pub(crate) struct Ride<'r> {
     pub legs: &'r [usize],
     /// The thread's place in the pool.
     pub place: usize,
-    /// Most messages that this thread carries.
+    /// Most messages that this thread carries, and at once.
     pub most: u64,
+    pub at_once: usize,
     /// Whether there is something else to do, behind so many messages.
     pub leaves: &'r dyn Fn(u64) -> bool,
     /// The thread at this place is in an operator for long; `None` where none is any more. Says whether it does not come back.

@@ -173,7 +173,7 @@ impl Tide {
 
     /// The worker has nothing to do, or somebody else has the thread: what is being measured is begun anew.
     pub fn breaks(&mut self) {
-        if matches!(self.now, Now::Alone { .. }) {
+        if matches!(self.now, Now::Alone { .. } | Now::Wave { .. }) {
             self.now = Now::Fresh;
         }
     }

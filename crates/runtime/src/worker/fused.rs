@@ -188,7 +188,7 @@ impl Worker {
         Failure::Operator(failed, error)
     }
 
-    fn count_failed(&mut self, first: u32, failed: u32) {
+    pub(super) fn count_failed(&mut self, first: u32, failed: u32) {
         self.bring_up(first);
         let Some(run) = &mut self.runs[first as usize] else { return };
         run.left = 1;

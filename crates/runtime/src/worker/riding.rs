@@ -61,6 +61,7 @@ impl Worker {
             legs: tide.legs(),
             place,
             most,
+            at_once: usize::try_from(between).unwrap_or(usize::MAX).max(1),
             leaves: &|messages| {
                 if messages >= looks_at.get() {
                     looks_at.set(messages + between);
@@ -73,8 +74,8 @@ impl Worker {
             },
             waits: &|at| {
                 let Some((other, operator)) = at else {
-                    slot.set_worker(own);
                     slot.exit();
+                    slot.set_worker(own);
                     return false;
                 };
                 // Who looks whether a step does not return sees that one.
@@ -115,6 +116,7 @@ impl Worker {
                 Err(self.fail_run(cx, first, through, error))
             }
             Some(Failed::Panic(operator, panic)) => {
+                self.count_failed(first, operator);
                 cx.current = operator;
                 self.slot.enter(operator);
                 resume_unwind(panic)
