@@ -25,10 +25,15 @@ impl Place {
     /// that had it once, not first to be read and then to be written. A hint: nothing goes by it, also where nothing lies there any more.
     #[inline(always)]
     pub fn fetch_to_write(self) {
+        self.each_line(fetch_line_to_write);
+    }
+
+    #[inline(always)]
+    fn each_line(self, act: impl Fn(usize)) {
         let end = self.address + self.bytes;
         let mut line = if self.bytes == 0 { end } else { self.address & !(LINE - 1) };
         while line < end {
-            fetch_line_to_write(line);
+            act(line);
             line += LINE;
         }
     }
@@ -47,13 +52,7 @@ pub fn fetch_to_write<V: ?Sized>(value: &V) {
 /// As [`fetch_to_write`], to read there: lines that this core has stay as they are, also where others have them.
 #[inline(always)]
 pub fn fetch_to_read<V: ?Sized>(value: &V) {
-    let Place { address, bytes } = Place::of(value).at_most(MOST);
-    let end = address + bytes;
-    let mut line = if bytes == 0 { end } else { address & !(LINE - 1) };
-    while line < end {
-        fetch_line_to_read(line);
-        line += LINE;
-    }
+    Place::of(value).at_most(MOST).each_line(fetch_line_to_read);
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]

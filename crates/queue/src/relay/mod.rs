@@ -177,11 +177,6 @@ impl<'r, T> Runner<'r, T> {
     pub fn is_through(&self) -> bool {
         self.station == self.relay.stations.len()
     }
-
-    /// The station that comes next, from 0 on.
-    pub fn next(&self) -> usize {
-        self.station
-    }
 }
 
 impl<T> Stay<'_, '_, T> {

@@ -104,7 +104,6 @@ impl Worker {
         run.rode(&rode);
         let took = u32::try_from(rode.begun).unwrap_or(u32::MAX);
         run.left = run.left.saturating_sub(took).max(1);
-        let in_inside = |operator: u32| (operator.max(run.first) - run.first) as usize;
         match rode.failed {
             None => Ok(()),
             Some(Failed::Error(operator, error)) if operator < run.first || operator > run.last => {
@@ -112,7 +111,7 @@ impl Worker {
                 Err(Failure::Operator(operator, error))
             }
             Some(Failed::Error(operator, error)) => {
-                let through = in_inside(operator);
+                let through = (operator - first) as usize;
                 Err(self.fail_run(cx, first, through, error))
             }
             Some(Failed::Panic(operator, panic)) => {
