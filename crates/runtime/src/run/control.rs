@@ -111,6 +111,12 @@ impl Control {
         self.stop.load(Ordering::Relaxed) & stop::ABORT != 0
     }
 
+    /// Whether a worker is to end what it does, which does that already or not.
+    #[inline]
+    pub fn is_to_stop(&self, is_stopping: bool) -> bool {
+        self.stop_asked() && (!is_stopping || self.is_aborted())
+    }
+
     pub fn set_stopped(&self) {
         self.stop.fetch_or(stop::TOLD, Ordering::Relaxed);
     }

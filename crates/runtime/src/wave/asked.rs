@@ -1,7 +1,7 @@
 //! Whether a source and a sink can do without queues, asked before there are any.
 
 use super::{Help, Ride, Rode};
-use crate::carry::{Came, Carrier, Carry, Way};
+use crate::carry::{Came, Carrier, Carry, More, Way};
 use crate::context::Context;
 use crate::operator::Operator;
 use std::any::Any;
@@ -23,7 +23,7 @@ pub(crate) fn go_from_hand_to_hand(source: &dyn Operator, sink: &dyn Operator) -
 }
 
 impl Carry for Asked {
-    fn pass(&mut self, _: &mut Context, _: &mut Way<'_>, _: &mut u32, _: Option<&mut [u64]>) -> Came {
+    fn pass(&mut self, _: &mut Context, _: &mut Way<'_>, _: More, _: Option<&mut [u64]>) -> Came {
         Came::Nowhere
     }
 

@@ -1,7 +1,7 @@
 //! Whether it is worth it to let a run go in waves: that is tried, again and again, and the faster way is taken.
 
-/// Passes from one look at the clock to the next, where the worker goes alone.
-const PASSES: u32 = 64;
+/// Passes from one look at the clock to the next, where the worker goes alone, about.
+const PASSES: u32 = 1024;
 
 /// How long either way is tried, in nanoseconds.
 const TRIAL_NS: u64 = 100_000;
@@ -30,7 +30,7 @@ const LOOK_NS: f64 = 20_000.0;
 #[derive(Debug)]
 pub(crate) struct Tide {
     now: Now,
-    /// Calls until it is looked at the clock again.
+    /// Passes until it is looked at the clock again.
     left: u32,
     is_better: bool,
     /// Nobody helped the last time.
@@ -90,6 +90,12 @@ impl Tide {
         let is_low = self.left > 0;
         self.left -= u32::from(is_low);
         is_low
+    }
+
+    /// It went alone, so many times more.
+    #[inline(always)]
+    pub fn went(&mut self, passes: u32) {
+        self.left = self.left.saturating_sub(passes);
     }
 
     /// By operator of the run and its ends: its leg.

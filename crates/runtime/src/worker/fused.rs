@@ -5,7 +5,7 @@
 //! edges in it are empty again. How chunks go through, from the source before a run and to the sink behind it: see
 //! [`pass`](super::pass).
 
-use super::{Failure, Worker};
+use super::{Failure, Pace, Worker};
 use crate::Error;
 use crate::carry::{Carrier, Hands};
 use crate::context::{Context, DONE, Held, NONE, flag};
@@ -36,6 +36,7 @@ pub(crate) struct Run {
     /// Chunks that went through, by edge from one to the next.
     carried: Box<[u64]>,
     pub hands: Hands,
+    pub pace: Pace,
     /// Passes until one is timed.
     pub left: u32,
     /// Where others may carry chunks, too: whether they are to.
@@ -62,6 +63,7 @@ impl Run {
             whole: 0,
             carried: vec![0; (last - first) as usize].into(),
             hands: Hands::default(),
+            pace: Pace::default(),
             left: 1,
             tide: None,
             is_loose: false,
@@ -79,13 +81,15 @@ impl Run {
         self.hands.to_sink += rode.whole;
     }
 
-    /// The pass that was under way ended: through all those that change chunks or not, and in a step of the sink or not.
-    pub fn pass_ended(&mut self, through: bool, ended: bool) {
-        let Some((from_source, to_sink)) = self.in_pass.take() else { return };
+    /// The pass that was under way ended: through all those that change chunks or not, and in a step of the sink or not. Says how many
+    /// there were before it.
+    pub fn pass_ended(&mut self, through: bool, ended: bool) -> u64 {
+        let Some((from_source, to_sink)) = self.in_pass.take() else { return 0 };
         let whole = std::mem::take(&mut self.whole);
         self.begun += if from_source { whole + 1 } else { 0 };
         self.passes += whole + u64::from(through);
         self.ended += if to_sink { whole } else { 0 } + u64::from(ended);
+        whole
     }
 }
 

@@ -67,7 +67,7 @@ impl Worker {
     pub(super) fn needs_care(&self, cx: &Context) -> bool {
         let timers = !self.timers.is_empty() || (self.end_ns.is_some() && !self.stopping);
         timers && cx.clock.is_real()
-            || self.control.stop_asked() && (!self.stopping || self.control.is_aborted())
+            || self.control.is_to_stop(self.stopping)
             || !self.seat.inbox().is_empty()
             || !cx.full.is_empty()
             || self.watched.iter().any(|&edge| self.has_come(cx, edge))
@@ -260,7 +260,7 @@ impl Worker {
     }
 
     /// When the sources end. Not while all of them are paused.
-    fn open_end_ns(&self) -> Option<u64> {
+    pub(super) fn open_end_ns(&self) -> Option<u64> {
         self.end_ns.filter(|_| !self.stopping && self.halted_ns.is_none())
     }
 
@@ -281,10 +281,7 @@ impl Worker {
             self.pause = Pause::Over;
             return false;
         }
-        let alarm_ns = match (self.timers.earliest_ns(), self.open_end_ns()) {
-            (Some(alarm_ns), Some(end_ns)) => Some(alarm_ns.min(end_ns)),
-            (alarm_ns, end_ns) => alarm_ns.or(end_ns),
-        };
+        let alarm_ns = self.alarm_ns();
         if let (Clock::Manual(now_ns), Some(alarm_ns), 1) = (&mut cx.clock, alarm_ns, self.seat.team.len())
             && self.seat.inbox().is_empty()
         {

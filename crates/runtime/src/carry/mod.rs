@@ -2,15 +2,19 @@
 //! once. What happens to it on the way is the same, and so is what is measured; but a step that is timed goes over the edges at both ends,
 //! also where chunks go from hand to hand else, and so it takes some nanoseconds longer than those.
 
-use crate::chunk::{Chunk, Info, Sample};
+mod hand;
+
+pub(crate) use hand::{Hands, More, did_more_than_fill};
+
+use crate::chunk::{Chunk, Sample};
 use crate::context::{Context, NONE};
-use crate::message::{Message, NO_DUE};
+use crate::message::Message;
 use crate::operator::{Operator, Step};
 use crate::run::PartSlot;
 use crate::wave::{Crest, Help, Ride, Rode};
-use crate::worker::NodeState;
+use crate::worker::{NodeState, Outside};
 use crate::{Error, Input, Output};
-use onbeat_queue::Meta;
+use hand::{edit, is_usual};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -22,13 +26,13 @@ pub struct Carrier(pub(crate) Box<dyn Carry>);
 /// See [`Carrier`].
 pub(crate) trait Carry: Send {
     /// One chunk from the source, whose turn has begun, or one that lies before the first of those that change chunks, through them, and to
-    /// the sink; and so many more as `more` says, as long as there are some and all is as usual. What is left of these is in `more` then.
-    /// Notes when each step begins behind that of the source, if that is asked for.
+    /// the sink; and so many more as `more` says, as long as there are some and all is as usual. Notes when each step begins behind that
+    /// of the source, if that is asked for.
     fn pass(
         &mut self,
         cx: &mut Context,
         way: &mut Way<'_>,
-        more: &mut u32,
+        more: More,
         times_ns: Option<&mut [u64]>,
     ) -> Came;
 
@@ -65,6 +69,7 @@ pub(crate) struct Way<'w> {
     /// Of the source.
     pub node: &'w mut NodeState,
     pub slot: &'w PartSlot,
+    pub outside: Outside<'w>,
     /// Passes before the last one, which went as far as they go.
     pub whole: &'w mut u64,
     pub hands: &'w mut Hands,
@@ -79,25 +84,6 @@ impl Way<'_> {
             .map(|it| &mut **it)
             .chain(inside.iter_mut())
             .chain(sink.iter_mut().map(|it| &mut **it))
-    }
-}
-
-/// Chunks that went from hand to hand, and lay in no queue.
-#[derive(Debug, Default)]
-pub(crate) struct Hands {
-    pub from_source: u64,
-    pub to_sink: u64,
-    /// All of [`Way::whole`] did, at both ends, and are not counted here yet; and so does the one under way.
-    pub all: bool,
-}
-
-impl Hands {
-    /// The pass under way is over: it was the last of so many that went as far as they go, and went itself from the source, to the sink.
-    pub fn count(&mut self, whole: u64, from_source: bool, to_sink: bool) {
-        if std::mem::take(&mut self.all) {
-            self.from_source += whole + u64::from(from_source);
-            self.to_sink += whole + u64::from(to_sink);
-        }
     }
 }
 
@@ -166,47 +152,13 @@ impl<T: Sample> Typed<T> {
     /// Passes from the hand of the source to that of the sink, through one chunk that is filled again and again: as many as go as usual.
     /// `None` before one that does not, whose turn has begun.
     #[inline(always)]
-    fn pass_by_hand(&mut self, cx: &mut Context, way: &mut Way<'_>, more: &mut u32) -> Option<Came> {
-        let [source, first, sink] = way.numbers;
+    fn pass_by_hand(&mut self, cx: &mut Context, way: &mut Way<'_>, more: More) -> Option<Came> {
         // What lies on an edge comes first.
         let out = self.begin.as_ref().filter(|out| out.is_clear(cx) && self.out.is_clear(cx))?;
-        let (Some(from), Some(to)) = (&mut way.source, &mut way.sink) else { return None };
         let mut chunk = out.chunk_if_free(cx)?;
         // Nobody else has it, and nobody gets it: those that fill, change and drain it see what is in it.
         let (samples, info) = chunk.parts()?;
-        let samples = bytemuck::cast_slice_mut::<T, u8>(samples);
-        (cx.next, cx.popped) = (NONE, 1);
-        way.hands.all = true;
-        let (came, is_drained) = loop {
-            cx.current = source;
-            way.slot.enter(source);
-            let is_filled = from.fill(cx, samples, info);
-            if cx.next != NONE {
-                break (Some(Came::FromSource(Err(did_more_than_fill()))), false);
-            }
-            if !is_filled {
-                break (None, false);
-            }
-            way.node.sequence += 1;
-            if let Err((through, error)) = edit(cx, samples, info, way.inside, first, way.slot, None) {
-                break (Some(Came::Failed(through, error)), false);
-            }
-            cx.current = sink;
-            way.slot.enter(sink);
-            if !to.drain(cx, samples, info) {
-                break (Some(Came::Through), false);
-            }
-            if *more == 0 || !is_usual(cx) || cx.wishes != 0 || !cx.ready.is_empty() {
-                break (Some(Came::ToSink(Ok(Step::Wait))), true);
-            }
-            *more -= 1;
-            info.reset();
-            *way.whole += 1;
-            way.node.begin_turn(cx);
-        };
-        let is_filled = matches!(came, Some(Came::Failed(..) | Came::Through)) || is_drained;
-        way.hands.count(*way.whole, is_filled, is_drained);
-        match came {
+        match hand::pass(cx, way, bytemuck::cast_slice_mut(samples), info, more) {
             Some(Came::Through) => Some(self.send_undrained(cx, way, chunk).0),
             came => came,
         }
@@ -217,7 +169,7 @@ impl<T: Sample> Typed<T> {
         &mut self,
         cx: &mut Context,
         way: &mut Way<'_>,
-        more: &mut u32,
+        more: More,
         mut times_ns: Option<&mut [u64]>,
     ) -> Came {
         let [source, first, sink] = way.numbers;
@@ -231,6 +183,8 @@ impl<T: Sample> Typed<T> {
             // The source had its chance.
             fills = false;
         }
+        // Those from hand to hand are among them.
+        let mut left = more.blind.saturating_sub(*way.whole as u32);
         loop {
             let mut filled = None;
             if let Some(operator) = &mut way.source {
@@ -284,9 +238,10 @@ impl<T: Sample> Typed<T> {
                 }
                 _ => self.send(cx, way, chunk, times_ns.as_deref_mut()),
             };
-            if *more == 0 || !is_usual || !goes_on(cx, way, more) {
+            if left == 0 || !is_usual || !goes_on(cx, way) {
                 return came;
             }
+            left -= 1;
         }
     }
 
@@ -329,44 +284,15 @@ impl<T: Sample> Typed<T> {
     }
 }
 
-/// The samples of a chunk, through all of these, which are numbered from `first` on and shown in the slot. Says how many it went through
-/// before one failed, and how. Which of them is under way is in the slot alone.
-#[inline(always)]
-fn edit(
-    cx: &Context,
-    samples: &mut [u8],
-    info: &Info,
-    operators: &mut [Box<dyn Operator>],
-    first: u32,
-    slot: &PartSlot,
-    mut times_ns: Option<&mut [u64]>,
-) -> Result<(), (usize, Error)> {
-    for (number, operator) in (first..).zip(operators) {
-        slot.enter(number);
-        if let Some(times_ns) = &mut times_ns {
-            times_ns[(number - first) as usize] = cx.clock.now_ns();
-        }
-        operator.edit(samples, info).map_err(|error| ((number - first) as usize, error))?;
-    }
-    Ok(())
-}
-
-/// Behind the step of a sink: whether it sent nothing, and nobody is to know of the message.
-#[inline(always)]
-fn is_usual(cx: &Context) -> bool {
-    cx.next == NONE && cx.stamp.due_ns == NO_DUE && cx.earlier.is_empty()
-}
-
 /// Behind a pass that went as usual: whether there is another one, which begins.
 #[inline(always)]
-fn goes_on(cx: &mut Context, way: &mut Way<'_>, more: &mut u32) -> bool {
+fn goes_on(cx: &mut Context, way: &mut Way<'_>) -> bool {
     let first = way.numbers[1];
     let from_source = way.source.is_some();
     let goes_on = if from_source { cx.ready.is_empty() } else { cx.ready.is_only(first) };
     if cx.wishes != 0 || !goes_on {
         return false;
     }
-    *more -= 1;
     *way.whole += 1;
     if from_source {
         way.node.begin_turn(cx);
@@ -381,7 +307,7 @@ impl<T: Sample> Carry for Typed<T> {
         &mut self,
         cx: &mut Context,
         way: &mut Way<'_>,
-        more: &mut u32,
+        more: More,
         times_ns: Option<&mut [u64]>,
     ) -> Came {
         match times_ns {
@@ -425,11 +351,4 @@ impl<T: Sample> Carry for Typed<T> {
         (cx.next, cx.popped) = (NONE, 1);
         Some(self.crest.as_mut()?.ride(cx, way, (begin, &self.out), ride))
     }
-}
-
-#[cold]
-pub(crate) fn did_more_than_fill() -> Error {
-    Error::new(
-        "its `fill` sent a message or took a chunk: it fills the one that it is given, and who wants more does that in `step`",
-    )
 }
