@@ -141,6 +141,19 @@ pub trait Operator: Any + Send {
         Err(Error::new("it changes no chunks in place"))
     }
 
+    /// Whether one with a [`carrier`](Self::carrier) writes other chunks, and leaves those that come as they are.
+    #[doc(hidden)]
+    fn writes_afresh(&self) -> bool {
+        false
+    }
+
+    /// As [`edit`](Self::edit), for one that [`writes_afresh`](Self::writes_afresh): to as many other samples.
+    #[doc(hidden)]
+    fn rewrite(&mut self, from: &[u8], to: &mut [u8], info: &mut Info) -> Result<(), Error> {
+        let _ = (from, to, info);
+        Err(Error::new("it writes no other chunks"))
+    }
+
     /// Its turn comes in a moment: it asks for the cache lines that it is going to need, where another core may have them.
     #[doc(hidden)]
     fn prepare(&self) {}

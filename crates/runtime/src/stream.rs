@@ -6,8 +6,9 @@ use crate::chunk::{Chunk, Info, Tag};
 use crate::kernel::{Kernel, Map, Ratio};
 use crate::message::Stamp;
 use crate::operator::{Ending, Operator, Step};
-use crate::{Context, Error, Input, Output, Ports, Value};
+use crate::{Context, Error, Input, Output, Ports, Progress, Value};
 use onbeat_queue::{fetch_to_read, fetch_to_write};
+use std::any::TypeId;
 use std::collections::VecDeque;
 
 /// An operator made of a [`Kernel`]: chunks of one type and rate come in, chunks of another go out.
@@ -62,12 +63,16 @@ pub struct Stream<K: Kernel> {
     stamp: Stamp,
     /// One of several: samples are counted by what chunks say.
     is_replica: bool,
+    /// The kernel has no state: it gives one sample for each, at once.
+    is_plain: bool,
 }
 
 impl<K: Kernel> Stream<K> {
     /// Makes an operator with the ports `in` and `out`.
     pub fn new(kernel: K) -> Self {
+        let is_plain = kernel.ratio() == Ratio { up: 1, down: 1 } && kernel.replica().is_some();
         Stream {
+            is_plain,
             input: Input::default(),
             out: Output::default(),
             kernel,
@@ -108,6 +113,25 @@ impl<K: Kernel> Stream<K> {
     /// The number of the sample that the kernel gets next.
     fn position(&self) -> u64 {
         self.received - self.held.as_ref().map_or(0, |(held, used)| (held.len() - used) as u64)
+    }
+
+    /// One sample for each, while nothing of earlier ones is left.
+    fn give_at_once(&mut self, from: &[K::In], to: &mut [K::Out]) -> Result<(), Error> {
+        let mut at = 0;
+        while at < from.len() {
+            let position = self.received + at as u64;
+            self.changes.make(position, &mut self.kernel)?;
+            let count = self.changes.before_next(position, from.len() - at);
+            let (now, out) = (&from[at..at + count], &mut to[at..at + count]);
+            let Progress { consumed, produced } = self.kernel.process(now, out);
+            if (consumed, produced) != (count, count) {
+                return Err(Error::new(format!(
+                    "the kernel took {consumed} and gave {produced} of {count} samples: one with a `replica` gives one for each, at once"
+                )));
+            }
+            at += count;
+        }
+        Ok(())
     }
 
     fn send(&mut self, cx: &mut Context, mut chunk: Chunk<K::Out>, samples: usize) -> Result<(), Error> {
@@ -173,9 +197,9 @@ impl<K: Kernel> Operator for Stream<K> {
         } else if let Some((_, used)) = &mut self.held {
             *used += progress.consumed;
         }
-        self.more = progress.produced == room;
+        self.more = progress.produced == room && !self.is_plain;
         let refused = offered - progress.consumed;
-        if refused > 0 && !self.more {
+        if refused > 0 && progress.produced < room {
             return Err(Error::new(format!(
                 "the kernel left {refused} samples although its output had room"
             )));
@@ -183,7 +207,44 @@ impl<K: Kernel> Operator for Stream<K> {
         if progress.produced > 0 {
             self.send(cx, chunk, progress.produced)?;
         }
-        Ok(if left > 0 || self.more || self.input.is_ended(cx) { Step::Again } else { Step::Wait })
+        // There is nothing inside that would come at the end.
+        let ends = !self.is_plain && self.input.is_ended(cx);
+        Ok(if left > 0 || self.more || ends { Step::Again } else { Step::Wait })
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        let is_one_type = TypeId::of::<K::In>() == TypeId::of::<K::Out>();
+        (self.is_plain && is_one_type).then(|| Carrier::from_input(&self.input))
+    }
+
+    fn end_carrier(&self, carrier: &mut Carrier) {
+        carrier.send_to(&self.out);
+    }
+
+    fn writes_afresh(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn rewrite(&mut self, from: &[u8], to: &mut [u8], info: &mut Info) -> Result<(), Error> {
+        if check_rate(&mut self.rate_hz, info.rate_hz)? {
+            self.kernel.start(info.rate_hz)?;
+        }
+        if self.is_replica {
+            (self.received, self.sent) = (info.start, info.start);
+        }
+        let (from, to) = (bytemuck::cast_slice(from), bytemuck::cast_slice_mut(to));
+        let given = self.give_at_once(from, to);
+        // They came also where that failed.
+        self.received += from.len() as u64;
+        given?;
+        // A chunk of its own: what is not of samples or time does not go over.
+        info.start = self.sent;
+        if info.shape != [0; 3] {
+            info.shape = [0; 3];
+        }
+        self.sent += to.len() as u64;
+        Ok(())
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use super::operators::{OutOfPlace, Own, SerialSink, SerialSource, affine};
 use super::settings::{Form, Mode, Whose};
 use onbeat_operators::dsp::Saxpy;
 use onbeat_operators::{NullSink, NullSource};
-use onbeat_runtime::{Chunk, Graph, Idle, InPlace, Options, RunError, Scheduler};
+use onbeat_runtime::{Chunk, Graph, Idle, InPlace, Options, RunError, Scheduler, Stream};
 
 /// Why a case has no figure: it is left out, and a note says so.
 pub(super) type Missing = String;
@@ -24,7 +24,7 @@ fn chain(case: &Case) -> Result<Graph, onbeat_runtime::Error> {
     for number in 1..=case.shape.kernels {
         let name = format!("saxpy{number}");
         match (case.shape.form, case.whose) {
-            (Form::OutOfPlace, _) => _ = graph.add(&*name, OutOfPlace::default()),
+            (Form::OutOfPlace, _) => _ = graph.add(&*name, Stream::new(OutOfPlace::default())),
             (Form::InPlace, Whose::Own) => _ = graph.add(&*name, Own::default()),
             (Form::InPlace, Whose::BuiltIn) => _ = graph.add(&*name, InPlace::new(saxpy.clone())),
         }

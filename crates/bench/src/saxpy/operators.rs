@@ -1,7 +1,7 @@
 //! Operators of the chain that do not come with onbeat: written as a user writes them.
 
 use onbeat_operators::dsp::Affine;
-use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Step};
+use onbeat_runtime::{Chunk, Context, Error, Input, Kernel, Operator, Output, Ports, Progress, Step};
 use std::hint::black_box;
 
 /// Changes the chunk that comes, as `examples/own_operator.rs` does.
@@ -12,11 +12,7 @@ pub(super) struct Own {
 }
 
 /// Writes another chunk.
-pub(super) struct OutOfPlace {
-    pub input: Input<Chunk<f32>>,
-    pub out: Output<Chunk<f32>>,
-    affine: Affine,
-}
+pub(super) struct OutOfPlace(Affine);
 
 /// Every saxpy: samples stay what they are, so that they never become denormal or infinite. The compiler does not get to know.
 pub(super) fn affine() -> Affine {
@@ -31,7 +27,7 @@ impl Default for Own {
 
 impl Default for OutOfPlace {
     fn default() -> Self {
-        OutOfPlace { input: Input::default(), out: Output::default(), affine: affine() }
+        OutOfPlace(affine())
     }
 }
 
@@ -54,25 +50,18 @@ impl Operator for Own {
     }
 }
 
-impl Operator for OutOfPlace {
-    fn ports(&mut self, p: &mut Ports) {
-        p.input("in", &mut self.input);
-        p.output("out", &mut self.out).fresh();
+impl Kernel for OutOfPlace {
+    type In = f32;
+    type Out = f32;
+
+    fn process(&mut self, input: &[f32], output: &mut [f32]) -> Progress {
+        let samples = input.len().min(output.len());
+        self.0.out_of_place(input, output);
+        Progress { consumed: samples, produced: samples }
     }
 
-    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        let Some(mut written) = self.out.chunk(cx) else { return Ok(Step::Wait) };
-        if let Some(chunk) = self.input.pop(cx) {
-            let samples = written.edit_unique().expect("a new chunk is not shared");
-            self.affine.out_of_place(&chunk, samples);
-            written.info_mut().start = chunk.info().start;
-            self.out.push(cx, written)?;
-        }
-        Ok(Step::Wait)
-    }
-
-    fn replica(&self) -> Option<Box<dyn Operator>> {
-        Some(Box::<OutOfPlace>::default())
+    fn replica(&self) -> Option<Self> {
+        Some(OutOfPlace::default())
     }
 }
 

@@ -42,19 +42,22 @@ impl Hands {
 }
 
 /// Passes from the source, through those inside, to the sink, all with these samples, which are filled again and again. `None` before one
-/// that does not go as usual, whose turn has begun; [`Came::Through`] where the sink does not take what it was shown.
+/// that does not go as usual, whose turn has begun; [`Came::Through`] where the sink does not take what it was shown. Says also whether
+/// that is in the spare samples: those inside may write others where it is said so (`AFRESH`).
 ///
 /// By itself, and of bytes: what is needed from one call to the next is in registers.
 #[inline(never)]
-pub(super) fn pass(
+pub(super) fn pass<const AFRESH: bool>(
     cx: &mut Context,
     way: &mut Way<'_>,
-    samples: &mut [u8],
+    (samples, spare): (&mut [u8], &mut [u8]),
     info: &mut Info,
     more: More,
-) -> Option<Came> {
+) -> (Option<Came>, bool) {
     let [source, first, sink] = way.numbers;
-    let (Some(from), Some(to)) = (&mut way.source, &mut way.sink) else { return None };
+    let (Some(from), Some(to)) = (&mut way.source, &mut way.sink) else { return (None, false) };
+    let afresh = way.afresh;
+    let mut is_swapped = false;
     let (inside, slot, node) = (&mut *way.inside, way.slot, &mut *way.node);
     let (outside, whole) = (&mut way.outside, &mut *way.whole);
     let mut blind = more.blind;
@@ -72,12 +75,18 @@ pub(super) fn pass(
             break (None, false);
         }
         node.sequence += 1;
-        if let Err((through, error)) = edit(cx, samples, info, inside, first, slot, None) {
-            break (Some(Came::Failed(through, error)), false);
+        let changed = if AFRESH {
+            rewrite(cx, (samples, spare), info, inside, (first, afresh), slot, None)
+        } else {
+            edit(cx, samples, info, inside, first, slot, None).map(|()| false)
+        };
+        match changed {
+            Ok(swapped) => is_swapped = swapped,
+            Err((through, error)) => break (Some(Came::Failed(through, error)), false),
         }
         cx.current = sink;
         slot.enter(sink);
-        if !to.drain(cx, samples, info) {
+        if !to.drain(cx, if AFRESH && is_swapped { spare } else { samples }, info) {
             break (Some(Came::Through), false);
         }
         if !is_usual(cx) || cx.wishes != 0 || !cx.ready.is_empty() {
@@ -96,7 +105,7 @@ pub(super) fn pass(
     };
     let is_filled = matches!(came, Some(Came::Failed(..) | Came::Through)) || is_drained;
     way.hands.count(*way.whole, is_filled, is_drained);
-    came
+    (came, is_swapped)
 }
 
 /// The samples of a chunk, through all of these, which are numbered from `first` on and shown in the slot. Says how many it went through
@@ -119,6 +128,37 @@ pub(super) fn edit(
         operator.edit(samples, info).map_err(|error| ((number - first) as usize, error))?;
     }
     Ok(())
+}
+
+/// As [`edit`], where some write other samples, to the spare ones: those among them that the bits say, the first of them lowest. Says
+/// whether what they came to is in these.
+#[inline(always)]
+pub(super) fn rewrite(
+    cx: &Context,
+    (mut samples, mut spare): (&mut [u8], &mut [u8]),
+    info: &mut Info,
+    operators: &mut [Box<dyn Operator>],
+    (first, afresh): (u32, u64),
+    slot: &PartSlot,
+    mut times_ns: Option<&mut [u64]>,
+) -> Result<bool, (usize, Error)> {
+    let (mut left, mut is_swapped) = (afresh, false);
+    for (number, operator) in (first..).zip(operators) {
+        slot.enter(number);
+        if let Some(times_ns) = &mut times_ns {
+            times_ns[(number - first) as usize] = cx.clock.now_ns();
+        }
+        let changed = if left & 1 == 0 {
+            operator.edit(samples, info)
+        } else {
+            (samples, spare) = (spare, samples);
+            is_swapped = !is_swapped;
+            operator.rewrite(spare, samples, info)
+        };
+        changed.map_err(|error| ((number - first) as usize, error))?;
+        left >>= 1;
+    }
+    Ok(is_swapped)
 }
 
 /// Behind the step of a sink: whether it sent nothing, and nobody is to know of the message.

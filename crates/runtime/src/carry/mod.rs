@@ -14,7 +14,7 @@ use crate::run::PartSlot;
 use crate::wave::{Crest, Help, Ride, Rode};
 use crate::worker::{NodeState, Outside};
 use crate::{Error, Input, Output};
-use hand::{edit, is_usual};
+use hand::{edit, is_usual, rewrite};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -48,6 +48,12 @@ pub(crate) trait Carry: Send {
     /// Whether a chunk waits.
     fn has_input(&self, cx: &Context) -> bool;
 
+    /// Some of them write other chunks, of so many bytes.
+    fn writes_afresh(&mut self, bytes: u32);
+
+    /// Whether there is a chunk for them to write to; they are stepped one by one where there is none.
+    fn equip(&mut self, cx: &Context) -> bool;
+
     /// Threads with these contexts may carry chunks together from now on, if all that come from the source's hand may go to that of the
     /// sink. The ends have these numbers.
     fn share(&mut self, ends: (u32, u32), contexts: Vec<Context>) -> Option<Arc<dyn Help>>;
@@ -66,6 +72,8 @@ pub(crate) struct Way<'w> {
     pub sink: Option<&'w mut Box<dyn Operator>>,
     /// Of the source, of the first of those inside, of the sink.
     pub numbers: [u32; 3],
+    /// Those inside that write other chunks, by bit.
+    pub afresh: u64,
     /// Of the source.
     pub node: &'w mut NodeState,
     pub slot: &'w PartSlot,
@@ -111,6 +119,9 @@ struct Typed<T: Sample> {
     end: Option<usize>,
     /// All that come from the one hand may go to the other.
     is_between_hands: bool,
+    /// Where some write other chunks: how large these are, and the one that is written next.
+    spare_bytes: Option<u32>,
+    spare: Option<Chunk<T>>,
     /// Where other threads carry chunks, too.
     crest: Option<Crest<T>>,
 }
@@ -124,6 +135,8 @@ impl Carrier {
             begin: None,
             end: None,
             is_between_hands: false,
+            spare_bytes: None,
+            spare: None,
             crest: None,
         }))
     }
@@ -158,10 +171,29 @@ impl<T: Sample> Typed<T> {
         let mut chunk = out.chunk_if_free(cx)?;
         // Nobody else has it, and nobody gets it: those that fill, change and drain it see what is in it.
         let (samples, info) = chunk.parts()?;
-        match hand::pass(cx, way, bytemuck::cast_slice_mut(samples), info, more) {
-            Some(Came::Through) => Some(self.send_undrained(cx, way, chunk).0),
-            came => came,
+        let samples = bytemuck::cast_slice_mut(samples);
+        let (came, is_swapped) = match self.spare.as_mut().and_then(Chunk::edit_unique) {
+            None => hand::pass::<false>(cx, way, (samples, &mut []), info, more),
+            Some(spare) => {
+                let spare = &mut bytemuck::cast_slice_mut(spare)[..samples.len()];
+                hand::pass::<true>(cx, way, (samples, spare), info, more)
+            }
+        };
+        if !matches!(came, Some(Came::Through)) {
+            return came;
         }
+        if is_swapped {
+            chunk = self.swapped(chunk)?;
+        }
+        Some(self.send_undrained(cx, way, chunk).0)
+    }
+
+    /// What is in the spare chunk goes on, with what travelled with this one.
+    fn swapped(&mut self, mut chunk: Chunk<T>) -> Option<Chunk<T>> {
+        let mut other = self.spare.take()?;
+        other.truncate(chunk.len());
+        std::mem::swap(other.info_mut(), chunk.info_mut());
+        Some(other)
     }
 
     #[inline(always)]
@@ -217,9 +249,25 @@ impl<T: Sample> Typed<T> {
             let (samples, info) = chunk.parts().expect("it was made its own");
             let samples = bytemuck::cast_slice_mut::<T, u8>(samples);
             let times = times_ns.as_deref_mut();
-            if let Err((through, error)) = edit(cx, samples, info, way.inside, first, way.slot, times) {
-                return Came::Failed(through, error);
+            if self.spare_bytes.is_none() {
+                if let Err((through, error)) = edit(cx, samples, info, way.inside, first, way.slot, times) {
+                    return Came::Failed(through, error);
+                }
+            } else {
+                let Some(spare) = self.spare.as_mut().and_then(Chunk::edit_unique) else {
+                    return Came::Failed(0, Error::new("there is no chunk to write to"));
+                };
+                let spare = &mut bytemuck::cast_slice_mut(spare)[..samples.len()];
+                let numbers = (first, way.afresh);
+                match rewrite(cx, (samples, spare), info, way.inside, numbers, way.slot, times) {
+                    Err((through, error)) => return Came::Failed(through, error),
+                    Ok(false) => {}
+                    Ok(true) => chunk = self.swapped(chunk).expect("it was just written"),
+                }
+                self.equip(cx);
             }
+            let (samples, info) = chunk.parts().expect("it was made its own");
+            let samples = bytemuck::cast_slice_mut::<T, u8>(samples);
             let (came, is_usual) = match &mut way.sink {
                 Some(operator)
                     if by_hand
@@ -238,7 +286,7 @@ impl<T: Sample> Typed<T> {
                 }
                 _ => self.send(cx, way, chunk, times_ns.as_deref_mut()),
             };
-            if left == 0 || !is_usual || !goes_on(cx, way) {
+            if left == 0 || !is_usual || !self.equip(cx) || !goes_on(cx, way) {
                 return came;
             }
             left -= 1;
@@ -334,6 +382,18 @@ impl<T: Sample> Carry for Typed<T> {
 
     fn has_input(&self, cx: &Context) -> bool {
         !self.input.is_empty(cx)
+    }
+
+    fn writes_afresh(&mut self, bytes: u32) {
+        self.spare_bytes = Some(bytes);
+    }
+
+    #[inline]
+    fn equip(&mut self, cx: &Context) -> bool {
+        if self.spare_bytes.is_some() && self.spare.is_none() {
+            self.spare = cx.chunk_if_free(self.spare_bytes);
+        }
+        self.spare_bytes.is_none() || self.spare.is_some()
     }
 
     fn share(&mut self, ends: (u32, u32), contexts: Vec<Context>) -> Option<Arc<dyn Help>> {

@@ -61,7 +61,17 @@ impl Plan {
             && edges.into[number].len() == 1
             && !self.wires[edges.into[number][0]].feedback
             && !edges.out_of[number].is_empty()
+            && (!node.operator.writes_afresh() || self.may_write_afresh(edges, number))
             && !self.paths.iter().any(|path| path.end == number)
+    }
+
+    /// Whether what comes to an operator comes to it alone, and has room in one chunk of its own.
+    fn may_write_afresh(&self, edges: &Edges, number: usize) -> bool {
+        let [edge] = edges.into[number][..] else { return false };
+        let wire = &self.wires[edge];
+        let alike = edges.out_of[wire.from].iter().filter(|&&other| self.wires[other].out == wire.out);
+        let quantum = |edge: usize| self.edges[edge].quantum_bytes;
+        alike.count() == 1 && edges.out_of[number].iter().all(|&next| quantum(edge) <= quantum(next))
     }
 
     /// Whether all that an operator sends goes to the next one by number, on the same worker, and waits where it has no room.

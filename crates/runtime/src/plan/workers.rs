@@ -317,6 +317,7 @@ fn waves(graph: &Graph, wires: &[Wire], order: &[usize], together: &[usize]) -> 
         let stops = part.iter().all(|&number| node(number).on_error == OnError::Stop);
         inside.len() > 1
             && stops
+            && !inside.iter().any(|&number| node(number).operator.writes_afresh())
             && !takes[order[*source]]
             && !sends[order[*sink]]
             && wave::go_from_hand_to_hand(&*node(*source).operator, &*node(*sink).operator)

@@ -134,7 +134,18 @@ fn make_runs(plan: &Plan, worker: &mut Worker, cx: &mut Context) {
         cx.hot[source..=last].iter_mut().for_each(|hot| hot.flags |= flag::RUN);
         worker.nodes[source..=sink].iter_mut().for_each(|node| node.run = Some(first as u32));
         let inside = first as u32..=last as u32;
-        worker.runs[first] = Some(Run::new(inside, source as u32..=sink as u32, carrier));
+        let afresh: Vec<usize> =
+            (first..=last).filter(|&number| worker.operators[number].writes_afresh()).collect();
+        let quantum_of = |&number: &usize| {
+            let edge = plan.wires.iter().position(|wire| wire.from == worker.nodes[number].plan);
+            edge.and_then(|edge| plan.edges[edge].quantum_bytes)
+        };
+        if let Some(bytes) = afresh.first().and_then(quantum_of) {
+            carrier.0.writes_afresh(bytes);
+        }
+        let mut run = Run::new(inside, source as u32..=sink as u32, carrier);
+        run.afresh = afresh.iter().fold(0, |bits, &number| bits | 1 << (number - first));
+        worker.runs[first] = Some(run);
     }
 }
 

@@ -43,6 +43,12 @@ impl Carry for Asked {
         false
     }
 
+    fn writes_afresh(&mut self, _: u32) {}
+
+    fn equip(&mut self, _: &Context) -> bool {
+        false
+    }
+
     fn share(&mut self, _: (u32, u32), _: Vec<Context>) -> Option<Arc<dyn Help>> {
         None
     }

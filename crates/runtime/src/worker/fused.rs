@@ -26,6 +26,8 @@ pub(crate) struct Run {
     /// The operator behind them, where that is a sink that is run along; else the last of them.
     pub sink: u32,
     pub carrier: Carrier,
+    /// Those that write other chunks, by bit, the first of them lowest.
+    pub afresh: u64,
     /// Steps that were made in passes since the counters were brought up to date: of those that change chunks, of the source, and
     /// of the sink.
     passes: u64,
@@ -57,6 +59,7 @@ impl Run {
             source,
             sink,
             carrier,
+            afresh: 0,
             passes: 0,
             begun: 0,
             ended: 0,
@@ -112,7 +115,20 @@ impl Worker {
             self.note_hold_of_run(cx, first, last);
             return Ok(true);
         }
+        if !self.is_equipped(cx, first) {
+            return Ok(false);
+        }
         self.go_through(cx, first, false).map(|()| true)
+    }
+
+    /// Whether those that write other chunks have one to write to. Where they have not, they are stepped one by one, and each waits for
+    /// one.
+    #[inline]
+    pub(super) fn is_equipped(&mut self, cx: &Context, first: u32) -> bool {
+        let Some(run) = &mut self.runs[first as usize] else { return false };
+        let is_equipped = run.afresh == 0 || run.carrier.0.equip(cx);
+        run.is_loose |= !is_equipped;
+        is_equipped
     }
 
     /// Something was, or is, out of the ordinary.
@@ -156,6 +172,9 @@ impl Worker {
         let (first, last) = (run.first, run.last);
         let (unmet, flags) = all(cx, source, last);
         if flags & !flag::RECORDED != flag::RUN | flag::SOURCE || unmet != 0 || run.is_loose {
+            return Ok(false);
+        }
+        if !self.is_equipped(cx, first) {
             return Ok(false);
         }
         cx.hot[source as usize].left = 1;

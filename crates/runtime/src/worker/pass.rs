@@ -106,6 +106,7 @@ impl Worker {
             inside,
             sink: behind.first_mut().filter(|_| to_sink),
             numbers: [run.source, first, run.sink],
+            afresh: run.afresh,
             node: &mut self.nodes[run.source as usize],
             slot: &self.slot,
             outside: Outside::new((&self.seat, &self.control), alarm_ns, self.stopping, &mut run.pace),
@@ -148,6 +149,10 @@ impl Worker {
                 self.after(cx, source, outcome)?;
                 let flags = cx.hot[first as usize].flags;
                 if is_done || cx.next != first || flags & !flag::RECORDED != flag::RUN {
+                    return Ok(Came::FromSource(Ok(Step::Wait)));
+                }
+                if !self.is_equipped(cx, first) {
+                    cx.ready.set(first);
                     return Ok(Came::FromSource(Ok(Step::Wait)));
                 }
                 let (came, _) = self.pass(cx, first, false, More::NONE, times_ns);

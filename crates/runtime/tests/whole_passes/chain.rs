@@ -1,8 +1,8 @@
 //! The chain: a source and a sink that do what a script says, and operators that add in between.
 
 use onbeat_runtime::{
-    Carrier, Chunk, Context, Error, Graph, InPlace, Info, Input, Map, OnError, Operator, Output, Ports,
-    Sample, Step,
+    Carrier, Chunk, Context, Error, Graph, InPlace, Info, Input, Kernel, Map, OnError, Operator, Output, Ports,
+    Progress, Sample, Step, Stream,
 };
 use std::sync::{Arc, Mutex};
 
@@ -216,6 +216,27 @@ impl Map for Add {
     }
 }
 
+/// The same, to other samples.
+#[derive(Clone)]
+pub struct AddAfresh(Add);
+
+impl Kernel for AddAfresh {
+    type In = f64;
+    type Out = f64;
+    fn process(&mut self, input: &[f64], output: &mut [f64]) -> Progress {
+        let samples = input.len().min(output.len());
+        let output = &mut output[..samples];
+        output.copy_from_slice(&input[..samples]);
+        if samples > 0 {
+            self.0.add(output);
+        }
+        Progress { consumed: samples, produced: samples }
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
 /// The same, stepped by itself.
 pub struct Alone {
     pub input: Input<Chunk<f64>>,
@@ -246,6 +267,8 @@ pub struct Case {
     pub sink: Vec<Takes>,
     /// By operator that adds: where it panics.
     pub adds: Vec<Option<u64>>,
+    /// Those of them that write other chunks, by bit.
+    pub afresh: u8,
     pub capacities: Vec<usize>,
     /// By operator, and what is done when it fails.
     pub on_error: Vec<OnError>,
@@ -280,7 +303,10 @@ pub fn graph(case: &Case, in_one_step: bool) -> (Graph, Taken) {
     graph.on_error(source, on_error(0));
     for (at, panics_at) in case.adds.iter().enumerate() {
         let (name, add) = (format!("add{at}"), Add(*panics_at));
-        if in_one_step {
+        if in_one_step && case.afresh >> at & 1 != 0 {
+            let add = graph.add(&name, Stream::new(AddAfresh(add)));
+            graph.on_error(add, on_error(1 + at));
+        } else if in_one_step {
             let add = graph.add(&name, InPlace::new(add));
             graph.on_error(add, on_error(1 + at));
         } else {

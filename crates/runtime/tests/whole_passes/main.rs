@@ -122,14 +122,14 @@ fn cases() -> impl Strategy<Value = Case> {
     (
         source_steps(),
         sink_steps(),
-        prop::collection::vec(prop::option::weighted(0.1, 0u64..40), 1..5),
+        (prop::collection::vec(prop::option::weighted(0.1, 0u64..40), 1..5), prop_oneof![Just(0), 0..16u8]),
         prop::collection::vec(1usize..5, 6),
         prop::collection::vec(on_error(), 6),
         (any::<bool>(), any::<bool>(), any::<(bool, bool)>(), prop::option::weighted(0.3, 1u64..20_000)),
     )
-        .prop_map(|(source, sink, adds, capacities, on_error, how)| {
+        .prop_map(|(source, sink, (adds, afresh), capacities, on_error, how)| {
             let (has_company, has_path, by_hand, duration_ns) = how;
-            Case { source, sink, adds, capacities, on_error, has_company, has_path, by_hand, duration_ns }
+            Case { source, sink, adds, afresh, capacities, on_error, has_company, has_path, by_hand, duration_ns }
         })
 }
 
@@ -167,6 +167,7 @@ fn no_chunk_overtakes_one_that_was_left_lying() {
             source: vec![Does::FailsBehind, Does::Sends, Does::Ends],
             sink: vec![Takes::None, Takes::One],
             adds: vec![None],
+            afresh: 0,
             capacities: vec![1; 6],
             on_error: vec![restart],
             has_company: false,
@@ -184,12 +185,14 @@ fn no_chunk_overtakes_one_that_was_left_lying() {
 #[test]
 fn whichever_is_paused_all_rest() {
     watched(60, || {
-        let cases = ["source", "add0", "sink"].into_iter().flat_map(|name| [(name, false), (name, true)]);
-        for (name, by_hand) in cases {
+        let ways = [(false, 0), (true, 0), (false, 2), (true, 1)];
+        let cases = ["source", "add0", "sink"].into_iter().flat_map(|name| ways.map(|way| (name, way)));
+        for (name, (by_hand, afresh)) in cases {
             let case = Case {
                 source: vec![Does::Sends; 20_000_000],
                 sink: Vec::new(),
                 adds: vec![None; 2],
+                afresh,
                 capacities: vec![2; 3],
                 on_error: Vec::new(),
                 has_company: false,
