@@ -115,11 +115,12 @@ impl<K: Kernel> Stream<K> {
         self.received - self.held.as_ref().map_or(0, |(held, used)| (held.len() - used) as u64)
     }
 
-    /// One sample for each, while nothing of earlier ones is left.
-    fn give_at_once(&mut self, from: &[K::In], to: &mut [K::Out]) -> Result<(), Error> {
+    /// One sample for each, the first of which has number `begin`.
+    #[inline]
+    fn give_at_once(&mut self, begin: u64, from: &[K::In], to: &mut [K::Out]) -> Result<(), Error> {
         let mut at = 0;
         while at < from.len() {
-            let position = self.received + at as u64;
+            let position = begin + at as u64;
             self.changes.make(position, &mut self.kernel)?;
             let count = self.changes.before_next(position, from.len() - at);
             let (now, out) = (&from[at..at + count], &mut to[at..at + count]);
@@ -234,10 +235,10 @@ impl<K: Kernel> Operator for Stream<K> {
             (self.received, self.sent) = (info.start, info.start);
         }
         let (from, to) = (bytemuck::cast_slice(from), bytemuck::cast_slice_mut(to));
-        let given = self.give_at_once(from, to);
-        // They came also where that failed.
+        // Counted first: they came also where the kernel fails, or panics.
+        let begin = self.received;
         self.received += from.len() as u64;
-        given?;
+        self.give_at_once(begin, from, to)?;
         // A chunk of its own: what is not of samples or time does not go over.
         info.start = self.sent;
         if info.shape != [0; 3] {
