@@ -92,6 +92,12 @@ impl Tide {
         is_low
     }
 
+    /// Until the clock is looked at again: so many passes, at least.
+    #[inline(always)]
+    pub fn passes_alone(&self) -> u32 {
+        self.left
+    }
+
     /// It went alone, so many times more.
     #[inline(always)]
     pub fn went(&mut self, passes: u32) {

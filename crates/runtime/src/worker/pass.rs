@@ -43,7 +43,8 @@ impl Worker {
             let turns = if self.seat.pool.is_some() { self.turns } else { left };
             // What others write on edges to and from here is looked at elsewhere.
             let sees_all = from_source && self.long == 0 && self.watched.is_empty() && cx.full.is_empty();
-            More { blind: left.min(blind).min(turns), seeing: if sees_all { left.min(SEEING) } else { 0 } }
+            let until_asked = run.tide.as_ref().map_or(SEEING, |tide| tide.passes_alone().min(SEEING));
+            More { blind: left.min(blind).min(turns), seeing: if sees_all { left.min(until_asked) } else { 0 } }
         } else {
             More::NONE
         };
