@@ -166,6 +166,9 @@ impl<T: Sample> Typed<T> {
     /// `None` before one that does not, whose turn has begun.
     #[inline(always)]
     fn pass_by_hand(&mut self, cx: &mut Context, way: &mut Way<'_>, more: More) -> Option<Came> {
+        if self.spare_bytes.is_some() && self.spare.is_none() {
+            return None;
+        }
         // What lies on an edge comes first.
         let out = self.begin.as_ref().filter(|out| out.is_clear(cx) && self.out.is_clear(cx))?;
         let mut chunk = out.chunk_if_free(cx)?;
