@@ -122,7 +122,7 @@ pub trait Operator: Any + Send {
         None
     }
 
-    /// Of one that changes chunks in place: what takes them for it, where it and its neighbours are run as one step.
+    /// Of one that changes chunks in place, or [writes others](Self::writes_afresh): what takes them for it, where it and its neighbours are run as one step.
     #[doc(hidden)]
     fn carrier(&self) -> Option<Carrier> {
         None

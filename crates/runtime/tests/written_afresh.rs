@@ -2,11 +2,11 @@
 
 mod watchdog;
 
+use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
 use onbeat_runtime::{
     Carrier, Change, Chunk, Context, Error, Graph, InPlace, Info, Input, Kernel, Map, Operator, Options,
     Output, Ports, Progress, Sample, Step, Stream, Tag, Value, tried,
 };
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use watchdog::watched;
 
@@ -222,7 +222,8 @@ fn chunks_carry_what_they_would_carry() {
             for by_hand in [false, true] {
                 let (seen, steps) = run(chain, by_hand, false);
                 assert_eq!(steps, chain.len() + 2, "{chain}");
-                let differs = seen.samples.iter().zip(&expected.samples).position(|(seen, expected)| seen != expected);
+                let differs =
+                    seen.samples.iter().zip(&expected.samples).position(|(seen, expected)| seen != expected);
                 assert_eq!(differs, None, "{chain}, by hand: {by_hand}");
                 assert_eq!(seen, expected, "{chain}, by hand: {by_hand}");
             }

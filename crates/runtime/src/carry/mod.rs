@@ -1,5 +1,5 @@
-//! Neighbours that change chunks in place, run as one step: the chunk is taken once, each of them changes it, and it is sent on
-//! once. What happens to it on the way is the same, and so is what is measured; but a step that is timed goes over the edges at both ends,
+//! Neighbours that change chunks in place, or write others and have no state, run as one step: the chunk is taken once, goes through each of
+//! them, and is sent on once. Those that write others have a spare chunk, which changes places with the one in hand. What happens to it on the way is the same, and so is what is measured; but a step that is timed goes over the edges at both ends,
 //! also where chunks go from hand to hand else, and so it takes some nanoseconds longer than those.
 
 mod hand;
@@ -19,7 +19,8 @@ use std::any::Any;
 use std::sync::Arc;
 
 /// Takes chunks where the first of several operators takes them, and sends them where the last one does. Made by those that change
-/// samples in place ([`InPlace`](crate::InPlace)). Where a source or a sink is run along that says where its chunks go out or come
+/// samples in place ([`InPlace`](crate::InPlace)), or write others and have no state ([`Stream`](crate::Stream) of a kernel with a
+/// [`replica`](crate::Kernel::replica)). Where a source or a sink is run along that says where its chunks go out or come
 /// in, they go from hand to hand there too: see [`Operator::fill`] and [`Operator::drain`].
 pub struct Carrier(pub(crate) Box<dyn Carry>);
 
@@ -28,13 +29,8 @@ pub(crate) trait Carry: Send {
     /// One chunk from the source, whose turn has begun, or one that lies before the first of those that change chunks, through them, and to
     /// the sink; and so many more as `more` says, as long as there are some and all is as usual. Notes when each step begins behind that
     /// of the source, if that is asked for.
-    fn pass(
-        &mut self,
-        cx: &mut Context,
-        way: &mut Way<'_>,
-        more: More,
-        times_ns: Option<&mut [u64]>,
-    ) -> Came;
+    fn pass(&mut self, cx: &mut Context, way: &mut Way<'_>, more: More, times_ns: Option<&mut [u64]>)
+    -> Came;
 
     /// To be told where the last one sends to.
     fn as_any(&mut self) -> &mut dyn Any;

@@ -20,8 +20,8 @@ pub(crate) use conditions::{Conditions, InputEdges};
 pub(crate) use fused::{MOST as RUN_MOST, Run};
 pub(crate) use idle::Listening;
 pub(crate) use meter::Meter;
-use outside::Pace;
 pub(crate) use outside::Outside;
+use outside::Pace;
 pub(crate) use state::{EdgeEnds, Failure, NodeState, Pause, Paused, Starved, Stuck, begin_turn};
 pub(crate) use tracker::{Deadline, Measured, Path, Tracker};
 

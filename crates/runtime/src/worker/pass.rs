@@ -44,7 +44,10 @@ impl Worker {
             // What others write on edges to and from here is looked at elsewhere.
             let sees_all = from_source && self.long == 0 && self.watched.is_empty() && cx.full.is_empty();
             let until_asked = run.tide.as_ref().map_or(SEEING, |tide| tide.passes_alone().min(SEEING));
-            More { blind: left.min(blind).min(turns), seeing: if sees_all { left.min(until_asked) } else { 0 } }
+            More {
+                blind: left.min(blind).min(turns),
+                seeing: if sees_all { left.min(until_asked) } else { 0 },
+            }
         } else {
             More::NONE
         };

@@ -1,8 +1,8 @@
 //! The chain: a source and a sink that do what a script says, and operators that add in between.
 
 use onbeat_runtime::{
-    Carrier, Chunk, Context, Error, Graph, InPlace, Info, Input, Kernel, Map, OnError, Operator, Output, Ports,
-    Progress, Sample, Step, Stream,
+    Carrier, Chunk, Context, Error, Graph, InPlace, Info, Input, Kernel, Map, OnError, Operator, Output,
+    Ports, Progress, Sample, Step, Stream,
 };
 use std::sync::{Arc, Mutex};
 

@@ -129,7 +129,18 @@ fn cases() -> impl Strategy<Value = Case> {
     )
         .prop_map(|(source, sink, (adds, afresh), capacities, on_error, how)| {
             let (has_company, has_path, by_hand, duration_ns) = how;
-            Case { source, sink, adds, afresh, capacities, on_error, has_company, has_path, by_hand, duration_ns }
+            Case {
+                source,
+                sink,
+                adds,
+                afresh,
+                capacities,
+                on_error,
+                has_company,
+                has_path,
+                by_hand,
+                duration_ns,
+            }
         })
 }
 
