@@ -87,7 +87,8 @@ pub trait Kernel: Send + 'static {
     }
 
     /// Another one that does the same, where it has no state: what becomes of a sample depends on that sample and the parameters
-    /// alone. See [`Operator::replica`](crate::Operator::replica). The kernel gives one sample for each, at once.
+    /// alone. See [`Operator::replica`](crate::Operator::replica). The kernel gives one sample for each, at once, and has nothing to
+    /// [`finish`](Kernel::finish). Asked when the operator is made, too.
     fn replica(&self) -> Option<Self>
     where
         Self: Sized,

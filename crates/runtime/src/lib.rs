@@ -10,7 +10,7 @@
 //! | `worker` | the hot loop, and everything that is not hot |
 //! | `operator`, `port`, `message`, `chunk`, `context` | what user code sees: [`Operator`], [`Input`], [`Output`], [`Chunk`] |
 //! | [`testing`] | tests of one operator |
-//! | `kernel`, `stream` | operators that see samples and not chunks: [`Kernel`], [`Map`], [`Stream`], [`InPlace`] |
+//! | `kernel`, `stream`, `in_place` | operators that see samples and not chunks: [`Kernel`], [`Map`], [`Stream`], [`InPlace`] |
 //!
 //! ```
 //! use onbeat_runtime::{Graph, Options};
@@ -34,6 +34,7 @@ mod error;
 pub mod explain;
 mod files;
 mod graph;
+mod in_place;
 mod kept;
 mod kernel;
 mod kind;
@@ -75,6 +76,7 @@ pub use error::Error;
 pub use explain::{LateMessage, Lateness};
 pub use files::FileUse;
 pub use graph::{EdgeOptions, Graph, Handle, Subgraph};
+pub use in_place::InPlace;
 pub use kernel::{Change, Kernel, Map, Progress, Ratio, tried};
 pub use kind::{Folders, Kind, MakeError, PortInfo, Registry};
 pub use limits::{OnMiss, PathLimits};
@@ -97,7 +99,7 @@ pub use run::{
     Position, Run, RunError, RunHandle, RunState, RunStatus,
 };
 pub use serve::{ControlError, ControlSocket};
-pub use stream::{InPlace, Stream};
+pub use stream::Stream;
 pub use team::Idle;
 pub use ticker::{Overrun, Ticker};
 pub use units::{Bytes, Decibels, Hertz, Period, Seconds};

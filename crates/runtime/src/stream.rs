@@ -3,11 +3,10 @@
 use crate::carry::Carrier;
 use crate::changes::Changes;
 use crate::chunk::{Chunk, Info, Tag};
-use crate::kernel::{Kernel, Map, Ratio};
+use crate::kernel::{Kernel, Ratio};
 use crate::message::Stamp;
 use crate::operator::{Ending, Operator, Step};
 use crate::{Context, Error, Input, Output, Ports, Progress, Value};
-use onbeat_queue::{fetch_to_read, fetch_to_write};
 use std::any::TypeId;
 use std::collections::VecDeque;
 
@@ -98,12 +97,7 @@ impl<K: Kernel> Stream<K> {
             (self.received, self.sent) = (chunk.info().start, chunk.info().start);
         }
         if !chunk.tags().is_empty() {
-            let Ratio { up, down } = self.kernel.ratio();
-            for tag in chunk.tags() {
-                let at = u128::from(self.received + tag.offset as u64) * u128::from(up);
-                let at = at.div_ceil(u128::from(down));
-                self.tags.push_back((at as u64, tag.clone()));
-            }
+            self.keep_tags(chunk.tags());
         }
         self.received += chunk.len() as u64;
         self.held = Some((chunk, 0));
@@ -142,6 +136,25 @@ impl<K: Kernel> Stream<K> {
         info.start = self.sent;
         info.rate_hz = self.rate_hz.unwrap_or(0.0) * f64::from(up) / f64::from(down);
         let end = self.sent + samples as u64;
+        if !self.tags.is_empty() {
+            self.put_tags(end, info);
+        }
+        self.sent = end;
+        self.out.push(cx, chunk)
+    }
+
+    /// Of the samples that come next.
+    fn keep_tags(&mut self, tags: &[Tag]) {
+        let Ratio { up, down } = self.kernel.ratio();
+        for tag in tags {
+            let at = u128::from(self.received + tag.offset as u64) * u128::from(up);
+            let at = at.div_ceil(u128::from(down));
+            self.tags.push_back((at as u64, tag.clone()));
+        }
+    }
+
+    /// Those before the output sample with number `end` go with those that are sent next.
+    fn put_tags(&mut self, end: u64, info: &mut Info) {
         while let Some((at, _)) = self.tags.front()
             && *at < end
         {
@@ -149,8 +162,12 @@ impl<K: Kernel> Stream<K> {
                 info.tags.push(Tag { offset: (at - self.sent) as usize, ..tag });
             }
         }
-        self.sent = end;
-        self.out.push(cx, chunk)
+    }
+
+    /// What to say at the end of tags that found no sample.
+    fn lost_tags(&self) -> Option<String> {
+        let left = self.tags.len();
+        (left > 0).then(|| format!("{left} tags came after the last sample of its output"))
     }
 }
 
@@ -166,7 +183,7 @@ impl<K: Kernel> Operator for Stream<K> {
         if !working && !ended {
             return Ok(Step::Wait);
         }
-        if ended && self.rate_hz.is_none() {
+        if ended && (self.rate_hz.is_none() || self.is_plain) {
             return Ok(Step::Done);
         }
         let Some(mut chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
@@ -176,9 +193,6 @@ impl<K: Kernel> Operator for Stream<K> {
         if ended {
             let produced = self.kernel.finish(output);
             if produced == 0 {
-                if !self.tags.is_empty() {
-                    cx.note(format!("{} tags came after the last sample of its output", self.tags.len()));
-                }
                 return Ok(Step::Done);
             }
             self.send(cx, chunk, produced)?;
@@ -205,7 +219,8 @@ impl<K: Kernel> Operator for Stream<K> {
                 "the kernel left {refused} samples although its output had room"
             )));
         }
-        if progress.produced > 0 {
+        // A message for each, also for one without samples, where one may stand for the other.
+        if progress.produced > 0 || self.is_plain && left == 0 {
             self.send(cx, chunk, progress.produced)?;
         }
         // There is nothing inside that would come at the end.
@@ -235,12 +250,20 @@ impl<K: Kernel> Operator for Stream<K> {
             (self.received, self.sent) = (info.start, info.start);
         }
         let (from, to) = (bytemuck::cast_slice(from), bytemuck::cast_slice_mut(to));
+        let has_tags = !(info.tags.is_empty() && self.tags.is_empty());
+        if has_tags {
+            self.keep_tags(&info.tags);
+            info.tags.clear();
+        }
         // Counted first: they came also where the kernel fails, or panics.
         let begin = self.received;
         self.received += from.len() as u64;
         self.give_at_once(begin, from, to)?;
         // A chunk of its own: what is not of samples or time does not go over.
         info.start = self.sent;
+        if has_tags {
+            self.put_tags(self.sent + to.len() as u64, info);
+        }
         if info.shape != [0; 3] {
             info.shape = [0; 3];
         }
@@ -251,6 +274,7 @@ impl<K: Kernel> Operator for Stream<K> {
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         say(self.kernel.note(), cx, ending);
         say(self.changes.note(self.received), cx, ending);
+        say(self.lost_tags(), cx, ending);
         Ok(())
     }
 
@@ -284,188 +308,7 @@ impl<K: Kernel> Operator for Stream<K> {
     }
 }
 
-/// An operator made of a [`Map`]: samples are changed in place, chunks move on with all that they carry.
-///
-/// ```
-/// use onbeat_runtime::{InPlace, Map};
-/// struct Invert;
-/// impl Map for Invert {
-///     type Sample = f32;
-///     fn map(&mut self, samples: &mut [f32]) {
-///         samples.iter_mut().for_each(|x| *x = -*x);
-///     }
-/// }
-/// let invert = InPlace::new(Invert);
-/// ```
-pub struct InPlace<F: Map> {
-    /// Samples in.
-    pub input: Input<Chunk<F::Sample>>,
-    /// The same samples, changed.
-    pub out: Output<Chunk<F::Sample>>,
-    map: F,
-    /// The rate at which a chunk is as the ones before it, so that one look tells: [`UNUSUAL`] before the first one, and while parameters
-    /// are to change.
-    usual_hz: f64,
-    rate_hz: Option<f64>,
-    changes: Changes<F>,
-    received: Received,
-    /// One of several: samples are counted by what chunks say.
-    is_replica: bool,
-}
-
-/// Samples that came, on a cache line of its own: where threads carry chunks in waves it is all that goes from core to core of an operator
-/// whose map keeps nothing.
-#[derive(Default)]
-#[repr(align(64))]
-struct Received(u64);
-
-/// So many samples come; they count also where the map panics.
-struct Coming<'r>(&'r mut Received, u64);
-
-impl Drop for Coming<'_> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        self.0.0 += self.1;
-    }
-}
-
-/// In [`InPlace::usual_hz`]: no rate is equal to it.
-const UNUSUAL: f64 = f64::NAN;
-
-impl<F: Map> InPlace<F> {
-    /// Makes an operator with the ports `in` and `out`.
-    pub fn new(map: F) -> Self {
-        InPlace {
-            input: Input::default(),
-            out: Output::default(),
-            map,
-            usual_hz: UNUSUAL,
-            rate_hz: None,
-            changes: Changes::default(),
-            received: Received::default(),
-            is_replica: false,
-        }
-    }
-}
-
-impl<F: Map> InPlace<F> {
-    /// Changes the samples of a chunk whose first one says that it has number `start`.
-    #[inline]
-    fn change(&mut self, samples: &mut [F::Sample], rate_hz: f64, start: u64) -> Result<(), Error> {
-        if self.is_replica {
-            self.received.0 = start;
-        }
-        if self.usual_hz != rate_hz {
-            return self.change_and_be_changed(samples, rate_hz);
-        }
-        // They count as received also where the map panics. And nothing is to be done behind it, so nothing is kept for that.
-        self.received.0 += samples.len() as u64;
-        if !samples.is_empty() {
-            self.map.map(samples);
-        }
-        Ok(())
-    }
-
-    /// The same for the first chunk, and while parameters are to change.
-    #[cold]
-    fn change_and_be_changed(&mut self, mut samples: &mut [F::Sample], rate_hz: f64) -> Result<(), Error> {
-        if check_rate(&mut self.rate_hz, rate_hz)? {
-            self.map.start(rate_hz)?;
-        }
-        // Counted first, as there.
-        let mut at = self.received.0;
-        self.received.0 += samples.len() as u64;
-        while !samples.is_empty() {
-            self.changes.make(at, &mut self.map)?;
-            let count = self.changes.before_next(at, samples.len());
-            let (now, later) = samples.split_at_mut(count);
-            self.map.map(now);
-            at += count as u64;
-            samples = later;
-        }
-        self.usual_hz = if self.changes.is_empty() { rate_hz } else { UNUSUAL };
-        Ok(())
-    }
-}
-
-impl<F: Map> Operator for InPlace<F> {
-    fn ports(&mut self, p: &mut Ports) {
-        p.input("in", &mut self.input);
-        p.output("out", &mut self.out);
-    }
-
-    #[inline]
-    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        if let Some(mut chunk) = self.input.pop(cx) {
-            let (rate_hz, start) = (chunk.rate_hz(), chunk.info().start);
-            self.change(chunk.edit(cx)?, rate_hz, start)?;
-            self.out.push(cx, chunk)?;
-        }
-        Ok(Step::Wait)
-    }
-
-    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
-        say(self.map.note(), cx, ending);
-        say(self.changes.note(self.received.0), cx, ending);
-        Ok(())
-    }
-
-    fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
-        (self.rate_hz, self.usual_hz) = (None, UNUSUAL);
-        Ok(())
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::from_input(&self.input))
-    }
-
-    fn end_carrier(&self, carrier: &mut Carrier) {
-        carrier.send_to(&self.out);
-    }
-
-    #[inline]
-    fn edit(&mut self, samples: &mut [u8], info: &Info) -> Result<(), Error> {
-        self.change(bytemuck::cast_slice_mut(samples), info.rate_hz, info.start)
-    }
-
-    fn prepare(&self) {
-        fetch_to_write(&self.received);
-        // A map that keeps nothing is on this core as well as on others, and stays.
-        fetch_to_read(&self.map);
-    }
-
-    #[inline]
-    fn edit_in_turn(&mut self, samples: &mut [u8], info: &Info) -> Result<(), Error> {
-        if self.is_replica || self.usual_hz != info.rate_hz || samples.is_empty() {
-            return self.edit(samples, info);
-        }
-        // Behind the map: what others have written need not have come before.
-        let samples = bytemuck::cast_slice_mut(samples);
-        let _coming = Coming(&mut self.received, samples.len() as u64);
-        self.map.map(samples);
-        Ok(())
-    }
-
-    fn replica(&self) -> Option<Box<dyn Operator>> {
-        Some(Box::new(InPlace { is_replica: true, ..InPlace::new(self.map.replica()?) }))
-    }
-
-    fn settable(&self) -> &'static [&'static str] {
-        self.map.settable()
-    }
-
-    fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
-        self.map.change(name, value)?(&mut self.map)
-    }
-
-    fn set_at(&mut self, _: &mut Context, name: &str, value: &Value, sample: u64) -> Result<(), Error> {
-        let change = self.map.change(name, value)?;
-        self.usual_hz = UNUSUAL;
-        self.changes.add(sample, self.received.0, change)
-    }
-}
-
-fn say(note: Option<String>, cx: &mut Context, ending: Ending) {
+pub(crate) fn say(note: Option<String>, cx: &mut Context, ending: Ending) {
     if let Some(note) = note.filter(|_| ending != Ending::Failed) {
         cx.note(note);
     }
@@ -473,7 +316,7 @@ fn say(note: Option<String>, cx: &mut Context, ending: Ending) {
 
 /// Whether this is the first chunk.
 #[inline(always)]
-fn check_rate(known: &mut Option<f64>, rate_hz: f64) -> Result<bool, Error> {
+pub(crate) fn check_rate(known: &mut Option<f64>, rate_hz: f64) -> Result<bool, Error> {
     match *known {
         Some(known) if known == rate_hz => Ok(false),
         _ => rate_changed(known, rate_hz),

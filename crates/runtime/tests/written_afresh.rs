@@ -5,7 +5,7 @@ mod watchdog;
 use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
 use onbeat_runtime::{
     Carrier, Change, Chunk, Context, Error, Graph, InPlace, Info, Input, Kernel, Map, Operator, Options,
-    Output, Ports, Progress, Sample, Step, Stream, Tag, Value, tried,
+    Output, Ports, Progress, Sample, Scheduler, Step, Stream, Tag, Value, tried,
 };
 use std::sync::{Arc, Mutex};
 use watchdog::watched;
@@ -59,6 +59,10 @@ impl Operator for Source {
         let Some(mut chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
         if self.chunks.is_multiple_of(3) {
             chunk.truncate(1 + self.chunks as usize % SAMPLES);
+        }
+        if self.chunks % 150 == 12 {
+            // Its tag is on the sample that comes next.
+            chunk.truncate(0);
         }
         let (samples, info) = chunk.parts().expect("it is new");
         self.fill_with(samples, info);
@@ -225,8 +229,69 @@ fn chunks_carry_what_they_would_carry() {
                 let differs =
                     seen.samples.iter().zip(&expected.samples).position(|(seen, expected)| seen != expected);
                 assert_eq!(differs, None, "{chain}, by hand: {by_hand}");
+                let differs = seen.tags.iter().zip(&expected.tags).find(|(seen, expected)| seen != expected);
+                assert_eq!(differs, None, "{chain}, by hand: {by_hand}");
                 assert_eq!(seen, expected, "{chain}, by hand: {by_hand}");
             }
+        }
+    });
+}
+
+/// Ends with so many chunks in hand.
+#[derive(Default)]
+struct Keeper {
+    input: Input<Chunk<f64>>,
+    kept: Vec<Chunk<f64>>,
+}
+
+const KEPT: usize = 40;
+
+impl Operator for Keeper {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input).holds(KEPT);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        self.kept.extend(self.input.pop(cx));
+        Ok(if self.kept.len() == KEPT { Step::Done } else { Step::Wait })
+    }
+}
+
+/// What goes out at the end may be of the store of the source, or of the first that writes another one.
+#[test]
+fn stores_are_large_enough_for_whatever_goes_out() {
+    watched(60, || {
+        for (chain, cores, first_quantum) in
+            [("ww", 2, 128), ("www", 2, 128), ("eww", 2, 128), ("ww", 1, 64), ("www", 1, 64), ("wew", 1, 64)]
+        {
+            let mut graph = Graph::new("keeps");
+            let goes_on = Arc::new(AtomicBool::new(true));
+            graph.add(
+                "source",
+                Source { out: Output::default(), chunks: 0, samples: 0, goes_on, by_hand: true },
+            );
+            let mut last = "source".to_string();
+            for (at, letter) in chain.chars().enumerate() {
+                let (name, add) = (format!("add{at}"), Add { x: 0.25, has_state: false });
+                match letter {
+                    'w' => _ = graph.add(&name, Stream::new(add)),
+                    _ => _ = graph.add(&name, InPlace::new(InOne(add))),
+                }
+                let quantum = if at == 0 { first_quantum } else { 128 };
+                let _ = graph.connect_names(&last, &name).quantum(quantum).capacity(2);
+                last = name;
+            }
+            graph.add("keeper", Keeper::default());
+            let _ = graph.connect_names(&last, "keeper").quantum(128).capacity(2);
+            let mut options = Options::default();
+            if cores == 2 {
+                // The source by itself.
+                (options.scheduler, options.workers) = (Scheduler::Pinned, Some(2));
+                let light = chain.chars().enumerate().map(|(at, _)| (format!("add{at}"), 1.0));
+                options.costs.extend(light.chain([("source".into(), 1e6), ("keeper".into(), 1.0)]));
+                assert_eq!(graph.plan(&options).unwrap().workers[0].operators, ["source"]);
+            }
+            let record = graph.run(&options).unwrap_or_else(|error| panic!("{chain}: {error}"));
+            assert_eq!(record.edges.last().map(|edge| edge.received), Some(KEPT as u64), "{chain}");
         }
     });
 }

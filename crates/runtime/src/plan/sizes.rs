@@ -177,6 +177,12 @@ fn passes_on(graph: &Graph, wires: &[Wire], edge: usize, next: usize) -> bool {
     input.sample_bytes.is_some() && input.message == output.message && !output.fresh
 }
 
+/// Whether a chunk of the store that one by edge `edge` is from may leave by edge `next`: also where neighbours that write other chunks
+/// have one step, and change what they have in hand for what they write to.
+fn goes_on(graph: &Graph, wires: &[Wire], edge: usize, next: usize) -> bool {
+    passes_on(graph, wires, edge, next) || graph.operators[wires[edge].to].operator.carrier().is_some()
+}
+
 /// One store per part and quantum, with as many chunks as can be in queues and hands at once.
 fn stores(
     graph: &Graph,
@@ -210,7 +216,7 @@ fn stores(
                 continue;
             }
             let to = wires[edge].to;
-            let on = out_of[to].iter().copied().filter(|&next| passes_on(graph, wires, edge, next));
+            let on = out_of[to].iter().copied().filter(|&next| goes_on(graph, wires, edge, next));
             open.extend(on.clone().map(|next| (maker, next)));
             // Who changes a shared chunk in another part makes a copy there, and passes that on.
             let copier = part_at[to];

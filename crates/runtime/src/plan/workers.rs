@@ -346,7 +346,12 @@ fn together(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -
         let known = options.costs.get(&node.name).copied().or(node.cost_ns.map(|cost_ns| cost_ns as f64));
         node.when.is_empty() && known.is_none_or(|cost| cost < WORTH_NS)
     };
-    let is_carried = |number: usize| node(number).operator.carrier().is_some();
+    // Nobody helps with those that write other chunks: they go together where it is known that they are light.
+    let is_carried = |number: usize| {
+        let node = node(number);
+        let is_known = || options.costs.contains_key(&node.name) || node.cost_ns.is_some();
+        node.operator.carrier().is_some() && (!node.operator.writes_afresh() || is_known())
+    };
     let is_end = |number: usize| {
         let has_one = into[number].is_empty() != out_of[number].is_empty();
         has_one && node(number).operator.replica().is_some()

@@ -318,7 +318,8 @@ fn own_calls(frames: &[Frame]) -> Vec<String> {
         let is_in = |room| is_of(frame, &format!("onbeat_runtime::{room}::"), &format!("{engine}{room}/"));
         let is_file =
             |name: &str| is_of(frame, &format!("onbeat_runtime::{name}::"), &format!("{engine}{name}.rs"));
-        ["worker", "run", "wave"].into_iter().any(is_in) || ["carry", "stream"].into_iter().any(is_file)
+        ["worker", "run", "wave", "carry"].into_iter().any(is_in)
+            || ["stream", "in_place"].into_iter().any(is_file)
     };
     // The handler's own calls come first, and then the place that the kernel returns to from it, which may have no name.
     let is_signal =

@@ -137,8 +137,9 @@ fn make_runs(plan: &Plan, worker: &mut Worker, cx: &mut Context) {
         let afresh: Vec<usize> =
             (first..=last).filter(|&number| worker.operators[number].writes_afresh()).collect();
         let quantum_of = |&number: &usize| {
-            let edge = plan.wires.iter().position(|wire| wire.from == worker.nodes[number].plan);
-            edge.and_then(|edge| plan.edges[edge].quantum_bytes)
+            let wires = plan.wires.iter().zip(&plan.edges);
+            let sent = wires.filter(|(wire, _)| wire.from == worker.nodes[number].plan);
+            sent.filter_map(|(_, edge)| edge.quantum_bytes).min()
         };
         if let Some(bytes) = afresh.first().and_then(quantum_of) {
             carrier.0.writes_afresh(bytes);

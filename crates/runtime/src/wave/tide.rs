@@ -1,6 +1,7 @@
 //! Whether it is worth it to let a run go in waves: that is tried, again and again, and the faster way is taken.
 
-/// Passes from one look at the clock to the next, where the worker goes alone, about.
+/// Passes from one look at the clock to the next, where the worker goes alone: at first, and at most.
+const FEW: u32 = 64;
 const PASSES: u32 = 1024;
 
 /// How long either way is tried, in nanoseconds.
@@ -130,7 +131,9 @@ impl Tide {
 
     /// What to do now, behind so many messages.
     pub fn todo(&mut self, now_ns: u64, messages: u64) -> Todo {
-        self.left = PASSES;
+        // As many as a trial takes, where that is known.
+        let in_trial = (TRIAL_NS as f64 / self.alone_ns.max(1.0)) as u32;
+        self.left = if self.alone_ns > 0.0 { in_trial.clamp(1, PASSES) } else { FEW };
         match self.now {
             Now::Fresh => self.now = Now::Alone { since_ns: now_ns, messages },
             Now::Alone { since_ns, messages: before } => {

@@ -156,7 +156,6 @@ impl Worker {
                     return Ok(Came::FromSource(Ok(Step::Wait)));
                 }
                 if !self.is_equipped(cx, first) {
-                    cx.ready.set(first);
                     return Ok(Came::FromSource(Ok(Step::Wait)));
                 }
                 let (came, _) = self.pass(cx, first, false, More::NONE, times_ns);
