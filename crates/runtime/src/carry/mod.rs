@@ -1,6 +1,7 @@
-//! Neighbours that change chunks in place, or write others and have no state, run as one step: the chunk is taken once, goes through each of
-//! them, and is sent on once. Those that write others have a spare chunk, which changes places with the one in hand. What happens to it on the way is the same, and so is what is measured; but a step that is timed goes over the edges at both ends,
-//! also where chunks go from hand to hand else, and so it takes some nanoseconds longer than those.
+//! Neighbours that change chunks in place, or write others and have no state, run as one step: the chunk is taken once, goes through each
+//! of them, and is sent on once. Those that write others have a spare chunk, which changes places with the one in hand. What happens to
+//! it on the way is the same, and so is what is measured; but a step that is timed goes over the edges at both ends, also where chunks go
+//! from hand to hand else, and so it takes some nanoseconds longer than those.
 
 mod hand;
 
