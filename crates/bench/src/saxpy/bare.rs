@@ -14,10 +14,10 @@ use std::sync::{Arc, Barrier};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A cache line: chunks of the engine begin at one, so buffers do here.
-const LINE: usize = 64;
+const PAGE: usize = 4096;
 
-/// Samples that begin at a cache line.
+/// Samples that begin where they are told to within a page. Chunks of the engine are kept apart within pages, as what is read and written
+/// in turn is slow where their addresses end nearly alike; so these are, too.
 struct Buffer {
     samples: Vec<f32>,
     begin: usize,
@@ -25,9 +25,20 @@ struct Buffer {
 }
 
 impl Buffer {
+    /// At the begin of a page.
     fn new(len: usize) -> Self {
-        let samples = vec![0.5; len + LINE / size_of::<f32>()];
-        let begin = samples.as_ptr().align_offset(LINE).min(LINE / size_of::<f32>());
+        Buffer::at(len, 0)
+    }
+
+    /// Half a page from the others, for what is written out of place.
+    fn spare(len: usize) -> Self {
+        Buffer::at(len, PAGE / 2)
+    }
+
+    fn at(len: usize, bytes: usize) -> Self {
+        let (page, over) = (PAGE / size_of::<f32>(), bytes / size_of::<f32>());
+        let samples = vec![0.5; len + page + over];
+        let begin = samples.as_ptr().align_offset(PAGE).min(page) + over;
         Buffer { samples, begin, len }
     }
 
@@ -77,7 +88,7 @@ impl Stages {
         };
         Stages {
             all: black_box((0..kernels).map(|_| stage()).collect()),
-            spare: Buffer::new(shape.samples()),
+            spare: Buffer::spare(shape.samples()),
         }
     }
 
@@ -115,7 +126,7 @@ type Body = Box<dyn FnMut(u64)>;
 
 /// The function, without a call through a pointer.
 fn kernel(shape: &Shape) -> Body {
-    let (mut x, mut y) = (Buffer::new(shape.samples()), Buffer::new(shape.samples()));
+    let (mut x, mut y) = (Buffer::new(shape.samples()), Buffer::spare(shape.samples()));
     let (form, affine) = (shape.form, affine());
     Box::new(move |times| {
         for _ in 0..times {

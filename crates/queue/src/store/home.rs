@@ -1,5 +1,6 @@
 //! Where the blocks of one store live and come back to.
 
+use super::place::stride;
 use super::{Meta, StoreError};
 use crate::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU32, Ordering};
 use crate::sync::{self, CachePadded, UnsafeCell, look, planted};
@@ -84,7 +85,7 @@ impl<M: Meta> Home<M> {
         if u32::try_from(bytes).is_err() {
             return Err(too_large);
         }
-        let stride = data_offset::<M>() + bytes.next_multiple_of(64);
+        let stride = stride(data_offset::<M>(), bytes);
         let total = stride.checked_mul(blocks).ok_or(too_large)?;
         let align = align_of::<Head<M>>().max(64);
         let layout = Layout::from_size_align(total, align).map_err(|_| too_large)?;

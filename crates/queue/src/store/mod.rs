@@ -5,13 +5,15 @@ mod block;
 mod home;
 #[cfg(all(loom, test))]
 mod model;
+mod place;
 
 pub use block::Block;
 
 use crate::sync;
 use crate::sync::atomic::Ordering;
 use bytemuck::Pod;
-use home::{Home, HomeComing};
+use home::{Home, HomeComing, data_offset};
+use place::stride;
 use std::cell::Cell;
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -101,6 +103,20 @@ impl<M: Meta> Seed<M> {
         prepare: &mut dyn FnMut(&mut [MaybeUninit<u8>]),
     ) -> Result<Self, StoreError> {
         Home::new(blocks, bytes, prepare).map(|home| Seed { home })
+    }
+
+    /// Bytes that each block takes, with its head and what lies between it and the next one, when `bytes` of it are for samples.
+    ///
+    /// ```
+    /// # use onbeat_queue::{Meta, Seed};
+    /// # #[derive(Default, Clone)] struct Label;
+    /// # impl Meta for Label { fn reset(&mut self) {} }
+    /// // Neighbours that are round numbers of bytes apart would be slow to read and write in turn.
+    /// assert!(Seed::<Label>::bytes_per_block(16384) > 16384 + 1024);
+    /// ```
+    #[must_use]
+    pub const fn bytes_per_block(bytes: usize) -> usize {
+        stride(data_offset::<M>(), bytes)
     }
 
     /// Makes the calling thread the owner.

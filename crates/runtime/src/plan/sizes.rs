@@ -2,15 +2,14 @@
 
 use super::resolve::Wire;
 use super::{GraphError, StorePlan};
+use crate::chunk::Info;
 use crate::graph::Graph;
 use crate::link::Initial;
 use crate::message::Value;
 use crate::options::Options;
+use onbeat_queue::Seed;
 use onbeat_trace::record::Obtained;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Head and padding of a chunk, for the sum of all stores.
-const CHUNK_OVERHEAD: usize = 192;
 
 pub(super) struct Size {
     pub capacity: usize,
@@ -239,8 +238,9 @@ fn stores(
             chunks: queued.saturating_add(held).saturating_add(2 * makers),
         });
     }
-    let bytes =
-        |store: &StorePlan| store.chunks.saturating_mul(store.quantum_bytes as usize + CHUNK_OVERHEAD);
+    let bytes = |store: &StorePlan| {
+        store.chunks.saturating_mul(Seed::<Info>::bytes_per_block(store.quantum_bytes as usize))
+    };
     let needed = stores.iter().map(bytes).fold(0, usize::saturating_add);
     if needed > options.store_bytes {
         let detail: Vec<_> =
