@@ -184,7 +184,7 @@ fn every_mistake_is_named() {
                 g.add("b", Chunks::default());
                 let _ = g.connect_names("a.out", "b.in").quantum(1 << 16).capacity(100);
             },
-            "the plan needs 6",
+            "the plan needs 7",
         ),
         (
             "path from nowhere",
