@@ -8,6 +8,10 @@ const SHARE: u64 = 128;
 /// Two looks at the clock, in nanoseconds. A guess on the high side: the vDSO takes 20 to 25 ns on current machines.
 const LOOKS_NS: u64 = 50;
 
+/// What a pass through several operators costs that is timed, besides the looks between them: those that go on from hand to hand
+/// end, it goes over the edges, and what it took is noted for each.
+const PASS_NS: u64 = 600;
+
 /// The same for a sample that is noted, too, for whoever is to say why something was late, on another core: with the lines of cache
 /// that this takes. Four times what it was measured at, as nobody asks for samples but for statistics.
 const NOTE_NS: u64 = 600;
@@ -87,12 +91,27 @@ impl Meter {
 
     /// Steps from one of a sample to the next.
     fn interval(&mut self) -> u32 {
-        let every = (self.cost_ns * SHARE / self.mean_ns().max(1)).clamp(1, MOST) as u32;
+        self.interval_for(self.cost_ns, self.mean_ns())
+    }
+
+    /// Passes through several operators, of which this one is the first, from one that is timed to the next: what these cost together
+    /// to time, and what they take.
+    pub fn passes(&mut self, cost_ns: u64, mean_ns: u64) -> u32 {
+        self.interval_for(cost_ns + PASS_NS, mean_ns)
+    }
+
+    fn interval_for(&mut self, cost_ns: u64, mean_ns: u64) -> u32 {
+        let every = (cost_ns * SHARE / mean_ns.max(1)).clamp(1, MOST) as u32;
         // Marsaglia's xorshift with 13, 17, 5: plenty for "not always the same".
         self.random ^= self.random << 13;
         self.random ^= self.random >> 17;
         self.random ^= self.random << 5;
         every - every / 4 + self.random % (every / 2 + 1)
+    }
+
+    /// What timing a step costs, in nanoseconds.
+    pub fn cost_ns(&self) -> u64 {
+        self.cost_ns
     }
 
     /// Steps until one is to be timed.

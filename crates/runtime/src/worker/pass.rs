@@ -5,7 +5,7 @@
 //! ordinary about an end is followed up as everywhere; then it is stepped by itself, and a pass has one end less.
 
 use super::fused::MOST;
-use super::{Failure, Outside, Worker};
+use super::{Failure, Meter, Outside, Worker};
 use crate::carry::{Came, Carrier, More, Way};
 use crate::context::{Context, NONE, flag};
 use crate::message::NO_DUE;
@@ -219,13 +219,23 @@ impl Worker {
         for (operator, at) in (begin..).zip(each(begins_ns, end_ns)) {
             self.note_step_of(cx, operator, at, is_exact);
         }
-        let left = (begin..=reached).map(|operator| self.meters[operator as usize].left()).min();
+        let left = if is_exact { 1 } else { self.passes_until_timed(begin, reached) };
         if let Some(run) = &mut self.runs[first as usize] {
-            run.left = left.unwrap_or(1).max(1);
+            run.left = left;
         }
         self.look_around(cx, end_ns);
         self.track_end(cx, first, &came);
         Ok(())
+    }
+}
+
+impl Worker {
+    /// Passes through these until one is timed, so that this costs less than 1 % of what they take.
+    fn passes_until_timed(&mut self, begin: u32, reached: u32) -> u32 {
+        let meters = &mut self.meters[begin as usize..=reached as usize];
+        let sum = |of: fn(&Meter) -> u64| meters.iter().map(of).sum();
+        let (cost_ns, mean_ns) = (sum(Meter::cost_ns), sum(Meter::mean_ns));
+        meters[0].passes(cost_ns, mean_ns)
     }
 }
 
