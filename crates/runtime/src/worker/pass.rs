@@ -227,9 +227,7 @@ impl Worker {
         self.track_end(cx, first, &came);
         Ok(())
     }
-}
 
-impl Worker {
     /// Passes through these until one is timed, so that this costs less than 1 % of what they take.
     fn passes_until_timed(&mut self, begin: u32, reached: u32) -> u32 {
         let meters = &mut self.meters[begin as usize..=reached as usize];
