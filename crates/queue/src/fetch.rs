@@ -16,6 +16,11 @@ impl Place {
         Place { address: std::ptr::from_ref(value).addr(), bytes: size_of_val(value) }
     }
 
+    /// So many bytes from there on.
+    pub fn at<T>(begin: *const T, bytes: usize) -> Self {
+        Place { address: begin.addr(), bytes }
+    }
+
     /// At most so many bytes of it.
     pub fn at_most(self, bytes: usize) -> Self {
         Place { bytes: self.bytes.min(bytes), ..self }
@@ -26,6 +31,12 @@ impl Place {
     #[inline(always)]
     pub fn fetch_to_write(self) {
         self.each_line(fetch_line_to_write);
+    }
+
+    /// Asks for its cache lines, to read there: who else has them keeps them.
+    #[inline(always)]
+    pub fn fetch_to_read(self) {
+        self.each_line(fetch_line_to_read);
     }
 
     #[inline(always)]
@@ -52,7 +63,7 @@ pub fn fetch_to_write<V: ?Sized>(value: &V) {
 /// As [`fetch_to_write`], to read there: lines that this core has stay as they are, also where others have them.
 #[inline(always)]
 pub fn fetch_to_read<V: ?Sized>(value: &V) {
-    Place::of(value).at_most(MOST).each_line(fetch_line_to_read);
+    Place::of(value).at_most(MOST).fetch_to_read();
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]

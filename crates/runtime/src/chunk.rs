@@ -199,6 +199,11 @@ impl<T: Sample> Message for Chunk<T> {
     const SAMPLE_BYTES: Option<usize> = Some(size_of::<T>());
 
     #[inline(always)]
+    fn fetch(&self) {
+        self.0.fetch();
+    }
+
+    #[inline(always)]
     fn chunk_bytes(&self) -> usize {
         self.0.len() * size_of::<T>()
     }

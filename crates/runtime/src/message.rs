@@ -31,6 +31,11 @@ pub trait Message: Clone + Send + 'static {
         0
     }
 
+    /// Another worker sent it just now: asks for what is read of it first and lies elsewhere. A hint.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn fetch(&self) {}
+
     /// Whether [`from_value`](Message::from_value) makes a message of it, if chunks are left.
     #[doc(hidden)]
     fn takes_value(value: &Value) -> bool {
