@@ -6,10 +6,10 @@ use crate::pool::Pool;
 use crate::run::Control;
 use crate::team::{Inbox, Seat};
 
-/// Passes from one look to the next, at first.
+/// Passes of short steps from one look to the next, where nothing but loads are to be made for it.
 const FEW: u32 = 16;
 
-/// And at most, where so many take no longer than [`BRIEF_NS`]: with an alarm to look for, a look is 20 ns.
+/// The most where the time is looked at, too, which takes 20 ns: as long as so many take no longer than [`BRIEF_NS`].
 const MANY: u32 = 128;
 
 /// So long it may go without a look.
@@ -26,7 +26,7 @@ pub(crate) struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
-        Pace { between: FEW, looked_ns: 0 }
+        Pace { between: 1, looked_ns: 0 }
     }
 }
 
@@ -38,6 +38,8 @@ pub(crate) struct Outside<'w> {
     /// The next alarm, or the end, on the run's clock.
     alarm_ns: Option<u64>,
     is_stopping: bool,
+    /// Some steps are long ones.
+    is_long: bool,
     /// Passes that there may be still.
     left: u32,
     pace: &'w mut Pace,
@@ -47,11 +49,11 @@ impl<'w> Outside<'w> {
     pub fn new(
         (seat, control): (&'w Seat, &'w Control),
         alarm_ns: Option<u64>,
-        is_stopping: bool,
+        (is_stopping, is_long): (bool, bool),
         pace: &'w mut Pace,
     ) -> Self {
         let (pool, inbox) = (seat.pool.as_deref(), seat.inbox());
-        Outside { inbox, control, pool, alarm_ns, is_stopping, left: 0, pace }
+        Outside { inbox, control, pool, alarm_ns, is_stopping, is_long, left: 0, pace }
     }
 
     /// So many passes are made behind those that need no look.
@@ -77,14 +79,17 @@ impl<'w> Outside<'w> {
         if is_told {
             return 0;
         }
-        let Some(alarm_ns) = self.alarm_ns.filter(|_| cx.clock.is_real()) else { return FEW };
+        let Some(alarm_ns) = self.alarm_ns.filter(|_| cx.clock.is_real()) else {
+            return if self.is_long { 1 } else { FEW };
+        };
         let now_ns = cx.clock.now_ns();
         if now_ns >= alarm_ns {
             return 0;
         }
         let took_ns = now_ns.saturating_sub(std::mem::replace(&mut self.pace.looked_ns, now_ns));
         if took_ns > BRIEF_NS {
-            self.pace.between = FEW;
+            let fewer = u64::from(self.pace.between) * BRIEF_NS / took_ns;
+            self.pace.between = (fewer as u32).max(1);
         } else if 2 * took_ns <= BRIEF_NS {
             self.pace.between = (2 * self.pace.between).min(MANY);
         }

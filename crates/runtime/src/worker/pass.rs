@@ -42,7 +42,7 @@ impl Worker {
             let blind = if from_source { self.blind } else { left };
             let turns = if self.seat.pool.is_some() { self.turns } else { left };
             // What others write on edges to and from here is looked at elsewhere.
-            let sees_all = from_source && self.long == 0 && self.watched.is_empty() && cx.full.is_empty();
+            let sees_all = from_source && self.watched.is_empty() && cx.full.is_empty();
             let until_asked = run.tide.as_ref().map_or(SEEING, |tide| tide.passes_alone().min(SEEING));
             More {
                 blind: left.min(blind).min(turns),
@@ -113,7 +113,12 @@ impl Worker {
             afresh: run.afresh,
             node: &mut self.nodes[run.source as usize],
             slot: &self.slot,
-            outside: Outside::new((&self.seat, &self.control), alarm_ns, self.stopping, &mut run.pace),
+            outside: Outside::new(
+                (&self.seat, &self.control),
+                alarm_ns,
+                (self.stopping, self.long != 0),
+                &mut run.pace,
+            ),
             whole: &mut run.whole,
             hands: &mut run.hands,
         };
