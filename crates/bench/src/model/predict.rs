@@ -169,19 +169,28 @@ fn replicated(workload: &Workload, workers: usize, copied: &[bool], ends: Ends, 
             ((all_ns + ways_ns) / n).max(turns.into_iter().fold(0.0, f64::max))
         }
         Ends::Rest => {
-            let lane_ns: f64 =
-                with_hop.iter().zip(copied).filter(|(_, copied)| **copied).map(|(ns, _)| ns).sum();
-            let cut = |edge: &&super::EdgeLoad| copied[edge.from] != copied[edge.to];
-            let ways_ns: f64 = workload
-                .edges
-                .iter()
-                .filter(cut)
-                .map(|edge| edge.messages * (costs.hand_over(edge.bytes) * (n - 1.0) / n + workload.hop_ns))
-                .sum();
-            // The first worker has the rest of the graph as well.
-            (all_ns - lane_ns + lane_ns / n + ways_ns).max(lane_ns / n + ways_ns / (n - 1.0).max(1.0))
+            let of_copies = with_hop.iter().zip(copied).filter(|(_, copied)| **copied);
+            let lanes_ns: f64 = of_copies.map(|(ns, _)| ns).sum();
+            let (mut ways_ns, mut handing_ns) = (0.0, 0.0);
+            for edge in workload.edges.iter().filter(|edge| copied[edge.from] != copied[edge.to]) {
+                ways_ns += edge.messages * costs.hand_over(edge.bytes);
+                // Who hands out looks how much the others have taken.
+                let look_ns = if copied[edge.to] { costs.hand_over_ns } else { 0.0 };
+                handing_ns += edge.messages * (workload.hop_ns + look_ns);
+            }
+            rest_and_lanes(all_ns - lanes_ns + handing_ns, lanes_ns, ways_ns, n - 1.0)
         }
     }
+}
+
+/// The first worker has the rest of the graph, and what the others leave of the lanes: they get as much as they can do.
+fn rest_and_lanes(rest_ns: f64, lanes_ns: f64, ways_ns: f64, others: f64) -> f64 {
+    // Of the lanes' messages, the part that goes to the others: what they take for it, and the first worker.
+    let theirs = |part: f64| part * (lanes_ns + ways_ns) / others;
+    let own = |part: f64| rest_ns + (1.0 - part) * lanes_ns + part * ways_ns;
+    // Where both take as long.
+    let part = (own(0.0) / (theirs(1.0) + lanes_ns - ways_ns).max(f64::MIN_POSITIVE)).min(1.0);
+    own(part).max(theirs(part))
 }
 
 #[cfg(test)]
@@ -224,6 +233,8 @@ mod tests {
     fn each_layout_has_its_bottleneck() {
         let light = chain(&[0.0, 100.0, 100.0, 0.0]);
         let heavy = chain(&[0.0, 50_000.0, 50_000.0, 0.0]);
+        let mixed = chain(&[0.0, 50_000.0, 50_000.0, 50_000.0]);
+        let serial = chain(&[0.0, 5_000.0, 5_000.0, 100_000.0]);
         let split = Layout::Split(vec![0, 0, 1, 1]);
         let shared = Layout::Shared { workers: 2, heavy_ns: 5_000.0, waves: false };
         let waves = Layout::Shared { workers: 2, heavy_ns: 5_000.0, waves: true };
@@ -241,11 +252,17 @@ mod tests {
             (&light, &replicated(Ends::Copies), false, 110.0),
             // Two turns of 105 are less than half of 420.
             (&light, &replicated(Ends::Turns), false, 210.0),
-            // 10 at the ends, half of 210, and two ways of half of 1700.
-            (&light, &replicated(Ends::Rest), false, 1_825.0),
+            // The other worker takes 3610 for each that it gets, with two ways of 1700; the first one 120 and 210 for each that it keeps,
+            // or 3400 for each that it hands over. 33 of 42 go there.
+            (&light, &replicated(Ends::Rest), false, 2_836.4),
             (&heavy, &Layout::One, true, 100_020.0),
             (&heavy, &split, false, 51_710.0),
             (&heavy, &replicated(Ends::Copies), false, 50_010.0),
+            (&heavy, &replicated(Ends::Rest), false, 51_766.8),
+            // 150 020 in all, of which the first one has half and hands over three quarters of the lanes.
+            (&mixed, &replicated(Ends::Rest), false, 77_617.0),
+            // The rest alone takes longer than the lanes: all of these go to the other one.
+            (&serial, &replicated(Ends::Rest), false, 103_520.0),
         ] {
             let found_ns = iteration_ns(workload, layout, parks);
             assert!((found_ns - wanted_ns).abs() < 1.0, "{layout:?}: {found_ns}, not {wanted_ns}");

@@ -1,5 +1,6 @@
 //! The graph in which each stretch is there once per worker.
 
+use super::spread::Lanes;
 use super::{End, Ends, Recipe, Stretch};
 use crate::graph::{EdgeDef, Graph, Node, PathDef, PortRef};
 use crate::limits::OnMiss;
@@ -168,10 +169,21 @@ impl Builder<'_> {
         let inside = stretch.operators.iter().map(|&place| wires.iter().position(|wire| wire.to == place));
         let queues = inside.flatten().chain([end]).map(|edge| recipe.edges[edge].0);
         let lane = queues.fold(stretch.operators.len(), usize::saturating_add);
+        let mut ends = [recipe.edges[begin], recipe.edges[end]];
+        let (lane, ahead) = match recipe.rests() {
+            // All that the other workers do: they get twice as much in advance. A step of the spread needs room for one more.
+            1 => {
+                let more = ends[0].0 + ends[1].0;
+                ends.iter_mut().for_each(|(capacity, _)| *capacity = (2 * *capacity).min(RING_MOST));
+                (lane.saturating_add(more), ends[0].0 - 1)
+            }
+            // They have other lanes, too: what waits before one of these keeps those that wait for another one.
+            _ => (lane, ends[0].0.div_ceil(2).max(2)),
+        };
         let most = lane.saturating_mul(recipe.workers).saturating_add(1).min(RING_MOST);
-        let mut order = None;
-        let (head, _) = spread(recipe.workers, most, &mut order);
-        let (_, tail) = make(recipe.workers, most, &mut order);
+        let (mut order, lanes) = (None, Lanes { workers: recipe.workers, most, ahead });
+        let (head, _) = spread(lanes, &mut order);
+        let (_, tail) = make(lanes, &mut order);
         let mut add = |kind: &str, mut operator: Box<dyn Operator>| {
             let mut ports = Described::default();
             operator.ports(&mut Ports::describe(&mut ports));
@@ -192,10 +204,10 @@ impl Builder<'_> {
         let (head, tail) = (add("spread", head), add("gather", tail));
         let (takers, senders) = (self.inputs[first][0].clone(), self.outs[last][0].clone());
         for (worker, taker) in takers.into_iter().enumerate() {
-            self.connect((head, worker), taker, recipe.edges[begin], WhenFull::Wait, None);
+            self.connect((head, worker), taker, ends[0], WhenFull::Wait, None);
         }
         for (worker, sender) in senders.into_iter().enumerate() {
-            self.connect(sender, (tail, worker), recipe.edges[end], WhenFull::Wait, None);
+            self.connect(sender, (tail, worker), ends[1], WhenFull::Wait, None);
         }
         self.inputs[first][0] = vec![(head, 0)];
         self.outs[last][0] = vec![(tail, 0)];

@@ -34,6 +34,13 @@ pub(crate) struct Recipe {
     pub stretches: Vec<Stretch>,
 }
 
+impl Recipe {
+    /// Stretches with a spread and a gather.
+    fn rests(&self) -> usize {
+        self.stretches.iter().filter(|stretch| stretch.ends == Ends::Rest).count()
+    }
+}
+
 /// A chain of operators without a state.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stretch {

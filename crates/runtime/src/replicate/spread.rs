@@ -14,16 +14,27 @@ use std::sync::{Arc, OnceLock};
 type Handed = Arc<OnceLock<Ring<(), (usize, u64)>>>;
 
 /// Makes a spread of the output's message type, and a gather. They are used with one of another type each, and share what is
-/// put in the slot. `most` messages can be between the two.
-pub(crate) type MakeSpread = fn(usize, usize, &mut Option<Order>) -> (Box<dyn Operator>, Box<dyn Operator>);
+/// put in the slot.
+pub(crate) type MakeSpread = fn(Lanes, &mut Option<Order>) -> (Box<dyn Operator>, Box<dyn Operator>);
+
+/// Through what the messages between a spread and its gather go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lanes {
+    /// One on each of so many workers.
+    pub workers: usize,
+    /// Messages that can be between the two.
+    pub most: usize,
+    /// Messages that are to wait before each lane that is on another worker than the two. The first worker hands out nothing while it does
+    /// what falls to it, in a lane of its own and in the rest of the graph, and the others live on these.
+    pub ahead: usize,
+}
 
 /// What both operators of a stretch share.
 #[derive(Clone, Default)]
 pub(crate) struct Order(Handed);
 
 pub(crate) fn make_spread<M: Message>(
-    workers: usize,
-    most: usize,
+    Lanes { workers, most, ahead }: Lanes,
     order: &mut Option<Order>,
 ) -> (Box<dyn Operator>, Box<dyn Operator>) {
     let Order(handed) = order.get_or_insert_default();
@@ -32,6 +43,7 @@ pub(crate) fn make_spread<M: Message>(
         outs: (0..workers).map(|_| Output::default()).collect(),
         handed: Arc::clone(handed),
         most,
+        ahead,
         next: 0,
         capacity: 0,
     };
@@ -49,6 +61,8 @@ struct Spread<M: Message> {
     handed: Handed,
     /// Messages that can be between it and the gather.
     most: usize,
+    /// See [`Lanes::ahead`].
+    ahead: usize,
     next: usize,
     /// Messages that each of the queues behind it holds.
     capacity: usize,
@@ -58,9 +72,7 @@ impl<M: Message> Spread<M> {
     /// Whom the next message goes to. The first worker shares this one's: it works at once on what it gets, so the others are
     /// to have something first.
     fn choose(&mut self, cx: &mut Context) -> usize {
-        // One that has two to do still has one when it is done with the other.
-        let capacity = self.capacity;
-        let wants = |room: usize| room * 2 > capacity || capacity.saturating_sub(room) < 2;
+        let wants = |room: usize| self.capacity.saturating_sub(room) < self.ahead;
         let (mut emptiest, mut room) = self.emptiest(cx);
         if !wants(room) {
             // What they have taken meanwhile is looked at only where it matters: it brings a cache line from each.
