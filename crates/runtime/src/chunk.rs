@@ -199,8 +199,8 @@ impl<T: Sample> Message for Chunk<T> {
     const SAMPLE_BYTES: Option<usize> = Some(size_of::<T>());
 
     #[inline(always)]
-    fn fetch(&self) {
-        self.0.fetch();
+    fn fetch(&self, bytes: usize) {
+        self.0.fetch(bytes);
     }
 
     #[inline(always)]

@@ -31,10 +31,12 @@ pub trait Message: Clone + Send + 'static {
         0
     }
 
-    /// Another worker sent it just now: asks for what is read of it first and lies elsewhere. A hint.
+    /// Another worker sent it just now: asks for what is read of it first and lies elsewhere, of samples no more than `bytes`. A hint.
     #[doc(hidden)]
     #[inline(always)]
-    fn fetch(&self) {}
+    fn fetch(&self, bytes: usize) {
+        let _ = bytes;
+    }
 
     /// Whether [`from_value`](Message::from_value) makes a message of it, if chunks are left.
     #[doc(hidden)]

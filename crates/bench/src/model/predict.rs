@@ -188,6 +188,9 @@ fn rest_and_lanes(rest_ns: f64, lanes_ns: f64, ways_ns: f64, others: f64) -> f64
     // Of the lanes' messages, the part that goes to the others: what they take for it, and the first worker.
     let theirs = |part: f64| part * (lanes_ns + ways_ns) / others;
     let own = |part: f64| rest_ns + (1.0 - part) * lanes_ns + part * ways_ns;
+    if others < 1.0 {
+        return own(0.0);
+    }
     // Where both take as long.
     let part = (own(0.0) / (theirs(1.0) + lanes_ns - ways_ns).max(f64::MIN_POSITIVE)).min(1.0);
     own(part).max(theirs(part))
@@ -240,6 +243,9 @@ mod tests {
         let waves = Layout::Shared { workers: 2, heavy_ns: 5_000.0, waves: true };
         let replicated =
             |ends| Layout::Replicated { workers: 2, copied: vec![false, true, true, false], ends };
+        // There is nobody else to hand over to.
+        let alone =
+            Layout::Replicated { workers: 1, copied: vec![false, true, true, false], ends: Ends::Rest };
         for (workload, layout, parks, wanted_ns) in [
             (&light, &Layout::One, true, 220.0),
             // 110 for each half, 1700 for 16 KiB.
@@ -261,6 +267,7 @@ mod tests {
             (&heavy, &replicated(Ends::Rest), false, 51_766.8),
             // 150 020 in all, of which the first one has half and hands over three quarters of the lanes.
             (&mixed, &replicated(Ends::Rest), false, 77_617.0),
+            (&mixed, &alone, false, 150_130.0),
             // The rest alone takes longer than the lanes: all of these go to the other one.
             (&serial, &replicated(Ends::Rest), false, 103_520.0),
         ] {

@@ -2,7 +2,7 @@
 
 use super::Meta;
 use super::home::{Head, Home, data_offset};
-use crate::fetch::Place;
+use crate::fetch::{Place, fetch_to_write};
 use crate::sync::atomic::{Ordering, fence};
 use bytemuck::Pod;
 use std::fmt;
@@ -25,8 +25,8 @@ unsafe impl<T: Pod + Send + Sync, M: Meta> Send for Block<T, M> {}
 // SAFETY: as above.
 unsafe impl<T: Pod + Send + Sync, M: Meta> Sync for Block<T, M> {}
 
-/// Bytes of samples that [`Block::fetch`] asks for: from there on the processor sees for itself what comes next. Measured; with four times
-/// as many it is slower.
+/// Most bytes of samples that [`Block::fetch`] asks for: from there on the processor sees for itself what comes next. Measured; with four
+/// times as many it is slower.
 const FIRST: usize = 512;
 
 impl<T: Pod, M: Meta> Block<T, M> {
@@ -58,13 +58,14 @@ impl<T: Pod, M: Meta> Block<T, M> {
         unsafe { self.head.cast::<u8>().add(data_offset::<M>()) }.as_ptr().cast()
     }
 
-    /// Asks for what a thread needs first of a block that another thread wrote: its head, where handles are counted, to write, and the
-    /// first 512 bytes of its samples to read. They come over together while the caller goes on. A hint.
+    /// Asks for what a thread needs first of a block that another thread wrote: its head, where handles are counted, to write, and its
+    /// samples, of which there are so many bytes at most, or the first 512 of these, to read. They come over together while the caller goes
+    /// on. A hint.
     #[inline(always)]
-    pub fn fetch(&self) {
-        Place::at(self.head.as_ptr(), data_offset::<M>()).fetch_to_write();
-        // Small blocks have less than that; nothing is looked up for it, as that would be the first miss.
-        Place::at(self.data(), FIRST).fetch_to_read();
+    pub fn fetch(&self, bytes: usize) {
+        fetch_to_write(self.head());
+        // How many there are is not looked up: that would be the first miss. And not more: behind them lies another thread's block.
+        Place::at(self.data(), bytes.min(FIRST)).fetch_to_read();
     }
 
     /// Samples that fit.

@@ -175,7 +175,7 @@ impl<M: Message> Cross<M> {
             return None;
         }
         let item = self.take(&mut cx.owner)?;
-        item.message.fetch();
+        item.message.fetch(self.input.quantum as usize);
         let state = &cx.edges[self.input.number as usize];
         if self.input.counted && !state.closed && !state.kept && self.visible(&cx.owner) == 0 {
             cx.unmeet(self.input.to);

@@ -170,18 +170,19 @@ impl Builder<'_> {
         let queues = inside.flatten().chain([end]).map(|edge| recipe.edges[edge].0);
         let lane = queues.fold(stretch.operators.len(), usize::saturating_add);
         let mut ends = [recipe.edges[begin], recipe.edges[end]];
-        let (lane, ahead) = match recipe.rests() {
+        let (lane, spare) = match recipe.rests() {
             // All that the other workers do: they get twice as much in advance. A step of the spread needs room for one more.
             1 => {
                 let more = ends[0].0 + ends[1].0;
                 ends.iter_mut().for_each(|(capacity, _)| *capacity = (2 * *capacity).min(RING_MOST));
-                (lane.saturating_add(more), ends[0].0 - 1)
+                (lane.saturating_add(more), 1)
             }
-            // They have other lanes, too: what waits before one of these keeps those that wait for another one.
-            _ => (lane, ends[0].0.div_ceil(2).max(2)),
+            // They have other lanes, too: what waits before one of these keeps those that wait for another one. Half of it, and two
+            // messages, so that there is one to do when they are done with the other.
+            _ => (lane, (ends[0].0 / 2).min(ends[0].0.saturating_sub(2))),
         };
         let most = lane.saturating_mul(recipe.workers).saturating_add(1).min(RING_MOST);
-        let (mut order, lanes) = (None, Lanes { workers: recipe.workers, most, ahead });
+        let (mut order, lanes) = (None, Lanes { workers: recipe.workers, most, spare });
         let (head, _) = spread(lanes, &mut order);
         let (_, tail) = make(lanes, &mut order);
         let mut add = |kind: &str, mut operator: Box<dyn Operator>| {

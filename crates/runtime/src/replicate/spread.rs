@@ -24,9 +24,9 @@ pub(crate) struct Lanes {
     pub workers: usize,
     /// Messages that can be between the two.
     pub most: usize,
-    /// Messages that are to wait before each lane that is on another worker than the two. The first worker hands out nothing while it does
-    /// what falls to it, in a lane of its own and in the rest of the graph, and the others live on these.
-    pub ahead: usize,
+    /// Room that is left before each lane that is on another worker than the two. The first worker hands out nothing while it does what
+    /// falls to it, in a lane of its own and in the rest of the graph; the others live on what waits there.
+    pub spare: usize,
 }
 
 /// What both operators of a stretch share.
@@ -34,7 +34,7 @@ pub(crate) struct Lanes {
 pub(crate) struct Order(Handed);
 
 pub(crate) fn make_spread<M: Message>(
-    Lanes { workers, most, ahead }: Lanes,
+    Lanes { workers, most, spare }: Lanes,
     order: &mut Option<Order>,
 ) -> (Box<dyn Operator>, Box<dyn Operator>) {
     let Order(handed) = order.get_or_insert_default();
@@ -43,9 +43,8 @@ pub(crate) fn make_spread<M: Message>(
         outs: (0..workers).map(|_| Output::default()).collect(),
         handed: Arc::clone(handed),
         most,
-        ahead,
+        spare,
         next: 0,
-        capacity: 0,
     };
     let gather = Gather::<M> {
         inputs: (0..workers).map(|_| Input::default()).collect(),
@@ -61,18 +60,16 @@ struct Spread<M: Message> {
     handed: Handed,
     /// Messages that can be between it and the gather.
     most: usize,
-    /// See [`Lanes::ahead`].
-    ahead: usize,
+    /// See [`Lanes::spare`].
+    spare: usize,
     next: usize,
-    /// Messages that each of the queues behind it holds.
-    capacity: usize,
 }
 
 impl<M: Message> Spread<M> {
     /// Whom the next message goes to. The first worker shares this one's: it works at once on what it gets, so the others are
     /// to have something first.
     fn choose(&mut self, cx: &mut Context) -> usize {
-        let wants = |room: usize| self.capacity.saturating_sub(room) < self.ahead;
+        let wants = |room: usize| room > self.spare;
         let (mut emptiest, mut room) = self.emptiest(cx);
         if !wants(room) {
             // What they have taken meanwhile is looked at only where it matters: it brings a cache line from each.
@@ -105,7 +102,6 @@ impl<M: Message> Operator for Spread<M> {
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
-        self.capacity = self.outs[0].room(cx);
         self.handed.get_or_init(|| Ring::new(&cx.owner, self.most));
         Ok(())
     }

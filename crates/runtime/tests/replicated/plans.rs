@@ -28,31 +28,34 @@ fn the_plan_says_what_is_replicated() {
 /// waits before one keeps who waits for another.
 #[test]
 fn one_stretch_has_longer_queues_than_several() {
-    for (capacity, one, several) in [(1, 2, 1), (4, 8, 4), (16, 32, 16)] {
-        for (stretches, wanted) in [(1, one), (2, several)] {
-            let (mut graph, taken) =
-                chain(Ends::Rest, Some(500), &[Does::AddsOne { rounds: 0 }; 2], capacity);
-            if stretches == 2 {
-                graph.add("more", Work::new(Does::AddsOne { rounds: 0 }, 5));
-                graph.map("keeps_again", |n: u64| n);
-                graph.sink("end", |_: u64| ());
-                for edge in ["keeps.out → more.in", "more.out → keeps_again.in", "keeps_again.out → end.in"]
-                {
-                    let (from, to) = edge.split_once(" → ").unwrap();
-                    let _ = graph.connect_names(from, to).capacity(capacity);
+    watched(60, || {
+        for (capacity, one, several) in [(1, 2, 1), (4, 8, 4), (16, 32, 16)] {
+            for (stretches, wanted) in [(1, one), (2, several)] {
+                let (mut graph, taken) =
+                    chain(Ends::Rest, Some(500), &[Does::AddsOne { rounds: 0 }; 2], capacity);
+                if stretches == 2 {
+                    graph.add("more", Work::new(Does::AddsOne { rounds: 0 }, 5));
+                    graph.map("keeps_again", |n: u64| n);
+                    graph.sink("end", |_: u64| ());
+                    for edge in
+                        ["keeps.out → more.in", "more.out → keeps_again.in", "keeps_again.out → end.in"]
+                    {
+                        let (from, to) = edge.split_once(" → ").unwrap();
+                        let _ = graph.connect_names(from, to).capacity(capacity);
+                    }
                 }
+                let plan = graph.plan(&replicated(2)).unwrap();
+                let joins = |edge: &&onbeat_runtime::EdgePlan| {
+                    edge.from.contains(".spread.") || edge.to.contains(".gather.")
+                };
+                let found: Vec<usize> = plan.edges.iter().filter(joins).map(|edge| edge.capacity).collect();
+                assert_eq!(found, vec![wanted; 4 * stretches], "queues of {capacity}, {stretches} stretches");
+                let record = graph.run(&replicated(2)).unwrap();
+                assert_eq!(check("queues", Ends::Rest, 2, &taken), 500);
+                assert_eq!(record.result.lost, 0);
             }
-            let plan = graph.plan(&replicated(2)).unwrap();
-            let joins = |edge: &&onbeat_runtime::EdgePlan| {
-                edge.from.contains(".spread.") || edge.to.contains(".gather.")
-            };
-            let found: Vec<usize> = plan.edges.iter().filter(joins).map(|edge| edge.capacity).collect();
-            assert_eq!(found, vec![wanted; 4 * stretches], "queues of {capacity}, {stretches} stretches");
-            let record = graph.run(&replicated(2)).unwrap();
-            assert_eq!(check("queues", Ends::Rest, 2, &taken), 500);
-            assert_eq!(record.result.lost, 0);
         }
-    }
+    });
 }
 
 #[test]
