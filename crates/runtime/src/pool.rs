@@ -46,6 +46,8 @@ pub(crate) struct Pool {
     open: AtomicU32,
     /// One of its threads does not come back: the others end.
     is_given_up: AtomicBool,
+    /// A part has waited for a time, or will be measured against one.
+    keeps_time: AtomicBool,
     /// By thread: the parts that it has started, and stops.
     pub started: Box<[OnceLock<Vec<u32>>]>,
     /// Mean time of a step from which on it is heavy.
@@ -112,6 +114,7 @@ impl Pool {
             last: (0..parts).map(|part| AtomicU32::new((part * parkers.len() / parts) as u32)).collect(),
             open: AtomicU32::new(parts as u32),
             is_given_up: AtomicBool::new(false),
+            keeps_time: AtomicBool::new(false),
             started: parkers.iter().map(|_| OnceLock::new()).collect(),
             heavy_ns: match (share, idle) {
                 (Share::Always, _) => 0,
@@ -182,6 +185,16 @@ impl Pool {
                 hand.next.is_some() || !hand.list.is_empty() || self.crew.has_offers(hand.thread)
             })
         })
+    }
+
+    /// Whether who waits here may wait for too long. Relaxed: a hint.
+    pub fn keeps_time(&self) -> bool {
+        self.keeps_time.load(Ordering::Relaxed)
+    }
+
+    /// It does, from now on.
+    pub fn keep_time(&self) {
+        self.keeps_time.store(true, Ordering::Relaxed);
     }
 
     /// Whether an alarm is due that nobody has heard yet.

@@ -162,6 +162,11 @@ impl<M: Message> Output<M> {
         self.link.look_for_room(cx);
     }
 
+    /// The edges that begin here, as their worker numbers them.
+    pub(crate) fn numbers(&self) -> Vec<u32> {
+        self.link.numbers()
+    }
+
     /// Whether one plain edge begins here, on the same worker.
     pub(crate) fn is_direct(&self) -> bool {
         matches!(self.link, OutLink::Direct(..))

@@ -64,9 +64,12 @@ impl Ready {
             && more.iter().map(|word| word.count_ones()).sum::<u32>() == u32::from(word >= NEAR)
     }
 
-    /// Removes and returns the highest number: the operator that is furthest down the graph.
+    /// Removes and returns the highest number up to `most`: the operator that is furthest down the graph.
     #[inline]
-    pub fn take_highest(&mut self) -> Option<u32> {
+    pub fn take_highest(&mut self, most: u32) -> Option<u32> {
+        if most != u32::MAX {
+            return self.take_up_to(most);
+        }
         let word = match (self.more.is_empty(), self.summary) {
             (true, 0) => return None,
             (true, summary) => 63 - summary.leading_zeros() as usize,
@@ -75,6 +78,30 @@ impl Ready {
         let number = word as u32 * 64 + 63 - self.words[word].leading_zeros();
         self.clear(number);
         Some(number)
+    }
+
+    #[cold]
+    fn take_up_to(&mut self, most: u32) -> Option<u32> {
+        let number = self.up_to(most)?;
+        self.clear(number);
+        Some(number)
+    }
+
+    /// The highest number up to `most`.
+    fn up_to(&self, most: u32) -> Option<u32> {
+        let last = (most as usize / 64).min(self.words.len() - 1);
+        let cut = |word: usize| match (most as usize).checked_sub(word * 64) {
+            Some(above @ 0..63) => self.words[word] & ((2 << above) - 1),
+            _ => self.words[word],
+        };
+        let word = (0..=last).rfind(|&word| cut(word) != 0)?;
+        Some(word as u32 * 64 + 63 - cut(word).leading_zeros())
+    }
+
+    /// Whether there is one up to `most`.
+    #[inline]
+    pub fn has(&self, most: u32) -> bool {
+        if most == u32::MAX { !self.is_empty() } else { self.up_to(most).is_some() }
     }
 
     #[cold]
@@ -162,14 +189,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behaves_like_a_plain_set(steps in prop::collection::vec((0u8..3, 0u32..10_000), 0..400)) {
+        fn behaves_like_a_plain_set(steps in prop::collection::vec((0u8..4, 0u32..10_000), 0..400)) {
             let mut ready = Ready::new(10_000);
             let mut plain = BTreeSet::new();
             for (what, number) in steps {
                 match what {
                     0 => { ready.set(number); plain.insert(number); }
                     1 => { ready.clear(number); plain.remove(&number); }
-                    _ => prop_assert_eq!(ready.take_highest(), plain.pop_last()),
+                    2 => prop_assert_eq!(ready.take_highest(u32::MAX), plain.pop_last()),
+                    _ => {
+                        let highest = plain.range(..=number).next_back().copied();
+                        prop_assert_eq!(ready.has(number), highest.is_some());
+                        prop_assert_eq!(ready.take_highest(number), highest);
+                        highest.map(|highest| plain.remove(&highest));
+                    }
                 }
                 prop_assert_eq!(ready.is_empty(), plain.is_empty());
                 prop_assert_eq!(ready.is_only(number), plain.iter().eq([&number]));

@@ -14,6 +14,7 @@ use crate::message::{Keys, NO_DUE, Stamp, Value};
 use crate::options::Pace;
 use crate::ready::{Ready, Turns};
 use crate::run::PartSlot;
+use crate::worker::Lane;
 use onbeat_queue::{Block, Owner, Store};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -88,6 +89,10 @@ pub struct Context {
     pub(crate) stopping: bool,
     /// Ends of replicated stretches that wait for their turn, one bit each: see [`Worker::upcoming`](crate::worker::Worker::upcoming).
     pub(crate) wishes: u64,
+    /// Where there are lanes: how many operators there are whose steps are slow.
+    pub(crate) slow: u32,
+    /// Where operators hand out messages to other workers; by rising number of the operator.
+    pub(crate) lanes: Vec<Lane>,
     /// Edges to other workers that were found full: where they still are, their producers wait.
     pub(crate) full: Vec<u32>,
     /// Of an operator that has turns with its input: messages that it may take in this one.

@@ -290,6 +290,13 @@ impl<M: Message> Far for Cross<M> {
         }
     }
 
+    fn is_drained(&self, owner: &mut Owner) -> bool {
+        match &self.ring {
+            Kind::Strict(ring) => ring.room(owner) >= self.out.capacity as usize,
+            Kind::Lossy(_) => false,
+        }
+    }
+
     fn is_left(&self, owner: &Owner) -> bool {
         match &self.ring {
             Kind::Strict(ring) => ring.is_left(owner),

@@ -89,6 +89,8 @@ pub(crate) trait Far {
     fn wait_for_message(&self, owner: &mut Owner) -> bool;
     /// At the producer's end: whether the consumer has taken some since this end found it full, as a hint.
     fn has_gone(&self, owner: &Owner) -> bool;
+    /// At the producer's end: whether the consumer has taken all that was sent.
+    fn is_drained(&self, owner: &mut Owner) -> bool;
     /// At the producer's end: whether the consumer is done.
     fn is_left(&self, owner: &Owner) -> bool;
     /// At the producer's end, for one that found it full: whether there is room now. If not, it will be told when there is.

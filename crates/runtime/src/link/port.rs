@@ -202,6 +202,15 @@ impl<M: Message> OutLink<M> {
         }
     }
 
+    /// The edges, as the producer's worker numbers them.
+    pub fn numbers(&self) -> Vec<u32> {
+        match self {
+            OutLink::Open => Vec::new(),
+            OutLink::Direct(edge, _) => vec![edge.spec.number],
+            OutLink::Many(edges) => edges.iter().map(|edge| edge.spec(false).number).collect(),
+        }
+    }
+
     /// Bytes that a chunk from this port may have.
     pub fn quantum(&self) -> Option<u32> {
         match self {

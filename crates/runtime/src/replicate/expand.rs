@@ -168,21 +168,21 @@ impl Builder<'_> {
         // In the queues of a lane, and one in the hands of each of its operators.
         let inside = stretch.operators.iter().map(|&place| wires.iter().position(|wire| wire.to == place));
         let queues = inside.flatten().chain([end]).map(|edge| recipe.edges[edge].0);
-        let lane = queues.fold(stretch.operators.len(), usize::saturating_add);
+        // Those of its ends are twice as long: what the others have in advance, and what waits until it is its turn.
         let mut ends = [recipe.edges[begin], recipe.edges[end]];
-        let (lane, spare) = match recipe.rests() {
-            // All that the other workers do: they get twice as much in advance. A step of the spread needs room for one more.
-            1 => {
-                let more = ends[0].0 + ends[1].0;
-                ends.iter_mut().for_each(|(capacity, _)| *capacity = (2 * *capacity).min(RING_MOST));
-                (lane.saturating_add(more), 1)
-            }
-            // They have other lanes, too: what waits before one of these keeps those that wait for another one. Half of it, and two
-            // messages, so that there is one to do when they are done with the other.
-            _ => (lane, (ends[0].0 / 2).min(ends[0].0.saturating_sub(2))),
+        let lane = queues.fold(stretch.operators.len() + ends[0].0 + ends[1].0, usize::saturating_add);
+        let had = ends[0].0;
+        ends.iter_mut().for_each(|(capacity, _)| *capacity = (2 * *capacity).min(RING_MOST));
+        let capacity = ends[0].0;
+        let spare = match recipe.rests() {
+            // All that the other workers do. A step of the spread needs room for one more.
+            1 => 1,
+            // They have other lanes, too: what waits before one of these keeps those that wait for another one. Half of what the edge had,
+            // and two messages at least, so that there is one to do when they are done with the other.
+            _ => capacity.saturating_sub((had / 2).max(2)),
         };
         let most = lane.saturating_mul(recipe.workers).saturating_add(1).min(RING_MOST);
-        let (mut order, lanes) = (None, Lanes { workers: recipe.workers, most, spare });
+        let (mut order, lanes) = (None, Lanes { workers: recipe.workers, most, capacity, spare });
         let (head, _) = spread(lanes, &mut order);
         let (_, tail) = make(lanes, &mut order);
         let mut add = |kind: &str, mut operator: Box<dyn Operator>| {

@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::message::{JOINED, KEYED, Message};
 use crate::operator::{Operator, Step};
 use crate::ports::Merge;
+use crate::worker::Lane;
 use crate::{Error, Input, Output, Ports};
 use onbeat_queue::Ring;
 use std::sync::{Arc, OnceLock};
@@ -24,8 +25,10 @@ pub(crate) struct Lanes {
     pub workers: usize,
     /// Messages that can be between the two.
     pub most: usize,
-    /// Room that is left before each lane that is on another worker than the two. The first worker hands out nothing while it does what
-    /// falls to it, in a lane of its own and in the rest of the graph; the others live on what waits there.
+    /// Messages that each of the queues behind the first of them holds.
+    pub capacity: usize,
+    /// Room that is left before each lane that is on another worker than the two, where no steps are slow. The first worker hands out nothing
+    /// while it does what falls to it, in a lane of its own and in the rest of the graph; the others live on what waits there.
     pub spare: usize,
 }
 
@@ -34,7 +37,7 @@ pub(crate) struct Lanes {
 pub(crate) struct Order(Handed);
 
 pub(crate) fn make_spread<M: Message>(
-    Lanes { workers, most, spare }: Lanes,
+    Lanes { workers, most, capacity, spare }: Lanes,
     order: &mut Option<Order>,
 ) -> (Box<dyn Operator>, Box<dyn Operator>) {
     let Order(handed) = order.get_or_insert_default();
@@ -43,7 +46,7 @@ pub(crate) fn make_spread<M: Message>(
         outs: (0..workers).map(|_| Output::default()).collect(),
         handed: Arc::clone(handed),
         most,
-        spare,
+        spares: [spare, capacity.saturating_sub(AHEAD).max(1)],
         next: 0,
     };
     let gather = Gather::<M> {
@@ -54,14 +57,18 @@ pub(crate) fn make_spread<M: Message>(
     (Box::new(spread), Box::new(gather))
 }
 
+/// Messages that are to wait before a lane of another worker where steps are slow: it gets more in time, and what waits there keeps what
+/// waits for another of its lanes.
+const AHEAD: usize = 2;
+
 struct Spread<M: Message> {
     input: Input<M>,
     outs: Vec<Output<M>>,
     handed: Handed,
     /// Messages that can be between it and the gather.
     most: usize,
-    /// See [`Lanes::spare`].
-    spare: usize,
+    /// See [`Lanes::spare`]; then the same where steps are slow.
+    spares: [usize; 2],
     next: usize,
 }
 
@@ -69,7 +76,8 @@ impl<M: Message> Spread<M> {
     /// Whom the next message goes to. The first worker shares this one's: it works at once on what it gets, so the others are
     /// to have something first.
     fn choose(&mut self, cx: &mut Context) -> usize {
-        let wants = |room: usize| room > self.spare;
+        let spare = self.spares[usize::from(cx.slow != 0)];
+        let wants = |room: usize| room > spare;
         let (mut emptiest, mut room) = self.emptiest(cx);
         if !wants(room) {
             // What they have taken meanwhile is looked at only where it matters: it brings a cache line from each.
@@ -103,6 +111,12 @@ impl<M: Message> Operator for Spread<M> {
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         self.handed.get_or_init(|| Ring::new(&cx.owner, self.most));
+        let operator = cx.current;
+        // Once: it may be started anew.
+        if cx.lanes.iter().all(|lane| lane.operator() != operator) {
+            cx.lanes.push(Lane::new(operator, self.outs[1..].iter().flat_map(Output::numbers).collect()));
+            cx.lanes.sort_by_key(Lane::operator);
+        }
         Ok(())
     }
 

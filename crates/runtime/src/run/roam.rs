@@ -39,6 +39,9 @@ pub(super) fn live(
     }
     for (&number, (identity, started)) in numbers.iter().zip(started) {
         let Started { worker, cx, started, .. } = started;
+        if worker.has_limits {
+            pool.keep_time();
+        }
         pool.enter(number, Roaming { worker, cx, identity, started, lying: None, end_ns: 0 });
     }
     // Read by whoever stands in for this thread, behind a barrier.
@@ -142,6 +145,10 @@ fn run(thread: &Thread<'_>, pool: &Pool, number: u32, mut part: Taken<'_, Roamin
             }
             Some(Went::Paused(Pause::Rest(alarm_ns))) => {
                 worker.breaks();
+                // The end of the run is no such time.
+                if !worker.timers.is_empty() {
+                    pool.keep_time();
+                }
                 let alarm_ns = alarm_ns.map(|alarm_ns| cx.clock.to_real(alarm_ns));
                 *lying = worker.lie_down(cx, alarm_ns);
                 if let Some(lying) = lying {

@@ -250,6 +250,8 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         current: NONE,
         stopping: false,
         wishes: 0,
+        slow: 0,
+        lanes: Vec::new(),
         full: Vec::with_capacity(worker.edges.len()),
         visible: 0,
         is_last: false,

@@ -30,6 +30,8 @@ pub(crate) struct Meter {
     timed_ns: u64,
     /// The worker takes its steps to be long ones.
     pub is_long: bool,
+    /// Whether its steps are slow, on a worker that hands out messages to others.
+    pub is_slow: bool,
     /// What timing a step costs.
     cost_ns: u64,
     /// Steps until one is timed.
@@ -49,6 +51,7 @@ impl Meter {
             timed_steps: 0,
             timed_ns: 0,
             is_long: false,
+            is_slow: false,
             cost_ns: if noted { NOTE_NS } else { LOOKS_NS },
             left: 1,
             is_exact: false,

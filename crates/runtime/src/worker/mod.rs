@@ -3,6 +3,7 @@
 
 mod after;
 mod conditions;
+mod dry;
 mod fused;
 mod idle;
 mod meter;
@@ -12,16 +13,19 @@ mod outside;
 mod pass;
 mod recover;
 mod riding;
+mod sharing;
 mod state;
 mod tracker;
 mod upcoming;
 
 pub(crate) use conditions::{Conditions, InputEdges};
+pub(crate) use dry::Lane;
 pub(crate) use fused::{MOST as RUN_MOST, Run};
 pub(crate) use idle::Listening;
 pub(crate) use meter::Meter;
 pub(crate) use outside::Outside;
 use outside::Pace;
+use sharing::TURNS;
 pub(crate) use state::{EdgeEnds, Failure, NodeState, Pause, Paused, Starved, Stuck, begin_turn};
 pub(crate) use tracker::{Deadline, Measured, Path, Tracker};
 
@@ -42,14 +46,14 @@ use std::sync::Arc;
 /// turn too.
 const CHAIN: u32 = 64;
 
-/// Turns after which one that shares its thread looks up: others may wait, or an alarm.
-const TURNS: u32 = 32;
-
 /// Turns of sources with short steps between two looks for what is told from outside: the look costs as much as several such steps.
 const BLIND: u32 = 16;
 
 /// Up to here a step is short.
 const BRISK_NS: u64 = 500;
+
+/// From here on a step is so long that other workers run out of what they have in advance.
+const SLOW_NS: u64 = 4_000;
 
 /// Everything of one worker that its operators do not see.
 pub(crate) struct Worker {
@@ -183,6 +187,7 @@ impl Worker {
         }
         // Where the step before was timed, that was just now; its end is not where the next one begins.
         let mut ended_ns = self.flight.as_mut().map_or(0, |flight| std::mem::take(&mut flight.last_end_ns));
+        let mut asks_lanes = cx.slow != 0;
         loop {
             if cx.wishes != 0
                 && let Some(operator) = self.turn_came(cx)
@@ -193,7 +198,8 @@ impl Worker {
                 self.pause = Pause::Yield;
                 return Ok(None);
             }
-            let ready = if self.chain < CHAIN { cx.ready.take_highest() } else { None };
+            let most = if asks_lanes { self.runs_dry(cx) } else { NONE };
+            let ready = if self.chain < CHAIN { cx.ready.take_highest(most) } else { None };
             if let Some(operator) = ready {
                 if cx.hot[operator as usize].unmet == 0 {
                     return Ok(Some(operator));
@@ -214,11 +220,16 @@ impl Worker {
                     self.pause = Pause::Over;
                     return Ok(None);
                 }
-                if self.chain < CHAIN && !cx.ready.is_empty() {
+                if self.chain < CHAIN && cx.ready.has(most) {
                     continue;
                 }
             }
             let Some(source) = cx.turn.next() else {
+                if most != NONE {
+                    // Nobody has anything for that lane.
+                    asks_lanes = false;
+                    continue;
+                }
                 self.blind = 0;
                 if std::mem::take(&mut self.chain) >= CHAIN || !looked || self.wait(cx) {
                     continue;
@@ -237,25 +248,6 @@ impl Worker {
             cx.turn.clear(source);
             self.hold(cx, source, Held::Turn)?;
         }
-    }
-
-    /// Whether somebody else is to have the thread: another part after each long step and after a number of short ones.
-    fn looks_up(&mut self, cx: &Context) -> bool {
-        let first = self.turns == TURNS;
-        self.turns -= 1;
-        let spent = self.turns == 0;
-        if first || !spent && !self.heavy {
-            return false;
-        }
-        if spent {
-            self.turns = TURNS;
-        }
-        if cx.ready.is_empty() && cx.turn.is_empty() {
-            return false;
-        }
-        // Its steps are long ones: beside them a look at the time is nothing.
-        let now_ns = || cx.clock.real_ns();
-        spent || self.seat.pool.as_ref().is_some_and(|pool| pool.others_wait() || pool.has_due(now_ns))
     }
 
     /// An operator that has work but may not be stepped: it is remembered until its conditions hold.
@@ -330,13 +322,19 @@ impl Worker {
     }
 
     /// Finds out whether steps of an operator are long, after one of them.
-    fn weigh(&mut self, operator: u32, step_ns: u64) {
+    fn weigh(&mut self, cx: &mut Context, operator: u32, step_ns: u64) {
         let meter = &mut self.meters[operator as usize];
         // The first steps of all are long, in cold caches: that is forgotten as the mean falls.
         let is_long = meter.is_above(step_ns, BRISK_NS);
         if std::mem::replace(&mut meter.is_long, is_long) != is_long {
             self.long = if is_long { self.long + 1 } else { self.long - 1 };
             self.blind = 0;
+        }
+        if !cx.lanes.is_empty() {
+            let is_slow = meter.is_above(step_ns, SLOW_NS);
+            if std::mem::replace(&mut meter.is_slow, is_slow) != is_slow {
+                cx.slow = if is_slow { cx.slow + 1 } else { cx.slow - 1 };
+            }
         }
         if let Some(pool) = &self.seat.pool {
             self.heavy = meter.mean_ns() >= pool.heavy_ns;

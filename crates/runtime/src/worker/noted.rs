@@ -61,7 +61,7 @@ impl Worker {
             meter.histogram.record(step_ns);
         }
         meter.timed(step_ns, is_exact);
-        self.weigh(operator, step_ns);
+        self.weigh(cx, operator, step_ns);
     }
 
     /// Says so where not every step is timed.

@@ -3,6 +3,7 @@
 
 mod orders;
 mod plans;
+mod slow;
 #[path = "../random/splitmix.rs"]
 mod splitmix;
 #[path = "../watchdog/mod.rs"]
