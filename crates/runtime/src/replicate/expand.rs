@@ -170,16 +170,16 @@ impl Builder<'_> {
         let queues = inside.flatten().chain([end]).map(|edge| recipe.edges[edge].0);
         // Those of its ends are twice as long: what the others have in advance, and what waits until it is its turn.
         let mut ends = [recipe.edges[begin], recipe.edges[end]];
-        let lane = queues.fold(stretch.operators.len() + ends[0].0 + ends[1].0, usize::saturating_add);
+        let lane = queues.chain([ends[0].0, ends[1].0]).fold(stretch.operators.len(), usize::saturating_add);
         let had = ends[0].0;
-        ends.iter_mut().for_each(|(capacity, _)| *capacity = (2 * *capacity).min(RING_MOST));
+        ends.iter_mut().for_each(|(capacity, _)| *capacity = capacity.saturating_mul(2).min(RING_MOST));
         let capacity = ends[0].0;
         let spare = match recipe.rests() {
-            // All that the other workers do. A step of the spread needs room for one more.
+            // A step of the spread needs room for one more. What is in the others' queues is all that they do.
             1 => 1,
             // They have other lanes, too: what waits before one of these keeps those that wait for another one. Half of what the edge had,
             // and two messages at least, so that there is one to do when they are done with the other.
-            _ => capacity.saturating_sub((had / 2).max(2)),
+            _ => capacity.saturating_sub((had / 2).max(2)).max(1),
         };
         let most = lane.saturating_mul(recipe.workers).saturating_add(1).min(RING_MOST);
         let (mut order, lanes) = (None, Lanes { workers: recipe.workers, most, capacity, spare });
