@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::following::{Following, Ready};
 use crate::nesting::nameless;
 use crate::source::{Backend, Chosen, Refused, Shape, Tracepoints};
-use onbeat_trace::{Class, Evidence, KernelEvent, OffCpu};
+use onbeat_trace::{Class, Evidence, KernelEvent, OffCpu, PageFault};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -164,7 +164,7 @@ impl Evidence for TracepointEvidence {
         following.off_cpu(&window_ns)
     }
 
-    fn page_faults(&mut self, window_ns: Range<u64>) -> Vec<(i32, u64)> {
+    fn page_faults(&mut self, window_ns: Range<u64>) -> Vec<PageFault> {
         let Some(Ok(following)) = &mut self.following else { return Vec::new() };
         following.faults(&window_ns)
     }

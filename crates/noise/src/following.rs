@@ -7,7 +7,7 @@ mod rings;
 
 use crate::source::Refused;
 use layout::What;
-use onbeat_trace::{Left, OffCpu, Waker};
+use onbeat_trace::{Left, OffCpu, PageFault, Waker};
 pub(crate) use rings::Ready;
 use std::collections::{HashMap, VecDeque};
 use std::fs;
@@ -16,6 +16,9 @@ use std::ops::Range;
 /// Off-core times and page faults that are kept, and for how long.
 const KEPT: usize = 1 << 17;
 const KEPT_NS: u64 = 10_000_000_000;
+
+/// Kinds of memory that the kernel counts (`NR_MM_COUNTERS`).
+const KINDS: usize = 4;
 
 /// The threads, and what is known of them.
 #[derive(Debug)]
@@ -27,7 +30,9 @@ pub(crate) struct Following {
     /// Read, and younger than what some other ring was read up to.
     young: Vec<Event>,
     off_cpu: VecDeque<OffCpu>,
-    faults: VecDeque<(i32, u64)>,
+    faults: VecDeque<PageFault>,
+    /// How much memory of each kind the process had when one of these threads last changed that.
+    sizes: [u64; KINDS],
     lost: u64,
 }
 
@@ -38,6 +43,8 @@ struct Followed {
     open: Option<OffCpu>,
     /// When it is last known to have had one.
     seen_ns: u64,
+    /// It has begun a page fault, and has had its core since.
+    is_in_fault: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -61,6 +68,7 @@ impl Following {
             young: Vec::new(),
             off_cpu: VecDeque::new(),
             faults: VecDeque::new(),
+            sizes: [0; KINDS],
             lost: 0,
         })
     }
@@ -73,7 +81,7 @@ impl Following {
         self.lost += rings.drain(|event| {
             let is_ours = match &event.what {
                 What::Switch { prev, next, .. } => is_known(prev) || is_known(next),
-                What::Waking { tid, .. } | What::Fault { tid } => is_known(tid),
+                What::Waking { tid, .. } | What::Fault { tid } | What::Memory { tid, .. } => is_known(tid),
             };
             if is_ours {
                 young.push(event);
@@ -87,7 +95,7 @@ impl Following {
         while self.off_cpu.front().is_some_and(|off| off.in_ns < before_ns) || self.off_cpu.len() > KEPT {
             self.off_cpu.pop_front();
         }
-        while self.faults.front().is_some_and(|(_, at_ns)| *at_ns < before_ns) || self.faults.len() > KEPT {
+        while self.faults.front().is_some_and(|fault| fault.at_ns < before_ns) || self.faults.len() > KEPT {
             self.faults.pop_front();
         }
     }
@@ -98,6 +106,8 @@ impl Following {
             What::Switch { prev, state, next } => {
                 self.had_core(prev, time_ns, cpu);
                 if let Some(thread) = self.threads.get_mut(&prev) {
+                    // What others do meanwhile is no cost of the fault.
+                    thread.is_in_fault = false;
                     let why = left(state);
                     let runnable_ns = if why == Left::Taken { time_ns } else { u64::MAX };
                     thread.open = Some(OffCpu { runnable_ns, why, ..away(prev, time_ns, cpu) });
@@ -130,8 +140,25 @@ impl Following {
             }
             What::Fault { tid } => {
                 self.had_core(tid, time_ns, cpu);
-                self.faults.push_back((tid, time_ns));
+                self.faults.push_back(PageFault { tid, at_ns: time_ns, took_ns: None });
+                if let Some(thread) = self.threads.get_mut(&tid) {
+                    thread.is_in_fault = true;
+                }
             }
+            What::Memory { tid, kind, bytes } => self.memory(tid, kind, bytes, time_ns),
+        }
+    }
+
+    /// The process has so much memory of that kind now, by what this thread did. More of it is what ends a fault; less was given back.
+    fn memory(&mut self, tid: i32, kind: usize, bytes: u64, time_ns: u64) {
+        let Some(size) = self.sizes.get_mut(kind) else { return };
+        let is_more = bytes > std::mem::replace(size, bytes);
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        if std::mem::take(&mut thread.is_in_fault)
+            && is_more
+            && let Some(fault) = self.faults.iter_mut().rev().find(|fault| fault.tid == tid)
+        {
+            fault.took_ns = Some(time_ns.saturating_sub(fault.at_ns));
         }
     }
 
@@ -155,8 +182,8 @@ impl Following {
         all
     }
 
-    pub fn faults(&self, window_ns: &Range<u64>) -> Vec<(i32, u64)> {
-        self.faults.iter().filter(|(_, at_ns)| window_ns.contains(at_ns)).copied().collect()
+    pub fn faults(&self, window_ns: &Range<u64>) -> Vec<PageFault> {
+        self.faults.iter().filter(|fault| window_ns.contains(&fault.at_ns)).copied().collect()
     }
 
     pub fn lost(&self) -> u64 {

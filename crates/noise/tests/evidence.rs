@@ -43,3 +43,47 @@ fn a_thread_that_ran_is_found_by_its_name() {
     assert!(evidence.events(core as u32, end_ns + 1_000_000_000..end_ns + 2_000_000_000).is_empty());
     assert!(evidence.events(8191, 0..u64::MAX).is_empty(), "of other cores it knows nothing");
 }
+
+/// Pages that are written count as the process's own when they are there; those that are read only need not.
+#[test]
+fn page_faults_of_a_followed_thread_are_told_with_what_they_took() {
+    const PAGE: usize = 4096;
+    const PAGES: usize = 32;
+    let core = thread::cores().unwrap().iter().next().unwrap();
+    let mut evidence = match TracepointEvidence::open(&[core], 1 << 20, Extent::Cores) {
+        Ok(evidence) => evidence,
+        Err(refused) => return eprintln!("skipped: {}; {}", refused.why, refused.fix),
+    };
+    let (told, waits) = std::sync::mpsc::channel();
+    let (go, begins) = std::sync::mpsc::channel();
+    let touches = thread::spawn("touches", move || {
+        told.send(thread::current_id()).unwrap();
+        begins.recv().unwrap();
+        // More than the allocator keeps: these pages have never been there.
+        let mut memory = vec![0u8; 64 << 20];
+        let begin_ns = clock::monotonic_ns();
+        memory.iter_mut().step_by(PAGE).take(PAGES).for_each(|byte| *byte = std::hint::black_box(1));
+        begin_ns..clock::monotonic_ns()
+    });
+    let tid = waits.recv().unwrap();
+    evidence.follow(&[tid]);
+    go.send(()).unwrap();
+    let at = touches.unwrap().join().unwrap();
+    Evidence::drain(&mut evidence);
+    let faults = evidence.page_faults(at.clone());
+    if faults.is_empty() {
+        return eprintln!("skipped: this kernel tells of no page faults");
+    }
+    assert!(faults.iter().all(|fault| fault.tid == tid && at.contains(&fault.at_ns)), "{faults:?}");
+    assert!(faults.is_sorted_by_key(|fault| fault.at_ns));
+    // Where the kernel gives large pages, one fault is for many.
+    assert!(faults.len() <= PAGES + 2, "{faults:?}");
+    let took_ns: u64 = faults.iter().filter_map(|fault| fault.took_ns).sum();
+    assert!(took_ns <= at.end - at.start, "no two at once: {faults:?}");
+    let told = faults.iter().filter(|fault| fault.took_ns.is_some()).count();
+    // Before 6.2 the kernel told it of each 64th.
+    if told <= 1 && faults.len() > PAGES / 2 {
+        return eprintln!("skipped: this kernel does not tell when a page fault is over");
+    }
+    assert!(told * 2 > faults.len(), "{faults:?}");
+}

@@ -63,6 +63,18 @@ pub struct OffCpu {
     pub woken_by: Option<Waker>,
 }
 
+/// A thread touched memory that was not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageFault {
+    /// The kernel's id of the thread.
+    pub tid: i32,
+    /// When, in nanoseconds on `CLOCK_MONOTONIC`.
+    pub at_ns: u64,
+    /// From then until the memory counted as the process's own, in nanoseconds, without the way into the kernel and back; `None`
+    /// where that was not seen. That is so for a page that is only read and has never been written: all of those are one.
+    pub took_ns: Option<u64>,
+}
+
 /// What was counted of one thread between two looks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counted {
@@ -187,8 +199,8 @@ pub trait Evidence: Send {
         Vec::new()
     }
 
-    /// Page faults of the threads that are followed, in `window_ns`: the thread and the moment of each, by time.
-    fn page_faults(&mut self, window_ns: Range<u64>) -> Vec<(i32, u64)> {
+    /// Page faults of the threads that are followed which begin in `window_ns`, by time.
+    fn page_faults(&mut self, window_ns: Range<u64>) -> Vec<PageFault> {
         let _ = window_ns;
         Vec::new()
     }

@@ -14,6 +14,15 @@ pub(super) struct Layout {
     state: Place,
     next: Place,
     woken: Option<Place>,
+    memory: Option<Memory>,
+}
+
+/// Of the tracepoint that tells how much memory a process has.
+#[derive(Debug)]
+struct Memory {
+    is_own: Place,
+    kind: Place,
+    bytes: Place,
 }
 
 /// One of them.
@@ -30,6 +39,7 @@ enum Role {
     Switch,
     Waking,
     Fault,
+    Memory,
 }
 
 impl Tracepoint {
@@ -38,7 +48,7 @@ impl Tracepoint {
         let fields: &[&str] = match self.role {
             Role::Switch => &["prev_pid", "next_pid"],
             Role::Waking => &["pid"],
-            Role::Fault => &["common_pid"],
+            Role::Fault | Role::Memory => &["common_pid"],
         };
         let one = |tid: &i32| fields.iter().map(|field| format!("{field} == {tid}")).collect::<Vec<_>>();
         tids.iter().flat_map(one).collect::<Vec<_>>().join(" || ")
@@ -48,9 +58,25 @@ impl Tracepoint {
 /// What a record says.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum What {
-    Switch { prev: i32, state: u64, next: i32 },
-    Waking { tid: i32, by: i32, is_interrupt: bool },
-    Fault { tid: i32 },
+    Switch {
+        prev: i32,
+        state: u64,
+        next: i32,
+    },
+    Waking {
+        tid: i32,
+        by: i32,
+        is_interrupt: bool,
+    },
+    Fault {
+        tid: i32,
+    },
+    /// A thread has changed how much memory of a kind its process has. Where it was another process's, the kind is none.
+    Memory {
+        tid: i32,
+        kind: usize,
+        bytes: u64,
+    },
 }
 
 impl Layout {
@@ -71,6 +97,7 @@ impl Layout {
             state: need("prev_state")?,
             next: need("next_pid")?,
             woken: None,
+            memory: None,
         };
         if let Some(format) = tracefs.format("sched", "sched_waking")?
             && let Some(pid) = place(&format, "pid")
@@ -81,6 +108,14 @@ impl Layout {
         for name in ["page_fault_user", "page_fault_kernel"] {
             let format = tracefs.format("exceptions", name)?;
             layout.tracepoints.extend(format.map(|format| one(&format, ("exceptions", name), Role::Fault)));
+        }
+        // Before 6.2 a thread's faults were counted by the kernel together, and this was told after each 64th (commit f1a7941243c1).
+        if let Some(format) = tracefs.format("kmem", "rss_stat")?
+            && let [Some(is_own), Some(kind), Some(bytes)] =
+                ["curr", "member", "size"].map(|name| place(&format, name))
+        {
+            layout.memory = Some(Memory { is_own, kind, bytes });
+            layout.tracepoints.push(one(&format, ("kmem", "rss_stat"), Role::Memory));
         }
         Ok(layout)
     }
@@ -106,6 +141,11 @@ impl Layout {
                 What::Waking { tid: tid(self.woken.as_ref()?)?, by, is_interrupt }
             }
             Role::Fault => What::Fault { tid: by },
+            Role::Memory => {
+                let Memory { is_own, kind, bytes } = self.memory.as_ref()?;
+                let kind = if is_own.unsigned(raw)? == 1 { kind.unsigned(raw)? as usize } else { usize::MAX };
+                What::Memory { tid: by, kind, bytes: bytes.unsigned(raw)? }
+            }
         })
     }
 }

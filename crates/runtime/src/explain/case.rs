@@ -1,6 +1,6 @@
 //! All that is known of one miss: plain data.
 
-use onbeat_trace::{Counted, KernelEvent, OffCpu, Span};
+use onbeat_trace::{Counted, KernelEvent, OffCpu, PageFault, Span};
 
 /// All that is known of one miss: plain data. Times are nanoseconds on `CLOCK_MONOTONIC`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -25,8 +25,8 @@ pub struct Case<'c> {
     pub events: &'c [KernelEvent],
     /// When these threads had no core.
     pub off_cpu: &'c [OffCpu],
-    /// Page faults of these threads: which thread, and when.
-    pub faults: &'c [(i32, u64)],
+    /// Page faults of these threads.
+    pub faults: &'c [PageFault],
     /// What was counted of these threads around the window, where nothing better is known.
     pub counted: &'c [Counted],
     /// Whether the kernel gives other threads their part by a server (6.12 and later), and not by stopping all real-time threads.

@@ -63,10 +63,6 @@ pub(super) fn split(case: &Case<'_>) -> Took {
     took
 }
 
-/// One fault costs at most so many times the estimate. That depends on where the page comes from and on what else the core does: measured in
-/// a virtual machine, 1.2 µs where its host has given the page before and 11 where it has yet to; a step has some of both.
-const FAULT_MOST: u64 = 4;
-
 /// Puts down what an operator computed beyond what it may; the rest comes back.
 fn spare(case: &Case<'_>, operator: u32, ns: u64, steps: u64, cores: &Cores<'_>, took: &mut Took) -> u64 {
     let facts = &case.operators[operator as usize];
@@ -75,23 +71,39 @@ fn spare(case: &Case<'_>, operator: u32, ns: u64, steps: u64, cores: &Cores<'_>,
     };
     let over_ns = ns.saturating_sub(allowed_ns);
     let runs = case.way.iter().filter(|span| span.operator == operator);
-    let faults: u64 = runs.map(|span| cores.faults(span)).sum();
-    let faults_ns = faults.saturating_mul(case.fault_ns.saturating_mul(FAULT_MOST)).min(over_ns);
-    let what = |class, name: &str, detail| What {
+    let faults = runs.map(|span| cores.faults(span.worker, &(span.start_ns..span.end_ns)));
+    let faults = faults.fold((0, 0), |sum, one| (sum.0 + one.0, u64::saturating_add(sum.1, one.1)));
+    for (what, ns) in beyond(case, operator, allowed_ns, over_ns, faults) {
+        took.add(what, ns);
+    }
+    ns - over_ns
+}
+
+/// What made an operator compute for `over_ns` more than what it may: page faults, so many and at most so long, and else itself.
+fn beyond(
+    case: &Case<'_>,
+    operator: u32,
+    allowed_ns: u64,
+    over_ns: u64,
+    (faults, most_ns): (u64, u64),
+) -> Vec<(What, u64)> {
+    let facts = &case.operators[operator as usize];
+    let what = |class, detail| What {
         class,
-        name: name.to_owned(),
+        name: facts.name.clone(),
         operator: Some(operator),
         core: None,
         detail: Some(detail),
     };
-    if let Some(each_ns) = faults_ns.checked_div(faults) {
+    let faults_ns = most_ns.min(over_ns);
+    let by_faults = faults_ns.checked_div(faults).map(|each_ns| {
         let detail = format!("{faults} page faults at about {each_ns} ns each");
-        took.add(what(CauseClass::PageFault, &facts.name, detail), faults_ns);
-    }
+        (what(CauseClass::PageFault, detail), faults_ns)
+    });
     let of = if facts.budget_ns.is_some() { "its budget of" } else { "its usual" };
     let detail = format!("over {of} {}", super::sentence::time(allowed_ns));
-    took.add(what(CauseClass::OwnCompute, &facts.name, detail), over_ns - faults_ns);
-    ns - over_ns
+    let by_itself = (what(CauseClass::OwnCompute, detail), over_ns - faults_ns);
+    by_faults.into_iter().chain([by_itself]).collect()
 }
 
 /// One slice under the knife.

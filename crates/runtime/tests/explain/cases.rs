@@ -1,7 +1,7 @@
 //! One case per class of cause. Times are nanoseconds; the message is due at 1000.
 
 use onbeat_runtime::explain::{Case, EdgeFacts, OperatorFacts, Scheduling, ThreadFacts, explain, sentence};
-use onbeat_trace::{CauseClass, Class, Counted, KernelEvent, Left, OffCpu, Span, Waker};
+use onbeat_trace::{CauseClass, Class, Counted, KernelEvent, Left, OffCpu, PageFault, Span, Waker};
 
 /// What a case is made of, so that each test says only what is special.
 #[derive(Clone)]
@@ -11,7 +11,7 @@ struct Story {
     way: Vec<usize>,
     events: Vec<KernelEvent>,
     off_cpu: Vec<OffCpu>,
-    faults: Vec<(i32, u64)>,
+    faults: Vec<PageFault>,
     scheduling: Scheduling,
     budget_ns: Option<u64>,
     has_fair_server: bool,
@@ -158,11 +158,27 @@ fn computing_too_long_is_the_operators_own() {
 #[test]
 fn page_faults_are_counted_and_their_cost_is_estimated() {
     let mut story = Story::new(0, 700);
-    story.faults = (0..100).map(|at| (TID, 1020 + at)).chain([(TID + 1, 1030), (TID, 5000)]).collect();
+    let fault = |tid, at_ns| PageFault { tid, at_ns, took_ns: None };
+    let faults = (0..100).map(|at| fault(TID, 1020 + at));
+    story.faults = faults.chain([fault(TID + 1, 1030), fault(TID, 5000)]).collect();
     story.is(CauseClass::PageFault, "demod", 700);
     // One may cost four times the estimate, and no more; there are 101 of them now.
     let story = Story { faults: story.faults, ..Story::new(0, 7_000) };
     story.is(CauseClass::OwnCompute, "demod", 4_172);
+}
+
+#[test]
+fn page_faults_that_were_seen_to_end_cost_what_they_took() {
+    let fault = |at_ns, took_ns| PageFault { tid: TID, at_ns, took_ns: Some(took_ns) };
+    // 50 of 100 ns, and 7 for the way there and back.
+    let faults: Vec<_> = (0..50).map(|at| fault(1020 + 120 * at, 100)).collect();
+    let story = Story { faults: faults.clone(), ..Story::new(0, 7_000) };
+    let text = story.is(CauseClass::PageFault, "demod", 5_350);
+    assert!(text.contains("50 page faults at about 107 ns each"), "{text}");
+    // They made a step long that the message only waited for.
+    let mut story = Story { faults, ..Story::new(6_000, 0) };
+    story.spans.push(Span { due_ns: Span::NO_DUE, sequence: 7, ..span(OTHER, 1000, 7_000) });
+    story.is(CauseClass::PageFault, "other", 5_350);
 }
 
 #[test]

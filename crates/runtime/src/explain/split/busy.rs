@@ -1,7 +1,7 @@
 //! What a worker did with its core while a message waited.
 
 use super::slices::Slice;
-use super::{Piece, Took, What};
+use super::{Piece, Took, What, beyond};
 use onbeat_trace::{CauseClass, OffCpu, Span};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -111,10 +111,9 @@ impl Piece<'_, '_> {
         let own_ns = own.get(&step.operator).map_or(0, |own| own.0);
         let allowed_ns = facts.budget_ns.or(facts.usual_ns).unwrap_or(u64::MAX);
         if own_ns > allowed_ns {
-            let detail = Some(format!("over its usual {}", crate::explain::sentence::time(allowed_ns)));
-            let what = What { detail, ..queue.clone() };
-            let what = What { class: CauseClass::OwnCompute, operator: Some(step.operator), ..what };
-            take(what, own_ns - allowed_ns, &mut waited_ns);
+            let faults = self.cores.faults(step.worker, &(step.start_ns..until_ns));
+            let beyond = beyond(self.case, step.operator, allowed_ns, own_ns - allowed_ns, faults);
+            beyond.into_iter().for_each(|(what, ns)| take(what, ns, &mut waited_ns));
         }
         // What is within the wait has been put down already: only what came before it has pushed the step into it.
         if step.start_ns < self.slice.at.start {
