@@ -6,6 +6,7 @@ use crate::score::{Expected, score};
 use onbeat::operators::Timer;
 use onbeat::trace::CauseClass;
 use onbeat::{Graph, Overrun, Pool};
+use onbeat_os::clock::monotonic_ns;
 use std::sync::{Arc, Mutex, PoisonError};
 
 #[test]
@@ -83,9 +84,15 @@ fn a_full_queue_downstream() {
         let mut graph = Graph::new("full");
         let beat = graph.add("beat", Timer::new(PERIOD_NS, Some(BEATS), Overrun::Skip).expect("a period"));
         let work = graph.map("work", |number: u64| number);
+        // There is room again when it takes the next one, not when it has slept.
+        let mut begun_ns = None;
         let end = graph.sink("end", move |number: u64| {
+            if let Some(begin_ns) = begun_ns.take() {
+                noted.span(begin_ns..monotonic_ns());
+            }
             if number % 16 == 15 {
-                noted.note(|| every(60_000_000));
+                begun_ns = Some(monotonic_ns());
+                every(60_000_000);
             }
         });
         graph.connect(beat, |b| &b.out, work, |w| &w.input);
