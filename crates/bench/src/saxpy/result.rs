@@ -1,7 +1,7 @@
 //! From rates to figures.
 
 use super::case::{Limit, Shape};
-use super::rounds::Rounds;
+use super::rounds::{Ours, Rounds};
 use super::settings::{Form, Mode, Settings, Whose};
 use super::{PeerRow, Row, Saxpy};
 use crate::told;
@@ -17,21 +17,20 @@ pub(super) fn result(settings: &Settings, rounds: Rounds) -> Saxpy {
         result.add(&format!("{}.rate", limit.name()), &giga(rates), RATE);
     }
     let mut rows = Vec::new();
-    for (case, rates) in &rounds.ours {
+    for Ours { case, rates, kernel, limit } in &rounds.ours {
         let name = case.name();
         result.add(&format!("{name}.rate"), &giga(rates), RATE);
-        let mut compare = |what: &str, with: Option<&[f64]>, factor: f64| {
-            if let Some(with) = with {
-                result.add(&format!("{name}.{what}"), &percent(rates, with, factor), "%");
-            }
+        let mut compare = |what: &str, with: &[f64], factor: f64| {
+            result.add(&format!("{name}.{what}"), &percent(rates, with, factor), "%");
         };
-        let of = |limit: &Limit| rounds.limits.get(limit).map(Vec::as_slice);
         let Shape { cores, kernels, .. } = case.shape;
         // The fair line: as many samples as all cores would get through alone.
-        compare("share", of(&case.kernel()), kernels as f64 / cores as f64);
-        compare("of_bare", of(&case.limit()), 1.0);
-        if case.mode != Mode::Greedy {
-            compare("of_one_core", rounds.on_one_core(case), 1.0 / cores as f64);
+        compare("share", kernel, kernels as f64 / cores as f64);
+        compare("of_bare", limit, 1.0);
+        if case.mode != Mode::Greedy
+            && let Some(one_core) = rounds.on_one_core(case)
+        {
+            compare("of_one_core", one_core, 1.0 / cores as f64);
         }
         let best = rounds.best_peer(case);
         if let Some(best) = best.filter(|best| best.iter().all(|rate| *rate > 0.0)) {

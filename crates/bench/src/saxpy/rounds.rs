@@ -6,20 +6,60 @@ use super::settings::{Form, Mode, Settings, Whose};
 use super::{bare, graph};
 use crate::others::Others;
 use crate::{BenchError, Watch};
-use onbeat_os::CoreSet;
+use onbeat_os::{CoreSet, clock};
 use std::collections::BTreeMap;
 
 /// What was measured, in samples per second.
 pub(super) struct Rounds {
     /// Which cores were used, from the first.
     pub on: Vec<usize>,
-    pub ours: Vec<(Case, Vec<f64>)>,
-    /// By limit, a value per round.
+    pub ours: Vec<Ours>,
+    /// By limit, a value per round: the median of what it had in it.
     pub limits: BTreeMap<Limit, Vec<f64>>,
     pub peers: Vec<(Peer, Vec<f64>)>,
     /// The part of the machine that went to others meanwhile.
     pub others: Option<f64>,
     pub notes: Vec<String>,
+}
+
+/// One of ours, with a value per round of each.
+pub(super) struct Ours {
+    pub case: Case,
+    pub rates: Vec<f64>,
+    /// What the kernel and the limit did right before.
+    pub kernel: Vec<f64>,
+    pub limit: Vec<f64>,
+}
+
+/// A limit is measured again where it was measured so long ago: machines that others use, too, change from one second to the next.
+const FRESH_NS: u64 = 250_000_000;
+
+/// What limits did in one round, and when each did so last.
+#[derive(Default)]
+struct Beside(BTreeMap<Limit, (Vec<f64>, u64)>);
+
+impl Beside {
+    /// Right now, or just before.
+    fn rate(&mut self, limit: Limit, on: &[usize], seconds: f64) -> Result<f64, BenchError> {
+        let (rates, at_ns) = self.0.entry(limit).or_default();
+        if let Some(rate) = rates.last()
+            && clock::monotonic_ns() < *at_ns + FRESH_NS
+        {
+            return Ok(*rate);
+        }
+        let rate = bare::measure(&limit, on, seconds)?;
+        rates.push(rate);
+        *at_ns = clock::monotonic_ns();
+        Ok(rate)
+    }
+
+    /// Adds a value for this round to each.
+    fn end(self, limits: &mut BTreeMap<Limit, Vec<f64>>) {
+        for (limit, (mut rates, _)) in self.0 {
+            rates.sort_by(f64::total_cmp);
+            limits.entry(limit).or_default().push(rates[rates.len() / 2]);
+        }
+    }
 }
 
 pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Rounds, BenchError> {
@@ -29,7 +69,7 @@ pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Roun
     let on = cores(settings)?;
     let mut rounds = Rounds {
         on,
-        ours: cases(settings).into_iter().map(|case| (case, Vec::new())).collect(),
+        ours: cases(settings).into_iter().map(Ours::new).collect(),
         limits: BTreeMap::new(),
         peers: Vec::new(),
         others: None,
@@ -67,6 +107,12 @@ pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Roun
     Ok(rounds)
 }
 
+impl Ours {
+    fn new(case: Case) -> Self {
+        Ours { case, rates: Vec::new(), kernel: Vec::new(), limit: Vec::new() }
+    }
+}
+
 /// The cores that are used, as many as the largest number of cores asks for.
 fn cores(settings: &Settings) -> Result<Vec<usize>, BenchError> {
     let most = settings.cores.iter().copied().max().unwrap_or(1);
@@ -89,7 +135,7 @@ impl Rounds {
     fn leave_out(&mut self) {
         let (on, notes) = (&self.on, &mut self.notes);
         let mut refused: Vec<Mode> = Vec::new();
-        self.ours.retain(|(case, _)| {
+        self.ours.retain(|Ours { case, .. }| {
             if refused.contains(&case.mode) {
                 return false;
             }
@@ -115,19 +161,17 @@ impl Rounds {
             done += 1;
             !watch.is_stopped()
         };
-        for (case, rates) in &mut self.ours {
+        let mut beside = Beside::default();
+        for Ours { case, rates, kernel, limit } in &mut self.ours {
             if !next(watch, &case.name()) {
                 return Ok(false);
             }
-            for limit in [case.kernel(), case.limit()] {
-                let known = self.limits.entry(limit).or_default();
-                if known.len() == round {
-                    known.push(bare::measure(&limit, &self.on, settings.seconds)?);
-                }
-            }
+            kernel.push(beside.rate(case.kernel(), &self.on, settings.seconds)?);
+            limit.push(beside.rate(case.limit(), &self.on, settings.seconds)?);
             let rate = graph::run(case, &self.on, settings.idle, settings.seconds);
             rates.push(rate.map_err(|reason| BenchError::Scenario { name: case.name(), reason })?);
         }
+        beside.end(&mut self.limits);
         for (peer, rates) in &mut self.peers {
             if !next(watch, &peer.name()) {
                 return Ok(false);
@@ -150,7 +194,9 @@ impl Rounds {
 
     /// Leaves only whole rounds, so that what is compared was measured side by side.
     fn shorten(&mut self, rounds: usize) {
-        self.ours.iter_mut().for_each(|(_, rates)| rates.truncate(rounds));
+        for Ours { rates, kernel, limit, .. } in &mut self.ours {
+            [rates, kernel, limit].into_iter().for_each(|values| values.truncate(rounds));
+        }
         self.limits.values_mut().for_each(|rates| rates.truncate(rounds));
         self.peers.iter_mut().for_each(|(_, rates)| rates.truncate(rounds));
     }
@@ -163,7 +209,7 @@ impl Rounds {
             buffers: None,
             whose: case.whose,
         };
-        self.ours.iter().find(|(case, _)| *case == wanted).map(|(_, rates)| &**rates)
+        self.ours.iter().find(|ours| ours.case == wanted).map(|ours| &*ours.rates)
     }
 
     /// The best that a peer had in this shape, round by round.
