@@ -60,7 +60,9 @@ def page(found: Found) -> str:
         f"{parameters['version']} ({parameters['profile']}), medians of {parameters['rounds']} rounds of {parameters['seconds']} s, "
         f"idle workers {parameters['idle']}"
     )
-    text += f"; others used {others:.1f} % of the machine.\n" if others is not None else ".\n"
+    text += f"; others used {others:.1f} % of the machine" if others is not None else ""
+    again = found.value("machine.again")
+    text += f"; {again} measurements were made again as it was disturbed.\n" if again != "-" else ".\n"
     text += "The raw values of each round are in `bench-results/saxpy.json`.\n\n"
     quanta = found.quanta()
     text += "**The kernel alone**, in place and out of place, Gsamples/s:\n\n" + table(

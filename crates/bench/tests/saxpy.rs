@@ -64,6 +64,25 @@ fn replicated_is_measured_or_its_absence_is_said() {
 }
 
 #[test]
+fn what_was_disturbed_is_told_and_made_again_only_if_asked() {
+    for again in [0, 2] {
+        let settings = Settings { again, rounds: 3, modes: vec![Mode::Greedy], ..tiny() };
+        let found = watched(move || saxpy::run(&settings, &mut Unwatched)).unwrap().result;
+        let (made, left) = (found.value("machine.again").unwrap(), found.value("machine.disturbed").unwrap());
+        // Both forms in three rounds.
+        assert!(made <= 6.0 * again as f64 && left <= 6.0, "{again}: {made} {left}");
+        assert_eq!(
+            found.notes.iter().any(|note| note.contains("--again N")),
+            left > 0.0,
+            "{:?}",
+            found.notes
+        );
+        let figures = found.figures.iter().filter(|(name, _)| name.starts_with("saxpy."));
+        assert!(figures.clone().count() > 0 && figures.clone().all(|(_, figure)| figure.runs == 3));
+    }
+}
+
+#[test]
 fn settings_that_make_no_sense_are_refused() {
     for (settings, text) in [
         (Settings { cores: vec![], ..tiny() }, "cores: give one number or more"),

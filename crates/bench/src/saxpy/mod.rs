@@ -9,11 +9,13 @@
 //! | `case` | one chain under one mode, and its limit |
 //! | `graph`, `operators` | the chain as an ordinary graph of ordinary operators |
 //! | `bare` | the chain without an engine |
+//! | `beside` | what the machine gave right before and after |
 //! | `peers` | the chain in other runtimes |
-//! | `rounds` | everything in turn, so often |
+//! | `rounds` | everything in turn, so often, and again what was disturbed |
 //! | `result`, `plot` | figures and a picture |
 
 mod bare;
+mod beside;
 mod case;
 mod graph;
 mod operators;

@@ -1,6 +1,7 @@
 //! The same chain in other runtimes, by the programs of `peers/`: each measurement is a process of its own.
 
-use super::settings::Settings;
+use super::case::Shape;
+use super::settings::{Form, Settings};
 use crate::BenchError;
 use serde::Deserialize;
 use std::fs;
@@ -38,7 +39,7 @@ pub struct Peer {
 }
 
 /// What one run of a peer took.
-pub(super) struct Taken {
+pub(super) struct Run {
     /// Samples per second, or why there is no such figure.
     pub rate: Result<f64, String>,
     /// Time on cores, of all its threads.
@@ -119,8 +120,16 @@ impl Peer {
         format!("{}.{}.n{}.m{}", self.peer, self.variant, self.cores, self.kernels)
     }
 
+    /// The chain that it runs.
+    pub(super) fn shape(&self) -> Shape {
+        let form = if self.in_place { Form::InPlace } else { Form::OutOfPlace };
+        // Whatever it says: some samples, and not all of the memory.
+        let quantum = self.quantum.clamp(size_of::<f32>(), 64 << 20);
+        Shape { cores: self.cores, kernels: self.kernels, quantum, form }
+    }
+
     /// One measurement.
-    pub(super) fn run(&self, on: &[usize], seconds: f64) -> Taken {
+    pub(super) fn run(&self, on: &[usize], seconds: f64) -> Run {
         let before_ns = children_cpu_ns();
         let list: Vec<String> = on[..self.cores].iter().map(ToString::to_string).collect();
         let mut command = Command::new("sh");
@@ -140,7 +149,7 @@ impl Peer {
                 Err(_) => Err(format!("it says `{line}`")),
             }
         });
-        Taken { rate, cpu_ns: children_cpu_ns() - before_ns }
+        Run { rate, cpu_ns: children_cpu_ns() - before_ns }
     }
 }
 

@@ -1,8 +1,8 @@
 //! From rates to figures.
 
-use super::case::{Limit, Shape};
-use super::rounds::{Ours, Rounds};
-use super::settings::{Form, Mode, Settings, Whose};
+use super::case::Shape;
+use super::rounds::Rounds;
+use super::settings::{Mode, Settings, Whose};
 use super::{PeerRow, Row, Saxpy};
 use crate::told;
 use onbeat_report::{BenchResult, bench::Machine};
@@ -13,20 +13,22 @@ const RATE: &str = "Gsamples/s";
 pub(super) fn result(settings: &Settings, rounds: Rounds) -> Saxpy {
     let mut result = BenchResult::new("saxpy", Machine::read());
     result.parameters = parameters(settings, &rounds);
-    for (limit, rates) in &rounds.limits {
+    let limits = rounds.limits();
+    for (limit, rates) in &limits {
         result.add(&format!("{}.rate", limit.name()), &giga(rates), RATE);
     }
     let mut rows = Vec::new();
-    for Ours { case, rates, kernel, limit } in &rounds.ours {
+    for (case, taken) in &rounds.ours {
         let name = case.name();
-        result.add(&format!("{name}.rate"), &giga(rates), RATE);
-        let mut compare = |what: &str, with: &[f64], factor: f64| {
-            result.add(&format!("{name}.{what}"), &percent(rates, with, factor), "%");
+        let rates: Vec<f64> = taken.iter().map(|taken| taken.rate).collect();
+        result.add(&format!("{name}.rate"), &giga(&rates), RATE);
+        let mut compare = |what: &str, with: Vec<f64>, factor: f64| {
+            result.add(&format!("{name}.{what}"), &percent(&rates, &with, factor), "%");
         };
         let Shape { cores, kernels, .. } = case.shape;
         // The fair line: as many samples as all cores would get through alone.
-        compare("share", kernel, kernels as f64 / cores as f64);
-        compare("of_bare", limit, 1.0);
+        compare("share", taken.iter().map(|taken| taken.kernel).collect(), kernels as f64 / cores as f64);
+        compare("of_bare", taken.iter().filter_map(|taken| taken.limit).collect(), 1.0);
         if case.mode != Mode::Greedy
             && let Some(one_core) = rounds.on_one_core(case)
         {
@@ -40,18 +42,26 @@ pub(super) fn result(settings: &Settings, rounds: Rounds) -> Saxpy {
         rows.push(Row { case: *case, limit: format!("{}.rate", case.limit().name()), name });
     }
     let mut peers = Vec::new();
-    for (peer, rates) in &rounds.peers {
+    for (peer, taken) in &rounds.peers {
         let name = format!("peer.{}", peer.name());
-        result.add(&format!("{name}.rate"), &giga(rates), RATE);
-        let form = if peer.in_place { Form::InPlace } else { Form::OutOfPlace };
-        let shape = Shape { cores: 1, kernels: 1, quantum: peer.quantum, form };
-        if let Some(kernel) = rounds.limits.get(&Limit::Kernel(shape)) {
-            let factor = peer.kernels as f64 / peer.cores as f64;
-            result.add(&format!("{name}.share"), &percent(rates, kernel, factor), "%");
-        }
+        let rates: Vec<f64> = taken.iter().map(|taken| taken.rate).collect();
+        let kernel: Vec<f64> = taken.iter().map(|taken| taken.kernel).collect();
+        result.add(&format!("{name}.rate"), &giga(&rates), RATE);
+        let factor = peer.kernels as f64 / peer.cores as f64;
+        result.add(&format!("{name}.share"), &percent(&rates, &kernel, factor), "%");
         peers.push(PeerRow { peer: peer.clone(), name });
     }
+    let (again, still) = rounds.again;
+    result.add("machine.again", &[again as f64], "measurements");
+    result.add("machine.disturbed", &[still as f64], "measurements");
     result.notes = rounds.notes;
+    if still > 0 {
+        let all = settings.rounds * (rounds.ours.len() + rounds.peers.len());
+        result.notes.push(format!(
+            "{still} of {all} measurements were made while the machine gave less than it can, also when they were made again: --again N \
+             makes them N times"
+        ));
+    }
     told::doubts(&mut result, rounds.others, told::AGAIN);
     Saxpy { result, rows, peers }
 }
@@ -79,6 +89,7 @@ fn parameters(settings: &Settings, rounds: &Rounds) -> Map<String, Value> {
         "idle": settings.idle.to_string(),
         "seconds": settings.seconds,
         "rounds": settings.rounds,
+        "again": settings.again,
         "peers": rounds.peers.iter().map(|(peer, _)| json!({
             "name": peer.peer, "version": peer.version, "variant": peer.variant, "how": peer.how,
         })).fold(Vec::new(), |mut all: Vec<Value>, peer| {

@@ -1,65 +1,28 @@
 //! Everything in turn, so often.
 
-use super::case::{Case, Limit, cases};
+use super::beside::{Beside, Taken};
+use super::case::{Case, Limit, Shape, cases};
+use super::graph;
 use super::peers::{self, Peer};
 use super::settings::{Form, Mode, Settings, Whose};
-use super::{bare, graph};
 use crate::others::Others;
 use crate::{BenchError, Watch};
-use onbeat_os::{CoreSet, clock};
+use onbeat_os::CoreSet;
 use std::collections::BTreeMap;
 
-/// What was measured, in samples per second.
+/// What was measured.
 pub(super) struct Rounds {
     /// Which cores were used, from the first.
     pub on: Vec<usize>,
-    pub ours: Vec<Ours>,
-    /// By limit, a value per round: the median of what it had in it.
-    pub limits: BTreeMap<Limit, Vec<f64>>,
-    pub peers: Vec<(Peer, Vec<f64>)>,
+    /// Ours, each with a measurement per round.
+    pub ours: Vec<(Case, Vec<Taken>)>,
+    /// Theirs, each with a measurement per round.
+    pub peers: Vec<(Peer, Vec<Taken>)>,
+    /// Measurements that were made again as the machine was disturbed, and those after which it still was.
+    pub again: (usize, usize),
     /// The part of the machine that went to others meanwhile.
     pub others: Option<f64>,
     pub notes: Vec<String>,
-}
-
-/// One of ours, with a value per round of each.
-pub(super) struct Ours {
-    pub case: Case,
-    pub rates: Vec<f64>,
-    /// What the kernel and the limit did right before.
-    pub kernel: Vec<f64>,
-    pub limit: Vec<f64>,
-}
-
-/// A limit is measured again where it was measured so long ago: machines that others use, too, change from one second to the next.
-const FRESH_NS: u64 = 250_000_000;
-
-/// What limits did in one round, and when each did so last.
-#[derive(Default)]
-struct Beside(BTreeMap<Limit, (Vec<f64>, u64)>);
-
-impl Beside {
-    /// Right now, or just before.
-    fn rate(&mut self, limit: Limit, on: &[usize], seconds: f64) -> Result<f64, BenchError> {
-        let (rates, at_ns) = self.0.entry(limit).or_default();
-        if let Some(rate) = rates.last()
-            && clock::monotonic_ns() < *at_ns + FRESH_NS
-        {
-            return Ok(*rate);
-        }
-        let rate = bare::measure(&limit, on, seconds)?;
-        rates.push(rate);
-        *at_ns = clock::monotonic_ns();
-        Ok(rate)
-    }
-
-    /// Adds a value for this round to each.
-    fn end(self, limits: &mut BTreeMap<Limit, Vec<f64>>) {
-        for (limit, (mut rates, _)) in self.0 {
-            rates.sort_by(f64::total_cmp);
-            limits.entry(limit).or_default().push(rates[rates.len() / 2]);
-        }
-    }
 }
 
 pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Rounds, BenchError> {
@@ -68,10 +31,10 @@ pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Roun
     }
     let on = cores(settings)?;
     let mut rounds = Rounds {
-        on,
-        ours: cases(settings).into_iter().map(Ours::new).collect(),
-        limits: BTreeMap::new(),
+        on: on.clone(),
+        ours: cases(settings).into_iter().map(|case| (case, Vec::new())).collect(),
         peers: Vec::new(),
+        again: (0, 0),
         others: None,
         notes: Vec::new(),
     };
@@ -92,9 +55,16 @@ pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Roun
         };
         return Err(BenchError::Nothing(reason));
     }
-    let (others, mut helpers_ns) = (Others::watch(), 0);
+    let others = Others::watch();
+    let mut taking = Taking {
+        settings,
+        on: &on,
+        beside: Beside::new(&on, settings.seconds),
+        helpers_ns: 0,
+        notes: Vec::new(),
+    };
     for round in 0..settings.rounds {
-        if !rounds.once(round, settings, watch, &mut helpers_ns)? {
+        if !rounds.once(round, &mut taking, watch)? {
             if round == 0 {
                 return Err(BenchError::Stopped);
             }
@@ -103,14 +73,10 @@ pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Roun
             break;
         }
     }
-    rounds.others = others.share(helpers_ns);
+    rounds.again(&mut taking, watch)?;
+    rounds.others = others.share(taking.helpers_ns);
+    rounds.notes.extend(taking.notes);
     Ok(rounds)
-}
-
-impl Ours {
-    fn new(case: Case) -> Self {
-        Ours { case, rates: Vec::new(), kernel: Vec::new(), limit: Vec::new() }
-    }
 }
 
 /// The cores that are used, as many as the largest number of cores asks for.
@@ -130,12 +96,47 @@ fn cores(settings: &Settings) -> Result<Vec<usize>, BenchError> {
     Ok(on)
 }
 
+/// What measuring needs.
+struct Taking<'a> {
+    settings: &'a Settings,
+    on: &'a [usize],
+    beside: Beside<'a>,
+    /// Time on cores of the peers' processes.
+    helpers_ns: u64,
+    notes: Vec<String>,
+}
+
+impl Taking<'_> {
+    fn ours(&mut self, case: &Case) -> Result<Taken, BenchError> {
+        let Settings { idle, seconds, .. } = *self.settings;
+        self.beside.take(case.shape, Some(case.limit()), || {
+            let rate = graph::run(case, self.on, idle, seconds);
+            rate.map_err(|reason| BenchError::Scenario { name: case.name(), reason })
+        })
+    }
+
+    /// Not a number where it had none; a note says why.
+    fn peer(&mut self, peer: &Peer) -> Result<Taken, BenchError> {
+        let mut why_not = None;
+        let taken = self.beside.take(peer.shape(), None, || {
+            let run = peer.run(self.on, self.settings.seconds);
+            self.helpers_ns += run.cpu_ns;
+            Ok(run.rate.unwrap_or_else(|reason| {
+                why_not = Some(format!("{}: {reason}", peer.name()));
+                f64::NAN
+            }))
+        });
+        self.notes.extend(why_not.filter(|note| !self.notes.contains(note)));
+        taken
+    }
+}
+
 impl Rounds {
     /// Tries each case for a moment: those that this version or machine does not have are left out, and a note says so.
     fn leave_out(&mut self) {
         let (on, notes) = (&self.on, &mut self.notes);
         let mut refused: Vec<Mode> = Vec::new();
-        self.ours.retain(|Ours { case, .. }| {
+        self.ours.retain(|(case, _)| {
             if refused.contains(&case.mode) {
                 return false;
             }
@@ -147,69 +148,109 @@ impl Rounds {
     }
 
     /// One round; `false` where it was stopped in it.
-    fn once(
-        &mut self,
-        round: usize,
-        settings: &Settings,
-        watch: &mut dyn Watch,
-        helpers_ns: &mut u64,
-    ) -> Result<bool, BenchError> {
-        let (mut done, all) = (0, settings.rounds * (self.ours.len() + self.peers.len()));
-        let mut next = |watch: &mut dyn Watch, name: &str| {
-            let text = format!("round {} of {}: {name}", round + 1, settings.rounds);
-            watch.at(round * all / settings.rounds + done, all, &text);
-            done += 1;
-            !watch.is_stopped()
-        };
-        let mut beside = Beside::default();
-        for Ours { case, rates, kernel, limit } in &mut self.ours {
-            if !next(watch, &case.name()) {
+    fn once(&mut self, round: usize, taking: &mut Taking, watch: &mut dyn Watch) -> Result<bool, BenchError> {
+        let (each, rounds) = (self.ours.len() + self.peers.len(), taking.settings.rounds);
+        for at in 0..each {
+            let text = format!("round {} of {rounds}: {}", round + 1, self.name(at));
+            watch.at(round * each + at, rounds * each, &text);
+            if watch.is_stopped() {
                 return Ok(false);
             }
-            kernel.push(beside.rate(case.kernel(), &self.on, settings.seconds)?);
-            limit.push(beside.rate(case.limit(), &self.on, settings.seconds)?);
-            let rate = graph::run(case, &self.on, settings.idle, settings.seconds);
-            rates.push(rate.map_err(|reason| BenchError::Scenario { name: case.name(), reason })?);
-        }
-        beside.end(&mut self.limits);
-        for (peer, rates) in &mut self.peers {
-            if !next(watch, &peer.name()) {
-                return Ok(false);
-            }
-            let taken = peer.run(&self.on, settings.seconds);
-            *helpers_ns += taken.cpu_ns;
-            match taken.rate {
-                Ok(rate) => rates.push(rate),
-                Err(reason) => {
-                    let note = format!("{}: {reason}", peer.name());
-                    if !self.notes.contains(&note) {
-                        self.notes.push(note);
-                    }
-                    rates.push(f64::NAN);
-                }
-            }
+            let taken = self.take(at, taking)?;
+            self.taken(at).push(taken);
         }
         Ok(true)
     }
 
+    /// Measures again what was measured while the machine was disturbed; the calmer one of both counts.
+    fn again(&mut self, taking: &mut Taking, watch: &mut dyn Watch) -> Result<(), BenchError> {
+        let passes = taking.settings.again;
+        for pass in 1..=passes {
+            let disturbed = self.disturbed(&taking.beside);
+            for (number, &(at, round)) in disturbed.iter().enumerate() {
+                let text = format!("again, {pass} of {passes}: {}", self.name(at));
+                watch.at(number, disturbed.len(), &text);
+                if watch.is_stopped() {
+                    self.notes.push("stopped while disturbed measurements were made again".to_owned());
+                    self.again.1 = self.disturbed(&taking.beside).len();
+                    return Ok(());
+                }
+                let taken = self.take(at, taking)?;
+                let before = &mut self.taken(at)[round];
+                if taking.beside.calm(&taken) > taking.beside.calm(before) {
+                    *before = taken;
+                }
+            }
+            self.again.0 += disturbed.len();
+        }
+        self.again.1 = self.disturbed(&taking.beside).len();
+        Ok(())
+    }
+
+    /// Which ones in which rounds.
+    fn disturbed(&self, beside: &Beside) -> Vec<(usize, usize)> {
+        let all = self.ours.iter().map(|(_, taken)| taken).chain(self.peers.iter().map(|(_, taken)| taken));
+        let each = all
+            .enumerate()
+            .flat_map(|(at, taken)| taken.iter().enumerate().map(move |(round, taken)| (at, round, taken)));
+        each.filter(|(.., taken)| beside.calm(taken) < 1.0).map(|(at, round, _)| (at, round)).collect()
+    }
+
+    /// Ours, then the peers.
+    fn name(&self, at: usize) -> String {
+        match self.ours.get(at) {
+            Some((case, _)) => case.name(),
+            None => self.peers[at - self.ours.len()].0.name(),
+        }
+    }
+
+    fn taken(&mut self, at: usize) -> &mut Vec<Taken> {
+        let ours = self.ours.len();
+        if at < ours { &mut self.ours[at].1 } else { &mut self.peers[at - ours].1 }
+    }
+
+    fn take(&self, at: usize, taking: &mut Taking) -> Result<Taken, BenchError> {
+        match self.ours.get(at) {
+            Some((case, _)) => taking.ours(case),
+            None => taking.peer(&self.peers[at - self.ours.len()].0),
+        }
+    }
+
     /// Leaves only whole rounds, so that what is compared was measured side by side.
     fn shorten(&mut self, rounds: usize) {
-        for Ours { rates, kernel, limit, .. } in &mut self.ours {
-            [rates, kernel, limit].into_iter().for_each(|values| values.truncate(rounds));
+        self.ours.iter_mut().for_each(|(_, taken)| taken.truncate(rounds));
+        self.peers.iter_mut().for_each(|(_, taken)| taken.truncate(rounds));
+    }
+
+    /// What each limit did, a value per round: the median of what it did beside ours in it.
+    pub fn limits(&self) -> BTreeMap<Limit, Vec<f64>> {
+        let mut all: BTreeMap<Limit, Vec<Vec<f64>>> = BTreeMap::new();
+        for (case, taken) in &self.ours {
+            for (round, taken) in taken.iter().enumerate() {
+                for (limit, rate) in [(case.kernel(), Some(taken.kernel)), (case.limit(), taken.limit)] {
+                    let rounds = all.entry(limit).or_default();
+                    rounds.resize(rounds.len().max(round + 1), Vec::new());
+                    rounds[round].extend(rate);
+                }
+            }
         }
-        self.limits.values_mut().for_each(|rates| rates.truncate(rounds));
-        self.peers.iter_mut().for_each(|(_, rates)| rates.truncate(rounds));
+        let median = |mut rates: Vec<f64>| {
+            rates.sort_by(f64::total_cmp);
+            rates[rates.len() / 2]
+        };
+        all.into_iter().map(|(limit, rounds)| (limit, rounds.into_iter().map(median).collect())).collect()
     }
 
     /// The rates of ours on one core under `greedy`, in place of other numbers of cores.
-    pub fn on_one_core(&self, case: &Case) -> Option<&[f64]> {
+    pub fn on_one_core(&self, case: &Case) -> Option<Vec<f64>> {
         let wanted = Case {
             mode: Mode::Greedy,
-            shape: super::case::Shape { cores: 1, ..case.shape },
+            shape: Shape { cores: 1, ..case.shape },
             buffers: None,
             whose: case.whose,
         };
-        self.ours.iter().find(|ours| ours.case == wanted).map(|ours| &*ours.rates)
+        let (_, taken) = self.ours.iter().find(|(case, _)| *case == wanted)?;
+        Some(taken.iter().map(|taken| taken.rate).collect())
     }
 
     /// The best that a peer had in this shape, round by round.
@@ -219,8 +260,8 @@ impl Rounds {
                 && (peer.in_place == (case.shape.form == Form::InPlace) || case.whose == Whose::Own)
         };
         let mut best: Option<Vec<f64>> = None;
-        for (_, rates) in self.peers.iter().filter(|(peer, _)| alike(peer)) {
-            let rates = rates.iter().map(|rate| if rate.is_nan() { 0.0 } else { *rate });
+        for (_, taken) in self.peers.iter().filter(|(peer, _)| alike(peer)) {
+            let rates = taken.iter().map(|taken| if taken.rate.is_nan() { 0.0 } else { taken.rate });
             best = Some(match best {
                 None => rates.collect(),
                 Some(best) => best.into_iter().zip(rates).map(|(a, b)| a.max(b)).collect(),

@@ -28,6 +28,8 @@ pub struct Settings {
     pub seconds: f64,
     /// How often everything is measured.
     pub rounds: usize,
+    /// How often that is measured again which was measured while the machine gave less than it can.
+    pub again: usize,
     /// The folder with the peers' programs.
     pub peers: Option<PathBuf>,
 }
@@ -107,6 +109,7 @@ impl Default for Settings {
             idle: Idle::Spin,
             seconds: 0.05,
             rounds: 7,
+            again: 3,
             peers: None,
         }
     }

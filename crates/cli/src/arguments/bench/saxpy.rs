@@ -55,6 +55,9 @@ pub struct SaxpyArguments {
     #[arg(long, value_name = "N", default_value_t = 7, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
+    /// How often that is measured again which was measured while the machine gave less than it can; the calmest one counts
+    #[arg(long, value_name = "N", default_value_t = 3, allow_hyphen_values = true)]
+    again: u8,
     /// Other runtimes that run the same chains in turn with ours; DIR is the project's folder `peers`
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "peers")]
     peers: Option<PathBuf>,
@@ -85,6 +88,7 @@ impl SaxpyArguments {
             idle: self.idle,
             seconds: self.seconds,
             rounds: usize::from(self.rounds),
+            again: usize::from(self.again),
             peers: self.peers.clone(),
         }
     }
