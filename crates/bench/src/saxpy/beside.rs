@@ -4,15 +4,12 @@
 use super::bare;
 use super::case::{Limit, Shape};
 use crate::BenchError;
-use onbeat_os::clock;
 use std::collections::BTreeMap;
 
 /// Witnesses are short: so much of what a case takes.
 const WITNESS: f64 = 0.2;
-/// The least of it: threads have to be under way.
-const WITNESS_LEAST_S: f64 = 0.002;
-/// A limit is measured again where it was measured so long ago.
-const FRESH_NS: u64 = 250_000_000;
+/// The least time of what is measured without an engine: threads have to be under way.
+const LEAST_S: f64 = 0.002;
 /// What a machine can: what a witness gives in so many of all cases is no more than this. (One among hundreds says nothing: where others use the
 /// machine, too, what they leave to a core is more for some moments, as well.)
 const CAN: f64 = 0.9;
@@ -28,8 +25,10 @@ pub(super) struct Taken {
     pub rate: f64,
     /// What the kernel did, between before and after.
     pub kernel: f64,
-    /// What its limit did right before; a peer has none.
+    /// What its limit did, between before and after; a peer has none.
     pub limit: Option<f64>,
+    /// What one core did with the same chain, between before and after, a mean over its cores; neither `greedy` nor a peer has one.
+    pub one_core: Option<f64>,
     /// What each witness gave, the lesser of before and after.
     gave: Vec<(Limit, f64)>,
 }
@@ -38,8 +37,8 @@ pub(super) struct Taken {
 pub(super) struct Beside<'on> {
     on: &'on [usize],
     seconds: f64,
-    /// The last of each, and when that was.
-    limits: BTreeMap<Limit, (f64, u64)>,
+    /// What the last measurement's limit did right after it.
+    limit: Option<(Limit, f64)>,
     /// What witnesses gave after the last measurement.
     seen: BTreeMap<Limit, f64>,
     /// All that each of them gave, from the least.
@@ -60,27 +59,36 @@ fn witnesses(shape: Shape) -> Vec<Limit> {
 impl<'on> Beside<'on> {
     /// Nothing measured yet.
     pub fn new(on: &'on [usize], seconds: f64) -> Self {
-        Beside { on, seconds, limits: BTreeMap::new(), seen: BTreeMap::new(), gave: BTreeMap::new() }
+        Beside { on, seconds, limit: None, seen: BTreeMap::new(), gave: BTreeMap::new() }
     }
 
-    /// Measures `limit`, then what `run` measures, between witnesses.
+    /// Measures `limit`, then what `run` measures (a rate, and what one core did beside it), between witnesses.
     pub fn take(
         &mut self,
         shape: Shape,
         limit: Option<Limit>,
-        run: impl FnOnce() -> Result<f64, BenchError>,
+        run: impl FnOnce() -> Result<(f64, Option<f64>), BenchError>,
     ) -> Result<Taken, BenchError> {
         let all = witnesses(shape);
         let before = all.iter().map(|witness| self.ask(*witness)).collect::<Result<Vec<f64>, _>>()?;
-        let limit = limit.map(|limit| self.limit(limit)).transpose()?;
-        let rate = run()?;
+        let last = self.limit.take();
+        // Half the time before and half of it after: what comes and goes takes as much from the limit as from what is held against it.
+        let half = |limit| bare::measure(&limit, self.on, (self.seconds / 2.0).max(LEAST_S));
+        let limit_before = match (limit, last) {
+            (Some(limit), Some((of, rate))) if of == limit => Some(rate),
+            (limit, _) => limit.map(half).transpose()?,
+        };
+        let (rate, one_core) = run()?;
+        let limit_after = limit.map(half).transpose()?;
+        self.limit = limit.zip(limit_after);
         self.seen.clear();
         let after = all.iter().map(|witness| self.ask(*witness)).collect::<Result<Vec<f64>, _>>()?;
         let gave = before.iter().zip(&after).map(|(before, after)| before.min(*after));
         Ok(Taken {
             rate,
             kernel: (before[0] + after[0]) / 2.0,
-            limit,
+            limit: limit_before.zip(limit_after).map(|(before, after)| (before + after) / 2.0),
+            one_core,
             gave: all.into_iter().zip(gave).collect(),
         })
     }
@@ -98,24 +106,12 @@ impl<'on> Beside<'on> {
         gave[((gave.len() - 1) as f64 * CAN).round() as usize]
     }
 
-    /// Right now, or just before.
-    fn limit(&mut self, limit: Limit) -> Result<f64, BenchError> {
-        if let Some((rate, at_ns)) = self.limits.get(&limit)
-            && clock::monotonic_ns() < at_ns + FRESH_NS
-        {
-            return Ok(*rate);
-        }
-        let rate = bare::measure(&limit, self.on, self.seconds)?;
-        self.limits.insert(limit, (rate, clock::monotonic_ns()));
-        Ok(rate)
-    }
-
     /// What a witness gives now, or gave right after the last measurement.
     fn ask(&mut self, witness: Limit) -> Result<f64, BenchError> {
         if let Some(rate) = self.seen.get(&witness) {
             return Ok(*rate);
         }
-        let rate = bare::measure(&witness, self.on, (self.seconds * WITNESS).max(WITNESS_LEAST_S))?;
+        let rate = bare::measure(&witness, self.on, (self.seconds * WITNESS).max(LEAST_S))?;
         self.seen.insert(witness, rate);
         let gave = self.gave.entry(witness).or_default();
         gave.insert(gave.partition_point(|less| *less < rate), rate);
@@ -140,7 +136,7 @@ mod tests {
         beside.gave = all.iter().map(|witness| (*witness, gave.clone())).collect();
         let calm = |gave: [f64; 3]| {
             let gave = all.iter().copied().zip(gave).collect();
-            beside.calm(&Taken { rate: 1.0, kernel: 1.0, limit: None, gave })
+            beside.calm(&Taken { rate: 1.0, kernel: 1.0, limit: None, one_core: None, gave })
         };
         for (gave, is_calm) in [
             ([100.0, 100.0, 100.0], true),
@@ -159,9 +155,9 @@ mod tests {
         let shape = Shape { cores: 1, kernels: 1, quantum: 256, form: Form::InPlace };
         let on: Vec<usize> = onbeat_os::CoreSet::allowed().expect("the kernel says").iter().collect();
         let mut beside = Beside::new(&on, 0.002);
-        let first = beside.take(shape, None, || Ok(1.0)).expect("a core");
+        let first = beside.take(shape, None, || Ok((1.0, None))).expect("a core");
         let after = beside.seen.clone();
-        let second = beside.take(shape, Some(witnesses(shape)[0]), || Ok(2.0)).expect("a core");
+        let second = beside.take(shape, Some(witnesses(shape)[0]), || Ok((2.0, None))).expect("a core");
         assert!(first.limit.is_none() && second.limit > Some(0.0) && second.rate == 2.0);
         assert!(second.gave.iter().all(|(witness, gave)| *gave <= after[witness]), "{after:?}");
         assert!(beside.calm(&second) > 0.0);

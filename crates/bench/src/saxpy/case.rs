@@ -84,6 +84,11 @@ impl Case {
         }
     }
 
+    /// The same chain on one core under `greedy`.
+    pub(super) fn alone(&self) -> Case {
+        Case { mode: Mode::Greedy, shape: Shape { cores: 1, ..self.shape }, buffers: None, whose: self.whose }
+    }
+
     /// The kernel alone.
     pub(super) fn kernel(&self) -> Limit {
         Limit::Kernel(Shape { cores: 1, kernels: 1, ..self.shape })

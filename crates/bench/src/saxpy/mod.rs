@@ -1,6 +1,6 @@
 //! The benchmark of radio runtimes: a source that claims full chunks, a chain of `y = a · x + b`, and a sink that counts.
 //!
-//! Each figure has the limit of the machine beside it, measured just before. Modes are never mixed: `pinned` keeps the order on
+//! Each figure has the limit of the machine beside it, measured half before and half after. Modes are never mixed: `pinned` keeps the order on
 //! split cores, which is the rule of the published benchmark, and `replicated` does not split.
 //!
 //! | file | what |

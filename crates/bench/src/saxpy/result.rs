@@ -29,10 +29,12 @@ pub(super) fn result(settings: &Settings, rounds: Rounds) -> Saxpy {
         // The fair line: as many samples as all cores would get through alone.
         compare("share", taken.iter().map(|taken| taken.kernel).collect(), kernels as f64 / cores as f64);
         compare("of_bare", taken.iter().filter_map(|taken| taken.limit).collect(), 1.0);
-        if case.mode != Mode::Greedy
-            && let Some(one_core) = rounds.on_one_core(case)
-        {
-            compare("of_one_core", one_core, 1.0 / cores as f64);
+        if case.mode != Mode::Greedy {
+            compare(
+                "of_one_core",
+                taken.iter().filter_map(|taken| taken.one_core).collect(),
+                1.0 / cores as f64,
+            );
         }
         let best = rounds.best_peer(case);
         if let Some(best) = best.filter(|best| best.iter().all(|rate| *rate > 0.0)) {

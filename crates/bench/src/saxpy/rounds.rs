@@ -1,7 +1,7 @@
 //! Everything in turn, so often.
 
 use super::beside::{Beside, Taken};
-use super::case::{Case, Limit, Shape, cases};
+use super::case::{Case, Limit, cases};
 use super::graph;
 use super::peers::{self, Peer};
 use super::settings::{Form, Mode, Settings, Whose};
@@ -60,6 +60,7 @@ pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Roun
         settings,
         on: &on,
         beside: Beside::new(&on, settings.seconds),
+        alone: None,
         helpers_ns: 0,
         notes: Vec::new(),
     };
@@ -73,7 +74,11 @@ pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Roun
             break;
         }
     }
-    rounds.again(&mut taking, watch)?;
+    // What was stopped is not gone on with.
+    if !watch.is_stopped() {
+        rounds.again(&mut taking, watch)?;
+    }
+    rounds.again.1 = rounds.disturbed(&taking.beside).len();
     rounds.others = others.share(taking.helpers_ns);
     rounds.notes.extend(taking.notes);
     Ok(rounds)
@@ -101,6 +106,8 @@ struct Taking<'a> {
     settings: &'a Settings,
     on: &'a [usize],
     beside: Beside<'a>,
+    /// A chain on one core, and what each core did with it right after the last measurement.
+    alone: Option<(Case, Vec<f64>)>,
     /// Time on cores of the peers' processes.
     helpers_ns: u64,
     notes: Vec<String>,
@@ -108,10 +115,32 @@ struct Taking<'a> {
 
 impl Taking<'_> {
     fn ours(&mut self, case: &Case) -> Result<Taken, BenchError> {
-        let Settings { idle, seconds, .. } = *self.settings;
-        self.beside.take(case.shape, Some(case.limit()), || {
-            let rate = graph::run(case, self.on, idle, seconds);
+        let (settings, on) = (self.settings, &self.on[..case.shape.cores]);
+        let run = |case: &Case, on: &[usize], seconds: f64| {
+            let rate = graph::run(case, on, settings.idle, seconds);
             rate.map_err(|reason| BenchError::Scenario { name: case.name(), reason })
+        };
+        let last = self.alone.take();
+        let alone = &mut self.alone;
+        self.beside.take(case.shape, Some(case.limit()), || {
+            if case.mode == Mode::Greedy {
+                return Ok((run(case, on, settings.seconds)?, None));
+            }
+            let one = case.alone();
+            // Before and after: each core is alone for as long as all of them are at it together.
+            let each = || -> Result<Vec<f64>, BenchError> {
+                on.iter().map(|core| run(&one, &[*core], settings.seconds / 2.0)).collect()
+            };
+            let before = match last {
+                Some((of, rates)) if of == one && rates.len() >= on.len() => rates,
+                _ => each()?,
+            };
+            let rate = run(case, on, settings.seconds)?;
+            let after = each()?;
+            let sum: f64 = before.iter().zip(&after).map(|(before, after)| before + after).sum();
+            let one_core = sum / 2.0 / on.len() as f64;
+            *alone = Some((one, after));
+            Ok((rate, Some(one_core)))
         })
     }
 
@@ -121,11 +150,13 @@ impl Taking<'_> {
         let taken = self.beside.take(peer.shape(), None, || {
             let run = peer.run(self.on, self.settings.seconds);
             self.helpers_ns += run.cpu_ns;
-            Ok(run.rate.unwrap_or_else(|reason| {
+            let rate = run.rate.unwrap_or_else(|reason| {
                 why_not = Some(format!("{}: {reason}", peer.name()));
                 f64::NAN
-            }))
+            });
+            Ok((rate, None))
         });
+        self.alone = None;
         self.notes.extend(why_not.filter(|note| !self.notes.contains(note)));
         taken
     }
@@ -172,7 +203,7 @@ impl Rounds {
                 watch.at(number, disturbed.len(), &text);
                 if watch.is_stopped() {
                     self.notes.push("stopped while disturbed measurements were made again".to_owned());
-                    self.again.1 = self.disturbed(&taking.beside).len();
+                    self.again.0 += number;
                     return Ok(());
                 }
                 let taken = self.take(at, taking)?;
@@ -183,7 +214,6 @@ impl Rounds {
             }
             self.again.0 += disturbed.len();
         }
-        self.again.1 = self.disturbed(&taking.beside).len();
         Ok(())
     }
 
@@ -239,18 +269,6 @@ impl Rounds {
             rates[rates.len() / 2]
         };
         all.into_iter().map(|(limit, rounds)| (limit, rounds.into_iter().map(median).collect())).collect()
-    }
-
-    /// The rates of ours on one core under `greedy`, in place of other numbers of cores.
-    pub fn on_one_core(&self, case: &Case) -> Option<Vec<f64>> {
-        let wanted = Case {
-            mode: Mode::Greedy,
-            shape: Shape { cores: 1, ..case.shape },
-            buffers: None,
-            whose: case.whose,
-        };
-        let (_, taken) = self.ours.iter().find(|(case, _)| *case == wanted)?;
-        Some(taken.iter().map(|taken| taken.rate).collect())
     }
 
     /// The best that a peer had in this shape, round by round.

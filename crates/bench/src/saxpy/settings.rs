@@ -24,7 +24,8 @@ pub struct Settings {
     pub buffers: Vec<usize>,
     /// How workers wait.
     pub idle: Idle,
-    /// How long one measurement takes.
+    /// How long one measurement takes; one of a peer takes 0.2 s at least. Short and often: what others take of a machine changes within tens of
+    /// milliseconds.
     pub seconds: f64,
     /// How often everything is measured.
     pub rounds: usize,
@@ -107,8 +108,8 @@ impl Default for Settings {
             operators: vec![Whose::BuiltIn],
             buffers: vec![0, 8],
             idle: Idle::Spin,
-            seconds: 0.05,
-            rounds: 7,
+            seconds: 0.02,
+            rounds: 15,
             again: 3,
             peers: None,
         }

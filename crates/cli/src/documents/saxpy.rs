@@ -23,8 +23,8 @@ pub fn saxpy(found: &Saxpy, plot: Option<&Path>) -> Document {
         "fair: of N/M times the kernel alone; bare: of the same without an engine (greedy: a chain of calls, pinned: the chain \
          split by lock-free rings, replicated: the chain on each core)"
             .to_owned(),
-        "one core: of N times our own greedy on one core; pinned splits and keeps the order, which is the rule of the published \
-         benchmark; replicated does not split"
+        "one core: of N times our own greedy on one core, on each right before and right after; pinned splits and keeps the order, which is \
+         the rule of the published benchmark; replicated does not split"
             .to_owned(),
     ];
     tail.extend(result.notes.iter().cloned());

@@ -62,7 +62,7 @@ list)
     echo 'nonsense'
     ;;
 run)
-    [ "$4 $5 $6" = "1 2 0.004" ] || exit 9
+    [ "$4 $5 $6" = "1 2 0.2" ] || exit 9
     [ "$2 $3" = "one default" ] && echo '{"rate": 2e6}' && exit
     echo "it has no such variant" >&2
     exit 3

@@ -48,11 +48,11 @@ pub struct SaxpyArguments {
     /// How workers wait for something to do: park, spin, spin:20us, or early:150us
     #[arg(long, value_name = "HOW", default_value = "spin", value_parser = idle)]
     idle: Idle,
-    /// How long one measurement takes
+    /// How long one measurement takes; one of a peer takes 0.2 s at least
     #[arg(long, value_name = "S", default_value_t = Settings::default().seconds, allow_hyphen_values = true)]
     seconds: f64,
     /// How often everything is measured, all in turn; shown is the median
-    #[arg(long, value_name = "N", default_value_t = 7, allow_hyphen_values = true,
+    #[arg(long, value_name = "N", default_value_t = 15, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
     /// How often that is measured again which was measured while the machine gave less than it can; the calmest one counts
