@@ -2,7 +2,7 @@
 
 use super::harness::{Answer, Place};
 use super::refused::{command, reachable};
-use super::{alone, may};
+use super::{alone, has_tracefs, may};
 use onbeat::Record;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -30,7 +30,7 @@ fn record(place: &Place) -> Record {
 
 /// A place for nobody, where nobody is kept from tracing. Says so if there is none here.
 fn closed() -> Option<Place> {
-    if !may(&[]) {
+    if !may(&[]) || !has_tracefs() {
         return None;
     }
     let listed = Command::new("sh").args(["-c", &format!("{NOBODY} ls /sys/kernel/tracing/events")]).output();

@@ -51,6 +51,15 @@ fn is_root() -> bool {
     status.lines().any(|line| line.starts_with("Uid:\t0\t0"))
 }
 
+/// Whether the kernel's events are there to be asked for: what is said where they are not is another test's. Says so if not.
+fn has_tracefs() -> bool {
+    let is_there = std::path::Path::new("/sys/kernel/tracing/events").is_dir();
+    if !is_there {
+        eprintln!("skipped: tracefs is not mounted: mount -t tracefs tracefs /sys/kernel/tracing");
+    }
+    is_there
+}
+
 fn two_cores() -> bool {
     let online = onbeat_os::CoreSet::online().unwrap_or_default();
     let fits = online.contains(0) && online.contains(1);
