@@ -10,10 +10,19 @@ const PAGE: usize = 4096;
 /// from each other are half a KiB or more apart.
 const APART: [usize; 4] = [1152, 1792, 2304, 2944];
 
-/// At least so much lies between a large block and the next one. A processor that reads on and on asks for lines ahead, also beyond
-/// the end, and takes the next block's first ones from another core that writes there: with less, chunks from core to core were a tenth
-/// slower.
-const BETWEEN: usize = 2560;
+/// So much lies between a large block and the next one. A processor that reads on and on asks for lines ahead, also beyond the end, and
+/// takes the next block's first ones from another core that writes there: with 2560 bytes a core that had less to do than the one before
+/// it, and so was close behind that, made it a third slower (chunks of 16 KiB, five operators on two cores).
+const BETWEEN: usize = 8192;
+
+/// From so many bytes on a block is large. Of smaller ones, several of which are in the first cache at once, pairs that one core reads and
+/// writes were some per cent slower with so much between them.
+const LARGE: usize = 4 * PAGE;
+
+/// Least number of bytes behind a block of so many.
+const fn behind(bytes: usize) -> usize {
+    if bytes >= LARGE { BETWEEN } else { bytes / 4 }
+}
 
 /// Bytes from one block to the next, with a head of so many bytes each: the least that has room for both, and a quarter as much or
 /// [`BETWEEN`] behind them, and is of these. Blocks that fill less than three quarters of a page lie close: two neighbours are apart as it is.
@@ -22,7 +31,7 @@ pub(super) const fn stride(head: usize, bytes: usize) -> usize {
     if close <= APART[APART.len() - 1] {
         return close;
     }
-    let least = close + if bytes / 4 < BETWEEN { bytes / 4 } else { BETWEEN };
+    let least = close + behind(bytes);
     let (pages, over) = (least - least % PAGE, least % PAGE);
     let mut at = 0;
     while at < APART.len() {
@@ -45,8 +54,8 @@ mod tests {
             let (head, stride) = (128, stride(128, bytes));
             let between = stride - (head + bytes);
             assert!(stride.is_multiple_of(64), "{bytes}");
-            assert!(between >= 2560.min(bytes / 4), "{bytes}: {between}");
-            assert!(between < 2560.min(bytes / 4) + 2432, "{bytes}: no more is given for it than it takes");
+            assert!(between >= behind(bytes), "{bytes}: {between}");
+            assert!(between < behind(bytes) + 2432, "{bytes}: no more is given for it than it takes");
             for places in 1..=6 {
                 let over = places * stride % PAGE;
                 assert!((512..=PAGE - 512).contains(&over), "{bytes}: {over} at {places} places");
