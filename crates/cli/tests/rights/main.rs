@@ -53,11 +53,11 @@ fn is_root() -> bool {
 
 /// Whether the kernel's events are there to be asked for: what is said where they are not is another test's. Says so if not.
 fn has_tracefs() -> bool {
-    let is_there = std::path::Path::new("/sys/kernel/tracing/events").is_dir();
-    if !is_there {
-        eprintln!("skipped: tracefs is not mounted: mount -t tracefs tracefs /sys/kernel/tracing");
+    let found = onbeat_os::tracefs::Tracefs::find();
+    if let Err(error) = &found {
+        eprintln!("skipped: {error}");
     }
-    is_there
+    found.is_ok()
 }
 
 fn two_cores() -> bool {
