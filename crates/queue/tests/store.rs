@@ -95,6 +95,21 @@ fn the_parts_of_a_block_are_for_who_has_it_alone() {
     assert_eq!((&*samples, label.0), (&[7; 3][..], 5));
 }
 
+#[test]
+fn a_block_is_as_new_for_who_has_it_alone() {
+    let store = store(1, 64);
+    let mut block = store.get::<u32>().unwrap();
+    block.truncate(3);
+    block.meta_mut().unwrap().0 = 5;
+    let shared = block.clone();
+    assert!(!block.renew());
+    assert_eq!((shared.len(), shared.meta()), (3, &Label(5)), "a shared block is left as it was");
+    drop(shared);
+    assert!(block.renew());
+    assert_eq!((block.len(), block.meta()), (16, &Label(0)));
+    assert_eq!(block.edit().unwrap().len(), 16);
+}
+
 /// Blocks go round through other threads for a while: none is lost, none is handed out twice.
 #[test]
 fn stress_blocks_return_from_other_threads() {

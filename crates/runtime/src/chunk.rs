@@ -145,6 +145,15 @@ impl<T: Sample> Chunk<T> {
         }
     }
 
+    /// As one that is fresh from its store, with room for all samples that fit. False while it is shared.
+    pub(crate) fn renew(&mut self) -> bool {
+        self.0.renew()
+    }
+
+    pub(crate) fn block_bytes(&self) -> usize {
+        self.0.block_bytes()
+    }
+
     /// What travels with the samples.
     #[inline]
     pub fn info(&self) -> &Info {

@@ -181,8 +181,8 @@ impl Operator for Sink {
 }
 
 /// What came of a chain in which those with a letter `w` write other chunks and those with an `e` change them, and how many were run as
-/// one step.
-fn run(chain: &str, by_hand: bool, has_state: bool) -> (Seen, usize) {
+/// one step. With two workers the source and the first half of the chain are on one of them, the rest on the other.
+fn run(chain: &str, by_hand: bool, has_state: bool, workers: usize) -> (Seen, usize) {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let goes_on = Arc::new(AtomicBool::new(false));
     let mut graph = Graph::new("chain");
@@ -201,7 +201,10 @@ fn run(chain: &str, by_hand: bool, has_state: bool) -> (Seen, usize) {
     }
     graph.add("sink", Sink { seen: Arc::clone(&seen), by_hand, ..Sink::default() });
     graph.connect_names(&last, "sink");
-    let options = Options { quantum: SAMPLES * size_of::<f64>(), ..Options::default() };
+    let mut options = Options { quantum: SAMPLES * size_of::<f64>(), ..Options::default() };
+    if workers > 1 {
+        (options.scheduler, options.workers) = (Scheduler::Pinned, Some(workers));
+    }
     let steps = graph.plan(&options).unwrap().passes.iter().map(Vec::len).max().unwrap_or(0);
     let run = graph.start(&options).unwrap();
     if let Some(at) = chain.find('w') {
@@ -219,13 +222,15 @@ fn run(chain: &str, by_hand: bool, has_state: bool) -> (Seen, usize) {
 fn chunks_carry_what_they_would_carry() {
     watched(120, || {
         for chain in ["w", "ww", "we", "ew", "wew", "wwww", "eweew"] {
-            let (expected, alone) = run(chain, false, true);
+            let (expected, alone) = run(chain, false, true, 1);
             assert!(alone < chain.len() + 2, "{chain}: with a state it is stepped by itself");
             assert_eq!(expected.tags.len() as u64, CHUNKS / 2, "{chain}");
             assert!(expected.samples[2_404] < 2_500.0 && expected.samples[2_405] > 3_405.0, "{chain}");
             for by_hand in [false, true] {
-                let (seen, steps) = run(chain, by_hand, false);
+                let (seen, steps) = run(chain, by_hand, false, 1);
                 assert_eq!(steps, chain.len() + 2, "{chain}");
+                let (halves, _) = run(chain, by_hand, false, 2);
+                assert_eq!(halves, expected, "{chain} on two workers, by hand: {by_hand}");
                 let differs =
                     seen.samples.iter().zip(&expected.samples).position(|(seen, expected)| seen != expected);
                 assert_eq!(differs, None, "{chain}, by hand: {by_hand}");

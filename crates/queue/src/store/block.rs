@@ -117,6 +117,20 @@ impl<T: Pod, M: Meta> Block<T, M> {
         });
     }
 
+    /// As if it had just been taken from its store: all samples that fit are there, with whatever values, and what travels with them is
+    /// reset. False, and no change, while another handle is there.
+    #[inline]
+    pub fn renew(&mut self) -> bool {
+        let len = self.capacity() as u32;
+        let Some(meta) = self.meta_mut() else { return false };
+        meta.reset();
+        self.head().len.with_mut(|field| {
+            // SAFETY: unique.
+            unsafe { *field = len }
+        });
+        true
+    }
+
     /// What travels with the samples.
     #[inline(always)]
     pub fn meta(&self) -> &M {

@@ -188,11 +188,14 @@ impl<T: Sample> Typed<T> {
         Some(self.send_undrained(cx, way, chunk).0)
     }
 
-    /// What is in the spare chunk goes on, with what travelled with this one.
+    /// What is in the spare chunk goes on, with what travelled with this one, which is the next one to write to. (Measured, where it came from
+    /// another core: to have only read it, and let it go home where it is written again, takes up to three times as long.)
     fn swapped(&mut self, mut chunk: Chunk<T>) -> Option<Chunk<T>> {
         let mut other = self.spare.take()?;
         other.truncate(chunk.len());
         std::mem::swap(other.info_mut(), chunk.info_mut());
+        let is_as_large = self.spare_bytes.is_some_and(|bytes| chunk.block_bytes() == bytes as usize);
+        self.spare = (is_as_large && chunk.renew()).then_some(chunk);
         Some(other)
     }
 
