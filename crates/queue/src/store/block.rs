@@ -30,15 +30,17 @@ unsafe impl<T: Pod + Send + Sync, M: Meta> Sync for Block<T, M> {}
 const FIRST: usize = 512;
 
 impl<T: Pod, M: Meta> Block<T, M> {
+    /// One with so many bytes of samples. (They stand in the head, too, which may have to come from another core first.)
+    ///
     /// # Safety
     /// `head` is a block of a live home that is in no list and has no handle.
     #[inline]
-    pub(super) unsafe fn from_free(head: NonNull<Head<M>>) -> Self {
+    pub(super) unsafe fn from_free(head: NonNull<Head<M>>, bytes: usize) -> Self {
         // SAFETY: the head is valid while its home is.
         let free = unsafe { head.as_ref() };
         // Relaxed: the block is ours alone; whoever else gets a handle gets it through us.
         free.refs.store(1, Ordering::Relaxed);
-        let len = free.bytes as usize / size_of::<T>();
+        let len = bytes / size_of::<T>();
         free.len.with_mut(|field| {
             // SAFETY: no other handle.
             unsafe { *field = len as u32 }

@@ -19,10 +19,18 @@ pub(super) struct Head<M> {
     /// Bytes after the head.
     pub(super) bytes: u32,
     pub(super) home: NonNull<Home<M>>,
-    /// The next free block, while this one is in a free list; unused while it is out.
-    next: UnsafeCell<*mut Head<M>>,
+    /// Its place in a free list.
+    link: NonNull<Link<M>>,
     /// Changed by a unique handle only.
     pub(super) meta: UnsafeCell<M>,
+}
+
+/// A block's place in a free list, beside those of other blocks: a list that comes from other threads is gone through one after the other,
+/// and where each link lay in its block that would be a line from another core for each of them.
+struct Link<M> {
+    /// The next free block's, while this one is in a free list; unused while it is out.
+    next: UnsafeCell<*mut Link<M>>,
+    head: NonNull<Head<M>>,
 }
 
 /// Bytes from a head to its samples.
@@ -40,14 +48,15 @@ pub(super) struct Home<M> {
     pub(super) bytes: usize,
     memory: NonNull<u8>,
     layout: Layout,
-    stride: usize,
+    /// One for each block.
+    links: NonNull<[Link<M>]>,
     /// Owner thread only.
     local: UnsafeCell<Local<M>>,
     /// Set before the home is opened, constant from then on.
     home_coming: Option<HomeComing>,
     /// Blocks dropped on other threads, newest first; [`wanted`] while there is none and the owner waits for one;
     /// [`closed`] once the store is gone. Its own line: the owner polls `local`, others push here.
-    remote: CachePadded<AtomicPtr<Head<M>>>,
+    remote: CachePadded<AtomicPtr<Link<M>>>,
     /// Only after the end of the store: blocks still out. Drops that come before the store has counted make it
     /// negative for a moment; whoever brings it to 0 frees the memory.
     remaining: AtomicIsize,
@@ -55,7 +64,7 @@ pub(super) struct Home<M> {
 
 struct Local<M> {
     /// Free blocks, last home first.
-    free: *mut Head<M>,
+    free: *mut Link<M>,
     /// How many `free` has.
     count: usize,
     /// Fewest that it ever had.
@@ -63,12 +72,12 @@ struct Local<M> {
 }
 
 /// The mark in `remote` that says: no store any more, count down instead.
-fn closed<M>() -> *mut Head<M> {
+fn closed<M>() -> *mut Link<M> {
     std::ptr::without_provenance_mut(1)
 }
 
 /// The mark in `remote` that says: no block here, and the owner wants to know when there is one.
-fn wanted<M>() -> *mut Head<M> {
+fn wanted<M>() -> *mut Link<M> {
     std::ptr::without_provenance_mut(2)
 }
 
@@ -96,13 +105,19 @@ impl<M: Meta> Home<M> {
         prepare(unsafe { std::slice::from_raw_parts_mut(memory.as_ptr().cast::<MaybeUninit<u8>>(), total) });
         // SAFETY: as above.
         unsafe { memory.write_bytes(0, total) };
+        let at = |index: usize| {
+            // SAFETY: `index < blocks`, so this stays inside the allocation.
+            unsafe { memory.add(index * stride) }.cast::<Head<M>>()
+        };
+        let links = (0..blocks).map(|index| Link { next: UnsafeCell::new(null_mut()), head: at(index) });
+        let links = NonNull::from(Box::leak(links.collect::<Box<[Link<M>]>>()));
         let home = NonNull::from(Box::leak(Box::new(Home {
             owner: AtomicU32::new(0),
             blocks,
             bytes,
             memory,
             layout,
-            stride,
+            links,
             local: UnsafeCell::new(Local { free: null_mut(), count: blocks, fewest: blocks }),
             home_coming: None,
             remote: CachePadded::new(AtomicPtr::new(null_mut())),
@@ -110,19 +125,24 @@ impl<M: Meta> Home<M> {
         })));
         let mut free = null_mut();
         for index in (0..blocks).rev() {
-            // SAFETY: `index < blocks`, so this stays inside the allocation.
-            let head = unsafe { memory.add(index * stride) }.cast::<Head<M>>();
+            // SAFETY: `index < blocks`, and so many links there are.
+            let link = unsafe { links.cast::<Link<M>>().add(index) };
             let value = Head {
                 refs: AtomicU32::new(0),
                 len: UnsafeCell::new(0),
                 bytes: bytes as u32,
                 home,
-                next: UnsafeCell::new(free),
+                link,
                 meta: UnsafeCell::new(M::default()),
             };
             // SAFETY: the place is aligned (the stride is a multiple of 64), large enough and not yet in use.
-            unsafe { head.write(value) };
-            free = head.as_ptr();
+            unsafe { at(index).write(value) };
+            // SAFETY: nobody else has the links yet.
+            unsafe { link.as_ref() }.next.with_mut(|next| {
+                // SAFETY: as above.
+                unsafe { *next = free }
+            });
+            free = link.as_ptr();
         }
         // SAFETY: nobody else has the home yet.
         unsafe { home.as_ref() }.local.with_mut(|local| {
@@ -158,17 +178,18 @@ impl<M: Meta> Home<M> {
             if local.free.is_null() {
                 home.fetch(local);
             }
-            let head = NonNull::new(local.free)?;
-            // SAFETY: a head in the free list is valid and belongs to the list.
-            local.free = unsafe { head.as_ref() }.next.with(|next| {
-                // SAFETY: as above.
+            let link = NonNull::new(local.free)?;
+            // SAFETY: links live as long as the home.
+            let link = unsafe { link.as_ref() };
+            local.free = link.next.with(|next| {
+                // SAFETY: one in the free list belongs to the list.
                 unsafe { *next }
             });
             local.count -= 1;
             if local.count < local.fewest {
                 local.fewest = local.count;
             }
-            Some(head)
+            Some(link.head)
         })
     }
 
@@ -182,14 +203,14 @@ impl<M: Meta> Home<M> {
         }
         // Acquire, partner: the Release of the push in `give_back`. What the dropping threads did to the blocks, and
         // their `next`, is visible here.
-        let mut head = self.remote.swap(null_mut(), Ordering::Acquire);
-        while let Some(block) = NonNull::new(head) {
-            // SAFETY: after the swap these blocks are ours alone.
-            head = unsafe { block.as_ref() }.next.with_mut(|next| {
-                // SAFETY: as above.
+        let mut top = self.remote.swap(null_mut(), Ordering::Acquire);
+        while let Some(link) = NonNull::new(top) {
+            // SAFETY: links live as long as the home.
+            top = unsafe { link.as_ref() }.next.with_mut(|next| {
+                // SAFETY: after the swap these blocks are ours alone, and so are their links.
                 unsafe { std::mem::replace(&mut *next, local.free) }
             });
-            local.free = block.as_ptr();
+            local.free = link.as_ptr();
             local.count += 1;
         }
     }
@@ -220,11 +241,12 @@ impl<M: Meta> Home<M> {
             home.local.with_mut(|local| {
                 // SAFETY: this is the owning thread, and nothing in here calls out.
                 let local = unsafe { &mut *local };
-                block.next.with_mut(|next| {
-                    // SAFETY: no handle is left.
+                // SAFETY: links live as long as the home.
+                unsafe { block.link.as_ref() }.next.with_mut(|next| {
+                    // SAFETY: no handle is left, and the block is in no list yet.
                     unsafe { *next = local.free }
                 });
-                local.free = head.as_ptr();
+                local.free = block.link.as_ptr();
                 local.count += 1;
             });
         } else {
@@ -239,7 +261,7 @@ impl<M: Meta> Home<M> {
     unsafe fn give_back_from_afar(head: NonNull<Head<M>>) {
         // SAFETY: heads are valid while their home is, and this one still counts as out.
         let block = unsafe { head.as_ref() };
-        let this = block.home;
+        let (this, link) = (block.home, block.link);
         // SAFETY: the home lives as long as one of its blocks is out.
         let home = unsafe { this.as_ref() };
         // Relaxed: only the value is compared; what the list points to is not read here.
@@ -248,12 +270,13 @@ impl<M: Meta> Home<M> {
             let is_wanted = top == wanted();
             // A clone, and before the exchange: after it the owner may close the store and free the home.
             let home_coming = if is_wanted { home.home_coming.clone() } else { None };
-            block.next.with_mut(|next| {
+            // SAFETY: links live as long as the home.
+            unsafe { link.as_ref() }.next.with_mut(|next| {
                 // SAFETY: no handle is left, and the block is in no list yet.
                 unsafe { *next = if is_wanted { null_mut() } else { top } }
             });
             // Release, partner: the Acquire swap in `fetch` and the AcqRel swap in `close`.
-            match home.remote.compare_exchange_weak(top, head.as_ptr(), Ordering::Release, Ordering::Relaxed)
+            match home.remote.compare_exchange_weak(top, link.as_ptr(), Ordering::Release, Ordering::Relaxed)
             {
                 Ok(_) => {
                     if let Some(home_coming) = home_coming {
@@ -279,19 +302,19 @@ impl<M: Meta> Home<M> {
         home.owner.store(0, Ordering::Relaxed);
         // AcqRel, partner: the Release of the pushes (their blocks are counted as home), and the loads that then find
         // the list closed.
-        let mut head = home.remote.swap(closed(), Ordering::AcqRel);
-        if head == wanted() {
-            head = null_mut();
+        let mut top = home.remote.swap(closed(), Ordering::AcqRel);
+        if top == wanted() {
+            top = null_mut();
         }
         let mut at_home = home.local.with(|local| {
             // SAFETY: on the owning thread.
             unsafe { (*local).count }
         });
-        while let Some(block) = NonNull::new(head) {
+        while let Some(link) = NonNull::new(top) {
             at_home += 1;
-            // SAFETY: after the swap these blocks are ours alone.
-            head = unsafe { block.as_ref() }.next.with(|next| {
-                // SAFETY: as above.
+            // SAFETY: links live as long as the home.
+            top = unsafe { link.as_ref() }.next.with(|next| {
+                // SAFETY: after the swap these blocks are ours alone, and so are their links.
                 unsafe { *next }
             });
         }
@@ -318,11 +341,11 @@ impl<M: Meta> Home<M> {
     unsafe fn free(this: NonNull<Self>) {
         // SAFETY: the home was made by `Box::leak`, and this is the last access.
         let home = unsafe { Box::from_raw(this.as_ptr()) };
-        for index in 0..home.blocks {
-            // SAFETY: `index < blocks`, so this stays inside the allocation.
-            let head = unsafe { home.memory.add(index * home.stride) }.cast::<Head<M>>();
+        // SAFETY: the links were made by `Box::leak`, and nobody else comes any more.
+        let links = unsafe { Box::from_raw(home.links.as_ptr()) };
+        for link in &links {
             // SAFETY: every head was written when the home was made, and is not used again.
-            unsafe { head.drop_in_place() };
+            unsafe { link.head.drop_in_place() };
         }
         // SAFETY: allocated with this layout.
         unsafe { dealloc(home.memory.as_ptr(), home.layout) };

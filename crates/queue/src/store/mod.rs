@@ -227,7 +227,7 @@ impl<M: Meta> Store<M> {
         // SAFETY: this is the thread that owns the home.
         let head = unsafe { Home::take(self.home) }?;
         // SAFETY: a block that comes out of the free list has no other handle.
-        Some(unsafe { Block::from_free(head) })
+        Some(unsafe { Block::from_free(head, self.block_bytes()) })
     }
 
     /// The samples of a block, to change: its own when it is not shared, else those of a copy that takes its place.
