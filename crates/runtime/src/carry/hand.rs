@@ -163,7 +163,7 @@ pub(super) fn rewrite(
 
 /// Behind the step of a sink: whether it sent nothing, and nobody is to know of the message.
 #[inline(always)]
-pub(super) fn is_usual(cx: &Context) -> bool {
+pub(crate) fn is_usual(cx: &Context) -> bool {
     cx.next == NONE && cx.stamp.due_ns == NO_DUE && cx.earlier.is_empty()
 }
 

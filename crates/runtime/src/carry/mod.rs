@@ -5,17 +5,17 @@
 
 mod hand;
 
-pub(crate) use hand::{Hands, More, did_more_than_fill};
+pub(crate) use hand::{Hands, More, did_more_than_fill, is_usual};
 
 use crate::chunk::{Chunk, Sample};
 use crate::context::{Context, NONE};
-use crate::message::Message;
+use crate::message::{LAST, Message};
 use crate::operator::{Operator, Step};
 use crate::run::PartSlot;
 use crate::wave::{Crest, Help, Ride, Rode};
 use crate::worker::{NodeState, Outside};
 use crate::{Error, Input, Output};
-use hand::{edit, is_usual, rewrite};
+use hand::{edit, rewrite};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -77,7 +77,19 @@ pub(crate) struct Way<'w> {
     pub outside: Outside<'w>,
     /// Passes before the last one, which went as far as they go.
     pub whole: &'w mut u64,
+    /// Where the sink has turns with those of other workers.
+    pub short: Option<&'w mut Short>,
     pub hands: &'w mut Hands,
+}
+
+/// Passes that had less than others. A sink that has turns with those of other workers is not stepped while chunks of the same turn lie
+/// before the run: all of them go through first, and then into its turn at once.
+#[derive(Debug, Default)]
+pub(crate) struct Short {
+    /// Without a step of the source, which had sent several in one.
+    pub of_source: u64,
+    /// Without a step of the sink, for which messages lie there now.
+    pub of_sink: u64,
 }
 
 impl Way<'_> {
@@ -322,6 +334,15 @@ impl<T: Sample> Typed<T> {
         match &mut way.sink {
             None => (Came::Through, cx.next == NONE && cx.hot[last as usize].unmet == 0),
             Some(_) if cx.next != sink => (Came::Through, false),
+            // Others wait for the sink's turn while it lasts, and there is more of it.
+            Some(_)
+                if way.short.is_some()
+                    && cx.stamp.origin & LAST == 0
+                    && times_ns.is_none()
+                    && !self.input.is_empty(cx) =>
+            {
+                (Came::Through, cx.hot[last as usize].unmet == 0)
+            }
             Some(operator) => {
                 if let Some(times_ns) = times_ns {
                     times_ns[way.inside.len()] = cx.now_ns();
@@ -339,12 +360,19 @@ impl<T: Sample> Typed<T> {
 #[inline(always)]
 fn goes_on(cx: &mut Context, way: &mut Way<'_>) -> bool {
     let first = way.numbers[1];
-    let from_source = way.source.is_some();
+    // What a turn of the source had more of lies before the first one.
+    let is_left = way.short.is_some() && cx.ready.contains(first);
+    let from_source = way.source.is_some() && !is_left;
     let goes_on = if from_source { cx.ready.is_empty() } else { cx.ready.is_only(first) };
     if cx.wishes != 0 || !goes_on {
         return false;
     }
     *way.whole += 1;
+    if let Some(short) = &mut way.short {
+        short.of_sink += u64::from(cx.next != NONE);
+        way.source = way.source.take().filter(|_| from_source);
+        short.of_source += u64::from(way.source.is_none());
+    }
     if from_source {
         way.node.begin_turn(cx);
     } else {

@@ -2,10 +2,8 @@
 
 use super::Plan;
 use crate::graph::Graph;
-use crate::replicate::End;
 use crate::worker::RUN_MOST;
 use onbeat_trace::record::WhenFull;
-use std::any::Any;
 
 /// The edges of a planned graph, by number of the operator.
 struct Edges {
@@ -89,11 +87,10 @@ impl Plan {
     fn with_ends(&self, graph: &Graph, edges: &Edges, run: &[usize]) -> Option<Vec<usize>> {
         let (first, last) = (*run.first()?, *run.last()?);
         let has_room = run.len() + 2 <= RUN_MOST;
-        // Ends of a replicated stretch have turns with others of their kind.
+        // Among them are ends of a replicated stretch, which have turns with others of their kind.
         let is_plain = |number: usize| {
             let node = &graph.operators[self.order[number]];
-            let operator: &dyn Any = &*node.operator;
-            node.when.is_empty() && node.deadline_ns.is_none() && !operator.is::<End>()
+            node.when.is_empty() && node.deadline_ns.is_none()
         };
         let is_sink = |number: usize| {
             number < self.operators.len()

@@ -11,11 +11,13 @@ use std::sync::Arc;
 /// Most messages of a turn.
 const MOST: u32 = 8;
 
-/// Most bytes of chunks that are made in one turn: who changes them next finds them in the caches near the core. (Measured with chunks of
-/// 16 KiB: 4 in a turn give 4 to 10 % more than 2, on a machine with 48 KiB and 1 MiB.)
-const BYTES: u32 = 64 << 10;
+/// Most bytes of chunks that are made in one turn, and of two: who changes them next finds them in the caches near the core. (Measured on a
+/// machine with 48 KiB and 2 MiB: 3 chunks of 16 KiB in a turn give 2 to 5 % more than 4, and 3 to 8 % more than 2, but 2 of 32 KiB up to 10 %
+/// more than one.)
+const BYTES: u32 = 48 << 10;
+const BYTES_OF_TWO: u32 = 64 << 10;
 
-/// Turns from one look at the clock to the next: it costs as much as the rest of a turn.
+/// Turns of all workers from one look at the clock to the next: it costs as much as the rest of a turn.
 const TURNS: u32 = 32;
 
 /// Most time that a turn of several takes one worker.
@@ -36,50 +38,62 @@ pub(crate) struct Way {
     pub has_limits: bool,
 }
 
+/// How the messages of a source follow each other. It goes from worker to worker with the source: a worker by itself would take its messages
+/// to come seldom where the others have turns of several and it has not.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    /// Messages that follow each other quickly.
+    is_brisk: bool,
+    /// Turns until it is looked at the clock again, and when that was last, after how many messages.
+    left: u32,
+    looked: Option<(u64, u64)>,
+}
+
+impl Pace {
+    /// The source does not send as fast as it can any more.
+    pub fn calm(&mut self) {
+        *self = Pace { left: TURNS, ..Pace::default() };
+    }
+}
+
 /// One worker's turns.
 pub(super) struct Block {
     way: Option<Way>,
-    /// Most messages of a turn, and those of the next one.
+    /// How many have turns.
+    workers: u64,
+    /// Most messages of a turn.
     most: u32,
-    size: u32,
-    /// Turns until it is looked at the clock again, and when that was last.
-    left: u32,
-    looked_ns: Option<u64>,
 }
 
 impl Block {
     /// One message in each turn.
-    pub const ONE: Block = Block { way: None, most: 1, size: 1, left: 0, looked_ns: None };
+    pub const ONE: Block = Block { way: None, workers: 1, most: 1 };
 
-    pub fn new(way: Way) -> Self {
+    pub fn new(way: Way, workers: usize) -> Self {
         let bytes = if way.quantum == u32::MAX { 1 } else { way.quantum.max(1) };
-        let most = (BYTES / bytes).min(MOST).min(way.waits_at).max(1);
+        let most = (BYTES / bytes).max((BYTES_OF_TWO / bytes).min(2)).min(MOST).min(way.waits_at).max(1);
         let most = if way.has_limits || way.waits_at == u32::MAX { 1 } else { most };
-        Block { way: Some(way), most, ..Block::ONE }
+        Block { way: Some(way), workers: workers as u64, most }
     }
 
-    /// Messages of the turn that begins now.
-    pub fn begin(&mut self, cx: &Context) -> u32 {
+    /// Messages of the turn that begins now, after so many others.
+    pub fn begin(&self, cx: &Context, pace: &mut Pace, count: u64) -> u32 {
         if self.most == 1 {
             return 1;
         }
-        if self.left == 0 {
+        if pace.left == 0 {
             // By virtual time, which stands still while there is work, messages always follow each other quickly.
             let now_ns = cx.now_ns();
-            let messages = u64::from(self.size) * u64::from(TURNS);
             // Turns of two gain less than those of four, and cost as much: one of the two workers waits for a turn of the other.
             let brisk_ns = (TURN_NS / u64::from(self.most)).min(HALF_NS * u64::from(self.most));
-            let is_brisk = self.looked_ns.is_some_and(|then_ns| (now_ns - then_ns) / messages < brisk_ns);
-            self.size = if is_brisk { self.most } else { 1 };
-            (self.left, self.looked_ns) = (TURNS, Some(now_ns));
+            // Each worker has its share of them.
+            pace.is_brisk = pace.looked.is_some_and(|(then_ns, before)| {
+                now_ns.saturating_sub(then_ns) * self.workers < brisk_ns * (count - before)
+            });
+            (pace.left, pace.looked) = (TURNS, Some((now_ns, count)));
         }
-        self.left -= 1;
-        self.size
-    }
-
-    /// The source does not send as fast as it can any more.
-    pub fn calm(&mut self) {
-        (self.size, self.left, self.looked_ns) = (1, TURNS, None);
+        pace.left -= 1;
+        if pace.is_brisk { self.most } else { 1 }
     }
 
     /// Messages that were ever sent there; `None` where nobody counts.

@@ -4,8 +4,9 @@
 //! A turn is one message, or a [`block`](super::block) of them. The source's worker says which one is the last, by a bit in its stamp; behind
 //! that one both ends go on to the next worker.
 
-use super::block::{Block, Way};
+use super::block::{Block, Pace, Way};
 use super::spread::not_one_for_one;
+use crate::carry::is_usual;
 use crate::context::{Context, STARVED};
 use crate::link::{Bell, Probe};
 use crate::message::{LAST, SEQUENCE_MASK};
@@ -30,6 +31,8 @@ struct Guest {
     count: u64,
     /// Of a source: messages that are still to come in this turn; 0 where it has not begun.
     left: u32,
+    /// Of a source: how its messages follow each other.
+    pace: Pace,
     /// Of a sink: it has taken the message that it is stepped for.
     is_served: bool,
     /// Of a sink: that was the last one of this turn.
@@ -51,6 +54,8 @@ pub(crate) struct End {
     edge: Option<(u32, Arc<dyn Probe>)>,
     /// Of a source: how many messages a turn of it has.
     block: Block,
+    /// Of a sink: the turn of the source, which comes next on this worker.
+    ahead: Option<Upcoming>,
     /// Its bit in [`Context::wishes`], where its worker looks whether its turn has come.
     wish: u64,
     settable: &'static [&'static str],
@@ -67,6 +72,7 @@ impl End {
             is_stopped: false,
             count: 0,
             left: 0,
+            pace: Pace::default(),
             is_served: false,
             is_last: false,
             until_ns: None,
@@ -78,6 +84,7 @@ impl End {
             bells: Vec::new(),
             edge: None,
             block: Block::ONE,
+            ahead: None,
             wish: 0,
             settable,
         };
@@ -93,7 +100,12 @@ impl End {
     /// How it tells the others, by place; for a sink, where its messages come from; for a source, where they go.
     pub fn seat(&mut self, bells: Vec<Bell>, edge: Option<(u32, Arc<dyn Probe>)>, way: Option<Way>) {
         (self.bells, self.edge) = (bells, edge);
-        self.block = way.map_or(Block::ONE, Block::new);
+        self.block = way.map_or(Block::ONE, |way| Block::new(way, self.bells.len()));
+    }
+
+    /// For a sink: the source of the same stretch, on the same worker.
+    pub fn follow(&mut self, source: &End) {
+        self.ahead = Some(Upcoming(source.seat.watch()));
     }
 
     /// Its worker is about to do something else for longer: what others want of the operator is not to wait for that.
@@ -204,14 +216,16 @@ impl Operator for End {
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         cx.wishes &= !self.wish;
         loop {
-            let End { seat, ends, bells, edge, block, .. } = self;
+            let End { seat, ends, bells, edge, block, ahead, .. } = self;
             let ends = Ends { place: seat.place() as u32, bound: ends };
             match seat.enter() {
                 Entry::Closed => return Ok(Step::Done),
                 Entry::Turn(turn) => {
                     return match edge {
                         None => send(turn, ends, bells, cx, block),
-                        Some((edge, probe)) => take(turn, ends, bells, cx, (*edge, &**probe)),
+                        Some((edge, probe)) => {
+                            take(turn, ends, (bells, ahead.as_ref()), cx, (*edge, &**probe))
+                        }
                     };
                 }
                 Entry::Others => {}
@@ -259,7 +273,7 @@ fn send(
     mut ends: Ends<'_>,
     bells: &[Bell],
     cx: &mut Context,
-    block: &mut Block,
+    block: &Block,
 ) -> Result<Step, Error> {
     if let Some(until_ns) = turn.until_ns
         && cx.now_ns() < until_ns
@@ -272,7 +286,8 @@ fn send(
     }
     turn.until_ns = None;
     if turn.left == 0 {
-        turn.left = block.begin(cx);
+        let Guest { pace, count, left, .. } = &mut *turn;
+        *left = block.begin(cx, pace, *count);
     }
     turn.come(&mut ends);
     let (outcome, sent) = turn.send_messages(cx, block);
@@ -298,7 +313,7 @@ fn send(
 impl Guest {
     /// Steps the source for what is left of its turn, as long as it asks for that and what it sends has room. Says what the last step
     /// wants, and how many messages there were.
-    fn send_messages(&mut self, cx: &mut Context, block: &mut Block) -> (Result<Step, Error>, u32) {
+    fn send_messages(&mut self, cx: &mut Context, block: &Block) -> (Result<Step, Error>, u32) {
         let begun = cx.stamp;
         let mut sent = 0;
         loop {
@@ -316,7 +331,7 @@ impl Guest {
             (self.count, self.left, sent) = (self.count + 1, self.left - 1, sent + 1);
             if self.left > 0 && matches!(outcome, Ok(Step::Until | Step::Wait)) && !cx.is_starved() {
                 // It takes its time from here on: the next message is the last one of this turn.
-                block.calm();
+                self.pace.calm();
                 self.left = 1;
             }
             if self.left == 0 || !matches!(outcome, Ok(Step::Again)) || !block.has_room(cx) {
@@ -330,50 +345,60 @@ impl Guest {
     }
 }
 
-/// A message of a sink's turn; behind the last one comes the next worker's.
+/// Messages of a sink's turn, as many as lie there; behind the last one comes the next worker's.
 fn take(
     mut turn: Taking<'_, Guest>,
     mut ends: Ends<'_>,
-    bells: &[Bell],
+    (bells, ahead): (&[Bell], Option<&Upcoming>),
     cx: &mut Context,
     (edge, probe): (u32, &dyn Probe),
 ) -> Result<Step, Error> {
-    let is_here = probe.len(&cx.owner) > 0 && !turn.is_served;
-    if !is_here && !turn.is_served && !cx.edges[edge as usize].closed {
-        return Ok(Step::Wait);
-    }
-    // Nothing more comes here, and others have only what was handed out before it.
-    let is_end = !is_here && !turn.is_served;
-    (cx.visible, cx.is_last) = (u32::from(is_here), is_end);
-    turn.come(&mut ends);
-    let outcome = turn.operator.step(cx);
-    if is_here && cx.visible == 0 {
-        if cx.stamp.origin & SEQUENCE_MASK != turn.count & SEQUENCE_MASK {
-            return Err(not_one_for_one("others"));
+    loop {
+        let is_here = probe.len(&cx.owner) > 0 && !turn.is_served;
+        if !is_here && !turn.is_served && !cx.edges[edge as usize].closed {
+            return Ok(Step::Wait);
         }
-        turn.is_last = cx.stamp.origin & LAST != 0;
-        turn.is_served = true;
-        turn.count += 1;
-    }
-    match outcome? {
-        // It is not done with the message.
-        Step::Again => Ok(Step::Again),
-        step if step == Step::Done || step == Step::Wait && is_end => {
-            turn.go(&mut ends);
-            tell(bells, turn.close());
-            Ok(Step::Done)
+        // Nothing more comes here, and others have only what was handed out before it.
+        let is_end = !is_here && !turn.is_served;
+        (cx.visible, cx.is_last) = (u32::from(is_here), is_end);
+        turn.come(&mut ends);
+        let outcome = turn.operator.step(cx);
+        if is_here && cx.visible == 0 {
+            if cx.stamp.origin & SEQUENCE_MASK != turn.count & SEQUENCE_MASK {
+                return Err(not_one_for_one("others"));
+            }
+            turn.is_last = cx.stamp.origin & LAST != 0;
+            turn.is_served = true;
+            turn.count += 1;
         }
-        step => {
-            match std::mem::take(&mut turn.is_served) {
+        match outcome? {
+            // It is not done with the message.
+            Step::Again => return Ok(Step::Again),
+            step if step == Step::Done || step == Step::Wait && is_end => {
+                turn.go(&mut ends);
+                tell(bells, turn.close());
+                return Ok(Step::Done);
+            }
+            step => match std::mem::take(&mut turn.is_served) {
                 true if turn.is_last => {
                     turn.go(&mut ends);
                     tell(bells, turn.pass());
+                    // What that one needs comes over on the way there.
+                    let _hint = ahead.map(Upcoming::is_up);
+                    return Ok(step);
                 }
-                // The next one comes in a moment.
-                true => turn.keep(),
-                false => {}
-            }
-            Ok(step)
+                // What is followed ends here, before the next one.
+                true if step == Step::Wait && is_usual(cx) && probe.len(&cx.owner) > 0 => {
+                    // It is stepped for that one now.
+                    cx.ready.clear(cx.current);
+                }
+                true => {
+                    // The next one comes in a moment.
+                    turn.keep();
+                    return Ok(step);
+                }
+                false => return Ok(step),
+            },
         }
     }
 }

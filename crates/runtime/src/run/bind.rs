@@ -283,6 +283,18 @@ fn seat_turns(
             end.seat(bells, edge, way);
         }
     }
+    // A sink's turn is followed by one of the source at the other end of the stretch.
+    for &(sink, _) in turns {
+        let mut source = sink;
+        while let Some(wire) = plan.wires.iter().find(|wire| wire.to == source) {
+            source = wire.from;
+        }
+        if let Ok([sink, source]) = nodes.get_disjoint_mut([sink, source])
+            && let (Some(sink), Some(source)) = (End::of(&mut *sink.operator), End::of(&mut *source.operator))
+        {
+            sink.follow(source);
+        }
+    }
 }
 
 fn fill_nodes(plan: &Plan, operators: &[Place], parts: &mut [Part]) {

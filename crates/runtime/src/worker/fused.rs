@@ -7,7 +7,7 @@
 
 use super::{Failure, Pace, Worker};
 use crate::Error;
-use crate::carry::{Carrier, Hands};
+use crate::carry::{Carrier, Hands, Short};
 use crate::context::{Context, DONE, Held, NONE, flag};
 use crate::run::within;
 use crate::wave::{Rode, Tide};
@@ -39,6 +39,7 @@ pub(crate) struct Run {
     carried: Box<[u64]>,
     pub hands: Hands,
     pub pace: Pace,
+    pub short: Short,
     /// Passes until one is timed.
     pub left: u32,
     /// Where others may carry chunks, too: whether they are to.
@@ -67,6 +68,7 @@ impl Run {
             carried: vec![0; (last - first) as usize].into(),
             hands: Hands::default(),
             pace: Pace::default(),
+            short: Short::default(),
             left: 1,
             tide: None,
             is_loose: false,
@@ -89,9 +91,10 @@ impl Run {
     pub fn pass_ended(&mut self, through: bool, ended: bool) -> u64 {
         let Some((from_source, to_sink)) = self.in_pass.take() else { return 0 };
         let whole = std::mem::take(&mut self.whole);
-        self.begun += if from_source { whole + 1 } else { 0 };
+        let Short { of_source, of_sink } = self.short;
+        self.begun += if from_source { whole + 1 - of_source } else { 0 };
         self.passes += whole + u64::from(through);
-        self.ended += if to_sink { whole } else { 0 } + u64::from(ended);
+        self.ended += if to_sink { whole - of_sink } else { 0 } + u64::from(ended);
         whole
     }
 }
@@ -188,8 +191,21 @@ impl Worker {
 
     /// Lets the run of an operator go on that was started anew.
     pub(super) fn poke_run(&mut self, cx: &mut Context, operator: u32) {
+        if let Some(first) = self.nodes.get(operator as usize).and_then(|node| node.run) {
+            self.tell_sink(cx, first, false);
+        }
         if let Some(run) = self.run_of(operator).filter(|run| run.carrier.0.has_input(cx)) {
             cx.ready.set(run.first);
+        }
+    }
+
+    /// A sink for which messages of earlier passes lie there is to be stepped, if it was not now and is not the next one anyway.
+    #[inline]
+    pub(super) fn tell_sink(&mut self, cx: &mut Context, first: u32, is_stepped: bool) {
+        let Some(run) = &mut self.runs[first as usize] else { return };
+        let waits = std::mem::take(&mut run.short).of_sink > 0;
+        if waits && !is_stepped && run.sink != cx.next {
+            cx.ready.set(run.sink);
         }
     }
 

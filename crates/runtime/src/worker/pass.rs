@@ -83,11 +83,12 @@ impl Worker {
     ) -> (Came, u32) {
         let Some((mut way, carrier)) = self.way(cx, first, from_source) else { return (Came::Nowhere, 0) };
         let came = carrier.0.pass(cx, &mut way, more, times_ns);
+        let to_sink = matches!(came, Came::ToSink(_));
         let mut whole = 0;
         if let Some(run) = &mut self.runs[first as usize] {
-            let to_sink = matches!(came, Came::ToSink(_));
             whole = run.pass_ended(to_sink || matches!(came, Came::Through), to_sink);
         }
+        self.tell_sink(cx, first, to_sink);
         (came, whole as u32)
     }
 
@@ -105,6 +106,7 @@ impl Worker {
         let hot = &cx.hot[run.sink as usize];
         let to_sink = run.sink > run.last && hot.unmet == 0 && hot.flags & flag::SLOW == 0;
         run.in_pass = Some((from_source, to_sink));
+        let has_turns = to_sink && self.nodes[run.sink as usize].has_turns;
         let way = Way {
             source: before.last_mut().filter(|_| from_source),
             inside,
@@ -120,6 +122,7 @@ impl Worker {
                 &mut run.pace,
             ),
             whole: &mut run.whole,
+            short: has_turns.then_some(&mut run.short),
             hands: &mut run.hands,
         };
         Some((way, &mut run.carrier))

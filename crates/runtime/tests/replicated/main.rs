@@ -1,6 +1,7 @@
 //! Operators without a state on several workers: what comes out is what one worker gives, in order, however long steps take and
 //! however the run ends.
 
+mod chunks;
 mod orders;
 mod plans;
 mod slow;
