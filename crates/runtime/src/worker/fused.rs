@@ -87,15 +87,15 @@ impl Run {
     }
 
     /// The pass that was under way ended: through all those that change chunks or not, and in a step of the sink or not. Says how many
-    /// there were before it.
-    pub fn pass_ended(&mut self, through: bool, ended: bool) -> u64 {
-        let Some((from_source, to_sink)) = self.in_pass.take() else { return 0 };
+    /// there were before it, and whether messages of these lie before the sink.
+    pub fn pass_ended(&mut self, through: bool, ended: bool) -> (u64, bool) {
+        let Some((from_source, to_sink)) = self.in_pass.take() else { return (0, false) };
         let whole = std::mem::take(&mut self.whole);
-        let Short { of_source, of_sink } = self.short;
+        let Short { of_source, of_sink } = std::mem::take(&mut self.short);
         self.begun += if from_source { whole + 1 - of_source } else { 0 };
         self.passes += whole + u64::from(through);
         self.ended += if to_sink { whole - of_sink } else { 0 } + u64::from(ended);
-        whole
+        (whole, of_sink > 0)
     }
 }
 
@@ -191,21 +191,8 @@ impl Worker {
 
     /// Lets the run of an operator go on that was started anew.
     pub(super) fn poke_run(&mut self, cx: &mut Context, operator: u32) {
-        if let Some(first) = self.nodes.get(operator as usize).and_then(|node| node.run) {
-            self.tell_sink(cx, first, false);
-        }
         if let Some(run) = self.run_of(operator).filter(|run| run.carrier.0.has_input(cx)) {
             cx.ready.set(run.first);
-        }
-    }
-
-    /// A sink for which messages of earlier passes lie there is to be stepped, if it was not now and is not the next one anyway.
-    #[inline]
-    pub(super) fn tell_sink(&mut self, cx: &mut Context, first: u32, is_stepped: bool) {
-        let Some(run) = &mut self.runs[first as usize] else { return };
-        let waits = std::mem::take(&mut run.short).of_sink > 0;
-        if waits && !is_stepped && run.sink != cx.next {
-            cx.ready.set(run.sink);
         }
     }
 

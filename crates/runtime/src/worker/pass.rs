@@ -86,9 +86,12 @@ impl Worker {
         let to_sink = matches!(came, Came::ToSink(_));
         let mut whole = 0;
         if let Some(run) = &mut self.runs[first as usize] {
-            whole = run.pass_ended(to_sink || matches!(came, Came::Through), to_sink);
+            let (before, waits) = run.pass_ended(to_sink || matches!(came, Came::Through), to_sink);
+            whole = before;
+            if waits && !to_sink && run.sink != cx.next {
+                cx.ready.set(run.sink);
+            }
         }
-        self.tell_sink(cx, first, to_sink);
         (came, whole as u32)
     }
 
