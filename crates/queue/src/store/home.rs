@@ -27,7 +27,7 @@ pub(super) struct Head<M> {
 
 /// A block's place in a free list, beside those of other blocks: a list that comes from other threads is gone through one after the other,
 /// and where each link lay in its block that would be a line from another core for each of them.
-struct Link<M> {
+pub(super) struct Link<M> {
     /// The next free block's, while this one is in a free list; unused while it is out.
     next: UnsafeCell<*mut Link<M>>,
     head: NonNull<Head<M>>,

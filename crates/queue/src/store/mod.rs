@@ -12,7 +12,7 @@ pub use block::Block;
 use crate::sync;
 use crate::sync::atomic::Ordering;
 use bytemuck::Pod;
-use home::{Home, HomeComing, data_offset};
+use home::{Home, HomeComing, Link, data_offset};
 use place::stride;
 use std::cell::Cell;
 use std::fmt;
@@ -105,7 +105,7 @@ impl<M: Meta> Seed<M> {
         Home::new(blocks, bytes, prepare).map(|home| Seed { home })
     }
 
-    /// Bytes that each block takes, with its head and what lies between it and the next one, when `bytes` of it are for samples.
+    /// Bytes that each block takes, with its head, its link, and what lies between it and the next one, when `bytes` of it are for samples.
     ///
     /// ```
     /// # use onbeat_queue::{Meta, Seed};
@@ -116,7 +116,7 @@ impl<M: Meta> Seed<M> {
     /// ```
     #[must_use]
     pub const fn bytes_per_block(bytes: usize) -> usize {
-        stride(data_offset::<M>(), bytes)
+        stride(data_offset::<M>(), bytes) + size_of::<Link<M>>()
     }
 
     /// Makes the calling thread the owner.
