@@ -1,16 +1,19 @@
 //! What connects: operators, edges and paths, before anything is decided.
 
+pub(crate) mod closure;
 mod edge;
+pub(crate) mod kind;
+pub(crate) mod limits;
 
 pub use edge::EdgeOptions;
 pub(crate) use edge::{EdgeDef, PortRef};
 
-use crate::limits::{OnMiss, PathLimits};
-use crate::message::Message;
-use crate::on_error::OnError;
+use crate::base::on_error::OnError;
+use crate::graph::limits::{OnMiss, PathLimits};
 use crate::operator::Operator;
-use crate::ports::{Described, Ports};
-use crate::when::{Event, Gate, When};
+use crate::operator::message::Message;
+use crate::operator::ports::{Described, Ports};
+use crate::operator::when::{Event, Gate, When};
 use crate::{Input, Output};
 use onbeat_trace::record::WhenFull;
 use std::any::Any;
@@ -120,7 +123,7 @@ impl Graph {
 
     /// Puts an operator in, under a name of its own.
     pub fn add<O: Operator>(&mut self, name: impl Into<String>, operator: O) -> Handle<O> {
-        let kind = crate::message::type_label::<O>();
+        let kind = crate::operator::message::type_label::<O>();
         let number =
             self.add_boxed(name, kind.split('<').next().unwrap_or("").to_string(), Box::new(operator));
         Handle { number, operator: PhantomData }

@@ -5,7 +5,10 @@ mod error;
 mod guards;
 mod order;
 mod paths;
+mod recorded;
+pub(crate) mod replicate;
 mod resolve;
+pub mod response;
 mod rows;
 mod runs;
 mod sizes;
@@ -14,14 +17,15 @@ pub(crate) mod when;
 mod workers;
 
 pub use error::GraphError;
-pub(crate) use error::nearest;
+pub(crate) use recorded::recorded_parts;
 pub use rows::{EdgePlan, OperatorPlan, PartPlan, PathPlan, PoolPlan, StorePlan, WorkerPlan};
+pub(crate) use runs::RUN_MOST;
 
+use crate::base::options::Options;
 use crate::graph::{Graph, Node};
-use crate::options::Options;
-use crate::replicate::{self, Recipe};
-use crate::when::When;
+use crate::operator::when::When;
 use onbeat_trace::record::{ClockKind, Obtained, Scheduler, WhenFull};
+use replicate::Recipe;
 pub(crate) use resolve::{Wire, wires};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -285,7 +289,7 @@ impl Plan {
     /// Whether misses of a run under this plan are explained: see [`Options::explain`].
     #[must_use]
     pub fn is_explained(&self) -> bool {
-        crate::explain::recorded_parts(self).contains(&true)
+        recorded_parts(self).contains(&true)
     }
 
     /// The workers of a pool, for people: "onbeat-w0 on core 1".

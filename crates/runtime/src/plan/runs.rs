@@ -2,8 +2,10 @@
 
 use super::Plan;
 use crate::graph::Graph;
-use crate::worker::RUN_MOST;
 use onbeat_trace::record::WhenFull;
+
+/// Most operators of one run.
+pub(crate) const RUN_MOST: usize = 64;
 
 /// The edges of a planned graph, by number of the operator.
 struct Edges {

@@ -2,11 +2,11 @@
 
 use super::resolve::Wire;
 use super::{GraphError, StorePlan};
-use crate::chunk::Info;
+use crate::base::options::Options;
 use crate::graph::Graph;
-use crate::link::Initial;
-use crate::message::Value;
-use crate::options::Options;
+use crate::operator::chunk::Info;
+use crate::operator::link::Initial;
+use crate::operator::message::Value;
 use onbeat_queue::Seed;
 use onbeat_trace::record::Obtained;
 use std::collections::{BTreeMap, BTreeSet};

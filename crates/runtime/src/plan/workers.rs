@@ -6,11 +6,11 @@ use super::GraphError;
 use super::resolve::Wire;
 use super::split::{Cost, split};
 use super::{OperatorPlan, PartPlan, PoolPlan, WorkerPlan};
+use crate::base::idle::Idle;
+use crate::base::on_error::OnError;
+use crate::base::options::Options;
+use crate::engine::wave;
 use crate::graph::Graph;
-use crate::on_error::OnError;
-use crate::options::Options;
-use crate::team::Idle;
-use crate::wave;
 use onbeat_os::{CoreSet, Policy};
 use onbeat_trace::record::{ClockKind, Obtained, Scheduler, WhenFull};
 

@@ -2,12 +2,12 @@
 
 use super::bind::Part;
 use super::life::{Started, Thread, begin, guarded_run, note_end, start, stop};
-use crate::chunk::Info;
-use crate::context::{Clock, Context};
-use crate::pool::{Pool, Roaming};
-use crate::record::{ThreadReport, Time, report};
-use crate::team::{Lying, Rested};
-use crate::worker::{Failure, Pause, Worker};
+use crate::engine::pool::{Pool, Roaming};
+use crate::engine::team::{Lying, Rested};
+use crate::engine::worker::{Failure, Pause, Worker};
+use crate::operator::chunk::Info;
+use crate::operator::context::{Clock, Context};
+use crate::run::record::{ThreadReport, Time, report};
 use onbeat_queue::{Identity, Seed, Taken};
 use std::sync::Arc;
 

@@ -1,20 +1,22 @@
 //! What a worker has before its first step.
 
-use super::Control;
 use super::bind::Part;
-use crate::chunk::Info;
-use crate::context::{Clock, Context, EdgeState, Held, Hot, NONE, Names, flag};
-use crate::explain::{Flight, SLOWEST};
-use crate::kept::Kept;
-use crate::limits::OnMiss;
-use crate::link::Initial;
+use crate::base::kept::Kept;
+use crate::base::ready::{Ready, Turns};
+use crate::base::timers::Timers;
+use crate::engine::control::Control;
+use crate::engine::flight::{Flight, SLOWEST};
+use crate::engine::team::CHUNK;
+use crate::engine::wave::Tide;
+use crate::engine::worker::{
+    Deadline, Listening, Measured, Meter, NodeState, Path, Pause, Run, Tracker, Worker,
+};
+use crate::graph::limits::OnMiss;
+use crate::operator::chunk::Info;
+use crate::operator::context::{Clock, Context, EdgeState, Held, Hot, NONE, Names, flag};
+use crate::operator::link::Initial;
 use crate::plan::Plan;
-use crate::ready::{Ready, Turns};
-use crate::replicate::End;
-use crate::team::CHUNK;
-use crate::timers::Timers;
-use crate::wave::Tide;
-use crate::worker::{Deadline, Listening, Measured, Meter, NodeState, Path, Pause, Run, Tracker, Worker};
+use crate::plan::replicate::End;
 use onbeat_queue::{Owner, Seed};
 use onbeat_trace::record::WhenFull;
 use std::cell::Cell;
