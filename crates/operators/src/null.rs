@@ -4,8 +4,8 @@ use crate::check;
 use crate::format::real;
 use num_complex::Complex;
 use onbeat_runtime::{
-    Carrier, Chunk, Context, Error, Folders, Hertz, Info, Input, Kind, Message, Numbers, Operator, Output,
-    Pace, Pacer, Ports, Rate, Registry, Sample, Step,
+    Chunk, Context, Error, Folders, Hertz, Info, Inline, Input, Kind, Message, Numbers, Operator, Output,
+    Pace, Pacer, Ports, Rate, Registry, Sample, Shortcut, Step,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -106,19 +106,9 @@ impl<T: Sample> Operator for NullSource<T> {
         Ok(if self.numbers.next().is_none() { Step::Done } else { Step::Again })
     }
 
-    fn fills(&self, carrier: &mut Carrier) {
+    fn inline(&mut self) -> Option<&mut dyn Inline> {
         // Whole chunks, and no time to keep.
-        if self.size.is_none() && self.rate_hz == 0.0 {
-            carrier.begin_at(&self.out);
-        }
-    }
-
-    #[inline]
-    fn fill(&mut self, cx: &mut Context, samples: &mut [u8], info: &mut Info) -> bool {
-        let Some(number) = self.numbers.next_of_several() else { return false };
-        info.start = number * (samples.len() / size_of::<T>()) as u64;
-        self.numbers.used(cx);
-        true
+        (self.size.is_none() && self.rate_hz == 0.0).then_some(self)
     }
 
     fn replica(&self) -> Option<Box<dyn Operator>> {
@@ -131,6 +121,20 @@ impl<T: Sample> Operator for NullSource<T> {
             pace: self.pace,
             pacer: Pacer::new(self.rate_hz, self.pace),
         }))
+    }
+}
+
+impl<T: Sample> Inline for NullSource<T> {
+    fn shortcut(&self) -> Shortcut {
+        Shortcut::Fill(self.out.chunks())
+    }
+
+    #[inline]
+    fn fill(&mut self, cx: &mut Context, samples: &mut [u8], info: &mut Info) -> bool {
+        let Some(number) = self.numbers.next_of_several() else { return false };
+        info.start = number * (samples.len() / size_of::<T>()) as u64;
+        self.numbers.used(cx);
+        true
     }
 }
 
@@ -157,17 +161,23 @@ impl<M: Message> Operator for NullSink<M> {
         Ok(Step::Wait)
     }
 
-    fn drains(&self, carrier: &mut Carrier) {
-        carrier.end_at(&self.input);
+    fn inline(&mut self) -> Option<&mut dyn Inline> {
+        Some(self)
+    }
+
+    fn replica(&self) -> Option<Box<dyn Operator>> {
+        Some(Box::<NullSink<M>>::default())
+    }
+}
+
+impl<M: Message> Inline for NullSink<M> {
+    fn shortcut(&self) -> Shortcut {
+        Shortcut::Drain(self.input.edge())
     }
 
     #[inline]
     fn drain(&mut self, _: &mut Context, _: &[u8], _: &Info) -> bool {
         true
-    }
-
-    fn replica(&self) -> Option<Box<dyn Operator>> {
-        Some(Box::<NullSink<M>>::default())
     }
 }
 

@@ -42,8 +42,6 @@ pub use base::idle::Idle;
 pub use base::on_error::{OnError, Restart, Then};
 pub use base::options::{Explain, OnHang, Options, Pace, Pool, Share};
 pub use base::units::{Bytes, Decibels, Hertz, Period, Seconds};
-#[doc(hidden)]
-pub use engine::carry::Carrier;
 pub use engine::control::hangs::{Call, Hang};
 pub use engine::control::told::{LateMessage, Lateness};
 pub use graph::closure::{FnMap, FnSink, FnSource};
@@ -55,6 +53,7 @@ pub use onbeat_trace::record::{ClockKind, InFlightLimit, Scheduler, WhenFull};
 pub use operator::chunk::{Chunk, Info, Sample, Tag};
 pub use operator::context::Context;
 pub use operator::in_place::InPlace;
+pub use operator::inline::{ChunkInput, ChunkOutput, Inline, InputEdge, Shortcut};
 pub use operator::kernel::{Change, Kernel, Map, Progress, Ratio, tried};
 pub use operator::message::{Keys, Message, Stamp, Value};
 pub use operator::numbers::Numbers;

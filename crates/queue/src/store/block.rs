@@ -29,6 +29,14 @@ unsafe impl<T: Pod + Send + Sync, M: Meta> Sync for Block<T, M> {}
 /// times as many it is slower.
 const FIRST: usize = 512;
 
+/// To how many bytes the samples of a block are aligned.
+const ALIGN: usize = 64;
+
+/// Bytes of the whole samples that fit into `bytes`.
+const fn whole_samples<T>(bytes: usize) -> usize {
+    bytes / size_of::<T>() * size_of::<T>()
+}
+
 impl<T: Pod, M: Meta> Block<T, M> {
     /// One with so many bytes of samples. (They stand in the head, too, which may have to come from another core first.)
     ///
@@ -40,10 +48,10 @@ impl<T: Pod, M: Meta> Block<T, M> {
         let free = unsafe { head.as_ref() };
         // Relaxed: the block is ours alone; whoever else gets a handle gets it through us.
         free.refs.store(1, Ordering::Relaxed);
-        let len = bytes / size_of::<T>();
-        free.len.with_mut(|field| {
+        let whole = whole_samples::<T>(bytes);
+        free.len_bytes.with_mut(|field| {
             // SAFETY: no other handle.
-            unsafe { *field = len as u32 }
+            unsafe { *field = whole as u32 }
         });
         Block { head, samples: PhantomData }
     }
@@ -80,10 +88,21 @@ impl<T: Pod, M: Meta> Block<T, M> {
     #[inline(always)]
     #[expect(clippy::len_without_is_empty, reason = "`is_empty` comes from the slice it derefs to")]
     pub fn len(&self) -> usize {
-        self.head().len.with(|len| {
+        let bytes = self.head().len_bytes.with(|len| {
             // SAFETY: it is changed by a unique handle only, and this is a handle.
             unsafe { *len as usize }
-        })
+        });
+        bytes / size_of::<T>()
+    }
+
+    /// The same block, seen as samples of another type. The last bytes are out of view if they do not make a whole sample.
+    #[inline(always)]
+    pub fn cast<U: Pod>(self) -> Block<U, M> {
+        const { assert!(align_of::<U>() <= ALIGN, "samples are aligned to 64 bytes") };
+        let head = self.head;
+        // The handle goes on under another type: it is counted once.
+        std::mem::forget(self);
+        Block { head, samples: PhantomData }
     }
 
     /// Whether this is the only handle.
@@ -113,9 +132,10 @@ impl<T: Pod, M: Meta> Block<T, M> {
             return;
         }
         assert!(self.is_unique(), "a shared block cannot be shortened");
-        self.head().len.with_mut(|field| {
+        let bytes = len * size_of::<T>();
+        self.head().len_bytes.with_mut(|field| {
             // SAFETY: unique.
-            unsafe { *field = len as u32 }
+            unsafe { *field = bytes as u32 }
         });
     }
 
@@ -123,12 +143,12 @@ impl<T: Pod, M: Meta> Block<T, M> {
     /// reset. False, and no change, while another handle is there.
     #[inline]
     pub fn renew(&mut self) -> bool {
-        let len = self.capacity() as u32;
+        let whole = whole_samples::<T>(self.block_bytes());
         let Some(meta) = self.meta_mut() else { return false };
         meta.reset();
-        self.head().len.with_mut(|field| {
+        self.head().len_bytes.with_mut(|field| {
             // SAFETY: unique.
-            unsafe { *field = len }
+            unsafe { *field = whole as u32 }
         });
         true
     }

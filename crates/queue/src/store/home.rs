@@ -14,8 +14,8 @@ use std::sync::Arc;
 pub(super) struct Head<M> {
     /// Handles to this block. 1 means unique; the last one to go brings the block home.
     pub(super) refs: AtomicU32,
-    /// Samples that are valid. Changed by a unique handle only.
-    pub(super) len: UnsafeCell<u32>,
+    /// Bytes of the samples that are valid. Changed by a unique handle only.
+    pub(super) len_bytes: UnsafeCell<u32>,
     /// Bytes after the head.
     pub(super) bytes: u32,
     pub(super) home: NonNull<Home<M>>,
@@ -129,7 +129,7 @@ impl<M: Meta> Home<M> {
             let link = unsafe { links.cast::<Link<M>>().add(index) };
             let value = Head {
                 refs: AtomicU32::new(0),
-                len: UnsafeCell::new(0),
+                len_bytes: UnsafeCell::new(0),
                 bytes: bytes as u32,
                 home,
                 link,

@@ -5,15 +5,12 @@
 //! what it follows, in that thread's own list. Only what is heavy enough to be worth the way is offered to the others:
 //! handing a message to another core costs 0.1 to 0.5 µs, waking a thread 10 to 40 µs.
 
-use crate::Idle;
+use crate::base::idle::Idle;
 use crate::base::options::Share;
-use crate::engine::team::Lying;
-use crate::engine::wave::Help;
-use crate::engine::worker::Worker;
-use crate::operator::context::Context;
+use crate::base::quiescence::Wake;
 use onbeat_os::{Parker, Unparker};
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use onbeat_queue::{Crew, Identity, Taken};
+use onbeat_queue::{Crew, Taken};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -21,22 +18,25 @@ use std::sync::{Arc, OnceLock};
 /// Rounds after which a thread looks at what it has offered before what it has kept: nothing waits for ever.
 const ROUNDS: u32 = 32;
 
-/// A part on its way from thread to thread.
-pub(crate) struct Roaming {
-    pub worker: Worker,
-    pub cx: Context,
-    /// Its chunk stores belong to this.
-    pub identity: Identity,
-    pub lying: Option<Lying>,
-    /// Operators that were started.
-    pub started: usize,
-    /// When it was over, on the run's clock.
-    pub end_ns: u64,
+/// A part that goes from thread to thread.
+pub(crate) trait Weighed {
+    /// Whether its steps are long enough to be worth the way to another thread.
+    fn is_heavy(&self) -> bool;
+}
+
+/// What other threads see of a wave.
+pub(crate) trait Help: Send + Sync {
+    /// Whether there is something to do. A hint.
+    fn is_open(&self) -> bool;
+
+    /// The thread at this place of the pool carries chunks until there is nothing to do or it is to leave. Says how many messages
+    /// it carried. `is_lost` tells of the thread at a place whether it does not come back.
+    fn help(&self, place: usize, leaves: &dyn Fn() -> bool, is_lost: &dyn Fn(usize) -> bool) -> u64;
 }
 
 /// What the threads of one pool share.
-pub(crate) struct Pool {
-    pub crew: Crew<Roaming>,
+pub(crate) struct Pool<P> {
+    pub crew: Crew<P>,
     unparkers: Box<[Unparker]>,
     /// By part: its steps are worth the way to another thread.
     heavy: Box<[AtomicBool]>,
@@ -78,7 +78,7 @@ struct Hand {
 
 impl Hand {
     /// In turn: a part that always has something to do is offered again after each of its long steps.
-    fn claim(&mut self, crew: &Crew<Roaming>) -> Option<u32> {
+    fn claim<P>(&mut self, crew: &Crew<P>) -> Option<u32> {
         let claimed = crew.claim_below(self.thread, self.claimed)?;
         self.claimed = claimed;
         Some(claimed)
@@ -104,7 +104,7 @@ thread_local! {
     static HAND: RefCell<Option<Hand>> = const { RefCell::new(None) };
 }
 
-impl Pool {
+impl<P: Weighed> Pool<P> {
     /// `workers` has the number of each thread among the workers.
     pub fn new(parkers: &[Parker], workers: &[usize], parts: usize, idle: Idle, share: Share) -> Self {
         Pool {
@@ -169,8 +169,8 @@ impl Pool {
     }
 
     /// A part ran out of its turn and has more to do.
-    pub fn put_back(&self, part: u32, item: Taken<'_, Roaming>) {
-        let heavy = item.worker.heavy;
+    pub fn put_back(&self, part: u32, item: Taken<'_, P>) {
+        let heavy = item.is_heavy();
         item.put_back();
         with_hand(|hand| match heavy {
             true => self.offer(hand.thread, part, &mut hand.counts),
@@ -229,14 +229,14 @@ impl Pool {
     }
 
     /// Puts a part in its place and among those that this thread is to run.
-    pub fn enter(&self, part: u32, roaming: Roaming) {
-        self.crew.enter(part, roaming);
+    pub fn enter(&self, part: u32, pooled: P) {
+        self.crew.enter(part, pooled);
         with_hand(|hand| hand.list.push_back(part));
     }
 
     /// The next part for this thread: the one that was woken last, then those it keeps, then those it offers, then those of
     /// others.
-    pub fn next(&self, thread: usize, round: u32) -> Option<(u32, Taken<'_, Roaming>)> {
+    pub fn next(&self, thread: usize, round: u32) -> Option<(u32, Taken<'_, P>)> {
         loop {
             let offered = || with_hand(|hand| hand.claim(&self.crew)).flatten();
             let kept = || with_hand(|hand| hand.next.take().or_else(|| hand.list.pop_front())).flatten();
@@ -375,4 +375,16 @@ impl Pool {
 
 fn with_hand<R>(act: impl FnOnce(&mut Hand) -> R) -> Option<R> {
     HAND.with_borrow_mut(|hand| hand.as_mut().map(act))
+}
+
+/// Wakes one part of a pool.
+pub(crate) struct PoolWaker<P> {
+    pub pool: Arc<Pool<P>>,
+    pub part: u32,
+}
+
+impl<P: Weighed + Send> Wake for PoolWaker<P> {
+    fn wake(&self) {
+        self.pool.wake(self.part);
+    }
 }

@@ -11,6 +11,7 @@ pub(crate) use edge::{EdgeDef, PortRef};
 use crate::base::on_error::OnError;
 use crate::graph::limits::{OnMiss, PathLimits};
 use crate::operator::Operator;
+use crate::operator::inline::Role;
 use crate::operator::message::Message;
 use crate::operator::ports::{Described, Ports};
 use crate::operator::when::{Event, Gate, When};
@@ -67,6 +68,8 @@ pub(crate) struct Node {
     pub name: String,
     pub kind: String,
     pub operator: Box<dyn Operator>,
+    /// What it can do in a chain of neighbours.
+    pub role: Option<Role>,
     pub ports: Described,
     pub deadline_ns: Option<u64>,
     pub budget_ns: Option<u64>,
@@ -139,10 +142,12 @@ impl Graph {
         let mut ports = Described::default();
         operator.ports(&mut Ports::describe(&mut ports));
         let (name, kind) = (name.into(), kind.into());
+        let role = Role::of(&mut *operator);
         self.operators.push(Node {
             name,
             kind,
             operator,
+            role,
             ports,
             deadline_ns: None,
             budget_ns: None,

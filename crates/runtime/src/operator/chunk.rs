@@ -145,6 +145,12 @@ impl<T: Sample> Chunk<T> {
         }
     }
 
+    /// The same chunk, seen as samples of another type.
+    #[inline(always)]
+    pub(crate) fn cast<U: Sample>(self) -> Chunk<U> {
+        Chunk(self.0.cast())
+    }
+
     /// As one that is fresh from its store, with room for all samples that fit. False while it is shared.
     pub(crate) fn renew(&mut self) -> bool {
         self.0.renew()

@@ -1,8 +1,8 @@
 //! Operators made of maps: they change samples in the chunk that they are in.
 
-use crate::engine::carry::Carrier;
 use crate::operator::changes::Changes;
 use crate::operator::chunk::{Chunk, Info};
+use crate::operator::inline::{Inline, Shortcut};
 use crate::operator::kernel::Map;
 use crate::operator::stream::{check_rate, say};
 use crate::operator::{Ending, Operator, Step};
@@ -140,35 +140,8 @@ impl<F: Map> Operator for InPlace<F> {
         Ok(())
     }
 
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::from_input(&self.input))
-    }
-
-    fn end_carrier(&self, carrier: &mut Carrier) {
-        carrier.send_to(&self.out);
-    }
-
-    #[inline]
-    fn edit(&mut self, samples: &mut [u8], info: &Info) -> Result<(), Error> {
-        self.change(bytemuck::cast_slice_mut(samples), info.rate_hz, info.start)
-    }
-
-    fn prepare(&self) {
-        fetch_to_write(&self.received);
-        // A map that keeps nothing is on this core as well as on others, and stays.
-        fetch_to_read(&self.map);
-    }
-
-    #[inline]
-    fn edit_in_turn(&mut self, samples: &mut [u8], info: &Info) -> Result<(), Error> {
-        if self.is_replica || self.usual_hz != info.rate_hz || samples.is_empty() {
-            return self.edit(samples, info);
-        }
-        // Behind the map: what others have written need not have come before.
-        let samples = bytemuck::cast_slice_mut(samples);
-        let _coming = Coming(&mut self.received, samples.len() as u64);
-        self.map.map(samples);
-        Ok(())
+    fn inline(&mut self) -> Option<&mut dyn Inline> {
+        Some(self)
     }
 
     fn replica(&self) -> Option<Box<dyn Operator>> {
@@ -187,5 +160,34 @@ impl<F: Map> Operator for InPlace<F> {
         let change = self.map.change(name, value)?;
         self.usual_hz = UNUSUAL;
         self.changes.add(sample, self.received.0, change)
+    }
+}
+
+impl<F: Map> Inline for InPlace<F> {
+    fn shortcut(&self) -> Shortcut {
+        Shortcut::Edit(self.input.chunks(), self.out.chunks())
+    }
+
+    #[inline]
+    fn edit(&mut self, samples: &mut [u8], info: &Info) -> Result<(), Error> {
+        self.change(bytemuck::cast_slice_mut(samples), info.rate_hz, info.start)
+    }
+
+    fn prefetch(&self) {
+        fetch_to_write(&self.received);
+        // A map that keeps nothing is on this core as well as on others, and stays.
+        fetch_to_read(&self.map);
+    }
+
+    #[inline]
+    fn edit_migrated(&mut self, samples: &mut [u8], info: &Info) -> Result<(), Error> {
+        if self.is_replica || self.usual_hz != info.rate_hz || samples.is_empty() {
+            return self.edit(samples, info);
+        }
+        // Behind the map: what others have written need not have come before.
+        let samples = bytemuck::cast_slice_mut(samples);
+        let _coming = Coming(&mut self.received, samples.len() as u64);
+        self.map.map(samples);
+        Ok(())
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod changes;
 pub(crate) mod chunk;
 pub(crate) mod context;
 pub(crate) mod in_place;
+pub(crate) mod inline;
 pub(crate) mod kernel;
 pub(crate) mod link;
 pub(crate) mod message;
@@ -15,8 +16,7 @@ pub(crate) mod stream;
 pub(crate) mod ticker;
 pub(crate) mod when;
 
-use crate::engine::carry::Carrier;
-use crate::operator::chunk::Info;
+use crate::operator::inline::Inline;
 use crate::operator::kernel::not_settable;
 use crate::{Context, Error, Pace, Ports, Rate, Value};
 use std::any::Any;
@@ -137,113 +137,9 @@ pub trait Operator: Any + Send {
         None
     }
 
-    /// Of one that changes chunks in place, or [writes others](Self::writes_afresh): what takes them for it, where it and its neighbours are run as one step.
-    #[doc(hidden)]
-    fn carrier(&self) -> Option<Carrier> {
+    /// Its shortcuts, if it has any: see [`Inline`].
+    fn inline(&mut self) -> Option<&mut dyn Inline> {
         None
-    }
-
-    /// As the last of such neighbours: sends where this one does.
-    #[doc(hidden)]
-    fn end_carrier(&self, carrier: &mut Carrier) {
-        let _ = carrier;
-    }
-
-    /// Changes the samples of a chunk, given as bytes.
-    #[doc(hidden)]
-    fn edit(&mut self, samples: &mut [u8], info: &Info) -> Result<(), Error> {
-        let _ = (samples, info);
-        Err(Error::new("it changes no chunks in place"))
-    }
-
-    /// Whether one with a [`carrier`](Self::carrier) writes other chunks, and leaves those that come as they are.
-    #[doc(hidden)]
-    fn writes_afresh(&self) -> bool {
-        false
-    }
-
-    /// As [`edit`](Self::edit), for one that [`writes_afresh`](Self::writes_afresh): to as many other samples.
-    #[doc(hidden)]
-    fn rewrite(&mut self, from: &[u8], to: &mut [u8], info: &mut Info) -> Result<(), Error> {
-        let _ = (from, to, info);
-        Err(Error::new("it writes no other chunks"))
-    }
-
-    /// Its turn comes in a moment: it asks for the cache lines that it is going to need, where another core may have them.
-    #[doc(hidden)]
-    fn prepare(&self) {}
-
-    /// As [`edit`](Self::edit), where another core had the operator before.
-    #[doc(hidden)]
-    fn edit_in_turn(&mut self, samples: &mut [u8], info: &Info) -> Result<(), Error> {
-        self.edit(samples, info)
-    }
-
-    /// Of a source of chunks that can also [`fill`](Operator::fill) them: where they go out.
-    ///
-    /// ```
-    /// use onbeat_runtime::{Carrier, Chunk, Context, Error, Info, Operator, Output, Ports, Sample, Step};
-    ///
-    /// /// Counts samples, without end.
-    /// #[derive(Default)]
-    /// struct Ramp { out: Output<Chunk<u64>>, next: u64 }
-    ///
-    /// impl Operator for Ramp {
-    ///     fn ports(&mut self, p: &mut Ports) {
-    ///         p.output("out", &mut self.out);
-    ///     }
-    ///     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-    ///         let Some(mut chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
-    ///         let (samples, info) = chunk.parts().expect("a new chunk is not shared");
-    ///         self.count(samples, info);
-    ///         self.out.push(cx, chunk)?;
-    ///         Ok(Step::Again)
-    ///     }
-    ///     fn fills(&self, carrier: &mut Carrier) {
-    ///         carrier.begin_at(&self.out);
-    ///     }
-    ///     fn fill(&mut self, _: &mut Context, samples: &mut [u8], info: &mut Info) -> bool {
-    ///         self.count(u64::samples_mut(samples), info);
-    ///         true
-    ///     }
-    /// }
-    ///
-    /// impl Ramp {
-    ///     fn count(&mut self, samples: &mut [u64], info: &mut Info) {
-    ///         info.start = self.next;
-    ///         for sample in samples {
-    ///             *sample = self.next;
-    ///             self.next += 1;
-    ///         }
-    ///     }
-    /// }
-    /// ```
-    fn fills(&self, carrier: &mut Carrier) {
-        let _ = carrier;
-    }
-
-    /// Of a source: makes its next message in this chunk, which is as [`Output::chunk`](crate::Output::chunk) gives it, with its samples
-    /// as bytes (see [`Sample::samples_mut`](crate::Sample::samples_mut)). It stands for a [`step`](Operator::step) that would take a chunk, fill all of it, push it under the stamp of this step
-    /// and return [`Step::Again`]; the engine calls what costs less. False where that step would do anything else (it is the last
-    /// message, or not yet due, or an error): nothing was done then, and `step` is called. It sends nothing and takes no chunk by itself, and
-    /// is not called where no chunk is free.
-    fn fill(&mut self, cx: &mut Context, samples: &mut [u8], info: &mut Info) -> bool {
-        let _ = (cx, samples, info);
-        false
-    }
-
-    /// Of a sink of chunks that can also [`drain`](Operator::drain) them: where they come in.
-    fn drains(&self, carrier: &mut Carrier) {
-        let _ = carrier;
-    }
-
-    /// Of a sink: looks at a chunk, with its samples as bytes (see [`Sample::samples`](crate::Sample::samples)), while its stamp and keys are in the context. It stands for a
-    /// [`step`](Operator::step) that would take this one, let go of it and return [`Step::Wait`]; the engine calls what costs less. False
-    /// where that step would do anything else (keep it, or fail): nothing was done then, and `step` is called. The message in hand lies in no
-    /// queue, so it is not among those that [`Input::len`](crate::Input::len) counts, and where `drain` panics it is lost.
-    fn drain(&mut self, cx: &mut Context, samples: &[u8], info: &Info) -> bool {
-        let _ = (cx, samples, info);
-        false
     }
 
     /// Its last message came `late_ns` later than its deadline, and the graph says that it is to do less then

@@ -86,11 +86,6 @@ impl<M: Message> Input<M> {
         self.len(cx) == 0
     }
 
-    /// Whether one plain edge leads here, from the same worker.
-    pub(crate) fn is_direct(&self) -> bool {
-        matches!(self.link, InLink::Direct(_))
-    }
-
     /// Whether an edge leads here.
     pub fn is_connected(&self) -> bool {
         !matches!(self.link, InLink::Open)
@@ -167,22 +162,6 @@ impl<M: Message> Output<M> {
         self.link.numbers()
     }
 
-    /// Whether one plain edge begins here, on the same worker.
-    pub(crate) fn is_direct(&self) -> bool {
-        matches!(self.link, OutLink::Direct(..))
-    }
-
-    /// Whether that is so, and nothing lies on that edge.
-    #[inline]
-    pub(crate) fn is_clear(&self, cx: &Context) -> bool {
-        matches!(&self.link, OutLink::Direct(edge, _) if edge.ring.is_empty(&cx.owner))
-    }
-
-    /// Bytes that a chunk on such an edge may have; `None` where there is another one.
-    pub(crate) fn direct_quantum(&self) -> Option<u32> {
-        self.link.quantum().filter(|_| self.is_direct())
-    }
-
     /// Whether an edge begins here.
     pub fn is_connected(&self) -> bool {
         !matches!(self.link, OutLink::Open)
@@ -196,11 +175,5 @@ impl<T: Sample> Output<Chunk<T>> {
     #[inline]
     pub fn chunk(&self, cx: &mut Context) -> Option<Chunk<T>> {
         cx.new_chunk(self.link.quantum())
-    }
-
-    /// The same for who can do without.
-    #[inline]
-    pub(crate) fn chunk_if_free(&self, cx: &Context) -> Option<Chunk<T>> {
-        cx.chunk_if_free(self.link.quantum())
     }
 }

@@ -1,8 +1,8 @@
 //! Operators made of kernels: they carry chunks, tags, rates and stamps, so that a kernel sees only samples.
 
-use crate::engine::carry::Carrier;
 use crate::operator::changes::Changes;
 use crate::operator::chunk::{Chunk, Info, Tag};
+use crate::operator::inline::{Inline, Shortcut};
 use crate::operator::kernel::{Kernel, Ratio};
 use crate::operator::message::Stamp;
 use crate::operator::{Ending, Operator, Step};
@@ -228,17 +228,51 @@ impl<K: Kernel> Operator for Stream<K> {
         Ok(if left > 0 || self.more || ends { Step::Again } else { Step::Wait })
     }
 
-    fn carrier(&self) -> Option<Carrier> {
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
+        say(self.kernel.note(), cx, ending);
+        say(self.changes.note(self.received), cx, ending);
+        say(self.lost_tags(), cx, ending);
+        Ok(())
+    }
+
+    fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
+        // What is in hand and what the kernel holds is lost: the stream goes on at the instant of the next sample.
+        let Ratio { up, down } = self.kernel.ratio();
+        let at = u128::from(self.received) * u128::from(up);
+        self.sent = at.div_ceil(u128::from(down)) as u64;
+        self.tags.clear();
+        (self.held, self.more, self.rate_hz) = (None, false, None);
+        Ok(())
+    }
+
+    fn inline(&mut self) -> Option<&mut dyn Inline> {
         let is_one_type = TypeId::of::<K::In>() == TypeId::of::<K::Out>();
-        (self.is_plain && is_one_type).then(|| Carrier::from_input(&self.input))
+        (self.is_plain && is_one_type).then_some(self)
     }
 
-    fn end_carrier(&self, carrier: &mut Carrier) {
-        carrier.send_to(&self.out);
+    fn replica(&self) -> Option<Box<dyn Operator>> {
+        let one_for_one = self.kernel.ratio() == Ratio { up: 1, down: 1 };
+        let kernel = self.kernel.replica().filter(|_| one_for_one)?;
+        Some(Box::new(Stream { is_replica: true, ..Stream::new(kernel) }))
     }
 
-    fn writes_afresh(&self) -> bool {
-        true
+    fn settable(&self) -> &'static [&'static str] {
+        self.kernel.settable()
+    }
+
+    fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
+        self.kernel.change(name, value)?(&mut self.kernel)
+    }
+
+    fn set_at(&mut self, _: &mut Context, name: &str, value: &Value, sample: u64) -> Result<(), Error> {
+        let change = self.kernel.change(name, value)?;
+        self.changes.add(sample, self.position(), change)
+    }
+}
+
+impl<K: Kernel> Inline for Stream<K> {
+    fn shortcut(&self) -> Shortcut {
+        Shortcut::Rewrite(self.input.chunks(), self.out.chunks())
     }
 
     #[inline]
@@ -269,42 +303,6 @@ impl<K: Kernel> Operator for Stream<K> {
         }
         self.sent += to.len() as u64;
         Ok(())
-    }
-
-    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
-        say(self.kernel.note(), cx, ending);
-        say(self.changes.note(self.received), cx, ending);
-        say(self.lost_tags(), cx, ending);
-        Ok(())
-    }
-
-    fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
-        // What is in hand and what the kernel holds is lost: the stream goes on at the instant of the next sample.
-        let Ratio { up, down } = self.kernel.ratio();
-        let at = u128::from(self.received) * u128::from(up);
-        self.sent = at.div_ceil(u128::from(down)) as u64;
-        self.tags.clear();
-        (self.held, self.more, self.rate_hz) = (None, false, None);
-        Ok(())
-    }
-
-    fn replica(&self) -> Option<Box<dyn Operator>> {
-        let one_for_one = self.kernel.ratio() == Ratio { up: 1, down: 1 };
-        let kernel = self.kernel.replica().filter(|_| one_for_one)?;
-        Some(Box::new(Stream { is_replica: true, ..Stream::new(kernel) }))
-    }
-
-    fn settable(&self) -> &'static [&'static str] {
-        self.kernel.settable()
-    }
-
-    fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
-        self.kernel.change(name, value)?(&mut self.kernel)
-    }
-
-    fn set_at(&mut self, _: &mut Context, name: &str, value: &Value, sample: u64) -> Result<(), Error> {
-        let change = self.kernel.change(name, value)?;
-        self.changes.add(sample, self.position(), change)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Who runs where, on which queue: plain data, decided once.
 
+mod chains;
 mod dot;
 mod error;
 mod guards;
@@ -10,16 +11,15 @@ pub(crate) mod replicate;
 mod resolve;
 pub mod response;
 mod rows;
-mod runs;
 mod sizes;
 mod split;
 pub(crate) mod when;
 mod workers;
 
+pub(crate) use chains::CHAIN_MOST;
 pub use error::GraphError;
 pub(crate) use recorded::recorded_parts;
 pub use rows::{EdgePlan, OperatorPlan, PartPlan, PathPlan, PoolPlan, StorePlan, WorkerPlan};
-pub(crate) use runs::RUN_MOST;
 
 use crate::base::options::Options;
 use crate::graph::{Graph, Node};
@@ -247,7 +247,7 @@ impl Plan {
         };
         plan.notes.extend(guards::check(&plan.pools, &plan.workers, options)?);
         plan.paths = plan.find_paths(graph)?;
-        (plan.runs, plan.passes) = plan.find_runs(graph);
+        (plan.runs, plan.passes) = plan.find_chains(graph);
         plan.waves = workers.waves.into_iter().filter(|wave| plan.passes.contains(wave)).collect();
         if lanes.is_none() {
             plan.check_strict()?;

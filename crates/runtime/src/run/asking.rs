@@ -3,7 +3,7 @@
 use super::handle::OrderError;
 use crate::Error;
 use crate::engine::control::Control;
-use crate::engine::control::order::{Asked, Order};
+use crate::engine::order::{Asked, Order};
 use crate::plan::Plan;
 use onbeat_queue::sync::atomic::Ordering;
 use std::collections::VecDeque;

@@ -5,7 +5,7 @@ use crate::base::options::OnHang;
 use crate::base::slot::within;
 use crate::engine::control::hangs::{Call, Hang, lock};
 use crate::engine::control::{Control, Fault};
-use crate::engine::pool::Pool;
+use crate::engine::worker::WorkerPool;
 use crate::plan::Plan;
 use onbeat_os::stack::{self, Frame};
 use onbeat_queue::sync::atomic::Ordering;
@@ -41,7 +41,7 @@ impl Watch {
     pub fn start(
         plan: &Arc<Plan>,
         control: &Arc<Control>,
-        pools: Vec<Option<Arc<Pool>>>,
+        pools: Vec<Option<Arc<WorkerPool>>>,
     ) -> io::Result<Option<Self>> {
         let Some(limit_ns) = plan.options.watchdog_ns else { return Ok(None) };
         let (end, ended) = mpsc::channel();
@@ -67,7 +67,7 @@ struct Watcher<'w> {
     plan: &'w Plan,
     control: &'w Control,
     /// By worker, of those that share.
-    pools: Vec<Option<Arc<Pool>>>,
+    pools: Vec<Option<Arc<WorkerPool>>>,
     limit: Duration,
     /// By part.
     suspects: Vec<Option<Suspect>>,

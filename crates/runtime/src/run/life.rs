@@ -10,8 +10,8 @@ use crate::base::on_error::Trouble;
 use crate::base::panic::panic_text;
 use crate::base::slot::within;
 use crate::engine::control::{Control, Fault};
-use crate::engine::pool::Pool;
 use crate::engine::team::Rested;
+use crate::engine::worker::WorkerPool;
 use crate::engine::worker::{Failure, Pause, Worker};
 use crate::operator::Ending;
 use crate::operator::chunk::Info;
@@ -32,7 +32,7 @@ pub(super) struct Begin {
     pub worker: usize,
     pub parker: Parker,
     /// Its place in its pool, where it shares parts with others.
-    pub pool: Option<(Arc<Pool>, usize)>,
+    pub pool: Option<(Arc<WorkerPool>, usize)>,
     /// Whether this or another thread of the run shares its parts.
     pub any_shares: bool,
     /// Those that it starts.

@@ -2,9 +2,9 @@
 
 use super::bind::Part;
 use super::life::{Started, Thread, begin, guarded_run, note_end, start, stop};
-use crate::engine::pool::{Pool, Roaming};
 use crate::engine::team::{Lying, Rested};
 use crate::engine::worker::{Failure, Pause, Worker};
+use crate::engine::worker::{Pooled, WorkerPool};
 use crate::operator::chunk::Info;
 use crate::operator::context::{Clock, Context};
 use crate::run::record::{ThreadReport, Time, report};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// All of it. `place` is the thread's in the pool.
 pub(super) fn live(
     thread: &Thread<'_>,
-    pool: &Arc<Pool>,
+    pool: &Arc<WorkerPool>,
     place: usize,
     parts: Vec<(Part, Vec<Seed<Info>>)>,
 ) -> ThreadReport {
@@ -42,7 +42,7 @@ pub(super) fn live(
         if worker.has_limits {
             pool.keep_time();
         }
-        pool.enter(number, Roaming { worker, cx, identity, started, lying: None, end_ns: 0 });
+        pool.enter(number, Pooled { worker, cx, identity, started, lying: None, end_ns: 0 });
     }
     // Read by whoever stands in for this thread, behind a barrier.
     let _ = pool.started[place].set(numbers.clone());
@@ -76,13 +76,13 @@ pub(super) fn live(
                 part.over();
             }
             let Some(mut part) = pool.crew.leave(number) else { continue };
-            let Roaming { worker, cx, identity, started, end_ns, .. } = &mut part;
+            let Pooled { worker, cx, identity, started, end_ns, .. } = &mut part;
             worker.slot.set_worker(thread.worker);
             identity.wear(|| {
                 stop(worker, cx, *started, ending, control);
                 reports.push(report(plan, worker, cx, *started, *end_ns));
             });
-            let Roaming { worker, cx, mut identity, .. } = part;
+            let Pooled { worker, cx, mut identity, .. } = part;
             // What they hold goes home to stores that are there still.
             identity.wear(|| drop((worker, cx)));
         }
@@ -94,7 +94,7 @@ pub(super) fn live(
 }
 
 /// Runs parts, whichever have something to do, until all are over.
-fn work(thread: &Thread<'_>, pool: &Pool, place: usize, clock: &Clock, time: &mut Time) {
+fn work(thread: &Thread<'_>, pool: &WorkerPool, place: usize, clock: &Clock, time: &mut Time) {
     let now_ns = || clock.real_ns();
     let mut round = 0u32;
     while !pool.is_over() {
@@ -119,11 +119,11 @@ fn work(thread: &Thread<'_>, pool: &Pool, place: usize, clock: &Clock, time: &mu
 }
 
 /// Runs one part until it rests, is over, or others are to have their turn.
-fn run(thread: &Thread<'_>, pool: &Pool, number: u32, mut part: Taken<'_, Roaming>) {
+fn run(thread: &Thread<'_>, pool: &WorkerPool, number: u32, mut part: Taken<'_, Pooled>) {
     let mut up = false;
     part.worker.slot.set_worker(thread.worker);
     loop {
-        let Roaming { worker, cx, identity, lying, .. } = &mut *part;
+        let Pooled { worker, cx, identity, lying, .. } = &mut *part;
         let paused = identity.wear(|| {
             guarded_run(thread.control, worker, cx, |worker, cx| go(pool, number, worker, cx, lying, up))
         });
@@ -139,12 +139,12 @@ fn run(thread: &Thread<'_>, pool: &Pool, number: u32, mut part: Taken<'_, Roamin
             }
             Some(Went::Paused(Pause::Yield)) => {
                 if pool.others_wait() {
-                    worker.breaks();
+                    worker.reset_waves();
                 }
                 return pool.put_back(number, part);
             }
             Some(Went::Paused(Pause::Rest(alarm_ns))) => {
-                worker.breaks();
+                worker.reset_waves();
                 // The end of the run is no such time.
                 if !worker.timers.is_empty() {
                     pool.keep_time();
@@ -178,7 +178,7 @@ enum Went {
 
 /// Goes on where the part was: it gets up if it lies, and listens if it is `up` because something came.
 fn go(
-    pool: &Pool,
+    pool: &WorkerPool,
     number: u32,
     worker: &mut Worker,
     cx: &mut Context,

@@ -3,7 +3,7 @@
 use super::answer;
 use super::request::{LINE_BYTES, Request};
 use crate::base::wording::{near, quoted};
-use crate::engine::control::order::Order;
+use crate::engine::order::Order;
 use crate::run::{Asking, OrderError, RunHandle};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};

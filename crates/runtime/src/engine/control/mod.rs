@@ -3,11 +3,11 @@
 pub(crate) mod barrier;
 pub(crate) mod board;
 pub(crate) mod hangs;
-pub(crate) mod order;
 pub(crate) mod recent;
 pub(crate) mod told;
 
 use crate::engine::limits::Limits;
+use crate::engine::order::Asked;
 use crate::engine::team::Team;
 use crate::engine::worker::Stuck;
 use barrier::Barrier;
@@ -15,7 +15,6 @@ use board::Board;
 use hangs::Hangs;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use onbeat_trace::record::FaultKind;
-use order::Asked;
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use told::Told;

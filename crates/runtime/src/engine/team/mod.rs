@@ -6,8 +6,7 @@ mod idle;
 pub(crate) use idle::{LOOKS, look};
 
 use crate::base::quiescence::{Inbox, NEVER, Quiet, Sleeping, Wake, Wakeup};
-use crate::engine::control::order::Asked;
-use crate::engine::pool::Pool;
+use crate::engine::order::Asked;
 use crate::operator::link::Bell;
 use onbeat_os::Unparker;
 use onbeat_queue::Owner;
@@ -19,21 +18,20 @@ use std::sync::mpsc::Receiver;
 /// Most heads of an inbox: workers share them when there are more.
 const SLOTS: usize = 8;
 
-/// How an engine that sleeps is brought back to work.
-pub(crate) enum Waker {
-    /// It has a thread of its own.
-    Thread(Unparker),
-    /// It goes to a thread of its pool.
-    Pool(Arc<Pool>, u32),
+/// Wakes a part that has a thread of its own.
+pub(crate) struct ThreadWaker(pub Unparker);
+
+impl Wake for ThreadWaker {
+    fn wake(&self) {
+        self.0.unpark();
+    }
 }
 
-impl Wake for Waker {
-    fn wake(&self) {
-        match self {
-            Waker::Thread(unparker) => unparker.unpark(),
-            Waker::Pool(pool, item) => pool.wake(*item),
-        }
-    }
+/// How a part that sleeps is brought back to work.
+pub(crate) struct PartWaker {
+    pub wake: Box<dyn Wake>,
+    /// Whether it goes to whichever thread of a pool has time.
+    pub is_pooled: bool,
 }
 
 /// What is scheduled in a worker's inbox, by number of the item.
@@ -68,14 +66,14 @@ impl Team {
     pub fn new(
         owners: &[Owner],
         events: &[usize],
-        wakers: Vec<Waker>,
+        wakers: Vec<PartWaker>,
         threads: usize,
         outside: u32,
         manual: bool,
     ) -> Team {
-        let pooled: Vec<bool> = wakers.iter().map(|waker| matches!(waker, Waker::Pool(..))).collect();
+        let pooled: Vec<bool> = wakers.iter().map(|waker| waker.is_pooled).collect();
         let sleepers = wakers.into_iter().map(|waker| Sleeping {
-            waker: Box::new(waker),
+            waker: waker.wake,
             alarm_ns: AtomicU64::new(NEVER),
             called: AtomicBool::new(false),
         });
@@ -157,8 +155,6 @@ pub(crate) struct Seat {
     /// Its own, of the team's.
     pub inbox: Arc<Inbox>,
     pub part: usize,
-    /// Where it goes from thread to thread.
-    pub pool: Option<Arc<Pool>>,
     /// What it is asked to do.
     pub orders: Receiver<Asked>,
 }

@@ -1,7 +1,7 @@
 //! What the worker does when no operator has a message: it listens to other workers, to alarms, and for the end; and it
 //! says what its operators wait for when nothing goes on any more.
 
-use super::{CHAIN, Failure, Pause, Starved, Stuck, Worker};
+use super::{Failure, Pause, STREAK, Starved, Stuck, Worker};
 use crate::engine::team::{Event, LOOKS, Lying, Rested, look};
 use crate::operator::context::{Clock, Context, NONE};
 use crate::operator::link::EdgeEnds;
@@ -44,7 +44,7 @@ impl Worker {
     /// The clock was looked at: is there anything else to do? Not again so soon, where each step is timed.
     #[inline(always)]
     pub(super) fn look_around(&mut self, cx: &mut Context, end_ns: u64) {
-        self.chain += 1;
+        self.streak += 1;
         if end_ns >= self.look_ns {
             // A virtual clock stands still while there is work.
             self.look_ns = if cx.clock.is_real() { end_ns + LOOK_NS } else { 0 };
@@ -59,7 +59,7 @@ impl Worker {
         self.fire_timers(cx, end_ns);
         if self.control.board.is_called(self.seat.part) {
             // Somebody outside waits for an answer.
-            self.chain = CHAIN;
+            self.streak = STREAK;
         }
     }
 

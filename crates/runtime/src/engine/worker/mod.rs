@@ -2,29 +2,24 @@
 //! when something else than "the next message" is the case.
 
 mod after;
+pub(crate) mod chain;
 mod conditions;
 mod dry;
-mod fused;
 mod idle;
 mod meter;
 mod noted;
 mod obey;
-mod outside;
-mod pass;
+mod pooled;
 mod recover;
-mod riding;
 mod sharing;
 mod state;
 mod tracker;
 mod upcoming;
 
-use crate::operator::link::EdgeEnds;
-use crate::operator::when::Conditions;
-pub(crate) use fused::Run;
+use chain::Chain;
 pub(crate) use idle::Listening;
 pub(crate) use meter::Meter;
-pub(crate) use outside::Outside;
-use outside::Pace;
+pub(crate) use pooled::{Pooled, WorkerPool};
 use sharing::TURNS;
 pub(crate) use state::{Failure, NodeState, Pause, Paused, Starved, Stuck, begin_turn};
 pub(crate) use tracker::{Deadline, Measured, Path, Tracker};
@@ -37,7 +32,9 @@ use crate::engine::control::Control;
 use crate::engine::flight::Flight;
 use crate::engine::team::{Event, Seat};
 use crate::operator::context::{Context, Held, NONE, STARVED, flag};
+use crate::operator::link::EdgeEnds;
 use crate::operator::message::NO_DUE;
+use crate::operator::when::Conditions;
 use crate::operator::{Operator, Step};
 use crate::plan::replicate::Upcoming;
 use onbeat_trace::record::{ChangeRecord, FaultRecord};
@@ -45,7 +42,7 @@ use std::sync::Arc;
 
 /// Timed steps after which a chain of steps is broken: a cycle never runs out of messages, and others are to have their
 /// turn too.
-const CHAIN: u32 = 64;
+const STREAK: u32 = 64;
 
 /// Turns of sources with short steps between two looks for what is told from outside: the look costs as much as several such steps.
 const BLIND: u32 = 16;
@@ -60,8 +57,8 @@ const SLOW_NS: u64 = 4_000;
 pub(crate) struct Worker {
     pub operators: Box<[Box<dyn Operator>]>,
     pub nodes: Box<[NodeState]>,
-    /// By operator: those that are run as one step, where it is the first of them.
-    pub runs: Box<[Option<Run>]>,
+    /// By operator: the chain that begins with it.
+    pub chains: Box<[Option<Chain>]>,
     pub edges: Box<[EdgeEnds]>,
     pub meters: Box<[Meter]>,
     pub tracker: Tracker,
@@ -104,6 +101,8 @@ pub(crate) struct Worker {
     /// Source time and due time of the tick that has let the coming step through.
     pub tick: Option<(u64, u64)>,
     pub seat: Seat,
+    /// The pool whose threads share this part.
+    pub pool: Option<Arc<WorkerPool>>,
     /// What the items of the inbox stand for.
     pub events: Box<[Event]>,
     /// Those that were just heard; room for all of them.
@@ -111,7 +110,7 @@ pub(crate) struct Worker {
     /// Steps in a row that asked for another one and neither took nor sent anything, while the run is to stop.
     pub fruitless: u32,
     /// Timed steps since a source had its turn.
-    pub chain: u32,
+    pub streak: u32,
     /// Until then nothing else is looked for behind a timed step.
     pub look_ns: u64,
     /// Why `pick` found nothing.
@@ -139,10 +138,10 @@ impl Worker {
                 let hot = &mut cx.hot[operator as usize];
                 hot.left -= 1;
                 if hot.left == 0 {
-                    if hot.flags & flag::RUN == 0 || !self.step_run(cx, operator)? {
+                    if hot.flags & flag::CHAINED == 0 || !self.step_chain(cx, operator)? {
                         self.step_slow(cx, operator)?;
                     }
-                    if self.chain >= CHAIN && cx.next < STARVED {
+                    if self.streak >= STREAK && cx.next < STARVED {
                         cx.ready.set(cx.next);
                         break;
                     }
@@ -195,12 +194,12 @@ impl Worker {
             {
                 return Ok(Some(operator));
             }
-            if self.seat.pool.is_some() && self.looks_up(cx) {
+            if self.pool.is_some() && self.looks_up(cx) {
                 self.pause = Pause::Yield;
                 return Ok(None);
             }
             let most = if asks_lanes { self.runs_dry(cx) } else { NONE };
-            let ready = if self.chain < CHAIN { cx.ready.take_highest(most) } else { None };
+            let ready = if self.streak < STREAK { cx.ready.take_highest(most) } else { None };
             if let Some(operator) = ready {
                 if cx.hot[operator as usize].unmet == 0 {
                     return Ok(Some(operator));
@@ -221,7 +220,7 @@ impl Worker {
                     self.pause = Pause::Over;
                     return Ok(None);
                 }
-                if self.chain < CHAIN && cx.ready.has(most) {
+                if self.streak < STREAK && cx.ready.has(most) {
                     continue;
                 }
             }
@@ -232,12 +231,12 @@ impl Worker {
                     continue;
                 }
                 self.blind = 0;
-                if std::mem::take(&mut self.chain) >= CHAIN || !looked || self.wait(cx) {
+                if std::mem::take(&mut self.streak) >= STREAK || !looked || self.wait(cx) {
                     continue;
                 }
                 return Ok(None);
             };
-            self.chain = 0;
+            self.streak = 0;
             if looked {
                 self.blind = if self.long == 0 { BLIND } else { 0 };
             }
@@ -337,7 +336,7 @@ impl Worker {
                 cx.slow = if is_slow { cx.slow + 1 } else { cx.slow - 1 };
             }
         }
-        if let Some(pool) = &self.seat.pool {
+        if let Some(pool) = &self.pool {
             self.heavy = meter.mean_ns() >= pool.heavy_ns;
         }
     }

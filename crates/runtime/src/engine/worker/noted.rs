@@ -79,7 +79,7 @@ impl Worker {
     }
 
     /// Several that are run as one step have work and may not be stepped: the first of them waits, for one of those.
-    pub(super) fn note_hold_of_run(&mut self, cx: &Context, first: u32, last: u32) {
+    pub(super) fn note_hold_of_chain(&mut self, cx: &Context, first: u32, last: u32) {
         for operator in (first..=last).rev() {
             self.note_hold_by(cx, first, operator);
         }

@@ -4,7 +4,7 @@ use super::{Paused, Worker};
 use crate::base::panic::panic_text;
 use crate::base::wording::nearest;
 use crate::engine::control::board::Doing;
-use crate::engine::control::order::{Asked, Order};
+use crate::engine::order::{Asked, Order};
 use crate::operator::context::{Context, NONE, STARVED};
 use crate::{Error, Value};
 use onbeat_queue::sync::atomic::Ordering;

@@ -115,7 +115,7 @@ impl Worker {
             self.let_step(cx, operator);
         }
         cx.meet(operator);
-        self.poke_run(cx, operator);
+        self.poke_chain(cx, operator);
         Ok(())
     }
 }

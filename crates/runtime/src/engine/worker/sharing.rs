@@ -20,7 +20,7 @@ impl Worker {
         if had == 0 || !spent && !self.heavy {
             return false;
         }
-        if !spent && had < LONG_TURNS && self.seat.pool.as_ref().is_some_and(|pool| !pool.keeps_time()) {
+        if !spent && had < LONG_TURNS && self.pool.as_ref().is_some_and(|pool| !pool.keeps_time()) {
             return false;
         }
         if spent {
@@ -31,6 +31,6 @@ impl Worker {
         }
         // Its steps are long ones: beside them a look at the time is nothing.
         let now_ns = || cx.clock.real_ns();
-        spent || self.seat.pool.as_ref().is_some_and(|pool| pool.others_wait() || pool.has_due(now_ns))
+        spent || self.pool.as_ref().is_some_and(|pool| pool.others_wait() || pool.has_due(now_ns))
     }
 }

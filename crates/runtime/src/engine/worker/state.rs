@@ -30,7 +30,7 @@ pub(crate) struct NodeState {
     pub open_outputs: u32,
     pub done: bool,
     /// The first operator of the run that it is in.
-    pub run: Option<u32>,
+    pub chain: Option<u32>,
     /// There is one before it that is the same; what both do is told by that one.
     pub is_copy: bool,
     /// It is one end of a replicated stretch, and has turns with those of other workers: it says itself when it is done.

@@ -29,7 +29,7 @@ pub(crate) mod flag {
     /// It has conditions of its own.
     pub const WHEN: u32 = 256;
     /// It and its neighbours are run as one step.
-    pub const RUN: u32 = 512;
+    pub const CHAINED: u32 = 512;
 
     /// Steps that are timed are noted, and every one is timed as long as that costs little.
     pub const RECORDED: u32 = 1024;

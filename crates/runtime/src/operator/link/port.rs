@@ -4,6 +4,7 @@ use super::local::Edge;
 use super::{EdgeSpec, Either};
 use crate::base::error::Error;
 use crate::operator::context::Context;
+use crate::operator::inline::DirectEdge;
 use crate::operator::message::{KEYED, Keys, Message, Stamp};
 use crate::operator::ports::Merge;
 use onbeat_trace::record::WhenFull;
@@ -182,6 +183,18 @@ impl<M: Message> OutLink<M> {
         last.push(cx, message)
     }
 
+    /// The edge, where it is a direct one.
+    pub fn direct(&self) -> Option<DirectEdge> {
+        let OutLink::Direct(edge, _) = self else { return None };
+        Some(DirectEdge { number: edge.spec.number, quantum: edge.spec.quantum })
+    }
+
+    /// Whether it is, and nothing is queued on it.
+    #[inline]
+    pub fn is_clear(&self, cx: &Context) -> bool {
+        matches!(self, OutLink::Direct(edge, _) if edge.ring.is_empty(&cx.owner))
+    }
+
     /// Messages for which there is room on every edge that waits.
     pub fn room(&self, cx: &Context) -> usize {
         match self {
@@ -230,6 +243,12 @@ impl<M: Message> InLink<M> {
             InLink::Turn(edge) => cx.is_last && edge.is_ended(cx),
             InLink::Many(many) => many.edges.iter().all(|edge| edge.is_ended(cx)),
         }
+    }
+
+    /// The edge, where it is a direct one.
+    pub fn direct(&self) -> Option<DirectEdge> {
+        let InLink::Direct(edge) = self else { return None };
+        Some(DirectEdge { number: edge.spec.number, quantum: edge.spec.quantum })
     }
 
     /// Lets the consumer's next step come without a message here.

@@ -4,6 +4,7 @@ use super::{End, Ends, Recipe, Stretch};
 use crate::base::on_error::OnError;
 use crate::graph::limits::OnMiss;
 use crate::graph::{EdgeDef, Graph, Node, PathDef, PortRef};
+use crate::operator::inline::Role;
 use crate::operator::link::Initial;
 use crate::operator::link::Lanes;
 use crate::operator::message::Value;
@@ -105,12 +106,13 @@ impl Builder<'_> {
     }
 
     /// A node like that of the given graph, with another operator. Conditions stay where they are.
-    fn copy(&mut self, place: usize, operator: Box<dyn Operator>, make: Make, worker: usize) -> usize {
+    fn copy(&mut self, place: usize, mut operator: Box<dyn Operator>, make: Make, worker: usize) -> usize {
         let Node { name, kind, ports, deadline_ns, budget_ns, on_miss, cost_ns, on_error, .. } =
             &self.from.operators[place];
         let node = Node {
             name: name.clone(),
             kind: kind.clone(),
+            role: Role::of(&mut *operator),
             operator,
             ports: ports.clone(),
             deadline_ns: *deadline_ns,
@@ -191,6 +193,7 @@ impl Builder<'_> {
             let node = Node {
                 name: format!("{}.{kind}", self.from.operators[first].name),
                 kind: kind.to_string(),
+                role: None,
                 operator,
                 ports,
                 deadline_ns: None,

@@ -4,12 +4,15 @@
 //! they can do that (see [`Operator::fill`](crate::Operator::fill)). What is saved is all that lies between two steps. What is out of the
 //! ordinary about an end is followed up as everywhere; then it is stepped by itself, and a pass has one end less.
 
-use super::{Failure, Meter, Outside, Worker};
-use crate::engine::carry::{Came, Carrier, More, Way};
+use super::Executor;
+use super::poll::Poller;
+use super::state::{Batch, PassOutcome, PassState};
+use crate::engine::worker::{Failure, Meter, Worker};
 use crate::operator::Step;
 use crate::operator::context::{Context, NONE, flag};
+use crate::operator::inline::Inline;
 use crate::operator::message::NO_DUE;
-use crate::plan::RUN_MOST;
+use crate::plan::CHAIN_MOST;
 use std::ops::Range;
 
 /// Most passes in a row with looks at what is told from outside: so long what went through is not counted yet. (Measured: to begin anew
@@ -26,44 +29,45 @@ impl Worker {
         first: u32,
         from_source: bool,
     ) -> Result<(), Failure> {
-        let Some(run) = &mut self.runs[first as usize] else { return Ok(()) };
-        let source = run.source;
-        run.left -= 1;
-        if run.left == 0 {
+        let Some(chain) = &mut self.chains[first as usize] else { return Ok(()) };
+        let source = chain.source;
+        chain.left -= 1;
+        if chain.left == 0 {
             return self.pass_timed(cx, first, from_source);
         }
-        if from_source && run.tide.is_some() && self.is_high_tide(cx, first) {
-            return self.ride(cx, first);
+        if from_source && chain.policy.is_some() && self.wants_wave(cx, first) {
+            return self.lend(cx, first);
         }
-        let Some(run) = &mut self.runs[first as usize] else { return Ok(()) };
-        let left = run.left - 1;
+        let Some(chain) = &mut self.chains[first as usize] else { return Ok(()) };
+        let left = chain.left - 1;
         let may_go_on = !from_source || cx.turn.is_only(source) && cx.ready.is_empty();
-        let more = if may_go_on && !(self.seat.pool.is_some() && self.heavy) {
+        let more = if may_go_on && !(self.pool.is_some() && self.heavy) {
             let blind = if from_source { self.blind } else { left };
-            let turns = if self.seat.pool.is_some() { self.turns } else { left };
+            let turns = if self.pool.is_some() { self.turns } else { left };
             // What others write on edges to and from here is looked at elsewhere.
             let sees_all = from_source && self.watched.is_empty() && cx.full.is_empty();
-            let until_asked = run.tide.as_ref().map_or(SEEING, |tide| tide.passes_alone().min(SEEING));
-            More {
-                blind: left.min(blind).min(turns),
-                seeing: if sees_all { left.min(until_asked) } else { 0 },
+            let until_asked =
+                chain.policy.as_ref().map_or(SEEING, |policy| policy.passes_alone().min(SEEING));
+            Batch {
+                unpolled: left.min(blind).min(turns),
+                polled: if sees_all { left.min(until_asked) } else { 0 },
             }
         } else {
-            More::NONE
+            Batch::NONE
         };
         let (came, more) = self.pass(cx, first, from_source, more, None);
         // Each of them is a turn.
-        if let Some(run) = &mut self.runs[first as usize] {
-            run.left = (run.left - more).max(1);
-            if let Some(tide) = &mut run.tide {
-                tide.went(more);
+        if let Some(chain) = &mut self.chains[first as usize] {
+            chain.left = (chain.left - more).max(1);
+            if let Some(policy) = &mut chain.policy {
+                policy.went(more);
             }
         }
         if from_source {
             self.blind = self.blind.saturating_sub(more);
         }
         self.turns -= more.min(self.turns.saturating_sub(1));
-        if from_source && !matches!(came, Came::FromSource(_)) {
+        if from_source && !matches!(came, PassOutcome::FromSource(_)) {
             self.on_turn = NONE;
         }
         let came = self.follow_up(cx, first, came, None)?;
@@ -78,57 +82,66 @@ impl Worker {
         cx: &mut Context,
         first: u32,
         from_source: bool,
-        more: More,
+        more: Batch,
         times_ns: Option<&mut [u64]>,
-    ) -> (Came, u32) {
-        let Some((mut way, carrier)) = self.way(cx, first, from_source) else { return (Came::Nowhere, 0) };
-        let came = carrier.0.pass(cx, &mut way, more, times_ns);
-        let to_sink = matches!(came, Came::ToSink(_));
+    ) -> (PassOutcome, u32) {
+        let mut inlined = [const { None }; CHAIN_MOST];
+        let Some((mut state, executor)) = self.pass_state(cx, first, from_source, &mut inlined) else {
+            return (PassOutcome::Nowhere, 0);
+        };
+        let came = executor.pass(cx, &mut state, more, times_ns);
+        let to_sink = matches!(came, PassOutcome::ToSink(_));
         let mut whole = 0;
-        if let Some(run) = &mut self.runs[first as usize] {
-            let (before, waits) = run.pass_ended(to_sink || matches!(came, Came::Through), to_sink);
+        if let Some(chain) = &mut self.chains[first as usize] {
+            let (before, waits) = chain.pass_ended(to_sink || matches!(came, PassOutcome::Through), to_sink);
             whole = before;
-            if waits && !to_sink && run.sink != cx.next {
-                cx.ready.set(run.sink);
+            if waits && !to_sink && chain.sink != cx.next {
+                cx.ready.set(chain.sink);
             }
         }
         (came, whole as u32)
     }
 
-    #[inline]
-    pub(super) fn way(
-        &mut self,
+    /// Borrows what a pass works on, and the executor of the chain.
+    #[inline(always)]
+    fn pass_state<'w>(
+        &'w mut self,
         cx: &Context,
         first: u32,
         from_source: bool,
-    ) -> Option<(Way<'_>, &mut Carrier)> {
+        inlined: &'w mut [Option<&'w mut dyn Inline>; CHAIN_MOST],
+    ) -> Option<(PassState<'w>, &'w mut Executor)> {
         let alarm_ns = self.alarm_ns();
-        let run = self.runs[first as usize].as_mut()?;
+        let chain = self.chains[first as usize].as_mut()?;
         let (before, rest) = self.operators.split_at_mut(first as usize);
-        let (inside, behind) = rest.split_at_mut((run.last - first) as usize + 1);
-        let hot = &cx.hot[run.sink as usize];
-        let to_sink = run.sink > run.last && hot.unmet == 0 && hot.flags & flag::SLOW == 0;
-        run.in_pass = Some((from_source, to_sink));
-        let has_turns = to_sink && self.nodes[run.sink as usize].has_turns;
-        let way = Way {
+        let (inside, behind) = rest.split_at_mut((chain.last - first) as usize + 1);
+        let hot = &cx.hot[chain.sink as usize];
+        let to_sink = chain.sink > chain.last && hot.unmet == 0 && hot.flags & flag::SLOW == 0;
+        chain.in_pass = Some((from_source, to_sink));
+        let has_turns = to_sink && self.nodes[chain.sink as usize].has_turns;
+        let inlined = &mut inlined[..inside.len()];
+        for (inline, operator) in inlined.iter_mut().zip(inside) {
+            *inline = operator.inline();
+        }
+        let state = PassState {
             source: before.last_mut().filter(|_| from_source),
-            inside,
+            inside: inlined,
             sink: behind.first_mut().filter(|_| to_sink),
-            numbers: [run.source, first, run.sink],
-            afresh: run.afresh,
-            node: &mut self.nodes[run.source as usize],
+            numbers: [chain.source, first, chain.sink],
+            rewriting: chain.rewriting,
+            node: &mut self.nodes[chain.source as usize],
             slot: &self.slot,
-            outside: Outside::new(
-                (&self.seat, &self.control),
+            poller: Poller::new(
+                (&self.seat, self.pool.as_deref(), &self.control),
                 alarm_ns,
                 (self.stopping, self.long != 0),
-                &mut run.pace,
+                &mut chain.poll_rate,
             ),
-            whole: &mut run.whole,
-            short: has_turns.then_some(&mut run.short),
-            hands: &mut run.hands,
+            whole: &mut chain.whole,
+            partial: has_turns.then_some(&mut chain.partial),
+            direct: &mut chain.direct,
         };
-        Some((way, &mut run.carrier))
+        Some((state, &mut chain.executor))
     }
 
     /// What follows the last step of a pass, and how far that came in the end: a message of a source that wants something else than
@@ -138,12 +151,12 @@ impl Worker {
         &mut self,
         cx: &mut Context,
         first: u32,
-        came: Came,
+        came: PassOutcome,
         times_ns: Option<&mut [u64]>,
-    ) -> Result<Came, Failure> {
+    ) -> Result<PassOutcome, Failure> {
         match came {
-            Came::ToSink(Ok(Step::Wait)) if cx.next == NONE => Ok(came),
-            Came::Through | Came::Nowhere => Ok(came),
+            PassOutcome::ToSink(Ok(Step::Wait)) if cx.next == NONE => Ok(came),
+            PassOutcome::Through | PassOutcome::Nowhere => Ok(came),
             came => self.follow_up_other(cx, first, came, times_ns),
         }
     }
@@ -153,29 +166,29 @@ impl Worker {
         &mut self,
         cx: &mut Context,
         first: u32,
-        came: Came,
+        came: PassOutcome,
         times_ns: Option<&mut [u64]>,
-    ) -> Result<Came, Failure> {
-        let Some(run) = &mut self.runs[first as usize] else { return Ok(came) };
-        let (source, sink) = (run.source, run.sink);
+    ) -> Result<PassOutcome, Failure> {
+        let Some(chain) = &mut self.chains[first as usize] else { return Ok(came) };
+        let (source, sink) = (chain.source, chain.sink);
         match came {
-            Came::FromSource(outcome) => {
+            PassOutcome::FromSource(outcome) => {
                 let is_done = matches!(outcome, Ok(Step::Done));
                 self.after(cx, source, outcome)?;
                 let flags = cx.hot[first as usize].flags;
-                if is_done || cx.next != first || flags & !flag::RECORDED != flag::RUN {
-                    return Ok(Came::FromSource(Ok(Step::Wait)));
+                if is_done || cx.next != first || flags & !flag::RECORDED != flag::CHAINED {
+                    return Ok(PassOutcome::FromSource(Ok(Step::Wait)));
                 }
                 if !self.is_equipped(cx, first) {
-                    return Ok(Came::FromSource(Ok(Step::Wait)));
+                    return Ok(PassOutcome::FromSource(Ok(Step::Wait)));
                 }
-                let (came, _) = self.pass(cx, first, false, More::NONE, times_ns);
+                let (came, _) = self.pass(cx, first, false, Batch::NONE, times_ns);
                 self.follow_up(cx, first, came, None)
             }
-            Came::Failed(through, error) => Err(self.fail_run(cx, first, through, error)),
-            Came::ToSink(outcome) => {
+            PassOutcome::Failed(through, error) => Err(self.fail_chain(cx, first, through, error)),
+            PassOutcome::ToSink(outcome) => {
                 self.after(cx, sink, outcome)?;
-                Ok(Came::ToSink(Ok(Step::Wait)))
+                Ok(PassOutcome::ToSink(Ok(Step::Wait)))
             }
             came => Ok(came),
         }
@@ -183,9 +196,9 @@ impl Worker {
 
     /// Where a path ends with the sink, and a pass came to it.
     #[inline(always)]
-    fn track_end(&mut self, cx: &mut Context, first: u32, came: &Came) {
-        if (cx.stamp.due_ns != NO_DUE || !cx.earlier.is_empty()) && matches!(came, Came::ToSink(_)) {
-            let Some(sink) = self.runs[first as usize].as_ref().map(|run| run.sink) else { return };
+    fn track_end(&mut self, cx: &mut Context, first: u32, came: &PassOutcome) {
+        if (cx.stamp.due_ns != NO_DUE || !cx.earlier.is_empty()) && matches!(came, PassOutcome::ToSink(_)) {
+            let Some(sink) = self.chains[first as usize].as_ref().map(|chain| chain.sink) else { return };
             if cx.hot[sink as usize].flags & flag::END != 0 {
                 self.track(cx, sink);
             }
@@ -196,31 +209,31 @@ impl Worker {
     #[inline(never)]
     fn pass_timed(&mut self, cx: &mut Context, first: u32, from_source: bool) -> Result<(), Failure> {
         let begin_ns = self.step_begins(cx);
-        let Some(run) = &mut self.runs[first as usize] else { return Ok(()) };
-        run.left = 1;
-        let (source, last, sink) = (run.source, run.last, run.sink);
-        let mut times_ns = [0; RUN_MOST];
+        let Some(chain) = &mut self.chains[first as usize] else { return Ok(()) };
+        chain.left = 1;
+        let (source, last, sink) = (chain.source, chain.last, chain.sink);
+        let mut times_ns = [0; CHAIN_MOST];
         let (begin, inside) = if from_source { (source, 1) } else { (first, 0) };
         if from_source {
             self.begin_turn(cx, source);
             self.follow(cx, source, begin_ns);
         }
-        let (came, _) = self.pass(cx, first, from_source, More::NONE, Some(&mut times_ns[inside..]));
-        if from_source && !matches!(came, Came::FromSource(_)) {
+        let (came, _) = self.pass(cx, first, from_source, Batch::NONE, Some(&mut times_ns[inside..]));
+        if from_source && !matches!(came, PassOutcome::FromSource(_)) {
             self.on_turn = NONE;
         }
         let mut end_ns = cx.now_ns();
         let source_end_ns = end_ns;
-        let was_from_source = matches!(came, Came::FromSource(_));
+        let was_from_source = matches!(came, PassOutcome::FromSource(_));
         let came = self.follow_up(cx, first, came, Some(&mut times_ns[inside..]))?;
         if was_from_source {
             end_ns = cx.now_ns();
         }
         let (reached, end_ns) = match came {
-            Came::Nowhere => return Ok(()),
-            Came::FromSource(_) => (source, source_end_ns),
-            Came::Failed(..) | Came::Through => (last, end_ns),
-            Came::ToSink(_) => (sink, end_ns),
+            PassOutcome::Nowhere => return Ok(()),
+            PassOutcome::FromSource(_) => (source, source_end_ns),
+            PassOutcome::Failed(..) | PassOutcome::Through => (last, end_ns),
+            PassOutcome::ToSink(_) => (sink, end_ns),
         };
         self.bring_up(first);
         // What comes before the first of them is its own, and what comes after the last one's too.
@@ -231,8 +244,8 @@ impl Worker {
             self.note_step_of(cx, operator, at, is_exact);
         }
         let left = if is_exact { 1 } else { self.passes_until_timed(begin, reached) };
-        if let Some(run) = &mut self.runs[first as usize] {
-            run.left = left;
+        if let Some(chain) = &mut self.chains[first as usize] {
+            chain.left = left;
         }
         self.look_around(cx, end_ns);
         self.track_end(cx, first, &came);

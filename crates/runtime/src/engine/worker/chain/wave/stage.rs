@@ -1,12 +1,12 @@
 //! One station of a wave: some operators of a run, and what a thread does with its chunks there.
 
+use super::super::direct::did_more_than_fill;
 use super::Block;
 use crate::Error;
 use crate::base::slot::PartSlot;
-use crate::engine::carry::did_more_than_fill;
 use crate::engine::worker::begin_turn;
 use crate::operator::Operator;
-use crate::operator::chunk::{Chunk, Sample};
+use crate::operator::chunk::Chunk;
 use crate::operator::context::{Context, NONE};
 use crate::operator::message::{Keys, NO_DUE, Stamp};
 use onbeat_queue::{Meta, fetch_to_write};
@@ -15,8 +15,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A chunk on its way, with what else there is to the message.
-pub(super) struct Item<T: Sample> {
-    pub chunk: Chunk<T>,
+pub(super) struct Item {
+    pub chunk: Chunk<u8>,
     pub stamp: Stamp,
     pub keys: Option<Arc<Keys>>,
     /// The operator that is next.
@@ -38,7 +38,7 @@ impl Failed {
 }
 
 /// What lies at a station while the wave is open.
-pub(super) struct Leg<T: Sample> {
+pub(super) struct Stage {
     /// Some of the run and its ends, in order.
     pub operators: Vec<Box<dyn Operator>>,
     /// The number of the first of them.
@@ -48,7 +48,7 @@ pub(super) struct Leg<T: Sample> {
     pub source_number: u64,
     pub counts: Counts,
     /// At the last station: messages that did not go all the way, in order.
-    pub left: Vec<Item<T>>,
+    pub left: Vec<Item>,
     /// What came here stays as it is: a message before it did not come through as usual.
     is_halted: bool,
     pub failed: Option<Failed>,
@@ -66,15 +66,15 @@ pub(super) struct Counts {
 
 /// The numbers of the ends.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ends {
+pub(crate) struct ChainEnds {
     pub source: u32,
     pub sink: u32,
 }
 
-impl<T: Sample> Leg<T> {
+impl Stage {
     /// With room for so many operators and messages.
     pub fn new(operators: usize, messages: usize) -> Self {
-        Leg {
+        Stage {
             operators: Vec::with_capacity(operators),
             first: NONE,
             is_open: false,
@@ -92,9 +92,9 @@ impl<T: Sample> Leg<T> {
     }
 
     /// What a runner does here. False where something is not as usual: then the wave is to be closed.
-    pub fn work(&mut self, cx: &mut Context, block: &mut Block<T>, ends: Ends, slot: &PartSlot) -> bool {
+    pub fn work(&mut self, cx: &mut Context, block: &mut Block, ends: ChainEnds, slot: &PartSlot) -> bool {
         if !self.is_halted && !self.operators.is_empty() {
-            self.prepare(ends);
+            self.prefetch(ends);
             // Nothing of this is used after a panic but the operators, as it is everywhere else.
             let carry = || self.carry(cx, block, ends, slot);
             let is_halted = match catch_unwind(AssertUnwindSafe(carry)) {
@@ -126,17 +126,19 @@ impl<T: Sample> Leg<T> {
 
     /// What is written here comes from the core of the one before, all of it at once.
     #[inline(always)]
-    fn prepare(&self, ends: Ends) {
+    fn prefetch(&mut self, ends: ChainEnds) {
         let is_first = self.first == ends.source;
         if is_first || self.is_last(ends) {
             fetch_to_write(&self.counts);
             let end = if is_first { self.operators.first() } else { self.operators.last() };
             end.into_iter().for_each(|operator| fetch_to_write(&**operator));
         }
-        self.operators.iter().for_each(|operator| operator.prepare());
+        for operator in &mut self.operators {
+            operator.inline().into_iter().for_each(|inline| inline.prefetch());
+        }
     }
 
-    fn is_last(&self, ends: Ends) -> bool {
+    fn is_last(&self, ends: ChainEnds) -> bool {
         !self.operators.is_empty() && self.first + self.operators.len() as u32 == ends.sink + 1
     }
 
@@ -145,8 +147,8 @@ impl<T: Sample> Leg<T> {
     fn carry(
         &mut self,
         cx: &mut Context,
-        block: &mut Block<T>,
-        ends: Ends,
+        block: &mut Block,
+        ends: ChainEnds,
         slot: &PartSlot,
     ) -> Result<bool, (u32, Error)> {
         let is_last = self.is_last(ends);
@@ -159,11 +161,11 @@ impl<T: Sample> Leg<T> {
             Some((sink, inside)) if is_last => (inside, Some(sink)),
             _ => (inside, None),
         };
-        let (mut source, mut sink) = (source, sink);
+        let mut source = source.and_then(|source| source.inline());
+        let mut sink = sink.and_then(|sink| sink.inline());
         let most = if source.is_some() { block.items.len() } else { block.filled };
         for item in &mut block.items[..most] {
             let (samples, info) = item.chunk.parts().expect("nobody else has it");
-            let samples = bytemuck::cast_slice_mut::<T, u8>(samples);
             if let Some(source) = &mut source {
                 info.reset();
                 begin_turn(cx, self.source_number, self.counts.sequence);
@@ -187,9 +189,9 @@ impl<T: Sample> Leg<T> {
                 // It was left lying at a station before.
                 return Ok(false);
             }
-            for operator in &mut *inside {
+            for inline in inside.iter_mut().filter_map(|operator| operator.inline()) {
                 slot.enter(item.next);
-                operator.edit_in_turn(samples, info).map_err(|error| (item.next, error))?;
+                inline.edit_migrated(samples, info).map_err(|error| (item.next, error))?;
                 item.next += 1;
             }
             if let Some(sink) = &mut sink {

@@ -10,25 +10,25 @@
 //! and go. Behind it all is as if the worker had made these passes alone: the operators are back, what was sent is counted, and what did not
 //! go through as usual lies on the edges, or is told as a failure. Whether it is worth it is measured: see [`tide`].
 
-mod asked;
-mod crest;
-mod leg;
-mod tide;
+mod lend;
+mod owner;
+mod policy;
+mod stage;
 
-pub(crate) use asked::go_from_hand_to_hand;
-pub(crate) use crest::Crest;
-pub(crate) use tide::{Tide, Todo};
-
-use crate::Output;
 use crate::base::slot::{PartSlot, within};
-use crate::operator::chunk::{Chunk, Sample};
+use crate::engine::pool::Help;
+use crate::engine::worker::NodeState;
+use crate::operator::Operator;
 use crate::operator::context::{Context, NONE};
+use crate::operator::inline::SendChunk;
 use crate::operator::message::Stamp;
-pub(crate) use leg::Failed;
-use leg::{Ends, Item, Leg};
 use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use onbeat_queue::{Relay, Runner};
+pub(crate) use owner::{Edges, WaveOwner};
+pub(crate) use policy::{WaveChoice, WavePolicy};
+pub(crate) use stage::{ChainEnds, Failed};
+use stage::{Item, Stage};
 use std::hint::spin_loop;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -45,52 +45,42 @@ const LOOKS: u32 = 4096;
 /// Looks at the first station until a thread has something better to do: a few milliseconds.
 const PATIENCE: u32 = 64 * LOOKS;
 
-/// What other threads see of a wave.
-pub(crate) trait Help: Send + Sync {
-    /// Whether there is something to do. A hint.
-    fn is_open(&self) -> bool;
-
-    /// The thread at this place of the pool carries chunks until there is nothing to do or it is to leave. Says how many messages
-    /// it carried. `is_lost` tells of the thread at a place whether it does not come back.
-    fn help(&self, place: usize, leaves: &dyn Fn() -> bool, is_lost: &dyn Fn(usize) -> bool) -> u64;
-}
-
 /// What the threads share.
-struct Wave<T: Sample> {
-    relay: Relay<Leg<T>>,
+struct Wave {
+    relay: Relay<Stage>,
     is_open: CachePadded<AtomicBool>,
     /// The place of the thread whose worker lends the operators.
     lender: AtomicU32,
     /// By thread.
-    hands: Box<[CachePadded<Hand<T>>]>,
-    ends: Ends,
+    direct: Box<[CachePadded<Hand>]>,
+    ends: ChainEnds,
 }
 
 /// What one thread has of it.
-struct Hand<T: Sample> {
-    kit: Mutex<Kit<T>>,
+struct Hand {
+    kit: Mutex<Kit>,
     /// The operator that it is in.
     slot: PartSlot,
 }
 
 /// What it needs to carry chunks.
-struct Kit<T: Sample> {
+struct Kit {
     cx: Context,
-    block: Block<T>,
+    block: Block,
 }
 
 /// Chunks that are carried together.
-struct Block<T: Sample> {
-    items: Vec<Item<T>>,
+struct Block {
+    items: Vec<Item>,
     /// Those of them in which there is a message, and those that went all the way.
     filled: usize,
     gone: usize,
 }
 
 /// How a worker lets its run go in a wave.
-pub(crate) struct Ride<'r> {
+pub(crate) struct WaveRequest<'r> {
     /// By operator of the run and its ends: the leg that it is in.
-    pub legs: &'r [usize],
+    pub stages: &'r [usize],
     /// The thread's place in the pool.
     pub place: usize,
     /// Most messages that this thread carries, and at once.
@@ -102,8 +92,28 @@ pub(crate) struct Ride<'r> {
     pub waits: &'r dyn Fn(Option<(usize, u32)>) -> bool,
 }
 
+/// What a wave works on: the operators of a chain, with both ends.
+pub(crate) struct WaveState<'w> {
+    pub source: &'w mut Box<dyn Operator>,
+    pub inside: &'w mut [Box<dyn Operator>],
+    pub sink: &'w mut Box<dyn Operator>,
+    /// Numbers of the source, and of the first operator inside.
+    pub numbers: [u32; 2],
+    /// State of the source.
+    pub node: &'w mut NodeState,
+    pub slot: &'w PartSlot,
+}
+
+impl WaveState<'_> {
+    /// All operators, in order.
+    pub fn all(&mut self) -> impl Iterator<Item = &mut Box<dyn Operator>> {
+        let WaveState { source, inside, sink, .. } = self;
+        [&mut **source].into_iter().chain(inside.iter_mut()).chain([&mut **sink])
+    }
+}
+
 /// What it came to.
-pub(crate) struct Rode {
+pub(crate) struct WaveOutcome {
     /// Messages of the source; those of them that went all the way; and those that went through all operators and lie before the sink.
     pub begun: u64,
     pub whole: u64,
@@ -115,13 +125,13 @@ pub(crate) struct Rode {
     pub failed: Option<Failed>,
 }
 
-impl<T: Sample> Block<T> {
+impl Block {
     fn new() -> Self {
         Block { items: Vec::with_capacity(MOST), filled: 0, gone: 0 }
     }
 
     /// Chunks for so many messages, if there are as many.
-    fn equip(&mut self, out: &Output<Chunk<T>>, cx: &Context, messages: usize) -> bool {
+    fn equip(&mut self, out: &dyn SendChunk, cx: &Context, messages: usize) -> bool {
         while self.items.len() < messages {
             let Some(chunk) = out.chunk_if_free(cx) else { return false };
             self.items.push(Item { chunk, stamp: Stamp::default(), keys: None, next: NONE });
@@ -135,31 +145,31 @@ impl<T: Sample> Block<T> {
     }
 }
 
-impl<T: Sample> Wave<T> {
+impl Wave {
     /// One block goes from station to station. `None` where a runner before it does not come back.
     fn run(
         &self,
-        mut runner: Runner<'_, Leg<T>>,
-        (cx, block, slot): (&mut Context, &mut Block<T>, &PartSlot),
+        mut runner: Runner<'_, Stage>,
+        (cx, block, slot): (&mut Context, &mut Block, &PartSlot),
         mut waits: impl FnMut(Option<u32>) -> bool,
     ) -> Option<bool> {
         (block.filled, block.gone) = (0, 0);
         let mut is_usual = true;
         while !runner.is_through() {
-            is_usual &= at_next(&mut runner, &mut waits, |leg| leg.work(cx, block, self.ends, slot))?;
+            is_usual &= at_next(&mut runner, &mut waits, |stage| stage.work(cx, block, self.ends, slot))?;
         }
         Some(is_usual)
     }
 
     /// Begins as the next runner, when the first station is free.
-    fn begin(&self, ride: &Ride<'_>) -> Option<Runner<'_, Leg<T>>> {
+    fn begin(&self, request: &WaveRequest<'_>) -> Option<Runner<'_, Stage>> {
         let mut looks = 0;
         loop {
             if let Some(runner) = self.relay.begin() {
-                self.waits(ride, None);
+                self.waits(request, None);
                 return Some(runner);
             }
-            if self.waits(ride, Some(looks)) {
+            if self.waits(request, Some(looks)) {
                 return None;
             }
             looks = looks.wrapping_add(1);
@@ -168,32 +178,32 @@ impl<T: Sample> Wave<T> {
 
     /// Between two looks, and (`None`) behind a long wait. While it takes long, it is shown who is waited for; true where that one does not
     /// come back.
-    fn waits(&self, ride: &Ride<'_>, looks: Option<u32>) -> bool {
+    fn waits(&self, request: &WaveRequest<'_>, looks: Option<u32>) -> bool {
         let Some(looks) = looks else {
-            return (ride.waits)(None);
+            return (request.waits)(None);
         };
         if !pause(looks) {
             return false;
         }
-        let is_lost = (ride.waits)(self.others_within(ride.place).next());
+        let is_lost = (request.waits)(self.others_within(request.place).next());
         is_lost || self.relay.is_broken()
     }
 
     /// The other threads that are in operators, by place, each with the operator.
     fn others_within(&self, place: usize) -> impl Iterator<Item = (usize, u32)> {
-        let others = self.hands.iter().enumerate().filter(move |(other, _)| *other != place);
+        let others = self.direct.iter().enumerate().filter(move |(other, _)| *other != place);
         others.map(|(other, hand)| (other, hand.slot.within())).filter(|(_, at)| *at != within::NONE)
     }
 }
 
-impl<T: Sample> Help for Wave<T> {
+impl Help for Wave {
     fn is_open(&self) -> bool {
         // Relaxed: a hint. What counts is what lies at the first station.
         self.is_open.load(Ordering::Relaxed)
     }
 
     fn help(&self, place: usize, leaves: &dyn Fn() -> bool, is_lost: &dyn Fn(usize) -> bool) -> u64 {
-        let hand = &*self.hands[place];
+        let hand = &*self.direct[place];
         let mut kit = match hand.kit.try_lock() {
             Ok(kit) => kit,
             Err(TryLockError::Poisoned(kit)) => kit.into_inner(),
@@ -203,7 +213,7 @@ impl<T: Sample> Help for Wave<T> {
         let mut helped = 0;
         let mut looks = 0;
         while self.is_open() && !block.items.is_empty() && !leaves() {
-            let Some(runner) = self.relay.begin_if(|leg| leg.is_open) else {
+            let Some(runner) = self.relay.begin_if(|stage| stage.is_open) else {
                 pause(looks);
                 looks += 1;
                 if looks == PATIENCE {
@@ -232,18 +242,18 @@ impl<T: Sample> Help for Wave<T> {
 }
 
 /// Does something at a runner's next station, when its turn there has come. `None` where that is not waited for any more.
-fn at_next<T: Sample, R>(
-    runner: &mut Runner<'_, Leg<T>>,
+fn at_next<R>(
+    runner: &mut Runner<'_, Stage>,
     mut waits: impl FnMut(Option<u32>) -> bool,
-    act: impl FnOnce(&mut Leg<T>) -> R,
+    act: impl FnOnce(&mut Stage) -> R,
 ) -> Option<R> {
     let mut looks = 0;
     loop {
-        if let Some(mut leg) = runner.arrive() {
+        if let Some(mut stage) = runner.arrive() {
             if looks >= LOOKS {
                 waits(None);
             }
-            return Some(act(&mut leg));
+            return Some(act(&mut stage));
         }
         if waits(Some(looks)) {
             return None;
@@ -263,12 +273,12 @@ fn pause(looks: u32) -> bool {
     is_long
 }
 
-fn lock<T: Sample>(kit: &Mutex<Kit<T>>) -> MutexGuard<'_, Kit<T>> {
+fn lock(kit: &Mutex<Kit>) -> MutexGuard<'_, Kit> {
     kit.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How many stations there are for so many threads and operators: one more than threads, so that nobody has to wait for a leg that is a little
 /// longer than the others.
-fn legs(threads: usize, operators: usize) -> usize {
+fn stages(threads: usize, operators: usize) -> usize {
     (threads + 1).min(operators)
 }

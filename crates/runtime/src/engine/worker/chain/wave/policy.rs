@@ -29,7 +29,7 @@ const LOOK_NS: f64 = 20_000.0;
 
 /// What a worker knows of one run.
 #[derive(Debug)]
-pub(crate) struct Tide {
+pub(crate) struct WavePolicy {
     now: Now,
     /// Passes until it is looked at the clock again.
     left: u32,
@@ -44,7 +44,7 @@ pub(crate) struct Tide {
     own_ns: f64,
     /// How many legs there are, and by operator of the run and its ends the one that it is in.
     count: usize,
-    legs: Vec<usize>,
+    stages: Vec<usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -61,20 +61,20 @@ enum Now {
 
 /// What a worker is to do with its next messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Todo {
+pub(crate) enum WaveChoice {
     /// Go on alone.
     Alone,
     /// Carry at most so many of them itself, while others help. They are called if this says so. Between two looks at the clock there are
     /// at most so many messages.
-    Ride { most: u64, calls: bool, between: u64 },
+    Wave { most: u64, calls: bool, between: u64 },
 }
 
-impl Tide {
+impl WavePolicy {
     /// For so many threads, and operators of the run and its ends.
     pub fn new(threads: usize, operators: usize) -> Self {
-        Tide {
-            count: super::legs(threads, operators),
-            legs: Vec::with_capacity(operators),
+        WavePolicy {
+            count: super::stages(threads, operators),
+            stages: Vec::with_capacity(operators),
             now: Now::Fresh,
             left: 0,
             is_better: false,
@@ -106,13 +106,13 @@ impl Tide {
     }
 
     /// By operator of the run and its ends: its leg.
-    pub fn legs(&self) -> &[usize] {
-        &self.legs
+    pub fn stages(&self) -> &[usize] {
+        &self.stages
     }
 
     /// Cuts a run into legs that take about the same time, where that is not done: each operator goes to the leg in which its middle lies.
     pub fn cut(&mut self, costs_ns: impl Iterator<Item = u64> + Clone) {
-        if !self.legs.is_empty() {
+        if !self.stages.is_empty() {
             return;
         }
         // Who was never timed counts all the same.
@@ -121,16 +121,16 @@ impl Tide {
         let mut before = 0;
         for cost in costs {
             let middle = (2 * before + cost) as f64 / (2 * total) as f64;
-            self.legs.push(((middle * self.count as f64) as usize).min(self.count - 1));
+            self.stages.push(((middle * self.count as f64) as usize).min(self.count - 1));
             before += cost;
         }
         // The source is at the first station, also where it takes most of the time.
-        let first = self.legs.first().copied().unwrap_or(0);
-        self.legs.iter_mut().for_each(|leg| *leg -= first);
+        let first = self.stages.first().copied().unwrap_or(0);
+        self.stages.iter_mut().for_each(|stage| *stage -= first);
     }
 
     /// What to do now, behind so many messages.
-    pub fn todo(&mut self, now_ns: u64, messages: u64) -> Todo {
+    pub fn todo(&mut self, now_ns: u64, messages: u64) -> WaveChoice {
         // As many as a trial takes, where that is known.
         let in_trial = (TRIAL_NS as f64 / self.alone_ns.max(1.0)) as u32;
         self.left = if self.alone_ns > 0.0 { in_trial.clamp(1, PASSES) } else { FEW };
@@ -140,29 +140,29 @@ impl Tide {
                 let spent_ns = now_ns.saturating_sub(since_ns);
                 if spent_ns >= TRIAL_NS && messages > before {
                     self.alone_ns = spent_ns as f64 / (messages - before) as f64;
-                    self.legs.clear();
+                    self.stages.clear();
                     self.now = Now::Wave { since_ns: now_ns, spent_ns: 0, messages: 0 };
-                    return self.ride();
+                    return self.wave();
                 }
             }
-            Now::Wave { .. } => return self.ride(),
+            Now::Wave { .. } => return self.wave(),
             Now::Known { until_ns } if now_ns >= until_ns => {
                 self.now = Now::Alone { since_ns: now_ns, messages };
             }
-            Now::Known { .. } if self.is_better => return self.ride(),
+            Now::Known { .. } if self.is_better => return self.wave(),
             Now::Known { .. } => {}
         }
-        Todo::Alone
+        WaveChoice::Alone
     }
 
-    fn ride(&self) -> Todo {
+    fn wave(&self) -> WaveChoice {
         let own_ns = if self.own_ns > 0.0 { self.own_ns } else { 2.0 * self.alone_ns };
         let within = |time_ns: f64| (time_ns / own_ns.max(1.0)) as u64;
-        Todo::Ride { most: within(RIDE_NS).max(LEAST), calls: self.is_lonely, between: within(LOOK_NS) }
+        WaveChoice::Wave { most: within(RIDE_NS).max(LEAST), calls: self.is_lonely, between: within(LOOK_NS) }
     }
 
     /// A wave is over: it took so long for so many messages, some of which others have carried.
-    pub fn rode(&mut self, begin_ns: u64, end_ns: u64, whole: u64, by_others: u64) {
+    pub fn ended(&mut self, begin_ns: u64, end_ns: u64, whole: u64, by_others: u64) {
         let took_ns = end_ns.saturating_sub(begin_ns);
         if whole > by_others {
             self.own_ns = took_ns as f64 / (whole - by_others) as f64;
@@ -182,12 +182,12 @@ impl Tide {
     }
 
     /// Something was not as usual: the source is stepped, and what lies on the edges goes on.
-    pub fn ebbs(&mut self) {
+    pub fn back_off(&mut self) {
         self.left = 1;
     }
 
     /// The worker has nothing to do, or somebody else has the thread: what is being measured is begun anew.
-    pub fn breaks(&mut self) {
+    pub fn reset(&mut self) {
         if matches!(self.now, Now::Alone { .. } | Now::Wave { .. }) {
             self.now = Now::Fresh;
         }

@@ -2,10 +2,11 @@
 
 use super::Plan;
 use crate::graph::Graph;
+use crate::operator::inline::Role;
 use onbeat_trace::record::WhenFull;
 
-/// Most operators of one run.
-pub(crate) const RUN_MOST: usize = 64;
+/// Most operators of one chain, its ends included.
+pub(crate) const CHAIN_MOST: usize = 16;
 
 /// The edges of a planned graph, by number of the operator.
 struct Edges {
@@ -17,7 +18,7 @@ impl Plan {
     /// Chains of operators that change chunks in place and that nothing else comes between: no other edge, no other worker, no
     /// condition, and nothing that is measured at one of them alone. First those of several operators; then all of them, with the
     /// ends that are run along.
-    pub(super) fn find_runs(&self, graph: &Graph) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
+    pub(super) fn find_chains(&self, graph: &Graph) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
         let edges = self.edges_of();
         let count = self.operators.len();
         let joins = |number: usize| {
@@ -27,7 +28,7 @@ impl Plan {
         let mut number = 0;
         while number < count {
             let mut run = vec![number];
-            while self.may(graph, &edges, number) && joins(number) && run.len() < RUN_MOST {
+            while self.may(graph, &edges, number) && joins(number) && run.len() < CHAIN_MOST {
                 number += 1;
                 run.push(number);
             }
@@ -55,18 +56,18 @@ impl Plan {
     /// Whether an operator changes chunks in place and may be run with its neighbours.
     fn may(&self, graph: &Graph, edges: &Edges, number: usize) -> bool {
         let node = &graph.operators[self.order[number]];
-        node.operator.carrier().is_some()
+        node.role.is_some_and(Role::is_inside)
             && node.when.is_empty()
             && node.deadline_ns.is_none()
             && edges.into[number].len() == 1
             && !self.wires[edges.into[number][0]].feedback
             && !edges.out_of[number].is_empty()
-            && (!node.operator.writes_afresh() || self.may_write_afresh(edges, number))
+            && (node.role != Some(Role::Rewrite) || self.may_rewrite(edges, number))
             && !self.paths.iter().any(|path| path.end == number)
     }
 
     /// Whether what comes to an operator comes to it alone, and has room in one chunk of its own.
-    fn may_write_afresh(&self, edges: &Edges, number: usize) -> bool {
+    fn may_rewrite(&self, edges: &Edges, number: usize) -> bool {
         let [edge] = edges.into[number][..] else { return false };
         let wire = &self.wires[edge];
         let alike = edges.out_of[wire.from].iter().filter(|&&other| self.wires[other].out == wire.out);
@@ -88,7 +89,7 @@ impl Plan {
     /// operator.
     fn with_ends(&self, graph: &Graph, edges: &Edges, run: &[usize]) -> Option<Vec<usize>> {
         let (first, last) = (*run.first()?, *run.last()?);
-        let has_room = run.len() + 2 <= RUN_MOST;
+        let has_room = run.len() + 2 <= CHAIN_MOST;
         // Among them are ends of a replicated stretch, which have turns with others of their kind.
         let is_plain = |number: usize| {
             let node = &graph.operators[self.order[number]];
