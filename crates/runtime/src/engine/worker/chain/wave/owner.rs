@@ -103,8 +103,7 @@ impl WaveOwner {
         let is_before = |item: &Item, failed: &Failed| item.next > failed.operator();
         for item in left.drain(..) {
             if outcome.failed.as_ref().is_none_or(|failed| is_before(&item, failed)) {
-                outcome.failed =
-                    self.push(cx, state, edges, item, &mut outcome.through).or(outcome.failed);
+                outcome.failed = self.push(cx, state, edges, item, &mut outcome.through).or(outcome.failed);
             }
         }
         drop(left);
@@ -113,12 +112,7 @@ impl WaveOwner {
     }
 
     /// Chunks for all threads. False where there are too few for this one.
-    fn equip(
-        &mut self,
-        cx: &Context,
-        edges: &Edges<'_>,
-        request: &WaveRequest<'_>,
-    ) -> bool {
+    fn equip(&mut self, cx: &Context, edges: &Edges<'_>, request: &WaveRequest<'_>) -> bool {
         let place = request.place;
         let Edges { begin, out } = edges;
         let Some(chunk) = begin.chunk_if_free(cx) else { return false };
