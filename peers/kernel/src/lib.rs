@@ -1,5 +1,6 @@
-//! Shared parts of the programs for other runtimes: the saxpy function (the file of onbeat's own operator), the
-//! command line, and the output.
+//! Shared parts of the programs for other runtimes: the saxpy function, the command line, and the output.
+//!
+//! The function is in the file of onbeat's own operator.
 
 #[path = "../../../crates/operators/src/dsp/saxpy/kernel.rs"]
 mod kernel;
