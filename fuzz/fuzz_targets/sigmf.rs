@@ -46,7 +46,7 @@ fn judge(checked: Result<(), Error>, source: impl Operator, sum: usize) {
         Ok(()) if sum.is_multiple_of(PLAYED) => {
             // The time limit is for recordings whose rate is so low that they last for years.
             let played = Trial::new(source).stop_after(1_000_000_000).try_run();
-            assert!(played.is_ok(), "it is good, and cannot be played: {:?}", played.err());
+            assert!(played.is_ok(), "`check` accepts it, but it cannot be played: {:?}", played.err());
         }
         Ok(()) => {}
     }
