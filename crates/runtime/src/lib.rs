@@ -1,16 +1,19 @@
 //! Graph → plan → worker → record: the engine of onbeat.
 //!
-//! | module | what |
+//! Folders are layers, the lowest first. A file uses its own layer and those above it in this table; `ci/layers` checks that.
+//!
+//! | layer | what |
 //! |---|---|
-//! | `graph` | what connects: [`Graph`], [`Handle`], subgraphs |
-//! | `plan` | who runs where, checked and frozen: [`Plan`], [`GraphError`] |
-//! | `pipeline` | a graph and its options from a TOML file: [`Pipeline`], [`PipelineError`] |
-//! | `run` | binds the plan and starts its threads: [`Run`], [`RunError`] |
-//! | `serve` | a run's handle on a socket: [`ControlSocket`] |
-//! | `worker` | the hot loop, and everything that is not hot |
-//! | `operator`, `port`, `message`, `chunk`, `context` | what user code sees: [`Operator`], [`Input`], [`Output`], [`Chunk`] |
-//! | [`testing`] | tests of one operator |
-//! | `kernel`, `stream`, `in_place` | operators that see samples and not chunks: [`Kernel`], [`Map`], [`Stream`], [`InPlace`] |
+//! | `base/` | errors, settings, units, wording of messages, small data structures |
+//! | `operator/` | what user code sees: [`Operator`], [`Input`], [`Output`], [`Chunk`], [`Context`], [`Condition`], [`Kernel`] |
+//! | `graph/` | names and types: [`Graph`], [`Handle`], [`Kind`], limits |
+//! | `plan/` | who runs where, as plain data: [`Plan`], [`GraphError`], replicated stretches, [`response`] times |
+//! | `pipeline/` | a graph and its options from TOML: [`Pipeline`], [`PipelineError`] |
+//! | `engine/` | what steps operators: workers, chains, pools; it starts no thread |
+//! | `explain/` | spans and kernel events to causes: [`explain`](mod@explain) |
+//! | `run/` | threads and their rights, the handle, the record: [`Run`], [`RunHandle`], [`RunError`] |
+//! | `serve/` | a run's handle on a socket: [`ControlSocket`] |
+//! | `testing/` | tests of one operator: [`testing`] |
 //!
 //! ```
 //! use onbeat_runtime::{Graph, Options};

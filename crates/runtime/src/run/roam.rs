@@ -150,7 +150,8 @@ fn run(thread: &Thread<'_>, pool: &WorkerPool, number: u32, mut part: Taken<'_, 
                     pool.keep_time();
                 }
                 let alarm_ns = alarm_ns.map(|alarm_ns| cx.clock.to_real(alarm_ns));
-                *lying = worker.lie_down(cx, alarm_ns);
+                // Chunk stores are asked for a notification.
+                *lying = identity.wear(|| worker.lie_down(cx, alarm_ns));
                 if let Some(lying) = lying {
                     pool.crew.set_alarm(number, lying.alarm_ns);
                 }

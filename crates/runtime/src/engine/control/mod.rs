@@ -4,12 +4,12 @@ pub(crate) mod barrier;
 pub(crate) mod board;
 pub(crate) mod hangs;
 pub(crate) mod recent;
+pub(crate) mod stuck;
 pub(crate) mod told;
 
 use crate::engine::limits::Limits;
 use crate::engine::order::Asked;
 use crate::engine::team::Team;
-use crate::engine::worker::Stuck;
 use barrier::Barrier;
 use board::Board;
 use hangs::Hangs;
@@ -17,6 +17,7 @@ use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use onbeat_trace::record::FaultKind;
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use stuck::Stuck;
 use told::Told;
 
 /// Shared by the workers and whoever watches them.

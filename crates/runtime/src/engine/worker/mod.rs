@@ -21,7 +21,7 @@ pub(crate) use idle::Listening;
 pub(crate) use meter::Meter;
 pub(crate) use pooled::{Pooled, WorkerPool};
 use sharing::TURNS;
-pub(crate) use state::{Failure, NodeState, Pause, Paused, Starved, Stuck, begin_turn};
+pub(crate) use state::{Failure, NodeState, Pause, Paused, Starved, begin_turn};
 pub(crate) use tracker::{Deadline, Measured, Path, Tracker};
 
 use crate::Error;

@@ -1,5 +1,6 @@
 //! What a worker knows of its operators and edges, and how its loop may end.
 
+use crate::engine::control::stuck::Stuck;
 use crate::Error;
 use crate::base::on_error::{OnError, Trouble};
 use crate::engine::limits::Bound;
@@ -103,12 +104,4 @@ pub(crate) enum Failure {
     Operator(u32, Error),
     /// Nothing can be done for anyone; what its operators wait for, and whether that is more than the end.
     Stuck(Stuck),
-}
-
-/// What is left on a worker when nothing goes on any more.
-#[derive(Debug, Default)]
-pub(crate) struct Stuck {
-    /// Messages are left, or sources.
-    pub serious: bool,
-    pub reasons: Vec<String>,
 }
