@@ -1,6 +1,7 @@
 //! Stations that are passed in order. See `README.md` beside this file for the states, the protocol and the races it closes.
 
 #[cfg(all(loom, test))]
+#[path = "pipeline_model.rs"]
 mod model;
 
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,9 +28,9 @@ struct Station<T> {
 /// Who has nothing to do anyway begins as the next runner, so there may be one at each station, and any thread may be any of them.
 ///
 /// ```
-/// use onbeat_queue::Relay;
+/// use onbeat_queue::TicketedPipeline;
 ///
-/// let relay = Relay::new([String::new(), String::new()]);
+/// let relay = TicketedPipeline::new([String::new(), String::new()]);
 /// let mut first = relay.begin().unwrap();
 /// assert!(relay.begin().is_none());                     // somebody is at the first station
 /// first.arrive().unwrap().push('a');
@@ -41,7 +42,7 @@ struct Station<T> {
 /// station.push('b');
 /// assert_eq!(*station, "ab");
 /// ```
-pub struct Relay<T> {
+pub struct TicketedPipeline<T> {
     stations: Box<[Station<T>]>,
     /// A runner has given up on its way: nobody comes by there any more.
     is_broken: AtomicBool,
@@ -49,16 +50,16 @@ pub struct Relay<T> {
 
 // SAFETY: a value is touched by one runner at a time, whose turn the station's word says it is; it goes from thread to thread, so it must be
 // `Send`. See README.md.
-unsafe impl<T: Send> Sync for Relay<T> {}
+unsafe impl<T: Send> Sync for TicketedPipeline<T> {}
 // SAFETY: as above.
-unsafe impl<T: Send> Send for Relay<T> {}
+unsafe impl<T: Send> Send for TicketedPipeline<T> {}
 
 /// One that has begun, and goes on from station to station.
 ///
-/// Dropped before it was at all of them, it breaks the relay: see [`Relay::is_broken`].
+/// Dropped before it was at all of them, it breaks the relay: see [`TicketedPipeline::is_broken`].
 #[must_use]
-pub struct Runner<'r, T> {
-    relay: &'r Relay<T>,
+pub struct Ticket<'r, T> {
+    relay: &'r TicketedPipeline<T>,
     number: u64,
     /// The next one.
     station: usize,
@@ -69,22 +70,22 @@ pub struct Runner<'r, T> {
 /// It may be shared among threads only where the value may:
 ///
 /// ```compile_fail
-/// # use onbeat_queue::Relay;
+/// # use onbeat_queue::TicketedPipeline;
 /// # use std::cell::Cell;
-/// let relay = Relay::new([Cell::new(0)]);
+/// let relay = TicketedPipeline::new([Cell::new(0)]);
 /// let mut runner = relay.begin().unwrap();
 /// let stay = runner.arrive().unwrap();
 /// fn share(_: impl Sync) {}
 /// share(&stay);
 /// ```
 #[must_use]
-pub struct Stay<'s, 'r, T> {
-    runner: &'s mut Runner<'r, T>,
+pub struct TicketGuard<'s, 'r, T> {
+    runner: &'s mut Ticket<'r, T>,
     /// It is as a `&mut` to the value, also for whoever wants to share it with other threads.
     value: PhantomData<&'s mut T>,
 }
 
-impl<T> Relay<T> {
+impl<T> TicketedPipeline<T> {
     /// One with a station for each value.
     ///
     /// # Panics
@@ -96,7 +97,7 @@ impl<T> Relay<T> {
         };
         let stations: Box<[Station<T>]> = values.into_iter().map(station).collect();
         assert!(!stations.is_empty(), "a relay without stations");
-        Relay { stations, is_broken: AtomicBool::new(false) }
+        TicketedPipeline { stations, is_broken: AtomicBool::new(false) }
     }
 
     /// How many stations there are.
@@ -107,13 +108,13 @@ impl<T> Relay<T> {
 
     /// Begins as the next runner. `None` while there is one at the first station, and when the relay is broken.
     #[inline]
-    pub fn begin(&self) -> Option<Runner<'_, T>> {
+    pub fn begin(&self) -> Option<Ticket<'_, T>> {
         self.begin_if(|_| true)
     }
 
-    /// As [`begin`](Relay::begin), if the value of the first station says so; else it is as if nobody had come.
+    /// As [`begin`](TicketedPipeline::begin), if the value of the first station says so; else it is as if nobody had come.
     #[inline]
-    pub fn begin_if(&self, may: impl FnOnce(&mut T) -> bool) -> Option<Runner<'_, T>> {
+    pub fn begin_if(&self, may: impl FnOnce(&mut T) -> bool) -> Option<Ticket<'_, T>> {
         let first = &self.stations[0];
         // Relaxed: a look. The exchange below is what counts.
         let now = first.word.load(Ordering::Relaxed);
@@ -128,8 +129,8 @@ impl<T> Relay<T> {
         } else if first.word.compare_exchange(now, busy, acquire, relaxed).is_err() {
             return None;
         }
-        let mut runner = Runner { relay: self, number: now >> NUMBER, station: 0 };
-        let mut stay = Stay { runner: &mut runner, value: PhantomData };
+        let mut runner = Ticket { relay: self, number: now >> NUMBER, station: 0 };
+        let mut stay = TicketGuard { runner: &mut runner, value: PhantomData };
         let may = may(&mut stay);
         // It stays there, or was never there.
         std::mem::forget(stay);
@@ -157,10 +158,10 @@ impl<T> Station<T> {
     }
 }
 
-impl<'r, T> Runner<'r, T> {
+impl<'r, T> Ticket<'r, T> {
     /// Comes to the next station. `None` while the runner before has not left it, and behind the last one.
     #[inline]
-    pub fn arrive(&mut self) -> Option<Stay<'_, 'r, T>> {
+    pub fn arrive(&mut self) -> Option<TicketGuard<'_, 'r, T>> {
         if self.station > 0 {
             let station = self.relay.stations.get(self.station)?;
             // Acquire, partner: `Station::leave`.
@@ -169,7 +170,7 @@ impl<'r, T> Runner<'r, T> {
                 return None;
             }
         }
-        Some(Stay { runner: self, value: PhantomData })
+        Some(TicketGuard { runner: self, value: PhantomData })
     }
 
     /// Whether it was at all stations.
@@ -179,13 +180,13 @@ impl<'r, T> Runner<'r, T> {
     }
 }
 
-impl<T> Stay<'_, '_, T> {
+impl<T> TicketGuard<'_, '_, T> {
     fn station(&self) -> &Station<T> {
         &self.runner.relay.stations[self.runner.station]
     }
 }
 
-impl<T> Deref for Stay<'_, '_, T> {
+impl<T> Deref for TicketGuard<'_, '_, T> {
     type Target = T;
 
     #[inline]
@@ -197,7 +198,7 @@ impl<T> Deref for Stay<'_, '_, T> {
     }
 }
 
-impl<T> DerefMut for Stay<'_, '_, T> {
+impl<T> DerefMut for TicketGuard<'_, '_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         self.station().value.with_mut(|value| {
@@ -207,7 +208,7 @@ impl<T> DerefMut for Stay<'_, '_, T> {
     }
 }
 
-impl<T> Drop for Stay<'_, '_, T> {
+impl<T> Drop for TicketGuard<'_, '_, T> {
     #[inline]
     fn drop(&mut self) {
         self.station().leave((self.runner.number + 1) << NUMBER);
@@ -215,7 +216,7 @@ impl<T> Drop for Stay<'_, '_, T> {
     }
 }
 
-impl<T> Drop for Runner<'_, T> {
+impl<T> Drop for Ticket<'_, T> {
     fn drop(&mut self) {
         if !self.is_through() {
             // Relaxed: nothing goes by it.
@@ -224,20 +225,20 @@ impl<T> Drop for Runner<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Relay<T> {
+impl<T> fmt::Debug for TicketedPipeline<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Relay({} stations)", self.stations.len())
+        write!(f, "TicketedPipeline({} stations)", self.stations.len())
     }
 }
 
-impl<T> fmt::Debug for Runner<'_, T> {
+impl<T> fmt::Debug for Ticket<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Runner({} before station {})", self.number, self.station)
+        write!(f, "Ticket({} before station {})", self.number, self.station)
     }
 }
 
-impl<T> fmt::Debug for Stay<'_, '_, T> {
+impl<T> fmt::Debug for TicketGuard<'_, '_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Stay({} at station {})", self.runner.number, self.runner.station)
+        write!(f, "TicketGuard({} at station {})", self.runner.number, self.runner.station)
     }
 }

@@ -1,14 +1,14 @@
 //! The rota, through every interleaving (`ci/loom`). Each property has mistakes planted in the code itself, which loom must
 //! find.
 
-use super::{Entry, Seat};
+use super::{MemberEntry, TurnMember};
 use crate::sync::plant;
 use loom::thread;
 
 /// The first has its turn, the second wants it. It has it, and sees what the first wrote; or it sleeps, and was told.
 fn turns() {
     loom::model(|| {
-        let mut seats = Seat::rota(2, 0);
+        let mut seats = TurnMember::round_robin(2, 0);
         let mut second = seats.pop().unwrap();
         let mut first = seats.pop().unwrap();
         let other = thread::spawn(move || {
@@ -22,7 +22,7 @@ fn turns() {
             }
             sleeps
         });
-        let Entry::Turn(mut value) = first.enter() else { panic!("it begins") };
+        let MemberEntry::Turn(mut value) = first.enter() else { panic!("it begins") };
         *value = 1;
         let told = value.pass();
         let sleeps = other.join().unwrap();
@@ -30,9 +30,9 @@ fn turns() {
     });
 }
 
-fn try_turn(seat: &mut Seat<u32>) -> Option<u32> {
+fn try_turn(seat: &mut TurnMember<u32>) -> Option<u32> {
     match seat.enter() {
-        Entry::Turn(turn) => Some(*turn),
+        MemberEntry::Turn(turn) => Some(*turn),
         _ => None,
     }
 }
@@ -81,15 +81,15 @@ fn model_rota_finds_a_relaxed_enter() {
 #[test]
 fn model_rota_close() {
     loom::model(|| {
-        let mut seats = Seat::rota(2, ());
+        let mut seats = TurnMember::round_robin(2, ());
         let mut second = seats.pop().unwrap();
         let mut first = seats.pop().unwrap();
         let other = thread::spawn(move || {
-            let sleeps = !matches!(second.enter(), Entry::Closed) && second.wait();
-            assert!(sleeps || matches!(second.enter(), Entry::Closed));
+            let sleeps = !matches!(second.enter(), MemberEntry::Closed) && second.wait();
+            assert!(sleeps || matches!(second.enter(), MemberEntry::Closed));
             sleeps
         });
-        let Entry::Turn(turn) = first.enter() else { panic!("it begins") };
+        let MemberEntry::Turn(turn) = first.enter() else { panic!("it begins") };
         let told = turn.close().next();
         let sleeps = other.join().unwrap();
         assert!(!sleeps || told == Some(1), "it sleeps for ever");
@@ -100,7 +100,7 @@ fn model_rota_close() {
 #[test]
 fn model_rota_keep() {
     loom::model(|| {
-        let mut seats = Seat::rota(2, (0, 0));
+        let mut seats = TurnMember::round_robin(2, (0, 0));
         let mut second = seats.pop().unwrap();
         let mut first = seats.pop().unwrap();
         let other = thread::spawn(move || {
@@ -108,8 +108,8 @@ fn model_rota_keep() {
             assert_eq!(value.0, value.1, "in the middle of a turn");
             *value = (9, 9);
         });
-        let step = |seat: &mut Seat<(u32, u32)>, act: fn(&mut (u32, u32))| match seat.enter() {
-            Entry::Turn(mut value) => {
+        let step = |seat: &mut TurnMember<(u32, u32)>, act: fn(&mut (u32, u32))| match seat.enter() {
+            MemberEntry::Turn(mut value) => {
                 act(&mut value);
                 value.keep();
                 true
@@ -133,7 +133,7 @@ fn model_rota_keep() {
 /// Somebody takes the value over while its member comes for a turn: one of them has it, or both, one after the other.
 fn the_end_and_a_late_turn() {
     loom::model(|| {
-        let mut seats = Seat::rota(2, 0);
+        let mut seats = TurnMember::round_robin(2, 0);
         let mut second = seats.pop().unwrap();
         let other = thread::spawn(move || match second.take_over() {
             Some(mut value) => {
@@ -144,7 +144,7 @@ fn the_end_and_a_late_turn() {
         });
         let mut first = seats.pop().unwrap();
         let own = match first.enter() {
-            Entry::Turn(mut value) => {
+            MemberEntry::Turn(mut value) => {
                 *value += 1;
                 1
             }

@@ -1,9 +1,10 @@
 //! Turns in a fixed order with one value. See `README.md` beside this file for the states, the protocol and the races it closes.
 
 #[cfg(all(loom, test))]
+#[path = "round_robin_model.rs"]
 mod model;
 
-use crate::fetch::Place;
+use crate::fetch::MemoryRange;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{CachePadded, UnsafeCell, full_fence, order, planted};
 use std::fmt;
@@ -25,7 +26,7 @@ const MEMBER: u32 = 2;
 const MOST: usize = 64;
 
 /// What the members of a rota share.
-struct Rota<T> {
+struct RoundRobin<T> {
     /// On lines of its own: members look at it while another one works on the value.
     word: CachePadded<AtomicU64>,
     value: CachePadded<UnsafeCell<T>>,
@@ -36,99 +37,103 @@ struct Rota<T> {
 
 // SAFETY: the value is touched by whoever set BUSY only, one thread at a time; it goes from thread to thread, so it must be
 // `Send`. See README.md.
-unsafe impl<T: Send> Sync for Rota<T> {}
+unsafe impl<T: Send> Sync for RoundRobin<T> {}
 // SAFETY: as above.
-unsafe impl<T: Send> Send for Rota<T> {}
+unsafe impl<T: Send> Send for RoundRobin<T> {}
 
 /// One member's place in a rota: the right to a turn with the shared value after the member before.
 ///
 /// ```
-/// use onbeat_queue::{Entry, Seat};
+/// use onbeat_queue::{MemberEntry, TurnMember};
 ///
-/// let mut seats = Seat::rota(2, String::new());
+/// let mut seats = TurnMember::round_robin(2, String::new());
 /// let mut second = seats.pop().unwrap();
 /// let mut first = seats.pop().unwrap();
-/// assert!(matches!(second.enter(), Entry::Others));
+/// assert!(matches!(second.enter(), MemberEntry::NotYet));
 /// assert!(second.wait());                               // true: it will be told
-/// let Entry::Turn(mut turn) = first.enter() else { panic!("it begins") };
+/// let MemberEntry::Turn(mut turn) = first.enter() else { panic!("it begins") };
 /// turn.push('a');
 /// assert_eq!(turn.pass(), Some(1));                     // the one to tell
-/// let Entry::Turn(mut turn) = second.enter() else { panic!("it is its turn") };
+/// let MemberEntry::Turn(mut turn) = second.enter() else { panic!("it is its turn") };
 /// turn.push('b');
 /// assert_eq!(*turn, "ab");
 /// ```
-pub struct Seat<T> {
-    rota: Arc<Rota<T>>,
+pub struct TurnMember<T> {
+    rota: Arc<RoundRobin<T>>,
     place: u64,
     /// It has set BUSY and is to go on with this turn.
     is_kept: bool,
     /// What is written in each turn beside the word: the value, and what it points to.
-    written: [Place; 2],
+    written: [MemoryRange; 2],
 }
 
 /// Looks at a rota for one of its members, from elsewhere than its seat.
-pub struct Watch<T> {
-    rota: Arc<Rota<T>>,
+pub struct TurnWatch<T> {
+    rota: Arc<RoundRobin<T>>,
     place: u64,
-    written: [Place; 2],
+    written: [MemoryRange; 2],
 }
 
 /// What a member finds that wants its turn.
 #[derive(Debug)]
 #[must_use]
-pub enum Entry<'s, T> {
+pub enum MemberEntry<'s, T> {
     /// It has its turn.
-    Turn(Taking<'s, T>),
+    Turn(MemberGuard<'s, T>),
     /// It is another one's.
-    Others,
+    NotYet,
     /// There are no turns any more.
     Closed,
 }
 
-/// A member's turn. Dropped without [`pass`](Taking::pass), it stays with the member.
+/// A member's turn. Dropped without [`pass`](MemberGuard::pass), it stays with the member.
 #[must_use]
-pub struct Taking<'s, T> {
-    rota: &'s Rota<T>,
+pub struct MemberGuard<'s, T> {
+    rota: &'s RoundRobin<T>,
     /// Of its seat, if it is the member's own turn.
     is_kept: Option<&'s mut bool>,
     /// The word as it was before, without BUSY.
     word: u64,
 }
 
-impl<T> Seat<T> {
+impl<T> TurnMember<T> {
     /// The seats of a new rota; the first one begins.
     ///
     /// # Panics
     /// When there are no members, or more than 64.
-    pub fn rota(members: usize, value: T) -> Vec<Seat<T>> {
-        Self::rota_with(members, value, |_| &())
+    pub fn round_robin(members: usize, value: T) -> Vec<TurnMember<T>> {
+        Self::round_robin_with(members, value, |_| &())
     }
 
-    /// As [`rota`](Seat::rota), for a value that is a handle to something that is written in each turn and stays where it is: that is
+    /// As [`rota`](TurnMember::round_robin), for a value that is a handle to something that is written in each turn and stays where it is: that is
     /// fetched along with the value from the core that had the turn before (256 bytes of either at most).
     ///
     /// ```
-    /// # use onbeat_queue::{Entry, Seat};
-    /// let mut seats = Seat::rota_with(2, Box::new([0; 8]), |list| &**list);
-    /// let Entry::Turn(mut turn) = seats[0].enter() else { panic!("it begins") };
+    /// # use onbeat_queue::{MemberEntry, TurnMember};
+    /// let mut seats = TurnMember::round_robin_with(2, Box::new([0; 8]), |list| &**list);
+    /// let MemberEntry::Turn(mut turn) = seats[0].enter() else { panic!("it begins") };
     /// turn[3] = 7;
     /// assert_eq!(turn.pass(), None);
     /// ```
     ///
     /// # Panics
-    /// As [`rota`](Seat::rota).
-    pub fn rota_with<V: ?Sized>(members: usize, value: T, written: impl FnOnce(&T) -> &V) -> Vec<Seat<T>> {
+    /// As [`rota`](TurnMember::round_robin).
+    pub fn round_robin_with<V: ?Sized>(
+        members: usize,
+        value: T,
+        written: impl FnOnce(&T) -> &V,
+    ) -> Vec<TurnMember<T>> {
         assert!((1..=MOST).contains(&members), "a rota of {members}: it has 1 to {MOST} members");
-        let behind = Place::of(written(&value)).at_most(256);
-        let rota = Arc::new(Rota {
+        let behind = MemoryRange::of(written(&value)).at_most(256);
+        let rota = Arc::new(RoundRobin {
             word: CachePadded::new(AtomicU64::new(0)),
             value: CachePadded::new(UnsafeCell::new(value)),
             waiting: CachePadded::new(AtomicU64::new(0)),
             members: members as u64,
         });
-        let written = [Place::of(&*rota.value).at_most(256), behind];
+        let written = [MemoryRange::of(&*rota.value).at_most(256), behind];
         (0..members as u64)
-            .map(|place| Seat { rota: Arc::clone(&rota), place, is_kept: false, written })
+            .map(|place| TurnMember { rota: Arc::clone(&rota), place, is_kept: false, written })
             .collect()
     }
 
@@ -139,24 +144,24 @@ impl<T> Seat<T> {
 
     /// Begins its turn, if it is.
     #[inline]
-    pub fn enter(&mut self) -> Entry<'_, T> {
-        let (rota, is_kept): (&Rota<T>, _) = (&self.rota, &mut self.is_kept);
+    pub fn enter(&mut self) -> MemberEntry<'_, T> {
+        let (rota, is_kept): (&RoundRobin<T>, _) = (&self.rota, &mut self.is_kept);
         // Relaxed: a look. The exchange below is what counts.
         let now = rota.word.load(Ordering::Relaxed);
         if std::mem::take(is_kept) {
-            return Entry::Turn(Taking { rota, is_kept: Some(is_kept), word: now & !BUSY });
+            return MemberEntry::Turn(MemberGuard { rota, is_kept: Some(is_kept), word: now & !BUSY });
         }
         if now & CLOSED != 0 {
-            return Entry::Closed;
+            return MemberEntry::Closed;
         }
         if now != self.place << MEMBER {
-            return Entry::Others;
+            return MemberEntry::NotYet;
         }
         fetch(&self.written);
         match rota.make_busy(now) {
-            true => Entry::Turn(Taking { rota, is_kept: Some(is_kept), word: now }),
+            true => MemberEntry::Turn(MemberGuard { rota, is_kept: Some(is_kept), word: now }),
             // Somebody has taken over.
-            false => Entry::Others,
+            false => MemberEntry::NotYet,
         }
     }
 
@@ -167,20 +172,20 @@ impl<T> Seat<T> {
 
     /// For whoever looks in this member's place whether its turn has come.
     #[must_use]
-    pub fn watch(&self) -> Watch<T> {
-        Watch { rota: Arc::clone(&self.rota), place: self.place, written: self.written }
+    pub fn watch(&self) -> TurnWatch<T> {
+        TurnWatch { rota: Arc::clone(&self.rota), place: self.place, written: self.written }
     }
 
     /// The value, whoever's turn it is, also when there are none any more. `None` while somebody is in a turn.
-    pub fn take_over(&mut self) -> Option<Taking<'_, T>> {
-        let rota: &Rota<T> = &self.rota;
+    pub fn take_over(&mut self) -> Option<MemberGuard<'_, T>> {
+        let rota: &RoundRobin<T> = &self.rota;
         let now = rota.word.load(Ordering::Relaxed) & !BUSY;
         // What it has kept it has.
         let is_there = std::mem::take(&mut self.is_kept) || rota.make_busy(now);
-        is_there.then_some(Taking { rota, is_kept: None, word: now })
+        is_there.then_some(MemberGuard { rota, is_kept: None, word: now })
     }
 
-    /// Ends what [`Taking::keep`] began: the turn is the member's still, and nobody is in it.
+    /// Ends what [`MemberGuard::keep`] began: the turn is the member's still, and nobody is in it.
     pub fn release(&mut self) {
         if self.is_kept {
             drop(self.take_over());
@@ -188,7 +193,7 @@ impl<T> Seat<T> {
     }
 }
 
-impl<T> Watch<T> {
+impl<T> TurnWatch<T> {
     /// Whether it is the member's turn, or there are none any more. A hint, and cheap: a load while it is not, and then its lines
     /// are asked for.
     #[inline]
@@ -196,13 +201,13 @@ impl<T> Watch<T> {
         // Relaxed: `enter` does the synchronising.
         let is_up = is_up(self.rota.word.load(Ordering::Relaxed), self.place);
         if is_up {
-            Place::of(&*self.rota.word).fetch_to_write();
+            MemoryRange::of(&*self.rota.word).fetch_to_write();
             fetch(&self.written);
         }
         is_up
     }
 
-    /// As [`Seat::wait`].
+    /// As [`TurnMember::wait`].
     pub fn wait(&self) -> bool {
         self.rota.wait(self.place)
     }
@@ -210,7 +215,7 @@ impl<T> Watch<T> {
 
 /// The turn has come: what the one before has written comes over while the word does.
 #[inline(always)]
-fn fetch(written: &[Place; 2]) {
+fn fetch(written: &[MemoryRange; 2]) {
     written.iter().for_each(|place| place.fetch_to_write());
 }
 
@@ -218,7 +223,7 @@ fn is_up(word: u64, place: u64) -> bool {
     word & CLOSED != 0 || word >> MEMBER == place
 }
 
-impl<T> Rota<T> {
+impl<T> RoundRobin<T> {
     fn wait(&self, place: u64) -> bool {
         let bit = 1 << place;
         // Relaxed: the fence orders it.
@@ -235,7 +240,7 @@ impl<T> Rota<T> {
 
     #[inline]
     fn make_busy(&self, now: u64) -> bool {
-        // Acquire, partner: the stores of `Taking`.
+        // Acquire, partner: the stores of `MemberGuard`.
         let acquire = order("relaxed enter", Ordering::Acquire);
         if planted("enter by load and store") {
             if self.word.load(acquire) != now {
@@ -248,17 +253,17 @@ impl<T> Rota<T> {
     }
 }
 
-impl<T> Taking<'_, T> {
+impl<T> MemberGuard<'_, T> {
     fn leave(self, word: u64) {
         // Release, partner: `make_busy`. A store: nobody else changes the word while BUSY is set.
         self.rota.word.store(word, order("relaxed pass", Ordering::Release));
         std::mem::forget(self);
     }
 
-    /// The member stays in its turn until it enters next, or its seat is [released](Seat::release) or dropped: it saves an exchange, and
+    /// The member stays in its turn until it enters next, or its seat is [released](TurnMember::release) or dropped: it saves an exchange, and
     /// nobody can take the value over meanwhile.
     ///
-    /// A value that was [taken over](Seat::take_over) is left instead.
+    /// A value that was [taken over](TurnMember::take_over) is left instead.
     pub fn keep(mut self) {
         if let Some(is_kept) = self.is_kept.take() {
             *is_kept = true;
@@ -293,20 +298,20 @@ impl<T> Taking<'_, T> {
     }
 }
 
-impl<T> Drop for Seat<T> {
+impl<T> Drop for TurnMember<T> {
     fn drop(&mut self) {
         self.release();
     }
 }
 
-impl<T> Drop for Taking<'_, T> {
+impl<T> Drop for MemberGuard<'_, T> {
     fn drop(&mut self) {
         // As in `leave`.
         self.rota.word.store(self.word, Ordering::Release);
     }
 }
 
-impl<T> Deref for Taking<'_, T> {
+impl<T> Deref for MemberGuard<'_, T> {
     type Target = T;
 
     #[inline]
@@ -318,7 +323,7 @@ impl<T> Deref for Taking<'_, T> {
     }
 }
 
-impl<T> DerefMut for Taking<'_, T> {
+impl<T> DerefMut for MemberGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         self.rota.value.with_mut(|value| {
@@ -328,19 +333,19 @@ impl<T> DerefMut for Taking<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Seat<T> {
+impl<T> fmt::Debug for TurnMember<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Seat({} of {})", self.place, self.rota.members)
+        write!(f, "TurnMember({} of {})", self.place, self.rota.members)
     }
 }
 
-impl<T> fmt::Debug for Watch<T> {
+impl<T> fmt::Debug for TurnWatch<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Watch({} of {})", self.place, self.rota.members)
+        write!(f, "TurnWatch({} of {})", self.place, self.rota.members)
     }
 }
 
-impl<T> fmt::Debug for Taking<'_, T> {
+impl<T> fmt::Debug for MemberGuard<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Turn({})", self.word >> MEMBER)
     }

@@ -1,13 +1,13 @@
 //! The relay, through every interleaving (`ci/loom`). Each property has mistakes planted in the code itself, which loom must
 //! find.
 
-use super::Relay;
+use super::TicketedPipeline;
 use crate::sync::plant;
 use loom::sync::Arc;
 use loom::thread;
 
 /// Writes its number down at both stations, if it comes to begin; says what it found at the first one.
-fn run(relay: &Relay<(u32, u32)>) -> Option<u32> {
+fn run(relay: &TicketedPipeline<(u32, u32)>) -> Option<u32> {
     let mut runner = relay.begin()?;
     let number = {
         let mut first = runner.arrive().expect("it is there");
@@ -31,7 +31,7 @@ fn run(relay: &Relay<(u32, u32)>) -> Option<u32> {
 /// Two threads begin when they can: what the first station saw in some order, the second sees in the same.
 fn two_runners() {
     loom::model(|| {
-        let relay = Arc::new(Relay::new([(0, 0), (0, 0)]));
+        let relay = Arc::new(TicketedPipeline::new([(0, 0), (0, 0)]));
         let other = {
             let relay = Arc::clone(&relay);
             thread::spawn(move || run(&relay))
@@ -87,7 +87,7 @@ fn model_relay_finds_no_look_at_the_number() {
 #[test]
 fn model_relay_closed() {
     loom::model(|| {
-        let relay = Arc::new(Relay::new([(true, 0)]));
+        let relay = Arc::new(TicketedPipeline::new([(true, 0)]));
         let other = {
             let relay = Arc::clone(&relay);
             thread::spawn(move || {
