@@ -70,7 +70,7 @@ fn a_panic_at_a_station_leaves_it_to_the_next_one() {
 }
 
 #[test]
-#[should_panic(expected = "a relay without stations")]
+#[should_panic(expected = "a pipeline without stations")]
 fn a_relay_has_a_station() {
     drop(TicketedPipeline::<()>::new([]));
 }

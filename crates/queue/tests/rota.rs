@@ -74,7 +74,7 @@ fn a_panic_in_a_turn_leaves_it_where_it_is() {
 }
 
 #[test]
-#[should_panic(expected = "a rota of 65")]
+#[should_panic(expected = "a round robin of 65")]
 fn a_rota_has_a_limit() {
     drop(TurnMember::round_robin(65, ()));
 }
