@@ -41,18 +41,16 @@ struct RoundRobin<T> {
 /// assert_eq!(*turn, "ab");
 /// ```
 pub struct TurnMember<T> {
-    shared: Arc<RoundRobin<T>>,
-    place: u64,
-    /// Whether it has set BUSY and goes on with this turn.
+    watch: TurnWatch<T>,
+    /// Whether the member has set BUSY and goes on with this turn.
     is_kept: bool,
-    /// Memory that each turn writes beside the word: the value, and what it points to.
-    written: [MemoryRange; 2],
 }
 
 /// Polls the turns for a member, without access to the value.
 pub struct TurnWatch<T> {
     shared: Arc<RoundRobin<T>>,
     place: u64,
+    /// Memory that each turn writes beside the word: the value, and what it points to.
     written: [MemoryRange; 2],
 }
 
@@ -114,32 +112,32 @@ impl<T> TurnMember<T> {
         });
         let written = [MemoryRange::of(&*shared.lock.value).at_most(256), behind];
         (0..members as u64)
-            .map(|place| TurnMember { shared: Arc::clone(&shared), place, is_kept: false, written })
+            .map(|place| TurnWatch { shared: Arc::clone(&shared), place, written })
+            .map(|watch| TurnMember { watch, is_kept: false })
             .collect()
     }
 
     /// Returns the member's place in the order.
     pub fn place(&self) -> usize {
-        self.place as usize
+        self.watch.place as usize
     }
 
     /// Begins the member's turn, if it is its turn.
     #[inline]
     pub fn enter(&mut self) -> MemberEntry<'_, T> {
-        let (shared, is_kept): (&RoundRobin<T>, _) = (&self.shared, &mut self.is_kept);
+        let TurnMember { watch: TurnWatch { shared, place, written }, is_kept } = self;
+        let shared: &RoundRobin<T> = shared;
         let now = shared.lock.peek();
-        if std::mem::take(is_kept) {
-            // SAFETY: this member has set BUSY, and `keep` forgot the guard.
-            let guard = unsafe { shared.lock.guard(now & !BUSY) };
+        if let Some(guard) = shared.kept(is_kept, now) {
             return MemberEntry::Turn(MemberGuard { guard, shared, is_kept: Some(is_kept) });
         }
         if now & CLOSED != 0 {
             return MemberEntry::Closed;
         }
-        if now != self.place << TICKET {
+        if now != *place << TICKET {
             return MemberEntry::NotYet;
         }
-        fetch(&self.written);
+        fetch(written);
         match shared.lock.enter(now) {
             Some(guard) => MemberEntry::Turn(MemberGuard { guard, shared, is_kept: Some(is_kept) }),
             // Another member has taken over.
@@ -149,25 +147,21 @@ impl<T> TurnMember<T> {
 
     /// Asks for a notification of its turn, or of the end. False if that has come already: then there is none.
     pub fn wait(&self) -> bool {
-        self.shared.wait(self.place)
+        self.watch.wait()
     }
 
     /// Returns a watch, with which another object polls for this member's turn.
     #[must_use]
     pub fn watch(&self) -> TurnWatch<T> {
-        TurnWatch { shared: Arc::clone(&self.shared), place: self.place, written: self.written }
+        let TurnWatch { shared, place, written } = &self.watch;
+        TurnWatch { shared: Arc::clone(shared), place: *place, written: *written }
     }
 
     /// Takes the value whoever's turn it is, also after the end. `None` while a member is in its turn.
     pub fn take_over(&mut self) -> Option<MemberGuard<'_, T>> {
-        let shared: &RoundRobin<T> = &self.shared;
+        let shared: &RoundRobin<T> = &self.watch.shared;
         let now = shared.lock.peek() & !BUSY;
-        let guard = if std::mem::take(&mut self.is_kept) {
-            // SAFETY: this member has set BUSY, and `keep` forgot the guard.
-            unsafe { shared.lock.guard(now) }
-        } else {
-            shared.lock.enter(now)?
-        };
+        let guard = shared.kept(&mut self.is_kept, now).or_else(|| shared.lock.enter(now))?;
         Some(MemberGuard { guard, shared, is_kept: None })
     }
 
@@ -194,7 +188,17 @@ impl<T> TurnWatch<T> {
 
     /// As [`TurnMember::wait`].
     pub fn wait(&self) -> bool {
-        self.shared.wait(self.place)
+        let (waiting, bit) = (&self.shared.waiting, 1 << self.place);
+        // Relaxed: the fence orders it.
+        waiting.fetch_or(bit, Ordering::Relaxed);
+        // Partner: the fence in `leave`. Either this member sees the new word, or the one that leaves sees the bit.
+        full_fence("no fence in wait");
+        let now = if planted("no second check") { u64::MAX << TICKET } else { self.shared.lock.peek() };
+        let is_up = is_up(now, self.place);
+        if is_up {
+            waiting.fetch_and(!bit, Ordering::Relaxed);
+        }
+        !is_up
     }
 }
 
@@ -209,18 +213,11 @@ fn is_up(word: u64, place: u64) -> bool {
 }
 
 impl<T> RoundRobin<T> {
-    fn wait(&self, place: u64) -> bool {
-        let bit = 1 << place;
-        // Relaxed: the fence orders it.
-        self.waiting.fetch_or(bit, Ordering::Relaxed);
-        // Partner: the fence in `leave`. Either this member sees the new word, or the one that leaves sees the bit.
-        full_fence("no fence in wait");
-        let now = if planted("no second check") { u64::MAX << TICKET } else { self.lock.peek() };
-        let is_up = is_up(now, place);
-        if is_up {
-            self.waiting.fetch_and(!bit, Ordering::Relaxed);
-        }
-        !is_up
+    /// Returns the guard that [`MemberGuard::keep`] forgot, if `is_kept` says so, and clears that.
+    #[inline(always)]
+    fn kept(&self, is_kept: &mut bool, now: u64) -> Option<TicketGuard<'_, T>> {
+        // SAFETY: only `keep` sets the flag, in a turn whose guard it forgets, so the turn is still this member's.
+        std::mem::take(is_kept).then(|| unsafe { self.lock.guard(now & !BUSY) })
     }
 }
 
@@ -291,7 +288,7 @@ impl<T> DerefMut for MemberGuard<'_, T> {
 
 impl<T> fmt::Debug for TurnMember<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "TurnMember({} of {})", self.place, self.shared.members)
+        write!(f, "TurnMember({} of {})", self.watch.place, self.watch.shared.members)
     }
 }
 
