@@ -12,7 +12,7 @@ pub use block::Block;
 use crate::sync;
 use crate::sync::atomic::Ordering;
 use bytemuck::Pod;
-use home::{BlockLink, Home, HomeComing, data_offset};
+use home::{BlockLink, Home, OnReturn, data_offset};
 use place::stride;
 use std::cell::Cell;
 use std::fmt;
@@ -125,7 +125,7 @@ impl<M: Meta> Seed<M> {
         self.open_as(None)
     }
 
-    /// Makes the calling thread the owner, and `home_coming` what tells it that a block came home which it
+    /// Makes the calling thread the owner, and `on_return` what tells it that a block came home which it
     /// [wanted](Store::want).
     ///
     /// It is called on the thread that dropped the block, so it should do no more than wake somebody. It may be
@@ -147,15 +147,15 @@ impl<M: Meta> Seed<M> {
     /// # Ok::<(), onbeat_queue::StoreError>(())
     /// ```
     #[must_use]
-    pub fn open_with(self, home_coming: Arc<dyn Fn() + Send + Sync>) -> Store<M> {
-        self.open_as(Some(home_coming))
+    pub fn open_with(self, on_return: Arc<dyn Fn() + Send + Sync>) -> Store<M> {
+        self.open_as(Some(on_return))
     }
 
-    fn open_as(self, home_coming: Option<HomeComing>) -> Store<M> {
+    fn open_as(self, on_return: Option<OnReturn>) -> Store<M> {
         let home = self.home;
         std::mem::forget(self);
         // SAFETY: the seed was the only handle, and no block was taken yet.
-        unsafe { Home::open(home, home_coming) };
+        unsafe { Home::open(home, on_return) };
         Store { home, copies: Cell::new(0), refused: Cell::new(0) }
     }
 }

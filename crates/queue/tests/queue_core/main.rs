@@ -70,6 +70,25 @@ impl Reference {
         true
     }
 
+    /// Schedules all, or none when it is closed; compares with the answer of the queue.
+    fn schedule_many(
+        &mut self,
+        numbers: &[usize],
+        answer: Result<usize, Vec<usize>>,
+    ) -> Result<(), TestCaseError> {
+        match answer {
+            Ok(queued) => {
+                prop_assert_eq!(queued, numbers.len());
+                prop_assert!(numbers.iter().all(|&number| self.schedule(number)));
+            }
+            Err(refused) => {
+                prop_assert!(self.closed);
+                prop_assert_eq!(refused, numbers);
+            }
+        }
+        Ok(())
+    }
+
     fn drain(&mut self) -> Vec<usize> {
         let taken: Vec<usize> = self.queue.drain(..).collect();
         let mut left: VecDeque<usize> = taken.iter().copied().collect();
@@ -131,16 +150,9 @@ proptest! {
                 }
                 Step::OwnMany(count) => {
                     let (numbers, items): (Vec<usize>, Vec<_>) = (0..count).map(|_| own()).unzip();
-                    match queue.schedule_owned_many(items) {
-                        Ok(queued) => {
-                            prop_assert_eq!(queued, count);
-                            prop_assert!(numbers.iter().all(|&number| reference.schedule(number)));
-                        }
-                        Err(refused) => {
-                            prop_assert!(reference.closed);
-                            prop_assert_eq!(refused.iter().map(|item| item.0).collect::<Vec<_>>(), numbers);
-                        }
-                    }
+                    let refused = queue.schedule_owned_many(items);
+                    let refused = refused.map_err(|items| items.iter().map(|item| item.0).collect());
+                    reference.schedule_many(&numbers, refused)?;
                 }
                 Step::Drain(turns) => {
                     again.store(turns, Ordering::Relaxed);

@@ -1,51 +1,51 @@
 //! Where the blocks of one store live and come back to.
 
-use super::place::stride;
-use super::{Meta, StoreError};
+mod build;
+
+use super::Meta;
 use crate::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU32, Ordering};
 use crate::sync::{self, CachePadded, UnsafeCell, load_before_rmw, planted};
-use std::alloc::{Layout, alloc, dealloc};
-use std::mem::MaybeUninit;
+use std::alloc::Layout;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
 /// BlockHead of a block. The samples follow at [`data_offset`]; one block is one cache-aligned stretch of memory.
 #[repr(C, align(64))]
-pub(super) struct BlockHead<M> {
+pub(in crate::store) struct BlockHead<M> {
     /// Handles to this block. 1 means unique; the last one to go brings the block home.
-    pub(super) refs: AtomicU32,
+    pub(in crate::store) refs: AtomicU32,
     /// Samples that are valid. Changed by a unique handle only.
-    pub(super) len: UnsafeCell<u32>,
+    pub(in crate::store) len: UnsafeCell<u32>,
     /// Bytes after the head.
-    pub(super) bytes: u32,
-    pub(super) home: NonNull<Home<M>>,
+    pub(in crate::store) bytes: u32,
+    pub(in crate::store) home: NonNull<Home<M>>,
     /// Its place in a free list.
     link: NonNull<BlockLink<M>>,
     /// Changed by a unique handle only.
-    pub(super) meta: UnsafeCell<M>,
+    pub(in crate::store) meta: UnsafeCell<M>,
 }
 
 /// A block's place in a free list, beside those of other blocks: a list that comes from other threads is gone through one after the other,
 /// and where each link lay in its block that would be a line from another core for each of them.
-pub(super) struct BlockLink<M> {
+pub(in crate::store) struct BlockLink<M> {
     /// The next free block's, while this one is in a free list; unused while it is out.
     next: UnsafeCell<*mut BlockLink<M>>,
     head: NonNull<BlockHead<M>>,
 }
 
 /// Bytes from a head to its samples.
-pub(super) const fn data_offset<M>() -> usize {
+pub(in crate::store) const fn data_offset<M>() -> usize {
     size_of::<BlockHead<M>>().next_multiple_of(64)
 }
 
 /// What is called when a block comes home that the owner [wanted](Home::want).
-pub(super) type HomeComing = Arc<dyn Fn() + Send + Sync>;
+pub(in crate::store) type OnReturn = Arc<dyn Fn() + Send + Sync>;
 
-pub(super) struct Home<M> {
+pub(in crate::store) struct Home<M> {
     /// Number of the thread that owns the local list; 0 before it is opened and after it is closed.
-    pub(super) owner: AtomicU32,
-    pub(super) blocks: usize,
-    pub(super) bytes: usize,
+    pub(in crate::store) owner: AtomicU32,
+    pub(in crate::store) blocks: usize,
+    pub(in crate::store) bytes: usize,
     memory: NonNull<u8>,
     layout: Layout,
     /// One for each block.
@@ -53,7 +53,7 @@ pub(super) struct Home<M> {
     /// Owner thread only.
     local: UnsafeCell<Local<M>>,
     /// Set before the home is opened, constant from then on.
-    home_coming: Option<HomeComing>,
+    on_return: Option<OnReturn>,
     /// Blocks dropped on other threads, newest first; [`wanted`] while there is none and the owner waits for one;
     /// [`closed`] once the store is gone. Its own line: the owner polls `local`, others push here.
     remote: CachePadded<AtomicPtr<BlockLink<M>>>,
@@ -82,84 +82,14 @@ fn wanted<M>() -> *mut BlockLink<M> {
 }
 
 impl<M: Meta> Home<M> {
-    pub(super) fn new(
-        blocks: usize,
-        bytes: usize,
-        prepare: &mut dyn FnMut(&mut [MaybeUninit<u8>]),
-    ) -> Result<NonNull<Self>, StoreError> {
-        if blocks == 0 || bytes == 0 {
-            return Err(StoreError::Empty);
-        }
-        let too_large = StoreError::TooLarge { blocks, bytes };
-        if u32::try_from(bytes).is_err() {
-            return Err(too_large);
-        }
-        let stride = stride(data_offset::<M>(), bytes);
-        let total = stride.checked_mul(blocks).ok_or(too_large)?;
-        let align = align_of::<BlockHead<M>>().max(64);
-        let layout = Layout::from_size_align(total, align).map_err(|_| too_large)?;
-        // SAFETY: the layout has a size above 0.
-        let memory =
-            NonNull::new(unsafe { alloc(layout) }).ok_or(StoreError::OutOfMemory { bytes: total })?;
-        // SAFETY: `total` bytes are there, nobody else has them, and as `MaybeUninit` they need no value.
-        prepare(unsafe { std::slice::from_raw_parts_mut(memory.as_ptr().cast::<MaybeUninit<u8>>(), total) });
-        // SAFETY: as above.
-        unsafe { memory.write_bytes(0, total) };
-        let at = |index: usize| {
-            // SAFETY: `index < blocks`, so this stays inside the allocation.
-            unsafe { memory.add(index * stride) }.cast::<BlockHead<M>>()
-        };
-        let links = (0..blocks).map(|index| BlockLink { next: UnsafeCell::new(null_mut()), head: at(index) });
-        let links = NonNull::from(Box::leak(links.collect::<Box<[BlockLink<M>]>>()));
-        let home = NonNull::from(Box::leak(Box::new(Home {
-            owner: AtomicU32::new(0),
-            blocks,
-            bytes,
-            memory,
-            layout,
-            links,
-            local: UnsafeCell::new(Local { free: null_mut(), count: blocks, fewest: blocks }),
-            home_coming: None,
-            remote: CachePadded::new(AtomicPtr::new(null_mut())),
-            remaining: AtomicIsize::new(0),
-        })));
-        let mut free = null_mut();
-        for index in (0..blocks).rev() {
-            // SAFETY: `index < blocks`, and so many links there are.
-            let link = unsafe { links.cast::<BlockLink<M>>().add(index) };
-            let value = BlockHead {
-                refs: AtomicU32::new(0),
-                len: UnsafeCell::new(0),
-                bytes: bytes as u32,
-                home,
-                link,
-                meta: UnsafeCell::new(M::default()),
-            };
-            // SAFETY: the place is aligned (the stride is a multiple of 64), large enough and not yet in use.
-            unsafe { at(index).write(value) };
-            // SAFETY: nobody else has the links yet.
-            unsafe { link.as_ref() }.next.with_mut(|next| {
-                // SAFETY: as above.
-                unsafe { *next = free }
-            });
-            free = link.as_ptr();
-        }
-        // SAFETY: nobody else has the home yet.
-        unsafe { home.as_ref() }.local.with_mut(|local| {
-            // SAFETY: as above.
-            unsafe { (*local).free = free }
-        });
-        Ok(home)
-    }
-
     /// Makes the calling thread the owner.
     ///
     /// # Safety
     /// Called once, by the only handle to a home of which no block is out.
-    pub(super) unsafe fn open(mut this: NonNull<Self>, home_coming: Option<HomeComing>) {
+    pub(in crate::store) unsafe fn open(mut this: NonNull<Self>, on_return: Option<OnReturn>) {
         // SAFETY: nobody else has the home.
         let home = unsafe { this.as_mut() };
-        home.home_coming = home_coming;
+        home.on_return = on_return;
         // Relaxed: who reads this thread's number there is this thread.
         home.owner.store(sync::thread_number(), Ordering::Relaxed);
     }
@@ -169,7 +99,7 @@ impl<M: Meta> Home<M> {
     /// # Safety
     /// On the owning thread, with the store alive.
     #[inline]
-    pub(super) unsafe fn take(this: NonNull<Self>) -> Option<NonNull<BlockHead<M>>> {
+    pub(in crate::store) unsafe fn take(this: NonNull<Self>) -> Option<NonNull<BlockHead<M>>> {
         // SAFETY: the store is alive, so the home is.
         let home = unsafe { this.as_ref() };
         home.local.with_mut(|local| {
@@ -227,7 +157,7 @@ impl<M: Meta> Home<M> {
     /// # Safety
     /// `head` is a block of a live home, and no handle to it is left.
     #[inline]
-    pub(super) unsafe fn give_back(head: NonNull<BlockHead<M>>) {
+    pub(in crate::store) unsafe fn give_back(head: NonNull<BlockHead<M>>) {
         // SAFETY: heads are valid while their home is, and this one still counts as out.
         let block = unsafe { head.as_ref() };
         block.meta.with_mut(|meta| {
@@ -269,7 +199,7 @@ impl<M: Meta> Home<M> {
         while top != closed() {
             let is_wanted = top == wanted();
             // A clone, and before the exchange: after it the owner may close the store and free the home.
-            let home_coming = if is_wanted { home.home_coming.clone() } else { None };
+            let on_return = if is_wanted { home.on_return.clone() } else { None };
             // SAFETY: links live as long as the home.
             unsafe { link.as_ref() }.next.with_mut(|next| {
                 // SAFETY: no handle is left, and the block is in no list yet.
@@ -279,8 +209,8 @@ impl<M: Meta> Home<M> {
             match home.remote.compare_exchange_weak(top, link.as_ptr(), Ordering::Release, Ordering::Relaxed)
             {
                 Ok(_) => {
-                    if let Some(home_coming) = home_coming {
-                        home_coming();
+                    if let Some(on_return) = on_return {
+                        on_return();
                     }
                     return;
                 }
@@ -295,7 +225,7 @@ impl<M: Meta> Home<M> {
     ///
     /// # Safety
     /// Called once, by the only handle, on the owning thread (or before there is one).
-    pub(super) unsafe fn close(this: NonNull<Self>) {
+    pub(in crate::store) unsafe fn close(this: NonNull<Self>) {
         // SAFETY: the handle is still there, so the home is.
         let home = unsafe { this.as_ref() };
         // Relaxed: this thread will read it, or one whose number it never was.
@@ -335,27 +265,11 @@ impl<M: Meta> Home<M> {
         }
     }
 
-    /// # Safety
-    /// The last access to this home.
-    #[cold]
-    unsafe fn free(this: NonNull<Self>) {
-        // SAFETY: the home was made by `Box::leak`, and this is the last access.
-        let home = unsafe { Box::from_raw(this.as_ptr()) };
-        // SAFETY: the links were made by `Box::leak`, and nobody else comes any more.
-        let links = unsafe { Box::from_raw(home.links.as_ptr()) };
-        for link in &links {
-            // SAFETY: every head was written when the home was made, and is not used again.
-            unsafe { link.head.drop_in_place() };
-        }
-        // SAFETY: allocated with this layout.
-        unsafe { dealloc(home.memory.as_ptr(), home.layout) };
-    }
-
     /// How many blocks are free, those included that other threads have brought home by now.
     ///
     /// # Safety
     /// On the owning thread, with the store alive.
-    pub(super) unsafe fn count_free(this: NonNull<Self>) -> usize {
+    pub(in crate::store) unsafe fn count_free(this: NonNull<Self>) -> usize {
         // SAFETY: the store is alive, so the home is.
         let home = unsafe { this.as_ref() };
         home.local.with_mut(|local| {
@@ -370,7 +284,7 @@ impl<M: Meta> Home<M> {
     ///
     /// # Safety
     /// On the owning thread, with the store alive.
-    pub(super) unsafe fn want(this: NonNull<Self>, blocks: usize) -> bool {
+    pub(in crate::store) unsafe fn want(this: NonNull<Self>, blocks: usize) -> bool {
         // SAFETY: as promised by the caller.
         if unsafe { Self::count_free(this) } >= blocks {
             return false;
@@ -397,7 +311,7 @@ impl<M: Meta> Home<M> {
 
     /// # Safety
     /// On the owning thread, with the store alive.
-    pub(super) unsafe fn in_use_max(this: NonNull<Self>) -> usize {
+    pub(in crate::store) unsafe fn in_use_max(this: NonNull<Self>) -> usize {
         // SAFETY: the store is alive, so the home is.
         let home = unsafe { this.as_ref() };
         home.local.with(|local| {
