@@ -1,5 +1,4 @@
-//! The ring's races, through every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p onbeat-queue --release
-//! model`.
+//! The ring's races, through every interleaving (`ci/loom`).
 
 use super::Lossy;
 use crate::owner::Owner;
@@ -7,14 +6,14 @@ use crate::sync::plant;
 use loom::sync::Arc;
 use loom::thread;
 
-/// A ring and its two tokens.
+/// Makes a ring and its two tokens.
 fn ring(capacity: usize) -> (Arc<Lossy<u32>>, Owner, Owner) {
     let (producer, consumer) = (Owner::new(), Owner::new());
     (Arc::new(Lossy::new(&producer, &consumer, capacity)), producer, consumer)
 }
 
-/// The producer overtakes the consumer: each item is popped or comes back, once, and both in order. (Loom
-/// watches the cells: no item is read while another is written over it.)
+/// The producer overtakes the consumer. Each item is popped or comes back, once, and both in order. (Loom
+/// watches the cells: no item is read while it is overwritten.)
 fn items_are_popped_or_come_back(capacity: usize, items: u32, peek: bool) {
     loom::model(move || {
         let (ring, mut producer, mut consumer) = ring(capacity);
@@ -47,7 +46,7 @@ fn items_are_popped_or_come_back(capacity: usize, items: u32, peek: bool) {
     });
 }
 
-/// Who sees the ring closed finds all items.
+/// A consumer that sees the ring closed finds all items.
 fn the_end_comes_after_the_items() {
     loom::model(|| {
         let (ring, mut producer, mut consumer) = ring(2);
@@ -67,7 +66,7 @@ fn the_end_comes_after_the_items() {
     });
 }
 
-/// What a look has counted can be popped: in so far as it is there no more, a younger item is.
+/// An item that a poll has counted can be popped: itself, or a younger one.
 fn a_look_is_kept() {
     loom::model(|| {
         let (ring, mut producer, mut consumer) = ring(1);
@@ -122,7 +121,7 @@ fn a_relaxed_push_is_found() {
 #[should_panic(expected = "Causality violation")]
 fn a_relaxed_claim_is_found() {
     plant("lossy claim");
-    // The fourth item goes into the cell of the first, which the consumer gave back with its second claim.
+    // The fourth item goes into the cell of the first, which the consumer released with its second claim.
     items_are_popped_or_come_back(1, 4, false);
 }
 

@@ -1,14 +1,14 @@
-//! The 64-bit word of a slot. Nothing else knows its bits.
+//! The 64-bit word of a slot. No other module knows its bits.
 
-/// The place of an item: lap `lap` (from 1) over the slots, slot `slot`. Counted up, so that nobody has to
-/// divide.
+/// The place of an item: lap `lap` (from 1) over the slots, slot `slot`. Counted up, so that no division is
+/// needed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Position {
     pub(super) lap: u64,
     pub(super) slot: u32,
 }
 
-/// A slot: in which lap it was last written, which cell lies in it, whether that cell holds an item.
+/// A slot: the lap of its last change, its cell, and whether that cell has an item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct SlotWord {
     pub(super) lap: u64,
@@ -16,8 +16,8 @@ pub(super) struct SlotWord {
     pub(super) full: bool,
 }
 
-/// A word in 64 bits: `full` in bit 0, `cell` above it, and `lap` in all the rest. For one slot the lap has
-/// 61 bits, for 2^24 slots 38; either way there are more than 2^60 positions.
+/// The bits of a word: `full` in bit 0, `cell` above it, `lap` in the rest. With one slot the lap has 61
+/// bits, with 2^24 slots 38; either way there are more than 2^60 positions.
 #[derive(Clone, Copy)]
 pub(super) struct Layout {
     /// Lowest bit of the lap.

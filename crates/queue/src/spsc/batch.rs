@@ -1,9 +1,9 @@
-//! Many items at once: one look at the other side, one publication, and a loop that the processor can overlap.
+//! Batches: one poll of the other side, one publication, and a loop that the processor can overlap.
 
 use super::{Receiver, Sender, Spsc};
 use crate::owner::Owner;
 
-/// Writes the counter back, whatever the caller's code does in between: an item that was handed out is not handed out again.
+/// Writes the counter back even if the caller's code panics: an item is handed out once.
 struct DrainCursor<'r> {
     receiver: &'r mut Receiver,
     head: u64,
@@ -15,7 +15,7 @@ impl Drop for DrainCursor<'_> {
     }
 }
 
-/// As [`DrainCursor`]: an item that was put in is in.
+/// As [`DrainCursor`]: an item that was put in stays in.
 struct ExtendCursor<'s> {
     sender: &'s mut Sender,
     tail: u64,
@@ -28,8 +28,8 @@ impl Drop for ExtendCursor<'_> {
 }
 
 impl<T> Spsc<T> {
-    /// Takes all visible items out, oldest first, and says how many that were. Gives their places back only with
-    /// [`release`](Spsc::release), as [`pop`](Spsc::pop).
+    /// Takes all visible items out, oldest first, and returns their number. As with [`pop`](Spsc::pop), their
+    /// places become room with [`release`](Spsc::release).
     ///
     /// ```
     /// use onbeat_queue::{Owner, Spsc};
@@ -48,10 +48,11 @@ impl<T> Spsc<T> {
             let mut cursor = DrainCursor { receiver, head: first };
             while cursor.head < tail {
                 let item = self.slot(cursor.head).with_mut(|slot| {
-                    // SAFETY: the slot is the consumer's: its item was published and its place not yet given back.
+                    // SAFETY: the slot is the consumer's: its item was published and its place not yet
+                    // released.
                     let slot = unsafe { &*slot };
-                    // SAFETY: it holds the oldest value, and `head` moves past it before anybody else's code runs, so it is
-                    // read once.
+                    // SAFETY: it holds the oldest value, and `head` moves past it before other code runs, so
+                    // it is read once.
                     unsafe { slot.assume_init_read() }
                 });
                 cursor.head += 1;
@@ -61,14 +62,14 @@ impl<T> Spsc<T> {
         })
     }
 
-    /// Puts in as many of `items` as there is room for, publishes them and all staged ones, and says how many that were. No
-    /// item is taken from `items` for which there is no room.
+    /// Puts in as many of `items` as there is room for, publishes them and all staged ones, and returns their
+    /// number. It takes no item from `items` for which there is no room.
     #[inline]
     pub fn extend(&self, producer: &mut Owner, items: impl IntoIterator<Item = T>) -> usize {
         let count = self.sender.with(producer, |sender| {
             let mut room = u64::from(self.capacity) - (sender.tail - sender.head);
             let mut items = items.into_iter();
-            // Without a look where that is enough.
+            // Without a poll of the other side if the known room is enough.
             if items.size_hint().1.is_none_or(|most| most as u64 > room) {
                 room = u64::from(self.capacity - self.refresh_head(sender));
             }
@@ -76,8 +77,9 @@ impl<T> Spsc<T> {
             let mut cursor = ExtendCursor { sender, tail: first };
             while cursor.tail - first < room {
                 let Some(item) = items.next() else { break };
-                // SAFETY: the slot is the producer's and holds no value: `tail` is less than the capacity above what the
-                // consumer has given back, and it is not the consumer's again before it is published.
+                // SAFETY: the slot is the producer's and holds no value: `tail` is less than the capacity
+                // above the consumer's released counter. The consumer gets the slot only when it is
+                // published.
                 self.slot(cursor.tail).with_mut(|slot| unsafe { (*slot).write(item) });
                 cursor.tail += 1;
             }

@@ -1,5 +1,4 @@
-//! The ring's races, through every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p onbeat-queue --release
-//! model`.
+//! The ring's races, through every interleaving (`ci/loom`).
 
 use super::Spsc;
 use crate::owner::Owner;
@@ -7,7 +6,7 @@ use crate::sync::plant;
 use loom::sync::{Arc, Notify};
 use loom::thread;
 
-/// A ring and its two tokens.
+/// Makes a ring and its two tokens.
 fn ring(capacity: usize) -> (Arc<Spsc<u32>>, Owner, Owner) {
     let (producer, consumer) = (Owner::new(), Owner::new());
     (Arc::new(Spsc::new(&producer, &consumer, capacity)), producer, consumer)
@@ -21,8 +20,8 @@ fn take_all(ring: &Spsc<u32>, consumer: &mut Owner, into: &mut Vec<u32>) {
     ring.release(consumer);
 }
 
-/// Both sides go on as far as they can: what went in comes out once and in order, and a slot is not used
-/// again before its item is out (loom watches the cells).
+/// Both sides go on as far as they can. Each item comes out once and in order, and a slot is used again only
+/// after its item is out (loom watches the cells).
 fn items_pass_in_order() {
     loom::model(|| {
         let (ring, mut producer, mut consumer) = ring(2);
@@ -47,7 +46,7 @@ fn items_pass_in_order() {
     });
 }
 
-/// Who sees the ring closed sees all items.
+/// A consumer that sees the ring closed sees all items.
 fn the_end_comes_after_the_items() {
     loom::model(|| {
         let (ring, mut producer, mut consumer) = ring(2);
@@ -67,8 +66,7 @@ fn the_end_comes_after_the_items() {
     });
 }
 
-/// A producer that begins to wait and a consumer that makes room at the same moment: one of them sees the
-/// other.
+/// A producer begins to wait while a consumer makes room: one of them sees the other.
 fn one_of_two_sees_the_other() {
     loom::model(|| {
         let (ring, mut producer, mut consumer) = ring(1);
@@ -87,8 +85,8 @@ fn one_of_two_sees_the_other() {
     });
 }
 
-/// A consumer that begins to wait and a producer that sends at the same moment: one of them sees the other, also where the consumer
-/// was woken, or took its wish back, before.
+/// A consumer begins to wait while a producer sends: one of them sees the other, also if the consumer was
+/// woken, or withdrew its request, before.
 fn one_of_two_sees_the_item() {
     loom::model(|| {
         let (ring, mut producer, mut consumer) = ring(2);
@@ -120,7 +118,7 @@ fn one_of_two_sees_the_item() {
     });
 }
 
-/// The whole of it the other way round: a consumer that sleeps whenever it may and a producer that wakes it only when it is told to.
+/// A consumer that sleeps whenever it may, and a producer that wakes it only when it must.
 fn sleeping_consumers_are_woken(items: u32) {
     loom::model(move || {
         let (ring, mut producer, mut consumer) = ring(4);
@@ -152,8 +150,8 @@ fn sleeping_consumers_are_woken(items: u32) {
     });
 }
 
-/// The whole of it: a producer that sleeps whenever it may and a consumer that wakes it only when it is told
-/// to. A lost word is a deadlock, and loom reports that.
+/// A producer that sleeps whenever it may, and a consumer that wakes it only when it must. A lost
+/// notification is a deadlock, which loom reports.
 fn sleepers_are_woken(items: u32) {
     loom::model(move || {
         let (ring, mut producer, mut consumer) = ring(1);

@@ -113,13 +113,13 @@ fn starved(blocks: usize) {
         let (store, notifier) = open_with_notifier(blocks);
         let out: Vec<_> = std::iter::from_fn(|| store.get::<u64>()).collect();
         let others: Vec<_> = out.into_iter().map(|block| thread::spawn(move || drop(block))).collect();
-        let mut wishes = 0;
+        let mut requests = 0;
         let block = loop {
             if let Some(block) = store.get::<u64>() {
                 break block;
             }
             if store.want(1) {
-                wishes = 1;
+                requests = 1;
                 // It may wake for no reason; the wish stands then, and is not counted again.
                 notifier.parker.wait();
             }
@@ -128,7 +128,7 @@ fn starved(blocks: usize) {
             other.join().unwrap();
         }
         drop(block);
-        assert!(notifier.notified.load(Ordering::Relaxed) == wishes, "one call for a wish");
+        assert!(notifier.notified.load(Ordering::Relaxed) == requests, "one call for a request");
         assert_eq!(
             std::iter::from_fn(|| store.get::<u64>()).collect::<Vec<_>>().len(),
             blocks,

@@ -193,7 +193,7 @@ impl<T> TaskPool<T> {
         // Release, partner: the fence in `pick_sleeper`: who sees the bit sees that no alarm is known yet.
         self.asleep.fetch_or(1 << thread, Ordering::Release);
         // Partners: the fences in `offer` and in `alarms_are_watched`.
-        full_fence("no fence before the last look");
+        full_fence("no fence before the last check");
         if !self.nothing_offered() {
             self.end_park(thread);
             return false;

@@ -158,7 +158,7 @@ fn model_crew_finds_a_missing_fence_after_the_offer() {
 #[test]
 #[should_panic]
 fn model_crew_finds_a_missing_fence_before_the_last_look() {
-    plant("no fence before the last look");
+    plant("no fence before the last check");
     offer_and_lie_down();
 }
 
