@@ -1,4 +1,4 @@
-//! What other threads schedule for one worker.
+//! Items that other threads schedule for one worker.
 
 #[cfg(all(loom, test))]
 mod model;
@@ -9,17 +9,19 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use std::fmt;
 use std::ptr::NonNull;
 
-/// A fixed number of items, numbered from 0, that any thread may schedule and one worker runs.
+/// A fixed number of items, numbered from 0, that any thread can schedule and one worker runs.
 ///
-/// - [`schedule`](Inbox::schedule) neither allocates nor blocks, from any thread. It returns whether the item was
-///   queued by this call; false means that it waits already. Either way the run that is coming sees all that the
-///   caller wrote before: no event is lost.
-/// - An item stops being pending just before it runs, so it may be scheduled again while it runs, also by itself.
-/// - Items that were scheduled through the same slot run in that order.
-/// - The worker sleeps through [`sleep`](Inbox::sleep): the first push after that wakes it, and only that one pays.
+/// - [`schedule`](Inbox::schedule) neither allocates nor blocks, from any thread. It returns whether this
+///   call queued the item; false means that the item is pending already. Either way the coming run sees
+///   everything that the caller wrote before: no event is lost.
+/// - Pending ends just before an item runs, so an item can be scheduled again while it runs, also by its own
+///   run.
+/// - Items scheduled through one slot run in that order.
+/// - The worker sleeps through [`sleep`](Inbox::sleep). The first push after that wakes it, and only that
+///   push pays for it.
 ///
-/// The worker's side takes the [`Owner`] token that the inbox was made with. An inbox is shared by reference or
-/// `Arc`; threads should use different slots, which keeps them off each other's cache lines, but need not.
+/// The worker's side takes the [`Owner`] token that the inbox was made with. An inbox is shared by reference
+/// or `Arc`. Threads should use different slots, which keeps them off each other's cache lines, but need not.
 ///
 /// ```
 /// # use onbeat_queue::{Inbox, Owner, Sleeper};
@@ -42,22 +44,22 @@ use std::ptr::NonNull;
 pub struct Inbox<S: Sleeper> {
     /// Id of the owner that drains it.
     owner: u32,
-    /// Between `sleep` and `wake_up`. Written by the owner only.
+    /// Whether the worker is between `sleep` and `wake_up`. Only the owner writes it.
     asleep: AtomicBool,
-    /// Not a `Box`: to move a box says that nobody else points into it, and the list does.
+    /// Not a `Box`: moving a box asserts that no other pointer leads into it, and the list has some.
     items: Vec<InboxItem>,
     list: WorkList<S>,
 }
 
-/// On a cache line of its own, so that items which different threads schedule do not disturb each other.
+/// On a cache line of its own, so that items scheduled by different threads do not disturb each other.
 #[repr(align(64))]
 struct InboxItem(Link);
 
 impl<S: Sleeper> Inbox<S> {
-    /// An inbox for `items` items with `slots` heads, drained by `owner`; `sleeper` is how its thread is woken.
+    /// Makes an inbox for `items` items with `slots` heads, drained by `owner`; `sleeper` wakes its thread.
     ///
     /// # Panics
-    /// When `slots` is 0 or there are 2^32 items or more.
+    /// If `slots` is 0 or there are 2^32 items or more.
     #[must_use]
     pub fn new(owner: &Owner, slots: usize, items: usize, sleeper: S) -> Self {
         assert!(slots > 0, "an inbox needs at least one slot");
@@ -70,18 +72,18 @@ impl<S: Sleeper> Inbox<S> {
         }
     }
 
-    /// Schedules an item from any thread, through `slot` (modulo the number of slots), and wakes the worker if it
-    /// sleeps. False when the item was pending already.
+    /// Schedules an item from any thread, through `slot` (modulo the number of slots), and wakes the worker
+    /// if it sleeps. False if the item was pending already.
     ///
-    /// Everything that the caller did before is visible to the run that follows, whatever the answer.
+    /// The coming run sees everything that the caller did before, whatever the answer.
     ///
     /// # Panics
-    /// When there is no such item.
+    /// If there is no such item.
     #[inline]
     pub fn schedule(&self, slot: usize, item: u32) -> bool {
         let Some(InboxItem(link)) = self.items.get(item as usize) else { self.no_such_item(item) };
-        // SAFETY: the items belong to the inbox, as the list does, and stay in their place on the heap; links may be
-        // used from any thread.
+        // SAFETY: the inbox owns both the items and the list, and the items do not move on the heap. Links
+        // may be used from any thread.
         unsafe { self.list.schedule(slot, NonNull::from(link)) }
     }
 
@@ -90,20 +92,20 @@ impl<S: Sleeper> Inbox<S> {
         panic!("there is no item {item} in this inbox: it has {}, numbered from 0", self.items.len())
     }
 
-    /// Whether nothing waits. A hint, and cheap: a few loads.
+    /// Whether nothing is queued. A hint, and cheap: a few loads.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Runs everything that waits, slot by slot, in each slot the oldest first; returns how many items ran.
+    /// Runs all queued items, slot by slot, in each slot the oldest first. Returns how many items ran.
     ///
-    /// An item's pending ends just before `run` gets its number. `run` may schedule on this very inbox: what it adds
-    /// to the slots that have had their turn waits for the next call. When `run` panics, the items that did not get
-    /// to run are still scheduled.
+    /// Pending ends just before `run` gets the item's number. `run` can schedule on this inbox; items that it
+    /// adds to slots already drained wait for the next call. If `run` panics, the items that did not run are
+    /// still scheduled.
     ///
     /// # Panics
-    /// When `owner` is not the one of this inbox.
+    /// If `owner` is not the one of this inbox.
     #[inline]
     pub fn drain(&self, owner: &mut Owner, mut run: impl FnMut(&mut Owner, u32)) -> usize {
         self.check(owner);
@@ -118,15 +120,15 @@ impl<S: Sleeper> Inbox<S> {
         count
     }
 
-    /// Announces that the worker goes to sleep. After `Ok` the next push wakes it: [`Sleeper::wake`] is called, and
-    /// [`is_woken`](Inbox::is_woken) turns true; [`wake_up`](Inbox::wake_up) ends the sleep.
+    /// Announces that the worker goes to sleep. After `Ok` the next push wakes it: [`Sleeper::wake`] is
+    /// called, and [`is_woken`](Inbox::is_woken) turns true. [`wake_up`](Inbox::wake_up) ends the sleep.
     ///
     /// # Errors
-    /// When something waits, the worker is not asleep. The number says how many pushes have called
-    /// [`Sleeper::claim`] and [`Sleeper::wake`] (or will in a moment) in between, as from `wake_up`.
+    /// If an item is queued: then the worker is not asleep. The number says how many pushes have called (or
+    /// will soon call) [`Sleeper::claim`] and [`Sleeper::wake`] in between, as from `wake_up`.
     ///
     /// # Panics
-    /// When `owner` is not the one of this inbox, or it is asleep.
+    /// If `owner` is not the one of this inbox, or the worker is asleep.
     pub fn sleep(&self, owner: &mut Owner) -> Result<(), u32> {
         assert!(!self.is_asleep(owner), "the worker of this inbox is asleep already");
         self.list.sleep()?;
@@ -138,7 +140,7 @@ impl<S: Sleeper> Inbox<S> {
     /// Whether the worker is between [`sleep`](Inbox::sleep) and [`wake_up`](Inbox::wake_up).
     ///
     /// # Panics
-    /// When `owner` is not the one of this inbox.
+    /// If `owner` is not the one of this inbox.
     #[inline]
     pub fn is_asleep(&self, owner: &Owner) -> bool {
         self.check(owner);
@@ -149,18 +151,19 @@ impl<S: Sleeper> Inbox<S> {
     /// Whether the worker is asleep and a push has come since: a few loads, to spin on.
     ///
     /// # Panics
-    /// When `owner` is not the one of this inbox.
+    /// If `owner` is not the one of this inbox.
     #[inline]
     pub fn is_woken(&self, owner: &Owner) -> bool {
         self.is_asleep(owner) && self.list.is_woken()
     }
 
-    /// Ends the sleep, woken or not. What was pushed waits for [`drain`](Inbox::drain). Returns how many pushes have
-    /// found the worker asleep: so many times [`Sleeper::claim`] was called without an `unclaim` to follow, and all
-    /// that was done before and in those calls is visible now. At most one per slot; 0 when it was not asleep.
+    /// Ends the sleep, woken or not. Queued items wait for [`drain`](Inbox::drain). Returns the number of
+    /// pushes that found the worker asleep: that many calls of [`Sleeper::claim`] had no `unclaim`, and
+    /// everything done before and in those calls is visible now. At most one per slot; 0 if the worker was
+    /// not asleep.
     ///
     /// # Panics
-    /// When `owner` is not the one of this inbox.
+    /// If `owner` is not the one of this inbox.
     pub fn wake_up(&self, owner: &mut Owner) -> u32 {
         if !self.is_asleep(owner) {
             return 0;
@@ -170,7 +173,7 @@ impl<S: Sleeper> Inbox<S> {
         self.list.wake_up()
     }
 
-    /// How the worker is woken.
+    /// Returns the sleeper, which wakes the worker.
     pub fn sleeper(&self) -> &S {
         self.list.sleeper()
     }

@@ -1,5 +1,5 @@
-//! The work list and the inbox, through every interleaving (`ci/loom`). Each property has mistakes planted in the code
-//! itself, which loom must find.
+//! The work list and the inbox through every interleaving (`ci/loom`). Each property has mistakes planted in
+//! the code itself, which loom must find.
 
 use super::Inbox;
 use crate::list::{Poller, Sleeper};
@@ -10,8 +10,8 @@ use crate::sync::plant;
 use loom::sync::{Arc, Notify};
 use loom::thread;
 
-/// Two producers with an item of their own each; the worker drains meanwhile. Everything runs once, and sees what was
-/// written before.
+/// Two producers with an item of their own each; the worker drains meanwhile. Each item runs once, and sees
+/// earlier writes of its producer.
 fn own_items(slots: usize) {
     loom::model(move || {
         let mut owner = Owner::new();
@@ -56,8 +56,8 @@ fn a_relaxed_push_is_found() {
     own_items(1);
 }
 
-/// Two producers schedule the same item while it drains. Each run was promised by one `true`, and what the refused one
-/// wrote is seen by a run as well.
+/// Two producers schedule the same item while it drains. Each run was promised by one `true`, and a run also
+/// sees what the refused producer wrote.
 fn one_item() {
     loom::model(|| {
         let mut owner = Owner::new();
@@ -66,7 +66,7 @@ fn one_item() {
         let producers = [0, 1].map(|me| {
             let (inbox, events) = (inbox.clone(), events.clone());
             thread::spawn(move || {
-                // Relaxed: the inbox is to make it visible.
+                // Relaxed: the inbox must make it visible.
                 events[me].store(1, Ordering::Relaxed);
                 inbox.schedule(me, 0)
             })
@@ -104,7 +104,7 @@ fn pending_that_is_only_looked_at_is_found() {
     one_item();
 }
 
-/// As soon as pending has ended, the item may be pushed again: the list must be done with it.
+/// As soon as pending has ended, the item can be pushed again: the list must no longer use it.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_link_that_is_read_too_late_is_found() {
@@ -129,7 +129,7 @@ fn an_item_may_schedule_itself() {
     });
 }
 
-/// So many threads, each of which schedules an item of its own.
+/// Starts `producers` threads, each of which schedules an item of its own.
 fn one_item_each(inbox: &Arc<Inbox<ParkedThread>>, producers: usize) -> Vec<thread::JoinHandle<()>> {
     (0..producers)
         .map(|me| {
@@ -139,8 +139,9 @@ fn one_item_each(inbox: &Arc<Inbox<ParkedThread>>, producers: usize) -> Vec<thre
         .collect()
 }
 
-/// The worker sleeps when there is nothing; `producers` threads schedule an item of their own each. A wake-up that is
-/// lost leaves all threads blocked, which loom reports (and ends the process). At the end the claims must be those that were reported.
+/// The worker sleeps when there is no work; `producers` threads schedule an item of their own each. A lost
+/// wake-up leaves all threads blocked, which loom reports (and ends the process). At the end the claims equal
+/// those that were reported.
 fn sleeping(slots: usize, producers: usize) {
     loom::model(move || {
         let mut owner = Owner::new();
@@ -167,7 +168,7 @@ fn sleeping(slots: usize, producers: usize) {
 }
 
 fn finish(inbox: &Inbox<ParkedThread>, replaced: u32) {
-    // Relaxed: everybody has joined.
+    // Relaxed: all threads have joined.
     assert_eq!(inbox.sleeper().claims.load(Ordering::Relaxed), replaced as isize);
     assert_eq!(inbox.sleeper().wakes.load(Ordering::Relaxed), replaced as isize);
     assert!(inbox.is_empty());
@@ -183,8 +184,8 @@ fn no_wake_up_is_lost_with_two_slots() {
     sleeping(2, 2);
 }
 
-/// The worker gives up its sleep without having been woken (a deadline). What was pushed meanwhile is there, and the
-/// claims come out even.
+/// The worker ends its sleep without a wake-up (a deadline). Items that were pushed meanwhile are there, and
+/// the claims balance.
 fn giving_up(slots: usize, producers: usize) {
     loom::model(move || {
         let mut owner = Owner::new();
@@ -229,16 +230,17 @@ fn a_mark_over_a_push_is_found() {
     giving_up(1, 1);
 }
 
-/// What claims are for: `awake` counts threads, and whoever brings it to 0 may conclude that nothing is left to do.
+/// The use of claims: `awake` counts threads, and a thread that brings it to 0 concludes that no work is
+/// left.
 struct Awake {
     parker: Notify,
     awake: AtomicIsize,
 }
 
 impl Awake {
-    /// True when nobody is awake now.
+    /// Returns whether nobody is awake now.
     fn add(&self, change: isize) -> bool {
-        // AcqRel, partner: itself: who sees 0 has seen what the others did.
+        // AcqRel, partner: itself. A thread that sees 0 has seen the effects of the others.
         self.awake.fetch_add(change, Ordering::AcqRel) + change == 0
     }
 }
@@ -257,7 +259,8 @@ impl Sleeper for Awake {
     }
 }
 
-/// One producer and the worker: it never looks as if everybody slept while an item waits or is yet to come.
+/// One producer and the worker: it never seems that everybody sleeps while an item is queued or still to
+/// come.
 fn quiet() {
     loom::model(|| {
         let mut owner = Owner::new();
@@ -282,7 +285,7 @@ fn quiet() {
                     while !inbox.is_woken(&owner) {
                         inbox.sleeper().parker.wait();
                     }
-                    // Awake again; of the two counts for that, one is the producer's claim.
+                    // Awake again. Of the counts for that, one is the producer's claim.
                     inbox.wake_up(&mut owner) as isize - 1
                 }
                 Err(replaced) => replaced as isize,

@@ -1,4 +1,4 @@
-//! The store's races, through every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p onbeat-queue --release model`.
+//! The store's races through every interleaving (`ci/loom`).
 
 use super::{Meta, Seed};
 use crate::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use loom::sync::{Arc, Notify};
 use loom::thread;
 use std::ptr::null_mut;
 
-/// Counts how often a block came home, where loom sees it.
+/// Counts how often a block was returned, where loom sees it.
 #[derive(Default, Clone)]
 struct Visits(Option<Arc<AtomicUsize>>);
 
@@ -19,7 +19,7 @@ impl Meta for Visits {
     }
 }
 
-/// A block dropped elsewhere comes home once, whether the owner fetches meanwhile or not.
+/// A block dropped elsewhere is returned once, whether or not the owner fetches meanwhile.
 #[test]
 fn blocks_come_home_from_another_thread() {
     loom::model(|| {
@@ -43,7 +43,8 @@ fn blocks_come_home_from_another_thread() {
     });
 }
 
-/// Two threads drop the last two handles of a shared block: it comes home once, and neither reads after that.
+/// Two threads drop the last two handles of a shared block: it is returned once, and neither reads after
+/// that.
 #[test]
 fn the_last_of_two_handles_brings_it_home() {
     loom::model(|| {
@@ -57,7 +58,7 @@ fn the_last_of_two_handles_brings_it_home() {
             assert_eq!(b[0], 7);
             drop(b);
         });
-        // Unique only once the other handle is gone, and then its reads are over.
+        // Unique only when the other handle is gone, and with it its reads.
         if let Some(samples) = a.edit() {
             samples[0] = 8;
         }
@@ -68,8 +69,8 @@ fn the_last_of_two_handles_brings_it_home() {
     });
 }
 
-/// The store goes while a block is on its way home from another thread: the memory is freed once (loom and the leak
-/// check of its allocator stand-in would see a second time, `visits` a missing one).
+/// The store ends while another thread returns a block: the memory is freed once (loom and its allocator's
+/// leak check would see a second time, `visits` a missing one).
 #[test]
 fn a_store_may_end_before_its_blocks() {
     loom::model(|| {
@@ -87,7 +88,7 @@ fn a_store_may_end_before_its_blocks() {
     });
 }
 
-/// What a store calls when a wanted block comes home: counts, and wakes who waits.
+/// Called when a wanted block is returned: counts, and wakes the owner.
 #[derive(Default)]
 struct HomeNotifier {
     parker: Notify,
@@ -106,8 +107,8 @@ fn open_with_notifier(blocks: usize) -> (super::Store<Visits>, std::sync::Arc<Ho
     (store, notifier)
 }
 
-/// A starved owner sleeps until a block comes home from another thread. A wake-up that is lost leaves both threads
-/// blocked, which loom reports.
+/// A starved owner sleeps until another thread returns a block. A lost wake-up leaves both threads blocked,
+/// which loom reports.
 fn starved(blocks: usize) {
     loom::model(move || {
         let (store, notifier) = open_with_notifier(blocks);
@@ -120,7 +121,7 @@ fn starved(blocks: usize) {
             }
             if store.want(1) {
                 requests = 1;
-                // It may wake for no reason; the wish stands then, and is not counted again.
+                // A spurious wake-up leaves the request standing, and it is not counted again.
                 notifier.parker.wait();
             }
         };
@@ -147,7 +148,7 @@ fn only_the_first_wanted_block_announces_itself() {
     starved(2);
 }
 
-/// The same without waiting, because a dead-lock in a model ends the process: whatever was wanted was announced.
+/// The same without waiting, because a dead-lock in a model ends the process: each request is answered.
 fn wanted_once() {
     loom::model(|| {
         let (store, notifier) = open_with_notifier(1);
@@ -172,7 +173,8 @@ fn a_wish_over_a_block_is_found() {
     wanted_once();
 }
 
-/// The store goes while a block that it wants is on its way home: the memory is freed once, and the notifier with it.
+/// The store ends while a block that it wants is being returned: the memory is freed once, and the notifier
+/// with it.
 #[test]
 fn a_store_may_end_while_it_wants() {
     loom::model(|| {
@@ -195,8 +197,8 @@ fn a_store_may_end_while_it_wants() {
     });
 }
 
-/// The seeded mistake: the remote list with a relaxed push. The owner may then see the list and not what was done to
-/// the block before, and loom must say so.
+/// The planted mistake: the remote list with a relaxed push. The owner can then see the list but not the
+/// thread's writes to the block, and loom must say so.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_relaxed_push_is_found() {
@@ -208,8 +210,8 @@ fn a_relaxed_push_is_found() {
         let list = Arc::new(AtomicPtr::new(null_mut::<PushedBlock>()));
         let (node2, list2) = (node.clone(), list.clone());
         let other = thread::spawn(move || {
-            // SAFETY: as in the store, the block is ours until it is pushed; that the push does not publish it is
-            // what the model is to find.
+            // SAFETY: as in the store, the block is ours until it is pushed. Loom must find that this push
+            // does not publish it.
             node2.value.with_mut(|value| unsafe { *value = 1 });
             list2.store(std::ptr::from_ref(&*node2).cast_mut(), Ordering::Relaxed);
         });

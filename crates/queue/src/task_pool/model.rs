@@ -1,5 +1,5 @@
-//! The pool, through every interleaving (`ci/loom`). Each property has mistakes planted in the code itself, which loom must
-//! find.
+//! The task pool through every interleaving (`ci/loom`). Each property has mistakes planted in the code
+//! itself, which loom must find.
 
 use super::{TaskLease, TaskPool};
 use crate::model::Event;
@@ -8,8 +8,8 @@ use crate::sync::plant;
 use loom::sync::Arc;
 use loom::thread;
 
-/// Two threads of a pool: each leaves an event and wakes the item; whoever is told to runs it. No event is left over, and
-/// nobody touches the item beside another.
+/// Two threads leave an event each and wake the task; the one that gets `true` runs it. No event is left
+/// over, and no two threads touch the task at once.
 fn wake_and_rest() {
     loom::model(|| {
         let pool = Arc::new(TaskPool::new(2, 1));
@@ -19,7 +19,7 @@ fn wake_and_rest() {
         let wakers = [0, 1].map(|me| {
             let (pool, events) = (pool.clone(), events.clone());
             thread::spawn(move || {
-                // Relaxed: it is the pool that makes it visible.
+                // Relaxed: the pool must make it visible.
                 events[me].store(1, Ordering::Relaxed);
                 if pool.wake(0) {
                     run(&pool, &events);
@@ -30,7 +30,7 @@ fn wake_and_rest() {
             waker.join().unwrap();
         }
         assert_eq!(
-            *pool.take(0).map_or_else(|| wake_again(&pool), |item| item),
+            *pool.take(0).map_or_else(|| wake_again(&pool), |task| task),
             2,
             "an event was overlooked"
         );
@@ -38,17 +38,17 @@ fn wake_and_rest() {
 }
 
 fn run(pool: &TaskPool<u32>, events: &[AtomicU32; 2]) {
-    let mut item = pool.take(0).expect("it was woken by us, and nobody else was told");
+    let mut task = pool.take(0).expect("it was woken by us, and nobody else was told");
     loop {
         for event in events {
             if event.load(Ordering::Relaxed) == 1 {
                 event.store(2, Ordering::Relaxed);
-                *item += 1;
+                *task += 1;
             }
         }
-        match item.rest() {
+        match task.rest() {
             Ok(()) => return,
-            Err(again) => item = again,
+            Err(again) => task = again,
         }
     }
 }
@@ -84,7 +84,7 @@ fn model_crew_finds_a_relaxed_take() {
     wake_and_rest();
 }
 
-/// A waker that is told "held or queued already" leaves its event to the holder.
+/// A waker that gets false leaves its event to the holder.
 fn event_before_a_false_wake() {
     loom::model(|| {
         let pool = Arc::new(TaskPool::new(2, 1));
@@ -97,16 +97,17 @@ fn event_before_a_false_wake() {
                 pool.wake(0)
             })
         };
-        // It is ready from the start: either this run sees the wake-up, or the other one was told to see to it.
-        let mut item = pool.take(0).unwrap();
+        // The task is ready from the start: either this run sees the wake-up, or the waker was told to queue
+        // the task.
+        let mut task = pool.take(0).unwrap();
         let mut seen = false;
         loop {
-            match item.rest() {
+            match task.rest() {
                 Ok(()) => break,
                 Err(again) => {
                     seen = true;
                     event.take();
-                    item = again;
+                    task = again;
                 }
             }
         }
@@ -129,7 +130,7 @@ fn model_crew_finds_a_relaxed_wake() {
     event_before_a_false_wake();
 }
 
-/// One thread offers, the other runs out of work and lies down: it never sleeps beside an offer.
+/// One thread offers, the other runs out of work and parks: it never sleeps beside an offer.
 fn offer_and_lie_down() {
     loom::model(|| {
         let pool = Arc::new(TaskPool::<()>::new(2, 1));
@@ -202,7 +203,7 @@ fn set_and_take_due() {
             })
         };
         let mut due = Vec::new();
-        pool.take_due(15, |item| due.push(item));
+        pool.take_due(15, |task| due.push(task));
         other.join().unwrap();
         assert_eq!(due, [0]);
         assert!(pool.next_alarm_ns() <= 20, "an alarm was forgotten");
@@ -221,7 +222,7 @@ fn model_crew_finds_a_late_reset() {
     set_and_take_due();
 }
 
-/// A thread sets an alarm and goes on to something long, while the other one lies down: one of them watches the alarm.
+/// A thread sets an alarm and begins a long step, while the other one parks: one of them watches the alarm.
 fn watch_and_lie_down() {
     loom::model(|| {
         let pool = Arc::new(TaskPool::<()>::new(2, 1));

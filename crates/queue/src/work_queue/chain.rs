@@ -1,33 +1,34 @@
-//! Several links as one push.
+//! Several links in one push.
 
 use super::turn::Node;
 use crate::list::{Link, Sleeper, WorkList};
 use std::ptr::NonNull;
 
-/// Links that are to be pushed together. Dropped half-way (an iterator has panicked), it pushes what it has.
+/// Links to be pushed together. If it is dropped half-way (an iterator has panicked), it pushes the links it
+/// has.
 pub(super) struct LinkChain<'l, S: Sleeper> {
     pub list: &'l WorkList<S>,
     pub slot: usize,
-    /// The newest and the oldest.
+    /// The newest and the oldest link.
     pub ends: Option<(NonNull<Link>, NonNull<Link>)>,
     pub count: usize,
 }
 
 impl<S: Sleeper> LinkChain<'_, S> {
-    /// The link must be the caller's alone: pending by its own call, or owned.
+    /// Adds a link that is the caller's alone: pending by its own call, or owned.
     #[inline]
     pub fn add(&mut self, link: NonNull<Link>) {
         let (next, oldest) = match self.ends {
             Some((newest, oldest)) => (Some(newest), oldest),
             None => (None, link),
         };
-        // SAFETY: it is ours alone, so it is valid and nobody else touches `next`.
+        // SAFETY: it is ours alone, so it is valid and no other thread touches `next`.
         unsafe { Link::set_next(link, next) };
         self.ends = Some((link, oldest));
         self.count += 1;
     }
 
-    /// The newest, taken out again.
+    /// Takes the newest link out again.
     pub fn pop(&mut self) -> Option<NonNull<Link>> {
         let (newest, oldest) = self.ends?;
         // SAFETY: the links of a chain are its own.
@@ -36,10 +37,10 @@ impl<S: Sleeper> LinkChain<'_, S> {
         Some(newest)
     }
 
-    /// False when the list is closed: then they are here still.
+    /// Pushes the chain. False if the list is closed: then the links stay here.
     pub fn try_push(&mut self) -> bool {
         let Some((newest, oldest)) = self.ends else { return true };
-        // SAFETY: they are valid and the chain's own, and their owners have promised the rest to `schedule_many`.
+        // SAFETY: they are valid and the chain's own; `schedule_many` was promised the rest.
         let pushed = unsafe { self.list.push(self.slot, newest, oldest) };
         if pushed {
             self.ends = None;
@@ -56,7 +57,7 @@ impl<S: Sleeper> Drop for LinkChain<'_, S> {
     fn drop(&mut self) {
         if !self.try_push() {
             while let Some(link) = self.pop() {
-                // SAFETY: it was not pushed and its links are the first fields of nodes.
+                // SAFETY: it was not pushed, and its links are the first fields of nodes.
                 unsafe { Node::give_back(link.cast()) };
             }
         }

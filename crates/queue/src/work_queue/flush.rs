@@ -9,7 +9,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// The worker cannot wait for itself.
+/// Error: the worker cannot wait for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OnWorker;
 
@@ -23,12 +23,12 @@ impl fmt::Display for OnWorker {
 
 impl std::error::Error for OnWorker {}
 
-/// Goes through slot 0 and asks to be told of the end of the pass that it runs in.
+/// Passes slot 0, and has its flusher notified at the end of that pass.
 #[repr(C)]
 struct Sentinel {
     /// First: a pointer to the node is one to the sentinel.
     node: Node,
-    /// `None` only wakes the worker.
+    /// `None`: only wakes the worker.
     signal: Option<Arc<dyn Finish>>,
 }
 
@@ -40,7 +40,7 @@ struct FlushSignal<W> {
 
 impl<W: Sleeper> Finish for FlushSignal<W> {
     fn finish(&self) {
-        // Release, partner: the Acquire of `flush`: what all the runs did.
+        // Release, partner: the Acquire of `flush`, for the effects of all runs.
         self.ended.fetch_add(1, Ordering::Release);
         self.waker.wake();
     }
@@ -48,21 +48,21 @@ impl<W: Sleeper> Finish for FlushSignal<W> {
 
 /// # Safety
 /// As `RunFn`, for a `Sentinel` that was leaked from its box.
-unsafe fn call(node: NonNull<Node>, hand: Option<&DrainPass>) {
-    // SAFETY: this function is only in sentinels, and who takes one off the list has it alone.
+unsafe fn call(node: NonNull<Node>, pass: Option<&DrainPass>) {
+    // SAFETY: this function is only in sentinels, and the thread that takes one off the list has it alone.
     let sentinel = unsafe { Box::from_raw(node.cast::<Sentinel>().as_ptr()) };
-    if let (Some(hand), Some(signal)) = (hand, sentinel.signal) {
+    if let (Some(pass), Some(signal)) = (pass, sentinel.signal) {
         if planted("notified before the pass is over") {
             return signal.finish();
         }
-        hand.wait(signal);
+        pass.wait(signal);
     }
 }
 
 impl<S: Sleeper> QueueCore<S> {
-    /// Waits until everything has run that was scheduled before, and everything that those runs schedule. Any number of
-    /// threads may do so at once. While it waits it calls `wait` again and again, which may block until `waker` is
-    /// told, and may return early. On an queue that is closed there is nothing to wait for.
+    /// Waits until everything has run that was scheduled before, and everything that those runs schedule. Any
+    /// number of threads can do so at once. While it waits it calls `wait` repeatedly, which may block until
+    /// `waker` is called, and may return early. On a closed queue it returns at once.
     ///
     /// # Errors
     /// [`OnWorker`] in a callback of this queue.
@@ -71,7 +71,7 @@ impl<S: Sleeper> QueueCore<S> {
             return Err(OnWorker);
         }
         let signal = Arc::new(FlushSignal { ended: AtomicU32::new(0), waker });
-        // The first for what was scheduled before, the second for what that has scheduled.
+        // The first sentinel for items scheduled before, the second for items scheduled by those.
         let sentinels = if planted("one sentinel") { 1 } else { 2 };
         for ended in 1..=sentinels {
             if !self.send(Some(signal.clone())) {
@@ -85,22 +85,23 @@ impl<S: Sleeper> QueueCore<S> {
         Ok(())
     }
 
-    /// False when the queue is closed and everything has run.
+    /// Pushes a sentinel. False if the queue is closed and everything has run.
     fn send(&self, signal: Option<Arc<dyn Finish>>) -> bool {
         let sentinel = Box::leak(Box::new(Sentinel { node: Node::new(call), signal }));
         let link = NonNull::from(sentinel).cast();
-        // Slot 0, for it is taken first: whatever was pushed to any slot before the sentinel is taken in the pass of
-        // the sentinel at the latest.
+        // Slot 0, because it is taken first: items pushed to any slot before the sentinel are taken in the
+        // sentinel's pass at the latest.
         // SAFETY: it is ours alone, and valid until it has run.
         while !unsafe { self.list.push(0, link, link) } {
-            // Acquire, partner: the Release of `Head::close`: `closed` is not that of an earlier time.
+            // Acquire, partner: the Release of `Head::close`, so that `closed` is not that of an earlier
+            // close.
             fence(Ordering::Acquire);
             if self.is_closed() {
                 // SAFETY: it was not pushed.
                 unsafe { Node::give_back(link.cast()) };
                 return false;
             }
-            // It is being closed: what was promised runs now.
+            // The queue is closing: its last items run now.
             sync::yield_now();
         }
         true

@@ -1,4 +1,4 @@
-//! Items that stay where their owner has put them.
+//! Items that stay in memory of their owner.
 
 use super::turn::{DrainPass, Node, Turn};
 use super::{Ready, sealed};
@@ -7,9 +7,10 @@ use crate::sync::atomic::AtomicBool;
 use std::fmt;
 use std::ptr::{NonNull, null};
 
-/// An item in memory of the caller: a static, a field, a local variable. It is scheduled by a reference that outlives the
-/// queue ([`QueueCore::schedule`](super::QueueCore::schedule) takes `&'static Item`), or the [scope](super::QueueCore::scope)
-/// in which that happens: so it can neither move nor end while it is pending or runs, and nothing has to be counted.
+/// An item in memory of the caller: a static, a field, a local variable. It is scheduled by a reference that
+/// outlives the queue ([`QueueCore::schedule`](super::QueueCore::schedule) takes `&'static Item`), or
+/// outlives the [scope](super::QueueCore::scope). So the item can neither move nor end while it is pending or
+/// runs, and no reference is counted.
 ///
 /// ```compile_fail,E0597
 /// use onbeat_queue::{QueueCore, Item, Sleeper};
@@ -22,27 +23,27 @@ use std::ptr::{NonNull, null};
 pub struct Item<F> {
     /// First: a pointer to the node is one to the item.
     node: Node,
-    /// What closes when it must not schedule itself any more. Written by the one who began its pending, before the
-    /// push, and read by the worker before pending ends.
+    /// Gate that is closed when the item must not schedule itself any more. Written by the thread that began
+    /// pending, before the push; read by the worker before pending ends.
     gate: UnsafeCell<*const AtomicBool>,
     run: F,
 }
 
-// SAFETY: `gate` is touched by one thread at a time: the one that began pending, then the one that ends it. It points to
-// something that lives until the run is over and may be read from any thread. The rest is `Send` if `F` is.
+// SAFETY: one thread at a time touches `gate`: the one that began pending, then the one that ends it. The
+// gate lives until the run is over and may be read from any thread. The rest is `Send` if `F` is.
 unsafe impl<F: Send> Send for Item<F> {}
-// SAFETY: as above; the worker has no more than a reference to `F`.
+// SAFETY: as above; the worker has only a reference to `F`.
 unsafe impl<F: Sync> Sync for Item<F> {}
 
 impl<F: Fn(&Turn<'_>) + Sync> Item<F> {
-    /// One that is not pending, and calls `run` on the worker.
+    /// Makes an item that is not pending, and calls `run` on the worker.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new(run: F) -> Self {
         Item { node: Node::new(call::<F>), gate: UnsafeCell::new(null()), run }
     }
 
-    /// One that is not pending, and calls `run` on the worker.
+    /// Makes an item that is not pending, and calls `run` on the worker.
     #[cfg(loom)]
     #[must_use]
     pub fn new(run: F) -> Self {
@@ -53,11 +54,11 @@ impl<F: Fn(&Turn<'_>) + Sync> Item<F> {
         NonNull::from(self).cast()
     }
 
-    /// Before it is pushed; only by the one who began its pending.
+    /// Sets the gate before the push; only the thread that began pending may call it.
     #[inline(always)]
     pub(super) fn set_gate(&self, gate: *const AtomicBool) {
         self.gate.with_mut(|field| {
-            // SAFETY: the one who began its pending is alone with it.
+            // SAFETY: the thread that began pending is alone with it.
             unsafe { *field = gate }
         });
     }
@@ -69,7 +70,8 @@ struct Again<'i, F> {
     gate: *const AtomicBool,
 }
 
-// SAFETY: as long as the gate is open the item stays, as who scheduled it has promised; it may be used from any thread.
+// SAFETY: while the gate is open the item stays, as promised when it was scheduled. It may be used from any
+// thread.
 unsafe impl<F: Fn(&Turn<'_>) + Sync> sealed::Ready for Again<'_, F> {
     fn node(&self) -> NonNull<Node> {
         self.item.node()
@@ -82,23 +84,23 @@ unsafe impl<F: Fn(&Turn<'_>) + Sync> sealed::Ready for Again<'_, F> {
 
 /// # Safety
 /// As `RunFn`, for an `Item<F>`.
-unsafe fn call<F: Fn(&Turn<'_>) + Sync>(node: NonNull<Node>, hand: Option<&DrainPass>) {
-    // SAFETY: this function is only in nodes of such items, which stay at least until the run is over: that is what
-    // 'static says, or the scope sees to.
+unsafe fn call<F: Fn(&Turn<'_>) + Sync>(node: NonNull<Node>, pass: Option<&DrainPass>) {
+    // SAFETY: this function is only in nodes of such items, which stay until the run is over: they are
+    // 'static, or their scope waits.
     let item = unsafe { node.cast::<Item<F>>().as_ref() };
-    let Some(hand) = hand else { return item.node.end_pending() };
+    let Some(pass) = pass else { return item.node.end_pending() };
     let gate = item.gate.with(|gate| {
-        // SAFETY: it is pending still, so whoever is to run it is alone with it.
+        // SAFETY: the item is still pending, so its runner is alone with it.
         unsafe { *gate }
     });
     item.node.end_pending();
     let again = Again { item, gate };
     // SAFETY: null, or the gate of a scope, which does not end before this run.
     let gate = unsafe { gate.as_ref() };
-    (item.run)(&Turn::new(hand, Some(&again), gate));
+    (item.run)(&Turn::new(pass, Some(&again), gate));
 }
 
-// SAFETY: it lives for ever and never moves; `F` may be called from any thread.
+// SAFETY: the item lives for ever and never moves; `F` may be called from any thread.
 unsafe impl<F: Fn(&Turn<'_>) + Sync> sealed::Ready for &'static Item<F> {
     #[inline(always)]
     fn node(&self) -> NonNull<Node> {

@@ -1,5 +1,5 @@
-//! The work queue without its thread: items of many kinds that any thread schedules and one worker runs. See
-//! `README.md` beside this file for who owns an item when, and how a flush and a stop end.
+//! The work queue without its thread: items of several kinds that any thread schedules and one worker runs.
+//! See `README.md` beside this file for ownership of items, flush, scope and close.
 
 mod chain;
 mod flush;
@@ -29,18 +29,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use turn::{DrainPass, Node, offer};
 
-/// What is to be done: items that any thread schedules, and one worker runs, each with its own callback.
+/// Items that any thread schedules and one worker runs, each with its own callback.
 ///
-/// - [`schedule`](QueueCore::schedule) neither allocates, blocks nor waits for anybody. True: the item was queued by this
-///   call, and runs once for it. False: it is pending already, on this queue or another one, and the coming run sees
-///   all that the caller wrote before; or this queue is closed.
-/// - Pending ends just before the callback, so an item may be scheduled again while it runs, also by itself.
-/// - What one thread has scheduled runs in that order. With one slot there is one order for all threads.
-/// - The worker sleeps through [`sleep`](QueueCore::sleep): the first push after that wakes it, and only that one pays.
+/// - [`schedule`](QueueCore::schedule) neither allocates, blocks nor waits. True: this call queued the item,
+///   and it runs once for it. False: the item is already pending, on this queue or another one, and the
+///   coming run sees everything that the caller wrote before; or this queue is closed.
+/// - Pending ends just before the callback, so an item can be scheduled again while it runs, also by its own
+///   callback.
+/// - Items scheduled by one thread run in that order. With one slot there is one order for all threads.
+/// - The worker sleeps through [`sleep`](QueueCore::sleep). The first push after that wakes it, and only that
+///   push pays for it.
 ///
-/// An item cannot go away while it is pending: what may be scheduled is [`Item`], which outlives the queue or a
-/// [scope](QueueCore::scope); [`Shared`], which the queue owns together with the caller; and [`Owned`], which is the
-/// queue's alone. The worker's side takes the [`Owner`] token that the queue was made with.
+/// An item cannot go away while it is pending. There are three kinds: an [`Item`] outlives the queue or a
+/// [scope](QueueCore::scope), the queue shares a [`Shared`] with the caller, and it owns an [`Owned`]. The
+/// worker's side takes the [`Owner`] token that the queue was made with.
 ///
 /// ```
 /// use onbeat_queue::{QueueCore, Item, Owner, Sleeper};
@@ -67,21 +69,21 @@ use turn::{DrainPass, Node, offer};
 /// ```
 pub struct QueueCore<S: Sleeper> {
     list: WorkList<S>,
-    /// Slots less one: their number is a power of two.
+    /// Slots minus one; their number is a power of two.
     mask: usize,
     /// Id of the owner that drains it.
     owner: u32,
-    /// Between `sleep` and `wake_up`. Written by the owner only.
+    /// Whether the worker is between `sleep` and `wake_up`. Only the owner writes it.
     asleep: AtomicBool,
-    /// The number of the thread that runs items at this moment, or 0.
+    /// Number of the thread that runs items now, or 0.
     runner: AtomicU32,
-    /// Somebody wants the worker to close it.
+    /// Whether a thread has asked the worker to close the queue.
     close_asked: AtomicBool,
-    /// It was closed, and everything has run.
+    /// Whether the queue was closed, and everything has run.
     closed: AtomicBool,
 }
 
-/// Something that may be scheduled: a reference to an [`Item`] that lives for ever, or to a [`Shared`].
+/// A reference that can be scheduled: to an [`Item`] that lives for ever, or to a [`Shared`].
 pub trait Ready: sealed::Ready {}
 
 pub(crate) mod sealed {
@@ -89,25 +91,26 @@ pub(crate) mod sealed {
     use std::ptr::NonNull;
 
     /// # Safety
-    /// The node of `node` is valid and stays in its place from `prepare` until it has run or was given back, and may be
-    /// used and run from any thread.
+    /// The result of `node` is valid and does not move from `prepare` until it has run or was given back. Any
+    /// thread may use and run it.
     pub unsafe trait Ready {
-        /// What goes on the list.
+        /// Returns the node to put on the list.
         fn node(&self) -> NonNull<Node>;
-        /// When it has begun to be pending, before anybody else can see it.
+        /// Called when pending has begun, before another thread can see the item.
         fn prepare(&self);
     }
 }
 
 impl<S: Sleeper> QueueCore<S> {
-    /// One that is open, drained by `owner`. `slots` is rounded up to a power of two; `sleeper` is how the worker is
-    /// woken. With several slots threads keep off each other's cache lines; with one there is one order for all.
+    /// Makes an open queue, drained by `owner`. `slots` is rounded up to a power of two; `sleeper` wakes the
+    /// worker. With several slots threads keep off each other's cache lines; with one there is one order for
+    /// all.
     ///
     /// # Panics
-    /// When `slots` is 0.
+    /// If `slots` is 0.
     #[must_use]
     pub fn new(owner: &Owner, slots: usize, sleeper: S) -> Self {
-        assert!(slots > 0, "an queue needs at least one slot");
+        assert!(slots > 0, "a queue needs at least one slot");
         let slots = slots.next_power_of_two();
         QueueCore {
             list: WorkList::new(slots, sleeper),
@@ -120,29 +123,30 @@ impl<S: Sleeper> QueueCore<S> {
         }
     }
 
-    /// Schedules an item from any thread, and wakes the worker if it sleeps. False when the item was pending already,
-    /// anywhere, or this queue is closed.
+    /// Schedules an item from any thread, and wakes the worker if it sleeps. False if the item was already
+    /// pending, on any queue, or if this queue is closed.
     ///
-    /// Everything that the caller did before is visible to the run that follows, if it is pending already as well.
+    /// The coming run sees everything that the caller did before, also if the item is already pending.
     ///
-    /// Where one thread schedules an item on an queue just as that is closed, and another thread schedules the same
-    /// item on another queue, both may get false. An item that is used with one queue at a time knows no such corner.
+    /// If one thread schedules an item on a queue that is just closing, and another thread schedules the same
+    /// item on another queue, both can get false. This cannot happen to an item that is used with one queue
+    /// at a time.
     #[inline]
     #[expect(clippy::needless_pass_by_value, reason = "it is a reference")]
     pub fn schedule(&self, item: impl Ready) -> bool {
         let node = item.node();
-        // SAFETY: `Ready` promises that it stays valid and in its place, and is fit for any thread.
+        // SAFETY: `Ready` promises that the node stays valid, does not move, and is fit for any thread.
         unsafe { offer(&self.list, self.slot(), node, || item.prepare()) }
     }
 
-    /// Schedules several items with one access to the list, in their order; says how many were queued. Those that were
-    /// pending already are left out.
+    /// Schedules several items in order, with one access to the list. Returns how many were queued; items
+    /// that were already pending are left out.
     pub fn schedule_many<R: Ready>(&self, items: impl IntoIterator<Item = R>) -> usize {
         self.schedule_chain(items, sealed::Ready::node, sealed::Ready::prepare)
     }
 
-    /// The nodes are valid and stay until they have run, and may be run on any thread: `Ready` promises that, or a
-    /// scope sees to it.
+    /// Schedules the items' nodes. They are valid, stay until they have run, and may run on any thread:
+    /// `Ready` promises that, or a scope ensures it.
     fn schedule_chain<R>(
         &self,
         items: impl IntoIterator<Item = R>,
@@ -164,25 +168,26 @@ impl<S: Sleeper> QueueCore<S> {
         chain.push()
     }
 
-    /// Schedules an item for good: the run gets it, and may keep it, schedule it again or drop it.
+    /// Schedules an item and gives it away: its run gets it, and can keep it, schedule it again or drop it.
     ///
     /// # Errors
-    /// The item, when this queue is closed.
+    /// The item, if this queue is closed.
     #[inline]
     pub fn schedule_owned<T: Send + 'static>(&self, item: Box<Owned<T>>) -> Result<(), Box<Owned<T>>> {
         let link = item.into_link();
-        // SAFETY: it came from a box just now, so it is valid and nobody else's; `T` may be sent to the worker.
+        // SAFETY: the link came from a box just now, so it is valid and ours alone; `T` may be sent to the
+        // worker.
         if unsafe { self.list.push(self.slot(), link, link) } {
             return Ok(());
         }
-        // SAFETY: it was not pushed, so it is ours still.
+        // SAFETY: it was not pushed, so it is still ours.
         Err(unsafe { Owned::from_link(link) })
     }
 
-    /// As [`schedule_owned`](Self::schedule_owned) for several, with one access to the list, in their order.
+    /// As [`schedule_owned`](Self::schedule_owned) for several items in order, with one access to the list.
     ///
     /// # Errors
-    /// The items, in their order, when this queue is closed.
+    /// The items, in order, if this queue is closed.
     pub fn schedule_owned_many<T: Send + 'static>(
         &self,
         items: impl IntoIterator<Item = Box<Owned<T>>>,
@@ -197,98 +202,100 @@ impl<S: Sleeper> QueueCore<S> {
         }
         let mut refused = Vec::with_capacity(count);
         while let Some(link) = chain.pop() {
-            // SAFETY: it was not pushed, so it is ours still, and all of them are of this type.
+            // SAFETY: it was not pushed, so it is still ours, and all links are of this type.
             refused.push(unsafe { Owned::from_link(link) });
         }
         refused.reverse();
         Err(refused)
     }
 
-    /// Whether nothing waits to be run. A hint, and cheap: a few loads.
+    /// Whether no item is queued. A hint, and cheap: a few loads.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Runs everything that waits, slot by slot, in each slot the oldest first; says how many items ran. What is
-    /// scheduled meanwhile to the slots that have had their turn waits for the next call.
+    /// Runs all queued items, slot by slot, in each slot the oldest first. Returns how many items ran. Items
+    /// that are scheduled meanwhile to slots already drained wait for the next call.
     ///
-    /// When a callback panics, `panicked` gets what it threw, and the next item runs.
+    /// If a callback panics, `panicked` gets the payload, and the next item runs.
     ///
     /// # Panics
-    /// When `owner` is not the one of this queue.
+    /// If `owner` is not the one of this queue.
     pub fn drain(&self, owner: &mut Owner, panicked: &mut dyn FnMut(Box<dyn Any + Send>)) -> usize {
         self.check(owner);
         self.pass(|slot| self.list.take(slot), panicked)
     }
 
-    /// Runs everything that waits, as [`drain`](Self::drain), and takes nothing from here on: `schedule` is false, also
-    /// for items that run now. When it returns every true has had its run. Nothing happens to one that is closed.
+    /// Runs all queued items, as [`drain`](Self::drain), and closes the queue: `schedule` returns false from
+    /// here on, also to callbacks. When it returns, each `true` has had its run. Does nothing on a closed
+    /// queue.
     ///
     /// # Panics
-    /// When `owner` is not the one of this queue.
+    /// If `owner` is not the one of this queue.
     pub fn close(&self, owner: &mut Owner, panicked: &mut dyn FnMut(Box<dyn Any + Send>)) -> usize {
         if self.is_closed() {
             return 0;
         }
         self.wake_up(owner);
         let count = self.pass(|slot| self.list.close(slot), panicked);
-        // Relaxed: the next word publishes it.
+        // Relaxed: the next store publishes it.
         self.close_asked.store(false, Ordering::Relaxed);
-        // Release, partner: the Acquire in `is_closed`: all runs are over.
+        // Release, partner: the Acquire in `is_closed`, for the effects of all runs.
         self.closed.store(true, Ordering::Release);
         count
     }
 
-    /// Takes items again, after [`close`](Self::close). Nothing happens to one that is open.
+    /// Accepts items again, after [`close`](Self::close). Does nothing on an open queue.
     ///
     /// # Panics
-    /// When `owner` is not the one of this queue.
+    /// If `owner` is not the one of this queue.
     pub fn open(&self, owner: &mut Owner) {
         self.check(owner);
         if self.is_closed() {
-            // Relaxed, and before the heads: who finds a head that the next `close` has closed sees it, too, by the
-            // Release of that and a fence (see `flush.rs`).
+            // Relaxed, and before the heads: a thread that finds a head closed by the next `close` also sees
+            // this store, by the Release of that close and a fence (see `flush.rs`).
             self.closed.store(false, Ordering::Relaxed);
-            // Relaxed: what was asked of the one that closed is over.
+            // Relaxed: requests to the close before are over.
             self.close_asked.store(false, Ordering::Relaxed);
             self.list.open();
         }
     }
 
-    /// Whether it was closed, and everything that was promised has run. A hint to all but the worker.
+    /// Whether the queue was closed, and every queued item has run. A hint to all threads but the worker.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        // Acquire, partner: the Release in `close`: what the runs did.
+        // Acquire, partner: the Release in `close`, for the effects of the runs.
         self.closed.load(Ordering::Acquire)
     }
 
     /// Wakes the worker to find [`is_close_asked`](Self::is_close_asked). Any thread.
     pub fn ask_to_close(&self) {
-        // Release, partner: the Acquire in `is_close_asked`; that the worker looks at all is the work of the signal.
+        // Release, partner: the Acquire in `is_close_asked`. The wake-up makes the worker check it.
         self.close_asked.store(true, Ordering::Release);
         flush::prod(self);
     }
 
-    /// Whether somebody has asked the worker to close it.
+    /// Whether a thread has asked the worker to close the queue.
     #[must_use]
     pub fn is_close_asked(&self) -> bool {
         // Acquire, partner: the Release in `ask_to_close`.
         self.close_asked.load(Ordering::Acquire)
     }
 
-    /// Whether the calling thread is in a callback of this queue at this moment.
+    /// Whether the calling thread is in a callback of this queue.
     #[must_use]
     pub fn is_running_here(&self) -> bool {
-        // Relaxed: only the runner itself writes and then finds its own number.
+        // Relaxed: only a thread that stored its own number finds it here.
         self.runner.load(Ordering::Relaxed) == thread_number()
     }
 
-    /// Announces that the worker goes to sleep. After true the next push wakes it: [`Sleeper::wake`] is called, and
-    /// [`is_woken`](Self::is_woken) turns true; [`wake_up`](Self::wake_up) ends the sleep. False: something waits.
+    /// Announces that the worker goes to sleep. After true the next push wakes it: [`Sleeper::wake`] is
+    /// called, and [`is_woken`](Self::is_woken) turns true. [`wake_up`](Self::wake_up) ends the sleep. False:
+    /// an item is queued.
     ///
     /// # Panics
-    /// When `owner` is not the one of this queue.
+    /// If `owner` is not the one of this queue.
     #[must_use]
     pub fn sleep(&self, owner: &mut Owner) -> bool {
         self.check(owner);
@@ -301,7 +308,7 @@ impl<S: Sleeper> QueueCore<S> {
     /// Whether the worker is asleep and a push has come since: a few loads, to spin on.
     ///
     /// # Panics
-    /// When `owner` is not the one of this queue.
+    /// If `owner` is not the one of this queue.
     #[inline]
     pub fn is_woken(&self, owner: &Owner) -> bool {
         self.check(owner);
@@ -309,10 +316,10 @@ impl<S: Sleeper> QueueCore<S> {
         self.asleep.load(Ordering::Relaxed) && self.list.is_woken()
     }
 
-    /// Ends the sleep, woken or not. What was pushed waits for [`drain`](Self::drain).
+    /// Ends the sleep, woken or not. Queued items wait for [`drain`](Self::drain).
     ///
     /// # Panics
-    /// When `owner` is not the one of this queue.
+    /// If `owner` is not the one of this queue.
     pub fn wake_up(&self, owner: &mut Owner) {
         self.check(owner);
         // Relaxed: only the owner writes it.
@@ -322,12 +329,12 @@ impl<S: Sleeper> QueueCore<S> {
         }
     }
 
-    /// How the worker is woken.
+    /// Returns the sleeper, which wakes the worker.
     pub fn sleeper(&self) -> &S {
         self.list.sleeper()
     }
 
-    /// The slot of the calling thread.
+    /// Returns the slot of the calling thread.
     #[inline(always)]
     fn slot(&self) -> usize {
         thread_number() as usize & self.mask
@@ -339,21 +346,22 @@ impl<S: Sleeper> QueueCore<S> {
         take: impl Fn(usize) -> LinkBatch<'a, S>,
         panicked: &mut dyn FnMut(Box<dyn Any + Send>),
     ) -> usize {
-        // Relaxed: only the thread that writes it here can find its own number.
+        // Relaxed: only the thread that stores its number here can find it.
         self.runner.store(thread_number(), Ordering::Relaxed);
-        let hand = DrainPass::new(&self.list, self.slot());
+        let pass = DrainPass::new(&self.list, self.slot());
         let mut count = 0;
         for slot in 0..=self.mask {
             let mut taken = take(slot);
             if taken.is_empty() {
                 continue;
             }
-            // Once for each panic, and once for none.
+            // One turn per panic, and one without.
             while let Err(thrown) = catch_unwind(AssertUnwindSafe(|| {
                 while let Some(link) = taken.pop() {
                     count += 1;
-                    // SAFETY: all links of an queue are the first field of a node; it was taken out, still pending.
-                    unsafe { Node::run(link.cast(), &hand) };
+                    // SAFETY: all links of a queue are the first field of a node; this one was taken out,
+                    // still pending.
+                    unsafe { Node::run(link.cast(), &pass) };
                 }
             })) {
                 panicked(thrown);
@@ -361,7 +369,7 @@ impl<S: Sleeper> QueueCore<S> {
         }
         // Relaxed: as above.
         self.runner.store(0, Ordering::Relaxed);
-        hand.finish();
+        pass.finish();
         count
     }
 
@@ -371,7 +379,7 @@ impl<S: Sleeper> QueueCore<S> {
     }
 }
 
-/// Everything that was promised runs, on the thread that drops it.
+/// Runs all queued items on the thread that drops the queue.
 impl<S: Sleeper> Drop for QueueCore<S> {
     fn drop(&mut self) {
         if !self.is_closed() {

@@ -1,5 +1,5 @@
-//! The queue, through every interleaving (`ci/loom`): what comes on top of the list, whose own models are in
-//! `list/model.rs`. Each property has mistakes planted in the code itself, which loom must find.
+//! The work queue through every interleaving (`ci/loom`): the parts above the list, whose own models are in
+//! `inbox/model.rs`. Each property has mistakes planted in the code itself, which loom must find.
 
 use super::{Item, QueueCore, Shared, Turn};
 use crate::list::Poller;
@@ -10,7 +10,8 @@ use crate::sync::{plant, set_thread_number};
 use loom::sync::Arc;
 use loom::thread;
 
-/// The numbers say who uses which of two slots: the worker the first (2), others the second (1).
+/// Starts a thread with this number, which selects one of two slots: the worker's first (2) or the others'
+/// second (1).
 fn start<R: 'static>(number: u32, act: impl FnOnce() -> R + 'static) -> thread::JoinHandle<R> {
     thread::spawn(move || {
         set_thread_number(number);
@@ -25,7 +26,7 @@ fn queue(slots: usize) -> (Owner, Arc<QueueCore<ParkedThread>>) {
     (owner, Arc::new(queue))
 }
 
-/// As the worker of a queue does: until somebody asks it to close.
+/// Works as the thread of a queue does, until another thread asks it to close.
 fn work(owner: &mut Owner, queue: &QueueCore<ParkedThread>) {
     loop {
         queue.drain(owner, &mut |thrown| std::panic::resume_unwind(thrown));
@@ -42,7 +43,7 @@ fn work(owner: &mut Owner, queue: &QueueCore<ParkedThread>) {
     }
 }
 
-/// Two threads schedule one item while the queue closes: each true has a run, and sees what was written before it.
+/// Two threads schedule one item while the queue closes: each `true` has a run, which sees earlier writes.
 fn closing() {
     loom::model(|| {
         let (mut owner, queue) = queue(1);
@@ -51,7 +52,7 @@ fn closing() {
         let seen = Arc::new(AtomicU32::new(0));
         let item = {
             let (runs, told, seen) = (runs.clone(), told.clone(), seen.clone());
-            // Relaxed: the queue is to make it visible.
+            // Relaxed: the queue must make it visible.
             Shared::new(move |_| {
                 runs.fetch_add(1, Ordering::Relaxed);
                 seen.store(told.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -89,8 +90,8 @@ fn a_head_closed_over_a_push_is_found() {
     closing();
 }
 
-/// A thread schedules an item in a slot of its own, whose run schedules another one, and flushes: both have run. The
-/// worker sleeps when it has nothing to do.
+/// A thread schedules an item in its own slot, whose run schedules another one, and flushes: both have run.
+/// The worker sleeps when it has nothing to do.
 fn flushing(slots: usize) {
     loom::model(move || {
         let (mut owner, queue) = queue(slots);
@@ -100,7 +101,7 @@ fn flushing(slots: usize) {
         });
         set_thread_number(1);
         let ran = Arc::new(AtomicU32::new(0));
-        // Relaxed: the flush is to make it visible.
+        // Relaxed: the flush must make it visible.
         let second = Shared::new({
             let ran = ran.clone();
             move |_: &Turn| ran.store(ran.load(Ordering::Relaxed) + 1, Ordering::Relaxed)
@@ -146,11 +147,11 @@ fn a_flush_that_ends_within_a_pass_is_found() {
     flushing(2);
 }
 
-/// An item that asks for another run again and again: when its scope is over it neither runs nor is pending.
+/// An item asks for another run repeatedly. When its scope is over it neither runs nor is pending.
 fn ending() {
     loom::model(|| {
         let (mut owner, queue) = queue(1);
-        // Not loom's: the item that has it stays for ever.
+        // Not loom's type: the leaked item keeps it for ever.
         let over = std::sync::Arc::new(AtomicBool::new(false));
         let worker = start(2, {
             let queue = queue.clone();
@@ -162,13 +163,13 @@ fn ending() {
             let runs = AtomicU32::new(0);
             move |turn: &Turn| {
                 assert!(!over.load(Ordering::Acquire), "a run after the end");
-                // Not for ever: a model has to end.
+                // Limited: a model must end.
                 if runs.fetch_add(1, Ordering::Relaxed) < 3 {
                     turn.again();
                 }
             }
         });
-        // Where it is found to be wrong it must not be gone: loom goes on for a while.
+        // Leaked, because loom goes on for a while after an assertion has failed.
         let item: &'static _ = Box::leak(Box::new(item));
         let ender = std::sync::Arc::new(ParkedThread::new());
         queue.scope(ender.clone(), || ender.parker.wait(), |scope| assert!(scope.schedule(item))).unwrap();
@@ -191,7 +192,7 @@ fn a_scope_that_stays_open_is_found() {
     ending();
 }
 
-/// A thread flushes while the queue closes: it comes back, and not before its item has run.
+/// A thread flushes while the queue closes. The flush returns, but not before the thread's item has run.
 #[test]
 fn flushes_end_when_it_closes() {
     loom::model(|| {

@@ -1,4 +1,4 @@
-//! Items that go over to the queue.
+//! Items that the queue owns.
 
 use super::turn::{DrainPass, Node, Turn};
 use crate::list::Link;
@@ -6,10 +6,12 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// An item that goes over to the queue when it is scheduled, and comes back to its callback, in the box that it was made
-/// in. Who has the box knows that it is not pending, so nothing needs to be asked or counted: it is the cheapest kind.
+/// An item that belongs to the queue once it is scheduled, and comes back to its callback in the box it was
+/// made in. The holder of the box knows that it is not pending, so nothing is checked or counted: it is the
+/// cheapest kind.
 ///
-/// The callback may drop the box, keep it for later, set it up anew or schedule it again. None of that allocates.
+/// The callback can drop the box, keep it for later, give it another callback or schedule it again. None of
+/// this allocates.
 ///
 /// ```
 /// # use onbeat_queue::{QueueCore, Owned, Owner, Sleeper};
@@ -36,18 +38,18 @@ pub struct Owned<T> {
 }
 
 impl<T: Send + 'static> Owned<T> {
-    /// One that holds `value` and is given to `run` on the worker.
+    /// Makes an item that holds `value` and is given to `run` on the worker.
     #[must_use]
     pub fn new(value: T, run: fn(Box<Owned<T>>, &Turn<'_>)) -> Box<Self> {
         Box::new(Owned { node: Node::new(call::<T>), run, value })
     }
 
-    /// What its next run calls.
+    /// Sets the callback of the next run.
     pub fn set_up(&mut self, run: fn(Box<Owned<T>>, &Turn<'_>)) {
         self.run = run;
     }
 
-    /// What it holds.
+    /// Returns the value.
     #[must_use]
     pub fn into_value(self) -> T {
         self.value
@@ -58,7 +60,7 @@ impl<T: Send + 'static> Owned<T> {
     }
 
     /// # Safety
-    /// `link` is from [`into_link`](Self::into_link) of this type, and nobody else's.
+    /// `link` is from [`into_link`](Self::into_link) of this type, and the caller's alone.
     pub(super) unsafe fn from_link(link: NonNull<Link>) -> Box<Self> {
         // SAFETY: promised by the caller.
         unsafe { Box::from_raw(link.cast::<Self>().as_ptr()) }
@@ -67,12 +69,12 @@ impl<T: Send + 'static> Owned<T> {
 
 /// # Safety
 /// As `RunFn`, for an `Owned<T>` that was given to the list.
-unsafe fn call<T: Send + 'static>(node: NonNull<Node>, hand: Option<&DrainPass>) {
-    // SAFETY: this function is only in such items, and who takes one off the list has it alone.
+unsafe fn call<T: Send + 'static>(node: NonNull<Node>, pass: Option<&DrainPass>) {
+    // SAFETY: this function is only in such items, and the thread that takes one off the list has it alone.
     let item = unsafe { Owned::<T>::from_link(node.cast()) };
-    // Given back, it is dropped: who wants it back has not lost it.
-    if let Some(hand) = hand {
-        (item.run)(item, &Turn::new(hand, None, None));
+    // Without a pass the item is dropped. Callers that want it back have kept it.
+    if let Some(pass) = pass {
+        (item.run)(item, &Turn::new(pass, None, None));
     }
 }
 

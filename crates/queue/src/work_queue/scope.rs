@@ -1,4 +1,4 @@
-//! Items on the stack.
+//! Items that live as long as a scope.
 
 use super::turn::offer;
 use super::{Item, OnWorker, QueueCore, Turn};
@@ -9,12 +9,12 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// In which items that do not live for ever may be scheduled: see [`QueueCore::scope`].
+/// A scope, in which items that do not live for ever can be scheduled: see [`QueueCore::scope`].
 pub struct Scope<'scope, 'env: 'scope, S: Sleeper> {
     queue: &'scope QueueCore<S>,
-    /// True when the scope ends.
+    /// Whether the scope has ended.
     gate: AtomicBool,
-    /// Neither lifetime may be shortened: both are promises to whoever schedules.
+    /// Neither lifetime may be shortened: both are promises to the code that schedules.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -28,8 +28,8 @@ impl<'scope, S: Sleeper> Scope<'scope, '_, S> {
             return false;
         }
         let list = &self.queue.list;
-        // SAFETY: the item stays until the scope ends, which happens when all its runs are over; `F` may be called
-        // from any thread.
+        // SAFETY: the item stays until the scope ends, which waits for all its runs; `F` may be called from
+        // any thread.
         unsafe { offer(list, self.queue.slot(), item.node(), || item.set_gate(&self.gate)) }
     }
 
@@ -46,9 +46,10 @@ impl<'scope, S: Sleeper> Scope<'scope, '_, S> {
 }
 
 impl<S: Sleeper> QueueCore<S> {
-    /// Calls `act` with a scope, in which items may be scheduled that live only until it ends: in a local variable, or
-    /// borrowed from one. The end waits as [`flush`](Self::flush) does, whether `act` returns or panics; from then on
-    /// nothing of the scope is pending or runs, and a callback that asks for another run is refused.
+    /// Calls `act` with a scope, in which items can be scheduled that live only until the scope ends: in a
+    /// local variable, or borrowed from one. The end waits as [`flush`](Self::flush) does, whether `act`
+    /// returns or panics. From then on no item of the scope is pending or runs, and a callback that asks for
+    /// another run is refused.
     ///
     /// # Errors
     /// [`OnWorker`] in a callback of this queue; then `act` is not called.
@@ -86,15 +87,15 @@ impl<S: Sleeper> QueueCore<S> {
         }
         let scope = Scope { queue: self, gate: AtomicBool::new(false), scope: PhantomData, env: PhantomData };
         let result = catch_unwind(AssertUnwindSafe(|| act(&scope)));
-        // Release, partner: the Acquire of `schedule` and `again`. Who has missed it has pushed before the worker sees
-        // the second sentinel of the flush: a callback, since all else in the scope is over.
+        // Release, partner: the Acquire of `schedule` and `again`. A callback that missed it has pushed
+        // before the worker sees the second sentinel of the flush; other threads of the scope have ended.
         if !planted("a scope that stays open") {
             scope.gate.store(true, Ordering::Release);
         }
-        // Not from here on: `wait` is the caller's, and may panic.
+        // Unwinding is caught here: `wait` belongs to the caller and can panic.
         let flushed = catch_unwind(AssertUnwindSafe(|| self.flush(waker, wait)));
         if flushed.is_err() {
-            // The items may go only when they have run, come what may.
+            // The items may go only when they have run, also after a panic.
             let again = self.flush(Poller, crate::sync::yield_now);
             debug_assert!(again.is_ok(), "it was not the worker before");
         }

@@ -1,4 +1,4 @@
-//! Items that the queue keeps together with their owner.
+//! Items that the queue shares with their owner.
 
 use super::turn::{DrainPass, Node, Turn};
 use super::{Ready, sealed};
@@ -6,11 +6,12 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// An item that may be dropped at any time, in its own callback, too. While it is pending or runs the queue has a share in
-/// it: a run that was promised takes place, and the memory goes when the last share does. To clone it is to get
+/// An item that can be dropped at any time, also in its own callback. While it is pending or runs, the queue
+/// has a share in it: a promised run takes place, and the memory is freed with the last share. A clone is
 /// another share in the same item.
 ///
-/// That share costs two counts per run, which an [`Item`](super::Item) does without. It is made by one allocation.
+/// The share costs two counts per run, which an [`Item`](super::Item) does without. The item takes one
+/// allocation.
 ///
 /// ```
 /// # use onbeat_queue::{QueueCore, Owner, Shared, Sleeper};
@@ -37,18 +38,19 @@ struct SharedBody<F> {
 }
 
 impl<F: Fn(&Turn<'_>) + Send + Sync + 'static> Shared<F> {
-    /// One that is not pending, and calls `run` on the worker.
+    /// Makes an item that is not pending, and calls `run` on the worker.
     #[must_use]
     pub fn new(run: F) -> Self {
         Shared { body: Arc::new(SharedBody { node: Node::new(call::<F>), run }) }
     }
 }
 
-// SAFETY: `prepare` makes a share that the list keeps until the run; `F` may be called and dropped on any thread.
+// SAFETY: `prepare` makes a share that the list keeps until the run; `F` may be called and dropped on any
+// thread.
 unsafe impl<F: Fn(&Turn<'_>) + Send + Sync + 'static> sealed::Ready for &Shared<F> {
     #[inline(always)]
     fn node(&self) -> NonNull<Node> {
-        // From the pointer of the share, which is good for all of the body and for the counts beside it.
+        // From the pointer of the share, whose provenance covers the whole body and the counts beside it.
         let body = Arc::as_ptr(&self.body).cast_mut().cast::<Node>();
         // SAFETY: the pointer of an `Arc` is never null.
         unsafe { NonNull::new_unchecked(body) }
@@ -63,13 +65,14 @@ unsafe impl<F: Fn(&Turn<'_>) + Send + Sync + 'static> sealed::Ready for &Shared<
 impl<F: Fn(&Turn<'_>) + Send + Sync + 'static> Ready for &Shared<F> {}
 
 /// # Safety
-/// As `RunFn`, for the body of a `Shared<F>`, with a share that the list has had.
-unsafe fn call<F: Fn(&Turn<'_>) + Send + Sync + 'static>(node: NonNull<Node>, hand: Option<&DrainPass>) {
-    // SAFETY: this function is only in such bodies, and `prepare` has left this share for whoever takes it off the list.
+/// As `RunFn`, for the body of a `Shared<F>`, with the list's share.
+unsafe fn call<F: Fn(&Turn<'_>) + Send + Sync + 'static>(node: NonNull<Node>, pass: Option<&DrainPass>) {
+    // SAFETY: this function is only in such bodies, and `prepare` has left this share to the thread that
+    // takes it off the list.
     let share = Shared { body: unsafe { Arc::from_raw(node.cast::<SharedBody<F>>().as_ptr()) } };
     share.body.node.end_pending();
-    if let Some(hand) = hand {
-        (share.body.run)(&Turn::new(hand, Some(&&share), None));
+    if let Some(pass) = pass {
+        (share.body.run)(&Turn::new(pass, Some(&&share), None));
     }
 }
 

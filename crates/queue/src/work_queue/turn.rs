@@ -1,4 +1,4 @@
-//! What a list holds, and what a callback is given.
+//! Nodes of a list, and the argument of a callback.
 
 use super::{Owned, sealed};
 use crate::list::{Link, Sleeper, WorkList};
@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// The begin of everything that is scheduled on an queue.
+/// The first part of everything that is scheduled on a queue.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Node {
@@ -17,11 +17,12 @@ pub struct Node {
     run: RunFn,
 }
 
-/// Runs what a node is the begin of, ending its pending first; without a hand it is given back without having run: what
-/// `prepare` did is undone, and its pending ends.
+/// Function that ends the pending of a node's item and runs it. Without a pass it gives the item back
+/// instead: it undoes `prepare` and ends pending.
 ///
 /// # Safety
-/// The node is the begin of what the function is for, valid, and the caller's alone: pending, and on no list.
+/// The node is the first part of the kind of item that the function is for. It is valid and the caller's
+/// alone: pending, and on no list.
 pub(super) type RunFn = unsafe fn(NonNull<Node>, Option<&DrainPass>);
 
 impl Node {
@@ -43,11 +44,11 @@ impl Node {
     /// # Safety
     /// As for [`RunFn`].
     #[inline(always)]
-    pub(super) unsafe fn run(node: NonNull<Node>, hand: &DrainPass) {
+    pub(super) unsafe fn run(node: NonNull<Node>, pass: &DrainPass) {
         // SAFETY: valid, as promised by the caller.
         let run = unsafe { node.as_ref() }.run;
-        // SAFETY: it is the function for what this is the begin of, and the rest is promised by the caller.
-        unsafe { run(node, Some(hand)) }
+        // SAFETY: it is the function for this kind of item; the caller promises the rest.
+        unsafe { run(node, Some(pass)) }
     }
 
     /// # Safety
@@ -56,16 +57,16 @@ impl Node {
     pub(super) unsafe fn give_back(node: NonNull<Node>) {
         // SAFETY: valid, as promised by the caller.
         let run = unsafe { node.as_ref() }.run;
-        // SAFETY: it is the function for what this is the begin of, and the rest is promised by the caller.
+        // SAFETY: it is the function for this kind of item; the caller promises the rest.
         unsafe { run(node, None) }
     }
 }
 
-/// Schedules what `node` is the begin of; `prepare` is called when it has begun to be pending. False when it was pending
+/// Schedules the item of `node`; calls `prepare` when pending has begun. False if the item was pending
 /// already, or the list is closed.
 ///
 /// # Safety
-/// As `WorkList::schedule`, and the node is the begin of what its function is for.
+/// As `WorkList::schedule`, and the node is the first part of the kind of item that its function is for.
 #[inline]
 pub(super) unsafe fn offer(
     list: &WorkList<impl Sleeper>,
@@ -82,8 +83,8 @@ pub(super) unsafe fn offer(
     })
 }
 
-/// The list, whatever its sleeper.
-pub(super) trait Lists {
+/// A list, whatever its sleeper.
+pub(super) trait AnyList {
     /// # Safety
     /// As [`offer`].
     unsafe fn offer(&self, slot: usize, node: NonNull<Node>, prepare: &dyn Fn()) -> bool;
@@ -93,7 +94,7 @@ pub(super) trait Lists {
     unsafe fn push(&self, slot: usize, link: NonNull<Link>) -> bool;
 }
 
-impl<S: Sleeper> Lists for WorkList<S> {
+impl<S: Sleeper> AnyList for WorkList<S> {
     unsafe fn offer(&self, slot: usize, node: NonNull<Node>, prepare: &dyn Fn()) -> bool {
         // SAFETY: promised by the caller.
         unsafe { offer(self, slot, node, prepare) }
@@ -105,44 +106,44 @@ impl<S: Sleeper> Lists for WorkList<S> {
     }
 }
 
-/// Who waits for the end of a pass.
+/// A thread that waits for the end of a pass.
 pub(super) trait Finish: Send + Sync {
     fn finish(&self);
 }
 
-/// The worker in one pass over all slots.
+/// One pass of the worker over all slots.
 pub struct DrainPass<'l> {
-    list: &'l dyn Lists,
+    list: &'l dyn AnyList,
     slot: usize,
     waiting: RefCell<Vec<Arc<dyn Finish>>>,
 }
 
 impl<'l> DrainPass<'l> {
     #[inline]
-    pub(super) fn new(list: &'l dyn Lists, slot: usize) -> Self {
+    pub(super) fn new(list: &'l dyn AnyList, slot: usize) -> Self {
         DrainPass { list, slot, waiting: RefCell::new(Vec::new()) }
     }
 
-    /// To be told when this pass is over.
-    pub(super) fn wait(&self, who: Arc<dyn Finish>) {
-        self.waiting.borrow_mut().push(who);
+    /// Has `waiter` notified when this pass is over.
+    pub(super) fn wait(&self, waiter: Arc<dyn Finish>) {
+        self.waiting.borrow_mut().push(waiter);
     }
 
-    /// The pass is over.
+    /// Ends the pass, and notifies the waiters.
     #[inline]
     pub(super) fn finish(self) {
-        for who in self.waiting.into_inner() {
-            who.finish();
+        for waiter in self.waiting.into_inner() {
+            waiter.finish();
         }
     }
 }
 
-/// What a callback gets to know of its run.
+/// The argument of a callback.
 pub struct Turn<'t> {
-    hand: &'t DrainPass<'t>,
-    /// What runs, unless it is gone or the callback's.
+    pass: &'t DrainPass<'t>,
+    /// The item that runs, unless it is gone or belongs to the callback.
     item: Option<&'t dyn sealed::Ready>,
-    /// Closed when it must not be scheduled again.
+    /// Closed when the item must not be scheduled again.
     gate: Option<&'t AtomicBool>,
     one_thread: PhantomData<*const ()>,
 }
@@ -150,38 +151,40 @@ pub struct Turn<'t> {
 impl<'t> Turn<'t> {
     #[inline(always)]
     pub(super) fn new(
-        hand: &'t DrainPass<'t>,
+        pass: &'t DrainPass<'t>,
         item: Option<&'t dyn sealed::Ready>,
         gate: Option<&'t AtomicBool>,
     ) -> Self {
-        Turn { hand, item, gate, one_thread: PhantomData }
+        Turn { pass, item, gate, one_thread: PhantomData }
     }
 
-    /// Schedules the item that runs again, behind all that waits. False when somebody else has done so meanwhile, when the
-    /// queue closes or the scope of the item ends, and for an [`Owned`] item: the callback has it, and schedules it
-    /// by [`schedule_owned`](Turn::schedule_owned).
+    /// Schedules the running item again, after all queued ones. False if another thread has done so
+    /// meanwhile, if the queue closes, if the scope of the item ends, and for an [`Owned`] item: its callback
+    /// schedules it by [`schedule_owned`](Turn::schedule_owned).
     pub fn again(&self) -> bool {
         let Some(item) = self.item else { return false };
         // Acquire, partner: the Release of the end of the scope.
         if self.gate.is_some_and(|gate| gate.load(Ordering::Acquire)) {
             return false;
         }
-        // SAFETY: it has been scheduled on this list before, for which its owner has promised all this, and it lives
-        // at least as long as this run; for longer `prepare` cares, or the scope, which has not ended.
-        unsafe { self.hand.list.offer(self.hand.slot, item.node(), &|| item.prepare()) }
+        // SAFETY: the item was scheduled on this list before, for which its owner has promised all this, and
+        // it lives at least as long as this run. After that, `prepare` or the scope, which has not ended,
+        // keeps it alive.
+        unsafe { self.pass.list.offer(self.pass.slot, item.node(), &|| item.prepare()) }
     }
 
     /// Schedules an owned item on the queue that runs this one.
     ///
     /// # Errors
-    /// The item, when the queue closes.
+    /// The item, if the queue closes.
     pub fn schedule_owned<T: Send + 'static>(&self, item: Box<Owned<T>>) -> Result<(), Box<Owned<T>>> {
         let link = item.into_link();
-        // SAFETY: it came from a box just now, so it is valid and nobody else's; `T` may be sent to the worker.
-        if unsafe { self.hand.list.push(self.hand.slot, link) } {
+        // SAFETY: the link came from a box just now, so it is valid and ours alone; `T` may be sent to the
+        // worker.
+        if unsafe { self.pass.list.push(self.pass.slot, link) } {
             return Ok(());
         }
-        // SAFETY: it was not pushed, so it is ours still.
+        // SAFETY: it was not pushed, so it is still ours.
         Err(unsafe { Owned::from_link(link) })
     }
 }

@@ -13,10 +13,10 @@ fn an_item_is_in_one_hand_at_most() {
     assert!(pool.take(0).is_none(), "it has not entered");
     assert!(!pool.wake(0));
     pool.enter(0, 7);
-    let item = pool.take(0).unwrap();
+    let task = pool.take(0).unwrap();
     assert!(pool.take(0).is_none());
     assert!(pool.leave(0).is_none(), "it is held");
-    item.put_back();
+    task.put_back();
     assert!(pool.leave(0).is_none(), "it is ready");
     assert!(pool.take(0).unwrap().rest().is_ok());
     assert!(pool.leave(0).is_none(), "it rests");
@@ -30,7 +30,7 @@ fn an_item_is_in_one_hand_at_most() {
 }
 
 #[test]
-#[should_panic(expected = "item 0 has entered already")]
+#[should_panic(expected = "task 0 has entered already")]
 fn a_place_is_for_one() {
     let pool = TaskPool::new(1, 1);
     pool.enter(0, ());
@@ -53,8 +53,8 @@ fn a_panic_ends_an_item() {
 #[test]
 fn who_claims_below_the_last_one_goes_round() {
     let pool = TaskPool::<()>::new(1, 64);
-    for item in [0, 5, 63] {
-        let _ = pool.offer(0, item);
+    for task in [0, 5, 63] {
+        let _ = pool.offer(0, task);
     }
     let mut last = u32::MAX;
     let mut next = || {
@@ -85,12 +85,12 @@ fn offers_rouse_one_sleeper_each() {
 fn alarms_are_handed_out_once() {
     let pool = TaskPool::<()>::new(1, 3);
     let due = |now_ns| {
-        let mut items = Vec::new();
-        pool.take_due(now_ns, |item| items.push(item));
-        items
+        let mut tasks = Vec::new();
+        pool.take_due(now_ns, |task| tasks.push(task));
+        tasks
     };
-    for (item, time_ns) in [(0, 30), (1, 10), (2, 20)] {
-        pool.set_alarm(item, time_ns);
+    for (task, time_ns) in [(0, 30), (1, 10), (2, 20)] {
+        pool.set_alarm(task, time_ns);
     }
     assert_eq!(pool.next_alarm_ns(), 10);
     assert_eq!(due(9), []);
@@ -106,20 +106,20 @@ fn alarms_are_handed_out_once() {
     assert_eq!(pool.watch_alarms(0), Some(0), "that one is too early for its sleep");
 }
 
-/// Four threads pass items around: each run adds 1 and wakes two others. Every wake-up that answered `true` leads to a
+/// Four threads pass tasks around: each run adds 1 and wakes two others. Every wake-up that answered `true` leads to a
 /// run, every run was woken, and at the end nothing is left.
 #[test]
 fn stress_nothing_is_run_twice_or_forgotten() {
-    const ITEMS: u32 = 7;
-    let pool = TaskPool::new(4, ITEMS as usize);
+    const TASKS: u32 = 7;
+    let pool = TaskPool::new(4, TASKS as usize);
     let (woken, runs) = (AtomicU64::new(0), AtomicU64::new(0));
-    for item in 0..ITEMS {
-        pool.enter(item, 0u64);
+    for task in 0..TASKS {
+        pool.enter(task, 0u64);
         woken.fetch_add(1, Ordering::Relaxed);
-        let _ = pool.offer(0, item);
+        let _ = pool.offer(0, task);
     }
     let end = Instant::now() + stress_time();
-    println!("four threads pass {ITEMS} items around for {:?}", stress_time());
+    println!("four threads pass {TASKS} tasks around for {:?}", stress_time());
     std::thread::scope(|scope| {
         for thread in 0..4usize {
             let (pool, woken, runs) = (&pool, &woken, &runs);
@@ -128,19 +128,19 @@ fn stress_nothing_is_run_twice_or_forgotten() {
                 let mut idle = 0;
                 while idle < 10_000 {
                     let claimed = (0..4).find_map(|step| pool.claim((thread + step) % 4));
-                    let Some(item) = claimed else {
+                    let Some(task) = claimed else {
                         idle += u32::from(Instant::now() >= end);
                         std::thread::yield_now();
                         continue;
                     };
                     idle = 0;
-                    let mut taken = pool.take(item).expect("claimed by us alone");
+                    let mut taken = pool.take(task).expect("claimed by us alone");
                     loop {
                         *taken += 1;
                         runs.fetch_add(1, Ordering::Relaxed);
                         if Instant::now() < end {
                             for _ in 0..2 {
-                                let other = dice.below(u64::from(ITEMS)) as u32;
+                                let other = dice.below(u64::from(TASKS)) as u32;
                                 if pool.wake(other) {
                                     woken.fetch_add(1, Ordering::Relaxed);
                                     let _ = pool.offer(thread, other);
@@ -161,9 +161,9 @@ fn stress_nothing_is_run_twice_or_forgotten() {
         }
     });
     let mut sum = 0;
-    for item in 0..ITEMS {
-        assert!(pool.wake(item), "item {item} rests");
-        sum += *pool.take(item).unwrap();
+    for task in 0..TASKS {
+        assert!(pool.wake(task), "task {task} rests");
+        sum += *pool.take(task).unwrap();
     }
     let (woken, runs) = (woken.into_inner(), runs.into_inner());
     assert_eq!((sum, runs), (woken, woken));

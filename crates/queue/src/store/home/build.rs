@@ -1,4 +1,4 @@
-//! The memory of a home: allocated and laid out, and freed.
+//! The memory of a home: allocation, layout, release.
 
 use super::{BlockHead, BlockLink, Home, Local, data_offset};
 use crate::store::place::stride;
@@ -29,7 +29,8 @@ impl<M: Meta> Home<M> {
         // SAFETY: the layout has a size above 0.
         let memory =
             NonNull::new(unsafe { alloc(layout) }).ok_or(StoreError::OutOfMemory { bytes: total })?;
-        // SAFETY: `total` bytes are there, nobody else has them, and as `MaybeUninit` they need no value.
+        // SAFETY: `total` bytes were allocated, nobody else has them, and as `MaybeUninit` they need no
+        // value.
         prepare(unsafe { std::slice::from_raw_parts_mut(memory.as_ptr().cast::<MaybeUninit<u8>>(), total) });
         // SAFETY: as above.
         unsafe { memory.write_bytes(0, total) };
@@ -53,7 +54,7 @@ impl<M: Meta> Home<M> {
         })));
         let mut free = null_mut();
         for index in (0..blocks).rev() {
-            // SAFETY: `index < blocks`, and so many links there are.
+            // SAFETY: `index < blocks`, which is the number of links.
             let link = unsafe { links.cast::<BlockLink<M>>().add(index) };
             let value = BlockHead {
                 refs: AtomicU32::new(0),
@@ -81,12 +82,12 @@ impl<M: Meta> Home<M> {
     }
 
     /// # Safety
-    /// The last access to this home.
+    /// This is the last access to the home.
     #[cold]
     pub(super) unsafe fn free(this: NonNull<Self>) {
         // SAFETY: the home was made by `Box::leak`, and this is the last access.
         let home = unsafe { Box::from_raw(this.as_ptr()) };
-        // SAFETY: the links were made by `Box::leak`, and nobody else comes any more.
+        // SAFETY: the links were made by `Box::leak`, and no other access follows.
         let links = unsafe { Box::from_raw(home.links.as_ptr()) };
         for link in &links {
             // SAFETY: every head was written when the home was made, and is not used again.
