@@ -201,7 +201,7 @@ fn waiting_and_making_room_do_not_miss_each_other() {
 }
 
 #[test]
-fn a_waiting_producer_is_always_told() {
+fn a_waiting_producer_is_always_notified() {
     sleepers_are_woken(3);
 }
 
@@ -211,7 +211,7 @@ fn waiting_and_sending_do_not_miss_each_other() {
 }
 
 #[test]
-fn a_waiting_consumer_is_always_told() {
+fn a_waiting_consumer_is_always_notified() {
     sleeping_consumers_are_woken(3);
 }
 

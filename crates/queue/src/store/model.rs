@@ -162,13 +162,13 @@ fn wanted_once() {
 }
 
 #[test]
-fn a_wish_is_fulfilled_once() {
+fn a_request_is_answered_once() {
     wanted_once();
 }
 
 #[test]
 #[should_panic(expected = "a wake-up was lost")]
-fn a_wish_over_a_block_is_found() {
+fn a_request_over_a_block_is_found() {
     plant("wanted by load and store");
     wanted_once();
 }

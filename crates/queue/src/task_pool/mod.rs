@@ -143,7 +143,7 @@ impl<T> TaskPool<T> {
     /// Offers a woken task to all threads, in the set of `thread`. Returns the sleeping thread that the
     /// caller must wake now: `thread` itself if it sleeps.
     #[inline]
-    #[must_use = "a thread that is to be woken is counted as awake already"]
+    #[must_use = "a thread that must be woken is counted as awake already"]
     pub fn offer(&self, thread: usize, task: u32) -> Option<usize> {
         // Release, partner: the Acquire in `claim_below`. (The state of the task hands over its value.)
         self.offers[thread].fetch_or(1 << task, Ordering::Release);
@@ -216,7 +216,7 @@ impl<T> TaskPool<T> {
     }
 
     /// Picks a sleeping thread, `wanted` if that sleeps, and counts it as awake: the caller wakes it.
-    #[must_use = "a thread that is to be woken is counted as awake already"]
+    #[must_use = "a thread that must be woken is counted as awake already"]
     #[inline]
     fn pick_sleeper(&self, wanted: usize) -> Option<usize> {
         loop {
@@ -257,7 +257,7 @@ impl<T> TaskPool<T> {
 
     /// Called by a thread that will not check alarms for a while: makes sure that a sleeping thread does, if
     /// any sleeps. Returns the thread that the caller must wake for that.
-    #[must_use = "a thread that is to be woken is counted as awake already"]
+    #[must_use = "a thread that must be woken is counted as awake already"]
     pub fn watch_alarms(&self, thread: usize) -> Option<usize> {
         let next_ns = self.alarms.next_ns();
         if next_ns == u64::MAX {

@@ -38,7 +38,7 @@ fn wake_and_rest() {
 }
 
 fn run(pool: &TaskPool<u32>, events: &[AtomicU32; 2]) {
-    let mut task = pool.take(0).expect("it was woken by us, and nobody else was told");
+    let mut task = pool.take(0).expect("it was woken by us, and no other thread was");
     loop {
         for event in events {
             if event.load(Ordering::Relaxed) == 1 {
@@ -59,27 +59,27 @@ fn wake_again(pool: &TaskPool<u32>) -> TaskLease<'_, u32> {
 }
 
 #[test]
-fn model_crew_wake_and_rest() {
+fn model_task_pool_wake_and_rest() {
     wake_and_rest();
 }
 
 #[test]
 #[should_panic]
-fn model_crew_finds_a_rest_by_a_store() {
+fn model_task_pool_finds_a_rest_by_a_store() {
     plant("rest by a store");
     wake_and_rest();
 }
 
 #[test]
 #[should_panic]
-fn model_crew_finds_a_relaxed_rest() {
+fn model_task_pool_finds_a_relaxed_rest() {
     plant("relaxed rest");
     wake_and_rest();
 }
 
 #[test]
 #[should_panic]
-fn model_crew_finds_a_relaxed_take() {
+fn model_task_pool_finds_a_relaxed_take() {
     plant("relaxed take");
     wake_and_rest();
 }
@@ -111,27 +111,27 @@ fn event_before_a_false_wake() {
                 }
             }
         }
-        let told = other.join().unwrap();
+        let must_run = other.join().unwrap();
         // Queued before the take, or resting after the rest, or held in between.
-        assert!(told || seen || pool.take(0).is_none());
-        assert!(!(told && seen));
+        assert!(must_run || seen || pool.take(0).is_none());
+        assert!(!(must_run && seen));
     });
 }
 
 #[test]
-fn model_crew_event_before_a_false_wake() {
+fn model_task_pool_event_before_a_false_wake() {
     event_before_a_false_wake();
 }
 
 #[test]
 #[should_panic]
-fn model_crew_finds_a_relaxed_wake() {
+fn model_task_pool_finds_a_relaxed_wake() {
     plant("relaxed wake");
     event_before_a_false_wake();
 }
 
 /// One thread offers, the other runs out of work and parks: it never sleeps beside an offer.
-fn offer_and_lie_down() {
+fn offer_and_park() {
     loom::model(|| {
         let pool = Arc::new(TaskPool::<()>::new(2, 1));
         let sleeper = {
@@ -145,22 +145,22 @@ fn offer_and_lie_down() {
 }
 
 #[test]
-fn model_crew_offer_and_lie_down() {
-    offer_and_lie_down();
+fn model_task_pool_offer_and_park() {
+    offer_and_park();
 }
 
 #[test]
 #[should_panic]
-fn model_crew_finds_a_missing_fence_after_the_offer() {
+fn model_task_pool_finds_a_missing_fence_after_the_offer() {
     plant("no fence after the offer");
-    offer_and_lie_down();
+    offer_and_park();
 }
 
 #[test]
 #[should_panic]
-fn model_crew_finds_a_missing_fence_before_the_last_look() {
+fn model_task_pool_finds_a_missing_fence_before_the_last_check() {
     plant("no fence before the last check");
-    offer_and_lie_down();
+    offer_and_park();
 }
 
 /// Two threads claim from one set while it is filled: each offer is claimed once.
@@ -180,13 +180,13 @@ fn claim_once() {
 }
 
 #[test]
-fn model_crew_claim_once() {
+fn model_task_pool_claim_once() {
     claim_once();
 }
 
 #[test]
 #[should_panic]
-fn model_crew_finds_a_claim_by_load_and_store() {
+fn model_task_pool_finds_a_claim_by_load_and_store() {
     plant("claim by load and store");
     claim_once();
 }
@@ -211,19 +211,19 @@ fn set_and_take_due() {
 }
 
 #[test]
-fn model_crew_set_and_take_due() {
+fn model_task_pool_set_and_take_due() {
     set_and_take_due();
 }
 
 #[test]
 #[should_panic]
-fn model_crew_finds_a_late_reset() {
+fn model_task_pool_finds_a_late_reset() {
     plant("next reset behind the scan");
     set_and_take_due();
 }
 
 /// A thread sets an alarm and begins a long step, while the other one parks: one of them watches the alarm.
-fn watch_and_lie_down() {
+fn watch_and_park() {
     loom::model(|| {
         let pool = Arc::new(TaskPool::<()>::new(2, 1));
         // It has slept before, until a time that is over.
@@ -241,25 +241,25 @@ fn watch_and_lie_down() {
         pool.set_alarm(0, 10);
         let roused = pool.watch_alarms(0);
         let until_ns = sleeper.join().unwrap();
-        assert!(roused.is_some() || until_ns <= 10, "nobody watches the alarm");
+        assert!(roused.is_some() || until_ns <= 10, "no thread watches the alarm");
     });
 }
 
 #[test]
-fn model_crew_watch_and_lie_down() {
-    watch_and_lie_down();
+fn model_task_pool_watch_and_park() {
+    watch_and_park();
 }
 
 #[test]
 #[should_panic]
-fn model_crew_finds_a_missing_fence_after_the_alarm() {
+fn model_task_pool_finds_a_missing_fence_after_the_alarm() {
     plant("no fence after the alarm");
-    watch_and_lie_down();
+    watch_and_park();
 }
 
 #[test]
 #[should_panic]
-fn model_crew_finds_an_old_time() {
+fn model_task_pool_finds_an_old_time() {
     plant("an old time is left");
-    watch_and_lie_down();
+    watch_and_park();
 }

@@ -1,5 +1,5 @@
-//! A ticket lock: a value and a number that says whose turn it is. See `README.md` beside this file for the states,
-//! the protocol and the races it closes.
+//! A ticket lock: a value and a number that says whose turn it is. See `README.md` beside this file for the
+//! states, the protocol and the races it closes.
 
 #[cfg(all(loom, test))]
 mod model;
@@ -29,8 +29,8 @@ struct TicketLock<T> {
     value: CachePadded<UnsafeCell<T>>,
 }
 
-// SAFETY: one thread at a time touches the value, the one whose turn the word says it is. The value goes from thread to
-// thread, so it must be `Send`. See README.md.
+// SAFETY: one thread at a time touches the value, the one whose turn the word says it is. The value goes from
+// thread to thread, so it must be `Send`. See README.md.
 unsafe impl<T: Send> Sync for TicketLock<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Send for TicketLock<T> {}
@@ -67,7 +67,8 @@ impl<T> TicketLock<T> {
         Some(unsafe { self.guard(now) })
     }
 
-    /// Begins the turn of `ticket` without an exchange, if it is its turn. The guard leaves the next ticket behind.
+    /// Begins the turn of `ticket` without an exchange, if it is its turn. The guard leaves the next ticket
+    /// behind.
     ///
     /// # Safety
     /// Only the caller has this ticket, and all turns begin this way.
@@ -117,7 +118,8 @@ pub struct TicketGuard<'l, T> {
 impl<T> Drop for TicketGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // Release, partners: the Acquire of `enter` and `arrive`. A store: nobody else changes the word in a turn.
+        // Release, partners: the Acquire of `enter` and `arrive`. A store: nobody else changes the word in a
+        // turn.
         self.lock.word.store(self.next, order("relaxed leave", Ordering::Release));
     }
 }
@@ -128,7 +130,8 @@ impl<T> Deref for TicketGuard<'_, T> {
     #[inline]
     fn deref(&self) -> &T {
         self.lock.value.with(|value| {
-            // SAFETY: this is the only turn until the guard is dropped, and the value lives as long as the lock.
+            // SAFETY: this is the only turn until the guard is dropped, and the value lives as long as the
+            // lock.
             unsafe { &*value }
         })
     }

@@ -1,5 +1,5 @@
-//! The ticket lock through every interleaving (`ci/loom`): members in a round robin, tickets in a pipeline. Each
-//! property has mistakes planted in the code itself, which loom must find.
+//! The ticket lock through every interleaving (`ci/loom`): members in a round robin, tickets in a pipeline.
+//! Each property has mistakes planted in the code itself, which loom must find.
 
 use super::{MemberEntry, MemberGuard, TicketedPipeline, TurnMember};
 use crate::sync::plant;
@@ -17,8 +17,8 @@ fn turn<T>(member: &mut TurnMember<T>) -> Option<MemberGuard<'_, T>> {
     }
 }
 
-/// The first member has its turn, the second wants one. The second has it and sees what the first wrote, or it sleeps
-/// and was notified.
+/// The first member has its turn, the second wants one. The second has it and sees what the first wrote, or
+/// it sleeps and was notified.
 fn turns() {
     loom::model(|| {
         let [mut first, mut second] = two_members(0);
@@ -97,8 +97,8 @@ fn model_members_close() {
     });
 }
 
-/// The first member keeps its turn from one step to the next, while the second tries to take the value over: not
-/// between the two.
+/// The first member keeps its turn from one step to the next, while the second tries to take the value over:
+/// not between the two.
 #[test]
 fn model_members_keep() {
     loom::model(|| {
@@ -125,8 +125,8 @@ fn model_members_keep() {
     });
 }
 
-/// The second member takes the value over while the first comes for its turn: one of them has it, or both, one after
-/// the other.
+/// The second member takes the value over while the first comes for its turn: one of them has it, or both,
+/// one after the other.
 fn the_end_and_a_late_turn() {
     loom::model(|| {
         let [mut first, mut second] = two_members(0);
@@ -235,7 +235,8 @@ fn model_pipeline_finds_no_check_of_the_ticket() {
     two_tickets();
 }
 
-/// A ticket closes the pipeline by what it leaves at the first station; later ones do not begin, and change nothing.
+/// A ticket closes the pipeline by what it leaves at the first station; later ones do not begin, and change
+/// nothing.
 #[test]
 fn model_pipeline_closed() {
     loom::model(|| {

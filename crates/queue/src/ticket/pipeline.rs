@@ -4,11 +4,11 @@ use super::{BUSY, TICKET, TicketGuard, TicketLock};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use std::fmt;
 
-/// Values at stations in a row. A ticket goes from the first station to the last and has each value for itself;
-/// tickets come to each station in the order in which they began.
+/// Values at stations in a row. A ticket goes from the first station to the last and has each value for
+/// itself; tickets come to each station in the order in which they began.
 ///
-/// An idle thread begins as the next ticket, so each station may have a ticket at once, and any thread may hold any
-/// ticket.
+/// An idle thread begins as the next ticket, so each station may have a ticket at once, and any thread may
+/// hold any ticket.
 ///
 /// ```
 /// use onbeat_queue::TicketedPipeline;
@@ -56,14 +56,15 @@ impl<T> TicketedPipeline<T> {
         self.stations.len()
     }
 
-    /// Begins as the next ticket. `None` while a ticket is at the first station, and when the pipeline is broken.
+    /// Begins as the next ticket. `None` while a ticket is at the first station, and when the pipeline is
+    /// broken.
     #[inline]
     pub fn begin(&self) -> Option<Ticket<'_, T>> {
         self.begin_if(|_| true)
     }
 
-    /// As [`begin`](TicketedPipeline::begin), if `may` accepts the value of the first station. If not, nothing has
-    /// changed.
+    /// As [`begin`](TicketedPipeline::begin), if `may` accepts the value of the first station. If not,
+    /// nothing has changed.
     #[inline]
     pub fn begin_if(&self, may: impl FnOnce(&mut T) -> bool) -> Option<Ticket<'_, T>> {
         let first = &self.stations[0];
@@ -96,7 +97,8 @@ impl<T> TicketedPipeline<T> {
 }
 
 impl<T> Ticket<'_, T> {
-    /// Begins the turn at the next station. `None` while the ticket before has not left it, and after the last one.
+    /// Begins the turn at the next station. `None` while the ticket before has not left it, and after the
+    /// last one.
     #[inline]
     pub fn arrive(&mut self) -> Option<TicketGuard<'_, T>> {
         let station = self.pipeline.stations.get(self.station)?;

@@ -84,9 +84,9 @@ impl<T> TurnMember<T> {
         Self::round_robin_with(members, value, |_| &())
     }
 
-    /// As [`round_robin`](TurnMember::round_robin), for a value that is a handle to memory which each turn writes and
-    /// which does not move. That memory is fetched along with the value from the core that had the turn before (256
-    /// bytes of either at most).
+    /// As [`round_robin`](TurnMember::round_robin), for a value that is a handle to memory which each turn
+    /// writes and which does not move. That memory is fetched along with the value from the core that had the
+    /// turn before (256 bytes of either at most).
     ///
     /// ```
     /// # use onbeat_queue::{MemberEntry, TurnMember};
@@ -145,7 +145,8 @@ impl<T> TurnMember<T> {
         }
     }
 
-    /// Asks for a notification of its turn, or of the end. False if that has come already: then there is none.
+    /// Asks for a notification of its turn, or of the end. False if that has come already: then there is
+    /// none.
     pub fn wait(&self) -> bool {
         self.watch.wait()
     }
@@ -157,7 +158,7 @@ impl<T> TurnMember<T> {
         TurnWatch { shared: Arc::clone(shared), place: *place, written: *written }
     }
 
-    /// Takes the value whoever's turn it is, also after the end. `None` while a member is in its turn.
+    /// Takes the value whichever member's turn it is, also after the end. `None` during a turn.
     pub fn take_over(&mut self) -> Option<MemberGuard<'_, T>> {
         let shared: &RoundRobin<T> = &self.watch.shared;
         let now = shared.lock.peek() & !BUSY;
@@ -174,8 +175,8 @@ impl<T> TurnMember<T> {
 }
 
 impl<T> TurnWatch<T> {
-    /// Whether it is the member's turn, or no turns are left. A hint, and cheap: one load while it is not. Once it is,
-    /// the lines that the turn writes are fetched.
+    /// Whether it is the member's turn, or no turns are left. A hint, and cheap: one load while it is not.
+    /// Once it is, the lines that the turn writes are fetched.
     #[inline]
     pub fn is_up(&self) -> bool {
         let is_up = is_up(self.shared.lock.peek(), self.place);
@@ -191,7 +192,8 @@ impl<T> TurnWatch<T> {
         let (waiting, bit) = (&self.shared.waiting, 1 << self.place);
         // Relaxed: the fence orders it.
         waiting.fetch_or(bit, Ordering::Relaxed);
-        // Partner: the fence in `leave`. Either this member sees the new word, or the one that leaves sees the bit.
+        // Partner: the fence in `leave`. Either this member sees the new word, or the one that leaves sees
+        // the bit.
         full_fence("no fence in wait");
         let now = if planted("no second check") { u64::MAX << TICKET } else { self.shared.lock.peek() };
         let is_up = is_up(now, self.place);
@@ -216,14 +218,15 @@ impl<T> RoundRobin<T> {
     /// Returns the guard that [`MemberGuard::keep`] forgot, if `is_kept` says so, and clears that.
     #[inline(always)]
     fn kept(&self, is_kept: &mut bool, now: u64) -> Option<TicketGuard<'_, T>> {
-        // SAFETY: only `keep` sets the flag, in a turn whose guard it forgets, so the turn is still this member's.
+        // SAFETY: only `keep` sets the flag, in a turn whose guard it forgets, so the turn is still this
+        // member's.
         std::mem::take(is_kept).then(|| unsafe { self.lock.guard(now & !BUSY) })
     }
 }
 
 impl<'s, T> MemberGuard<'s, T> {
-    /// Keeps the turn until the member enters next, or is [released](TurnMember::release) or dropped. That saves an
-    /// exchange, and nobody can take the value over meanwhile.
+    /// Keeps the turn until the member enters next, or is [released](TurnMember::release) or dropped. That
+    /// saves an exchange, and nobody can take the value over meanwhile.
     ///
     /// A value that was [taken over](TurnMember::take_over) is left instead.
     pub fn keep(self) {

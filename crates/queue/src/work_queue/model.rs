@@ -48,20 +48,20 @@ fn closing() {
     loom::model(|| {
         let (mut owner, queue) = queue(1);
         let runs = Arc::new(AtomicU32::new(0));
-        let told = Arc::new(AtomicU32::new(0));
+        let announced = Arc::new(AtomicU32::new(0));
         let seen = Arc::new(AtomicU32::new(0));
         let item = {
-            let (runs, told, seen) = (runs.clone(), told.clone(), seen.clone());
+            let (runs, announced, seen) = (runs.clone(), announced.clone(), seen.clone());
             // Relaxed: the queue must make it visible.
             Shared::new(move |_| {
                 runs.fetch_add(1, Ordering::Relaxed);
-                seen.store(told.load(Ordering::Relaxed), Ordering::Relaxed);
+                seen.store(announced.load(Ordering::Relaxed), Ordering::Relaxed);
             })
         };
         let producer = start(1, {
             let (queue, item) = (queue.clone(), item.clone());
             move || {
-                told.store(1, Ordering::Relaxed);
+                announced.store(1, Ordering::Relaxed);
                 queue.schedule(&item)
             }
         });

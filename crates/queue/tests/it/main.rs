@@ -1,4 +1,5 @@
-//! Tests of the queues against plain references, and stress tests (`ONBEAT_STRESS_SECONDS` makes them longer).
+//! Tests of the queues against plain references, and stress tests (`ONBEAT_STRESS_SECONDS` makes them
+//! longer).
 //!
 //! In a binary of its own: `queue_core`, which `ci/valgrind` runs.
 #![cfg(not(loom))]

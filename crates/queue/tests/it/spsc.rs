@@ -1,5 +1,4 @@
-//! The ring between two workers, through its public interface: against the plainest queue there is, and with
-//! threads.
+//! The ring between two workers, through its public interface: against a plain queue, and with threads.
 #![cfg(not(loom))]
 
 use crate::stress::{Dice, stress_time, watched};
@@ -9,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The ring under test, beside the plainest queue that behaves the same.
+/// The ring under test, beside a plain queue that behaves the same.
 struct Compared {
     ring: Spsc<u64>,
     producer: Owner,
@@ -235,7 +234,8 @@ struct Item {
     _alive: Arc<()>,
 }
 
-/// Sends until `end`, or until the consumer has left; sleeps when the ring is full. Returns the number of items sent.
+/// Sends until `end`, or until the consumer has left; sleeps when the ring is full. Returns the number of
+/// items sent.
 fn send(
     ring: &Spsc<Item>,
     producer: &mut Owner,
@@ -288,7 +288,8 @@ fn send(
     number
 }
 
-/// Takes items until the ring is closed, or leaves early; sleeps when it is empty. Returns the number of items taken.
+/// Takes items until the ring is closed, or leaves early; sleeps when it is empty. Returns the number of
+/// items taken.
 fn take(ring: &Spsc<Item>, consumer: &mut Owner, sender: &std::thread::Thread, leave_early: bool) -> u64 {
     let mut dice = Dice(0xd1b5_4a32_d192_ed03);
     let mut expected = 0;
@@ -324,8 +325,8 @@ fn take(ring: &Spsc<Item>, consumer: &mut Owner, sender: &std::thread::Thread, l
     }
 }
 
-/// A producer that sleeps when the ring is full, and a consumer that sleeps when it is empty. Each wakes the other only
-/// when the ring says so.
+/// A producer that sleeps when the ring is full, and a consumer that sleeps when it is empty. Each wakes the
+/// other only when the ring says so.
 #[allow(clippy::disallowed_methods, reason = "a test outside the workspace's layers")]
 fn send_and_take(capacity: usize, time: Duration, leave_early: bool) {
     let alive = Arc::new(());

@@ -1,4 +1,4 @@
-//! Items that wander between threads, through their public interface and with threads.
+//! Tasks that move between threads, through the public interface and with threads.
 #![cfg(not(loom))]
 #![expect(clippy::disallowed_macros, reason = "long tests say what they do")]
 
@@ -59,7 +59,7 @@ fn who_claims_below_the_last_one_goes_round() {
     let mut last = u32::MAX;
     let mut next = || {
         last = pool.claim_below(0, last)?;
-        // Again at once.
+        // Offered again at once.
         let _ = pool.offer(0, last);
         Some(last)
     };
@@ -106,8 +106,8 @@ fn alarms_are_handed_out_once() {
     assert_eq!(pool.watch_alarms(0), Some(0), "that one is too early for its sleep");
 }
 
-/// Four threads pass tasks around: each run adds 1 and wakes two others. Every wake-up that answered `true` leads to a
-/// run, every run was woken, and at the end nothing is left.
+/// Four threads pass tasks around: each run adds 1 and wakes two others. Every wake-up that returned `true`
+/// leads to a run, every run was woken, and at the end all tasks rest.
 #[test]
 fn stress_nothing_is_run_twice_or_forgotten() {
     const TASKS: u32 = 7;
@@ -149,7 +149,7 @@ fn stress_nothing_is_run_twice_or_forgotten() {
                         }
                         match taken.rest() {
                             Ok(()) => break,
-                            // Told while it ran: that is one more run.
+                            // Woken while it ran: one more run.
                             Err(again) => {
                                 taken = again;
                                 woken.fetch_add(1, Ordering::Relaxed);
@@ -177,7 +177,7 @@ impl Meta for Label {
     fn reset(&mut self) {}
 }
 
-/// A store goes with its identity from thread to thread, while its blocks are dropped elsewhere.
+/// A store moves with its identity from thread to thread, while its blocks are dropped elsewhere.
 #[test]
 fn stress_a_store_wanders() {
     let mut identity = Identity::new();
@@ -235,7 +235,7 @@ fn a_store_is_not_used_by_strangers() {
     let store = Seed::<Label>::new(1, 64).unwrap().open();
     let mut identity = Identity::new();
     identity.wear(|| {
-        // Not dropped here either: that would be a second panic.
+        // Not dropped here: that would be a second panic.
         let store = std::mem::ManuallyDrop::new(store);
         let _ = store.get::<u8>();
     });

@@ -1,4 +1,5 @@
-//! The ticket lock through its public interface and with threads: members in a round robin, tickets in a pipeline.
+//! The ticket lock through its public interface and with threads: members in a round robin, tickets in a
+//! pipeline.
 #![cfg(not(loom))]
 
 use crate::stress::{Dice, stress_time, watched};
@@ -196,8 +197,8 @@ fn a_pipeline_has_a_station() {
     drop(TicketedPipeline::<()>::new([]));
 }
 
-/// Threads take tickets through all stations, with pauses in between. Each station sees the tickets one at a time, in
-/// the order in which they began.
+/// Threads take tickets through all stations, with pauses in between. Each station sees the tickets one at a
+/// time, in the order in which they began.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "a test outside the workspace's layers")]
 fn tickets_are_in_order() {

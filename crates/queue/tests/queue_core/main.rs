@@ -1,4 +1,4 @@
-//! The queue against a plain reference, what it refuses, and who frees what.
+//! The queue against a plain reference, misuse that it refuses, and ownership of items.
 #![cfg(not(loom))]
 
 #[path = "../it/stress/mod.rs"]
@@ -33,10 +33,10 @@ const ITEMS: usize = 4;
 enum Step {
     Schedule(usize),
     Many(Vec<usize>),
-    /// An item that is there once, with a number of its own.
+    /// An item that exists once, with a number of its own.
     Own,
     OwnMany(usize),
-    /// How often the items that run ask for another run, in all.
+    /// Number of further runs that the running items ask for, in all.
     Drain(u32),
     Close,
     Open,
@@ -70,7 +70,7 @@ impl Reference {
         true
     }
 
-    /// Schedules all, or none when it is closed; compares with the answer of the queue.
+    /// Schedules all, or none if it is closed; compares with the answer of the queue.
     fn schedule_many(
         &mut self,
         numbers: &[usize],
@@ -95,7 +95,7 @@ impl Reference {
         while let Some(item) = left.pop_front() {
             if item < ITEMS && self.again > 0 {
                 self.again -= 1;
-                // Not pending any more: those that were taken and have not run are.
+                // Not pending any more. Items that were taken and have not run still are.
                 if !left.contains(&item) {
                     self.schedule(item);
                 }
@@ -122,7 +122,7 @@ proptest! {
             }
         };
         let shares: Vec<_> = (0..ITEMS).map(|me| Shared::new(body(me))).collect();
-        // Leaked, for the queue takes what lives for ever; a few hundred bytes per case.
+        // Leaked, because the queue takes items that live for ever; a few hundred bytes per case.
         let items: Vec<&'static Item<_>> = (0..ITEMS).map(|me| &*Box::leak(Box::new(Item::new(body(me))))).collect();
         let mut reference = Reference::default();
         let mut next = ITEMS;
@@ -179,7 +179,7 @@ proptest! {
     }
 }
 
-/// With a sanitizer or valgrind this also shows that nobody touches the item afterwards.
+/// With a sanitizer or valgrind this also shows that the queue does not touch the item afterwards.
 #[test]
 fn an_item_may_be_freed_in_its_own_callback() {
     let (mut owner, queue) = one_slot();
@@ -197,7 +197,7 @@ fn an_item_may_be_freed_in_its_own_callback() {
     assert_eq!(drain(&queue, &mut owner), 1);
     assert!(seen.upgrade().is_none(), "it is gone with its run");
 
-    // And one that is its callback's own.
+    // And an item that its callback owns.
     let (done, is_done) = mpsc::channel();
     let item = Owned::new(Some((vec![1; 1000], done)), |mut item, _| {
         let (numbers, done) = item.take().unwrap();
@@ -210,7 +210,7 @@ fn an_item_may_be_freed_in_its_own_callback() {
 }
 
 #[test]
-fn an_item_may_be_set_up_anew_in_its_own_callback() {
+fn an_item_may_be_set_up_again_in_its_own_callback() {
     #[allow(clippy::needless_pass_by_value, clippy::boxed_local, reason = "the form of a callback")]
     fn last(item: Box<Owned<Vec<u8>>>, _: &Turn<'_>) {
         assert_eq!(**item, [1]);
@@ -241,7 +241,7 @@ fn an_item_dropped_while_pending_runs() {
 }
 
 #[test]
-fn an_agenda_that_ends_runs_what_it_promised() {
+fn a_queue_that_ends_runs_what_it_promised() {
     let (done, is_done) = mpsc::channel();
     let (_owner, queue) = one_slot();
     let turns = AtomicU32::new(0);
@@ -315,6 +315,6 @@ fn the_wrong_owner_is_refused() {
 
 #[test]
 #[should_panic(expected = "at least one slot")]
-fn an_agenda_without_slots_is_refused() {
+fn a_queue_without_slots_is_refused() {
     let _ = QueueCore::new(&Owner::new(), 0, Nobody);
 }

@@ -1,4 +1,4 @@
-//! The queue under threads.
+//! The queue with threads.
 
 use super::Nobody;
 use crate::stress::{Dice, stress_time, watched};
@@ -16,9 +16,9 @@ impl Sleeper for Parked {
     }
 }
 
-/// A worker that parks, on a thread of its own for as long as `act` runs.
+/// Runs a worker that parks, on a thread of its own, while `act` runs.
 fn with_worker<R: Send>(slots: usize, act: impl FnOnce(&QueueCore<Parked>) -> R + Send) -> R {
-    let (send, agendas) = std::sync::mpsc::channel();
+    let (send, queues) = std::sync::mpsc::channel();
     thread::scope(|scope| {
         let worker = scope.spawn(move || {
             let mut owner = Owner::new();
@@ -37,7 +37,7 @@ fn with_worker<R: Send>(slots: usize, act: impl FnOnce(&QueueCore<Parked>) -> R 
                 }
             }
         });
-        let queue = agendas.recv().unwrap();
+        let queue = queues.recv().unwrap();
         let result = act(&queue);
         queue.ask_to_close();
         worker.join().unwrap();
@@ -51,8 +51,8 @@ fn flush(queue: &QueueCore<Parked>) {
 
 const THREADS: usize = 4;
 
-/// Threads schedule the same items and their own while they drain, some flush, some free what they made: every true is
-/// one run, and no event is lost.
+/// Threads schedule common items and their own while they drain; some flush, some free the items they made.
+/// Each `true` is one run, and no event is lost.
 #[test]
 fn stress_every_true_is_one_run() {
     let time = stress_time();
@@ -65,18 +65,18 @@ fn stress_every_true_is_one_run() {
 
 fn rounds(queue: &QueueCore<Parked>, time: Duration) {
     let end = Instant::now() + time;
-    let (runs, promised, told, read) =
+    let (runs, promised, announced, read) =
         (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-    // Relaxed throughout: the queue is to make it visible.
+    // Relaxed throughout: the queue must make it visible.
     let run = |_: &Turn<'_>| {
         runs.fetch_add(1, Ordering::Relaxed);
-        read.fetch_max(told.load(Ordering::Relaxed), Ordering::Relaxed);
+        read.fetch_max(announced.load(Ordering::Relaxed), Ordering::Relaxed);
     };
     let common = [Item::new(run), Item::new(run)];
     let freed = Arc::new(AtomicU64::new(0));
     let made: u64 = queue
         .scope(Parked(thread::current()), thread::park, |scope| {
-            let (common, promised, told, freed) = (&common, &promised, &told, &freed);
+            let (common, promised, announced, freed) = (&common, &promised, &announced, &freed);
             thread::scope(|threads| {
                 let all: Vec<_> = (0..THREADS as u64)
                     .map(|me| {
@@ -84,7 +84,7 @@ fn rounds(queue: &QueueCore<Parked>, time: Duration) {
                             let mut dice = Dice(me + 1);
                             let mut made = 0;
                             while Instant::now() < end {
-                                told.fetch_add(1, Ordering::Relaxed);
+                                announced.fetch_add(1, Ordering::Relaxed);
                                 let chosen = &common[dice.below(2) as usize];
                                 promised.fetch_add(u64::from(scope.schedule(chosen)), Ordering::Relaxed);
                                 let mine = freed.clone();
@@ -117,16 +117,16 @@ fn rounds(queue: &QueueCore<Parked>, time: Duration) {
         .unwrap();
     assert_eq!(freed.load(Ordering::Relaxed), made);
     assert_eq!(runs.load(Ordering::Relaxed), promised.load(Ordering::Relaxed));
-    assert_eq!(read.load(Ordering::Relaxed), told.load(Ordering::Relaxed), "an event was lost");
+    assert_eq!(read.load(Ordering::Relaxed), announced.load(Ordering::Relaxed), "an event was lost");
 }
 
-/// What a thread schedules runs in its order; with one slot what all threads schedule runs in theirs.
+/// The items of one thread run in its order; with one slot those of all threads run in their common order.
 #[test]
 fn the_order_is_kept() {
     watched(Duration::ZERO, || {
         for slots in [1, 4] {
             let seen = Arc::new(Mutex::new(Vec::new()));
-            // Which thread, and its how-manieth.
+            // The thread, its own count and the common count.
             let next = Arc::new(Mutex::new(0));
             with_worker(slots, |queue| {
                 thread::scope(|scope| {
@@ -158,7 +158,7 @@ fn the_order_is_kept() {
     });
 }
 
-/// A scope whose item asks for another run for ever ends, and nothing of it runs later.
+/// A scope ends although its item always asks for another run, and the item does not run later.
 #[test]
 fn a_scope_ends_what_never_ends_by_itself() {
     watched(Duration::ZERO, || {
