@@ -7,16 +7,16 @@ use loom::sync::Notify;
 
 /// A value that one thread writes and another reads. The protocol under test must order the two; loom reports
 /// accesses that it leaves unordered.
-pub(crate) struct Event(UnsafeCell<u32>);
+pub(crate) struct LoomEvent(UnsafeCell<u32>);
 
 // SAFETY: the protocol under test keeps the accesses apart; loom watches them.
-unsafe impl Send for Event {}
+unsafe impl Send for LoomEvent {}
 // SAFETY: as above.
-unsafe impl Sync for Event {}
+unsafe impl Sync for LoomEvent {}
 
-impl Event {
+impl LoomEvent {
     pub fn new() -> Self {
-        Event(UnsafeCell::new(0))
+        LoomEvent(UnsafeCell::new(0))
     }
 
     /// Writes the event. No other thread touches it before it was announced.

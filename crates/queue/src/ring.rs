@@ -31,7 +31,7 @@ pub struct Ring<T, S: Copy = ()> {
     capacity: u32,
     /// Slots minus one. Their number is a power of two, so one `and` turns a counter into an index.
     mask: u32,
-    counters: UnsafeCell<Counters>,
+    counters: UnsafeCell<RingCounters>,
     slots: Box<[RingSlot<T, S>]>,
 }
 
@@ -43,7 +43,7 @@ struct RingSlot<T, S> {
 }
 
 #[derive(Clone, Copy)]
-struct Counters {
+struct RingCounters {
     /// Items ever pushed. The slot of item `n` is `n & mask`.
     pushed: u64,
     /// Items ever taken out. Slots `taken..pushed` hold a value, all others none.
@@ -72,7 +72,7 @@ impl<T, S: Copy + Default> Ring<T, S> {
             owner: owner.id(),
             capacity: capacity as u32,
             mask: slots as u32 - 1,
-            counters: UnsafeCell::new(Counters { pushed: 0, taken: 0, deepest: 0 }),
+            counters: UnsafeCell::new(RingCounters { pushed: 0, taken: 0, deepest: 0 }),
             slots: (0..slots)
                 .map(|_| RingSlot {
                     item: UnsafeCell::new(MaybeUninit::uninit()),
@@ -211,7 +211,7 @@ impl<T, S: Copy + Default> Ring<T, S> {
     }
 
     #[inline(always)]
-    fn counters(&self, owner: &Owner) -> Counters {
+    fn counters(&self, owner: &Owner) -> RingCounters {
         self.check(owner);
         // SAFETY: a shared `Owner` excludes writers, and the counters are copied out.
         self.counters.with(|counters| unsafe { *counters })
@@ -234,7 +234,7 @@ fn wrong_owner() -> ! {
 impl<T, S: Copy> Drop for Ring<T, S> {
     fn drop(&mut self) {
         // SAFETY: `&mut self`: nobody else is left.
-        let Counters { pushed, taken, .. } = self.counters.with(|counters| unsafe { *counters });
+        let RingCounters { pushed, taken, .. } = self.counters.with(|counters| unsafe { *counters });
         for item in taken..pushed {
             let slot = &self.slots[(item as u32 & self.mask) as usize];
             slot.item.with_mut(|slot| {

@@ -3,7 +3,7 @@
 
 use super::Inbox;
 use crate::list::{Poller, Sleeper};
-use crate::model::{Event, ParkedThread};
+use crate::model::{LoomEvent, ParkedThread};
 use crate::owner::Owner;
 use crate::sync::atomic::{AtomicIsize, AtomicU32, Ordering};
 use crate::sync::plant;
@@ -16,7 +16,7 @@ fn own_items(slots: usize) {
     loom::model(move || {
         let mut owner = Owner::new();
         let inbox = Arc::new(Inbox::new(&owner, slots, 2, Poller));
-        let events = Arc::new([Event::new(), Event::new()]);
+        let events = Arc::new([LoomEvent::new(), LoomEvent::new()]);
         let producers = [0, 1].map(|me| {
             let (inbox, events) = (inbox.clone(), events.clone());
             thread::spawn(move || {
@@ -232,12 +232,12 @@ fn a_mark_over_a_push_is_found() {
 
 /// The use of claims: `awake` counts threads, and a thread that brings it to 0 concludes that no work is
 /// left.
-struct Awake {
+struct AwakeCount {
     parker: Notify,
     awake: AtomicIsize,
 }
 
-impl Awake {
+impl AwakeCount {
     /// Returns whether nobody is awake now.
     fn add(&self, change: isize) -> bool {
         // AcqRel, partner: itself. A thread that sees 0 has seen the effects of the others.
@@ -245,7 +245,7 @@ impl Awake {
     }
 }
 
-impl Sleeper for Awake {
+impl Sleeper for AwakeCount {
     fn claim(&self) {
         self.add(1);
     }
@@ -264,7 +264,7 @@ impl Sleeper for Awake {
 fn quiet() {
     loom::model(|| {
         let mut owner = Owner::new();
-        let sleeper = Awake { parker: Notify::new(), awake: AtomicIsize::new(2) };
+        let sleeper = AwakeCount { parker: Notify::new(), awake: AtomicIsize::new(2) };
         let inbox = Arc::new(Inbox::new(&owner, 1, 2, sleeper));
         let ran = Arc::new(AtomicU32::new(0));
         let producer = thread::spawn({

@@ -7,7 +7,7 @@ use crate::sync::{load_before_rmw, order, planted};
 use std::ptr::{NonNull, null_mut};
 
 #[derive(Debug)]
-pub(super) struct Head(AtomicPtr<Link>);
+pub(super) struct ListHead(AtomicPtr<Link>);
 
 /// Value of a head: empty, and the consumer sleeps.
 fn mark() -> *mut Link {
@@ -23,9 +23,9 @@ fn is_link(top: *mut Link) -> bool {
     top.addr() > closed().addr()
 }
 
-impl Head {
+impl ListHead {
     pub(super) fn new() -> Self {
-        Head(AtomicPtr::new(null_mut()))
+        ListHead(AtomicPtr::new(null_mut()))
     }
 
     /// Transition 1, or 4 if the consumer sleeps; false if the head is closed. Any thread. `oldest` is

@@ -5,7 +5,7 @@ mod head;
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{CachePadded, UnsafeCell, planted};
-use head::Head;
+use head::ListHead;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
@@ -167,7 +167,7 @@ pub(crate) struct NotPushed;
 /// The lock-free core: one head per producer slot, so that producers do not share a cache line.
 #[derive(Debug)]
 pub(crate) struct WorkList<S> {
-    heads: Box<[CachePadded<Head>]>,
+    heads: Box<[CachePadded<ListHead>]>,
     sleeper: S,
 }
 
@@ -176,7 +176,7 @@ impl<S: Sleeper> WorkList<S> {
     /// If `slots` is 0.
     pub(crate) fn new(slots: usize, sleeper: S) -> Self {
         assert!(slots > 0, "a work list needs at least one slot");
-        WorkList { heads: (0..slots).map(|_| CachePadded::new(Head::new())).collect(), sleeper }
+        WorkList { heads: (0..slots).map(|_| CachePadded::new(ListHead::new())).collect(), sleeper }
     }
 
     pub(crate) fn slots(&self) -> usize {
@@ -242,7 +242,7 @@ impl<S: Sleeper> WorkList<S> {
     }
 
     #[inline]
-    fn head(&self, slot: usize) -> &Head {
+    fn head(&self, slot: usize) -> &ListHead {
         let slots = self.heads.len();
         // A division costs more than a well-predicted branch.
         &self.heads[if slot < slots { slot } else { slot % slots }]
@@ -320,7 +320,7 @@ impl<S: Sleeper> WorkList<S> {
 }
 
 /// Removes marks, and returns how many pushes had replaced.
-fn unmark(heads: &[CachePadded<Head>]) -> u32 {
+fn unmark(heads: &[CachePadded<ListHead>]) -> u32 {
     heads.iter().map(|head| u32::from(!head.unmark())).sum()
 }
 

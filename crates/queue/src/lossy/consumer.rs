@@ -1,7 +1,7 @@
 //! The consumer's side.
 
-use super::word::{Position, SlotWord};
-use super::{Lossy, Reader};
+use super::word::{SlotPosition, SlotWord};
+use super::{Lossy, LossyReader};
 use crate::owner::Owner;
 use crate::sync::atomic::Ordering;
 use crate::sync::order;
@@ -25,7 +25,7 @@ impl<T> Lossy<T> {
     }
 
     #[inline(always)]
-    fn visible(&self, reader: &Reader) -> usize {
+    fn visible(&self, reader: &LossyReader) -> usize {
         // The item in the consumer's cell counts although it has left its slot: there can be one more than
         // slots.
         let waiting = reader.tail.saturating_sub(reader.head) + u64::from(reader.is_filled);
@@ -65,7 +65,7 @@ impl<T> Lossy<T> {
     /// Exchanges the consumer's cell for that of the oldest item, unless it holds an item already. False:
     /// there is none.
     #[inline(always)]
-    fn claim(&self, reader: &mut Reader) -> bool {
+    fn claim(&self, reader: &mut LossyReader) -> bool {
         if reader.is_filled {
             return true;
         }
@@ -81,7 +81,7 @@ impl<T> Lossy<T> {
                 // Overwritten by an item that is whole laps younger. The oldest that can still be there is
                 // one lap older, in the slot after it.
                 reader.head += (word.lap - reader.at.lap - 1) * self.layout.slots() + 1;
-                reader.at = self.layout.next(Position { lap: word.lap - 1, ..reader.at });
+                reader.at = self.layout.next(SlotPosition { lap: word.lap - 1, ..reader.at });
                 bits = self.slots[reader.at.slot as usize].load(Ordering::Acquire);
                 continue;
             }

@@ -13,7 +13,7 @@ use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{CachePadded, UnsafeCell};
 use std::fmt;
 use std::mem::MaybeUninit;
-use word::{Layout, Position, SlotWord};
+use word::{SlotPosition, SlotWord, WordLayout};
 
 /// A first-in-first-out ring from one worker (the producer) to another (the consumer). When it is full, the
 /// oldest item makes room for a new one. With a capacity of 1 it holds the latest item.
@@ -37,23 +37,23 @@ use word::{Layout, Position, SlotWord};
 /// assert_eq!((ring.sent(&producer), ring.dropped(&producer), ring.taken(&consumer)), (3, 1, 1));
 /// ```
 pub struct Lossy<T> {
-    /// Layout of the words in `slots`.
-    layout: Layout,
+    /// WordLayout of the words in `slots`.
+    layout: WordLayout,
     /// One [`SlotWord`] per slot.
     slots: Box<[AtomicU64]>,
     /// Two more than slots: each side holds one.
     cells: Box<[UnsafeCell<MaybeUninit<T>>]>,
-    writer: CachePadded<Side<Writer>>,
-    reader: CachePadded<Side<Reader>>,
+    writer: CachePadded<Side<LossyWriter>>,
+    reader: CachePadded<Side<LossyReader>>,
     sent: CachePadded<WriterShared>,
     taken: CachePadded<ReaderShared>,
 }
 
 /// Private to the producer.
 #[derive(Clone, Copy)]
-struct Writer {
-    /// Position of the next item.
-    at: Position,
+struct LossyWriter {
+    /// SlotPosition of the next item.
+    at: SlotPosition,
     /// The cell that the producer holds, without an item.
     cell: u32,
     /// Items ever put in.
@@ -68,9 +68,9 @@ struct Writer {
 
 /// Private to the consumer.
 #[derive(Clone, Copy)]
-struct Reader {
-    /// Position of the oldest item that can still be there.
-    at: Position,
+struct LossyReader {
+    /// SlotPosition of the oldest item that can still be there.
+    at: SlotPosition,
     /// The cell that the consumer holds.
     cell: u32,
     /// Whether that cell has an item, which was peeked at and not yet popped.
@@ -93,7 +93,7 @@ struct WriterShared {
 
 /// Written by the consumer, read by the producer.
 struct ReaderShared {
-    /// [`Reader::head`], for the producer's statistics.
+    /// [`LossyReader::head`], for the producer's statistics.
     head: AtomicU64,
     /// Whether the consumer takes no more.
     left: AtomicBool,
@@ -115,10 +115,10 @@ impl<T> Lossy<T> {
     pub fn new(producer: &Owner, consumer: &Owner, capacity: usize) -> Self {
         assert!((1..=1 << 24).contains(&capacity), "a ring holds 1 to 2^24 items, not {capacity}");
         let slots = capacity as u32;
-        let layout = Layout::new(slots);
-        let at = Position { lap: 1, slot: 0 };
-        let writer = Writer { at, cell: slots, tail: 0, dropped: 0, head: 0, deepest: 0 };
-        let reader = Reader { at, cell: slots + 1, is_filled: false, head: 0, taken: 0, tail: 0 };
+        let layout = WordLayout::new(slots);
+        let at = SlotPosition { lap: 1, slot: 0 };
+        let writer = LossyWriter { at, cell: slots, tail: 0, dropped: 0, head: 0, deepest: 0 };
+        let reader = LossyReader { at, cell: slots + 1, is_filled: false, head: 0, taken: 0, tail: 0 };
         Lossy {
             layout,
             slots: (0..slots)

@@ -1,7 +1,7 @@
 //! The producer's side.
 
 use super::word::SlotWord;
-use super::{Lossy, Writer};
+use super::{Lossy, LossyWriter};
 use crate::owner::Owner;
 use crate::sync::atomic::Ordering;
 use crate::sync::order;
@@ -36,7 +36,7 @@ impl<T> Lossy<T> {
 
     /// Counts the next item if it sets a record. A full ring cannot set one.
     #[inline(always)]
-    fn keep_record(&self, writer: &mut Writer) {
+    fn keep_record(&self, writer: &mut LossyWriter) {
         if u64::from(writer.deepest) < self.layout.slots()
             && writer.tail - writer.head >= u64::from(writer.deepest)
         {

@@ -3,7 +3,7 @@
 /// The place of an item: lap `lap` (from 1) over the slots, slot `slot`. Counted up, so that no division is
 /// needed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Position {
+pub(super) struct SlotPosition {
     pub(super) lap: u64,
     pub(super) slot: u32,
 }
@@ -19,15 +19,15 @@ pub(super) struct SlotWord {
 /// The bits of a word: `full` in bit 0, `cell` above it, `lap` in the rest. With one slot the lap has 61
 /// bits, with 2^24 slots 38; either way there are more than 2^60 positions.
 #[derive(Clone, Copy)]
-pub(super) struct Layout {
+pub(super) struct WordLayout {
     /// Lowest bit of the lap.
     shift: u32,
     slots: u32,
 }
 
-impl Layout {
+impl WordLayout {
     pub(super) fn new(slots: u32) -> Self {
-        Layout { shift: 1 + (u32::BITS - (slots + 1).leading_zeros()), slots }
+        WordLayout { shift: 1 + (u32::BITS - (slots + 1).leading_zeros()), slots }
     }
 
     #[inline(always)]
@@ -47,11 +47,11 @@ impl Layout {
     }
 
     #[inline(always)]
-    pub(super) fn next(self, at: Position) -> Position {
+    pub(super) fn next(self, at: SlotPosition) -> SlotPosition {
         if at.slot + 1 == self.slots {
-            Position { lap: at.lap + 1, slot: 0 }
+            SlotPosition { lap: at.lap + 1, slot: 0 }
         } else {
-            Position { slot: at.slot + 1, ..at }
+            SlotPosition { slot: at.slot + 1, ..at }
         }
     }
 }
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn words_keep_what_was_put_in() {
         for slots in [1, 2, 3, 6, 7, 1000, (1 << 24) - 1, 1 << 24] {
-            let layout = Layout::new(slots);
+            let layout = WordLayout::new(slots);
             let laps = u64::MAX >> layout.shift;
             assert!((laps + 1).saturating_mul(layout.slots()) >= 1 << 60, "{slots} slots wrap too soon");
             for cell in [0, 1, slots / 2, slots, slots + 1] {

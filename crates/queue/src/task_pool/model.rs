@@ -2,7 +2,7 @@
 //! itself, which loom must find.
 
 use super::{TaskLease, TaskPool};
-use crate::model::Event;
+use crate::model::LoomEvent;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::plant;
 use loom::sync::Arc;
@@ -89,7 +89,7 @@ fn event_before_a_false_wake() {
     loom::model(|| {
         let pool = Arc::new(TaskPool::new(2, 1));
         pool.enter(0, ());
-        let event = Arc::new(Event::new());
+        let event = Arc::new(LoomEvent::new());
         let other = {
             let (pool, event) = (pool.clone(), event.clone());
             thread::spawn(move || {

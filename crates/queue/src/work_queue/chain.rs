@@ -1,6 +1,6 @@
 //! Several links in one push.
 
-use super::turn::Node;
+use super::turn::ItemNode;
 use crate::list::{Link, Sleeper, WorkList};
 use std::ptr::NonNull;
 
@@ -58,7 +58,7 @@ impl<S: Sleeper> Drop for LinkChain<'_, S> {
         if !self.try_push() {
             while let Some(link) = self.pop() {
                 // SAFETY: it was not pushed, and its links are the first fields of nodes.
-                unsafe { Node::give_back(link.cast()) };
+                unsafe { ItemNode::give_back(link.cast()) };
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Waiting until everything has run.
 
 use super::QueueCore;
-use super::turn::{DrainPass, Finish, Node};
+use super::turn::{DrainPass, Finish, ItemNode};
 use crate::list::Sleeper;
 use crate::sync::atomic::{AtomicU32, Ordering, fence};
 use crate::sync::{self, planted};
@@ -27,7 +27,7 @@ impl std::error::Error for OnWorker {}
 #[repr(C)]
 struct Sentinel {
     /// First: a pointer to the node is one to the sentinel.
-    node: Node,
+    node: ItemNode,
     /// `None`: only wakes the worker.
     signal: Option<Arc<dyn Finish>>,
 }
@@ -48,7 +48,7 @@ impl<W: Sleeper> Finish for FlushSignal<W> {
 
 /// # Safety
 /// As `RunFn`, for a `Sentinel` that was leaked from its box.
-unsafe fn call(node: NonNull<Node>, pass: Option<&DrainPass>) {
+unsafe fn call(node: NonNull<ItemNode>, pass: Option<&DrainPass>) {
     // SAFETY: this function is only in sentinels, and the thread that takes one off the list has it alone.
     let sentinel = unsafe { Box::from_raw(node.cast::<Sentinel>().as_ptr()) };
     if let (Some(pass), Some(signal)) = (pass, sentinel.signal) {
@@ -87,18 +87,18 @@ impl<S: Sleeper> QueueCore<S> {
 
     /// Pushes a sentinel. False if the queue is closed and everything has run.
     fn send(&self, signal: Option<Arc<dyn Finish>>) -> bool {
-        let sentinel = Box::leak(Box::new(Sentinel { node: Node::new(call), signal }));
+        let sentinel = Box::leak(Box::new(Sentinel { node: ItemNode::new(call), signal }));
         let link = NonNull::from(sentinel).cast();
         // Slot 0, because it is taken first: items pushed to any slot before the sentinel are taken in the
         // sentinel's pass at the latest.
         // SAFETY: it is ours alone, and valid until it has run.
         while !unsafe { self.list.push(0, link, link) } {
-            // Acquire, partner: the Release of `Head::close`, so that `closed` is not that of an earlier
+            // Acquire, partner: the Release of `ListHead::close`, so that `closed` is not that of an earlier
             // close.
             fence(Ordering::Acquire);
             if self.is_closed() {
                 // SAFETY: it was not pushed.
-                unsafe { Node::give_back(link.cast()) };
+                unsafe { ItemNode::give_back(link.cast()) };
                 return false;
             }
             // The queue is closing: its last items run now.

@@ -1,6 +1,6 @@
 //! Items that stay in memory of their owner.
 
-use super::turn::{DrainPass, Node, Turn};
+use super::turn::{DrainPass, ItemNode, Turn};
 use super::{Ready, sealed};
 use crate::sync::UnsafeCell;
 use crate::sync::atomic::AtomicBool;
@@ -22,7 +22,7 @@ use std::ptr::{NonNull, null};
 #[repr(C)]
 pub struct Item<F> {
     /// First: a pointer to the node is one to the item.
-    node: Node,
+    node: ItemNode,
     /// Gate that is closed when the item must not schedule itself any more. Written by the thread that began
     /// pending, before the push; read by the worker before pending ends.
     gate: UnsafeCell<*const AtomicBool>,
@@ -40,17 +40,17 @@ impl<F: Fn(&Turn<'_>) + Sync> Item<F> {
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new(run: F) -> Self {
-        Item { node: Node::new(call::<F>), gate: UnsafeCell::new(null()), run }
+        Item { node: ItemNode::new(call::<F>), gate: UnsafeCell::new(null()), run }
     }
 
     /// Makes an item that is not pending, and calls `run` on the worker.
     #[cfg(loom)]
     #[must_use]
     pub fn new(run: F) -> Self {
-        Item { node: Node::new(call::<F>), gate: UnsafeCell::new(null()), run }
+        Item { node: ItemNode::new(call::<F>), gate: UnsafeCell::new(null()), run }
     }
 
-    pub(super) fn node(&self) -> NonNull<Node> {
+    pub(super) fn node(&self) -> NonNull<ItemNode> {
         NonNull::from(self).cast()
     }
 
@@ -73,7 +73,7 @@ struct Again<'i, F> {
 // SAFETY: while the gate is open the item stays, as promised when it was scheduled. It may be used from any
 // thread.
 unsafe impl<F: Fn(&Turn<'_>) + Sync> sealed::Ready for Again<'_, F> {
-    fn node(&self) -> NonNull<Node> {
+    fn node(&self) -> NonNull<ItemNode> {
         self.item.node()
     }
 
@@ -84,7 +84,7 @@ unsafe impl<F: Fn(&Turn<'_>) + Sync> sealed::Ready for Again<'_, F> {
 
 /// # Safety
 /// As `RunFn`, for an `Item<F>`.
-unsafe fn call<F: Fn(&Turn<'_>) + Sync>(node: NonNull<Node>, pass: Option<&DrainPass>) {
+unsafe fn call<F: Fn(&Turn<'_>) + Sync>(node: NonNull<ItemNode>, pass: Option<&DrainPass>) {
     // SAFETY: this function is only in nodes of such items, which stay until the run is over: they are
     // 'static, or their scope waits.
     let item = unsafe { node.cast::<Item<F>>().as_ref() };
@@ -103,7 +103,7 @@ unsafe fn call<F: Fn(&Turn<'_>) + Sync>(node: NonNull<Node>, pass: Option<&Drain
 // SAFETY: the item lives for ever and never moves; `F` may be called from any thread.
 unsafe impl<F: Fn(&Turn<'_>) + Sync> sealed::Ready for &'static Item<F> {
     #[inline(always)]
-    fn node(&self) -> NonNull<Node> {
+    fn node(&self) -> NonNull<ItemNode> {
         Item::node(self)
     }
 

@@ -27,7 +27,7 @@ use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-use turn::{DrainPass, Node, offer};
+use turn::{DrainPass, ItemNode, offer};
 
 /// Items that any thread schedules and one worker runs, each with its own callback.
 ///
@@ -87,7 +87,7 @@ pub struct QueueCore<S: Sleeper> {
 pub trait Ready: sealed::Ready {}
 
 pub(crate) mod sealed {
-    use super::turn::Node;
+    use super::turn::ItemNode;
     use std::ptr::NonNull;
 
     /// # Safety
@@ -95,7 +95,7 @@ pub(crate) mod sealed {
     /// thread may use and run it.
     pub unsafe trait Ready {
         /// Returns the node to put on the list.
-        fn node(&self) -> NonNull<Node>;
+        fn node(&self) -> NonNull<ItemNode>;
         /// Called when pending has begun, before another thread can see the item.
         fn prepare(&self);
     }
@@ -150,7 +150,7 @@ impl<S: Sleeper> QueueCore<S> {
     fn schedule_chain<R>(
         &self,
         items: impl IntoIterator<Item = R>,
-        node: impl Fn(&R) -> NonNull<Node>,
+        node: impl Fn(&R) -> NonNull<ItemNode>,
         prepare: impl Fn(&R),
     ) -> usize {
         let mut chain = LinkChain { list: &self.list, slot: self.slot(), ends: None, count: 0 };
@@ -361,7 +361,7 @@ impl<S: Sleeper> QueueCore<S> {
                     count += 1;
                     // SAFETY: all links of a queue are the first field of a node; this one was taken out,
                     // still pending.
-                    unsafe { Node::run(link.cast(), &pass) };
+                    unsafe { ItemNode::run(link.cast(), &pass) };
                 }
             })) {
                 panicked(thrown);

@@ -1,6 +1,6 @@
 //! Items that the queue owns.
 
-use super::turn::{DrainPass, Node, Turn};
+use super::turn::{DrainPass, ItemNode, Turn};
 use crate::list::Link;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -32,7 +32,7 @@ use std::ptr::NonNull;
 #[repr(C)]
 pub struct Owned<T> {
     /// First: a pointer to the node is one to the item.
-    node: Node,
+    node: ItemNode,
     run: fn(Box<Owned<T>>, &Turn<'_>),
     value: T,
 }
@@ -41,7 +41,7 @@ impl<T: Send + 'static> Owned<T> {
     /// Makes an item that holds `value` and is given to `run` on the worker.
     #[must_use]
     pub fn new(value: T, run: fn(Box<Owned<T>>, &Turn<'_>)) -> Box<Self> {
-        Box::new(Owned { node: Node::new(call::<T>), run, value })
+        Box::new(Owned { node: ItemNode::new(call::<T>), run, value })
     }
 
     /// Sets the callback of the next run.
@@ -69,7 +69,7 @@ impl<T: Send + 'static> Owned<T> {
 
 /// # Safety
 /// As `RunFn`, for an `Owned<T>` that was given to the list.
-unsafe fn call<T: Send + 'static>(node: NonNull<Node>, pass: Option<&DrainPass>) {
+unsafe fn call<T: Send + 'static>(node: NonNull<ItemNode>, pass: Option<&DrainPass>) {
     // SAFETY: this function is only in such items, and the thread that takes one off the list has it alone.
     let item = unsafe { Owned::<T>::from_link(node.cast()) };
     // Without a pass the item is dropped. Callers that want it back have kept it.

@@ -1,6 +1,6 @@
 //! Items that the queue shares with their owner.
 
-use super::turn::{DrainPass, Node, Turn};
+use super::turn::{DrainPass, ItemNode, Turn};
 use super::{Ready, sealed};
 use std::fmt;
 use std::ptr::NonNull;
@@ -33,7 +33,7 @@ pub struct Shared<F> {
 #[repr(C)]
 struct SharedBody<F> {
     /// First: a pointer to the node is one to the body.
-    node: Node,
+    node: ItemNode,
     run: F,
 }
 
@@ -41,7 +41,7 @@ impl<F: Fn(&Turn<'_>) + Send + Sync + 'static> Shared<F> {
     /// Makes an item that is not pending, and calls `run` on the worker.
     #[must_use]
     pub fn new(run: F) -> Self {
-        Shared { body: Arc::new(SharedBody { node: Node::new(call::<F>), run }) }
+        Shared { body: Arc::new(SharedBody { node: ItemNode::new(call::<F>), run }) }
     }
 }
 
@@ -49,9 +49,9 @@ impl<F: Fn(&Turn<'_>) + Send + Sync + 'static> Shared<F> {
 // thread.
 unsafe impl<F: Fn(&Turn<'_>) + Send + Sync + 'static> sealed::Ready for &Shared<F> {
     #[inline(always)]
-    fn node(&self) -> NonNull<Node> {
+    fn node(&self) -> NonNull<ItemNode> {
         // From the pointer of the share, whose provenance covers the whole body and the counts beside it.
-        let body = Arc::as_ptr(&self.body).cast_mut().cast::<Node>();
+        let body = Arc::as_ptr(&self.body).cast_mut().cast::<ItemNode>();
         // SAFETY: the pointer of an `Arc` is never null.
         unsafe { NonNull::new_unchecked(body) }
     }
@@ -66,7 +66,7 @@ impl<F: Fn(&Turn<'_>) + Send + Sync + 'static> Ready for &Shared<F> {}
 
 /// # Safety
 /// As `RunFn`, for the body of a `Shared<F>`, with the list's share.
-unsafe fn call<F: Fn(&Turn<'_>) + Send + Sync + 'static>(node: NonNull<Node>, pass: Option<&DrainPass>) {
+unsafe fn call<F: Fn(&Turn<'_>) + Send + Sync + 'static>(node: NonNull<ItemNode>, pass: Option<&DrainPass>) {
     // SAFETY: this function is only in such bodies, and `prepare` has left this share to the thread that
     // takes it off the list.
     let share = Shared { body: unsafe { Arc::from_raw(node.cast::<SharedBody<F>>().as_ptr()) } };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The first part of everything that is scheduled on a queue.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Node {
+pub struct ItemNode {
     /// First: a pointer to the link is one to the node.
     link: Link,
     run: RunFn,
@@ -23,17 +23,17 @@ pub struct Node {
 /// # Safety
 /// The node is the first part of the kind of item that the function is for. It is valid and the caller's
 /// alone: pending, and on no list.
-pub(super) type RunFn = unsafe fn(NonNull<Node>, Option<&DrainPass>);
+pub(super) type RunFn = unsafe fn(NonNull<ItemNode>, Option<&DrainPass>);
 
-impl Node {
+impl ItemNode {
     #[cfg(not(loom))]
     pub(super) const fn new(run: RunFn) -> Self {
-        Node { link: Link::new(), run }
+        ItemNode { link: Link::new(), run }
     }
 
     #[cfg(loom)]
     pub(super) fn new(run: RunFn) -> Self {
-        Node { link: Link::new(), run }
+        ItemNode { link: Link::new(), run }
     }
 
     #[inline(always)]
@@ -44,7 +44,7 @@ impl Node {
     /// # Safety
     /// As for [`RunFn`].
     #[inline(always)]
-    pub(super) unsafe fn run(node: NonNull<Node>, pass: &DrainPass) {
+    pub(super) unsafe fn run(node: NonNull<ItemNode>, pass: &DrainPass) {
         // SAFETY: valid, as promised by the caller.
         let run = unsafe { node.as_ref() }.run;
         // SAFETY: it is the function for this kind of item; the caller promises the rest.
@@ -54,7 +54,7 @@ impl Node {
     /// # Safety
     /// As for [`RunFn`].
     #[cold]
-    pub(super) unsafe fn give_back(node: NonNull<Node>) {
+    pub(super) unsafe fn give_back(node: NonNull<ItemNode>) {
         // SAFETY: valid, as promised by the caller.
         let run = unsafe { node.as_ref() }.run;
         // SAFETY: it is the function for this kind of item; the caller promises the rest.
@@ -71,14 +71,14 @@ impl Node {
 pub(super) unsafe fn offer(
     list: &WorkList<impl Sleeper>,
     slot: usize,
-    node: NonNull<Node>,
+    node: NonNull<ItemNode>,
     prepare: impl FnOnce(),
 ) -> bool {
     // SAFETY: promised by the caller.
     let offered = unsafe { list.offer(slot, node.cast(), prepare) };
     offered.unwrap_or_else(|_| {
         // SAFETY: it is pending, and on no list.
-        unsafe { Node::give_back(node) };
+        unsafe { ItemNode::give_back(node) };
         false
     })
 }
@@ -87,7 +87,7 @@ pub(super) unsafe fn offer(
 pub(super) trait AnyList {
     /// # Safety
     /// As [`offer`].
-    unsafe fn offer(&self, slot: usize, node: NonNull<Node>, prepare: &dyn Fn()) -> bool;
+    unsafe fn offer(&self, slot: usize, node: NonNull<ItemNode>, prepare: &dyn Fn()) -> bool;
 
     /// # Safety
     /// As `WorkList::push` with one link.
@@ -95,7 +95,7 @@ pub(super) trait AnyList {
 }
 
 impl<S: Sleeper> AnyList for WorkList<S> {
-    unsafe fn offer(&self, slot: usize, node: NonNull<Node>, prepare: &dyn Fn()) -> bool {
+    unsafe fn offer(&self, slot: usize, node: NonNull<ItemNode>, prepare: &dyn Fn()) -> bool {
         // SAFETY: promised by the caller.
         unsafe { offer(self, slot, node, prepare) }
     }
