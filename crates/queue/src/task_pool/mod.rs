@@ -37,13 +37,13 @@ const MOST: usize = 64;
 /// let pool = TaskPool::new(2, 1);
 /// pool.enter(0, String::from("a"));                // a task is ready when it enters
 /// let mut task = pool.take(0).unwrap();
-/// assert!(pool.take(0).is_none());                 // one hand at a time
+/// assert!(pool.take(0).is_none());                 // one thread at a time
 /// task.push('b');
-/// assert!(!pool.wake(0));                          // held: it is its holder who will see to it
-/// let mut task = task.rest().unwrap_err();         // not yet: it was woken meanwhile
+/// assert!(!pool.wake(0));                          // held: its holder will see the work
+/// let mut task = task.rest().unwrap_err();         // it was woken meanwhile
 /// task.push('c');
 /// assert!(task.rest().is_ok());
-/// assert!(pool.wake(0));                           // true: ours to queue
+/// assert!(pool.wake(0));                           // true: the caller must queue it
 /// assert_eq!(pool.offer(1, 0), None);              // nobody sleeps
 /// let number = pool.claim(1).unwrap();
 /// assert_eq!(*pool.take(number).unwrap(), "abc");
