@@ -1,8 +1,8 @@
 //! What the worker does when no operator has a message: it listens to other workers, to alarms, and for the end; and it
 //! says what its operators wait for when nothing goes on any more.
 
-use crate::engine::control::stuck::Stuck;
 use super::{Failure, Pause, STREAK, Starved, Worker};
+use crate::engine::control::stuck::Stuck;
 use crate::engine::team::{Event, LOOKS, Lying, Rested, look};
 use crate::operator::context::{Clock, Context, NONE};
 use crate::operator::link::EdgeEnds;

@@ -1,8 +1,8 @@
 //! What a worker knows of its operators and edges, and how its loop may end.
 
-use crate::engine::control::stuck::Stuck;
 use crate::Error;
 use crate::base::on_error::{OnError, Trouble};
+use crate::engine::control::stuck::Stuck;
 use crate::engine::limits::Bound;
 use crate::operator::context::{Context, NONE};
 use crate::operator::message::{Keys, SEQUENCE_MASK, Stamp};

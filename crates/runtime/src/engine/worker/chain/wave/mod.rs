@@ -2,7 +2,7 @@
 //!
 //! A run goes over one core, because to hand each chunk to another one costs more than most steps take. But its operators may as well go
 //! from core to core, and the chunks stay: what an operator keeps is a line or two, a chunk is hundreds. So the run is cut into a few legs,
-//! each a station of a [`Relay`]; who has time takes some new chunks from station to station. At each the operators see all messages in
+//! each a station of a [`TicketedPipeline`]; who has time takes some new chunks from station to station. At each the operators see all messages in
 //! order, and one at a time, so they may keep whatever they like. With as many threads as legs all of them are at work, each with chunks
 //! in its own cache.
 //!
@@ -24,7 +24,7 @@ use crate::operator::inline::SendChunk;
 use crate::operator::message::Stamp;
 use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use onbeat_queue::{Relay, Runner};
+use onbeat_queue::{Ticket, TicketedPipeline};
 pub(crate) use owner::{Edges, WaveOwner};
 pub(crate) use policy::{WaveChoice, WavePolicy};
 pub(crate) use stage::{ChainEnds, Failed};
@@ -47,7 +47,7 @@ const PATIENCE: u32 = 64 * LOOKS;
 
 /// What the threads share.
 struct Wave {
-    relay: Relay<Stage>,
+    relay: TicketedPipeline<Stage>,
     is_open: CachePadded<AtomicBool>,
     /// The place of the thread whose worker lends the operators.
     lender: AtomicU32,
@@ -149,7 +149,7 @@ impl Wave {
     /// One block goes from station to station. `None` where a runner before it does not come back.
     fn run(
         &self,
-        mut runner: Runner<'_, Stage>,
+        mut runner: Ticket<'_, Stage>,
         (cx, block, slot): (&mut Context, &mut Block, &PartSlot),
         mut waits: impl FnMut(Option<u32>) -> bool,
     ) -> Option<bool> {
@@ -162,7 +162,7 @@ impl Wave {
     }
 
     /// Begins as the next runner, when the first station is free.
-    fn begin(&self, request: &WaveRequest<'_>) -> Option<Runner<'_, Stage>> {
+    fn begin(&self, request: &WaveRequest<'_>) -> Option<Ticket<'_, Stage>> {
         let mut looks = 0;
         loop {
             if let Some(runner) = self.relay.begin() {
@@ -243,7 +243,7 @@ impl Help for Wave {
 
 /// Does something at a runner's next station, when its turn there has come. `None` where that is not waited for any more.
 fn at_next<R>(
-    runner: &mut Runner<'_, Stage>,
+    runner: &mut Ticket<'_, Stage>,
     mut waits: impl FnMut(Option<u32>) -> bool,
     act: impl FnOnce(&mut Stage) -> R,
 ) -> Option<R> {

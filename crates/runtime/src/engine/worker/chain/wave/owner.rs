@@ -11,7 +11,7 @@ use crate::operator::context::{Context, NONE};
 use crate::operator::inline::SendChunk;
 use crate::operator::ports::Ports;
 use crate::operator::{Operator, Step};
-use onbeat_queue::Relay;
+use onbeat_queue::TicketedPipeline;
 use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -52,7 +52,7 @@ impl WaveOwner {
         };
         let stages = (0..stages(threads, operators)).map(|_| Stage::new(operators, MOST * threads));
         let wave = Wave {
-            relay: Relay::new(stages),
+            relay: TicketedPipeline::new(stages),
             is_open: CachePadded::new(AtomicBool::new(false)),
             lender: AtomicU32::new(0),
             direct: contexts.into_iter().map(hand).collect(),
