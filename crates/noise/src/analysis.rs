@@ -1,12 +1,12 @@
 //! Why a timer's thread was late: the way from the moment that it waited for to its first instruction, step by step.
 
-use crate::attribute::{Gap, Own, Verdict, attribute};
+use crate::attribute::{Gap, GapThread, GapVerdict, attribute};
 use onbeat_trace::{Class, KernelEvent};
 use serde::{Deserialize, Serialize};
 
 /// One wake-up. Moments in nanoseconds on `CLOCK_MONOTONIC`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wake {
+pub struct TimerWake {
     /// On which core.
     pub cpu: u32,
     /// The moment that it waited for.
@@ -19,7 +19,7 @@ pub struct Wake {
     pub user_ns: u64,
 }
 
-impl Wake {
+impl TimerWake {
     /// From the due moment to the timer's interrupt.
     #[must_use]
     pub fn irq_latency_ns(&self) -> Option<u64> {
@@ -43,21 +43,21 @@ impl Wake {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Analysis {
     /// Which wake-up.
-    pub wake: Wake,
+    pub wake: TimerWake,
     /// In the order of time, those of a kind and name together.
-    pub steps: Vec<Step>,
+    pub steps: Vec<LatencyStep>,
     /// Whether records are missing there.
     pub is_doubtful: bool,
-    /// What the kernel did when the timer's interrupt came, the innermost first, where its tracer tells.
+    /// StepKind the kernel did when the timer's interrupt came, the innermost first, where its tracer tells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<String>,
 }
 
 /// Something that took a part of the latency.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
-    /// What.
-    pub what: What,
+pub struct LatencyStep {
+    /// StepKind.
+    pub what: StepKind,
     /// Whose: of an interrupt, a softirq, a thread. Empty where it has none.
     pub name: String,
     /// The thread's id; 0 where it is none.
@@ -68,10 +68,10 @@ pub struct Step {
     pub ns: u64,
 }
 
-/// What took a part of a latency: the words are those of rtla's auto-analysis, where it has one.
+/// StepKind took a part of a latency: the words are those of rtla's auto-analysis, where it has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum StepKind {
     /// An interrupt that was being handled when the timer was due.
     PreviousIrq,
     /// The time until the timer's handler, while the core slept: the way out of an idle state.
@@ -98,14 +98,14 @@ pub enum What {
     Unexplained,
 }
 
-/// What had the core between the due moment and our first instruction.
+/// StepKind had the core between the due moment and our first instruction.
 ///
 /// `events` are the kernel's of that core around that time, in any order.
 #[must_use]
-pub fn analyse(wake: Wake, events: &[KernelEvent]) -> Analysis {
+pub fn analyse(wake: TimerWake, events: &[KernelEvent]) -> Analysis {
     let mut steps = Vec::new();
     let Some(irq_ns) = wake.irq_ns else {
-        later(&mut steps, &part(wake, wake.due_ns, wake.user_ns, events), What::Unexplained);
+        later(&mut steps, &part(wake, wake.due_ns, wake.user_ns, events), StepKind::Unexplained);
         return Analysis { wake, steps, is_doubtful: false, stack: Vec::new() };
     };
     let irq_ns = irq_ns.clamp(wake.due_ns, wake.user_ns);
@@ -116,38 +116,38 @@ pub fn analyse(wake: Wake, events: &[KernelEvent]) -> Analysis {
         behind.interferences.iter().position(|i| i.class == Class::Irq && Some(i.start_ns) == wake.irq_ns);
     if let Some(timer) = timer {
         let timer = behind.interferences.remove(timer);
-        add(&mut steps, What::TimerIrq, &timer.name, 0, timer.duration_ns);
+        add(&mut steps, StepKind::TimerIrq, &timer.name, 0, timer.duration_ns);
     }
-    later(&mut steps, &behind, What::Switch);
-    later(&mut steps, &part(wake, thread_ns, wake.user_ns, events), What::Return);
+    later(&mut steps, &behind, StepKind::Switch);
+    later(&mut steps, &part(wake, thread_ns, wake.user_ns, events), StepKind::Return);
     steps.retain(|step| step.ns > 0 || step.count > 1);
     Analysis { wake, steps, is_doubtful: false, stack: Vec::new() }
 }
 
 /// The same, where all that is known is how long the thread waited for a core that others had.
 #[must_use]
-pub fn analyse_by_wait(wake: Wake, waited_ns: u64) -> Analysis {
+pub fn analyse_by_wait(wake: TimerWake, waited_ns: u64) -> Analysis {
     let waited_ns = waited_ns.min(wake.user_latency_ns());
     let mut steps = Vec::new();
     if waited_ns > 0 {
-        add(&mut steps, What::RunQueue, "", 0, waited_ns);
+        add(&mut steps, StepKind::RunQueue, "", 0, waited_ns);
     }
-    add(&mut steps, What::Unexplained, "", 0, wake.user_latency_ns() - waited_ns);
+    add(&mut steps, StepKind::Unexplained, "", 0, wake.user_latency_ns() - waited_ns);
     Analysis { wake, steps, is_doubtful: false, stack: Vec::new() }
 }
 
-fn part(wake: Wake, start_ns: u64, end_ns: u64, events: &[KernelEvent]) -> Verdict {
-    attribute(Gap { cpu: wake.cpu, start_ns, end_ns }, events, Own::Sleeper)
+fn part(wake: TimerWake, start_ns: u64, end_ns: u64, events: &[KernelEvent]) -> GapVerdict {
+    attribute(Gap { cpu: wake.cpu, start_ns, end_ns }, events, GapThread::Sleeper)
 }
 
 /// Until the timer's handler.
-fn before(steps: &mut Vec<Step>, verdict: &Verdict, irq_ns: Option<u64>) {
+fn before(steps: &mut Vec<LatencyStep>, verdict: &GapVerdict, irq_ns: Option<u64>) {
     let mut was_idle = None;
     let mut delay_ns = verdict.hardware_ns + verdict.unexplained_ns;
     for i in verdict.interferences.iter().filter(|i| Some(i.start_ns) != irq_ns || i.class == Class::Thread) {
         match i.class {
             Class::Irq if i.start_ns < verdict.gap.start_ns => {
-                add(steps, What::PreviousIrq, &i.name, 0, i.duration_ns);
+                add(steps, StepKind::PreviousIrq, &i.name, 0, i.duration_ns);
             }
             // Whoever has the core cannot be blamed for what the interrupt waits for.
             Class::Thread => {
@@ -160,16 +160,16 @@ fn before(steps: &mut Vec<Step>, verdict: &Verdict, irq_ns: Option<u64>) {
     // The timer's own handler may have begun before its moment, for another one.
     let early = verdict.interferences.iter().find(|i| Some(i.start_ns) == irq_ns && i.class == Class::Irq);
     if let Some(timer) = early {
-        add(steps, What::TimerIrq, &timer.name, 0, timer.duration_ns);
+        add(steps, StepKind::TimerIrq, &timer.name, 0, timer.duration_ns);
     }
-    let what = if was_idle == Some(true) { What::IdleExit } else { What::HandlerDelay };
+    let what = if was_idle == Some(true) { StepKind::IdleExit } else { StepKind::HandlerDelay };
     add(steps, what, "", 0, delay_ns);
 }
 
-fn later(steps: &mut Vec<Step>, verdict: &Verdict, rest: What) {
+fn later(steps: &mut Vec<LatencyStep>, verdict: &GapVerdict, rest: StepKind) {
     for i in &verdict.interferences {
         let (what, pid) = match i.class {
-            Class::Thread => (What::BlockingThread, i.pid),
+            Class::Thread => (StepKind::BlockingThread, i.pid),
             class => (interrupts(class), 0),
         };
         add(steps, what, &i.name, pid, i.duration_ns);
@@ -177,17 +177,17 @@ fn later(steps: &mut Vec<Step>, verdict: &Verdict, rest: What) {
     add(steps, rest, "", 0, verdict.hardware_ns + verdict.unexplained_ns);
 }
 
-fn interrupts(class: Class) -> What {
+fn interrupts(class: Class) -> StepKind {
     match class {
-        Class::Nmi => What::Nmi,
-        Class::Softirq => What::Softirq,
-        _ => What::Irq,
+        Class::Nmi => StepKind::Nmi,
+        Class::Softirq => StepKind::Softirq,
+        _ => StepKind::Irq,
     }
 }
 
-fn add(steps: &mut Vec<Step>, what: What, name: &str, pid: i32, ns: u64) {
+fn add(steps: &mut Vec<LatencyStep>, what: StepKind, name: &str, pid: i32, ns: u64) {
     match steps.iter_mut().find(|step| step.what == what && step.name == name && step.pid == pid) {
         Some(step) => (step.count, step.ns) = (step.count + 1, step.ns + ns),
-        None => steps.push(Step { what, name: name.to_owned(), pid, count: 1, ns }),
+        None => steps.push(LatencyStep { what, name: name.to_owned(), pid, count: 1, ns }),
     }
 }

@@ -25,7 +25,7 @@ impl Gap {
 
 /// What there is to know of the thread that had the gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Own {
+pub enum GapThread {
     /// Without a real-time policy: it shares its core.
     Fair,
     /// With one: no other thread runs before it but for a higher priority, or because the kernel lets others have a part.
@@ -41,7 +41,7 @@ pub enum Own {
 
 /// What took the time of a gap. Its parts sum to the gap, to the nanosecond.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct GapVerdict {
     /// Which gap.
     pub gap: Gap,
     /// What the kernel tells of it, by its begin.
@@ -82,20 +82,20 @@ const FAIR_PRIORITY: i32 = 100;
 /// interrupts it.
 ///
 /// ```
-/// use onbeat_noise::{Gap, Own, attribute};
+/// use onbeat_noise::{Gap, GapThread, attribute};
 /// use onbeat_trace::{Class, KernelEvent};
 /// let event = |class, name: &str, start_ns, duration_ns| KernelEvent {
 ///     cpu: 0, start_ns, duration_ns, class, name: name.into(), pid: 0, priority: 0, depth: 0,
 /// };
 /// // A softirq of 20 ns with an interrupt of 5 ns in its middle.
 /// let events = [event(Class::Irq, "local_timer", 120, 5), event(Class::Softirq, "RCU", 110, 20)];
-/// let verdict = attribute(Gap { cpu: 0, start_ns: 100, end_ns: 150 }, &events, Own::Fair);
+/// let verdict = attribute(Gap { cpu: 0, start_ns: 100, end_ns: 150 }, &events, GapThread::Fair);
 /// let parts: Vec<_> = verdict.interferences.iter().map(|i| (i.name.as_str(), i.duration_ns)).collect();
 /// assert_eq!(parts, [("RCU", 20), ("local_timer", 5)]);
 /// assert_eq!((verdict.hardware_ns, verdict.unexplained_ns), (0, 25));
 /// ```
 #[must_use]
-pub fn attribute(gap: Gap, events: &[KernelEvent], own: Own) -> Verdict {
+pub fn attribute(gap: Gap, events: &[KernelEvent], own: GapThread) -> GapVerdict {
     let mut order: Vec<&KernelEvent> =
         events.iter().filter(|event| event.class.has_core() && event.start_ns <= gap.end_ns).collect();
     // Of two that begin at once the one that can be interrupted is the outer one.
@@ -119,7 +119,7 @@ pub fn attribute(gap: Gap, events: &[KernelEvent], own: Own) -> Verdict {
         });
     }
     let (hardware_ns, unexplained_ns) = if interferences.is_empty() { (rest_ns, 0) } else { (0, rest_ns) };
-    Verdict { gap, interferences, hardware_ns, unexplained_ns, is_doubtful: false }
+    GapVerdict { gap, interferences, hardware_ns, unexplained_ns, is_doubtful: false }
 }
 
 /// How much of the gap each event had. No moment is given to two.
@@ -153,15 +153,15 @@ fn parts(gap: Gap, order: &[&KernelEvent]) -> Vec<u64> {
     parts
 }
 
-fn name(event: &KernelEvent, own: Own) -> String {
+fn name(event: &KernelEvent, own: GapThread) -> String {
     match own {
         _ if event.class != Class::Thread => event.name.clone(),
-        Own::Asleep if event.pid == 0 => "asleep (page fault, lock or signal)".to_owned(),
-        Own::Sleeper | Own::Asleep => event.name.clone(),
+        GapThread::Asleep if event.pid == 0 => "asleep (page fault, lock or signal)".to_owned(),
+        GapThread::Sleeper | GapThread::Asleep => event.name.clone(),
         // The core idles, though somebody could run.
-        Own::Fair if event.pid == 0 => "throttled (cpu.max)".to_owned(),
-        Own::RealTime { .. } if event.pid == 0 => "rt-throttle".to_owned(),
-        Own::RealTime { has_fair_server } if event.priority >= FAIR_PRIORITY => {
+        GapThread::Fair if event.pid == 0 => "throttled (cpu.max)".to_owned(),
+        GapThread::RealTime { .. } if event.pid == 0 => "rt-throttle".to_owned(),
+        GapThread::RealTime { has_fair_server } if event.priority >= FAIR_PRIORITY => {
             let by = if has_fair_server { "fair server" } else { "rt-throttle" };
             format!("{} ({by})", event.name)
         }

@@ -23,13 +23,13 @@ const KEPT: usize = 1024;
 pub struct ProcEvidence {
     why: String,
     fix: String,
-    threads: Vec<Thread>,
+    threads: Vec<CountedThread>,
     /// When, and what each thread's counts were then.
-    looks: VecDeque<(u64, Vec<Counts>)>,
+    looks: VecDeque<(u64, Vec<ThreadCounts>)>,
 }
 
 #[derive(Debug)]
-struct Thread {
+struct CountedThread {
     tid: i32,
     schedstat: Option<File>,
     stat: Option<File>,
@@ -37,7 +37,7 @@ struct Thread {
 
 /// Since the thread began.
 #[derive(Debug, Clone, Copy, Default)]
-struct Counts {
+struct ThreadCounts {
     run_queue_ns: u64,
     page_faults: u64,
 }
@@ -50,7 +50,7 @@ impl ProcEvidence {
 
     fn look(&mut self) {
         let now_ns = onbeat_os::clock::monotonic_ns();
-        let counts = self.threads.iter().map(Thread::counts).collect();
+        let counts = self.threads.iter().map(CountedThread::counts).collect();
         if self.looks.len() == KEPT {
             self.looks.pop_front();
         }
@@ -58,14 +58,14 @@ impl ProcEvidence {
     }
 }
 
-impl Thread {
+impl CountedThread {
     fn open(tid: i32) -> Self {
         let file = |name: &str| File::open(format!("/proc/self/task/{tid}/{name}")).ok();
-        Thread { tid, schedstat: file("schedstat"), stat: file("stat") }
+        CountedThread { tid, schedstat: file("schedstat"), stat: file("stat") }
     }
 
     /// What cannot be read, or has ended, counts as nothing.
-    fn counts(&self) -> Counts {
+    fn counts(&self) -> ThreadCounts {
         let (mut schedstat, mut stat) = ([0; 80], [0; 512]);
         let schedstat = text(self.schedstat.as_ref(), &mut schedstat);
         let stat = text(self.stat.as_ref(), &mut stat);
@@ -74,7 +74,7 @@ impl Thread {
         };
         // Behind the name, which may hold anything, comes the third field; faults without disk are the 10th, those with it the 12th.
         let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-        Counts { run_queue_ns: number(schedstat, 1), page_faults: number(fields, 7) + number(fields, 9) }
+        ThreadCounts { run_queue_ns: number(schedstat, 1), page_faults: number(fields, 7) + number(fields, 9) }
     }
 }
 
@@ -94,7 +94,7 @@ impl Evidence for ProcEvidence {
     }
 
     fn follow(&mut self, tids: &[i32]) {
-        self.threads = tids.iter().copied().map(Thread::open).collect();
+        self.threads = tids.iter().copied().map(CountedThread::open).collect();
         self.looks.clear();
         self.look();
     }
@@ -108,7 +108,7 @@ impl Evidence for ProcEvidence {
         let Some((to_ns, after)) = self.looks.iter().find(|(at_ns, _)| *at_ns >= window_ns.end) else {
             return Vec::new();
         };
-        let of = |((thread, before), after): ((&Thread, &Counts), &Counts)| Counted {
+        let of = |((thread, before), after): ((&CountedThread, &ThreadCounts), &ThreadCounts)| Counted {
             tid: thread.tid,
             from_ns: *from_ns,
             to_ns: *to_ns,

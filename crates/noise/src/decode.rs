@@ -1,6 +1,6 @@
 //! From the bytes of a core's ring to records.
 //!
-//! Every field is found by the kernel's own description ([`Layout`]); bytes that do not fit are passed over and counted, never
+//! Every field is found by the kernel's own description ([`TracepointLayout`]); bytes that do not fit are passed over and counted, never
 //! trusted.
 
 mod entries;
@@ -8,9 +8,9 @@ mod layout;
 mod pages;
 
 pub use entries::Form;
-pub(crate) use entries::{Entry, entries};
-pub use layout::{Extent, Layout, Missing};
-pub(crate) use layout::{Place, place};
+pub(crate) use entries::entries;
+pub use layout::{Extent, TracepointLayout, MissingTracepoint};
+pub(crate) use layout::{FieldPlace, place};
 
 use layout::Role;
 use onbeat_trace::Class;
@@ -18,7 +18,7 @@ use std::borrow::Cow;
 
 /// One thing that the kernel has told of a core.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct RingRecord {
     /// When, in nanoseconds on `CLOCK_MONOTONIC`.
     pub time_ns: u64,
     /// The thread that had the core; an interrupt borrows it.
@@ -26,12 +26,12 @@ pub struct Record {
     /// Whether the kernel has decided to give the core to another thread, and has not done so yet.
     pub is_going: bool,
     /// What.
-    pub kind: Kind,
+    pub kind: RecordKind,
 }
 
 /// What a record says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum RecordKind {
     /// Something begins that interrupts.
     Enter(Id, Cow<'static, str>),
     /// It ends.
@@ -87,6 +87,15 @@ pub enum Kind {
     Lost(u64),
 }
 
+/// What a ring holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RingEntry<'b> {
+    /// The bytes of a tracepoint.
+    Raw(&'b [u8]),
+    /// So many records are missing here.
+    Lost(u64),
+}
+
 /// What begins and ends: two records with equal ids belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Id {
@@ -109,11 +118,11 @@ pub const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
 /// Reads all records of `bytes` and gives them to `take` in their order. Says how many could not be understood.
-pub fn decode(bytes: &[u8], form: Form<'_>, layout: &Layout, mut take: impl FnMut(Record)) -> u64 {
+pub fn decode(bytes: &[u8], form: Form<'_>, layout: &TracepointLayout, mut take: impl FnMut(RingRecord)) -> u64 {
     let mut strange = 0;
     let broken = entries(bytes, form, |time_ns, entry| match entry {
-        Entry::Lost(lost) => take(Record { time_ns, pid: -1, is_going: false, kind: Kind::Lost(lost) }),
-        Entry::Raw(raw) => match record(raw, time_ns, layout) {
+        RingEntry::Lost(lost) => take(RingRecord { time_ns, pid: -1, is_going: false, kind: RecordKind::Lost(lost) }),
+        RingEntry::Raw(raw) => match record(raw, time_ns, layout) {
             Some(Some(record)) => take(record),
             Some(None) => {}
             None => strange += 1,
@@ -123,10 +132,10 @@ pub fn decode(bytes: &[u8], form: Form<'_>, layout: &Layout, mut take: impl FnMu
 }
 
 /// `None` for what cannot be understood, `Some(None)` for a tracepoint of somebody else.
-fn record(raw: &[u8], time_ns: u64, layout: &Layout) -> Option<Option<Record>> {
+fn record(raw: &[u8], time_ns: u64, layout: &TracepointLayout) -> Option<Option<RingRecord>> {
     let Some(role) = layout.role(id(raw)?) else { return Some(None) };
     let is_going = flags(raw)? & NEED_RESCHED != 0;
-    Some(Some(Record { time_ns, pid: layout.pid(raw)?, is_going, kind: kind(role, raw)? }))
+    Some(Some(RingRecord { time_ns, pid: layout.pid(raw)?, is_going, kind: kind(role, raw)? }))
 }
 
 /// Bits of [`flags`] (`include/linux/trace_events.h`): a switch is due, and the core is within an interrupt, of hardware or soft.
@@ -144,28 +153,28 @@ pub(crate) fn flags(raw: &[u8]) -> Option<u8> {
 }
 
 /// What the bytes of a tracepoint say; `None` where they are too few.
-fn kind(role: &Role, raw: &[u8]) -> Option<Kind> {
+fn kind(role: &Role, raw: &[u8]) -> Option<RecordKind> {
     Some(match role {
-        Role::Enter { number: id, name } => Kind::Enter(irq(*id), Cow::Borrowed(name)),
-        Role::Exit { number: id } => Kind::Exit(irq(*id)),
-        Role::Point { name } => Kind::Point(Class::Irq, name),
+        Role::Enter { number: id, name } => RecordKind::Enter(irq(*id), Cow::Borrowed(name)),
+        Role::Exit { number: id } => RecordKind::Exit(irq(*id)),
+        Role::Point { name } => RecordKind::Point(Class::Irq, name),
         Role::HandlerEnter { irq: field, name } => {
             let id = field.unsigned(raw)? as u32 % Id::VECTORS;
             let name = name.text(raw).unwrap_or_else(|| format!("irq {id}"));
-            Kind::Enter(irq(id), Cow::Owned(name))
+            RecordKind::Enter(irq(id), Cow::Owned(name))
         }
-        Role::HandlerExit { irq: field } => Kind::Exit(irq(field.unsigned(raw)? as u32 % Id::VECTORS)),
+        Role::HandlerExit { irq: field } => RecordKind::Exit(irq(field.unsigned(raw)? as u32 % Id::VECTORS)),
         Role::SoftirqEnter { vec } => {
             let vec = vec.unsigned(raw)? as u32;
             let name =
                 SOFTIRQS.get(vec as usize).map_or_else(|| format!("softirq {vec}").into(), |n| (*n).into());
-            Kind::Enter(Id { class: Class::Softirq, number: vec }, name)
+            RecordKind::Enter(Id { class: Class::Softirq, number: vec }, name)
         }
         Role::SoftirqExit { vec } => {
-            Kind::Exit(Id { class: Class::Softirq, number: vec.unsigned(raw)? as u32 })
+            RecordKind::Exit(Id { class: Class::Softirq, number: vec.unsigned(raw)? as u32 })
         }
-        Role::Nmi { delta_ns } => Kind::Nmi { duration_ns: delta_ns.unsigned(raw)? },
-        Role::Switch { prev, state, next, comm, priority } => Kind::Switch {
+        Role::Nmi { delta_ns } => RecordKind::Nmi { duration_ns: delta_ns.unsigned(raw)? },
+        Role::Switch { prev, state, next, comm, priority } => RecordKind::Switch {
             prev: prev.unsigned(raw)? as i32,
             // The low bits say why it waits.
             is_prev_runnable: state.unsigned(raw)? & 0xff == 0,
@@ -175,13 +184,13 @@ fn kind(role: &Role, raw: &[u8]) -> Option<Kind> {
         },
         Role::Wakeup { thread, core } => {
             let (pid, comm, priority) = thread.read(raw)?;
-            Kind::Woken { pid, comm, priority, core: core.unsigned(raw)? as u32 }
+            RecordKind::Woken { pid, comm, priority, core: core.unsigned(raw)? as u32 }
         }
         Role::Migrate { thread, core } => {
             let (pid, comm, priority) = thread.read(raw)?;
-            Kind::Migrated { pid, comm, priority, core: core.unsigned(raw)? as u32 }
+            RecordKind::Migrated { pid, comm, priority, core: core.unsigned(raw)? as u32 }
         }
-        Role::PageFault { is_user } => Kind::PageFault { is_user: *is_user },
+        Role::PageFault { is_user } => RecordKind::PageFault { is_user: *is_user },
     })
 }
 
@@ -190,13 +199,13 @@ fn irq(number: u32) -> Id {
 }
 
 /// A number in the machine's own byte order.
-pub(crate) trait Number: Sized {
+pub(crate) trait NativeNumber: Sized {
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
 macro_rules! number {
     ($($kind:ty)*) => { $(
-        impl Number for $kind {
+        impl NativeNumber for $kind {
             fn read(bytes: &[u8]) -> Option<Self> {
                 Some(<$kind>::from_ne_bytes(bytes.get(..size_of::<$kind>())?.try_into().ok()?))
             }
@@ -205,6 +214,6 @@ macro_rules! number {
 }
 number!(u8 u16 u32 u64 i32);
 
-fn number<T: Number>(bytes: &[u8], at: usize) -> Option<T> {
+fn number<T: NativeNumber>(bytes: &[u8], at: usize) -> Option<T> {
     T::read(bytes.get(at..)?)
 }

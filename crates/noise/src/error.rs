@@ -1,6 +1,6 @@
 //! Why nothing could be measured.
 
-use crate::source::Refused;
+use crate::source::SourceRefusal;
 use onbeat_os::CoreSet;
 use std::io;
 
@@ -14,7 +14,7 @@ pub enum Error {
         /// Which one.
         backend: &'static str,
         /// Why, and what gives it.
-        refused: Refused,
+        refused: SourceRefusal,
     },
 
     /// A core that this machine has not, or not now.

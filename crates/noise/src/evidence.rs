@@ -1,11 +1,11 @@
 //! Kernel events for whoever asks after the fact: [`Evidence`] from rings of tracepoints.
 
-use crate::crew::choose;
 use crate::decode::Extent;
 use crate::error::Error;
-use crate::following::{Following, Ready};
+use crate::following::{Following, FollowingRings};
 use crate::nesting::nameless;
-use crate::source::{Backend, Chosen, Refused, Shape, Tracepoints};
+use crate::source::{Backend, Chosen, SourceRefusal, RingShape, Tracepoints};
+use crate::threads::choose;
 use onbeat_trace::{Class, Evidence, KernelEvent, OffCpu, PageFault};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -35,9 +35,9 @@ pub struct TracepointEvidence {
     tracepoints: Tracepoints,
     chosen: Chosen,
     /// Rings for threads that somebody will want to know more of, where they were made in advance.
-    ready: Option<Result<Ready, Refused>>,
+    ready: Option<Result<FollowingRings, SourceRefusal>>,
     /// What they tell of those; why nothing, where that is refused.
-    following: Option<Result<Following, Refused>>,
+    following: Option<Result<Following, SourceRefusal>>,
     /// Threads whose name no record has told.
     names: HashMap<i32, Option<(String, i32)>>,
     /// When it was last asked whether the kernel still writes, and why it does not any more.
@@ -66,12 +66,12 @@ impl TracepointEvidence {
     ///
     /// # Errors
     /// What is refused, and the command that grants it.
-    pub fn open(cpus: &[usize], ring_bytes: usize, extent: Extent) -> Result<Self, Refused> {
-        let nothing = |why: String, fix: Option<String>| Refused {
+    pub fn open(cpus: &[usize], ring_bytes: usize, extent: Extent) -> Result<Self, SourceRefusal> {
+        let nothing = |why: String, fix: Option<String>| SourceRefusal {
             why,
             fix: fix.unwrap_or_else(|| "run as root".to_owned()),
         };
-        let found = choose(Backend::Auto, Shape { ring_bytes, keep: 0, extent }, cpus);
+        let found = choose(Backend::Auto, RingShape { ring_bytes, keep: 0, extent }, cpus);
         let (tracepoints, chosen) = found.map_err(|error: Error| nothing(error.to_string(), None))?;
         let Some(tracepoints) = tracepoints else { return Err(nothing(chosen.why, chosen.fix)) };
         tracepoints.enable().map_err(|error| {
@@ -92,7 +92,7 @@ impl TracepointEvidence {
     /// every core to come by, which is late once threads in real time have begun.
     #[must_use]
     pub fn ready_to_follow(mut self) -> Self {
-        self.ready = Some(Ready::open());
+        self.ready = Some(FollowingRings::open());
         self
     }
 
@@ -154,7 +154,7 @@ impl Evidence for TracepointEvidence {
     }
 
     fn follow(&mut self, tids: &[i32]) {
-        let ready = self.ready.take().unwrap_or_else(Ready::open);
+        let ready = self.ready.take().unwrap_or_else(FollowingRings::open);
         self.following = Some(ready.and_then(|ready| Following::start(ready, tids)));
     }
 

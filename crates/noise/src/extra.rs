@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// An event, or all of a system, as the kernel names them: `sched:sched_switch`, `irq`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct EventRequest {
     /// The folder of `events/` that it is in.
     pub system: String,
     /// Which one; all without.
@@ -24,7 +24,7 @@ pub struct Asked {
 
 /// Whose clock their lines are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clock {
+pub enum TraceClock {
     /// `CLOCK_MONOTONIC`, as everything that we measure ourselves.
     Monotonic,
     /// The one of the kernel's tracers.
@@ -33,7 +33,7 @@ pub enum Clock {
 
 /// What a trigger has counted, and the name of a file for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Counted {
+pub struct EventCounts {
     /// `SYSTEM_EVENT_hist.txt`
     pub file: String,
     /// As the kernel writes it.
@@ -53,13 +53,13 @@ impl Extra {
     ///
     /// # Errors
     /// An event that this kernel has not, a filter or a trigger that it does not understand, or no right to write tracefs.
-    pub fn open(asked: &[Asked], cpus: &[usize], ring_bytes: usize, clock: Clock) -> Result<Self, Error> {
+    pub fn open(asked: &[EventRequest], cpus: &[usize], ring_bytes: usize, clock: TraceClock) -> Result<Self, Error> {
         let tracefs = Tracefs::find().map_err(Error::os("-e"))?;
         let opened = ftrace::Instance::open(&tracefs, &[], cpus, ring_bytes);
         let instance = opened.map_err(Error::os("-e: no trace instance can be made; run as root"))?.instance;
         let folder = instance.folder().to_owned();
         let set = |name: &str, value: &str| fs::write(folder.join(name), value).map_err(Error::os("-e"));
-        if clock == Clock::Tracer {
+        if clock == TraceClock::Tracer {
             set("trace_clock", "local")?;
         }
         // Lines have the names of threads.
@@ -104,15 +104,15 @@ impl Extra {
     ///
     /// # Errors
     /// What reading it says.
-    pub fn counted(&self) -> Result<Vec<Counted>, Error> {
+    pub fn counted(&self) -> Result<Vec<EventCounts>, Error> {
         let one = |(name, path): &(String, PathBuf)| {
-            Ok(Counted { file: format!("{name}_hist.txt"), text: read(&path.join("hist"))? })
+            Ok(EventCounts { file: format!("{name}_hist.txt"), text: read(&path.join("hist"))? })
         };
         self.counting.iter().map(one).collect()
     }
 }
 
-impl Asked {
+impl EventRequest {
     /// Reads `SYSTEM` or `SYSTEM:EVENT`.
     ///
     /// # Errors
@@ -129,7 +129,7 @@ impl Asked {
         if !is_name(system) || name.is_some_and(|name| !is_name(name)) {
             return Err(FORM.to_owned());
         }
-        Ok(Asked { system: system.to_owned(), name: name.map(str::to_owned), filter: None, trigger: None })
+        Ok(EventRequest { system: system.to_owned(), name: name.map(str::to_owned), filter: None, trigger: None })
     }
 
     fn shown(&self) -> String {

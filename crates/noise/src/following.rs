@@ -5,10 +5,10 @@
 mod layout;
 mod rings;
 
-use crate::source::Refused;
-use layout::What;
+use crate::source::SourceRefusal;
+use layout::FollowedRecord;
 use onbeat_trace::{Left, OffCpu, PageFault, Waker};
-pub(crate) use rings::Ready;
+pub(crate) use rings::FollowingRings;
 use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::ops::Range;
@@ -23,12 +23,12 @@ const KINDS: usize = 4;
 /// The threads, and what is known of them.
 #[derive(Debug)]
 pub(crate) struct Following {
-    rings: Ready,
+    rings: FollowingRings,
     /// By id.
     threads: HashMap<i32, Followed>,
     wakers: HashMap<i32, (String, bool)>,
     /// Read, and younger than what some other ring was read up to.
-    young: Vec<Event>,
+    young: Vec<FollowedEvent>,
     off_cpu: VecDeque<OffCpu>,
     faults: VecDeque<PageFault>,
     /// How much memory of each kind the process had when one of these threads last changed that.
@@ -48,16 +48,16 @@ struct Followed {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Event {
+struct FollowedEvent {
     time_ns: u64,
     cpu: u32,
-    what: What,
+    what: FollowedRecord,
 }
 
 impl Following {
     /// Of these threads, on all cores: whoever wakes one may be on any.
-    pub fn start(rings: Ready, tids: &[i32]) -> Result<Self, Refused> {
-        rings.start(tids).map_err(|error| Refused {
+    pub fn start(rings: FollowingRings, tids: &[i32]) -> Result<Self, SourceRefusal> {
+        rings.start(tids).map_err(|error| SourceRefusal {
             why: format!("their rings cannot be switched on: {error}"),
             fix: "run as root".to_owned(),
         })?;
@@ -74,14 +74,14 @@ impl Following {
     }
 
     pub fn drain(&mut self) {
-        // What is younger may still lack what another ring, read before it, has got since.
+        // FollowedRecord is younger may still lack what another ring, read before it, has got since.
         let until_ns = onbeat_os::clock::monotonic_ns();
         let Following { rings, young, threads, .. } = self;
         let is_known = |tid: &i32| threads.contains_key(tid);
         self.lost += rings.drain(|event| {
             let is_ours = match &event.what {
-                What::Switch { prev, next, .. } => is_known(prev) || is_known(next),
-                What::Waking { tid, .. } | What::Fault { tid } | What::Memory { tid, .. } => is_known(tid),
+                FollowedRecord::Switch { prev, next, .. } => is_known(prev) || is_known(next),
+                FollowedRecord::Waking { tid, .. } | FollowedRecord::Fault { tid } | FollowedRecord::Memory { tid, .. } => is_known(tid),
             };
             if is_ours {
                 young.push(event);
@@ -89,7 +89,7 @@ impl Following {
         });
         self.young.sort_by_key(|event| event.time_ns);
         let old = self.young.partition_point(|event| event.time_ns < until_ns);
-        let old: Vec<Event> = self.young.drain(..old).collect();
+        let old: Vec<FollowedEvent> = self.young.drain(..old).collect();
         old.into_iter().for_each(|event| self.take(event));
         let before_ns = until_ns.saturating_sub(KEPT_NS);
         while self.off_cpu.front().is_some_and(|off| off.in_ns < before_ns) || self.off_cpu.len() > KEPT {
@@ -100,13 +100,13 @@ impl Following {
         }
     }
 
-    fn take(&mut self, event: Event) {
-        let Event { time_ns, cpu, what } = event;
+    fn take(&mut self, event: FollowedEvent) {
+        let FollowedEvent { time_ns, cpu, what } = event;
         match what {
-            What::Switch { prev, state, next } => {
+            FollowedRecord::Switch { prev, state, next } => {
                 self.had_core(prev, time_ns, cpu);
                 if let Some(thread) = self.threads.get_mut(&prev) {
-                    // What others do meanwhile is no cost of the fault.
+                    // FollowedRecord others do meanwhile is no cost of the fault.
                     thread.is_in_fault = false;
                     let why = left(state);
                     let runnable_ns = if why == Left::Taken { time_ns } else { u64::MAX };
@@ -122,7 +122,7 @@ impl Following {
                     self.off_cpu.push_back(OffCpu { in_ns: time_ns, runnable_ns, cpu, ..open });
                 }
             }
-            What::Waking { tid, by, is_interrupt } => {
+            FollowedRecord::Waking { tid, by, is_interrupt } => {
                 self.had_core(by, time_ns, cpu);
                 let Some(thread) = self.threads.get_mut(&tid) else { return };
                 let seen_ns = thread.seen_ns;
@@ -138,14 +138,14 @@ impl Following {
                 let (name, is_ours) = self.wakers.entry(by).or_insert_with(|| who(by)).clone();
                 open.woken_by = Some(Waker { tid: by, name, is_interrupt, is_ours });
             }
-            What::Fault { tid } => {
+            FollowedRecord::Fault { tid } => {
                 self.had_core(tid, time_ns, cpu);
                 self.faults.push_back(PageFault { tid, at_ns: time_ns, took_ns: None });
                 if let Some(thread) = self.threads.get_mut(&tid) {
                     thread.is_in_fault = true;
                 }
             }
-            What::Memory { tid, kind, bytes } => self.memory(tid, kind, bytes, time_ns),
+            FollowedRecord::Memory { tid, kind, bytes } => self.memory(tid, kind, bytes, time_ns),
         }
     }
 

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! ring of a core ──► Record ──► KernelEvent ──┐
-//!    bytes     decode     nesting             ├──► attribute ──► Verdict ──► Tally, table, JSON
+//!    bytes     decode     nesting             ├──► attribute ──► GapVerdict ──► Tally, table, JSON
 //! busy loop, timer ─────────────► Gap ────────┘
 //! ```
 //!
@@ -27,33 +27,36 @@
 pub mod analysis;
 pub mod attribute;
 mod counted;
-mod crew;
 pub mod decode;
 pub mod error;
 mod evidence;
 pub mod extra;
 mod following;
-mod idle;
 pub mod measure;
 pub mod nesting;
+mod outbox;
 pub mod place;
 pub mod project;
 pub mod record;
 mod sampler;
+mod session;
+mod settings;
 pub mod source;
 mod tally;
 pub mod text;
+mod threads;
 mod timer;
 pub mod timerlat;
 pub mod tracer;
 mod watch;
 
-pub use attribute::{Gap, Interference, Own, Verdict, attribute};
+pub use attribute::{Gap, Interference, GapThread, GapVerdict, attribute};
 pub use counted::ProcEvidence;
 pub use error::Error;
 pub use evidence::TracepointEvidence;
-pub use measure::{Settings, measure};
+pub use measure::measure;
 pub use nesting::Nesting;
 pub use record::{CpuNoise, NoiseRecord};
+pub use settings::NoiseSettings;
 pub use source::Backend;
-pub use watch::Watch;
+pub use watch::{LimitHit, Watch};

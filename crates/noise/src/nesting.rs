@@ -8,7 +8,7 @@
 //! last moment at which it was certain, the rest stays without an event, and the break is kept with its times, so that verdicts
 //! there can be marked.
 
-use crate::decode::{Id, Kind, Record};
+use crate::decode::{Id, RecordKind, RingRecord};
 use onbeat_trace::{Class, KernelEvent};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -122,8 +122,8 @@ impl Nesting {
     }
 
     /// Takes the next record and adds the events that end with it.
-    pub fn record(&mut self, record: Record, events: &mut Vec<KernelEvent>) {
-        if let Kind::Lost(lost) = record.kind {
+    pub fn record(&mut self, record: RingRecord, events: &mut Vec<KernelEvent>) {
+        if let RecordKind::Lost(lost) = record.kind {
             self.lost += lost;
             // Whatever is open may have ended in between.
             let from = self.certain_ns();
@@ -137,23 +137,23 @@ impl Nesting {
         // Rings are written in order; a clock that is read within an NMI may be a little behind.
         let time_ns = record.time_ns.max(self.now_ns);
         self.now_ns = time_ns;
-        let before = if let Kind::Switch { prev, .. } = record.kind { prev } else { record.pid };
+        let before = if let RecordKind::Switch { prev, .. } = record.kind { prev } else { record.pid };
         self.has_core(before, time_ns, events);
         self.is_going = record.is_going;
         match record.kind {
-            Kind::Enter(id, name) => {
+            RecordKind::Enter(id, name) => {
                 self.has_begun = true;
                 self.close_what_cannot_be_interrupted(id, time_ns);
                 self.stack.push(Open { id, name, start_ns: time_ns, inner_ns: 0 });
             }
-            Kind::Exit(id) => self.exit(id, time_ns, events),
-            Kind::Point(class, name) => self.emit(class, name.into(), time_ns, 0, events),
-            Kind::Nmi { duration_ns } => {
+            RecordKind::Exit(id) => self.exit(id, time_ns, events),
+            RecordKind::Point(class, name) => self.emit(class, name.into(), time_ns, 0, events),
+            RecordKind::Nmi { duration_ns } => {
                 let start_ns = time_ns.saturating_sub(duration_ns);
                 self.emit(Class::Nmi, "nmi".into(), start_ns, duration_ns, events);
                 self.inner(duration_ns);
             }
-            Kind::Switch { prev, is_prev_runnable, next, comm, priority } => {
+            RecordKind::Switch { prev, is_prev_runnable, next, comm, priority } => {
                 if self.own.contains(&prev) {
                     self.sleeps_ns = (!is_prev_runnable).then_some(time_ns);
                 }
@@ -162,19 +162,19 @@ impl Nesting {
                 }
                 self.switch(next, comm, priority, time_ns, events);
             }
-            Kind::Woken { pid, comm, priority, core } => {
+            RecordKind::Woken { pid, comm, priority, core } => {
                 self.learn(pid, &comm, priority);
                 self.told(Class::Wakeup, core, (pid, comm, priority), time_ns, events);
             }
-            Kind::Migrated { pid, comm, priority, core } => {
+            RecordKind::Migrated { pid, comm, priority, core } => {
                 self.told(Class::Migration, core, (pid, comm, priority), time_ns, events);
             }
-            Kind::PageFault { is_user } => {
+            RecordKind::PageFault { is_user } => {
                 let name = if is_user { "page_fault_user" } else { "page_fault_kernel" };
                 let who = (record.pid, name.to_owned(), 0);
                 self.told(Class::PageFault, self.cpu, who, time_ns, events);
             }
-            Kind::Lost(_) => {}
+            RecordKind::Lost(_) => {}
         }
     }
 

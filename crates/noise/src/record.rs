@@ -1,8 +1,9 @@
 //! What was measured of a machine's noise: plain data, one JSON file.
 
-use crate::attribute::{Gap, Verdict};
-use crate::measure::Settings;
+use crate::attribute::{Gap, GapVerdict};
+use crate::settings::NoiseSettings;
 use crate::source::Chosen;
+use crate::watch::LimitHit;
 use onbeat_trace::{Class, KernelEvent, Machine, ReadError};
 use serde::{Deserialize, Serialize};
 
@@ -29,11 +30,11 @@ pub struct NoiseRecord {
     /// The machine.
     pub machine: Machine,
     /// What was asked for.
-    pub settings: Asked,
+    pub settings: RecordedSettings,
     /// Where the causes come from, and why from there.
     pub source: Chosen,
     /// Which limit ended it, if one did.
-    pub stopped: Option<Stopped>,
+    pub stopped: Option<LimitHit>,
     /// How often a limit was hit and it went on.
     #[serde(default)]
     pub hits: u64,
@@ -52,7 +53,7 @@ pub struct NoiseRecord {
 
 impl NoiseRecord {
     /// Of a measurement that has not begun.
-    pub(crate) fn new(settings: &Settings, policy: String, source: Chosen) -> Self {
+    pub(crate) fn new(settings: &NoiseSettings, policy: String, source: Chosen) -> Self {
         NoiseRecord {
             schema: SCHEMA.to_owned(),
             version: VERSION,
@@ -61,7 +62,7 @@ impl NoiseRecord {
             begin_ns: 0,
             duration_ns: 0,
             machine: Machine::read(),
-            settings: Asked {
+            settings: RecordedSettings {
                 period_ns: settings.period_ns,
                 runtime_ns: settings.runtime_ns,
                 threshold_ns: settings.threshold_ns,
@@ -81,7 +82,7 @@ impl NoiseRecord {
 
 /// What was asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct RecordedSettings {
     /// From measurement to measurement.
     pub period_ns: u64,
     /// How long each looks at the clock.
@@ -92,19 +93,6 @@ pub struct Asked {
     pub policy: String,
     /// The width of a bucket of the histogram.
     pub bucket_ns: u64,
-}
-
-/// The limit that ended it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stopped {
-    /// On which core.
-    pub cpu: u32,
-    /// What was over it.
-    pub what: String,
-    /// How much it was.
-    pub value_ns: u64,
-    /// How much it might have been.
-    pub limit_ns: u64,
 }
 
 /// The noise of one core.
@@ -127,13 +115,13 @@ pub struct CpuNoise {
     /// What it was made of. Its times sum to `noise_ns`.
     pub parts: Parts,
     /// By name, the largest first.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<CauseTotal>,
     /// The gaps by their length.
-    pub histogram: Buckets,
+    pub histogram: LinearHistogram,
     /// Lengths of gaps and how many there were, within 1 %: for quantiles and for resampling.
     pub lengths: Vec<(u64, u64)>,
     /// The longest gaps and what took them, the longest first.
-    pub samples: Vec<Verdict>,
+    pub samples: Vec<GapVerdict>,
     /// The last gaps and how many interfered in each, where a trace was asked for; they are not written.
     #[serde(skip)]
     pub last_gaps: Vec<(Gap, usize)>,
@@ -159,22 +147,22 @@ pub struct CpuNoise {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
     /// Gaps without any event: the hypervisor, or firmware.
-    pub hardware: Part,
+    pub hardware: ClassTotal,
     /// Interrupts that cannot be masked.
-    pub nmi: Part,
+    pub nmi: ClassTotal,
     /// Interrupts.
-    pub irq: Part,
+    pub irq: ClassTotal,
     /// Deferred interrupt work.
-    pub softirq: Part,
+    pub softirq: ClassTotal,
     /// Other threads.
-    pub thread: Part,
+    pub thread: ClassTotal,
     /// What is left beside the events.
     pub unexplained_ns: u64,
 }
 
 /// One class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct ClassTotal {
     /// How many.
     pub count: u64,
     /// Their time within gaps, without what interrupted them.
@@ -184,12 +172,12 @@ pub struct Part {
 impl Parts {
     /// Of this class; nothing for those that take no time.
     #[must_use]
-    pub fn of(&self, class: Class) -> Part {
+    pub fn of(&self, class: Class) -> ClassTotal {
         let mut parts = *self;
         parts.of_mut(class).map(|part| *part).unwrap_or_default()
     }
 
-    pub(crate) fn of_mut(&mut self, class: Class) -> Option<&mut Part> {
+    pub(crate) fn of_mut(&mut self, class: Class) -> Option<&mut ClassTotal> {
         match class {
             Class::Hardware => Some(&mut self.hardware),
             Class::Nmi => Some(&mut self.nmi),
@@ -212,7 +200,7 @@ pub const CLASSES: [Class; 5] = [Class::Hardware, Class::Nmi, Class::Irq, Class:
 
 /// One cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cause {
+pub struct CauseTotal {
     /// What kind.
     pub class: Class,
     /// Its name.
@@ -227,7 +215,7 @@ pub struct Cause {
 
 /// A histogram as rtla has it: buckets of one width, and what is longer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Buckets {
+pub struct LinearHistogram {
     /// The width of a bucket.
     pub bucket_ns: u64,
     /// How many in each.
@@ -244,11 +232,11 @@ pub struct Buckets {
     pub max_ns: u64,
 }
 
-impl Buckets {
+impl LinearHistogram {
     /// Empty ones.
     #[must_use]
     pub fn new(bucket_ns: u64, entries: usize) -> Self {
-        Buckets { bucket_ns: bucket_ns.max(1), counts: vec![0; entries], ..Buckets::default() }
+        LinearHistogram { bucket_ns: bucket_ns.max(1), counts: vec![0; entries], ..LinearHistogram::default() }
     }
 
     /// Counts one.

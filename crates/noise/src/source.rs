@@ -7,9 +7,9 @@ mod tracepoints;
 
 pub use core::Core;
 pub(crate) use proc::UNTRACED;
-pub use proc::{Counters, Waited};
-pub(crate) use rings::Rings;
-pub use tracepoints::{Shape, Tracepoints};
+pub use proc::{CoreCounters, RunQueueWait};
+pub(crate) use rings::KernelRings;
+pub use tracepoints::{RingShape, Tracepoints};
 
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +50,7 @@ pub(crate) fn left(cleaned: &[String]) -> impl Iterator<Item = String> {
 
 /// Why a source is not to be had, and what gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct SourceRefusal {
     /// Why, with the thing and its value.
     pub why: String,
     /// What to do.

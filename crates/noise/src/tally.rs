@@ -1,9 +1,9 @@
 //! Verdicts, added up: bounded memory, however long it takes.
 
-use crate::attribute::{Gap, Verdict};
-use crate::record::{Buckets, Cause, CpuNoise};
-use crate::sampler::Period;
-use crate::source::Counters;
+use crate::attribute::{Gap, GapVerdict};
+use crate::record::{LinearHistogram, CauseTotal, CpuNoise};
+use crate::sampler::PeriodTotals;
+use crate::source::CoreCounters;
 use onbeat_trace::{Class, Histogram};
 use std::collections::{HashMap, VecDeque};
 
@@ -14,9 +14,9 @@ const OTHERS: &str = "(others)";
 
 /// One core's.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct NoiseTally {
     noise: CpuNoise,
-    causes: HashMap<(Class, String), Cause>,
+    causes: HashMap<(Class, String), CauseTotal>,
     lengths: Histogram,
     /// How many of the longest gaps are kept.
     samples: usize,
@@ -25,11 +25,11 @@ pub(crate) struct Tally {
     keep: usize,
 }
 
-impl Tally {
+impl NoiseTally {
     pub fn new(cpu: u32, bucket_ns: u64, entries: usize, samples: usize) -> Self {
-        let histogram = Buckets::new(bucket_ns, entries);
+        let histogram = LinearHistogram::new(bucket_ns, entries);
         let noise = CpuNoise { cpu, histogram, ..CpuNoise::default() };
-        Tally {
+        NoiseTally {
             noise,
             causes: HashMap::new(),
             lengths: Histogram::new(),
@@ -41,7 +41,7 @@ impl Tally {
 
     /// Keeps so many of the last gaps, too.
     pub fn keeping(self, gaps: usize) -> Self {
-        Tally { keep: gaps, ..self }
+        NoiseTally { keep: gaps, ..self }
     }
 
     /// Those.
@@ -49,7 +49,7 @@ impl Tally {
         self.last.iter().copied().collect()
     }
 
-    pub fn period(&mut self, period: &Period) {
+    pub fn period(&mut self, period: &PeriodTotals) {
         let noise = &mut self.noise;
         noise.periods += 1;
         noise.runtime_ns += period.runtime_ns;
@@ -57,7 +57,7 @@ impl Tally {
         noise.max_noise_ns = noise.max_noise_ns.max(period.noise_ns);
     }
 
-    pub fn gap(&mut self, verdict: Verdict) {
+    pub fn gap(&mut self, verdict: GapVerdict) {
         let gap_ns = verdict.gap.duration_ns();
         let noise = &mut self.noise;
         noise.noise_ns += gap_ns;
@@ -90,9 +90,9 @@ impl Tally {
         self.noise.parts.unexplained_ns += ns;
     }
 
-    fn keep(&mut self, verdict: Verdict) {
+    fn keep(&mut self, verdict: GapVerdict) {
         let samples = &mut self.noise.samples;
-        let length = |verdict: &Verdict| verdict.gap.duration_ns();
+        let length = |verdict: &GapVerdict| verdict.gap.duration_ns();
         let at = samples.partition_point(|kept| length(kept) >= length(&verdict));
         if at < self.samples {
             samples.insert(at, verdict);
@@ -110,7 +110,7 @@ impl Tally {
     }
 
     /// What the kernel has counted meanwhile.
-    pub fn counted(&mut self, counted: Counters) {
+    pub fn counted(&mut self, counted: CoreCounters) {
         self.noise.steal_ns = counted.steal_ns;
         self.noise.interrupts = counted.interrupts.into_iter().collect();
         self.noise.softirqs = counted.softirqs.into_iter().collect();
@@ -121,10 +121,10 @@ impl Tally {
     }
 }
 
-fn add(causes: &mut HashMap<(Class, String), Cause>, class: Class, name: &str, ns: u64) {
+fn add(causes: &mut HashMap<(Class, String), CauseTotal>, class: Class, name: &str, ns: u64) {
     let is_full = causes.len() >= NAMES && !causes.contains_key(&(class, name.to_owned()));
     let name = if is_full { OTHERS } else { name };
-    let cause = causes.entry((class, name.to_owned())).or_insert_with(|| Cause {
+    let cause = causes.entry((class, name.to_owned())).or_insert_with(|| CauseTotal {
         class,
         name: name.to_owned(),
         count: 0,

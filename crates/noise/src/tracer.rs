@@ -10,22 +10,21 @@ mod timers;
 mod wakes;
 
 pub(crate) use lines::time_ns;
-pub use lines::{Context, Line, line};
+pub use lines::{LineContext, TracerLine, line};
 pub(crate) use timers::measure as measure_timers;
 
-use crate::attribute::{Own, attribute};
+use crate::attribute::{GapThread, attribute};
 use crate::error::Error;
-use crate::measure::Settings;
+use crate::settings::NoiseSettings;
 use crate::place::{self, House};
-use crate::record::{CpuNoise, NoiseRecord, Stopped};
-use crate::sampler::Period;
-use crate::source::{Backend, Chosen, Counters, left};
-use crate::tally::Tally;
-use crate::watch::Watch;
-use instance::Instance;
+use crate::record::{CpuNoise, NoiseRecord};
+use crate::sampler::PeriodTotals;
+use crate::source::{Backend, Chosen, CoreCounters, left};
+use crate::tally::NoiseTally;
+use crate::watch::{LimitHit, Watch};
+use instance::TracerInstance;
 use onbeat_os::clock;
 use onbeat_trace::KernelEvent;
-use reading::Extent;
 use std::collections::BTreeMap;
 
 /// Events of a core that are kept for a gap that is told of later.
@@ -38,7 +37,7 @@ const INTERFERENCES: [&str; 4] = ["irq_noise", "softirq_noise", "nmi_noise", "th
 /// # Errors
 /// Where the kernel has no such tracer, or does not let us use it.
 pub fn measure(
-    settings: &Settings,
+    settings: &NoiseSettings,
     is_hw: bool,
     watch: &mut dyn Watch<CpuNoise>,
 ) -> Result<NoiseRecord, Error> {
@@ -52,29 +51,23 @@ pub fn measure(
     record.notes.extend(house.note.iter().cloned());
     let mut events = vec!["sample_threshold"];
     events.extend(INTERFERENCES);
-    let mut instance = Instance::new(&tracefs, &events, &cpus, settings.ring_bytes)?;
+    let mut instance = TracerInstance::new(&tracefs, &events, &cpus, settings.ring_bytes)?;
     prepare(&mut instance, settings, is_hw)?;
     record.notes.extend(left(instance.cleaned()));
     let new = |cpu: &usize| {
-        let tally = Tally::new(*cpu as u32, settings.bucket_ns, settings.entries, settings.samples);
+        let tally = NoiseTally::new(*cpu as u32, settings.bucket_ns, settings.entries, settings.samples);
         (
             *cpu as u32,
-            Core { tally, events: Vec::new(), before: Counters::read(*cpu), open_ns: 0, lost: 0, total: 0 },
+            NoiseCore { tally, events: Vec::new(), before: CoreCounters::read(*cpu), open_ns: 0, lost: 0, total: 0 },
         )
     };
-    let mut cores = Cores { settings, cores: cpus.iter().map(new).collect() };
+    let mut cores = NoiseCores { settings, cores: cpus.iter().map(new).collect() };
     record.started_unix_ns = clock::realtime_unix_ns();
     // The kernel takes tens of milliseconds to start its threads and to end them: no part of what they looked for.
     instance.start("osnoise")?;
     record.begin_ns = clock::monotonic_ns();
     record.notes.extend(settings.policy.and_then(|policy| instance::set_policy("osnoise", &cpus, policy)));
-    let extent = Extent {
-        duration_ns: settings.duration_ns,
-        warm_up_ns: settings.warm_up_ns,
-        goes_on: settings.goes_on,
-        keep: settings.keep_events,
-    };
-    let reading = reading::read(&mut instance, record.begin_ns, &extent, &mut cores, watch)?;
+    let reading = reading::read(&mut instance, record.begin_ns, &settings.limits(), &mut cores, watch)?;
     record.duration_ns = clock::monotonic_ns().saturating_sub(record.begin_ns + settings.warm_up_ns);
     instance.stop()?;
     drop(instance);
@@ -93,7 +86,7 @@ fn asked_for() -> Chosen {
     Chosen { backend: Backend::Tracer, why: "it was asked for".to_owned(), fix: None, missing: Vec::new() }
 }
 
-fn prepare(instance: &mut Instance, settings: &Settings, is_hw: bool) -> Result<(), Error> {
+fn prepare(instance: &mut TracerInstance, settings: &NoiseSettings, is_hw: bool) -> Result<(), Error> {
     let us = |ns: u64| (ns / 1000).to_string();
     let stop = |limit_ns: Option<u64>| us(limit_ns.unwrap_or(0));
     // The kernel holds each of the two against the other: the smaller one first, and then again.
@@ -109,24 +102,24 @@ fn prepare(instance: &mut Instance, settings: &Settings, is_hw: bool) -> Result<
     Ok(())
 }
 
-struct Cores<'s> {
-    settings: &'s Settings,
-    cores: BTreeMap<u32, Core>,
+struct NoiseCores<'s> {
+    settings: &'s NoiseSettings,
+    cores: BTreeMap<u32, NoiseCore>,
 }
 
-struct Core {
-    tally: Tally,
+struct NoiseCore {
+    tally: NoiseTally,
     events: Vec<KernelEvent>,
-    before: Counters,
+    before: CoreCounters,
     /// The gaps of a period that is not over.
     open_ns: u64,
     lost: u64,
     total: u64,
 }
 
-impl Core {
+impl NoiseCore {
     fn finish(mut self, cpu: u32, looked_ns: u64, notes: &mut Vec<String>) -> CpuNoise {
-        self.tally.counted(Counters::read(cpu as usize).since(&self.before));
+        self.tally.counted(CoreCounters::read(cpu as usize).since(&self.before));
         let noise = self.tally.noise_mut();
         // The kernel tells of a period at its end, but of gaps at once: those of the last one need the time that they were in.
         noise.runtime_ns += looked_ns.saturating_sub(noise.runtime_ns).max(self.open_ns);
@@ -139,15 +132,15 @@ impl Core {
 }
 
 /// The limit that was hit, by the kernel's own rule: in whole microseconds, and as many are too many.
-fn over(cpu: u32, what: &str, value_ns: u64, limit_ns: Option<u64>) -> Option<Stopped> {
+fn over(cpu: u32, what: &str, value_ns: u64, limit_ns: Option<u64>) -> Option<LimitHit> {
     let limit_ns = limit_ns.filter(|limit_ns| value_ns / 1000 >= limit_ns / 1000)?;
-    Some(Stopped { cpu, what: what.to_owned(), value_ns, limit_ns })
+    Some(LimitHit { cpu, what: what.to_owned(), value_ns, limit_ns })
 }
 
-impl reading::Cores<CpuNoise> for Cores<'_> {
-    fn take(&mut self, line: Line) -> Option<Stopped> {
+impl reading::LineSink<CpuNoise> for NoiseCores<'_> {
+    fn take(&mut self, line: TracerLine) -> Option<LimitHit> {
         match line {
-            Line::Event(event) => {
+            TracerLine::Event(event) => {
                 let core = self.cores.get_mut(&event.cpu)?;
                 let surplus = core.events.len().saturating_sub(EVENTS);
                 core.events.drain(..surplus);
@@ -155,25 +148,25 @@ impl reading::Cores<CpuNoise> for Cores<'_> {
                 core.total += 1;
                 None
             }
-            Line::Gap(gap) => {
+            TracerLine::Gap(gap) => {
                 let core = self.cores.get_mut(&gap.cpu)?;
-                let verdict = attribute(gap, &core.events, Own::Fair);
+                let verdict = attribute(gap, &core.events, GapThread::Fair);
                 core.events.clear();
                 core.open_ns += gap.duration_ns();
                 core.tally.gap(verdict);
                 over(gap.cpu, "one gap", gap.duration_ns(), self.settings.stop_single_ns)
             }
-            Line::Period { cpu, runtime_ns, noise_ns } => {
+            TracerLine::Period { cpu, runtime_ns, noise_ns } => {
                 let core = self.cores.get_mut(&cpu)?;
                 core.open_ns = 0;
-                core.tally.period(&Period { runtime_ns, noise_ns, looks: 0 });
+                core.tally.period(&PeriodTotals { runtime_ns, noise_ns, looks: 0 });
                 over(cpu, "the noise of a period", noise_ns, self.settings.stop_total_ns)
             }
-            Line::Lost { cpu, count } => {
+            TracerLine::Lost { cpu, count } => {
                 self.cores.get_mut(&cpu)?.lost += count;
                 None
             }
-            Line::Latency { .. } | Line::Stack { .. } | Line::Frame(_) => None,
+            TracerLine::Latency { .. } | TracerLine::Stack { .. } | TracerLine::Frame(_) => None,
         }
     }
 

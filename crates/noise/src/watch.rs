@@ -1,7 +1,7 @@
 //! Whoever looks on while it is measured.
 
-use crate::record::Stopped;
 use onbeat_trace::KernelEvent;
+use serde::{Deserialize, Serialize};
 
 /// Who looks on while it is measured; `C` is what is known of one core, [`CpuNoise`](crate::CpuNoise) or
 /// [`CpuLatency`](crate::timerlat::CpuLatency).
@@ -13,5 +13,18 @@ pub trait Watch<C> {
     fn is_stopped(&self) -> bool;
 
     /// A limit was hit, and it goes on. At most once for each reading of the rings.
-    fn hit(&mut self, _stopped: &Stopped, _events: &[KernelEvent]) {}
+    fn hit(&mut self, _stopped: &LimitHit, _events: &[KernelEvent]) {}
+}
+
+/// The limit that ended it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitHit {
+    /// On which core.
+    pub cpu: u32,
+    /// What was over it.
+    pub what: String,
+    /// How much it was.
+    pub value_ns: u64,
+    /// How much it might have been.
+    pub limit_ns: u64,
 }

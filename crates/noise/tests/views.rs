@@ -1,8 +1,8 @@
 //! What is made of a record afterwards.
 
-use onbeat_noise::attribute::{Gap, Interference, Verdict};
+use onbeat_noise::attribute::{Gap, Interference, GapVerdict};
 use onbeat_noise::project::project;
-use onbeat_noise::record::{Asked, CpuNoise, NoiseRecord, SCHEMA, VERSION};
+use onbeat_noise::record::{RecordedSettings, CpuNoise, NoiseRecord, SCHEMA, VERSION};
 use onbeat_noise::source::{Backend, Chosen};
 use onbeat_noise::text;
 use onbeat_trace::{Class, KernelEvent, Machine};
@@ -20,7 +20,7 @@ fn record(lengths: &[(u64, u64)]) -> NoiseRecord {
         begin_ns: 0,
         duration_ns: 10_000_000_000,
         machine: Machine::default(),
-        settings: Asked::default(),
+        settings: RecordedSettings::default(),
         source: Chosen { backend: Backend::Perf, why: String::new(), fix: None, missing: Vec::new() },
         stopped: None,
         hits: 0,
@@ -82,7 +82,7 @@ fn events_are_written_as_rtla_does() {
     }];
     let gap = Gap { cpu: 2, start_ns: 999_999_000, end_ns: 1_000_600_000 };
     record.cpus[0].samples =
-        vec![Verdict { gap, interferences, hardware_ns: 0, unexplained_ns: 101_000, is_doubtful: false }];
+        vec![GapVerdict { gap, interferences, hardware_ns: 0, unexplained_ns: 101_000, is_doubtful: false }];
     let expected = "             ...-0       [002] .......     1.000005: irq_noise: local_timer start 1.000000100 duration 5000 ns
            make -7       [002] .......     1.000500: thread_noise: make :7 start 1.000000000 duration 500000 ns
           onbeat-0       [002] .......     1.000600: sample_threshold: start 0.999999000 duration 601000 ns interference 1

@@ -1,6 +1,6 @@
 //! What a ring holds, whoever has written it: the bytes of tracepoints, each with its time.
 
-use super::{number, pages};
+use super::{RingEntry, number, pages};
 use onbeat_os::tracefs::Pages;
 
 /// How the bytes of a ring are made up.
@@ -12,18 +12,9 @@ pub enum Form<'p> {
     Pages(&'p Pages),
 }
 
-/// What a ring holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Entry<'b> {
-    /// The bytes of a tracepoint.
-    Raw(&'b [u8]),
-    /// So many records are missing here.
-    Lost(u64),
-}
-
 /// Gives what `bytes` hold to `take`, each with its time in nanoseconds on `CLOCK_MONOTONIC`, or 0 where none is told. Says how many
 /// could not be understood.
-pub(crate) fn entries(bytes: &[u8], form: Form<'_>, take: impl FnMut(u64, Entry<'_>)) -> u64 {
+pub(crate) fn entries(bytes: &[u8], form: Form<'_>, take: impl FnMut(u64, RingEntry<'_>)) -> u64 {
     match form {
         Form::Perf => records(bytes, take),
         Form::Pages(pages) => pages::entries(bytes, pages, take),
@@ -35,7 +26,7 @@ const LOST: u32 = 2;
 const THROTTLE: u32 = 5;
 const SAMPLE: u32 = 9;
 
-fn records(bytes: &[u8], mut take: impl FnMut(u64, Entry<'_>)) -> u64 {
+fn records(bytes: &[u8], mut take: impl FnMut(u64, RingEntry<'_>)) -> u64 {
     let mut strange = 0;
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -51,9 +42,9 @@ fn records(bytes: &[u8], mut take: impl FnMut(u64, Entry<'_>)) -> u64 {
         rest = behind;
         let entry = match kind {
             SAMPLE => sample(record),
-            LOST => number::<u64>(record, 16).map(|lost| (0, Entry::Lost(lost))),
+            LOST => number::<u64>(record, 16).map(|lost| (0, RingEntry::Lost(lost))),
             // Too many at once: the kernel leaves some out, and does not say how many.
-            THROTTLE => Some((0, Entry::Lost(1))),
+            THROTTLE => Some((0, RingEntry::Lost(1))),
             // The kernel may tell other things: none that we have asked for.
             _ => continue,
         };
@@ -65,8 +56,8 @@ fn records(bytes: &[u8], mut take: impl FnMut(u64, Entry<'_>)) -> u64 {
     strange
 }
 
-fn sample(record: &[u8]) -> Option<(u64, Entry<'_>)> {
+fn sample(record: &[u8]) -> Option<(u64, RingEntry<'_>)> {
     let time_ns = number::<u64>(record, 16)?;
     let length = number::<u32>(record, 24)? as usize;
-    Some((time_ns, Entry::Raw(record.get(28..28 + length)?)))
+    Some((time_ns, RingEntry::Raw(record.get(28..28 + length)?)))
 }

@@ -22,12 +22,12 @@ const VECTORS: [&str; 11] = [
 
 /// The tracepoints that tell who has a core, as one kernel describes them.
 #[derive(Debug, Default)]
-pub struct Layout {
+pub struct TracepointLayout {
     roles: HashMap<u16, Role>,
     tracepoints: Vec<(u64, String)>,
-    missing: Vec<Missing>,
+    missing: Vec<MissingTracepoint>,
     /// Where each tracepoint has the thread that had the core.
-    pid: Option<Place>,
+    pid: Option<FieldPlace>,
 }
 
 /// How much is asked for: every tracepoint has its price.
@@ -42,7 +42,7 @@ pub enum Extent {
 
 /// A tracepoint that is not there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingTracepoint {
     /// `group:name`.
     pub name: String,
     /// Why.
@@ -55,29 +55,29 @@ pub(super) enum Role {
     Enter { number: u32, name: &'static str },
     Exit { number: u32 },
     Point { name: &'static str },
-    HandlerEnter { irq: Place, name: Place },
-    HandlerExit { irq: Place },
-    SoftirqEnter { vec: Place },
-    SoftirqExit { vec: Place },
-    Nmi { delta_ns: Place },
-    Switch { prev: Place, state: Place, next: Place, comm: Place, priority: Place },
-    Wakeup { thread: Thread, core: Place },
-    Migrate { thread: Thread, core: Place },
+    HandlerEnter { irq: FieldPlace, name: FieldPlace },
+    HandlerExit { irq: FieldPlace },
+    SoftirqEnter { vec: FieldPlace },
+    SoftirqExit { vec: FieldPlace },
+    Nmi { delta_ns: FieldPlace },
+    Switch { prev: FieldPlace, state: FieldPlace, next: FieldPlace, comm: FieldPlace, priority: FieldPlace },
+    Wakeup { thread: ThreadFields, core: FieldPlace },
+    Migrate { thread: ThreadFields, core: FieldPlace },
     PageFault { is_user: bool },
 }
 
 /// Which thread a tracepoint is about, where that is not the one that has the core.
 #[derive(Debug)]
-pub(super) struct Thread {
-    pid: Place,
-    comm: Place,
-    priority: Place,
+pub(super) struct ThreadFields {
+    pid: FieldPlace,
+    comm: FieldPlace,
+    priority: FieldPlace,
 }
 
-impl Thread {
+impl ThreadFields {
     fn of(format: &Format) -> Option<Self> {
         let [pid, comm, priority] = ["pid", "comm", "prio"].map(|name| place(format, name));
-        Some(Thread { pid: pid?, comm: comm?, priority: priority? })
+        Some(ThreadFields { pid: pid?, comm: comm?, priority: priority? })
     }
 
     /// Id, name and priority.
@@ -88,14 +88,14 @@ impl Thread {
 
 /// Where a value lies in the bytes of a tracepoint.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct FieldPlace {
     offset: usize,
     size: usize,
     is_signed: bool,
     is_elsewhere: bool,
 }
 
-impl Place {
+impl FieldPlace {
     /// A number, with its sign in the upper bits if it has one.
     pub(crate) fn unsigned(&self, raw: &[u8]) -> Option<u64> {
         let value = match self.size {
@@ -122,20 +122,20 @@ impl Place {
     }
 }
 
-impl From<&Field> for Place {
+impl From<&Field> for FieldPlace {
     fn from(field: &Field) -> Self {
         let Field { offset, size, is_signed, is_elsewhere, .. } = *field;
-        Place { offset, size, is_signed, is_elsewhere }
+        FieldPlace { offset, size, is_signed, is_elsewhere }
     }
 }
 
-impl Layout {
+impl TracepointLayout {
     /// Of the kernel whose tracefs this is.
     ///
     /// # Errors
     /// What reading it says, and `NotFound` where `sched:sched_switch` is not there: without it nobody knows who has a core.
     pub fn read(tracefs: &Tracefs, extent: Extent) -> io::Result<Self> {
-        let mut layout = Layout::default();
+        let mut layout = TracepointLayout::default();
         for (place, name) in VECTORS.into_iter().enumerate() {
             let id = Id::VECTORS + place as u32;
             layout.pair(tracefs, ("irq_vectors", name), id, name)?;
@@ -180,11 +180,11 @@ impl Layout {
     fn threads(&mut self, tracefs: &Tracefs) -> io::Result<()> {
         for name in ["sched_wakeup", "sched_wakeup_new"] {
             self.one(tracefs, "sched", name, |format| {
-                Some(Role::Wakeup { thread: Thread::of(format)?, core: place(format, "target_cpu")? })
+                Some(Role::Wakeup { thread: ThreadFields::of(format)?, core: place(format, "target_cpu")? })
             })?;
         }
         self.one(tracefs, "sched", "sched_migrate_task", |format| {
-            Some(Role::Migrate { thread: Thread::of(format)?, core: place(format, "dest_cpu")? })
+            Some(Role::Migrate { thread: ThreadFields::of(format)?, core: place(format, "dest_cpu")? })
         })?;
         for (name, is_user) in [("page_fault_user", true), ("page_fault_kernel", false)] {
             self.one(tracefs, "exceptions", name, |_| Some(Role::PageFault { is_user }))?;
@@ -216,7 +216,7 @@ impl Layout {
     ) -> io::Result<bool> {
         let full = format!("{group}:{name}");
         let Some(format) = tracefs.format(group, name)? else {
-            self.missing.push(Missing { name: full, why: "this kernel has none of that name".to_owned() });
+            self.missing.push(MissingTracepoint { name: full, why: "this kernel has none of that name".to_owned() });
             return Ok(false);
         };
         match (role(&format), u16::try_from(format.id)) {
@@ -227,7 +227,7 @@ impl Layout {
             }
             _ => {
                 let why = "this kernel describes it in a way that is not known here".to_owned();
-                self.missing.push(Missing { name: full, why });
+                self.missing.push(MissingTracepoint { name: full, why });
                 Ok(false)
             }
         }
@@ -249,7 +249,7 @@ impl Layout {
     pub fn refused(&mut self, id: u64, why: &str) {
         let Some(at) = self.tracepoints.iter().position(|(known, _)| *known == id) else { return };
         let (_, name) = self.tracepoints.remove(at);
-        self.missing.push(Missing { name, why: why.to_owned() });
+        self.missing.push(MissingTracepoint { name, why: why.to_owned() });
         let Some(Role::Exit { number }) = u16::try_from(id).ok().and_then(|id| self.roles.remove(&id)) else {
             return;
         };
@@ -264,7 +264,7 @@ impl Layout {
 
     /// What this kernel does not tell.
     #[must_use]
-    pub fn missing(&self) -> &[Missing] {
+    pub fn missing(&self) -> &[MissingTracepoint] {
         &self.missing
     }
 
@@ -279,6 +279,6 @@ impl Layout {
 }
 
 /// Where a tracepoint has the value with that name.
-pub(crate) fn place(format: &Format, name: &str) -> Option<Place> {
-    format.field(name).map(Place::from)
+pub(crate) fn place(format: &Format, name: &str) -> Option<FieldPlace> {
+    format.field(name).map(FieldPlace::from)
 }

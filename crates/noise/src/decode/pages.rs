@@ -5,7 +5,7 @@
 //! event   type and length (5 bits), time since the one before (27 bits) | more length, or more time | bytes of the tracepoint
 //! ```
 
-use super::{Entry, number};
+use super::{RingEntry, number};
 use onbeat_os::tracefs::Pages;
 
 /// Types of events; what is below is the length of the data in words of 4 bytes, or 0 where the next word has it in bytes.
@@ -24,11 +24,11 @@ const DELTA_BITS: u32 = 27;
 const STAMP_BITS: u32 = 59;
 
 /// Gives what the pages of `bytes` hold to `take`, each with its time in nanoseconds. Says how often it could not go on in a page.
-pub(super) fn entries(bytes: &[u8], pages: &Pages, mut take: impl FnMut(u64, Entry<'_>)) -> u64 {
+pub(super) fn entries(bytes: &[u8], pages: &Pages, mut take: impl FnMut(u64, RingEntry<'_>)) -> u64 {
     bytes.chunks(pages.page_bytes.max(1)).map(|page| one(page, pages, &mut take)).sum()
 }
 
-fn one(page: &[u8], pages: &Pages, take: &mut impl FnMut(u64, Entry<'_>)) -> u64 {
+fn one(page: &[u8], pages: &Pages, take: &mut impl FnMut(u64, RingEntry<'_>)) -> u64 {
     let length = match pages.length_bytes {
         4 => number::<u32>(page, pages.length_at).map(u64::from),
         _ => number::<u64>(page, pages.length_at),
@@ -38,7 +38,7 @@ fn one(page: &[u8], pages: &Pages, take: &mut impl FnMut(u64, Entry<'_>)) -> u64
     let Some(data) = page.get(pages.data_at..end) else { return 1 };
     if length & MISSED != 0 {
         let stored = (length & MISSED_STORED != 0).then(|| number::<u64>(page, end)).flatten();
-        take(time_ns, Entry::Lost(stored.unwrap_or(1).max(1)));
+        take(time_ns, RingEntry::Lost(stored.unwrap_or(1).max(1)));
     }
     let mut rest = data;
     while let Some(word) = number::<u32>(rest, 0) {
@@ -71,7 +71,7 @@ fn one(page: &[u8], pages: &Pages, take: &mut impl FnMut(u64, Entry<'_>)) -> u64
         time_ns = time_ns.saturating_add(delta_ns);
         let Some(raw) = rest.get(raw_at..raw_at + length) else { return 1 };
         rest = &rest[(raw_at + length).next_multiple_of(4).min(rest.len())..];
-        take(time_ns, Entry::Raw(raw));
+        take(time_ns, RingEntry::Raw(raw));
     }
     0
 }

@@ -1,6 +1,6 @@
 //! What is known of one core.
 
-use crate::decode::Record;
+use crate::decode::RingRecord;
 use crate::nesting::Nesting;
 use onbeat_trace::{Class, KernelEvent};
 use std::collections::VecDeque;
@@ -50,7 +50,7 @@ impl Core {
         &mut self,
         pid: i32,
         stamps: &[u64],
-        decode: impl FnOnce(&mut dyn FnMut(Record)) -> u64,
+        decode: impl FnOnce(&mut dyn FnMut(RingRecord)) -> u64,
     ) {
         let mut stamps = stamps.iter().copied().peekable();
         let Core { nesting, events, ends_ns, total, .. } = self;

@@ -7,17 +7,17 @@ use std::os::unix::fs::FileExt;
 
 /// How long a thread has waited for a core that others had (`schedstat`).
 #[derive(Debug)]
-pub struct Waited {
+pub struct RunQueueWait {
     file: File,
 }
 
-impl Waited {
+impl RunQueueWait {
     /// Of the calling thread.
     ///
     /// # Errors
     /// Where the kernel keeps no such count (`CONFIG_SCHED_INFO`).
     pub fn of_this_thread() -> io::Result<Self> {
-        let waited = Waited { file: File::open("/proc/thread-self/schedstat")? };
+        let waited = RunQueueWait { file: File::open("/proc/thread-self/schedstat")? };
         waited.read_ns().map(|_| waited)
     }
 
@@ -37,7 +37,7 @@ impl Waited {
 
 /// What the kernel has counted on one core since boot.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct CoreCounters {
     /// Interrupts by name: a device, or the kernel's three letters.
     pub interrupts: BTreeMap<String, u64>,
     /// Softirqs by name.
@@ -46,12 +46,12 @@ pub struct Counters {
     pub steal_ns: u64,
 }
 
-impl Counters {
+impl CoreCounters {
     /// Of this core, now. What cannot be read is not there.
     #[must_use]
     pub fn read(cpu: usize) -> Self {
         let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        Counters {
+        CoreCounters {
             interrupts: column(&text("/proc/interrupts"), cpu, device),
             softirqs: column(&text("/proc/softirqs"), cpu, |label, _| label.to_owned()),
             steal_ns: steal_ns(&text("/proc/stat"), cpu),
@@ -60,13 +60,13 @@ impl Counters {
 
     /// What came since `earlier`; what did not come is left out.
     #[must_use]
-    pub fn since(&self, earlier: &Counters) -> Counters {
+    pub fn since(&self, earlier: &CoreCounters) -> CoreCounters {
         let difference = |now: &BTreeMap<String, u64>, then: &BTreeMap<String, u64>| {
             let more =
                 now.iter().map(|(name, n)| (name, n.saturating_sub(then.get(name).copied().unwrap_or(0))));
             more.filter(|(_, n)| *n > 0).map(|(name, n)| (name.clone(), n)).collect()
         };
-        Counters {
+        CoreCounters {
             interrupts: difference(&self.interrupts, &earlier.interrupts),
             softirqs: difference(&self.softirqs, &earlier.softirqs),
             steal_ns: self.steal_ns.saturating_sub(earlier.steal_ns),
@@ -134,15 +134,15 @@ mod tests {
 
     #[test]
     fn only_what_came_is_told() {
-        let earlier = Counters {
+        let earlier = CoreCounters {
             steal_ns: 5,
             interrupts: [("a".into(), 3), ("b".into(), 1)].into(),
-            ..Counters::default()
+            ..CoreCounters::default()
         };
-        let now = Counters {
+        let now = CoreCounters {
             steal_ns: 9,
             interrupts: [("a".into(), 7), ("b".into(), 1)].into(),
-            ..Counters::default()
+            ..CoreCounters::default()
         };
         let since = now.since(&earlier);
         assert_eq!((since.steal_ns, since.interrupts), (4, [("a".to_owned(), 4)].into()));
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn this_thread_waits_longer_and_longer() {
-        if let Ok(waited) = Waited::of_this_thread() {
+        if let Ok(waited) = RunQueueWait::of_this_thread() {
             let before = waited.read_ns().unwrap();
             std::thread::yield_now();
             assert!(waited.read_ns().unwrap() >= before);

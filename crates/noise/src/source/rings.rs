@@ -9,7 +9,7 @@ use std::io;
 /// The rings of some cores, told apart by the place of their core in the list that they were opened with. Nothing is written before
 /// [`enable`](Self::enable).
 #[derive(Debug)]
-pub(crate) enum Rings {
+pub(crate) enum KernelRings {
     /// Those of `perf_event_open(2)`, one for each core.
     Perf(Vec<Ring>),
     /// Those of a trace instance.
@@ -19,8 +19,8 @@ pub(crate) enum Rings {
 /// Tracepoints that the kernel refuses, by their number, with its reason.
 pub(crate) type RefusedTracepoints = Vec<(u64, io::Error)>;
 
-impl Rings {
-    /// Rings of perf of that size each. The error has the core that it came up with.
+impl KernelRings {
+    /// KernelRings of perf of that size each. The error has the core that it came up with.
     pub fn perf(
         cpus: &[usize],
         ids: &[u64],
@@ -32,10 +32,10 @@ impl Rings {
             all.extend(refused);
             rings.push(ring);
         }
-        Ok((Rings::Perf(rings), all))
+        Ok((KernelRings::Perf(rings), all))
     }
 
-    /// Rings of a trace instance of that size each, for tracepoints with these names and numbers, in one order.
+    /// KernelRings of a trace instance of that size each, for tracepoints with these names and numbers, in one order.
     pub fn ftrace(
         tracefs: &Tracefs,
         cpus: &[usize],
@@ -44,45 +44,45 @@ impl Rings {
     ) -> io::Result<(Self, RefusedTracepoints)> {
         let Made { instance, refused } = Instance::open(tracefs, names, cpus, ring_bytes)?;
         let refused = refused.into_iter().map(|(at, error)| (ids[at], error)).collect();
-        Ok((Rings::Ftrace(Box::new(instance)), refused))
+        Ok((KernelRings::Ftrace(Box::new(instance)), refused))
     }
 
     /// Of one tracepoint, by its name and number, only those records are written that a filter lets through, in the kernel's own
     /// language.
     pub fn filter(&self, name: (&str, &str), id: u64, filter: &str) -> io::Result<()> {
         match self {
-            Rings::Perf(rings) => rings.iter().try_for_each(|ring| ring.filter(id, filter)),
-            Rings::Ftrace(instance) => instance.filter(name, filter),
+            KernelRings::Perf(rings) => rings.iter().try_for_each(|ring| ring.filter(id, filter)),
+            KernelRings::Ftrace(instance) => instance.filter(name, filter),
         }
     }
 
     /// Lets the kernel write.
     pub fn enable(&self) -> io::Result<()> {
         match self {
-            Rings::Perf(rings) => rings.iter().try_for_each(Ring::enable),
-            Rings::Ftrace(instance) => instance.enable(),
+            KernelRings::Perf(rings) => rings.iter().try_for_each(Ring::enable),
+            KernelRings::Ftrace(instance) => instance.enable(),
         }
     }
 
     /// Lets the kernel write no more.
     pub fn disable(&self) -> io::Result<()> {
         match self {
-            Rings::Perf(rings) => rings.iter().try_for_each(Ring::disable),
-            Rings::Ftrace(instance) => instance.disable(),
+            KernelRings::Perf(rings) => rings.iter().try_for_each(Ring::disable),
+            KernelRings::Ftrace(instance) => instance.disable(),
         }
     }
 
     /// What killed processes had left and was put back, a line each.
     pub fn cleaned(&self) -> &[String] {
         match self {
-            Rings::Perf(_) => &[],
-            Rings::Ftrace(instance) => instance.cleaned(),
+            KernelRings::Perf(_) => &[],
+            KernelRings::Ftrace(instance) => instance.cleaned(),
         }
     }
 
     /// Why the kernel writes no more, although it was told to; `None` while it does, or cannot be asked.
     pub fn silenced(&self) -> Option<String> {
-        let Rings::Ftrace(instance) = self else { return None };
+        let KernelRings::Ftrace(instance) = self else { return None };
         match instance.is_enabled() {
             Ok(true) => None,
             Ok(false) => Some(format!("somebody has switched off {}", instance.folder().display())),
@@ -94,11 +94,11 @@ impl Rings {
     pub fn drain<'r>(&'r mut self, at: usize, bytes: &mut Vec<u8>) -> Form<'r> {
         bytes.clear();
         match self {
-            Rings::Perf(rings) => {
+            KernelRings::Perf(rings) => {
                 rings[at].drain(bytes);
                 Form::Perf
             }
-            Rings::Ftrace(instance) => {
+            KernelRings::Ftrace(instance) => {
                 instance.drain(at, bytes);
                 Form::Pages(instance.pages())
             }

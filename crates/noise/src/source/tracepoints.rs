@@ -1,9 +1,9 @@
 //! Tracepoints of single cores, by rings that nobody is woken for.
 
-use super::Refused;
+use super::SourceRefusal;
 use super::core::Core;
-use super::rings::{RefusedTracepoints, Rings};
-use crate::decode::{Extent, Layout, decode};
+use super::rings::{RefusedTracepoints, KernelRings};
+use crate::decode::{Extent, TracepointLayout, decode};
 use onbeat_os::perf;
 use onbeat_os::tracefs::Tracefs;
 use onbeat_trace::KernelEvent;
@@ -12,15 +12,15 @@ use std::io;
 /// The rings of some cores, and what came out of them.
 #[derive(Debug)]
 pub struct Tracepoints {
-    layout: Layout,
-    rings: Rings,
+    layout: TracepointLayout,
+    rings: KernelRings,
     cores: Vec<Core>,
     bytes: Vec<u8>,
 }
 
 /// How the rings are to be.
 #[derive(Debug, Clone, Copy)]
-pub struct Shape {
+pub struct RingShape {
     /// The size of each.
     pub ring_bytes: usize,
     /// How many of a core's last events are kept for a trace.
@@ -29,47 +29,47 @@ pub struct Shape {
     pub extent: Extent,
 }
 
-impl Default for Shape {
+impl Default for RingShape {
     fn default() -> Self {
-        Shape { ring_bytes: 4 << 20, keep: 0, extent: Extent::Cores }
+        RingShape { ring_bytes: 4 << 20, keep: 0, extent: Extent::Cores }
     }
 }
 
 impl Tracepoints {
-    /// Rings of perf on these cores; nothing is written yet.
+    /// KernelRings of perf on these cores; nothing is written yet.
     ///
     /// # Errors
     /// What is refused, and the command that grants it.
-    pub fn perf(cpus: &[usize], shape: Shape) -> Result<Self, Refused> {
+    pub fn perf(cpus: &[usize], shape: RingShape) -> Result<Self, SourceRefusal> {
         let (_, layout) = layout(shape.extent)?;
         let ids = layout.ids();
         allow_many_files(ids.len() * cpus.len());
         let opened =
-            Rings::perf(cpus, &ids, shape.ring_bytes).map_err(|(cpu, error)| no_perf(cpu, &error))?;
+            KernelRings::perf(cpus, &ids, shape.ring_bytes).map_err(|(cpu, error)| no_perf(cpu, &error))?;
         Ok(Self::new(layout, opened, cpus, shape))
     }
 
-    /// Rings of a trace instance on these cores; nothing is written yet.
+    /// KernelRings of a trace instance on these cores; nothing is written yet.
     ///
     /// # Errors
     /// As those of [`perf`](Self::perf).
-    pub fn ftrace(cpus: &[usize], shape: Shape) -> Result<Self, Refused> {
+    pub fn ftrace(cpus: &[usize], shape: RingShape) -> Result<Self, SourceRefusal> {
         let (tracefs, layout) = layout(shape.extent)?;
         // Nobody sees an instance's CPU that is offline: its ring would be empty.
         if let Some(cpu) = cpus.iter().find(|cpu| is_offline(**cpu)) {
             return Err(no_perf(*cpu, &io::Error::from_raw_os_error(ENODEV)));
         }
         let names = layout.names();
-        let opened = Rings::ftrace(&tracefs, cpus, (&names, &layout.ids()), shape.ring_bytes)
+        let opened = KernelRings::ftrace(&tracefs, cpus, (&names, &layout.ids()), shape.ring_bytes)
             .map_err(|error| no_instance(&error))?;
         Ok(Self::new(layout, opened, cpus, shape))
     }
 
     fn new(
-        mut layout: Layout,
-        (rings, refused): (Rings, RefusedTracepoints),
+        mut layout: TracepointLayout,
+        (rings, refused): (KernelRings, RefusedTracepoints),
         cpus: &[usize],
-        shape: Shape,
+        shape: RingShape,
     ) -> Self {
         for (id, error) in refused {
             layout.refused(id, &error.to_string());
@@ -149,9 +149,9 @@ impl Tracepoints {
     }
 }
 
-fn layout(extent: Extent) -> Result<(Tracefs, Layout), Refused> {
+fn layout(extent: Extent) -> Result<(Tracefs, TracepointLayout), SourceRefusal> {
     let tracefs = Tracefs::find().map_err(|error| no_tracefs(&error))?;
-    let layout = Layout::read(&tracefs, extent).map_err(|error| no_tracefs(&error))?;
+    let layout = TracepointLayout::read(&tracefs, extent).map_err(|error| no_tracefs(&error))?;
     Ok((tracefs, layout))
 }
 
@@ -164,7 +164,7 @@ const ENODEV: i32 = 19;
 /// All that any part of onbeat asks for, as everywhere: each `setcap` takes the place of the one before.
 const SETCAP: &str = "sudo setcap cap_sys_nice,cap_ipc_lock,cap_perfmon+ep \"$(command -v onbeat)\"";
 
-fn no_tracefs(error: &io::Error) -> Refused {
+fn no_tracefs(error: &io::Error) -> SourceRefusal {
     let (why, fix) = error.to_string().split_once("; ").map_or_else(
         || (error.to_string(), "run as root".to_owned()),
         |(why, fix)| (why.to_owned(), fix.to_owned()),
@@ -172,20 +172,20 @@ fn no_tracefs(error: &io::Error) -> Refused {
     // Whoever may read the descriptions needs the rings, too.
     let is_half = error.kind() == io::ErrorKind::PermissionDenied && !perf::may();
     let fix = if is_half { format!("{fix}, and: {SETCAP}") } else { fix };
-    Refused { why: format!("tracepoints cannot be read: {why}"), fix }
+    SourceRefusal { why: format!("tracepoints cannot be read: {why}"), fix }
 }
 
-fn no_instance(error: &io::Error) -> Refused {
-    Refused {
+fn no_instance(error: &io::Error) -> SourceRefusal {
+    SourceRefusal {
         why: format!("no trace instance can be made: {error}"),
         fix: "run as root, on a kernel with trace instances".to_owned(),
     }
 }
 
-fn no_perf(cpu: usize, error: &io::Error) -> Refused {
+fn no_perf(cpu: usize, error: &io::Error) -> SourceRefusal {
     let paranoid = perf::paranoid().map_or("unknown".to_owned(), |level| level.to_string());
     if matches!(error.kind(), io::ErrorKind::PermissionDenied) && !perf::may() {
-        return Refused {
+        return SourceRefusal {
             why: format!(
                 "perf_event_open is refused ({error}): kernel.perf_event_paranoid is {paranoid} and the capability \
                  CAP_PERFMON is missing"
@@ -204,7 +204,7 @@ fn no_perf(cpu: usize, error: &io::Error) -> Refused {
         }
         _ => "allow perf_event_open in the filter of system calls (seccomp), if there is one".to_owned(),
     };
-    Refused {
+    SourceRefusal {
         why: format!(
             "perf_event_open is refused on CPU {cpu}: {error} (kernel.perf_event_paranoid is {paranoid})"
         ),

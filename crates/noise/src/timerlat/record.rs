@@ -1,9 +1,10 @@
 //! What was measured of timers: plain data, one JSON file.
 
-use super::Settings;
+use super::LatencySettings;
 use crate::analysis::Analysis;
-use crate::record::{Buckets, Stopped};
+use crate::record::LinearHistogram;
 use crate::source::Chosen;
+use crate::watch::LimitHit;
 use onbeat_trace::{Histogram, KernelEvent, Machine, Summary};
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +37,7 @@ pub struct LatencyRecord {
     /// Where the causes come from, and why from there.
     pub source: Chosen,
     /// Which limit ended it, if one did.
-    pub stopped: Option<Stopped>,
+    pub stopped: Option<LimitHit>,
     /// How often a limit was hit and it went on.
     #[serde(default)]
     pub hits: u64,
@@ -58,7 +59,7 @@ pub struct LatencyRecord {
 
 impl LatencyRecord {
     /// Of a measurement that has not begun.
-    pub(crate) fn new(settings: &Settings, policy: String, source: Chosen) -> Self {
+    pub(crate) fn new(settings: &LatencySettings, policy: String, source: Chosen) -> Self {
         LatencyRecord {
             schema: SCHEMA.to_owned(),
             version: VERSION,
@@ -127,24 +128,24 @@ pub struct Series {
     /// The last one.
     pub last_ns: u64,
     /// In buckets of one width.
-    pub histogram: Buckets,
+    pub histogram: LinearHistogram,
     /// In a few numbers.
     pub summary: Summary,
 }
 
 /// One core's, added up.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct LatencyTally {
     latency: CpuLatency,
-    kinds: [(u64, Buckets, Histogram); 3],
+    kinds: [(u64, LinearHistogram, Histogram); 3],
     samples: usize,
 }
 
-impl Tally {
+impl LatencyTally {
     pub fn new(cpu: u32, bucket_ns: u64, entries: usize, samples: usize) -> Self {
-        let kind = || (0, Buckets::new(bucket_ns, entries), Histogram::new());
+        let kind = || (0, LinearHistogram::new(bucket_ns, entries), Histogram::new());
         let latency = CpuLatency { cpu, ..CpuLatency::default() };
-        Tally { latency, kinds: [kind(), kind(), kind()], samples }
+        LatencyTally { latency, kinds: [kind(), kind(), kind()], samples }
     }
 
     /// Which core's.
@@ -183,7 +184,7 @@ impl Tally {
 
     /// What there is so far.
     pub fn so_far(&self) -> CpuLatency {
-        let series = |(last_ns, buckets, histogram): &(u64, Buckets, Histogram)| Series {
+        let series = |(last_ns, buckets, histogram): &(u64, LinearHistogram, Histogram)| Series {
             last_ns: *last_ns,
             histogram: buckets.clone(),
             summary: histogram.summary(),

@@ -1,11 +1,12 @@
 //! What a measurement of timers is asked for.
 
-use crate::source::{Backend, Shape};
+use crate::session::MeasuringLimits;
+use crate::source::{Backend, RingShape};
 use onbeat_os::{CoreSet, Policy};
 
 /// What to measure. Times in nanoseconds.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct LatencySettings {
     /// Which cores; all that this process may use where there are none.
     pub cpus: Option<CoreSet>,
     /// Where everything else of ours runs; where it is not said, on the cores that are not measured.
@@ -48,9 +49,9 @@ pub struct Settings {
     pub keep_events: usize,
 }
 
-impl Default for Settings {
+impl Default for LatencySettings {
     fn default() -> Self {
-        Settings {
+        LatencySettings {
             cpus: None,
             house_keeping: None,
             policy: Some(Policy::Fifo(95)),
@@ -69,15 +70,24 @@ impl Default for Settings {
             backend: Backend::Auto,
             workload: Workload::Kernel,
             stack_ns: None,
-            ring_bytes: Shape::default().ring_bytes,
+            ring_bytes: RingShape::default().ring_bytes,
             keep_events: 0,
         }
     }
 }
 
-impl Settings {
-    pub(super) fn shape(&self) -> Shape {
-        Shape { ring_bytes: self.ring_bytes, keep: self.keep_events, ..Shape::default() }
+impl LatencySettings {
+    pub(crate) fn limits(&self) -> MeasuringLimits {
+        MeasuringLimits {
+            duration_ns: self.duration_ns,
+            warm_up_ns: self.warm_up_ns,
+            goes_on: self.goes_on,
+            keep_events: self.keep_events,
+        }
+    }
+
+    pub(super) fn shape(&self) -> RingShape {
+        RingShape { ring_bytes: self.ring_bytes, keep: self.keep_events, ..RingShape::default() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A trace instance in which a tracer of the kernel runs, and what the tracers have in common.
 
 use crate::error::Error;
-use crate::source::Refused;
+use crate::source::SourceRefusal;
 use onbeat_os::knob::Knobs;
 use onbeat_os::policy::PolicyFlags;
 use onbeat_os::tracefs::Tracefs;
@@ -17,7 +17,7 @@ pub(super) const EVERY: Duration = Duration::from_millis(50);
 const THREADS_NS: u64 = 2_000_000_000;
 
 /// Settings of the kernel, an instance, and its lines.
-pub(super) struct Instance {
+pub(super) struct TracerInstance {
     folder: PathBuf,
     /// Where the tracers' settings are: one set for all instances.
     osnoise: PathBuf,
@@ -28,7 +28,7 @@ pub(super) struct Instance {
     knobs: Knobs,
 }
 
-impl Instance {
+impl TracerInstance {
     /// With these events of `osnoise:` switched on, and a ring of so many bytes per core; nothing is measured yet.
     pub fn new(tracefs: &Tracefs, events: &[&str], cpus: &[usize], ring_bytes: usize) -> Result<Self, Error> {
         let mut knobs = Knobs::new().map_err(os)?;
@@ -42,7 +42,7 @@ impl Instance {
         for event in events {
             write(&folder.join("events/osnoise").join(event).join("enable"), "1")?;
         }
-        Ok(Instance { folder, osnoise, pipe: None, text: Vec::new(), knobs })
+        Ok(TracerInstance { folder, osnoise, pipe: None, text: Vec::new(), knobs })
     }
 
     /// What processes that were killed had left, and is put back.
@@ -110,7 +110,7 @@ impl Instance {
     }
 }
 
-impl Drop for Instance {
+impl Drop for TracerInstance {
     fn drop(&mut self) {
         // A tracer that runs keeps its instance.
         self.pipe = None;
@@ -152,13 +152,13 @@ fn kernel_threads() -> Vec<(i32, String)> {
 }
 
 /// The kernel has this tracer.
-pub(super) fn check(tracefs: &Tracefs, tracer: &str) -> Result<(), Refused> {
+pub(super) fn check(tracefs: &Tracefs, tracer: &str) -> Result<(), SourceRefusal> {
     let tracers = tracefs.tracers();
     if tracers.iter().any(|known| known == tracer) {
         return Ok(());
     }
     let option = tracer.to_uppercase();
-    Err(Refused {
+    Err(SourceRefusal {
         why: format!("this kernel has no {tracer} tracer: its tracers are {}", tracers.join(", ")),
         fix: format!(
             "leave --backend out, tracepoints do as well; or boot a kernel with CONFIG_{option}_TRACER, as Debian's \
@@ -173,7 +173,7 @@ pub(super) fn find(tracer: &str) -> Result<Tracefs, Error> {
     let tracefs = Tracefs::find().map_err(|error| {
         let text = error.to_string();
         let (why, fix) = text.split_once("; ").unwrap_or((&text, "run as root"));
-        refused(Refused { why: why.to_owned(), fix: fix.to_owned() })
+        refused(SourceRefusal { why: why.to_owned(), fix: fix.to_owned() })
     })?;
     check(&tracefs, tracer).map_err(refused)?;
     Ok(tracefs)

@@ -5,7 +5,7 @@ use onbeat_trace::{Class, KernelEvent};
 
 /// What a line says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
+pub enum TracerLine {
     /// Something had a core.
     Event(KernelEvent),
     /// The kernel's thread has found something missing.
@@ -24,7 +24,7 @@ pub enum Line {
         /// On which core.
         cpu: u32,
         /// Where it was seen.
-        context: Context,
+        context: LineContext,
         /// How late.
         latency_ns: u64,
         /// When the line was written, within a microsecond.
@@ -50,7 +50,7 @@ pub enum Line {
 
 /// Where a timer's lateness was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Context {
+pub enum LineContext {
     /// In the handler of its interrupt.
     Irq,
     /// In the thread that it wakes, still in the kernel.
@@ -62,29 +62,29 @@ pub enum Context {
 /// Reads a line; `None` for one that says something else.
 ///
 /// ```
-/// use onbeat_noise::tracer::{Line, line};
+/// use onbeat_noise::tracer::{TracerLine, line};
 /// let text = "  <idle>-0  [002] dn.h2..   108.978143: irq_noise: local_timer:236 start 108.978059283 duration 80583 ns";
-/// let Some(Line::Event(event)) = line(text) else { panic!("an event") };
+/// let Some(TracerLine::Event(event)) = line(text) else { panic!("an event") };
 /// assert_eq!((event.cpu, event.name.as_str(), event.start_ns, event.duration_ns), (2, "local_timer", 108_978_059_283, 80_583));
 /// ```
 #[must_use]
-pub fn line(text: &str) -> Option<Line> {
+pub fn line(text: &str) -> Option<TracerLine> {
     if let Some(frame) = text.strip_prefix(" => ") {
-        return Some(Line::Frame(frame.trim_end().to_owned()));
+        return Some(TracerLine::Frame(frame.trim_end().to_owned()));
     }
     if let Some(lost) = text.strip_prefix("CPU:") {
         return lost_events(lost);
     }
-    let Head { task, cpu, time_ns, body } = head(text)?;
+    let LineHead { task, cpu, time_ns, body } = head(text)?;
     if body.trim() == "<stack trace>" {
-        return Some(Line::Stack { cpu });
+        return Some(TracerLine::Stack { cpu });
     }
     if let Some(rest) = body.strip_prefix('#') {
         return latency(rest, cpu, time_ns, task);
     }
     if let Some(rest) = body.strip_prefix("sample_threshold: ") {
         let (start_ns, duration_ns) = span(rest)?;
-        return Some(Line::Gap(Gap { cpu, start_ns, end_ns: start_ns.checked_add(duration_ns)? }));
+        return Some(TracerLine::Gap(Gap { cpu, start_ns, end_ns: start_ns.checked_add(duration_ns)? }));
     }
     let classes = [
         ("thread_noise: ", Class::Thread),
@@ -101,7 +101,7 @@ pub fn line(text: &str) -> Option<Line> {
         let (name, number) = who.rsplit_once(':').unwrap_or((who, "0"));
         let name = if class == Class::Nmi && name.is_empty() { "nmi" } else { name };
         let pid = if class == Class::Thread { number.parse().ok()? } else { 0 };
-        return Some(Line::Event(KernelEvent {
+        return Some(TracerLine::Event(KernelEvent {
             cpu,
             start_ns,
             duration_ns,
@@ -116,7 +116,7 @@ pub fn line(text: &str) -> Option<Line> {
 }
 
 /// What every line begins with.
-struct Head<'l> {
+struct LineHead<'l> {
     task: (String, i32),
     cpu: u32,
     time_ns: u64,
@@ -124,7 +124,7 @@ struct Head<'l> {
 }
 
 /// `          <idle>-0       [002] d..h1..   108.978075: ...`
-fn head(text: &str) -> Option<Head<'_>> {
+fn head(text: &str) -> Option<LineHead<'_>> {
     // The task may hold anything; the core is the last number in brackets before the time.
     let (head, body) = text.split_once(": ")?;
     let open = head.rfind('[')?;
@@ -132,7 +132,7 @@ fn head(text: &str) -> Option<Head<'_>> {
     let task = head[..open].trim();
     let (name, pid) = task.rsplit_once('-').unwrap_or((task, "0"));
     let time_ns = moment(head.rsplit(char::is_whitespace).next()?).unwrap_or(0);
-    Some(Head {
+    Some(LineHead {
         task: (name.to_owned(), pid.trim().parse().unwrap_or(0)),
         cpu,
         time_ns,
@@ -153,22 +153,22 @@ fn moment(text: &str) -> Option<u64> {
 }
 
 /// `1569  context thread timer_latency    406060 ns`, behind the `#`
-fn latency(rest: &str, cpu: u32, time_ns: u64, task: (String, i32)) -> Option<Line> {
+fn latency(rest: &str, cpu: u32, time_ns: u64, task: (String, i32)) -> Option<TracerLine> {
     let words: Vec<&str> = rest.split_whitespace().collect();
     let [_, "context", context, "timer_latency", ns, "ns"] = words[..] else { return None };
     let context = match context {
-        "irq" => Context::Irq,
-        "thread" => Context::Thread,
-        "user-ret" => Context::User,
+        "irq" => LineContext::Irq,
+        "thread" => LineContext::Thread,
+        "user-ret" => LineContext::User,
         _ => return None,
     };
-    Some(Line::Latency { cpu, context, latency_ns: ns.parse().ok()?, time_ns, task })
+    Some(TracerLine::Latency { cpu, context, latency_ns: ns.parse().ok()?, time_ns, task })
 }
 
 /// `1 [LOST 5 EVENTS]`
-fn lost_events(text: &str) -> Option<Line> {
+fn lost_events(text: &str) -> Option<TracerLine> {
     let (cpu, rest) = text.split_once(" [LOST ")?;
-    Some(Line::Lost { cpu: cpu.parse().ok()?, count: rest.strip_suffix(" EVENTS]")?.parse().ok()? })
+    Some(TracerLine::Lost { cpu: cpu.parse().ok()?, count: rest.strip_suffix(" EVENTS]")?.parse().ok()? })
 }
 
 /// `start 80.685660050 duration 9290114 ns`
@@ -182,12 +182,12 @@ fn span(text: &str) -> Option<(u64, u64)> {
 }
 
 /// Run time and noise in microseconds, the available part with five digits, and counts.
-fn period(cpu: u32, body: &str) -> Option<Line> {
+fn period(cpu: u32, body: &str) -> Option<TracerLine> {
     let words: Vec<&str> = body.split_whitespace().collect();
     let is_share = words.get(2).is_some_and(|share| share.contains('.') && share.parse::<f64>().is_ok());
     if words.len() < 6 || !is_share {
         return None;
     }
     let ns = |word: &str| word.parse::<u64>().ok()?.checked_mul(1000);
-    Some(Line::Period { cpu, runtime_ns: ns(words[0])?, noise_ns: ns(words[1])? })
+    Some(TracerLine::Period { cpu, runtime_ns: ns(words[0])?, noise_ns: ns(words[1])? })
 }

@@ -1,14 +1,14 @@
 //! Timer latency by the kernel's timerlat tracer: its own threads, or those of a program that wait on its `timerlat_fd`.
 
-use super::instance::{Instance, find, set_policy};
-use super::reading::{self, Extent};
-use super::wakes::{Core, Cores};
+use super::instance::{TracerInstance, find, set_policy};
+use super::reading;
+use super::wakes::{WakeCore, WakeCores};
 use super::{INTERFERENCES, asked_for};
-use crate::crew::{Member, Signals};
+use crate::threads::{MeasuringThread, Signals};
 use crate::error::Error;
 use crate::place::{self, House};
-use crate::source::{Counters, Refused, left};
-use crate::timerlat::{Awake, CpuLatency, LatencyRecord, Settings, Tally, Workload};
+use crate::source::{CoreCounters, SourceRefusal, left};
+use crate::timerlat::{IdleLimits, CpuLatency, LatencyRecord, LatencySettings, LatencyTally, Workload};
 use crate::watch::Watch;
 use onbeat_os::{Policy, clock};
 use onbeat_queue::sync::atomic::Ordering;
@@ -25,7 +25,7 @@ const USUAL: Policy = Policy::Fifo(95);
 /// # Errors
 /// Where the kernel has no such tracer, does not let us use it, or cannot do what was asked for.
 pub(crate) fn measure(
-    settings: &Settings,
+    settings: &LatencySettings,
     watch: &mut dyn Watch<CpuLatency>,
 ) -> Result<LatencyRecord, Error> {
     let cpus = place::cpus(settings.cpus.as_ref())?;
@@ -37,15 +37,15 @@ pub(crate) fn measure(
     };
     let mut record = LatencyRecord::new(settings, policy, asked_for());
     record.notes.extend(house.note.iter().cloned());
-    let awake = Awake::keep(settings, &cpus, &mut record.notes);
-    let mut instance = Instance::new(&tracefs, &INTERFERENCES, &cpus, settings.ring_bytes)?;
+    let idle_limits = IdleLimits::set(settings, &cpus, &mut record.notes);
+    let mut instance = TracerInstance::new(&tracefs, &INTERFERENCES, &cpus, settings.ring_bytes)?;
     record.notes.extend(left(instance.cleaned()));
     prepare(&mut instance, settings)?;
     let new = |cpu: &usize| {
-        let tally = Tally::new(*cpu as u32, settings.bucket_ns, settings.entries, settings.samples);
-        (*cpu as u32, Core::new(tally, Counters::read(*cpu)))
+        let tally = LatencyTally::new(*cpu as u32, settings.bucket_ns, settings.entries, settings.samples);
+        (*cpu as u32, WakeCore::new(tally, CoreCounters::read(*cpu)))
     };
-    let mut cores = Cores::new(settings, cpus.iter().map(new).collect());
+    let mut cores = WakeCores::new(settings, cpus.iter().map(new).collect());
     record.started_unix_ns = clock::realtime_unix_ns();
     instance.start("timerlat")?;
     record.begin_ns = clock::monotonic_ns();
@@ -67,18 +67,12 @@ pub(crate) fn measure(
         }
         Workload::Users => {}
     }
-    let extent = Extent {
-        duration_ns: settings.duration_ns,
-        warm_up_ns: settings.warm_up_ns,
-        goes_on: settings.goes_on,
-        keep: settings.keep_events,
-    };
-    let read = reading::read(&mut instance, record.begin_ns, &extent, &mut cores, watch);
+    let read = reading::read(&mut instance, record.begin_ns, &settings.limits(), &mut cores, watch);
     record.duration_ns = clock::monotonic_ns().saturating_sub(record.begin_ns + settings.warm_up_ns);
     signals.end();
     drop(members);
     let stopped = instance.stop();
-    drop(awake);
+    drop(idle_limits);
     let reading = read?;
     stopped?;
     drop(instance);
@@ -91,9 +85,9 @@ pub(crate) fn measure(
     Ok(record)
 }
 
-fn prepare(instance: &mut Instance, settings: &Settings) -> Result<(), Error> {
+fn prepare(instance: &mut TracerInstance, settings: &LatencySettings) -> Result<(), Error> {
     let refused = |why: &str, fix: &str| {
-        let refused = Refused { why: why.to_owned(), fix: fix.to_owned() };
+        let refused = SourceRefusal { why: why.to_owned(), fix: fix.to_owned() };
         Err(Error::Backend { backend: "tracer", refused })
     };
     let us = |ns: u64| (ns / 1000).to_string();
@@ -125,7 +119,7 @@ fn prepare(instance: &mut Instance, settings: &Settings) -> Result<(), Error> {
 
 /// A thread that waits on a core's `timerlat_fd`, again and again: each read ends with the timer, and the next one tells the kernel
 /// that the thread was back in its own code.
-fn waiter(cpu: usize, root: &Path, settings: &Settings, signals: &Signals) -> Result<Member, Error> {
+fn waiter(cpu: usize, root: &Path, settings: &LatencySettings, signals: &Signals) -> Result<MeasuringThread, Error> {
     let path: PathBuf = root.join(format!("osnoise/per_cpu/cpu{cpu}/timerlat_fd"));
     let shared = signals.clone();
     let body = move || {
@@ -140,5 +134,5 @@ fn waiter(cpu: usize, root: &Path, settings: &Settings, signals: &Signals) -> Re
             }
         }
     };
-    Member::start(cpu, "timerlatu", settings.policy, signals, body)
+    MeasuringThread::start(cpu, "timerlatu", settings.policy, signals, body)
 }

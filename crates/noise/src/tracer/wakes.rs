@@ -1,17 +1,17 @@
-//! Wake-ups, put together from the lines of the kernel's timerlat tracer: one for the interrupt, one for the thread, one for its return
+//! TimerWake-ups, put together from the lines of the kernel's timerlat tracer: one for the interrupt, one for the thread, one for its return
 //! to its own code, and between them what interfered.
 
-use super::{Context, Line, over, reading};
-use crate::analysis::{Analysis, Wake, analyse};
-use crate::record::Stopped;
-use crate::source::Counters;
-use crate::timerlat::{CpuLatency, Settings, Tally, Task};
+use super::{LineContext, TracerLine, over, reading};
+use crate::analysis::{Analysis, TimerWake, analyse};
+use crate::source::CoreCounters;
+use crate::timerlat::{CpuLatency, LatencySettings, LatencyTally, Task};
+use crate::watch::LimitHit;
 use onbeat_trace::{Class, KernelEvent};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Events of a core that are kept until the wake-up that they have to do with is over.
 const EVENTS: usize = 4096;
-/// What was being handled when the timer was due may have begun so much before.
+/// StepKind was being handled when the timer was due may have begun so much before.
 const BEFORE_NS: u64 = 1_000_000;
 
 /// A wake-up of which not everything has been told yet.
@@ -24,29 +24,29 @@ struct Pending {
     stack: Vec<String>,
 }
 
-pub(super) struct Core {
-    tally: Tally,
+pub(super) struct WakeCore {
+    tally: LatencyTally,
     events: VecDeque<KernelEvent>,
     pending: Option<Pending>,
     /// Whether the pending one is what ended it.
     is_over: bool,
     task: Option<(String, i32)>,
-    before: Counters,
+    before: CoreCounters,
     lost: u64,
     total: u64,
 }
 
 /// All cores that are measured.
-pub(super) struct Cores<'s> {
-    settings: &'s Settings,
-    cores: BTreeMap<u32, Core>,
+pub(super) struct WakeCores<'s> {
+    settings: &'s LatencySettings,
+    cores: BTreeMap<u32, WakeCore>,
     /// Frames belong to the core whose stack was told last.
     stack_of: Option<u32>,
 }
 
-impl<'s> Cores<'s> {
-    pub fn new(settings: &'s Settings, cores: BTreeMap<u32, Core>) -> Self {
-        Cores { settings, cores, stack_of: None }
+impl<'s> WakeCores<'s> {
+    pub fn new(settings: &'s LatencySettings, cores: BTreeMap<u32, WakeCore>) -> Self {
+        WakeCores { settings, cores, stack_of: None }
     }
 
     /// Who had them last.
@@ -59,9 +59,9 @@ impl<'s> Cores<'s> {
     }
 }
 
-impl reading::Cores<CpuLatency> for Cores<'_> {
-    fn take(&mut self, line: Line) -> Option<Stopped> {
-        if let Line::Frame(frame) = line {
+impl reading::LineSink<CpuLatency> for WakeCores<'_> {
+    fn take(&mut self, line: TracerLine) -> Option<LimitHit> {
+        if let TracerLine::Frame(frame) = line {
             if let Some(core) = self.stack_of.and_then(|cpu| self.cores.get_mut(&cpu)) {
                 core.frame(frame);
             }
@@ -69,33 +69,33 @@ impl reading::Cores<CpuLatency> for Cores<'_> {
         }
         self.stack_of = None;
         match line {
-            Line::Event(event) => {
+            TracerLine::Event(event) => {
                 let core = self.cores.get_mut(&event.cpu)?;
                 core.events.push_back(event);
                 core.events.drain(..core.events.len().saturating_sub(EVENTS));
                 core.total += 1;
             }
-            Line::Latency { cpu, context, latency_ns, time_ns, task } => {
+            TracerLine::Latency { cpu, context, latency_ns, time_ns, task } => {
                 let core = self.cores.get_mut(&cpu)?;
                 core.total += 1;
                 core.task = Some(task);
                 core.latency(context, latency_ns, time_ns);
                 let (what, limit_ns) = match context {
-                    Context::Irq => ("the latency of the timer's interrupt", self.settings.stop_irq_ns),
-                    Context::Thread | Context::User => {
+                    LineContext::Irq => ("the latency of the timer's interrupt", self.settings.stop_irq_ns),
+                    LineContext::Thread | LineContext::User => {
                         ("the latency of the thread", self.settings.stop_thread_ns)
                     }
                 };
                 return over(cpu, what, latency_ns, limit_ns);
             }
-            Line::Lost { cpu, count } => self.cores.get_mut(&cpu)?.lost += count,
-            Line::Stack { cpu } => self.stack_of = Some(cpu),
-            Line::Gap(_) | Line::Period { .. } | Line::Frame(_) => {}
+            TracerLine::Lost { cpu, count } => self.cores.get_mut(&cpu)?.lost += count,
+            TracerLine::Stack { cpu } => self.stack_of = Some(cpu),
+            TracerLine::Gap(_) | TracerLine::Period { .. } | TracerLine::Frame(_) => {}
         }
         None
     }
 
-    fn ended_by(&mut self, stopped: &Stopped) {
+    fn ended_by(&mut self, stopped: &LimitHit) {
         if let Some(core) = self.cores.get_mut(&stopped.cpu) {
             core.is_over = true;
         }
@@ -106,14 +106,14 @@ impl reading::Cores<CpuLatency> for Cores<'_> {
     }
 }
 
-impl Core {
-    pub fn new(tally: Tally, before: Counters) -> Self {
+impl WakeCore {
+    pub fn new(tally: LatencyTally, before: CoreCounters) -> Self {
         let (events, lost, total) = (VecDeque::new(), 0, 0);
-        Core { tally, events, pending: None, is_over: false, task: None, before, lost, total }
+        WakeCore { tally, events, pending: None, is_over: false, task: None, before, lost, total }
     }
 
-    fn latency(&mut self, context: Context, latency_ns: u64, time_ns: u64) {
-        if context == Context::Irq {
+    fn latency(&mut self, context: LineContext, latency_ns: u64, time_ns: u64) {
+        if context == LineContext::Irq {
             self.close();
             // It is written at once, so the moment that it tells of is that of the line.
             let due_ns = time_ns.saturating_sub(latency_ns);
@@ -124,7 +124,7 @@ impl Core {
         let Some(pending) = &mut self.pending else { return };
         let at_ns = Some(pending.due_ns + latency_ns);
         match context {
-            Context::Thread => pending.thread_ns = at_ns,
+            LineContext::Thread => pending.thread_ns = at_ns,
             _ => pending.user_ns = at_ns,
         }
     }
@@ -162,7 +162,7 @@ impl Core {
 
     fn finish(mut self, cpu: u32, notes: &mut Vec<String>) -> CpuLatency {
         self.close();
-        let counted = Counters::read(cpu as usize).since(&self.before);
+        let counted = CoreCounters::read(cpu as usize).since(&self.before);
         let mut latency = self.tally.so_far();
         (latency.steal_ns, latency.events, latency.events_lost) = (counted.steal_ns, self.total, self.lost);
         if self.lost > 0 {
@@ -175,11 +175,11 @@ impl Core {
     }
 }
 
-/// What delayed it. The tracer tells the latency from within the handler; what delayed the handler's begin is told by its own event.
+/// StepKind delayed it. The tracer tells the latency from within the handler; what delayed the handler's begin is told by its own event.
 fn analysed(cpu: u32, pending: &Pending, events: &[KernelEvent]) -> Analysis {
     const SLACK_NS: u64 = 10_000;
     let user_ns = pending.user_ns.or(pending.thread_ns).unwrap_or(pending.irq_ns);
-    let wake = Wake {
+    let wake = TimerWake {
         cpu,
         due_ns: pending.due_ns,
         irq_ns: Some(pending.irq_ns),
@@ -191,7 +191,7 @@ fn analysed(cpu: u32, pending: &Pending, events: &[KernelEvent]) -> Analysis {
         event.class == Class::Irq && event.start_ns <= pending.irq_ns && end_ns + SLACK_NS >= pending.irq_ns
     };
     let handler_ns = events.iter().rfind(around).map(|event| event.start_ns);
-    let told = Wake { irq_ns: handler_ns.or(wake.irq_ns), ..wake };
+    let told = TimerWake { irq_ns: handler_ns.or(wake.irq_ns), ..wake };
     Analysis { wake, stack: pending.stack.clone(), ..analyse(told, events) }
 }
 
@@ -200,7 +200,7 @@ mod tests {
     use super::super::line;
     use super::super::reading::Cores as _;
     use super::*;
-    use crate::analysis::What;
+    use crate::analysis::StepKind;
 
     /// A core's lines, as a kernel wrote them; the numbers of the second wake-up are made up.
     const LINES: &str = "\
@@ -217,10 +217,10 @@ CPU:2 [LOST 3 EVENTS]
       timerlat/2-191     [002] .......   108.979110: #1570  context user-ret timer_latency    160000 ns
 ";
 
-    fn core(settings: &Settings) -> (CpuLatency, Option<Stopped>, Vec<String>) {
-        let tally = Tally::new(2, 1000, 1000, 5);
-        let cores = BTreeMap::from([(2, Core::new(tally, Counters::default()))]);
-        let mut cores = Cores::new(settings, cores);
+    fn core(settings: &LatencySettings) -> (CpuLatency, Option<LimitHit>, Vec<String>) {
+        let tally = LatencyTally::new(2, 1000, 1000, 5);
+        let cores = BTreeMap::from([(2, WakeCore::new(tally, CoreCounters::default()))]);
+        let mut cores = WakeCores::new(settings, cores);
         let mut stopped = None;
         for text in LINES.lines() {
             let line = line(text).unwrap_or_else(|| panic!("{text}"));
@@ -233,7 +233,7 @@ CPU:2 [LOST 3 EVENTS]
 
     #[test]
     fn wake_ups_are_put_together_and_taken_apart() {
-        let (latency, stopped, notes) = core(&Settings::default());
+        let (latency, stopped, notes) = core(&LatencySettings::default());
         assert_eq!((latency.count, latency.events_lost, stopped), (2, 3, None));
         assert_eq!(notes, ["CPU 2: 3 lines of the tracer were lost"]);
         assert_eq!((latency.irq.histogram.max_ns, latency.thread.histogram.max_ns), (125_270, 406_060));
@@ -242,7 +242,7 @@ CPU:2 [LOST 3 EVENTS]
         assert_eq!(latest.stack, ["timerlat_irq", "__hrtimer_run_queues"]);
         assert_eq!(latest.steps.iter().map(|step| step.ns).sum::<u64>(), 406_060);
         let ns = |what| latest.steps.iter().filter(|step| step.what == what).map(|step| step.ns).sum::<u64>();
-        assert_eq!((ns(What::TimerIrq), ns(What::BlockingThread)), (80_583, 181_162));
+        assert_eq!((ns(StepKind::TimerIrq), ns(StepKind::BlockingThread)), (80_583, 181_162));
     }
 
     #[test]
@@ -253,7 +253,7 @@ CPU:2 [LOST 3 EVENTS]
             (None, Some(406_000), Some(("the latency of the thread", 406_060))),
             (None, Some(407_000), None),
         ] {
-            let settings = Settings { stop_irq_ns: irq_ns, stop_thread_ns: thread_ns, ..Settings::default() };
+            let settings = LatencySettings { stop_irq_ns: irq_ns, stop_thread_ns: thread_ns, ..LatencySettings::default() };
             let found = core(&settings).1.map(|stopped| (stopped.what, stopped.value_ns));
             assert_eq!(found, what.map(|(what, ns)| (what.to_owned(), ns)));
         }

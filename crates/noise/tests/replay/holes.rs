@@ -2,12 +2,12 @@
 
 use super::{OWN, RCU, TIMER, broken, enter, exit, nmi, pairs, replay, shown, switch};
 use onbeat_noise::Nesting;
-use onbeat_noise::decode::{Id, Kind, Record};
+use onbeat_noise::decode::{Id, RecordKind, RingRecord};
 use onbeat_trace::Class;
 use proptest::prelude::*;
 
-fn lost(lost: u64) -> Record {
-    Record { time_ns: 0, pid: -1, is_going: false, kind: Kind::Lost(lost) }
+fn lost(lost: u64) -> RingRecord {
+    RingRecord { time_ns: 0, pid: -1, is_going: false, kind: RecordKind::Lost(lost) }
 }
 
 #[test]
@@ -44,8 +44,8 @@ fn a_missing_switch_ends_a_thread_where_it_was_last_seen() {
 #[test]
 fn a_measured_thread_that_sleeps_is_not_kept_from_running() {
     let idles = |time_ns, prev, is_prev_runnable| {
-        let kind = Kind::Switch { prev, is_prev_runnable, next: 0, comm: "swapper/1".into(), priority: 120 };
-        Record { time_ns, pid: prev, is_going: false, kind }
+        let kind = RecordKind::Switch { prev, is_prev_runnable, next: 0, comm: "swapper/1".into(), priority: 120 };
+        RingRecord { time_ns, pid: prev, is_going: false, kind }
     };
     let comes_back = || switch(50, 0, OWN, "own");
     for (records, slept) in [
@@ -73,7 +73,7 @@ fn whoever_is_next_has_had_a_core_since_it_stopped_being_idle() {
         vec![
             switch(10, OWN, 0, "swapper/1"),
             enter(20, 0, TIMER, "local_timer"),
-            Record { is_going, ..exit(22, 0, TIMER) },
+            RingRecord { is_going, ..exit(22, 0, TIMER) },
             // 0 → 7 is missing.
             switch(50, 7, OWN, "own"),
         ]
@@ -135,7 +135,7 @@ fn after_lost_records_nothing_is_certain() {
 
 #[test]
 fn a_begin_without_an_end_is_a_point() {
-    let point = Record { time_ns: 10, pid: OWN, is_going: false, kind: Kind::Point(Class::Irq, "irq_work") };
+    let point = RingRecord { time_ns: 10, pid: OWN, is_going: false, kind: RecordKind::Point(Class::Irq, "irq_work") };
     let (events, nesting) = replay(vec![point]);
     assert_eq!(shown(&events), [("irq_work", 10, 0, 0)]);
     assert_eq!(nesting.breaks(), 0);
@@ -152,7 +152,7 @@ fn a_switch_within_an_interrupt_is_a_break() {
     assert_eq!(nesting.breaks(), 1);
 }
 
-fn record() -> impl Strategy<Value = Record> {
+fn record() -> impl Strategy<Value = RingRecord> {
     let id = prop_oneof![
         Just(TIMER),
         Just(RCU),
@@ -161,17 +161,17 @@ fn record() -> impl Strategy<Value = Record> {
     ];
     let pid = prop_oneof![Just(OWN), Just(0), Just(7), Just(8)];
     let kind = prop_oneof![
-        4 => id.clone().prop_map(|id| Kind::Enter(id, "x".into())),
-        4 => id.prop_map(Kind::Exit),
-        1 => (0u64..50).prop_map(|duration_ns| Kind::Nmi { duration_ns }),
-        3 => (pid.clone(), pid.clone()).prop_map(|(prev, next)| Kind::Switch {
+        4 => id.clone().prop_map(|id| RecordKind::Enter(id, "x".into())),
+        4 => id.prop_map(RecordKind::Exit),
+        1 => (0u64..50).prop_map(|duration_ns| RecordKind::Nmi { duration_ns }),
+        3 => (pid.clone(), pid.clone()).prop_map(|(prev, next)| RecordKind::Switch {
             prev, is_prev_runnable: true, next, comm: "t".into(), priority: 120
         }),
-        1 => Just(Kind::Lost(1)),
-        1 => Just(Kind::PageFault { is_user: true }),
-        1 => Just(Kind::Woken { pid: 8, comm: "t".into(), priority: 120, core: 1 }),
+        1 => Just(RecordKind::Lost(1)),
+        1 => Just(RecordKind::PageFault { is_user: true }),
+        1 => Just(RecordKind::Woken { pid: 8, comm: "t".into(), priority: 120, core: 1 }),
     ];
-    (0u64..1000, pid, any::<bool>(), kind).prop_map(|(time_ns, pid, is_going, kind)| Record {
+    (0u64..1000, pid, any::<bool>(), kind).prop_map(|(time_ns, pid, is_going, kind)| RingRecord {
         time_ns,
         pid,
         is_going,

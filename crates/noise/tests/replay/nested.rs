@@ -1,11 +1,11 @@
 //! Who may interrupt whom, pair by pair; time is counted once, for the innermost.
 
 use super::{DISK, IPI, OWN, RCU, TIMER, broken, enter, exit, nmi, replay, shown, switch};
-use onbeat_noise::decode::Record;
+use onbeat_noise::decode::RingRecord;
 use onbeat_trace::{Class, KernelEvent};
 
 /// Title; records; events as they end.
-type Case = (&'static str, Vec<Record>, Vec<(&'static str, u64, u64, u32)>);
+type Case = (&'static str, Vec<RingRecord>, Vec<(&'static str, u64, u64, u32)>);
 
 fn pairs() -> Vec<Case> {
     let timer = |from, to, pid| [enter(from, pid, TIMER, "local_timer"), exit(to, pid, TIMER)];
