@@ -1,6 +1,6 @@
 //! What late frames of a run were caused by: as much of its record as ranks the findings.
 
-use onbeat_trace::{Cause, Mends, Record};
+use onbeat_trace::{Cause, CauseFix, Record};
 
 /// What a record says of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -27,15 +27,16 @@ impl Causes {
         )
     }
 
-    /// What the causes that a finding mends have cost, in milliseconds; nothing where the record has no table, or the finding mends no
-    /// cause.
+    /// Returns the cost of the causes that a finding explains how to fix, in milliseconds; `None` if the record has no
+    /// table, or the finding belongs to no cause.
     #[must_use]
     pub fn lost_ms(&self, finding: &str) -> Option<f64> {
         let table = self.table.as_ref()?;
-        Mends::by(finding).next()?;
-        let is_mended = |cause: &&Cause| Mends::by(finding).any(|row| row.is(cause.class, &cause.name));
+        CauseFix::by(finding).next()?;
+        let is_fixed_by_it =
+            |cause: &&Cause| CauseFix::by(finding).any(|row| row.is(cause.class, &cause.name));
         let lost_ns =
-            table.iter().filter(is_mended).fold(0, |sum: u64, cause| sum.saturating_add(cause.lost_ns));
+            table.iter().filter(is_fixed_by_it).fold(0, |sum: u64, cause| sum.saturating_add(cause.lost_ns));
         Some(lost_ns as f64 / 1e6)
     }
 }

@@ -1,10 +1,10 @@
 //! What made something late: the classes, the split of one miss, and the table of a run.
 
-mod mends;
+mod fixes;
 
 use std::fmt;
 
-pub use mends::Mends;
+pub use fixes::CauseFix;
 use serde::{Deserialize, Serialize};
 
 /// What kind of cause it is.
@@ -125,7 +125,7 @@ pub struct Cause {
     pub misses: u64,
     /// How much of the lateness of all misses is put down to it, in nanoseconds.
     pub lost_ns: u64,
-    /// The finding of `onbeat doctor` that tells how to mend it, where there is one.
+    /// The `onbeat doctor` finding that explains how to fix it, if there is one.
     pub finding: Option<String>,
 }
 

@@ -40,7 +40,7 @@ pub mod regularity;
 pub mod replace;
 pub mod span;
 
-pub use cause::{Cause, CauseClass, Mends, Verdict};
+pub use cause::{Cause, CauseClass, CauseFix, Verdict};
 pub use course::{Course, CourseRecord};
 pub use error::ReadError;
 pub use histogram::{Buckets, Histogram, Summary};

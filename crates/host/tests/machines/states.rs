@@ -3,7 +3,7 @@
 use crate::made::{Content, KERNEL, Made, thread};
 use crate::{case, fixtures, granted, measured, pipeline, refused};
 use onbeat_host::{Case, Causes, Measured, State, checks, examine};
-use onbeat_trace::{Cause, CauseClass, Mends};
+use onbeat_trace::{Cause, CauseClass, CauseFix};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Those that tell something and judge nothing.
@@ -145,7 +145,7 @@ fn findings_are_ranked_by_what_they_have_cost() {
     assert!(place("swap") < place("device-interrupts") && place("device-interrupts") < place("governor"));
     assert!(bad[place("governor")].cost_nothing() && !bad[place("swap")].cost_nothing());
     for finding in &report.findings {
-        assert_eq!(finding.lost_ms.is_some(), Mends::by(finding.id).next().is_some(), "{}", finding.id);
+        assert_eq!(finding.lost_ms.is_some(), CauseFix::by(finding.id).next().is_some(), "{}", finding.id);
     }
 }
 
@@ -184,8 +184,8 @@ fn time_is_summed_by_class_and_name() {
 }
 
 #[test]
-fn what_mends_a_cause_is_a_check_and_has_its_cost() {
-    for row in Mends::all() {
+fn the_fix_of_a_cause_is_a_check_and_has_its_cost() {
+    for row in CauseFix::all() {
         let mut findings: Vec<&str> = row.findings().collect();
         assert!(!findings.is_empty(), "{row:?}");
         findings.sort_unstable();
