@@ -1,4 +1,4 @@
-//! Clock rates and sleep.
+//! Clock rates and idle states.
 
 use super::Check;
 use crate::case::Case;
@@ -12,9 +12,9 @@ pub const CHECKS: &[Check] = &[
         area: "power",
         severity: Severity::Warning,
         title: "clock rates",
-        what: "A governor that saves power lowers the clock of a core that mostly waits: its next step takes longer, by up to the ratio of the rates.",
-        how: "performance into scaling_governor of these cores; cpupower frequency-set -g performance for all.",
-        cost: "Power and heat, and through heat perhaps the turbo of other cores.",
+        what: "A power-saving governor lowers the clock rate of a core that mostly waits. Its next step then takes longer, by up to the ratio of the rates.",
+        how: "Write performance to scaling_governor of these cores, or cpupower frequency-set -g performance for all.",
+        cost: "Power and heat; the heat may lower the turbo rate of other cores.",
         skip: "In a virtual machine, where the host decides.",
         judge: governor,
     },
@@ -22,49 +22,49 @@ pub const CHECKS: &[Check] = &[
         id: "energy-bias",
         area: "power",
         severity: Severity::Info,
-        title: "preference between speed and power",
-        what: "The processor itself chooses its clock rate by this preference (EPP, EPB).",
-        how: "performance into energy_performance_preference, 0 into energy_perf_bias.",
+        title: "balance between performance and power",
+        what: "The processor chooses its clock rate by this preference (EPP, EPB).",
+        how: "Write performance to energy_performance_preference, 0 to energy_perf_bias.",
         cost: "Power.",
-        skip: "Where the governor is performance and the clock rate is seen to stay.",
+        skip: "If the governor is performance and the clock rate stays constant.",
         judge: bias,
     },
     Check {
         id: "idle-states",
         area: "power",
         severity: Severity::Warning,
-        title: "deep sleep of idle cores",
-        what: "A core that sleeps deeply takes its exit latency to wake up, before anything of a thread or an interrupt runs.",
-        how: "Let the program hold /dev/cpu_dma_latency (dma_latency = \"0us\" in the pipeline, --dma-latency 0): it ends with the program. Per core: pm_qos_resume_latency_us = n/a.",
-        cost: "Power: these cores never sleep deeper.",
-        skip: "Where every deadline is far above the largest latency.",
+        title: "deep idle states",
+        what: "A core in a deep idle state needs its exit latency to wake up, before it runs any thread or interrupt.",
+        how: "Let the program hold /dev/cpu_dma_latency (dma_latency = \"0us\" in the pipeline, --dma-latency 0): the request ends with the program. Per core: pm_qos_resume_latency_us = n/a.",
+        cost: "Power: these cores never enter deeper states.",
+        skip: "If every deadline is far above the largest exit latency.",
         judge: idle_states,
     },
     Check {
         id: "dma-latency",
         area: "power",
         severity: Severity::Warning,
-        title: "waking up, with sleep and without",
-        what: "How late a timer wakes a FIFO thread as the machine is, and while /dev/cpu_dma_latency is held at 0.",
+        title: "wake-up latency with and without idle states",
+        what: "Latency of a timer that wakes a FIFO thread: with the machine's current settings, and while /dev/cpu_dma_latency is held at 0.",
         how: "dma_latency = \"0us\" in the pipeline, or --dma-latency 0us: it is held until the last cycle ends.",
-        cost: "Idle cores burn power.",
-        skip: "Where the difference is small beside the deadline.",
+        cost: "Idle cores consume power.",
+        skip: "If the difference is small compared with the deadline.",
         judge: dma_latency,
     },
     Check {
         id: "haltpoll",
         area: "power",
         severity: Severity::Info,
-        title: "a guest looks before it halts",
-        what: "A virtual CPU that halts is given back to the hypervisor; waking it takes tens of microseconds. With haltpoll it looks for work for a while first.",
-        how: "200000 or more into /sys/module/haltpoll/parameters/guest_halt_poll_ns.",
+        title: "polling before an idle guest halts",
+        what: "A virtual CPU that halts goes back to the hypervisor; waking it takes tens of microseconds. With haltpoll it first polls for work for a while.",
+        how: "Write 200000 or more to /sys/module/haltpoll/parameters/guest_halt_poll_ns.",
         cost: "A busy virtual CPU, which the host may bill or share.",
-        skip: "On bare metal; where other guests need the host's cores.",
+        skip: "On bare metal, or if other guests need the host's cores.",
         judge: haltpoll,
     },
 ];
 
-/// Those of some cores whose value is none of the good ones, and what mends it.
+/// Judges a value that each core has, and gives the fixes for cores whose value is not a good one.
 fn values(
     case: &Case,
     fact: &Fact<Vec<(String, CoreSet)>>,
@@ -136,7 +136,7 @@ fn idle_states(case: &Case) -> Judged {
         states.iter().map(|state| format!("{} {} us", state.name, state.latency_us)).collect();
     if deep.is_empty() {
         return Judged::good(format!(
-            "no state in use takes longer than {slack_us} us, or it is kept from: {}",
+            "no idle state in use takes longer than {slack_us} us, or it is already prevented: {}",
             all.join(", ")
         ));
     }
@@ -150,7 +150,7 @@ fn idle_states(case: &Case) -> Judged {
     )
 }
 
-/// Less is not worth a finding.
+/// A smaller gain does not justify a finding.
 const WORTH_NS: u64 = 5_000;
 
 fn dma_latency(case: &Case) -> Judged {
@@ -168,12 +168,12 @@ fn dma_latency(case: &Case) -> Judged {
         )
     };
     let seen = format!(
-        "a timer wakes a FIFO thread {} us late (median/p99/most), {} us while dma latency is held at 0",
+        "a timer wakes a FIFO thread {} us late (median/p99/max); {} us while dma latency is held at 0",
         one(wake),
         one(awake)
     );
     let held_us = case.pipeline.as_ref().and_then(|pipeline| pipeline.dma_latency_us);
-    let in_force = power.dma_latency_us.known().map_or(String::new(), |us| format!("; now it is {us} us"));
+    let in_force = power.dma_latency_us.known().map_or(String::new(), |us| format!("; the limit now is {us} us"));
     let gain_ns =
         wake.median_ns.saturating_sub(awake.median_ns).max(wake.p99_ns.saturating_sub(awake.p99_ns));
     if held_us == Some(0) {
@@ -182,26 +182,26 @@ fn dma_latency(case: &Case) -> Judged {
     match gain_ns >= WORTH_NS && awake.median_ns < wake.median_ns {
         true => Judged::bad(format!("{seen}{in_force}"))
             .fix(Fix::advice("dma_latency = \"0us\" in the pipeline, or --dma-latency 0us")),
-        false => Judged::good(format!("{seen}: it would not help")),
+        false => Judged::good(format!("{seen}: holding it would not help")),
     }
 }
 
 fn haltpoll(case: &Case) -> Judged {
     match case.facts.is_guest() {
-        Some(false) => return Judged::good("this is no virtual machine"),
+        Some(false) => return Judged::good("this is not a virtual machine"),
         None => return Judged::unknown(case.facts.cpus.flags.why().to_owned()),
         Some(true) => {}
     }
     match &case.facts.power.halt_poll_ns {
         Fact::Known(ns) if *ns > 0 => {
-            Judged::good(format!("an idle virtual CPU looks for work for {ns} ns before it halts"))
+            Judged::good(format!("an idle virtual CPU polls for work for {ns} ns before it halts"))
         }
         Fact::Known(ns) => {
             let wake = case.measured.wake.known().map_or(String::new(), |wake| {
                 format!("; a wake-up took {} here (median)", super::us(wake.median_ns))
             });
             Judged::bad(format!(
-                "haltpoll is off ({ns} ns): an idle virtual CPU is given back to the hypervisor at once{wake}"
+                "haltpoll is off ({ns} ns): an idle virtual CPU goes back to the hypervisor at once{wake}"
             ))
             .fix(Fix::write("sys/module/haltpoll/parameters/guest_halt_poll_ns", "200000"))
         }

@@ -1,4 +1,4 @@
-//! What cores share, and with whom.
+//! Resources that cores share, and virtual machines.
 
 use super::{Check, cores, us};
 use crate::case::Case;
@@ -10,33 +10,33 @@ pub const CHECKS: &[Check] = &[
         id: "smt",
         area: "topology",
         severity: Severity::Warning,
-        title: "the other hardware thread of the same core",
-        what: "Two hardware threads share one core: whatever runs on the other one takes up to half of ours, and no tracepoint tells of it.",
-        how: "Isolate both and use one; or switch the other one off: echo 0 > /sys/devices/system/cpu/cpuN/online; or nosmt for all.",
+        title: "SMT siblings of these cores",
+        what: "Two hardware threads share one core. Work on the sibling slows a worker by up to half, and no tracepoint shows it.",
+        how: "Isolate both and use one; or switch the sibling off: echo 0 > /sys/devices/system/cpu/cpuN/online; or boot with nosmt to switch off all.",
         cost: "A hardware thread, about a quarter of a core's throughput.",
-        skip: "Where both belong to the pipeline and it has been measured so.",
+        skip: "If both belong to the pipeline and were measured together.",
         judge: smt,
     },
     Check {
         id: "shared-caches",
         area: "topology",
         severity: Severity::Info,
-        title: "caches that are shared",
-        what: "A program that streams through memory pushes out what a neighbour keeps in the shared cache.",
-        how: "Choose cores that share no cache with others, or part the cache (resctrl).",
+        title: "shared caches",
+        what: "A program that streams through memory evicts a neighbour's data from the shared cache.",
+        how: "Choose cores that share no cache with others, or partition the cache (resctrl).",
         cost: "Less cache for the others.",
-        skip: "Where the working set fits into the second level.",
+        skip: "If the working set fits into the second-level cache.",
         judge: caches,
     },
     Check {
         id: "mitigations",
         area: "topology",
         severity: Severity::Info,
-        title: "work against weaknesses of the processor",
-        what: "Each system call and interrupt flushes something: 0.1 to 1 us.",
-        how: "mitigations=off on the command line, on a machine where nobody runs what is not trusted.",
+        title: "mitigations of processor vulnerabilities",
+        what: "Each system call and interrupt flushes some processor state: 0.1 to 1 us.",
+        how: "mitigations=off on the command line, on a machine that runs only trusted code.",
         cost: "Programs may read each other's memory.",
-        skip: "Wherever foreign code runs. It is told, not advised.",
+        skip: "If any untrusted code runs. This check informs; it does not advise.",
         judge: mitigations,
     },
     Check {
@@ -44,19 +44,19 @@ pub const CHECKS: &[Check] = &[
         area: "topology",
         severity: Severity::Warning,
         title: "a virtual machine",
-        what: "The hypervisor takes cores away without the kernel's knowledge: 15 to 70 % of the noise of a guest is of that kind.",
-        how: "At the host: pin virtual CPUs to cores of their own, no overcommit, halt polling; or bare metal.",
+        what: "The hypervisor takes cores away without the kernel's knowledge: that is 15 to 70 % of a guest's noise.",
+        how: "On the host: pin virtual CPUs to their own cores, do not overcommit, use halt polling; or use bare metal.",
         cost: "The host's cores are not shared.",
-        skip: "Where the limits are far above the longest gap that was measured.",
+        skip: "If the limits are far above the longest measured gap.",
         judge: hypervisor,
     },
     Check {
         id: "steal",
         area: "topology",
         severity: Severity::Critical,
-        title: "time that the hypervisor admits to take",
-        what: "The host runs somebody else on our core. The clock for it under-reports: gaps of 28 ms were seen that it knew nothing of.",
-        how: "At the host: no overcommit, virtual CPUs pinned; or another kind of machine.",
+        title: "time that the hypervisor reports as stolen",
+        what: "The host runs another guest on the core. The steal clock under-reports: gaps of 28 ms were seen that it did not count.",
+        how: "On the host: do not overcommit, pin virtual CPUs; or use another instance type.",
         cost: "Money.",
         skip: "Never.",
         judge: steal,
@@ -65,11 +65,11 @@ pub const CHECKS: &[Check] = &[
         id: "noise",
         area: "topology",
         severity: Severity::Warning,
-        title: "what is taken from a busy thread",
-        what: "A thread on each of these cores does nothing but read the clock for five seconds; the kernel's tracepoints tell who had the core in each gap.",
-        how: "The other findings; onbeat noise hist for more.",
+        title: "noise on a busy thread",
+        what: "A thread on each of these cores only reads the clock for five seconds. The kernel's tracepoints tell which thread or interrupt had the core in each gap.",
+        how: "Fix the other findings; onbeat noise hist shows more.",
         cost: "None.",
-        skip: "Where the longest gap is far below the limits of the pipeline.",
+        skip: "If the longest gap is far below the limits of the pipeline.",
         judge: noise,
     },
 ];
@@ -79,7 +79,7 @@ fn smt(case: &Case) -> Judged {
     let beside = cpus.siblings_of(&case.cpus).common(&case.online());
     let both = cpus.siblings.iter().filter(|set| set.common(&case.cpus).len() > 1).count();
     match (&cpus.smt, beside.is_empty()) {
-        (Fact::Known(false), _) => Judged::good("hardware threads do not share cores"),
+        (Fact::Known(false), _) => Judged::good("no two hardware threads share a core"),
         (Fact::Unknown(why), true) if cpus.siblings.is_empty() => Judged::unknown(why),
         (_, false) => {
             let isolated = cpus.isolated.known().cloned().unwrap_or_default();
@@ -87,7 +87,7 @@ fn smt(case: &Case) -> Judged {
             match used.is_empty() {
                 true => Judged::good(format!("{beside} share cores with {}, and are isolated", case.cpus)),
                 false => {
-                    Judged::bad(format!("{used} share cores with {}, and anybody may run there", case.cpus))
+                    Judged::bad(format!("{used} share cores with {}, and any thread may run there", case.cpus))
                         .fix(Fix::advice(format!(
                             "isolate them too: isolcpus=managed_irq,domain,{}",
                             case.cpus.and(&used)
@@ -101,11 +101,11 @@ fn smt(case: &Case) -> Judged {
             }
         }
         (_, true) if both > 0 => Judged::bad(format!(
-            "{both} of the cores are used with both hardware threads: each takes from the other"
+            "the pipeline uses both hardware threads of {both} cores: each slows the other"
         ))
         .with_severity(Severity::Info)
         .fix(Fix::advice("use one of each pair, if it is fast enough")),
-        _ => Judged::good("nobody shares a core with these"),
+        _ => Judged::good("no other hardware thread shares a core with these"),
     }
 }
 
@@ -119,7 +119,7 @@ fn caches(case: &Case) -> Judged {
         .collect();
     match (cpus.caches.is_empty(), shared.is_empty()) {
         (true, _) => {
-            Judged::unknown("the machine does not tell what is shared (cache/index*/shared_cpu_list)")
+            Judged::unknown("the machine does not say which caches are shared (cache/index*/shared_cpu_list)")
         }
         (_, true) => Judged::good("no cache is shared with other cores"),
         (_, false) => Judged::good(format!("{} share {}", cores(&case.cpus), super::some(&shared))),
@@ -143,13 +143,13 @@ fn hypervisor(case: &Case) -> Judged {
         Some(true) => {
             let unseen = case.measured.noise.known().map_or(String::new(), |noise| {
                 let share = 100.0 * noise.hardware_ns as f64 / noise.noise_ns.max(1) as f64;
-                format!(": {share:.0} % of the noise here was of no event that the kernel knows")
+                format!(": {share:.0} % of the noise here matches no kernel event")
             });
             let stolen = case.facts.place.stolen_share.known().map_or(String::new(), |share| {
-                format!("; the steal clock admits {:.2} % of all time since boot", share * 100.0)
+                format!("; the steal clock reports {:.2} % of all time since boot", share * 100.0)
             });
             Judged::bad(format!("this is a virtual machine{name}{unseen}{stolen}")).fix(Fix::advice(
-                "at the host: pin its virtual CPUs to cores of their own, no overcommit; or take bare metal",
+                "on the host: pin its virtual CPUs to their own cores, do not overcommit; or use bare metal",
             ))
         }
         None => match &case.facts.place.hypervisor {
@@ -163,7 +163,7 @@ fn hypervisor(case: &Case) -> Judged {
     }
 }
 
-/// More is not fit for real time.
+/// A larger share is not fit for real time.
 const STEAL_MOST: f64 = 0.001;
 
 fn steal(case: &Case) -> Judged {
@@ -176,30 +176,31 @@ fn steal(case: &Case) -> Judged {
         (Fact::Known(steal), before) => (
             steal.stolen_ns as f64 / steal.of_ns.max(1) as f64,
             format!(
-                "{:.0} ms of {:.1} s were given to others ({:.2} %{})",
+                "{:.0} ms of {:.1} s went to other guests ({:.2} %{})",
                 steal.stolen_ns as f64 / 1e6,
                 steal.of_ns as f64 / 1e9,
                 100.0 * steal.stolen_ns as f64 / steal.of_ns.max(1) as f64,
                 before.map_or(String::new(), |before| format!("; {before}"))
             ),
         ),
-        (Fact::Unknown(_), Some(before)) => (0.0, format!("{before} was given to others")),
+        (Fact::Unknown(_), Some(before)) => (0.0, format!("{before} went to other guests")),
         (Fact::Unknown(why), None) => return Judged::unknown(why),
     };
     let fix =
-        || Fix::advice("at the host: no overcommit, virtual CPUs pinned; or take another kind of machine");
+        || Fix::advice("on the host: do not overcommit, pin virtual CPUs; or use another instance type");
     match (share > STEAL_MOST, since_boot.is_some_and(|share| share > STEAL_MOST)) {
         (true, _) => Judged::bad(seen).fix(fix()),
         (_, true) => Judged::bad(seen).with_severity(Severity::Warning).fix(fix()),
         _ if case.measured.steal.known().is_none() => {
             Judged::unknown(format!("{seen}; now: {}", case.measured.steal.why()))
         }
-        _ => Judged::good(format!("{seen}; the clock for it under-reports")),
+        _ => Judged::good(format!("{seen}; the steal clock under-reports")),
     }
 }
 
-/// What a limit or a period leaves for gaps, at most; without a pipeline, what a good machine stays below.
+/// Largest acceptable gap: the limit or period divided by this.
 const SHARE: u64 = 10;
+/// Largest acceptable gap without a pipeline: a good machine stays below it.
 const USUAL_NS: u64 = 100_000;
 
 fn noise(case: &Case) -> Judged {
@@ -216,9 +217,9 @@ fn noise(case: &Case) -> Judged {
         .map(|cause| format!("{} {:.0} % ({} at most)", cause.name, part(cause.total_ns), us(cause.max_ns)))
         .collect();
     if noise.hardware_ns > 0 {
-        causes.push(format!("no event at all {:.0} %", part(noise.hardware_ns)));
+        causes.push(format!("no event {:.0} %", part(noise.hardware_ns)));
     }
-    let seen = format!("{share:.2} % is taken, {} at once: {}", us(noise.max_single_ns), causes.join(", "));
+    let seen = format!("{share:.2} % taken, at most {} at a time: {}", us(noise.max_single_ns), causes.join(", "));
     let shortest = case.pipeline.as_ref().and_then(|pipeline| pipeline.shortest_ns);
     let limit_ns = shortest.map_or(USUAL_NS, |ns| ns / SHARE);
     match noise.max_single_ns > limit_ns {
@@ -235,7 +236,7 @@ fn noise(case: &Case) -> Judged {
                 _ => String::new(),
             };
             Judged::bad(format!("{seen}{against}")).with_severity(severity).fix(Fix::advice(
-                "mend the findings that name these causes; onbeat noise hist shows them all",
+                "fix the findings that name these causes; onbeat noise hist shows them all",
             ))
         }
         false => Judged::good(seen),

@@ -39,7 +39,7 @@ enum FollowedRole {
     Switch,
     Waking,
     Fault,
-    MemoryFields,
+    Memory,
 }
 
 impl Tracepoint {
@@ -72,7 +72,7 @@ pub(super) enum FollowedRecord {
         tid: i32,
     },
     /// A thread has changed how much memory of a kind its process has. Where it was another process's, the kind is none.
-    MemoryFields {
+    Memory {
         tid: i32,
         kind: usize,
         bytes: u64,
