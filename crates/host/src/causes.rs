@@ -1,29 +1,29 @@
-//! What late frames of a run were caused by: as much of its record as ranks the findings.
+//! Causes of a run's late frames: the part of its record that ranks the findings.
 
 use onbeat_trace::{Cause, CauseFix, Record};
 
-/// What a record says of a run.
+/// Causes of late frames in one run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Causes {
-    /// Its table; nothing where causes were not looked for.
+    /// Table of causes; `None` if the run did not look for them.
     pub table: Option<Vec<Cause>>,
-    /// Page faults of workers with a real-time policy after their start, where they were counted.
+    /// Page faults of workers with a real-time policy after the start, if they were counted.
     pub faults: Option<u64>,
 }
 
 impl Causes {
-    /// Those of a record.
+    /// Takes the causes from a record.
     #[must_use]
     pub fn of(record: &Record) -> Self {
         let is_looked_for = record.explained.is_some() || !record.causes.is_empty();
         Causes { table: is_looked_for.then(|| record.causes.clone()), faults: faults(record) }
     }
 
-    /// What a reader has to know.
+    /// Returns a note for the reader.
     #[must_use]
     pub fn note(&self) -> Option<&'static str> {
         self.table.is_none().then_some(
-            "the record has no table of causes (`causes`): findings are in order of their severity, not of what they have cost",
+            "the record has no table of causes (`causes`): findings are sorted by severity, not by cost",
         )
     }
 

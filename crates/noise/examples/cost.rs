@@ -8,7 +8,7 @@
 //! single gaps that an interrupt from another core leaves (two events each, begin and end).
 #![expect(clippy::disallowed_macros, reason = "a program that prints")]
 
-use onbeat_noise::source::{CoreCounters, SourceRefusal, RingShape, Tracepoints};
+use onbeat_noise::source::{CoreCounters, RingShape, SourceRefusal, Tracepoints};
 use onbeat_os::{CoreSet, clock, thread};
 use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
 use rustix::thread::{MembarrierCommand, membarrier};

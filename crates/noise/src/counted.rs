@@ -74,7 +74,10 @@ impl CountedThread {
         };
         // Behind the name, which may hold anything, comes the third field; faults without disk are the 10th, those with it the 12th.
         let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-        ThreadCounts { run_queue_ns: number(schedstat, 1), page_faults: number(fields, 7) + number(fields, 9) }
+        ThreadCounts {
+            run_queue_ns: number(schedstat, 1),
+            page_faults: number(fields, 7) + number(fields, 9),
+        }
     }
 }
 

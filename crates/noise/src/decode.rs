@@ -9,7 +9,7 @@ mod pages;
 
 pub use entries::Form;
 pub(crate) use entries::entries;
-pub use layout::{Extent, TracepointLayout, MissingTracepoint};
+pub use layout::{Extent, MissingTracepoint, TracepointLayout};
 pub(crate) use layout::{FieldPlace, place};
 
 use layout::Role;
@@ -118,10 +118,17 @@ pub const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
 /// Reads all records of `bytes` and gives them to `take` in their order. Says how many could not be understood.
-pub fn decode(bytes: &[u8], form: Form<'_>, layout: &TracepointLayout, mut take: impl FnMut(RingRecord)) -> u64 {
+pub fn decode(
+    bytes: &[u8],
+    form: Form<'_>,
+    layout: &TracepointLayout,
+    mut take: impl FnMut(RingRecord),
+) -> u64 {
     let mut strange = 0;
     let broken = entries(bytes, form, |time_ns, entry| match entry {
-        RingEntry::Lost(lost) => take(RingRecord { time_ns, pid: -1, is_going: false, kind: RecordKind::Lost(lost) }),
+        RingEntry::Lost(lost) => {
+            take(RingRecord { time_ns, pid: -1, is_going: false, kind: RecordKind::Lost(lost) })
+        }
         RingEntry::Raw(raw) => match record(raw, time_ns, layout) {
             Some(Some(record)) => take(record),
             Some(None) => {}

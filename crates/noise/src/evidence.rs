@@ -4,7 +4,7 @@ use crate::decode::Extent;
 use crate::error::Error;
 use crate::following::{Following, FollowingRings};
 use crate::nesting::nameless;
-use crate::source::{Backend, Chosen, SourceRefusal, RingShape, Tracepoints};
+use crate::source::{Backend, Chosen, RingShape, SourceRefusal, Tracepoints};
 use crate::threads::choose;
 use onbeat_trace::{Class, Evidence, KernelEvent, OffCpu, PageFault};
 use std::collections::HashMap;

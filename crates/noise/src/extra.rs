@@ -53,7 +53,12 @@ impl Extra {
     ///
     /// # Errors
     /// An event that this kernel has not, a filter or a trigger that it does not understand, or no right to write tracefs.
-    pub fn open(asked: &[EventRequest], cpus: &[usize], ring_bytes: usize, clock: TraceClock) -> Result<Self, Error> {
+    pub fn open(
+        asked: &[EventRequest],
+        cpus: &[usize],
+        ring_bytes: usize,
+        clock: TraceClock,
+    ) -> Result<Self, Error> {
         let tracefs = Tracefs::find().map_err(Error::os("-e"))?;
         let opened = ftrace::Instance::open(&tracefs, &[], cpus, ring_bytes);
         let instance = opened.map_err(Error::os("-e: no trace instance can be made; run as root"))?.instance;
@@ -129,7 +134,12 @@ impl EventRequest {
         if !is_name(system) || name.is_some_and(|name| !is_name(name)) {
             return Err(FORM.to_owned());
         }
-        Ok(EventRequest { system: system.to_owned(), name: name.map(str::to_owned), filter: None, trigger: None })
+        Ok(EventRequest {
+            system: system.to_owned(),
+            name: name.map(str::to_owned),
+            filter: None,
+            trigger: None,
+        })
     }
 
     fn shown(&self) -> String {

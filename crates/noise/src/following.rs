@@ -81,7 +81,9 @@ impl Following {
         self.lost += rings.drain(|event| {
             let is_ours = match &event.what {
                 FollowedRecord::Switch { prev, next, .. } => is_known(prev) || is_known(next),
-                FollowedRecord::Waking { tid, .. } | FollowedRecord::Fault { tid } | FollowedRecord::Memory { tid, .. } => is_known(tid),
+                FollowedRecord::Waking { tid, .. }
+                | FollowedRecord::Fault { tid }
+                | FollowedRecord::Memory { tid, .. } => is_known(tid),
             };
             if is_ours {
                 young.push(event);

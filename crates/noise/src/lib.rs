@@ -50,7 +50,7 @@ pub mod timerlat;
 pub mod tracer;
 mod watch;
 
-pub use attribute::{Gap, Interference, GapThread, GapVerdict, attribute};
+pub use attribute::{Gap, GapThread, GapVerdict, Interference, attribute};
 pub use counted::ProcEvidence;
 pub use error::Error;
 pub use evidence::TracepointEvidence;

@@ -236,7 +236,11 @@ impl LinearHistogram {
     /// Empty ones.
     #[must_use]
     pub fn new(bucket_ns: u64, entries: usize) -> Self {
-        LinearHistogram { bucket_ns: bucket_ns.max(1), counts: vec![0; entries], ..LinearHistogram::default() }
+        LinearHistogram {
+            bucket_ns: bucket_ns.max(1),
+            counts: vec![0; entries],
+            ..LinearHistogram::default()
+        }
     }
 
     /// Counts one.

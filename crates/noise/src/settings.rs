@@ -96,7 +96,9 @@ impl NoiseSettings {
             ));
         }
         if threshold_ns == 0 {
-            return wrong("a threshold of 0 makes every look at the clock a gap: give at least 1 ns".to_owned());
+            return wrong(
+                "a threshold of 0 makes every look at the clock a gap: give at least 1 ns".to_owned(),
+            );
         }
         if threshold_ns > runtime_ns {
             return wrong(format!(

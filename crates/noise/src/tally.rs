@@ -1,7 +1,7 @@
 //! Verdicts, added up: bounded memory, however long it takes.
 
 use crate::attribute::{Gap, GapVerdict};
-use crate::record::{LinearHistogram, CauseTotal, CpuNoise};
+use crate::record::{CauseTotal, CpuNoise, LinearHistogram};
 use crate::sampler::PeriodTotals;
 use crate::source::CoreCounters;
 use onbeat_trace::{Class, Histogram};

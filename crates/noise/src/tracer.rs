@@ -15,10 +15,10 @@ pub(crate) use timers::measure as measure_timers;
 
 use crate::attribute::{GapThread, attribute};
 use crate::error::Error;
-use crate::settings::NoiseSettings;
 use crate::place::{self, House};
 use crate::record::{CpuNoise, NoiseRecord};
 use crate::sampler::PeriodTotals;
+use crate::settings::NoiseSettings;
 use crate::source::{Backend, Chosen, CoreCounters, left};
 use crate::tally::NoiseTally;
 use crate::watch::{LimitHit, Watch};
@@ -58,7 +58,14 @@ pub fn measure(
         let tally = NoiseTally::new(*cpu as u32, settings.bucket_ns, settings.entries, settings.samples);
         (
             *cpu as u32,
-            NoiseCore { tally, events: Vec::new(), before: CoreCounters::read(*cpu), open_ns: 0, lost: 0, total: 0 },
+            NoiseCore {
+                tally,
+                events: Vec::new(),
+                before: CoreCounters::read(*cpu),
+                open_ns: 0,
+                lost: 0,
+                total: 0,
+            },
         )
     };
     let mut cores = NoiseCores { settings, cores: cpus.iter().map(new).collect() };

@@ -3,6 +3,7 @@
 mod facts;
 mod virtualisation;
 
+use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -91,4 +92,12 @@ impl Machine {
     pub fn read_from(root: &Path) -> Self {
         facts::read(root)
     }
+}
+
+/// The content of a file below `root` without white space and zero bytes around it; `None` if it
+/// cannot be read.
+fn text(root: &Path, path: &str) -> Option<String> {
+    let bytes = fs::read(root.join(path)).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    Some(text.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned())
 }

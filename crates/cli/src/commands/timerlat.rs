@@ -10,8 +10,8 @@ use crate::failure::Failure;
 use crate::output;
 use onbeat::trace::KernelEvent;
 use onbeat::trace::replace::replace;
+use onbeat_noise::LimitHit;
 use onbeat_noise::Watch;
-use onbeat_noise::record::Stopped;
 use onbeat_noise::timerlat::{CpuLatency, measure};
 
 pub fn timerlat(command: &TimerlatCommand, abort: fn() -> !) -> Result<u8, Failure> {
@@ -68,7 +68,7 @@ impl Watch<CpuLatency> for Watched<'_> {
         self.live.is_stopped()
     }
 
-    fn hit(&mut self, _: &Stopped, events: &[KernelEvent]) {
+    fn hit(&mut self, _: &LimitHit, events: &[KernelEvent]) {
         self.live.hit(events);
     }
 }

@@ -6,14 +6,14 @@ use onbeat::trace::{CauseClass, CauseFix};
 use onbeat_host::checks::{self, Check};
 use onbeat_host::finding::in_words;
 use onbeat_host::verify::{Agreement, Row};
-use onbeat_host::{Case, Finding, Report, Severity, State};
+use onbeat_host::{Finding, MachineCase, Report, Severity, State};
 use serde_json::json;
 use std::fmt::Write;
 
 /// What was found, and of what.
 pub struct Findings<'f> {
     pub report: &'f Report,
-    pub case: &'f Case,
+    pub case: &'f MachineCase,
     /// Also what is good.
     pub all: bool,
 }

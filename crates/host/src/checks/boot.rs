@@ -1,9 +1,9 @@
 //! Boot options: isolated cores, and whether the kernel understood its command line.
 
 use super::{Check, cores};
-use crate::case::Case;
+use crate::case::MachineCase;
 use crate::fact::Fact;
-use crate::finding::{Fix, Judged, Severity};
+use crate::finding::{Fix, Judgement, Severity};
 use crate::verify::{self, Agreement};
 use onbeat_os::CoreSet;
 
@@ -87,35 +87,38 @@ pub const CHECKS: &[Check] = &[
     },
 ];
 
-fn isolated(case: &Case) -> Judged {
+fn isolated(case: &MachineCase) -> Judgement {
     let cpus = &case.facts.cpus;
     let isolated = match &cpus.isolated {
         Fact::Known(isolated) => isolated,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let missing = case.cpus.without(isolated);
     let wanted = Fix::boot("isolcpus", format!("managed_irq,domain,{}", case.cpus));
     if !missing.is_empty() {
-        return Judged::bad(format!("any thread may run on {missing}; isolated cores: {}", cores(isolated)))
-            .fix(wanted);
+        return Judgement::bad(format!(
+            "any thread may run on {missing}; isolated cores: {}",
+            cores(isolated)
+        ))
+        .fix(wanted);
     }
     let by_boot = case.cpus.without(&cpus.partitioned);
     let flags = case.facts.kernel.parameter("isolcpus").unwrap_or("");
     if !by_boot.is_empty() && !flags.split(',').any(|flag| flag == "managed_irq") {
-        return Judged::bad(format!("{isolated} are isolated without the flag managed_irq: interrupts of network and disk queues still reach them"))
+        return Judgement::bad(format!("{isolated} are isolated without the flag managed_irq: interrupts of network and disk queues still reach them"))
             .with_severity(Severity::Info)
             .fix(wanted);
     }
-    Judged::good(format!("isolated cores: {isolated}"))
+    Judgement::good(format!("isolated cores: {isolated}"))
 }
 
-fn tickless(case: &Case) -> Judged {
+fn tickless(case: &MachineCase) -> Judgement {
     let spins =
         case.pipeline.as_ref().is_some_and(|pipeline| pipeline.workers.iter().any(|worker| worker.spins));
     let severity = if spins { Severity::Warning } else { Severity::Info };
     let hz = case.facts.kernel.config.known().and_then(|config| config.get("HZ")).unwrap_or("100 to 1000");
     if case.facts.kernel.has("NO_HZ_FULL") == Some(false) {
-        return Judged::bad(format!(
+        return Judgement::bad(format!(
             "this kernel always ticks, {hz} times a second: it was built without NO_HZ_FULL"
         ))
         .with_severity(severity)
@@ -123,48 +126,48 @@ fn tickless(case: &Case) -> Judged {
     }
     let tickless = match &case.facts.cpus.nohz_full {
         Fact::Known(tickless) => tickless,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     match case.cpus.without(tickless) {
         missing if missing.is_empty() => {
-            Judged::good(format!("no tick on {tickless} while one thread runs there"))
+            Judgement::good(format!("no tick on {tickless} while one thread runs there"))
         }
         missing => {
-            Judged::bad(format!("the tick interrupts {missing} {hz} times a second, whatever runs there"))
+            Judgement::bad(format!("the tick interrupts {missing} {hz} times a second, whatever runs there"))
                 .with_severity(severity)
                 .fix(Fix::boot("nohz_full", case.cpus.to_string()))
         }
     }
 }
 
-fn offloaded(case: &Case) -> Judged {
+fn offloaded(case: &MachineCase) -> Judgement {
     let facts = &case.facts;
     if facts.kernel.has("RCU_NOCB_CPU") == Some(false) {
-        return Judged::bad("this kernel cannot offload RCU callbacks: it was built without RCU_NOCB_CPU")
+        return Judgement::bad("this kernel cannot offload RCU callbacks: it was built without RCU_NOCB_CPU")
             .fix(Fix::advice("boot a kernel with CONFIG_RCU_NOCB_CPU=y"));
     }
     let offloaded = match verify::offloaded(facts) {
         Fact::Known(offloaded) => offloaded,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let missing = case.cpus.without(&offloaded);
     match missing.is_empty() {
-        true => Judged::good(format!("threads rcuo* run the callbacks of {}", cores(&offloaded))),
-        false => Judged::bad(format!("RCU callbacks run in softirqs on {missing}"))
+        true => Judgement::good(format!("threads rcuo* run the callbacks of {}", cores(&offloaded))),
+        false => Judgement::bad(format!("RCU callbacks run in softirqs on {missing}"))
             .fix(Fix::boot("rcu_nocbs", case.cpus.to_string())),
     }
 }
 
-fn default_affinity(case: &Case) -> Judged {
+fn default_affinity(case: &MachineCase) -> Judgement {
     let affinity = match &case.facts.interrupts.default_affinity {
         Fact::Known(affinity) => affinity,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let both = affinity.common(&case.cpus);
     if both.is_empty() {
-        return Judged::good(format!("new interrupts go to {affinity}"));
+        return Judgement::good(format!("new interrupts go to {affinity}"));
     }
-    let judged = Judged::bad(format!("new interrupts may go to {both}"));
+    let judged = Judgement::bad(format!("new interrupts may go to {both}"));
     let house = case.house();
     match house.is_empty() {
         true => judged,
@@ -174,10 +177,10 @@ fn default_affinity(case: &Case) -> Judged {
     }
 }
 
-fn understood(case: &Case) -> Judged {
+fn understood(case: &MachineCase) -> Judgement {
     let line = match &case.facts.kernel.command_line {
         Fact::Known(line) => line,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let mut wrong: Vec<String> = verify::parameters(&case.facts)
         .into_iter()
@@ -190,13 +193,13 @@ fn understood(case: &Case) -> Judged {
             .map(|(word, meant)| format!("unknown parameter `{word}`: did you mean {meant}?")),
     );
     match wrong.is_empty() {
-        true => Judged::good("every core list was taken as written"),
-        false => Judged::bad(wrong.join("; "))
+        true => Judgement::good("every core list was taken as written"),
+        false => Judgement::bad(wrong.join("; "))
             .fix(Fix::advice("correct the line in the boot loader: `onbeat tune` prints it")),
     }
 }
 
-fn house(case: &Case) -> Judged {
+fn house(case: &MachineCase) -> Judgement {
     let online = case.online();
     let isolated = case.facts.cpus.isolated.known().cloned().unwrap_or_default();
     let asked = case
@@ -206,37 +209,43 @@ fn house(case: &Case) -> Judged {
         .and_then(|value| verify::cores_of(value, verify::last(&case.facts)));
     let all_asked = asked.is_some_and(|asked| !online.is_empty() && online.without(&asked).is_empty());
     if online.is_empty() {
-        return Judged::unknown("the list of online cores is unknown")
+        return Judgement::unknown("the list of online cores is unknown");
     }
     if all_asked || online.without(&isolated).is_empty() {
-        return Judged::bad(format!("isolcpus names every core ({online}): no core is left to the system"))
-            .fix(Fix::advice("leave at least one core out of isolcpus=, better two"));
+        return Judgement::bad(format!(
+            "isolcpus names every core ({online}): no core is left to the system"
+        ))
+        .fix(Fix::advice("leave at least one core out of isolcpus=, better two"));
     }
     let left = online.without(&case.cpus);
     let left_apart: CoreSet = left.without(&isolated);
     match (left.len(), left_apart.len()) {
-        (0, _) => Judged::bad(format!("every core ({online}) should be quiet: no core is left to the system"))
-            .with_severity(if online.len() == 1 { Severity::Warning } else { Severity::Critical })
-            .fix(Fix::advice("name fewer with --cpus, or add a core to the machine")),
-        (_, 0) => Judged::bad(format!(
+        (0, _) => {
+            Judgement::bad(format!("every core ({online}) should be quiet: no core is left to the system"))
+                .with_severity(if online.len() == 1 { Severity::Warning } else { Severity::Critical })
+                .fix(Fix::advice("name fewer with --cpus, or add a core to the machine"))
+        }
+        (_, 0) => Judgement::bad(format!(
             "all cores except the quiet ones are isolated too ({isolated}): no core is left to the system"
         ))
         .fix(Fix::advice("leave at least one core out of isolcpus=, better two")),
-        (_, 1) if online.len() > 2 => Judged::bad(format!("one core ({left_apart}) is left to the system"))
-            .with_severity(Severity::Info)
-            .fix(Fix::advice("leave two cores to the system if possible")),
-        _ => Judged::good(format!("{} is left to the system", left_apart)),
+        (_, 1) if online.len() > 2 => {
+            Judgement::bad(format!("one core ({left_apart}) is left to the system"))
+                .with_severity(Severity::Info)
+                .fix(Fix::advice("leave two cores to the system if possible"))
+        }
+        _ => Judgement::good(format!("{} is left to the system", left_apart)),
     }
 }
 
-fn options(case: &Case) -> Judged {
+fn options(case: &MachineCase) -> Judgement {
     let line = match &case.facts.kernel.command_line {
         Fact::Known(line) => line,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let smt = case.facts.cpus.smt.known() == Some(&true);
     if line.value("idle") == Some("poll") && smt {
-        return Judged::bad(
+        return Judgement::bad(
             "idle=poll with two hardware threads per core: an idle one slows its busy sibling by up to half",
         )
         .with_severity(Severity::Warning)
@@ -245,9 +254,11 @@ fn options(case: &Case) -> Judged {
         ));
     }
     if line.value("tsc") == Some("reliable") && case.facts.is_guest() == Some(true) {
-        return Judged::bad("tsc=reliable in a virtual machine: the kernel would not notice a broken clock")
-            .with_severity(Severity::Warning)
-            .fix(Fix::advice("boot without tsc=reliable"));
+        return Judgement::bad(
+            "tsc=reliable in a virtual machine: the kernel would not notice a broken clock",
+        )
+        .with_severity(Severity::Warning)
+        .fix(Fix::advice("boot without tsc=reliable"));
     }
     let known = [
         "idle",
@@ -266,5 +277,5 @@ fn options(case: &Case) -> Judged {
     ];
     let there: Vec<String> =
         known.iter().filter_map(|name| line.get(name)).map(ToString::to_string).collect();
-    Judged::good(if there.is_empty() { "none".to_owned() } else { there.join(" ") })
+    Judgement::good(if there.is_empty() { "none".to_owned() } else { there.join(" ") })
 }

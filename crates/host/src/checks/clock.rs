@@ -1,9 +1,9 @@
 //! Clock source, and interrupts of the firmware.
 
 use super::Check;
-use crate::case::Case;
+use crate::case::MachineCase;
 use crate::fact::Fact;
-use crate::finding::{Fix, Judged, Severity};
+use crate::finding::{Fix, Judgement, Severity};
 
 pub const CHECKS: &[Check] = &[
     Check {
@@ -41,14 +41,14 @@ pub const CHECKS: &[Check] = &[
     },
 ];
 
-fn source(case: &Case) -> Judged {
+fn source(case: &MachineCase) -> Judgement {
     let source = match &case.facts.power.clock_source {
         Fact::Known(source) => source.as_str(),
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     match source {
-        "tsc" | "kvm-clock" | "arch_sys_counter" => Judged::good(source),
-        "hyperv_clocksource_tsc_page" => Judged::good(source),
+        "tsc" | "kvm-clock" | "arch_sys_counter" => Judgement::good(source),
+        "hyperv_clocksource_tsc_page" => Judgement::good(source),
         _ => {
             let cost = case
                 .measured
@@ -59,7 +59,7 @@ fn source(case: &Case) -> Judged {
                 Some(true) => "have the hypervisor offer an invariant tsc or kvm-clock",
                 _ => "correct the firmware; if the counter is known to be good, boot with tsc=reliable",
             };
-            Judged::bad(format!(
+            Judgement::bad(format!(
                 "the clock source is {}: every clock read is a system call{cost}",
                 crate::fact::short(source)
             ))
@@ -71,20 +71,20 @@ fn source(case: &Case) -> Judged {
 /// A read through the vDSO takes 15 to 60 ns.
 const SLOW_NS: f64 = 100.0;
 
-fn read(case: &Case) -> Judged {
+fn read(case: &MachineCase) -> Judgement {
     match &case.measured.clock_read_ns {
-        Fact::Known(ns) if *ns < SLOW_NS => Judged::good(format!("a clock read takes {ns:.1} ns")),
-        Fact::Known(ns) => Judged::bad(format!("a clock read takes {ns:.0} ns: it is a system call"))
+        Fact::Known(ns) if *ns < SLOW_NS => Judgement::good(format!("a clock read takes {ns:.1} ns")),
+        Fact::Known(ns) => Judgement::bad(format!("a clock read takes {ns:.0} ns: it is a system call"))
             .fix(Fix::advice("see `onbeat doctor --explain clock-source`")),
-        Fact::Unknown(why) => Judged::unknown(why),
+        Fact::Unknown(why) => Judgement::unknown(why),
     }
 }
 
-fn smi(case: &Case) -> Judged {
+fn smi(case: &MachineCase) -> Judgement {
     match &case.measured.smi {
-        Fact::Known(0) => Judged::good("none during the measurement"),
-        Fact::Known(count) => Judged::bad(format!("{count} during the measurement (nine seconds)"))
+        Fact::Known(0) => Judgement::good("none during the measurement"),
+        Fact::Known(count) => Judgement::bad(format!("{count} during the measurement (nine seconds)"))
             .fix(Fix::advice("look for legacy USB, power capping and memory scrubbing in the BIOS")),
-        Fact::Unknown(why) => Judged::unknown(why),
+        Fact::Unknown(why) => Judgement::unknown(why),
     }
 }

@@ -1,10 +1,10 @@
 //! Device interrupts.
 
 use super::{Check, cores, some};
-use crate::case::Case;
+use crate::case::MachineCase;
 use crate::fact::Fact;
 use crate::facts::Irq;
-use crate::finding::{Fix, Judged, Severity};
+use crate::finding::{Fix, Judgement, Severity};
 
 pub const CHECKS: &[Check] = &[
     Check {
@@ -53,10 +53,10 @@ pub const CHECKS: &[Check] = &[
     },
 ];
 
-fn devices(case: &Case) -> Judged {
+fn devices(case: &MachineCase) -> Judgement {
     let irqs = match &case.facts.interrupts.irqs {
         Fact::Known(irqs) => irqs,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let house = case.house();
     let reaches = |irq: &&Irq| {
@@ -74,24 +74,25 @@ fn devices(case: &Case) -> Judged {
         .filter(|_| !house.is_empty())
         .map(|irq| Fix::write(format!("proc/irq/{}/smp_affinity_list", irq.number), house.to_string()));
     if may.is_empty() {
-        return Judged::good(format!("no device interrupt may come to {}{busy}", cores(&case.cpus)));
+        return Judgement::good(format!("no device interrupt may come to {}{busy}", cores(&case.cpus)));
     }
     let count = may.len();
     match here.is_empty() {
-        true => Judged::bad(format!("{count} may come to {}, none does now{busy}", case.cpus))
+        true => Judgement::bad(format!("{count} may come to {}, none does now{busy}", case.cpus))
             .with_severity(Severity::Info)
             .fixes(fixes),
         false => {
             let mut used: Vec<&Irq> = here.clone();
             used.sort_by_key(|irq| std::cmp::Reverse(irq.count));
             let names: Vec<String> = used.iter().map(|irq| irq.name.clone()).collect();
-            Judged::bad(format!("{} come to {}: {}{busy}", here.len(), case.cpus, some(&names))).fixes(fixes)
+            Judgement::bad(format!("{} come to {}: {}{busy}", here.len(), case.cpus, some(&names)))
+                .fixes(fixes)
         }
     }
 }
 
 /// Describes the interrupts of the measured second.
-fn measured(case: &Case, irqs: &[Irq]) -> String {
+fn measured(case: &MachineCase, irqs: &[Irq]) -> String {
     let Some(counts) = case.measured.interrupts.known() else { return String::new() };
     let is_device = |name: &str| irqs.iter().any(|irq| irq.name == name);
     let sum = |device: bool| -> u64 {
@@ -111,53 +112,53 @@ fn measured(case: &Case, irqs: &[Irq]) -> String {
     )
 }
 
-fn balancer(case: &Case) -> Judged {
+fn balancer(case: &MachineCase) -> Judgement {
     let threads = match &case.facts.threads {
         Fact::Known(threads) => threads,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     if !threads.iter().any(|thread| thread.name == "irqbalance") {
-        return Judged::good("irqbalance does not run");
+        return Judgement::good("irqbalance does not run");
     }
     let isolated = case.facts.cpus.isolated.known().cloned().unwrap_or_default();
     match case.cpus.without(&isolated).is_empty() {
-        true => Judged::good("irqbalance runs, and leaves isolated cores out"),
-        false => Judged::bad("irqbalance runs, and overwrites smp_affinity_list")
+        true => Judgement::good("irqbalance runs, and leaves isolated cores out"),
+        false => Judgement::bad("irqbalance runs, and overwrites smp_affinity_list")
             .fix(Fix::command(format!("systemctl disable --now irqbalance   # or IRQBALANCE_BANNED_CPULIST={} in /etc/default/irqbalance", case.cpus))),
     }
 }
 
-fn threaded(case: &Case) -> Judged {
+fn threaded(case: &MachineCase) -> Judgement {
     let kernel = &case.facts.kernel;
     match (kernel.is_realtime(), kernel.parameter("threadirqs")) {
-        (_, Some(_)) => Judged::good("threadirqs"),
-        (Fact::Known(true), _) => Judged::good("PREEMPT_RT"),
+        (_, Some(_)) => Judgement::good("threadirqs"),
+        (Fact::Known(true), _) => Judgement::good("PREEMPT_RT"),
         (Fact::Known(false), None) => {
             // // Without interrupts on these cores, threads gain nothing.
             match case.facts.interrupts.on(&case.cpus).next() {
-                None => Judged::good("no device interrupt comes to these cores"),
-                Some(_) => Judged::bad("interrupts run before every thread, whatever its priority")
+                None => Judgement::good("no device interrupt comes to these cores"),
+                Some(_) => Judgement::bad("interrupts run before every thread, whatever its priority")
                     .fix(Fix::Boot { name: "threadirqs".to_owned(), value: None }),
             }
         }
-        (Fact::Unknown(why), None) => Judged::unknown(why),
+        (Fact::Unknown(why), None) => Judgement::unknown(why),
     }
 }
 
-fn steering(case: &Case) -> Judged {
+fn steering(case: &MachineCase) -> Judgement {
     let queues = match &case.facts.interrupts.steering {
         Fact::Known(queues) => queues,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let ours: Vec<&(String, onbeat_os::CoreSet)> =
         queues.iter().filter(|(_, cores)| !cores.common(&case.cpus).is_empty()).collect();
     if ours.is_empty() {
-        return Judged::good("no queue's mask contains these cores");
+        return Judgement::good("no queue's mask contains these cores");
     }
     let names: Vec<String> =
         ours.iter().map(|(path, _)| path.trim_start_matches("sys/class/net/").to_owned()).collect();
     let fixes = ours
         .iter()
         .map(|(path, cores)| Fix::write(path.clone(), crate::lists::to_mask(&cores.without(&case.cpus))));
-    Judged::bad(format!("these cores process packets: {}", some(&names))).fixes(fixes)
+    Judgement::bad(format!("these cores process packets: {}", some(&names))).fixes(fixes)
 }

@@ -1,9 +1,9 @@
 //! Build options of the kernel.
 
 use super::Check;
-use crate::case::Case;
+use crate::case::MachineCase;
 use crate::fact::Fact;
-use crate::finding::{Fix, Judged, Severity};
+use crate::finding::{Fix, Judgement, Severity};
 
 pub const CHECKS: &[Check] = &[
     Check {
@@ -55,15 +55,15 @@ pub const CHECKS: &[Check] = &[
 /// Below this limit, a kernel without PREEMPT_RT gives no guarantee.
 const HARD_NS: u64 = 100_000;
 
-fn realtime(case: &Case) -> Judged {
+fn realtime(case: &MachineCase) -> Judgement {
     let kernel = &case.facts.kernel;
     let release = kernel.release.known().map_or("?", String::as_str);
     let is_realtime = match kernel.is_realtime() {
         Fact::Known(is_realtime) => is_realtime,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     if is_realtime {
-        return Judged::good(format!("{release} is PREEMPT_RT"));
+        return Judgement::good(format!("{release} is PREEMPT_RT"));
     }
     let full = kernel.preempt.known().is_some_and(|mode| mode == "full")
         || kernel.parameter("preempt") == Some("full");
@@ -72,28 +72,28 @@ fn realtime(case: &Case) -> Judged {
         "install the real-time kernel of the distribution (Debian: apt-get install linux-image-rt-amd64) and boot it",
     );
     match shortest {
-        Some(ns) if ns < HARD_NS => Judged::bad(format!(
+        Some(ns) if ns < HARD_NS => Judgement::bad(format!(
             "{release} is not a PREEMPT_RT kernel, and the pipeline has a limit of {}",
             super::us(ns)
         ))
         .with_severity(Severity::Critical)
         .fix(fix),
-        _ if full => Judged::good(format!(
+        _ if full => Judgement::good(format!(
             "{release} is not a PREEMPT_RT kernel, but fully preemptible: suitable for limits above {}",
             super::us(HARD_NS)
         )),
-        _ => Judged::bad(format!("{release} is not a PREEMPT_RT kernel")).fix(fix),
+        _ => Judgement::bad(format!("{release} is not a PREEMPT_RT kernel")).fix(fix),
     }
 }
 
-fn preemption(case: &Case) -> Judged {
+fn preemption(case: &MachineCase) -> Judgement {
     let kernel = &case.facts.kernel;
     if kernel.is_realtime().known() == Some(&true) {
-        return Judged::good("PREEMPT_RT");
+        return Judgement::good("PREEMPT_RT");
     }
     let version = match &kernel.version {
         Fact::Known(version) => version,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let is_dynamic = version.contains("PREEMPT_DYNAMIC");
     let asked = kernel.parameter("preempt");
@@ -109,16 +109,16 @@ fn preemption(case: &Case) -> Judged {
             ];
             match built.into_iter().find(|(option, _)| kernel.has(option) == Some(true)) {
                 Some((_, mode)) => mode,
-                None => return Judged::unknown(format!("the mode of PREEMPT_DYNAMIC is unknown: {why}")),
+                None => return Judgement::unknown(format!("the mode of PREEMPT_DYNAMIC is unknown: {why}")),
             }
         }
         _ if version.contains(" PREEMPT ") => "full",
         _ => "none or voluntary",
     };
     match mode {
-        "full" | "lazy" => Judged::good(format!("preemption is {mode}")),
+        "full" | "lazy" => Judgement::good(format!("preemption is {mode}")),
         _ => {
-            let judged = Judged::bad(format!(
+            let judged = Judgement::bad(format!(
                 "preemption is {mode}: a system call of any thread delays a thread that wakes up"
             ));
             match is_dynamic {
@@ -129,14 +129,14 @@ fn preemption(case: &Case) -> Judged {
     }
 }
 
-fn config(case: &Case) -> Judged {
+fn config(case: &MachineCase) -> Judgement {
     let config = match &case.facts.kernel.config {
         Fact::Known(config) => config,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let hz = config.get("HZ").unwrap_or("?");
     if config.get("HIGH_RES_TIMERS").is_none() {
-        return Judged::bad(format!(
+        return Judgement::bad(format!(
             "the kernel has no HIGH_RES_TIMERS: timers expire with the tick, {hz} times a second"
         ))
         .with_severity(Severity::Critical)
@@ -149,8 +149,8 @@ fn config(case: &Case) -> Judged {
         told.iter().map(|option| format!("{option}={}", config.get(option).unwrap_or("n"))).collect();
     let rest = format!("HZ={hz}, {}", told.join(", "));
     match lacks.is_empty() {
-        true => Judged::good(format!("HIGH_RES_TIMERS=y, {rest}")),
-        false => Judged::bad(format!(
+        true => Judgement::good(format!("HIGH_RES_TIMERS=y, {rest}")),
+        false => Judgement::bad(format!(
             "the kernel was built without {}: features that need them cannot be tuned ({rest})",
             lacks.join(", ")
         ))
@@ -158,13 +158,13 @@ fn config(case: &Case) -> Judged {
     }
 }
 
-fn lockdown(case: &Case) -> Judged {
+fn lockdown(case: &MachineCase) -> Judgement {
     match &case.facts.kernel.lockdown {
         Fact::Known(mode) if mode == "confidentiality" => {
-            Judged::bad("lockdown is `confidentiality`: the kernel cannot be traced")
+            Judgement::bad("lockdown is `confidentiality`: the kernel cannot be traced")
                 .fix(Fix::boot("lockdown", "integrity"))
         }
-        Fact::Known(mode) => Judged::good(format!("lockdown is `{mode}`")),
-        Fact::Unknown(why) => Judged::unknown(why),
+        Fact::Known(mode) => Judgement::good(format!("lockdown is `{mode}`")),
+        Fact::Unknown(why) => Judgement::unknown(why),
     }
 }

@@ -1,9 +1,9 @@
 //! Background work of the kernel, on any core that is allowed.
 
 use super::Check;
-use crate::case::Case;
+use crate::case::MachineCase;
 use crate::fact::Fact;
-use crate::finding::{Fix, Judged, Severity};
+use crate::finding::{Fix, Judgement, Severity};
 
 pub const CHECKS: &[Check] = &[
     Check {
@@ -63,10 +63,10 @@ pub const CHECKS: &[Check] = &[
     },
 ];
 
-fn work_queues(case: &Case) -> Judged {
+fn work_queues(case: &MachineCase) -> Judgement {
     let queues = match &case.facts.interrupts.work_queues {
         Fact::Known(queues) => queues,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let house = case.house();
     // // The first mask bounds all others.
@@ -74,9 +74,9 @@ fn work_queues(case: &Case) -> Judged {
     let ours: Vec<&(String, onbeat_os::CoreSet)> =
         queues.iter().filter(|(_, cores)| !cores.common(&all).is_empty()).collect();
     match ours.first() {
-        None => Judged::good("no kworker runs on these cores"),
+        None => Judgement::good("no kworker runs on these cores"),
         Some(_) => {
-            let judged = Judged::bad(format!(
+            let judged = Judgement::bad(format!(
                 "kworkers of {} of {} masks may run on {}",
                 ours.len(),
                 queues.len(),
@@ -92,7 +92,7 @@ fn work_queues(case: &Case) -> Judged {
     }
 }
 
-fn watchdogs(case: &Case) -> Judged {
+fn watchdogs(case: &MachineCase) -> Judgement {
     let interrupts = &case.facts.interrupts;
     let mut seen = Vec::new();
     let mut fixes = Vec::new();
@@ -113,27 +113,27 @@ fn watchdogs(case: &Case) -> Judged {
         }
     }
     if !seen.is_empty() {
-        return Judged::bad(seen.join("; ")).fixes(fixes);
+        return Judgement::bad(seen.join("; ")).fixes(fixes);
     }
     match (&interrupts.nmi_watchdog, &interrupts.watchdog_cpus) {
-        (Fact::Unknown(why), Fact::Unknown(_)) => Judged::unknown(why),
-        _ => Judged::good("no watchdog runs on these cores"),
+        (Fact::Unknown(why), Fact::Unknown(_)) => Judgement::unknown(why),
+        _ => Judgement::good("no watchdog runs on these cores"),
     }
 }
 
-fn machine_checks(case: &Case) -> Judged {
+fn machine_checks(case: &MachineCase) -> Judgement {
     if case.facts.kernel.parameter("mce").is_some_and(|value| value == "ignore_ce" || value == "off") {
-        return Judged::good("mce=ignore_ce");
+        return Judgement::good("mce=ignore_ce");
     }
     match &case.facts.interrupts.check_interval_s {
-        Fact::Known(0) => Judged::good("off"),
-        Fact::Known(s) => Judged::bad(format!("each core checks for corrected errors every {s} s"))
+        Fact::Known(0) => Judgement::good("off"),
+        Fact::Known(s) => Judgement::bad(format!("each core checks for corrected errors every {s} s"))
             .fix(Fix::command("echo 0 > /sys/devices/system/machinecheck/machinecheck0/check_interval   # the kernel then reports no such errors")),
-        Fact::Unknown(why) => Judged::unknown(why),
+        Fact::Unknown(why) => Judgement::unknown(why),
     }
 }
 
-fn console(case: &Case) -> Judged {
+fn console(case: &MachineCase) -> Judgement {
     let kernel = &case.facts.kernel;
     let serial = kernel.command_line.known().and_then(|line| {
         let mut consoles = line.parameters().iter().filter(|parameter| parameter.name == "console");
@@ -147,31 +147,31 @@ fn console(case: &Case) -> Judged {
     });
     match (&kernel.console_level, serial) {
         (Fact::Known(level), _) if *level <= 4 => {
-            Judged::good(format!("warnings do not go to the console (level {level})"))
+            Judgement::good(format!("warnings do not go to the console (level {level})"))
         }
         (Fact::Known(level), Some(console)) => {
-            Judged::bad(format!("messages up to level {level} go to the serial console {console}"))
+            Judgement::bad(format!("messages up to level {level} go to the serial console {console}"))
                 .fix(Fix::command("sysctl kernel.printk=\"4 4 1 7\""))
         }
-        (Fact::Known(level), None) => Judged::good(format!("level {level}, no serial console")),
-        (Fact::Unknown(why), _) => Judged::unknown(why),
+        (Fact::Known(level), None) => Judgement::good(format!("level {level}, no serial console")),
+        (Fact::Unknown(why), _) => Judgement::unknown(why),
     }
 }
 
-fn tracing(case: &Case) -> Judged {
+fn tracing(case: &MachineCase) -> Judgement {
     let interrupts = &case.facts.interrupts;
     let tracer = match &interrupts.tracer {
         Fact::Known(tracer) => tracer,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let events = interrupts.trace_events.known().map_or(&[][..], Vec::as_slice);
     if tracer != "nop" {
-        return Judged::bad(format!("the tracer `{tracer}` is on"))
+        return Judgement::bad(format!("the tracer `{tracer}` is on"))
             .fix(Fix::command("echo nop > /sys/kernel/tracing/current_tracer   # if no tool is tracing"));
     }
     match events.is_empty() {
-        true => Judged::good("none"),
-        false => Judged::bad(format!("events are being traced: {}", super::some(events)))
+        true => Judgement::good("none"),
+        false => Judgement::bad(format!("events are being traced: {}", super::some(events)))
             .fix(Fix::command("echo > /sys/kernel/tracing/set_event   # if no tool is tracing")),
     }
 }

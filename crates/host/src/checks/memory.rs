@@ -1,9 +1,9 @@
 //! Page faults, and background work of the kernel's memory management.
 
 use super::{Check, some};
-use crate::case::Case;
+use crate::case::MachineCase;
 use crate::fact::Fact;
-use crate::finding::{Fix, Judged, Severity};
+use crate::finding::{Fix, Judgement, Severity};
 
 pub const CHECKS: &[Check] = &[
     Check {
@@ -96,36 +96,36 @@ pub const CHECKS: &[Check] = &[
     },
 ];
 
-fn swap(case: &Case) -> Judged {
+fn swap(case: &MachineCase) -> Judgement {
     let memory = &case.facts.memory;
     match &memory.swaps {
-        Fact::Known(swaps) if swaps.is_empty() => Judged::good("there is no swap"),
+        Fact::Known(swaps) if swaps.is_empty() => Judgement::good("there is no swap"),
         Fact::Known(swaps) if case.pipeline.as_ref().is_some_and(|pipeline| pipeline.lock_memory) => {
-            Judged::good(format!("the pipeline locks its memory; swap goes to {}", some(swaps)))
+            Judgement::good(format!("the pipeline locks its memory; swap goes to {}", some(swaps)))
         }
-        Fact::Known(swaps) => Judged::bad(format!("memory may be swapped to {}", some(swaps)))
+        Fact::Known(swaps) => Judgement::bad(format!("memory may be swapped to {}", some(swaps)))
             .fix(Fix::command("swapoff -a   # or lock_memory = true in the pipeline")),
-        Fact::Unknown(why) => Judged::unknown(why),
+        Fact::Unknown(why) => Judgement::unknown(why),
     }
 }
 
-fn huge_pages(case: &Case) -> Judged {
+fn huge_pages(case: &MachineCase) -> Judgement {
     let memory = &case.facts.memory;
     let folder = "sys/kernel/mm/transparent_hugepage";
     let (enabled, defrag) = match (&memory.huge_pages, &memory.huge_pages_defrag) {
         (Fact::Known(enabled), defrag) => (enabled.as_str(), defrag.known().map_or("never", String::as_str)),
-        (Fact::Unknown(why), _) => return Judged::unknown(why),
+        (Fact::Unknown(why), _) => return Judgement::unknown(why),
     };
     match (enabled, defrag) {
         ("never", _) | ("madvise", "never" | "defer") => {
-            Judged::good(format!("enabled: {enabled}, defrag: {defrag}"))
+            Judgement::good(format!("enabled: {enabled}, defrag: {defrag}"))
         }
-        ("madvise", _) => Judged::bad(format!(
+        ("madvise", _) => Judgement::bad(format!(
             "a program that asks for huge pages waits for them at page faults (defrag: {defrag})"
         ))
         .with_severity(Severity::Info)
         .fix(Fix::write(format!("{folder}/defrag"), "defer")),
-        _ => Judged::bad(format!(
+        _ => Judgement::bad(format!(
             "khugepaged works on the memory of all programs (enabled: {enabled}, defrag: {defrag})"
         ))
         .fix(Fix::write(format!("{folder}/enabled"), "madvise"))
@@ -135,15 +135,15 @@ fn huge_pages(case: &Case) -> Judged {
     }
 }
 
-fn compaction(case: &Case) -> Judged {
+fn compaction(case: &MachineCase) -> Judgement {
     let memory = &case.facts.memory;
     let is_realtime = case.facts.kernel.is_realtime().known() == Some(&true);
     let (moves, ahead) = match (&memory.moves_locked, &memory.compaction) {
         (Fact::Known(moves), ahead) => (*moves, ahead.known().copied().unwrap_or(0)),
         (Fact::Unknown(_), _) if case.facts.kernel.has("COMPACTION") == Some(false) => {
-            return Judged::good("this kernel moves no pages");
+            return Judgement::good("this kernel moves no pages");
         }
-        (Fact::Unknown(why), _) => return Judged::unknown(why),
+        (Fact::Unknown(why), _) => return Judgement::unknown(why),
     };
     let mut seen = Vec::new();
     let mut fixes = Vec::new();
@@ -156,27 +156,27 @@ fn compaction(case: &Case) -> Judged {
         fixes.push(Fix::sysctl("vm.compaction_proactiveness", "0"));
     }
     let judged = match seen.is_empty() {
-        true => Judged::good("locked pages stay where they are"),
-        false => Judged::bad(seen.join(", and ")),
+        true => Judgement::good("locked pages stay where they are"),
+        false => Judgement::bad(seen.join(", and ")),
     };
     let judged = judged.fixes(fixes);
     if moves == 0 || is_realtime { judged.with_severity(Severity::Info) } else { judged }
 }
 
-fn ksm(case: &Case) -> Judged {
+fn ksm(case: &MachineCase) -> Judgement {
     match &case.facts.memory.ksm {
         Fact::Known(1) => {
-            Judged::bad("ksmd merges identical pages").fix(Fix::write("sys/kernel/mm/ksm/run", "0"))
+            Judgement::bad("ksmd merges identical pages").fix(Fix::write("sys/kernel/mm/ksm/run", "0"))
         }
-        Fact::Known(_) => Judged::good("off"),
+        Fact::Known(_) => Judgement::good("off"),
         Fact::Unknown(_) if case.facts.kernel.has("KSM") == Some(false) => {
-            Judged::good("this kernel has no page merging")
+            Judgement::good("this kernel has no page merging")
         }
-        Fact::Unknown(why) => Judged::unknown(why),
+        Fact::Unknown(why) => Judgement::unknown(why),
     }
 }
 
-fn damon(case: &Case) -> Judged {
+fn damon(case: &MachineCase) -> Judgement {
     let facts = &case.facts;
     let threads = facts.threads.known().into_iter().flatten();
     let names: Vec<String> = threads
@@ -208,7 +208,8 @@ fn damon(case: &Case) -> Judged {
                 "echo off > /sys/kernel/mm/damon/admin/kdamonds/{number}/state   # if nothing needs it"
             ))
         });
-        let judged = Judged::bad(format!("{who} monitors memory{}", took.unwrap_or_default())).fixes(fixes);
+        let judged =
+            Judgement::bad(format!("{who} monitors memory{}", took.unwrap_or_default())).fixes(fixes);
         return match judged.fixes.is_empty() {
             true => judged.fix(Fix::advice(
                 "find the program or module that started it (damon_reclaim, damon_lru_sort, damon_stat, damo) and stop it",
@@ -217,20 +218,20 @@ fn damon(case: &Case) -> Judged {
         };
     }
     match (&facts.threads, &facts.memory.damon) {
-        (Fact::Known(_), _) => Judged::good("no kdamond runs"),
-        (_, Fact::Known(_)) => Judged::good("no kdamond is switched on"),
-        (Fact::Unknown(why), _) => Judged::unknown(why),
+        (Fact::Known(_), _) => Judgement::good("no kdamond runs"),
+        (_, Fact::Known(_)) => Judgement::good("no kdamond is switched on"),
+        (Fact::Unknown(why), _) => Judgement::unknown(why),
     }
 }
 
-fn balloon(case: &Case) -> Judged {
+fn balloon(case: &MachineCase) -> Judgement {
     match case.facts.is_guest() {
-        Some(false) => return Judged::good("this is not a virtual machine"),
-        None => return Judged::unknown(case.facts.cpus.flags.why().to_owned()),
+        Some(false) => return Judgement::good("this is not a virtual machine"),
+        None => return Judgement::unknown(case.facts.cpus.flags.why().to_owned()),
         Some(true) => {}
     }
     match &case.facts.memory.balloon {
-        Fact::Known(queues) if queues.is_empty() => Judged::good("there is no balloon"),
+        Fact::Known(queues) if queues.is_empty() => Judgement::good("there is no balloon"),
         Fact::Known(queues) => {
             let used: Vec<String> = queues
                 .iter()
@@ -238,38 +239,34 @@ fn balloon(case: &Case) -> Judged {
                 .map(|(name, count)| format!("{name} {count} times"))
                 .collect();
             match used.is_empty() {
-                true => Judged::good("there is a balloon, and it has not been used"),
-                false => Judged::bad(format!("the host takes memory back: {}", some(&used)))
+                true => Judgement::good("there is a balloon, and it has not been used"),
+                false => Judgement::bad(format!("the host takes memory back: {}", some(&used)))
                     .fix(Fix::advice("switch off the balloon and free page reporting on the host; lock_memory = true in the pipeline")),
             }
         }
-        Fact::Unknown(why) => Judged::unknown(why),
+        Fact::Unknown(why) => Judgement::unknown(why),
     }
 }
 
-fn vmstat(case: &Case) -> Judged {
+fn vmstat(case: &MachineCase) -> Judgement {
     match &case.facts.memory.stat_interval_s {
-        Fact::Known(s) if *s >= 10 => Judged::good(format!("every {s} s")),
-        Fact::Known(s) => Judged::bad(format!("a kworker adds up counters of every core each {s} s"))
+        Fact::Known(s) if *s >= 10 => Judgement::good(format!("every {s} s")),
+        Fact::Known(s) => Judgement::bad(format!("a kworker adds up counters of every core each {s} s"))
             .fix(Fix::sysctl("vm.stat_interval", "10")),
-        Fact::Unknown(why) => Judged::unknown(why),
+        Fact::Unknown(why) => Judgement::unknown(why),
     }
 }
 
-fn page_faults(case: &Case) -> Judged {
+fn page_faults(case: &MachineCase) -> Judgement {
     let Some(causes) = &case.causes else {
-        return Judged::unknown("no record of a run was given (--record)");
+        return Judgement::unknown("no record of a run was given (--record)");
     };
     match causes.faults {
-        None => {
-            Judged::unknown("the record has no page-fault counts of workers with a real-time policy")
-        }
-        Some(0) => Judged::good("none after the start"),
-        Some(faults) => {
-            Judged::bad(format!("workers with a real-time policy had {faults} page faults after the start"))
-                .fix(Fix::advice(
-                    "lock_memory = true in the pipeline; sysctl vm.compact_unevictable_allowed=0",
-                ))
-        }
+        None => Judgement::unknown("the record has no page-fault counts of workers with a real-time policy"),
+        Some(0) => Judgement::good("none after the start"),
+        Some(faults) => Judgement::bad(format!(
+            "workers with a real-time policy had {faults} page faults after the start"
+        ))
+        .fix(Fix::advice("lock_memory = true in the pipeline; sysctl vm.compact_unevictable_allowed=0")),
     }
 }

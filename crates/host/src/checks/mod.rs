@@ -14,8 +14,8 @@ mod shared;
 mod throttling;
 mod topology;
 
-use crate::case::Case;
-use crate::finding::{Judged, Severity};
+use crate::case::MachineCase;
+use crate::finding::{Judgement, Severity};
 
 /// A check and its texts.
 pub struct Check {
@@ -36,7 +36,7 @@ pub struct Check {
     /// When to leave the setting alone.
     pub skip: &'static str,
     /// Judges a machine.
-    pub judge: fn(&Case) -> Judged,
+    pub judge: fn(&MachineCase) -> Judgement,
 }
 
 /// Returns all checks, area by area.

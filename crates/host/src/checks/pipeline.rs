@@ -1,10 +1,10 @@
 //! Needs of the pipeline, compared with the machine.
 
 use super::{Check, us};
-use crate::case::Case;
+use crate::case::MachineCase;
 use crate::fact::Fact;
-use crate::finding::{Fix, Judged, Severity};
-use crate::pipeline::Pipeline;
+use crate::finding::{Fix, Judgement, Severity};
+use crate::pipeline::PipelineNeeds;
 use onbeat_os::{CoreSet, Policy};
 
 pub const CHECKS: &[Check] = &[
@@ -45,22 +45,27 @@ pub const CHECKS: &[Check] = &[
 
 const NONE: &str = "no pipeline was given (--pipeline)";
 
-fn pinned(case: &Case) -> Judged {
-    let Some(pipeline) = &case.pipeline else { return Judged::unknown(NONE) };
+fn pinned(case: &MachineCase) -> Judgement {
+    let Some(pipeline) = &case.pipeline else { return Judgement::unknown(NONE) };
     let (cpus, pins) = (&case.facts.cpus, pipeline.cores());
     if pins.is_empty() {
         return match pipeline.priority() > 0 {
-            true => Judged::bad("it has real-time workers without cores of their own: they move between cores")
-                .with_severity(Severity::Info)
-                .fix(Fix::advice("set cores = [...] in their pools")),
-            false => Judged::good("it pins no cores"),
+            true => {
+                Judgement::bad("it has real-time workers without cores of their own: they move between cores")
+                    .with_severity(Severity::Info)
+                    .fix(Fix::advice("set cores = [...] in their pools"))
+            }
+            false => Judgement::good("it pins no cores"),
         };
     }
     let missing = pins.without(&case.online());
     if !missing.is_empty() {
-        return Judged::bad(format!("{missing} are not online; online cores: {}", super::cores(&case.online())))
-            .with_severity(Severity::Critical)
-            .fix(Fix::advice("name cores that are online"));
+        return Judgement::bad(format!(
+            "{missing} are not online; online cores: {}",
+            super::cores(&case.online())
+        ))
+        .with_severity(Severity::Critical)
+        .fix(Fix::advice("name cores that are online"));
     }
     let critical = pipeline.critical_cores();
     let isolated = cpus.isolated.known().cloned().unwrap_or_default();
@@ -77,10 +82,7 @@ fn pinned(case: &Case) -> Judged {
         fixes.push(Fix::advice(format!("-H {}", super::cores(&case.online().without(&pins)))));
     }
     if critical.contains(0) {
-        seen.push(
-            "core 0 is one of them: most machines handle interrupts and boot work there"
-                .to_owned(),
-        );
+        seen.push("core 0 is one of them: most machines handle interrupts and boot work there".to_owned());
     }
     let twice = twice(pipeline);
     if !twice.is_empty() {
@@ -105,13 +107,13 @@ fn pinned(case: &Case) -> Judged {
         ));
     }
     match seen.is_empty() {
-        true => Judged::good(format!("{pins} are online, {critical} are isolated")),
-        false => Judged::bad(format!("of the pinned cores {pins}: {}", seen.join("; "))).fixes(fixes),
+        true => Judgement::good(format!("{pins} are online, {critical} are isolated")),
+        false => Judgement::bad(format!("of the pinned cores {pins}: {}", seen.join("; "))).fixes(fixes),
     }
 }
 
 /// Returns the cores that more than one real-time worker is pinned to.
-fn twice(pipeline: &Pipeline) -> CoreSet {
+fn twice(pipeline: &PipelineNeeds) -> CoreSet {
     let cores: Vec<usize> = pipeline
         .workers
         .iter()
@@ -123,11 +125,11 @@ fn twice(pipeline: &Pipeline) -> CoreSet {
     CoreSet::from_cores(again).unwrap_or_default()
 }
 
-fn policies(case: &Case) -> Judged {
-    let Some(pipeline) = &case.pipeline else { return Judged::unknown(NONE) };
+fn policies(case: &MachineCase) -> Judgement {
+    let Some(pipeline) = &case.pipeline else { return Judgement::unknown(NONE) };
     let scheduler = &case.facts.scheduler;
-    if !pipeline.workers.iter().any(crate::pipeline::Worker::is_real_time) {
-        return Judged::good("it asks for no real-time policy");
+    if !pipeline.workers.iter().any(crate::pipeline::WorkerNeeds::is_real_time) {
+        return Judgement::good("it asks for no real-time policy");
     }
     let mut seen = Vec::new();
     let mut fixes = Vec::new();
@@ -176,39 +178,41 @@ fn policies(case: &Case) -> Judged {
                 worker.name,
                 period_us - runtime_us
             ));
-            fixes.push(Fix::advice("let it park (idle = \"spin:20us\"), or lift the limit after reading rt-throttling"));
+            fixes.push(Fix::advice(
+                "let it park (idle = \"spin:20us\"), or lift the limit after reading rt-throttling",
+            ));
         }
     }
     match (seen.is_empty(), &case.tried.fifo) {
-        (false, _) => Judged::bad(seen.join("; ")).fixes(fixes),
-        (true, Fact::Unknown(why)) => Judged::unknown(why),
-        (true, Fact::Known(_)) => Judged::good("all are granted, and the budget suffices"),
+        (false, _) => Judgement::bad(seen.join("; ")).fixes(fixes),
+        (true, Fact::Unknown(why)) => Judgement::unknown(why),
+        (true, Fact::Known(_)) => Judgement::good("all are granted, and the budget suffices"),
     }
 }
 
-fn rates(case: &Case) -> Judged {
-    let Some(pipeline) = &case.pipeline else { return Judged::unknown(NONE) };
+fn rates(case: &MachineCase) -> Judgement {
+    let Some(pipeline) = &case.pipeline else { return Judgement::unknown(NONE) };
     let Some(shortest_ns) = pipeline.shortest_ns else {
-        return Judged::good("it has no period, deadline or limit");
+        return Judgement::good("it has no period, deadline or limit");
     };
     let what = format!("{} is {}", pipeline.shortest_of, us(shortest_ns));
     let wake = match (&case.measured.wake, &case.measured.wake_awake, pipeline.dma_latency_us) {
         (_, Fact::Known(wake), Some(0)) | (Fact::Known(wake), ..) => wake,
-        (Fact::Unknown(why), ..) => return Judged::unknown(why),
+        (Fact::Unknown(why), ..) => return Judgement::unknown(why),
     };
     let read_ns = case.measured.clock_read_ns.known().copied().unwrap_or(0.0);
     let took = format!("{} late in 99 of 100 cases, at most {}", us(wake.p99_ns), us(wake.max_ns));
     if read_ns * 100.0 > shortest_ns as f64 {
-        return Judged::bad(format!("{what}, and a clock read takes {read_ns:.0} ns"))
+        return Judgement::bad(format!("{what}, and a clock read takes {read_ns:.0} ns"))
             .fix(Fix::advice("use longer periods, or a machine with a tsc"));
     }
     let parks = pipeline.workers.iter().any(|worker| !worker.never_sleeps);
     match parks && wake.p99_ns > shortest_ns / 2 {
-        true => Judged::bad(format!("{what}, and a sleeping thread wakes up {took}"))
+        true => Judgement::bad(format!("{what}, and a sleeping thread wakes up {took}"))
             .with_severity(if wake.p99_ns > shortest_ns { Severity::Critical } else { Severity::Warning })
             .fix(Fix::advice(
                 "dma_latency = \"0us\", idle = \"spin:20us\" on an isolated core, or a longer period",
             )),
-        false => Judged::good(format!("{what}; a sleeping thread wakes up {took}")),
+        false => Judgement::good(format!("{what}; a sleeping thread wakes up {took}")),
     }
 }

@@ -1,9 +1,9 @@
 //! Clock rates and idle states.
 
 use super::Check;
-use crate::case::Case;
+use crate::case::MachineCase;
 use crate::fact::Fact;
-use crate::finding::{Fix, Judged, Severity};
+use crate::finding::{Fix, Judgement, Severity};
 use onbeat_os::CoreSet;
 
 pub const CHECKS: &[Check] = &[
@@ -66,16 +66,16 @@ pub const CHECKS: &[Check] = &[
 
 /// Judges a value that each core has, and gives the fixes for cores whose value is not a good one.
 fn values(
-    case: &Case,
+    case: &MachineCase,
     fact: &Fact<Vec<(String, CoreSet)>>,
     what: &str,
     good: &[&str],
     file: &str,
     value: &str,
-) -> Judged {
+) -> Judgement {
     let found = match fact {
         Fact::Known(found) => found,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let of_ours = |(value, cores): &(String, CoreSet)| {
         let ours = cores.common(&case.cpus);
@@ -89,22 +89,22 @@ fn values(
         ours.into_iter().partition(|(value, _)| good.contains(&value.as_str()));
     if bad.is_empty() {
         return match fine.is_empty() {
-            true => Judged::unknown(format!("no core of {} has a {what}", case.cpus)),
-            false => Judged::good(format!("{what}: {}", shown(&fine))),
+            true => Judgement::unknown(format!("no core of {} has a {what}", case.cpus)),
+            false => Judgement::good(format!("{what}: {}", shown(&fine))),
         };
     }
     let cores = bad.iter().flat_map(|(_, cores)| cores.iter());
     let fixes: Vec<Fix> =
         cores.map(|core| Fix::write(format!("sys/devices/system/cpu/cpu{core}/{file}"), value)).collect();
-    Judged::bad(format!("{what}: {}", shown(&bad))).fixes(fixes)
+    Judgement::bad(format!("{what}: {}", shown(&bad))).fixes(fixes)
 }
 
-fn governor(case: &Case) -> Judged {
+fn governor(case: &MachineCase) -> Judgement {
     let fact = &case.facts.power.governors;
     values(case, fact, "governor", &["performance"], "cpufreq/scaling_governor", "performance")
 }
 
-fn bias(case: &Case) -> Judged {
+fn bias(case: &MachineCase) -> Judgement {
     let power = &case.facts.power;
     if power.preferences.known().is_some() {
         let file = "cpufreq/energy_performance_preference";
@@ -113,11 +113,11 @@ fn bias(case: &Case) -> Judged {
     values(case, &power.biases, "bias", &["0", "performance"], "power/energy_perf_bias", "0")
 }
 
-fn idle_states(case: &Case) -> Judged {
+fn idle_states(case: &MachineCase) -> Judgement {
     let power = &case.facts.power;
     let states = match &power.idle_states {
         Fact::Known(states) => states,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let slack_us = case
         .pipeline
@@ -135,7 +135,7 @@ fn idle_states(case: &Case) -> Judged {
     let all: Vec<String> =
         states.iter().map(|state| format!("{} {} us", state.name, state.latency_us)).collect();
     if deep.is_empty() {
-        return Judged::good(format!(
+        return Judgement::good(format!(
             "no idle state in use takes longer than {slack_us} us, or it is already prevented: {}",
             all.join(", ")
         ));
@@ -143,7 +143,7 @@ fn idle_states(case: &Case) -> Judged {
     let qos = case.cpus.iter().next().map_or(String::new(), |core| {
         format!("; for one core: echo n/a > /sys/devices/system/cpu/cpu{core}/power/pm_qos_resume_latency_us")
     });
-    Judged::bad(format!("waking up from {} takes longer than {slack_us} us", deep.join(", "))).fix(
+    Judgement::bad(format!("waking up from {} takes longer than {slack_us} us", deep.join(", "))).fix(
         Fix::advice(format!(
             "dma_latency = \"0us\" in the pipeline (--dma-latency 0us), which holds while it runs{qos}"
         )),
@@ -153,13 +153,13 @@ fn idle_states(case: &Case) -> Judged {
 /// A smaller gain does not justify a finding.
 const WORTH_NS: u64 = 5_000;
 
-fn dma_latency(case: &Case) -> Judged {
+fn dma_latency(case: &MachineCase) -> Judgement {
     let power = &case.facts.power;
     let (wake, awake) = match (&case.measured.wake, &case.measured.wake_awake) {
         (Fact::Known(wake), Fact::Known(awake)) => (wake, awake),
-        (Fact::Unknown(why), _) | (_, Fact::Unknown(why)) => return Judged::unknown(why),
+        (Fact::Unknown(why), _) | (_, Fact::Unknown(why)) => return Judgement::unknown(why),
     };
-    let one = |wake: &crate::measured::Wake| {
+    let one = |wake: &crate::measured::WakeLatency| {
         format!(
             "{:.1}/{:.1}/{:.1}",
             wake.median_ns as f64 / 1e3,
@@ -173,38 +173,39 @@ fn dma_latency(case: &Case) -> Judged {
         one(awake)
     );
     let held_us = case.pipeline.as_ref().and_then(|pipeline| pipeline.dma_latency_us);
-    let in_force = power.dma_latency_us.known().map_or(String::new(), |us| format!("; the limit now is {us} us"));
+    let in_force =
+        power.dma_latency_us.known().map_or(String::new(), |us| format!("; the limit now is {us} us"));
     let gain_ns =
         wake.median_ns.saturating_sub(awake.median_ns).max(wake.p99_ns.saturating_sub(awake.p99_ns));
     if held_us == Some(0) {
-        return Judged::good(format!("{seen}; the pipeline holds it"));
+        return Judgement::good(format!("{seen}; the pipeline holds it"));
     }
     match gain_ns >= WORTH_NS && awake.median_ns < wake.median_ns {
-        true => Judged::bad(format!("{seen}{in_force}"))
+        true => Judgement::bad(format!("{seen}{in_force}"))
             .fix(Fix::advice("dma_latency = \"0us\" in the pipeline, or --dma-latency 0us")),
-        false => Judged::good(format!("{seen}: holding it would not help")),
+        false => Judgement::good(format!("{seen}: holding it would not help")),
     }
 }
 
-fn haltpoll(case: &Case) -> Judged {
+fn haltpoll(case: &MachineCase) -> Judgement {
     match case.facts.is_guest() {
-        Some(false) => return Judged::good("this is not a virtual machine"),
-        None => return Judged::unknown(case.facts.cpus.flags.why().to_owned()),
+        Some(false) => return Judgement::good("this is not a virtual machine"),
+        None => return Judgement::unknown(case.facts.cpus.flags.why().to_owned()),
         Some(true) => {}
     }
     match &case.facts.power.halt_poll_ns {
         Fact::Known(ns) if *ns > 0 => {
-            Judged::good(format!("an idle virtual CPU polls for work for {ns} ns before it halts"))
+            Judgement::good(format!("an idle virtual CPU polls for work for {ns} ns before it halts"))
         }
         Fact::Known(ns) => {
             let wake = case.measured.wake.known().map_or(String::new(), |wake| {
                 format!("; a wake-up took {} here (median)", super::us(wake.median_ns))
             });
-            Judged::bad(format!(
+            Judgement::bad(format!(
                 "haltpoll is off ({ns} ns): an idle virtual CPU goes back to the hypervisor at once{wake}"
             ))
             .fix(Fix::write("sys/module/haltpoll/parameters/guest_halt_poll_ns", "200000"))
         }
-        Fact::Unknown(why) => Judged::unknown(why),
+        Fact::Unknown(why) => Judgement::unknown(why),
     }
 }

@@ -1,9 +1,9 @@
 //! Rights, as an attempt showed them.
 
 use super::Check;
-use crate::case::Case;
+use crate::case::MachineCase;
 use crate::fact::Fact;
-use crate::finding::{Fix, Judged, Severity};
+use crate::finding::{Fix, Judgement, Severity};
 use crate::tried::Attempt;
 
 pub const CHECKS: &[Check] = &[
@@ -75,17 +75,16 @@ pub const CHECKS: &[Check] = &[
     },
 ];
 
-fn attempt(attempt: &Attempt, what: &str) -> Judged {
+fn attempt(attempt: &Attempt, what: &str) -> Judgement {
     match attempt {
-        Fact::Known(Ok(())) => Judged::good(format!("{what}: granted")),
-        Fact::Known(Err(refused)) => {
-            Judged::bad(format!("{what} is refused: {}", refused.why)).fix(Fix::advice(refused.fix.clone()))
-        }
-        Fact::Unknown(why) => Judged::unknown(why),
+        Fact::Known(Ok(())) => Judgement::good(format!("{what}: granted")),
+        Fact::Known(Err(refused)) => Judgement::bad(format!("{what} is refused: {}", refused.why))
+            .fix(Fix::advice(refused.fix.clone())),
+        Fact::Unknown(why) => Judgement::unknown(why),
     }
 }
 
-fn real_time(case: &Case) -> Judged {
+fn real_time(case: &MachineCase) -> Judgement {
     let priority = case.tried.priority;
     let fifo = attempt(&case.tried.fifo, &format!("f:{priority}"));
     match fifo.state {
@@ -95,36 +94,36 @@ fn real_time(case: &Case) -> Judged {
 }
 
 /// Lowers the severity if the pipeline does not need the right.
-fn wanted(judged: Judged, is_wanted: Option<bool>) -> Judged {
+fn wanted(judged: Judgement, is_wanted: Option<bool>) -> Judgement {
     if is_wanted == Some(false) { judged.with_severity(Severity::Info) } else { judged }
 }
 
-fn deadline(case: &Case) -> Judged {
+fn deadline(case: &MachineCase) -> Judgement {
     let judged = attempt(&case.tried.deadline, "d:1ms:10ms");
-    match case.pipeline.as_ref().is_some_and(crate::Pipeline::has_deadline) {
+    match case.pipeline.as_ref().is_some_and(crate::PipelineNeeds::has_deadline) {
         true => judged.with_severity(Severity::Critical),
         false => judged,
     }
 }
 
-fn lock(case: &Case) -> Judged {
+fn lock(case: &MachineCase) -> Judgement {
     wanted(
         attempt(&case.tried.lock, "locking memory"),
         case.pipeline.as_ref().map(|pipeline| pipeline.lock_memory),
     )
 }
 
-fn affinity(case: &Case) -> Judged {
+fn affinity(case: &MachineCase) -> Judgement {
     attempt(&case.tried.affinity, &format!("running on each of {} alone", super::cores(&case.cpus)))
 }
 
-fn dma_latency(case: &Case) -> Judged {
+fn dma_latency(case: &MachineCase) -> Judgement {
     let is_wanted = case.pipeline.as_ref().map(|pipeline| pipeline.dma_latency_us.is_some());
     wanted(attempt(&case.tried.dma_latency, "holding /dev/cpu_dma_latency"), is_wanted)
 }
 
-fn trace(case: &Case) -> Judged {
-    let place = &case.facts.place;
+fn trace(case: &MachineCase) -> Judgement {
+    let place = &case.facts.environment;
     let perf = attempt(&case.tried.perf, "counting a tracepoint");
     let tracefs = attempt(&case.tried.tracefs, "reading tracefs");
     let paranoid = place
@@ -133,13 +132,13 @@ fn trace(case: &Case) -> Judged {
         .map_or(String::new(), |level| format!("; kernel.perf_event_paranoid is {level}"));
     match (perf.state, tracefs.state) {
         (crate::State::Good, crate::State::Good) => {
-            Judged::good(format!("tracepoints can be read, by perf rings{paranoid}"))
+            Judgement::good(format!("tracepoints can be read, by perf rings{paranoid}"))
         }
-        (crate::State::Bad, _) => Judged {
+        (crate::State::Bad, _) => Judgement {
             evidence: format!("causes have classes but no names: {}{paranoid}", perf.evidence),
             ..perf
         },
-        (_, crate::State::Bad) => Judged {
+        (_, crate::State::Bad) => Judgement {
             evidence: format!("causes have classes but no names: {}{paranoid}", tracefs.evidence),
             ..tracefs
         },

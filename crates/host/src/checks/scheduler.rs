@@ -1,10 +1,10 @@
 //! Scheduler settings, and threads that run before real-time workers.
 
 use super::{Check, some};
-use crate::case::Case;
+use crate::case::MachineCase;
 use crate::fact::Fact;
-use crate::facts::Thread;
-use crate::finding::{Fix, Judged, Severity};
+use crate::facts::ThreadFacts;
+use crate::finding::{Fix, Judgement, Severity};
 
 pub const CHECKS: &[Check] = &[
     Check {
@@ -86,33 +86,33 @@ pub const CHECKS: &[Check] = &[
     },
 ];
 
-fn autogroup(case: &Case) -> Judged {
+fn autogroup(case: &MachineCase) -> Judgement {
     match &case.facts.scheduler.autogroup {
-        Fact::Known(0) => Judged::good("off"),
+        Fact::Known(0) => Judgement::good("off"),
         Fact::Known(_) => {
-            Judged::bad("normal threads share cores by session: niceness counts only within a session")
+            Judgement::bad("normal threads share cores by session: niceness counts only within a session")
                 .fix(Fix::sysctl("kernel.sched_autogroup_enabled", "0"))
         }
-        Fact::Unknown(why) => Judged::unknown(why),
+        Fact::Unknown(why) => Judgement::unknown(why),
     }
 }
 
-fn timer_migration(case: &Case) -> Judged {
+fn timer_migration(case: &MachineCase) -> Judgement {
     match &case.facts.scheduler.timer_migration {
-        Fact::Known(0) => Judged::good("off"),
-        Fact::Known(_) => Judged::bad("timers of idle cores move to busy ones")
+        Fact::Known(0) => Judgement::good("off"),
+        Fact::Known(_) => Judgement::bad("timers of idle cores move to busy ones")
             .fix(Fix::sysctl("kernel.timer_migration", "0")),
-        Fact::Unknown(why) => Judged::unknown(why),
+        Fact::Unknown(why) => Judgement::unknown(why),
     }
 }
 
-fn sched_ext(case: &Case) -> Judged {
+fn sched_ext(case: &MachineCase) -> Judgement {
     let scheduler = &case.facts.scheduler;
     match &scheduler.ext {
-        Fact::Known(state) if state == "disabled" => Judged::good("none is loaded"),
+        Fact::Known(state) if state == "disabled" => Judgement::good("none is loaded"),
         Fact::Known(state) => {
             let name = scheduler.ext_name.known().map_or("?", String::as_str);
-            Judged::bad(format!(
+            Judgement::bad(format!(
                 "the scheduler `{}` is {}",
                 crate::fact::short(name),
                 crate::fact::short(state)
@@ -120,29 +120,29 @@ fn sched_ext(case: &Case) -> Judged {
             .fix(Fix::advice("stop the program that loaded it, unless it was chosen for this machine"))
         }
         Fact::Unknown(_) if case.facts.kernel.has("SCHED_CLASS_EXT") == Some(false) => {
-            Judged::good("this kernel supports none")
+            Judgement::good("this kernel supports none")
         }
-        Fact::Unknown(why) => Judged::unknown(why),
+        Fact::Unknown(why) => Judgement::unknown(why),
     }
 }
 
 /// Kernel threads with a real-time policy that exist on every core and do urgent work.
 const OWN: [&str; 4] = ["migration/", "watchdog", "cpuhp", "idle_inject/"];
 
-fn rivals(case: &Case) -> Judged {
+fn rivals(case: &MachineCase) -> Judgement {
     let threads = match &case.facts.threads {
         Fact::Known(threads) => threads,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let priority = case.pipeline.as_ref().map_or(1, |pipeline| u32::from(pipeline.priority().max(1)));
-    let is_rival = |thread: &&Thread| {
+    let is_rival = |thread: &&ThreadFacts| {
         thread.is_real_time()
             && (thread.policy == 6 || thread.priority >= priority)
             && !(thread.is_kernel && OWN.iter().any(|own| thread.name.starts_with(own)))
             && thread.name != "onbeat"
             && thread.cores.as_ref().is_none_or(|cores| !cores.common(&case.cpus).is_empty())
     };
-    let shown = |thread: &Thread| {
+    let shown = |thread: &ThreadFacts| {
         let policy = match thread.policy {
             1 => format!("f:{}", thread.priority),
             2 => format!("r:{}", thread.priority),
@@ -150,15 +150,15 @@ fn rivals(case: &Case) -> Judged {
         };
         format!("{}:{} ({policy})", thread.name, thread.tid)
     };
-    let found: Vec<&Thread> = threads.iter().filter(is_rival).collect();
+    let found: Vec<&ThreadFacts> = threads.iter().filter(is_rival).collect();
     let names: Vec<String> = found.iter().map(|thread| shown(thread)).collect();
     match names.is_empty() {
-        true => Judged::good(format!("no other thread with priority {priority} or more may run there")),
+        true => Judgement::good(format!("no other thread with priority {priority} or more may run there")),
         false => {
             // // The pipeline may depend on these interrupts.
             let only_interrupts =
                 found.iter().all(|thread| thread.is_kernel && thread.name.starts_with("irq/"));
-            let judged = Judged::bad(format!(
+            let judged = Judgement::bad(format!(
                 "threads that may run on {} with priority {priority} or more: {}",
                 case.cpus,
                 some(&names)
@@ -177,46 +177,46 @@ fn rivals(case: &Case) -> Judged {
     }
 }
 
-fn kernel_threads(case: &Case) -> Judged {
+fn kernel_threads(case: &MachineCase) -> Judgement {
     let threads = match &case.facts.threads {
         Fact::Known(threads) => threads,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let priority = case.pipeline.as_ref().map_or(0, |pipeline| u32::from(pipeline.priority()));
     let never_sleeps = case.pipeline.as_ref().is_some_and(|pipeline| {
         pipeline.workers.iter().any(|worker| worker.never_sleeps && worker.is_real_time())
     });
-    let own = |thread: &&Thread| {
+    let own = |thread: &&ThreadFacts| {
         thread.is_kernel && (thread.name.starts_with("ksoftirqd/") || thread.name.starts_with("rcuc/"))
     };
     let lowest = threads.iter().filter(own).map(|thread| thread.priority).min();
     match lowest {
-        None => Judged::unknown("/proc shows no ksoftirqd"),
-        Some(lowest) if never_sleeps && lowest < priority => Judged::bad(format!(
+        None => Judgement::unknown("/proc shows no ksoftirqd"),
+        Some(lowest) if never_sleeps && lowest < priority => Judgement::bad(format!(
             "ksoftirqd has priority {lowest}, a worker of the pipeline that never sleeps has {priority}: timers and network of its core wait forever"
         ))
         .with_severity(Severity::Warning)
         .fix(Fix::advice("let the worker park, or isolate its core with rcu_nocbs and irqaffinity, so that ksoftirqd has no work")),
-        Some(0) => Judged::good("ksoftirqd is a normal thread: a real-time thread that sleeps lets it run"),
-        Some(lowest) => Judged::good(format!("ksoftirqd has priority {lowest}")),
+        Some(0) => Judgement::good("ksoftirqd is a normal thread: a real-time thread that sleeps lets it run"),
+        Some(lowest) => Judgement::good(format!("ksoftirqd has priority {lowest}")),
     }
 }
 
-fn numa_balancing(case: &Case) -> Judged {
+fn numa_balancing(case: &MachineCase) -> Judgement {
     match &case.facts.scheduler.numa_balancing {
-        Fact::Known(0) => Judged::good("off"),
-        Fact::Known(_) => Judged::bad("the kernel unmaps pages and moves them between nodes")
+        Fact::Known(0) => Judgement::good("off"),
+        Fact::Known(_) => Judgement::bad("the kernel unmaps pages and moves them between nodes")
             .fix(Fix::sysctl("kernel.numa_balancing", "0")),
         Fact::Unknown(_) if case.facts.kernel.has("NUMA_BALANCING") == Some(false) => {
-            Judged::good("this kernel does not balance pages")
+            Judgement::good("this kernel does not balance pages")
         }
-        Fact::Unknown(why) => Judged::unknown(why),
+        Fact::Unknown(why) => Judgement::unknown(why),
     }
 }
 
-fn slices(case: &Case) -> Judged {
+fn slices(case: &MachineCase) -> Judgement {
     match &case.facts.scheduler.base_slice_ns {
-        Fact::Known(ns) => Judged::good(format!("{:.1} ms", *ns as f64 / 1e6)),
-        Fact::Unknown(why) => Judged::unknown(why),
+        Fact::Known(ns) => Judgement::good(format!("{:.1} ms", *ns as f64 / 1e6)),
+        Fact::Unknown(why) => Judgement::unknown(why),
     }
 }

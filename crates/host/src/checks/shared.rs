@@ -1,9 +1,9 @@
 //! Shared machines: containers, load.
 
 use super::Check;
-use crate::case::Case;
+use crate::case::MachineCase;
 use crate::fact::Fact;
-use crate::finding::{Fix, Judged, Severity};
+use crate::finding::{Fix, Judgement, Severity};
 
 pub const CHECKS: &[Check] = &[
     Check {
@@ -41,14 +41,14 @@ pub const CHECKS: &[Check] = &[
     },
 ];
 
-fn container(case: &Case) -> Judged {
-    let name = match &case.facts.place.container {
+fn container(case: &MachineCase) -> Judgement {
+    let name = match &case.facts.environment.container {
         Fact::Known(name) => name,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
-    let filter = case.facts.place.seccomp.known() == Some(&true);
+    let filter = case.facts.environment.seccomp.known() == Some(&true);
     if name.is_empty() {
-        return Judged::good(if filter { "none, but a system call filter is on" } else { "none" });
+        return Judgement::good(if filter { "none, but a system call filter is on" } else { "none" });
     }
     let refused = [&case.tried.fifo, &case.tried.lock, &case.tried.dma_latency]
         .into_iter()
@@ -56,29 +56,29 @@ fn container(case: &Case) -> Judged {
         .count();
     let with = if filter { ", with a system call filter" } else { "" };
     match refused {
-        0 => Judged::good(format!("{name}{with}: kernel settings are those of the host")),
-        _ => Judged::bad(format!("{name}{with}: {refused} of 3 real-time rights are missing"))
+        0 => Judgement::good(format!("{name}{with}: kernel settings are those of the host")),
+        _ => Judgement::bad(format!("{name}{with}: {refused} of 3 real-time rights are missing"))
             .fix(Fix::advice("start it with --cap-add SYS_NICE --cap-add IPC_LOCK --ulimit rtprio=95 --ulimit memlock=-1 --device /dev/cpu_dma_latency")),
     }
 }
 
-fn pressure(case: &Case) -> Judged {
-    match &case.facts.place.pressure {
-        Fact::Known(share) if *share < 1.0 => Judged::good(format!("{share} % of the last ten seconds")),
-        Fact::Known(share) => Judged::bad(format!(
+fn pressure(case: &MachineCase) -> Judgement {
+    match &case.facts.environment.pressure {
+        Fact::Known(share) if *share < 1.0 => Judgement::good(format!("{share} % of the last ten seconds")),
+        Fact::Known(share) => Judgement::bad(format!(
             "in {share} % of the last ten seconds a thread waited for a core: the machine is in use"
         ))
         .fix(Fix::advice("stop programs that are not needed before you measure")),
-        Fact::Unknown(why) => Judged::unknown(why),
+        Fact::Unknown(why) => Judgement::unknown(why),
     }
 }
 
-fn rtkit(case: &Case) -> Judged {
+fn rtkit(case: &MachineCase) -> Judgement {
     match &case.facts.threads {
         Fact::Known(threads) if threads.iter().any(|thread| thread.name.starts_with("rtkit-daemon")) => {
-            Judged::good("it runs: it gives sound programs priorities up to 20; onbeat does not use it")
+            Judgement::good("it runs: it gives sound programs priorities up to 20; onbeat does not use it")
         }
-        Fact::Known(_) => Judged::good("it does not run, and is not needed"),
-        Fact::Unknown(why) => Judged::unknown(why),
+        Fact::Known(_) => Judgement::good("it does not run, and is not needed"),
+        Fact::Unknown(why) => Judgement::unknown(why),
     }
 }

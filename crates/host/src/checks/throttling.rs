@@ -1,9 +1,9 @@
 //! Limits of the scheduler on real-time threads and control groups.
 
 use super::Check;
-use crate::case::Case;
+use crate::case::MachineCase;
 use crate::fact::Fact;
-use crate::finding::{Fix, Judged, Severity};
+use crate::finding::{Fix, Judgement, Severity};
 
 pub const CHECKS: &[Check] = &[
     Check {
@@ -52,31 +52,31 @@ pub const CHECKS: &[Check] = &[
     },
 ];
 
-fn throttling(case: &Case) -> Judged {
+fn throttling(case: &MachineCase) -> Judgement {
     let scheduler = &case.facts.scheduler;
     let (runtime_us, period_us) = match (&scheduler.rt_runtime_us, &scheduler.rt_period_us) {
         (Fact::Known(runtime_us), Fact::Known(period_us)) => (*runtime_us, *period_us),
-        (Fact::Unknown(why), _) | (_, Fact::Unknown(why)) => return Judged::unknown(why),
+        (Fact::Unknown(why), _) | (_, Fact::Unknown(why)) => return Judgement::unknown(why),
     };
     let never_sleeps = case
         .pipeline
         .as_ref()
         .map(|pipeline| pipeline.workers.iter().any(|worker| worker.never_sleeps && worker.is_real_time()));
     if runtime_us == 0 {
-        return Judged::bad("kernel.sched_rt_runtime_us is 0: the kernel grants no real-time policy")
+        return Judgement::bad("kernel.sched_rt_runtime_us is 0: the kernel grants no real-time policy")
             .with_severity(Severity::Critical)
             .fix(Fix::command("sysctl kernel.sched_rt_runtime_us=950000"));
     }
     if runtime_us < 0 {
         let wide = case.facts.kernel.is_realtime().known() != Some(&true) && never_sleeps == Some(true);
         return match wide {
-            true => Judged::bad("there is no limit, and a real-time worker of the pipeline never sleeps: on this kernel it starves kworkers and RCU on its core")
+            true => Judgement::bad("there is no limit, and a real-time worker of the pipeline never sleeps: on this kernel it starves kworkers and RCU on its core")
                 .fix(Fix::advice("let it park (idle = \"spin:20us\"), or boot a PREEMPT_RT kernel")),
-            false => Judged::good("there is no limit: every real-time loop must sleep"),
+            false => Judgement::good("there is no limit: every real-time loop must sleep"),
         };
     }
     if runtime_us >= period_us {
-        return Judged::good(format!("real-time threads may run for {runtime_us} of {period_us} us"));
+        return Judgement::good(format!("real-time threads may run for {runtime_us} of {period_us} us"));
     }
     let hole_us = period_us - runtime_us;
     let group = match case.facts.kernel.has("RT_GROUP_SCHED") {
@@ -89,20 +89,20 @@ fn throttling(case: &Case) -> Judged {
         period_us / 1000
     );
     match never_sleeps {
-        Some(false) => Judged::good(format!("{seen}; all workers of this pipeline sleep")),
-        _ => Judged::bad(seen).fix(Fix::command(
+        Some(false) => Judgement::good(format!("{seen}; all workers of this pipeline sleep")),
+        _ => Judgement::bad(seen).fix(Fix::command(
             "sysctl kernel.sched_rt_runtime_us=-1   # only if every real-time loop sleeps",
         )),
     }
 }
 
-fn fair_server(case: &Case) -> Judged {
+fn fair_server(case: &MachineCase) -> Judgement {
     if case.facts.kernel.number() != (0, 0) && case.facts.kernel.number() < (6, 12) {
-        return Judged::good("kernels before 6.12 have no fair server");
+        return Judgement::good("kernels before 6.12 have no fair server");
     }
     let servers = match &case.facts.scheduler.fair_server {
         Fact::Known(servers) => servers,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let ours: Vec<&(String, i64, i64)> = servers
         .iter()
@@ -114,7 +114,7 @@ fn fair_server(case: &Case) -> Judged {
         .filter(|(_, runtime_ns, _)| *runtime_ns > 0)
         .collect();
     let Some((_, runtime_ns, period_ns)) = ours.first() else {
-        return Judged::good("it is off on these cores");
+        return Judgement::good("it is off on these cores");
     };
     let isolated = case.facts.cpus.isolated.known().cloned().unwrap_or_default();
     let is_isolated = case.cpus.without(&isolated).is_empty();
@@ -125,56 +125,56 @@ fn fair_server(case: &Case) -> Judged {
     );
     let names = ours.iter().map(|(name, ..)| name);
     match is_isolated {
-        true => Judged::bad(seen).with_severity(Severity::Info).fixes(names.map(|name| {
+        true => Judgement::bad(seen).with_severity(Severity::Info).fixes(names.map(|name| {
             Fix::command(format!("echo 0 > /sys/kernel/debug/sched/fair_server/{name}/runtime"))
         })),
         false => {
-            Judged::bad(seen).fix(Fix::advice("isolate the cores, so that no normal thread waits there"))
+            Judgement::bad(seen).fix(Fix::advice("isolate the cores, so that no normal thread waits there"))
         }
     }
 }
 
-fn rt_group(case: &Case) -> Judged {
+fn rt_group(case: &MachineCase) -> Judgement {
     let kernel = &case.facts.kernel;
     match kernel.has("RT_GROUP_SCHED") {
-        None => return Judged::unknown(kernel.config.why().to_owned()),
-        Some(false) => return Judged::good("this kernel has no budget per group"),
+        None => return Judgement::unknown(kernel.config.why().to_owned()),
+        Some(false) => return Judgement::good("this kernel has no budget per group"),
         Some(true) => {}
     }
     let asked = kernel.parameter("rt_group_sched");
     let default_off =
         kernel.config.known().is_some_and(|config| config.get("RT_GROUP_SCHED_DEFAULT_DISABLED").is_some());
     if asked == Some("0") || (asked.is_none() && default_off) {
-        return Judged::good("RT_GROUP_SCHED is built in and switched off");
+        return Judgement::good("RT_GROUP_SCHED is built in and switched off");
     }
     let boot = || match kernel.number() >= (6, 15) {
         true => Fix::boot("rt_group_sched", "0"),
         false => Fix::advice("boot a kernel without RT_GROUP_SCHED, or run in the root group"),
     };
     let works = case.tried.fifo.known().is_some_and(Result::is_ok);
-    match (&case.facts.place.group_rt_runtime_us, &case.facts.place.group) {
-        (Fact::Known(0), _) => Judged::bad("RT_GROUP_SCHED is on, and this control group has no real-time run time: FIFO and RR are refused")
+    match (&case.facts.environment.group_rt_runtime_us, &case.facts.environment.group) {
+        (Fact::Known(0), _) => Judgement::bad("RT_GROUP_SCHED is on, and this control group has no real-time run time: FIFO and RR are refused")
             .fix(boot())
             .fix(Fix::advice("or give it some: cpu.rt_runtime_us, starting with the groups above")),
-        (Fact::Known(us), _) => Judged::bad(format!(
+        (Fact::Known(us), _) => Judgement::bad(format!(
             "RT_GROUP_SCHED is on: this group has {us} us of real-time run time, groups below it have none until they are given some, and a throttled core is idle"
         ))
         .with_severity(Severity::Warning)
         .fix(boot()),
-        (_, Fact::Known(group)) if group != "/" && !works => Judged::bad(format!("RT_GROUP_SCHED is on, and the control group {group} is not the root: FIFO and RR are refused"))
+        (_, Fact::Known(group)) if group != "/" && !works => Judgement::bad(format!("RT_GROUP_SCHED is on, and the control group {group} is not the root: FIFO and RR are refused"))
             .fix(boot()),
-        _ => Judged::bad("RT_GROUP_SCHED is on: only the root group, no service, may have real-time threads, and a throttled core is idle")
+        _ => Judgement::bad("RT_GROUP_SCHED is on: only the root group, no service, may have real-time threads, and a throttled core is idle")
             .with_severity(Severity::Warning)
             .fix(boot()),
     }
 }
 
-fn quota(case: &Case) -> Judged {
-    let place = &case.facts.place;
+fn quota(case: &MachineCase) -> Judgement {
+    let place = &case.facts.environment;
     if let Fact::Known(quota) = &place.quota
         && let Some(quota_us) = quota.quota_us
     {
-        return Judged::bad(format!(
+        return Judgement::bad(format!(
             "this control group may run for {quota_us} us of every {} us; then all its threads are stopped",
             quota.period_us
         ))
@@ -187,15 +187,15 @@ fn quota(case: &Case) -> Judged {
             let missing = case.cpus.without(cpuset);
             // // Cores of an isolated partition belong to no other group.
             if missing.without(&case.facts.cpus.partitioned).is_empty() {
-                return Judged::good(format!("{missing} are in an isolated partition"));
+                return Judgement::good(format!("{missing} are in an isolated partition"));
             }
-            Judged::bad(format!("this control group may run only on {cpuset}: it does not have {missing}"))
+            Judgement::bad(format!("this control group may run only on {cpuset}: it does not have {missing}"))
                 .fix(Fix::advice("widen it: AllowedCPUs= of the service, --cpuset-cpus of the container"))
         }
-        (Fact::Known(_), _) | (_, Fact::Known(_)) => Judged::good("no quota, and all of these cores"),
+        (Fact::Known(_), _) | (_, Fact::Known(_)) => Judgement::good("no quota, and all of these cores"),
         (Fact::Unknown(why), _) if place.group.known().is_some_and(|group| group == "/") => {
-            Judged::good(format!("the root group has no limits ({why})"))
+            Judgement::good(format!("the root group has no limits ({why})"))
         }
-        (Fact::Unknown(why), _) => Judged::unknown(why),
+        (Fact::Unknown(why), _) => Judgement::unknown(why),
     }
 }

@@ -1,9 +1,9 @@
 //! Resources that cores share, and virtual machines.
 
 use super::{Check, cores, us};
-use crate::case::Case;
+use crate::case::MachineCase;
 use crate::fact::Fact;
-use crate::finding::{Fix, Judged, Severity};
+use crate::finding::{Fix, Judgement, Severity};
 
 pub const CHECKS: &[Check] = &[
     Check {
@@ -74,42 +74,43 @@ pub const CHECKS: &[Check] = &[
     },
 ];
 
-fn smt(case: &Case) -> Judged {
+fn smt(case: &MachineCase) -> Judgement {
     let cpus = &case.facts.cpus;
     let beside = cpus.siblings_of(&case.cpus).common(&case.online());
     let both = cpus.siblings.iter().filter(|set| set.common(&case.cpus).len() > 1).count();
     match (&cpus.smt, beside.is_empty()) {
-        (Fact::Known(false), _) => Judged::good("no two hardware threads share a core"),
-        (Fact::Unknown(why), true) if cpus.siblings.is_empty() => Judged::unknown(why),
+        (Fact::Known(false), _) => Judgement::good("no two hardware threads share a core"),
+        (Fact::Unknown(why), true) if cpus.siblings.is_empty() => Judgement::unknown(why),
         (_, false) => {
             let isolated = cpus.isolated.known().cloned().unwrap_or_default();
             let used = beside.without(&isolated);
             match used.is_empty() {
-                true => Judged::good(format!("{beside} share cores with {}, and are isolated", case.cpus)),
-                false => {
-                    Judged::bad(format!("{used} share cores with {}, and any thread may run there", case.cpus))
-                        .fix(Fix::advice(format!(
-                            "isolate them too: isolcpus=managed_irq,domain,{}",
-                            case.cpus.and(&used)
-                        )))
-                        .fixes(used.iter().map(|core| {
-                            Fix::command(format!(
-                                "echo 0 > /sys/devices/system/cpu/cpu{core}/online   # switches it off"
-                            ))
-                        }))
-                }
+                true => Judgement::good(format!("{beside} share cores with {}, and are isolated", case.cpus)),
+                false => Judgement::bad(format!(
+                    "{used} share cores with {}, and any thread may run there",
+                    case.cpus
+                ))
+                .fix(Fix::advice(format!(
+                    "isolate them too: isolcpus=managed_irq,domain,{}",
+                    case.cpus.and(&used)
+                )))
+                .fixes(used.iter().map(|core| {
+                    Fix::command(format!(
+                        "echo 0 > /sys/devices/system/cpu/cpu{core}/online   # switches it off"
+                    ))
+                })),
             }
         }
-        (_, true) if both > 0 => Judged::bad(format!(
+        (_, true) if both > 0 => Judgement::bad(format!(
             "the pipeline uses both hardware threads of {both} cores: each slows the other"
         ))
         .with_severity(Severity::Info)
         .fix(Fix::advice("use one of each pair, if it is fast enough")),
-        _ => Judged::good("no other hardware thread shares a core with these"),
+        _ => Judgement::good("no other hardware thread shares a core with these"),
     }
 }
 
-fn caches(case: &Case) -> Judged {
+fn caches(case: &MachineCase) -> Judgement {
     let cpus = &case.facts.cpus;
     let shared: Vec<String> = cpus
         .caches
@@ -118,47 +119,47 @@ fn caches(case: &Case) -> Judged {
         .map(|(level, set)| format!("L{level} with {}", set.without(&case.cpus)))
         .collect();
     match (cpus.caches.is_empty(), shared.is_empty()) {
-        (true, _) => {
-            Judged::unknown("the machine does not say which caches are shared (cache/index*/shared_cpu_list)")
-        }
-        (_, true) => Judged::good("no cache is shared with other cores"),
-        (_, false) => Judged::good(format!("{} share {}", cores(&case.cpus), super::some(&shared))),
+        (true, _) => Judgement::unknown(
+            "the machine does not say which caches are shared (cache/index*/shared_cpu_list)",
+        ),
+        (_, true) => Judgement::good("no cache is shared with other cores"),
+        (_, false) => Judgement::good(format!("{} share {}", cores(&case.cpus), super::some(&shared))),
     }
 }
 
-fn mitigations(case: &Case) -> Judged {
+fn mitigations(case: &MachineCase) -> Judgement {
     let all = &case.facts.cpus.vulnerabilities;
     if all.is_empty() {
-        return Judged::unknown("/sys/devices/system/cpu/vulnerabilities is not there");
+        return Judgement::unknown("/sys/devices/system/cpu/vulnerabilities is not there");
     }
     let on = all.iter().filter(|(_, text)| text.starts_with("Mitigation")).count();
     let open = all.iter().filter(|(_, text)| text.starts_with("Vulnerable")).count();
-    Judged::good(format!("{on} in force, {open} left open, of {} known", all.len()))
+    Judgement::good(format!("{on} in force, {open} left open, of {} known", all.len()))
 }
 
-fn hypervisor(case: &Case) -> Judged {
-    let name = case.facts.place.hypervisor.known().map_or(String::new(), |name| format!(" ({name})"));
+fn hypervisor(case: &MachineCase) -> Judgement {
+    let name = case.facts.environment.hypervisor.known().map_or(String::new(), |name| format!(" ({name})"));
     match case.facts.is_guest() {
-        Some(false) => Judged::good("this is bare metal"),
+        Some(false) => Judgement::good("this is bare metal"),
         Some(true) => {
             let unseen = case.measured.noise.known().map_or(String::new(), |noise| {
                 let share = 100.0 * noise.hardware_ns as f64 / noise.noise_ns.max(1) as f64;
                 format!(": {share:.0} % of the noise here matches no kernel event")
             });
-            let stolen = case.facts.place.stolen_share.known().map_or(String::new(), |share| {
+            let stolen = case.facts.environment.stolen_share.known().map_or(String::new(), |share| {
                 format!("; the steal clock reports {:.2} % of all time since boot", share * 100.0)
             });
-            Judged::bad(format!("this is a virtual machine{name}{unseen}{stolen}")).fix(Fix::advice(
+            Judgement::bad(format!("this is a virtual machine{name}{unseen}{stolen}")).fix(Fix::advice(
                 "on the host: pin its virtual CPUs to their own cores, do not overcommit; or use bare metal",
             ))
         }
-        None => match &case.facts.place.hypervisor {
+        None => match &case.facts.environment.hypervisor {
             Fact::Known(name) if !name.is_empty() && case.facts.cpus.flags.known().is_none() => {
-                Judged::unknown(format!(
+                Judgement::unknown(format!(
                     "this processor does not say whether it is virtual; the machine calls itself {name}"
                 ))
             }
-            _ => Judged::unknown(case.facts.cpus.flags.why().to_owned()),
+            _ => Judgement::unknown(case.facts.cpus.flags.why().to_owned()),
         },
     }
 }
@@ -166,11 +167,11 @@ fn hypervisor(case: &Case) -> Judged {
 /// A larger share is not fit for real time.
 const STEAL_MOST: f64 = 0.001;
 
-fn steal(case: &Case) -> Judged {
+fn steal(case: &MachineCase) -> Judgement {
     if case.facts.is_guest() == Some(false) {
-        return Judged::good("this is bare metal");
+        return Judgement::good("this is bare metal");
     }
-    let since_boot = case.facts.place.stolen_share.known().copied();
+    let since_boot = case.facts.environment.stolen_share.known().copied();
     let before = since_boot.map(|share| format!("{:.2} % since boot", share * 100.0));
     let (share, seen) = match (&case.measured.steal, before) {
         (Fact::Known(steal), before) => (
@@ -184,17 +185,17 @@ fn steal(case: &Case) -> Judged {
             ),
         ),
         (Fact::Unknown(_), Some(before)) => (0.0, format!("{before} went to other guests")),
-        (Fact::Unknown(why), None) => return Judged::unknown(why),
+        (Fact::Unknown(why), None) => return Judgement::unknown(why),
     };
     let fix =
         || Fix::advice("on the host: do not overcommit, pin virtual CPUs; or use another instance type");
     match (share > STEAL_MOST, since_boot.is_some_and(|share| share > STEAL_MOST)) {
-        (true, _) => Judged::bad(seen).fix(fix()),
-        (_, true) => Judged::bad(seen).with_severity(Severity::Warning).fix(fix()),
+        (true, _) => Judgement::bad(seen).fix(fix()),
+        (_, true) => Judgement::bad(seen).with_severity(Severity::Warning).fix(fix()),
         _ if case.measured.steal.known().is_none() => {
-            Judged::unknown(format!("{seen}; now: {}", case.measured.steal.why()))
+            Judgement::unknown(format!("{seen}; now: {}", case.measured.steal.why()))
         }
-        _ => Judged::good(format!("{seen}; the steal clock under-reports")),
+        _ => Judgement::good(format!("{seen}; the steal clock under-reports")),
     }
 }
 
@@ -203,10 +204,10 @@ const SHARE: u64 = 10;
 /// Largest acceptable gap without a pipeline: a good machine stays below it.
 const USUAL_NS: u64 = 100_000;
 
-fn noise(case: &Case) -> Judged {
+fn noise(case: &MachineCase) -> Judgement {
     let noise = match &case.measured.noise {
         Fact::Known(noise) => noise,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let share = 100.0 * noise.noise_ns as f64 / noise.runtime_ns.max(1) as f64;
     let part = |ns: u64| 100.0 * ns as f64 / noise.noise_ns.max(1) as f64;
@@ -219,7 +220,8 @@ fn noise(case: &Case) -> Judged {
     if noise.hardware_ns > 0 {
         causes.push(format!("no event {:.0} %", part(noise.hardware_ns)));
     }
-    let seen = format!("{share:.2} % taken, at most {} at a time: {}", us(noise.max_single_ns), causes.join(", "));
+    let seen =
+        format!("{share:.2} % taken, at most {} at a time: {}", us(noise.max_single_ns), causes.join(", "));
     let shortest = case.pipeline.as_ref().and_then(|pipeline| pipeline.shortest_ns);
     let limit_ns = shortest.map_or(USUAL_NS, |ns| ns / SHARE);
     match noise.max_single_ns > limit_ns {
@@ -235,10 +237,10 @@ fn noise(case: &Case) -> Judged {
                 }
                 _ => String::new(),
             };
-            Judged::bad(format!("{seen}{against}")).with_severity(severity).fix(Fix::advice(
-                "fix the findings that name these causes; onbeat noise hist shows them all",
-            ))
+            Judgement::bad(format!("{seen}{against}"))
+                .with_severity(severity)
+                .fix(Fix::advice("fix the findings that name these causes; onbeat noise hist shows them all"))
         }
-        false => Judged::good(seen),
+        false => Judgement::good(seen),
     }
 }

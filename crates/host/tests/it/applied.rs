@@ -1,8 +1,8 @@
 //! Changes are made and taken back, to the byte, whoever stops in between.
 
 use onbeat_host::Root;
-use onbeat_host::tune::apply::{self, Prepared};
-use onbeat_host::tune::{Plan, Write, undo};
+use onbeat_host::tune::apply::{self, PreparedChanges};
+use onbeat_host::tune::{TuningPlan, Write, undo};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,12 +66,12 @@ impl Machine {
         all
     }
 
-    fn prepare(&self) -> Prepared {
+    fn prepare(&self) -> PreparedChanges {
         apply::prepare(&self.root, &plan(), false).unwrap()
     }
 }
 
-fn plan() -> Plan {
+fn plan() -> TuningPlan {
     let writes = [
         ("proc/sys/kernel/timer_migration", "0"),
         ("proc/sys/vm/stat_interval", "10"),
@@ -81,7 +81,7 @@ fn plan() -> Plan {
         ("proc/sys/vm/there_is_no_such", "1"),
         ("etc/passwd", "root"),
     ];
-    Plan {
+    TuningPlan {
         cpus: "1".to_owned(),
         house: "0".to_owned(),
         parameters: Vec::new(),
@@ -109,7 +109,7 @@ fn everything_comes_back_to_the_byte() {
     assert_eq!(machine.read("proc/sys/vm/stat_interval"), "10\n");
     let outcomes = apply::undo(&machine.root).unwrap().unwrap();
     // The file of a folder is no file of the kernel: the mask comes back as it was read.
-    assert!(outcomes.iter().all(|(_, outcome)| *outcome == undo::Outcome::Back), "{outcomes:?}");
+    assert!(outcomes.iter().all(|(_, outcome)| *outcome == undo::UndoOutcome::Back), "{outcomes:?}");
     assert_eq!(machine.all(), before);
     assert_eq!(apply::undo(&machine.root).unwrap(), None, "there is nothing left to take back");
 }
@@ -127,7 +127,7 @@ fn whoever_stops_in_the_middle_can_be_taken_back() {
         }
         std::mem::forget(applying);
         let outcomes = apply::undo(&machine.root).unwrap().unwrap();
-        let back = outcomes.iter().filter(|(_, outcome)| *outcome == undo::Outcome::Back).count();
+        let back = outcomes.iter().filter(|(_, outcome)| *outcome == undo::UndoOutcome::Back).count();
         assert_eq!(back, steps);
         assert_eq!(machine.all(), before, "after {steps} steps");
     }
@@ -150,7 +150,7 @@ fn a_second_time_is_refused_or_changes_nothing() {
     // What somebody else has changed is left alone.
     let outcomes = apply::undo(&machine.root).unwrap().unwrap();
     assert!(
-        outcomes.iter().any(|(_, outcome)| *outcome == undo::Outcome::Foreign("3".to_owned())),
+        outcomes.iter().any(|(_, outcome)| *outcome == undo::UndoOutcome::Foreign("3".to_owned())),
         "{outcomes:?}"
     );
     machine.write("proc/sys/vm/stat_interval", "1\n");
@@ -224,7 +224,8 @@ fn what_cannot_be_put_back_is_kept_for_another_try() {
     fs::remove_file(&place).unwrap();
     fs::create_dir(&place).unwrap();
     let outcomes = apply::undo(&machine.root).unwrap().unwrap();
-    let failed = outcomes.iter().filter(|(_, outcome)| matches!(outcome, undo::Outcome::Failed(_))).count();
+    let failed =
+        outcomes.iter().filter(|(_, outcome)| matches!(outcome, undo::UndoOutcome::Failed(_))).count();
     assert_eq!(failed, 1, "{outcomes:?}");
     fs::remove_dir(&place).unwrap();
     fs::write(&place, "10\n").unwrap();

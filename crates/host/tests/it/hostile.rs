@@ -45,7 +45,8 @@ fn content() -> impl Strategy<Value = Content> {
 
 /// Everything that is made of a machine's files.
 fn use_all(tree: &dyn Tree, cpus: &str) {
-    let mut case = onbeat_host::Case { facts: Facts::read(tree), ..onbeat_host::Case::default() };
+    let mut case =
+        onbeat_host::MachineCase { facts: Facts::read(tree), ..onbeat_host::MachineCase::default() };
     case.choose_cpus(cpus.parse().ok().as_ref());
     let report = examine(&case);
     for finding in &report.findings {

@@ -2,14 +2,14 @@
 
 use crate::made::{Content, KERNEL, Made, thread};
 use crate::{case, fixtures, granted, measured, pipeline, refused};
-use onbeat_host::{Case, Causes, Measured, State, checks, examine};
+use onbeat_host::{Causes, MachineCase, Measurements, State, checks, examine};
 use onbeat_trace::{Cause, CauseClass, CauseFix};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Those that tell something and judge nothing.
 const NEVER_BAD: [&str; 4] = ["shared-caches", "mitigations", "rtkit", "slices"];
 
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<MachineCase> {
     let with = |made: &mut Made, more: &str| {
         made.and(more);
         case(made, "2-3")
@@ -32,26 +32,31 @@ fn cases() -> Vec<Case> {
         case(&refuses, "2-3"),
         // Nothing at all.
         case(&Made::default(), ""),
-        Case { tried: granted(), ..case(&fixtures::tuned(), "2-3") },
-        Case {
+        MachineCase { tried: granted(), ..case(&fixtures::tuned(), "2-3") },
+        MachineCase {
             tried: granted(),
             measured: measured(1),
             pipeline: Some(pipeline(2, "f:80")),
             causes: record(0),
             ..case(&fixtures::tuned(), "2-3")
         },
-        Case {
+        MachineCase {
             tried: refused(),
             measured: measured(10),
             pipeline: Some(pipeline(2, "f:80")),
             causes: record(7),
             ..case(&bare(), "2-3")
         },
-        Case { pipeline: Some(spins), tried: granted(), ..case(&low, "2-3") },
-        Case { pipeline: Some(short), measured: measured(10), tried: granted(), ..case(&bare(), "2-3") },
-        Case { measured: measured(1), tried: granted(), ..case(&fixtures::cloud(), "2-3") },
-        Case { measured: measured(10), tried: refused(), ..case(&fixtures::container(), "1-2") },
-        Case { measured: Measured::not("not asked for"), tried: granted(), ..case(&guest, "") },
+        MachineCase { pipeline: Some(spins), tried: granted(), ..case(&low, "2-3") },
+        MachineCase {
+            pipeline: Some(short),
+            measured: measured(10),
+            tried: granted(),
+            ..case(&bare(), "2-3")
+        },
+        MachineCase { measured: measured(1), tried: granted(), ..case(&fixtures::cloud(), "2-3") },
+        MachineCase { measured: measured(10), tried: refused(), ..case(&fixtures::container(), "1-2") },
+        MachineCase { measured: Measurements::not("not asked for"), tried: granted(), ..case(&guest, "") },
         case(&fixtures::jetson(), "4-5"),
         with(&mut bare(), "sys/kernel/security/lockdown none integrity [confidentiality]"),
         with(&mut bare(), "sys/kernel/tracing/current_tracer osnoise"),
@@ -132,7 +137,7 @@ fn findings_are_ranked_by_what_they_have_cost() {
         faults: None,
     };
     let bare = case(&fixtures::bare_metal(), "2-3");
-    let case = Case { causes: Some(causes), tried: granted(), ..bare };
+    let case = MachineCase { causes: Some(causes), tried: granted(), ..bare };
     let report = examine(&case);
     let bad: Vec<_> = report
         .bad(onbeat_host::Severity::Info)

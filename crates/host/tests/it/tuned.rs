@@ -2,15 +2,15 @@
 
 use crate::{case, fixtures, granted, pipeline};
 use onbeat_host::tune::boot::{Edit, Loader, edit, edits};
-use onbeat_host::tune::{self, Parameter, Plan, grants};
+use onbeat_host::tune::{self, BootParameter, TuningPlan, grants};
 use onbeat_host::verify::{self, Agreement};
-use onbeat_host::{Case, Facts, examine};
+use onbeat_host::{Facts, MachineCase, examine};
 
-fn plan(case: &Case) -> Result<Plan, tune::Error> {
+fn plan(case: &MachineCase) -> Result<TuningPlan, tune::TuneError> {
     tune::plan(case, &examine(case), &|_| false)
 }
 
-fn words(plan: &Plan) -> Vec<String> {
+fn words(plan: &TuningPlan) -> Vec<String> {
     plan.parameters.iter().map(ToString::to_string).collect()
 }
 
@@ -77,9 +77,9 @@ fn findings_may_be_left_out() {
     );
 }
 
-fn parameters() -> Vec<Parameter> {
+fn parameters() -> Vec<BootParameter> {
     [("isolcpus", "managed_irq,domain,2-3"), ("nohz_full", "2-3")]
-        .map(|(name, value)| Parameter { name: name.to_owned(), value: Some(value.to_owned()), why: "" })
+        .map(|(name, value)| BootParameter { name: name.to_owned(), value: Some(value.to_owned()), why: "" })
         .into()
 }
 
@@ -164,11 +164,14 @@ fn what_the_kernel_took_is_compared_with_what_was_asked() {
 #[test]
 fn rights_are_those_that_the_pipeline_needs() {
     let pipeline = pipeline(2, "f:81");
-    let case =
-        Case { pipeline: Some(pipeline.clone()), tried: granted(), ..case(&fixtures::bare_metal(), "2-3") };
+    let case = MachineCase {
+        pipeline: Some(pipeline.clone()),
+        tried: granted(),
+        ..case(&fixtures::bare_metal(), "2-3")
+    };
     let plan = plan(&case).unwrap();
     let house = plan.house.parse().unwrap();
-    let run = grants::Run { command: "/usr/bin/onbeat", pipeline: &pipeline, house: &house };
+    let run = grants::ServiceRun { command: "/usr/bin/onbeat", pipeline: &pipeline, house: &house };
     insta::assert_snapshot!("unit", grants::systemd(&run, &case, &plan).unwrap());
     insta::assert_snapshot!("limits", grants::limits(Some(&pipeline)));
     insta::assert_snapshot!(
@@ -179,10 +182,10 @@ fn rights_are_those_that_the_pipeline_needs() {
     let deadline = crate::pipeline(2, "d:1ms:10ms");
     let flags = grants::container(Some(&deadline), &house, &case.cpus).join(" ");
     assert!(!flags.contains("--cpuset-cpus"), "{flags}");
-    let odd = onbeat_host::Pipeline { file: "/a b/50%\".toml".to_owned(), ..pipeline.clone() };
-    let run = grants::Run { pipeline: &odd, ..run };
+    let odd = onbeat_host::PipelineNeeds { file: "/a b/50%\".toml".to_owned(), ..pipeline.clone() };
+    let run = grants::ServiceRun { pipeline: &odd, ..run };
     let unit = grants::systemd(&run, &case, &plan).unwrap();
     assert!(unit.contains("run \"/a b/50%%\\\".toml\" -H"), "{unit}");
-    let broken = onbeat_host::Pipeline { file: "/a\n[Service]".to_owned(), ..pipeline.clone() };
-    assert!(grants::systemd(&grants::Run { pipeline: &broken, ..run }, &case, &plan).is_err());
+    let broken = onbeat_host::PipelineNeeds { file: "/a\n[Service]".to_owned(), ..pipeline.clone() };
+    assert!(grants::systemd(&grants::ServiceRun { pipeline: &broken, ..run }, &case, &plan).is_err());
 }

@@ -216,7 +216,8 @@ impl TracepointLayout {
     ) -> io::Result<bool> {
         let full = format!("{group}:{name}");
         let Some(format) = tracefs.format(group, name)? else {
-            self.missing.push(MissingTracepoint { name: full, why: "this kernel has none of that name".to_owned() });
+            self.missing
+                .push(MissingTracepoint { name: full, why: "this kernel has none of that name".to_owned() });
             return Ok(false);
         };
         match (role(&format), u16::try_from(format.id)) {

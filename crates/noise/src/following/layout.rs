@@ -1,6 +1,6 @@
 //! The few tracepoints that tell of single threads, and where their fields lie.
 
-use crate::decode::{IN_INTERRUPT, FieldPlace, flags, id, place};
+use crate::decode::{FieldPlace, IN_INTERRUPT, flags, id, place};
 use onbeat_os::tracefs::{Format, Tracefs};
 use std::io;
 
@@ -107,7 +107,9 @@ impl FollowedLayout {
         }
         for name in ["page_fault_user", "page_fault_kernel"] {
             let format = tracefs.format("exceptions", name)?;
-            layout.tracepoints.extend(format.map(|format| one(&format, ("exceptions", name), FollowedRole::Fault)));
+            layout
+                .tracepoints
+                .extend(format.map(|format| one(&format, ("exceptions", name), FollowedRole::Fault)));
         }
         // Before 6.2 a thread's faults were counted by the kernel together, and this was told after each 64th (commit f1a7941243c1).
         if let Some(format) = tracefs.format("kmem", "rss_stat")?

@@ -6,7 +6,7 @@
 use super::FollowedEvent;
 use super::layout::FollowedLayout;
 use crate::decode::{RingEntry, entries};
-use crate::source::{SourceRefusal, KernelRings};
+use crate::source::{KernelRings, SourceRefusal};
 use onbeat_os::CoreSet;
 use onbeat_os::tracefs::Tracefs;
 use std::io;
@@ -30,7 +30,8 @@ impl FollowingRings {
     /// KernelRings that are not written yet. It takes its time, and the kernel may wait for every core to come by: not for when real-time
     /// threads run already.
     pub fn open() -> Result<Self, SourceRefusal> {
-        let wrong = |error: io::Error| SourceRefusal { why: error.to_string(), fix: "run as root".to_owned() };
+        let wrong =
+            |error: io::Error| SourceRefusal { why: error.to_string(), fix: "run as root".to_owned() };
         let tracefs = Tracefs::find().map_err(wrong)?;
         let layout = FollowedLayout::read(&tracefs).map_err(wrong)?;
         let cpus: Vec<usize> = CoreSet::online().map_err(wrong)?.iter().collect();

@@ -2,7 +2,7 @@
 
 use super::SourceRefusal;
 use super::core::Core;
-use super::rings::{RefusedTracepoints, KernelRings};
+use super::rings::{KernelRings, RefusedTracepoints};
 use crate::decode::{Extent, TracepointLayout, decode};
 use onbeat_os::perf;
 use onbeat_os::tracefs::Tracefs;

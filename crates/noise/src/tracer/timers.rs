@@ -4,11 +4,11 @@ use super::instance::{TracerInstance, find, set_policy};
 use super::reading;
 use super::wakes::{WakeCore, WakeCores};
 use super::{INTERFERENCES, asked_for};
-use crate::threads::{MeasuringThread, Signals};
 use crate::error::Error;
 use crate::place::{self, House};
 use crate::source::{CoreCounters, SourceRefusal, left};
-use crate::timerlat::{IdleLimits, CpuLatency, LatencyRecord, LatencySettings, LatencyTally, Workload};
+use crate::threads::{MeasuringThread, Signals};
+use crate::timerlat::{CpuLatency, IdleLimits, LatencyRecord, LatencySettings, LatencyTally, Workload};
 use crate::watch::Watch;
 use onbeat_os::{Policy, clock};
 use onbeat_queue::sync::atomic::Ordering;
@@ -119,7 +119,12 @@ fn prepare(instance: &mut TracerInstance, settings: &LatencySettings) -> Result<
 
 /// A thread that waits on a core's `timerlat_fd`, again and again: each read ends with the timer, and the next one tells the kernel
 /// that the thread was back in its own code.
-fn waiter(cpu: usize, root: &Path, settings: &LatencySettings, signals: &Signals) -> Result<MeasuringThread, Error> {
+fn waiter(
+    cpu: usize,
+    root: &Path,
+    settings: &LatencySettings,
+    signals: &Signals,
+) -> Result<MeasuringThread, Error> {
     let path: PathBuf = root.join(format!("osnoise/per_cpu/cpu{cpu}/timerlat_fd"));
     let shared = signals.clone();
     let body = move || {

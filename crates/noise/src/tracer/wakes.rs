@@ -253,7 +253,11 @@ CPU:2 [LOST 3 EVENTS]
             (None, Some(406_000), Some(("the latency of the thread", 406_060))),
             (None, Some(407_000), None),
         ] {
-            let settings = LatencySettings { stop_irq_ns: irq_ns, stop_thread_ns: thread_ns, ..LatencySettings::default() };
+            let settings = LatencySettings {
+                stop_irq_ns: irq_ns,
+                stop_thread_ns: thread_ns,
+                ..LatencySettings::default()
+            };
             let found = core(&settings).1.map(|stopped| (stopped.what, stopped.value_ns));
             assert_eq!(found, what.map(|(what, ns)| (what.to_owned(), ns)));
         }

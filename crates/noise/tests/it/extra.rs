@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 
-use onbeat_noise::extra::{EventRequest, TraceClock, Extra};
+use onbeat_noise::extra::{EventRequest, Extra, TraceClock};
 use onbeat_os::CoreSet;
 
 fn event(text: &str, filter: Option<&str>, trigger: Option<&str>) -> EventRequest {

@@ -106,12 +106,21 @@ fn a_record_survives_json() {
 #[test]
 fn what_cannot_be_is_refused() {
     for (settings, part) in [
-        (NoiseSettings { runtime_ns: 2, period_ns: 1, ..NoiseSettings::default() }, "does not fit in a period"),
+        (
+            NoiseSettings { runtime_ns: 2, period_ns: 1, ..NoiseSettings::default() },
+            "does not fit in a period",
+        ),
         (NoiseSettings { runtime_ns: 0, ..NoiseSettings::default() }, "measure nothing"),
         (NoiseSettings { threshold_ns: 0, ..NoiseSettings::default() }, "threshold of 0"),
         (NoiseSettings { threshold_ns: u64::MAX, ..NoiseSettings::default() }, "is above the run time"),
-        (NoiseSettings { policy: Some("f:99".parse().unwrap()), ..NoiseSettings::default() }, "take f:98 or less"),
-        (NoiseSettings { cpus: Some("8191".parse().unwrap()), ..NoiseSettings::default() }, "CPU 8191 does not exist"),
+        (
+            NoiseSettings { policy: Some("f:99".parse().unwrap()), ..NoiseSettings::default() },
+            "take f:98 or less",
+        ),
+        (
+            NoiseSettings { cpus: Some("8191".parse().unwrap()), ..NoiseSettings::default() },
+            "CPU 8191 does not exist",
+        ),
     ] {
         let error: Error = measure(&settings, &mut Looks(1)).unwrap_err();
         assert!(error.to_string().contains(part), "{error}");

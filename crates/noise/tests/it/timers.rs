@@ -64,7 +64,10 @@ fn the_first_late_one_ends_it_and_is_analysed() {
 fn what_cannot_be_is_refused() {
     for (settings, part) in [
         (LatencySettings { period_ns: 9_999, ..short(Backend::Proc) }, "below the 10 us"),
-        (LatencySettings { cpus: Some("8191".parse().unwrap()), ..short(Backend::Proc) }, "CPU 8191 does not exist"),
+        (
+            LatencySettings { cpus: Some("8191".parse().unwrap()), ..short(Backend::Proc) },
+            "CPU 8191 does not exist",
+        ),
     ] {
         let error = measure(&settings, &mut Looks(1)).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");

@@ -72,7 +72,10 @@ fn lines_are_understood() {
             "          <idle>-0       [002] d..h1..   108.978075: #1569  context    else timer_latency    1 ns",
             None,
         ),
-        ("          <idle>-0       [003] d..h1..   108.978075: <stack trace>", Some(TracerLine::Stack { cpu: 3 })),
+        (
+            "          <idle>-0       [003] d..h1..   108.978075: <stack trace>",
+            Some(TracerLine::Stack { cpu: 3 }),
+        ),
         (" => __hrtimer_run_queues", Some(TracerLine::Frame("__hrtimer_run_queues".into()))),
         ("", None),
     ] {

@@ -1,8 +1,8 @@
 //! What is made of a record afterwards.
 
-use onbeat_noise::attribute::{Gap, Interference, GapVerdict};
+use onbeat_noise::attribute::{Gap, GapVerdict, Interference};
 use onbeat_noise::project::project;
-use onbeat_noise::record::{RecordedSettings, CpuNoise, NoiseRecord, SCHEMA, VERSION};
+use onbeat_noise::record::{CpuNoise, NoiseRecord, RecordedSettings, SCHEMA, VERSION};
 use onbeat_noise::source::{Backend, Chosen};
 use onbeat_noise::text;
 use onbeat_trace::{Class, KernelEvent, Machine};

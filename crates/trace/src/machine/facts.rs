@@ -1,9 +1,8 @@
 //! Reading the facts, one small function for each that is not simply the content of a file.
 
-use std::fs;
 use std::path::Path;
 
-use super::{Machine, Tsc, virtualisation};
+use super::{Machine, Tsc, text, virtualisation};
 
 const CPU: &str = "sys/devices/system/cpu";
 
@@ -70,14 +69,6 @@ pub(super) fn read(root: &Path) -> Machine {
         kernel_parameters: text(root, "proc/cmdline").map(|line| timing_parameters(&line)),
         distribution: distribution(root),
     }
-}
-
-/// The content of a file below `root` without white space and zero bytes around it; `None` if it
-/// cannot be read.
-pub(super) fn text(root: &Path, path: &str) -> Option<String> {
-    let bytes = fs::read(root.join(path)).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
-    Some(text.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned())
 }
 
 fn cpu_file(root: &Path, name: &str) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::facts::text;
+use super::text;
 
 /// DMI vendor or product names of hypervisors, by a part that is theirs alone, and our word for them.
 /// The words are those of `systemd-detect-virt(1)`.

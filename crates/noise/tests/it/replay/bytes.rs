@@ -1,6 +1,6 @@
 //! The kernel's bytes, by its own descriptions: those of two kernels that put the fields elsewhere.
 
-use onbeat_noise::decode::{Extent, Form, Id, RecordKind, TracepointLayout, RingRecord, decode};
+use onbeat_noise::decode::{Extent, Form, Id, RecordKind, RingRecord, TracepointLayout, decode};
 use onbeat_os::tracefs::Tracefs;
 use onbeat_trace::Class;
 use proptest::prelude::*;
@@ -252,8 +252,9 @@ fn a_begin_whose_end_is_refused_is_a_point() {
 #[test]
 fn without_switches_nothing_can_be_said() {
     let folder = tempfile::tempdir().unwrap();
-    let error = TracepointLayout::read(&tracefs(folder.path(), &[("irq", "softirq_entry", 22, VEC)]), Extent::Cores)
-        .unwrap_err();
+    let error =
+        TracepointLayout::read(&tracefs(folder.path(), &[("irq", "softirq_entry", 22, VEC)]), Extent::Cores)
+            .unwrap_err();
     assert!(error.to_string().contains("no tracepoint sched:sched_switch"), "{error}");
 }
 

@@ -44,7 +44,8 @@ fn a_missing_switch_ends_a_thread_where_it_was_last_seen() {
 #[test]
 fn a_measured_thread_that_sleeps_is_not_kept_from_running() {
     let idles = |time_ns, prev, is_prev_runnable| {
-        let kind = RecordKind::Switch { prev, is_prev_runnable, next: 0, comm: "swapper/1".into(), priority: 120 };
+        let kind =
+            RecordKind::Switch { prev, is_prev_runnable, next: 0, comm: "swapper/1".into(), priority: 120 };
         RingRecord { time_ns, pid: prev, is_going: false, kind }
     };
     let comes_back = || switch(50, 0, OWN, "own");
@@ -135,7 +136,12 @@ fn after_lost_records_nothing_is_certain() {
 
 #[test]
 fn a_begin_without_an_end_is_a_point() {
-    let point = RingRecord { time_ns: 10, pid: OWN, is_going: false, kind: RecordKind::Point(Class::Irq, "irq_work") };
+    let point = RingRecord {
+        time_ns: 10,
+        pid: OWN,
+        is_going: false,
+        kind: RecordKind::Point(Class::Irq, "irq_work"),
+    };
     let (events, nesting) = replay(vec![point]);
     assert_eq!(shown(&events), [("irq_work", 10, 0, 0)]);
     assert_eq!(nesting.breaks(), 0);

@@ -56,7 +56,8 @@ fn times_are_added_up_and_pages_follow_each_other() {
     );
     let second = page(5 << 27, 0, &[event(3, 0, &tracepoint(10))]);
     let (records, strange) = decoded(&[first, second].concat());
-    let found: Vec<(u64, i32, RecordKind)> = records.into_iter().map(|r| (r.time_ns, r.pid, r.kind)).collect();
+    let found: Vec<(u64, i32, RecordKind)> =
+        records.into_iter().map(|r| (r.time_ns, r.pid, r.kind)).collect();
     let (enter, exit) = (RecordKind::Enter(TIMER, "local_timer".into()), RecordKind::Exit(TIMER));
     let late_ns = 1_005 + (2 << 27) + 9;
     assert_eq!(
@@ -81,7 +82,10 @@ fn what_was_overwritten_is_told() {
     let unknown = page(20, 1 << 31, &[]);
     let (records, strange) = decoded(&[known, unknown].concat());
     let kinds: Vec<RecordKind> = records.into_iter().map(|record| record.kind).collect();
-    assert_eq!(kinds, [RecordKind::Lost(42), RecordKind::Enter(TIMER, "local_timer".into()), RecordKind::Lost(1)]);
+    assert_eq!(
+        kinds,
+        [RecordKind::Lost(42), RecordKind::Enter(TIMER, "local_timer".into()), RecordKind::Lost(1)]
+    );
     assert_eq!(strange, 0);
 }
 

@@ -1,6 +1,6 @@
 //! TimerWake-ups and what delayed them.
 
-use onbeat_noise::analysis::{Analysis, TimerWake, StepKind, analyse, analyse_by_wait};
+use onbeat_noise::analysis::{Analysis, StepKind, TimerWake, analyse, analyse_by_wait};
 use onbeat_trace::{Class, KernelEvent};
 use proptest::prelude::*;
 
@@ -74,8 +74,14 @@ fn by_a_handler_that_had_begun_for_another_timer() {
 fn nothing_is_made_up_where_nothing_was_seen() {
     let wake = TimerWake { cpu: 1, due_ns: 1000, irq_ns: None, thread_ns: None, user_ns: 1050 };
     assert_eq!(steps(&analyse(wake, &[])), [(StepKind::Unexplained, "", 50)]);
-    assert_eq!(steps(&analyse_by_wait(wake, 30)), [(StepKind::RunQueue, "", 30), (StepKind::Unexplained, "", 20)]);
-    assert_eq!(steps(&analyse_by_wait(wake, 999)), [(StepKind::RunQueue, "", 50), (StepKind::Unexplained, "", 0)]);
+    assert_eq!(
+        steps(&analyse_by_wait(wake, 30)),
+        [(StepKind::RunQueue, "", 30), (StepKind::Unexplained, "", 20)]
+    );
+    assert_eq!(
+        steps(&analyse_by_wait(wake, 999)),
+        [(StepKind::RunQueue, "", 50), (StepKind::Unexplained, "", 0)]
+    );
     assert_eq!((wake.irq_latency_ns(), wake.thread_latency_ns(), wake.user_latency_ns()), (None, None, 50));
 }
 
