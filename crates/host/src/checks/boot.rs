@@ -234,7 +234,7 @@ fn house(case: &MachineCase) -> Judgement {
                 .with_severity(Severity::Info)
                 .fix(Fix::advice("leave two cores to the system if possible"))
         }
-        _ => Judgement::good(format!("{} is left to the system", left_apart)),
+        _ => Judgement::good(format!("cores left to the system: {left_apart}")),
     }
 }
 

@@ -74,7 +74,7 @@ fn work_queues(case: &MachineCase) -> Judgement {
     let ours: Vec<&(String, onbeat_os::CoreSet)> =
         queues.iter().filter(|(_, cores)| !cores.common(&all).is_empty()).collect();
     match ours.first() {
-        None => Judgement::good("no kworker runs on these cores"),
+        None => Judgement::good("no unbound kworker may run on these cores"),
         Some(_) => {
             let judged = Judgement::bad(format!(
                 "kworkers of {} of {} masks may run on {}",
@@ -117,7 +117,7 @@ fn watchdogs(case: &MachineCase) -> Judgement {
     }
     match (&interrupts.nmi_watchdog, &interrupts.watchdog_cpus) {
         (Fact::Unknown(why), Fact::Unknown(_)) => Judgement::unknown(why),
-        _ => Judgement::good("no watchdog runs on these cores"),
+        _ => Judgement::good("the watchdogs leave these cores alone"),
     }
 }
 

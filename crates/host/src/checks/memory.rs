@@ -251,7 +251,7 @@ fn balloon(case: &MachineCase) -> Judgement {
 fn vmstat(case: &MachineCase) -> Judgement {
     match &case.facts.memory.stat_interval_s {
         Fact::Known(s) if *s >= 10 => Judgement::good(format!("every {s} s")),
-        Fact::Known(s) => Judgement::bad(format!("a kworker adds up counters of every core each {s} s"))
+        Fact::Known(s) => Judgement::bad(format!("a kworker adds up the counters of every core every {s} s"))
             .fix(Fix::sysctl("vm.stat_interval", "10")),
         Fact::Unknown(why) => Judgement::unknown(why),
     }

@@ -76,9 +76,9 @@ fn pressure(case: &MachineCase) -> Judgement {
 fn rtkit(case: &MachineCase) -> Judgement {
     match &case.facts.threads {
         Fact::Known(threads) if threads.iter().any(|thread| thread.name.starts_with("rtkit-daemon")) => {
-            Judgement::good("it runs: it gives sound programs priorities up to 20; onbeat does not use it")
+            Judgement::good("rtkit runs: it gives sound programs priorities up to 20; onbeat does not use it")
         }
-        Fact::Known(_) => Judgement::good("it does not run, and is not needed"),
+        Fact::Known(_) => Judgement::good("rtkit does not run, and is not needed"),
         Fact::Unknown(why) => Judgement::unknown(why),
     }
 }

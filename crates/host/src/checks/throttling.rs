@@ -114,7 +114,7 @@ fn fair_server(case: &MachineCase) -> Judgement {
         .filter(|(_, runtime_ns, _)| *runtime_ns > 0)
         .collect();
     let Some((_, runtime_ns, period_ns)) = ours.first() else {
-        return Judgement::good("it is off on these cores");
+        return Judgement::good("off on these cores");
     };
     let isolated = case.facts.cpus.isolated.known().cloned().unwrap_or_default();
     let is_isolated = case.cpus.without(&isolated).is_empty();

@@ -146,7 +146,7 @@ fn a_second_time_is_refused_or_changes_nothing() {
     // Something is to do again: the first one has to be taken back before.
     machine.write("proc/sys/vm/stat_interval", "3\n");
     let error = apply::prepare(&machine.root, &plan(), false).unwrap_err().to_string();
-    assert!(error.contains("tune.undo.json and not taken back; onbeat tune --undo"), "{error}");
+    assert!(error.contains("tune.undo.json; run onbeat tune --undo"), "{error}");
     // What somebody else has changed is left alone.
     let outcomes = apply::undo(&machine.root).unwrap().unwrap();
     assert!(
@@ -180,7 +180,7 @@ fn a_file_that_lies_is_not_followed() {
         (
             "{\"schema\": \"onbeat.tune.undo\", \"version\": 1, \"boot_id\": \"1111\", \"made_unix_ns\": 0, \"changes\": \
              [{\"kind\": \"file\", \"path\": \"etc/passwd\", \"old\": \"x\", \"new\": \"y\", \"back\": [\"x\"]}]}",
-            "it names `etc/passwd`, which is no setting of the kernel",
+            "it names `etc/passwd`, which is not a kernel setting",
         ),
         (
             "{\"schema\": \"onbeat.tune.undo\", \"version\": 9, \"boot_id\": \"1111\", \"made_unix_ns\": 0, \"changes\": []}",
@@ -192,7 +192,7 @@ fn a_file_that_lies_is_not_followed() {
         machine.write(undo::FILE, text);
         let before = machine.all();
         let error = apply::undo(&machine.root).unwrap_err().to_string();
-        assert!(error.contains(message) && error.contains("; look at it"), "{error}");
+        assert!(error.contains(message) && error.contains("; inspect it"), "{error}");
         let error = apply::prepare(&machine.root, &plan(), false).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
         assert_eq!(machine.all(), before);

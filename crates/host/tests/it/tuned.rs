@@ -19,7 +19,7 @@ fn at_least_one_core_is_left_to_the_system() {
     let bare = fixtures::bare_metal();
     for (cpus, refusal) in [
         ("0-15", "0-15 are all cores of this machine: the system needs one, better two; leave at least one"),
-        ("0-7", "0-7 and the hardware threads beside them (8-15) are all cores of this machine"),
+        ("0-7", "0-7 and their SMT siblings (8-15) are all cores of this machine"),
         ("14-17", "the cores 16-17 are not online; name some of 0-15 with --cpus"),
     ] {
         let error = plan(&case(&bare, cpus)).unwrap_err().to_string();

@@ -198,7 +198,7 @@ fn analysed(cpu: u32, pending: &Pending, events: &[KernelEvent]) -> Analysis {
 #[cfg(test)]
 mod tests {
     use super::super::line;
-    use super::super::reading::Cores as _;
+    use super::super::reading::LineSink as _;
     use super::*;
     use crate::analysis::StepKind;
 
