@@ -1,106 +1,108 @@
-//! Why a timer's thread was late: the way from the moment that it waited for to its first instruction, step by step.
+//! Analysis of a late timer wake-up: the steps from its due time to the thread's first instruction.
 
 use crate::attribute::{Gap, GapThread, GapVerdict, attribute};
 use onbeat_trace::{Class, KernelEvent};
 use serde::{Deserialize, Serialize};
 
-/// One wake-up. Moments in nanoseconds on `CLOCK_MONOTONIC`.
+/// A timer wake-up. Times in nanoseconds on `CLOCK_MONOTONIC`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimerWake {
-    /// On which core.
+    /// The core.
     pub cpu: u32,
-    /// The moment that it waited for.
+    /// Time for which the timer was set.
     pub due_ns: u64,
-    /// When the handler of the timer's interrupt began; `None` where nobody has seen it.
+    /// Start of the timer's interrupt handler; `None` if the source does not show it.
     pub irq_ns: Option<u64>,
-    /// When the kernel gave it the core; `None` where nobody has seen it.
+    /// Time at which the kernel gave the core to the thread; `None` if the source does not show it.
     pub thread_ns: Option<u64>,
-    /// When it was back in its own code.
+    /// Time at which the thread's own code ran.
     pub user_ns: u64,
 }
 
 impl TimerWake {
-    /// From the due moment to the timer's interrupt.
+    /// Latency of the timer's interrupt.
     #[must_use]
     pub fn irq_latency_ns(&self) -> Option<u64> {
         self.irq_ns.map(|irq_ns| irq_ns.saturating_sub(self.due_ns))
     }
 
-    /// To the core.
+    /// Latency until the thread gets the core.
     #[must_use]
     pub fn thread_latency_ns(&self) -> Option<u64> {
         self.thread_ns.map(|thread_ns| thread_ns.saturating_sub(self.due_ns))
     }
 
-    /// To its own code: what counts in the end.
+    /// Latency until the thread's own code runs: the one that matters to the thread.
     #[must_use]
     pub fn user_latency_ns(&self) -> u64 {
         self.user_ns.saturating_sub(self.due_ns)
     }
 }
 
-/// Why a wake-up took as long as it did. The steps sum to its latency, to the nanosecond.
+/// Steps of a wake-up's latency. They add up to it, to the nanosecond.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Analysis {
-    /// Which wake-up.
+    /// The wake-up.
     pub wake: TimerWake,
-    /// In the order of time, those of a kind and name together.
+    /// Steps in order of time; those of one kind and name are merged.
     pub steps: Vec<LatencyStep>,
-    /// Whether records are missing there.
+    /// Whether records are missing.
     pub is_doubtful: bool,
-    /// StepKind the kernel did when the timer's interrupt came, the innermost first, where its tracer tells.
+    /// The kernel's call stack at the timer's interrupt, the innermost frame first, if its tracer reports
+    /// one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<String>,
 }
 
-/// Something that took a part of the latency.
+/// A part of the latency.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencyStep {
-    /// StepKind.
+    /// Kind of step.
     pub what: StepKind,
-    /// Whose: of an interrupt, a softirq, a thread. Empty where it has none.
+    /// Name of the interrupt, softirq or thread; empty if it has none.
     pub name: String,
-    /// The thread's id; 0 where it is none.
+    /// Id of the thread; 0 if it is not a thread.
     pub pid: i32,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
-    /// How long, without what interrupted it.
+    /// Time, without what interrupted it.
     pub ns: u64,
 }
 
-/// StepKind took a part of a latency: the words are those of rtla's auto-analysis, where it has one.
+/// Kind of a step, in the terms of rtla's auto-analysis where it has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepKind {
-    /// An interrupt that was being handled when the timer was due.
+    /// Interrupt that was being handled when the timer was due.
     PreviousIrq,
-    /// The time until the timer's handler, while the core slept: the way out of an idle state.
+    /// Time until the timer's handler while the core slept: the exit from an idle state.
     IdleExit,
-    /// The time until the timer's handler, while a thread had the core: interrupts were off, or the machine was not there.
+    /// Time until the timer's handler while a thread had the core: interrupts were off, or the machine itself
+    /// was stopped.
     HandlerDelay,
     /// The handler of the timer's interrupt.
     TimerIrq,
-    /// A thread that had the core, though ours was ready.
+    /// Thread that kept the core although the woken thread was ready.
     BlockingThread,
-    /// An interrupt that cannot be masked.
+    /// Non-maskable interrupt.
     Nmi,
     /// Another interrupt.
     Irq,
     /// A softirq.
     Softirq,
-    /// Between the events, until the core was ours: wake-up, scheduler, and who knows what.
+    /// Time without events until the thread gets the core: wake-up, scheduler, and unknown causes.
     Switch,
-    /// From there to our own code.
+    /// Time from getting the core to the thread's own code.
     Return,
-    /// Other threads had the core; which ones nobody has seen.
+    /// Time in which other, unknown threads had the core.
     RunQueue,
-    /// Nobody has seen what.
+    /// Time without a known cause.
     Unexplained,
 }
 
-/// StepKind had the core between the due moment and our first instruction.
+/// Attributes the time between the due time and the thread's first instruction.
 ///
-/// `events` are the kernel's of that core around that time, in any order.
+/// `events` are the kernel events of that core around that time, in any order.
 #[must_use]
 pub fn analyse(wake: TimerWake, events: &[KernelEvent]) -> Analysis {
     let mut steps = Vec::new();
@@ -124,7 +126,7 @@ pub fn analyse(wake: TimerWake, events: &[KernelEvent]) -> Analysis {
     Analysis { wake, steps, is_doubtful: false, stack: Vec::new() }
 }
 
-/// The same, where all that is known is how long the thread waited for a core that others had.
+/// Analyses a wake-up when only the thread's wait for the core is known.
 #[must_use]
 pub fn analyse_by_wait(wake: TimerWake, waited_ns: u64) -> Analysis {
     let waited_ns = waited_ns.min(wake.user_latency_ns());
@@ -140,7 +142,7 @@ fn part(wake: TimerWake, start_ns: u64, end_ns: u64, events: &[KernelEvent]) -> 
     attribute(Gap { cpu: wake.cpu, start_ns, end_ns }, events, GapThread::Sleeper)
 }
 
-/// Until the timer's handler.
+/// Adds the steps before the timer's handler.
 fn before(steps: &mut Vec<LatencyStep>, verdict: &GapVerdict, irq_ns: Option<u64>) {
     let mut was_idle = None;
     let mut delay_ns = verdict.hardware_ns + verdict.unexplained_ns;
@@ -149,7 +151,7 @@ fn before(steps: &mut Vec<LatencyStep>, verdict: &GapVerdict, irq_ns: Option<u64
             Class::Irq if i.start_ns < verdict.gap.start_ns => {
                 add(steps, StepKind::PreviousIrq, &i.name, 0, i.duration_ns);
             }
-            // Whoever has the core cannot be blamed for what the interrupt waits for.
+            // The thread that has the core is not to blame for a late interrupt.
             Class::Thread => {
                 was_idle.get_or_insert(i.pid == 0);
                 delay_ns += i.duration_ns;
@@ -157,7 +159,7 @@ fn before(steps: &mut Vec<LatencyStep>, verdict: &GapVerdict, irq_ns: Option<u64
             class => add(steps, interrupts(class), &i.name, 0, i.duration_ns),
         }
     }
-    // The timer's own handler may have begun before its moment, for another one.
+    // The timer's handler may have begun before the due time, for an earlier timer.
     let early = verdict.interferences.iter().find(|i| Some(i.start_ns) == irq_ns && i.class == Class::Irq);
     if let Some(timer) = early {
         add(steps, StepKind::TimerIrq, &timer.name, 0, timer.duration_ns);

@@ -1,7 +1,7 @@
-//! From the bytes of a core's ring to records.
+//! Decoding: from the bytes of a core's ring to records.
 //!
-//! Every field is found by the kernel's own description ([`TracepointLayout`]); bytes that do not fit are passed over and counted, never
-//! trusted.
+//! Fields are found by the kernel's own description ([`TracepointLayout`]). Bytes that do not match it are
+//! skipped and counted.
 
 mod entries;
 mod layout;
@@ -16,108 +16,108 @@ use layout::Role;
 use onbeat_trace::Class;
 use std::borrow::Cow;
 
-/// One thing that the kernel has told of a core.
+/// A record of a core.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RingRecord {
-    /// When, in nanoseconds on `CLOCK_MONOTONIC`.
+    /// Time in nanoseconds on `CLOCK_MONOTONIC`.
     pub time_ns: u64,
-    /// The thread that had the core; an interrupt borrows it.
+    /// Thread that had the core; interrupts run on its behalf.
     pub pid: i32,
-    /// Whether the kernel has decided to give the core to another thread, and has not done so yet.
+    /// Whether a switch to another thread is due and has not happened yet.
     pub is_going: bool,
-    /// What.
+    /// Content of the record.
     pub kind: RecordKind,
 }
 
-/// What a record says.
+/// Content of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordKind {
-    /// Something begins that interrupts.
+    /// Begin of an interrupt or softirq.
     Enter(Id, Cow<'static, str>),
-    /// It ends.
+    /// End of an interrupt or softirq.
     Exit(Id),
-    /// Something of which only the begin is told.
+    /// Begin of an interrupt whose end is not recorded.
     Point(Class, &'static str),
-    /// An interrupt that cannot be masked has just ended.
+    /// End of a non-maskable interrupt.
     Nmi {
-        /// How long it took.
+        /// Its duration.
         duration_ns: u64,
     },
-    /// The core goes from one thread to another.
+    /// Switch from one thread to another.
     Switch {
-        /// Who had it.
+        /// Thread that had the core.
         prev: i32,
-        /// Whether that one could have gone on.
+        /// Whether that thread could have continued.
         is_prev_runnable: bool,
-        /// Who gets it.
+        /// Thread that gets the core.
         next: i32,
-        /// The name of that one.
+        /// Name of the thread that gets the core.
         comm: String,
-        /// And its priority, as the kernel counts: 0 to 98 real-time, 100 to 139 others.
+        /// Its priority, on the kernel's scale: 0 to 98 real-time, 100 to 139 others.
         priority: i32,
     },
-    /// Somebody wakes a thread.
+    /// A thread is woken.
     Woken {
-        /// Which one.
+        /// The woken thread.
         pid: i32,
         /// Its name.
         comm: String,
-        /// Its priority, as the kernel counts.
+        /// Its priority, on the kernel's scale.
         priority: i32,
-        /// The core that it is to run on.
+        /// Core that it should run on.
         core: u32,
     },
-    /// A thread goes to another core.
+    /// A thread moves to another core.
     Migrated {
-        /// Which one.
+        /// The thread.
         pid: i32,
         /// Its name.
         comm: String,
-        /// Its priority, as the kernel counts.
+        /// Its priority, on the kernel's scale.
         priority: i32,
-        /// The core that it goes to.
+        /// Its new core.
         core: u32,
     },
-    /// The thread that has the core touches memory that is not there yet, or the kernel does for it.
+    /// The current thread, or the kernel on its behalf, touches memory that is not present.
     PageFault {
-        /// Whether it is the thread's own code.
+        /// Whether the thread's own code touched it.
         is_user: bool,
     },
-    /// So many records had no room.
+    /// Number of records that had no room.
     Lost(u64),
 }
 
-/// What a ring holds.
+/// Entry of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RingEntry<'b> {
-    /// The bytes of a tracepoint.
+    /// Bytes of a tracepoint.
     Raw(&'b [u8]),
-    /// So many records are missing here.
+    /// Number of records missing at this place.
     Lost(u64),
 }
 
-/// What begins and ends: two records with equal ids belong together.
+/// Identifies an interrupt or softirq: a begin and an end with equal ids belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Id {
-    /// What kind.
+    /// Class.
     pub class: Class,
-    /// Its number among those of its class: the interrupt, the softirq.
+    /// Number within the class: of the interrupt or the softirq.
     pub number: u32,
 }
 
 impl Id {
-    /// Interrupts that have a tracepoint of their own are numbered from here, those of devices from 0.
+    /// First number of interrupts with their own tracepoint; device interrupts are numbered from 0.
     pub const VECTORS: u32 = 1 << 16;
-    /// An interrupt from another core, where the kernel has one tracepoint for all of them. It comes inside of the handler
-    /// of an interrupt.
+    /// Interrupt from another core, if the kernel has one tracepoint for all of them. It occurs within the
+    /// handler of an interrupt.
     pub const IPI: u32 = 1 << 17;
 }
 
-/// The softirqs, as the kernel numbers them.
+/// Names of the softirqs, in the kernel's numbering.
 pub const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
-/// Reads all records of `bytes` and gives them to `take` in their order. Says how many could not be understood.
+/// Decodes all records in `bytes` and passes them to `take` in order. Returns the number of unreadable ones.
 pub fn decode(
     bytes: &[u8],
     form: Form<'_>,
@@ -138,28 +138,29 @@ pub fn decode(
     strange + broken
 }
 
-/// `None` for what cannot be understood, `Some(None)` for a tracepoint of somebody else.
+/// `None` for an unreadable record, `Some(None)` for a tracepoint that is not in the layout.
 fn record(raw: &[u8], time_ns: u64, layout: &TracepointLayout) -> Option<Option<RingRecord>> {
     let Some(role) = layout.role(id(raw)?) else { return Some(None) };
     let is_going = flags(raw)? & NEED_RESCHED != 0;
     Some(Some(RingRecord { time_ns, pid: layout.pid(raw)?, is_going, kind: kind(role, raw)? }))
 }
 
-/// Bits of [`flags`] (`include/linux/trace_events.h`): a switch is due, and the core is within an interrupt, of hardware or soft.
+/// Bits of [`flags`] (`include/linux/trace_events.h`): a switch is due; the core is in a hardware or software
+/// interrupt.
 const NEED_RESCHED: u8 = 0x04;
 pub(crate) const IN_INTERRUPT: u8 = 0x08 | 0x10;
 
-/// Which tracepoint these are the bytes of.
+/// Number of the tracepoint.
 pub(crate) fn id(raw: &[u8]) -> Option<u16> {
     number(raw, 0)
 }
 
-/// The state of the core that every tracepoint has (`common_flags`).
+/// State of the core, in every tracepoint (`common_flags`).
 pub(crate) fn flags(raw: &[u8]) -> Option<u8> {
     number(raw, 2)
 }
 
-/// What the bytes of a tracepoint say; `None` where they are too few.
+/// Decodes a tracepoint; `None` if there are too few bytes.
 fn kind(role: &Role, raw: &[u8]) -> Option<RecordKind> {
     Some(match role {
         Role::Enter { number: id, name } => RecordKind::Enter(irq(*id), Cow::Borrowed(name)),
@@ -205,7 +206,7 @@ fn irq(number: u32) -> Id {
     Id { class: Class::Irq, number }
 }
 
-/// A number in the machine's own byte order.
+/// Number in the machine's byte order.
 pub(crate) trait NativeNumber: Sized {
     fn read(bytes: &[u8]) -> Option<Self>;
 }

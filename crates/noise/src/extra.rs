@@ -1,6 +1,7 @@
-//! Any events of the kernel beside those that are measured, with a filter and a trigger, for whoever reads the trace.
+//! Further kernel events for a trace, with filters and triggers.
 //!
-//! They are written by an instance of their own, so they disturb no account; each costs its time on the core where it happens.
+//! They have their own instance, so they do not affect other counts. Each event costs time on the core where
+//! it happens.
 
 use crate::error::Error;
 use onbeat_os::ftrace;
@@ -9,50 +10,51 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An event, or all of a system, as the kernel names them: `sched:sched_switch`, `irq`.
+/// An event, or all events of a system, by the kernel's names: `sched:sched_switch`, `irq`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventRequest {
-    /// The folder of `events/` that it is in.
+    /// System: a folder in `events/`.
     pub system: String,
-    /// Which one; all without.
+    /// Event; `None` for all of the system.
     pub name: Option<String>,
-    /// Only those that this holds for: `prev_pid == 0`.
+    /// Condition that an event has to meet: `prev_pid == 0`.
     pub filter: Option<String>,
-    /// What the kernel does at each: `stacktrace`, `hist:keys=prev_comm`.
+    /// Action of the kernel at each event: `stacktrace`, `hist:keys=prev_comm`.
     pub trigger: Option<String>,
 }
 
-/// Whose clock their lines are on.
+/// Clock of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceClock {
-    /// `CLOCK_MONOTONIC`, as everything that we measure ourselves.
+    /// `CLOCK_MONOTONIC`, as in all measurements of onbeat's own threads.
     Monotonic,
-    /// The one of the kernel's tracers.
+    /// The clock of the kernel's tracers.
     Tracer,
 }
 
-/// What a trigger has counted, and the name of a file for it.
+/// Counts of a trigger, and a file name for them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventCounts {
     /// `SYSTEM_EVENT_hist.txt`
     pub file: String,
-    /// As the kernel writes it.
+    /// Text, as the kernel writes it.
     pub text: String,
 }
 
-/// Events that are being written; dropping it ends that.
+/// Events being recorded; dropping it ends the recording.
 #[derive(Debug)]
 pub struct Extra {
     instance: ftrace::Instance,
-    /// `SYSTEM_EVENT` and the folder of those that count.
+    /// `SYSTEM_EVENT` and the folder of the events that count.
     counting: Vec<(String, PathBuf)>,
 }
 
 impl Extra {
-    /// Writes them from now on, on these cores; the last `ring_bytes` of each are kept.
+    /// Starts recording on these cores; the last `ring_bytes` of each are kept.
     ///
     /// # Errors
-    /// An event that this kernel has not, a filter or a trigger that it does not understand, or no right to write tracefs.
+    /// An event that the kernel does not have, a filter or a trigger that it does not understand, or no right
+    /// to write tracefs.
     pub fn open(
         asked: &[EventRequest],
         cpus: &[usize],
@@ -67,7 +69,7 @@ impl Extra {
         if clock == TraceClock::Tracer {
             set("trace_clock", "local")?;
         }
-        // Lines have the names of threads.
+        // Lets the lines contain thread names.
         set("trace_options", "record-cmd")?;
         let mut counting = Vec::new();
         for one in asked {
@@ -80,23 +82,23 @@ impl Extra {
         Ok(Extra { instance, counting })
     }
 
-    /// Writes no more.
+    /// Stops recording.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn stop(&self) -> Result<(), Error> {
         self.instance.disable().map_err(Error::os("-e"))
     }
 
-    /// The lines that there are, with their moments in nanoseconds.
+    /// Returns the recorded lines, with their times in nanoseconds.
     ///
     /// # Errors
-    /// What reading them says.
+    /// What reading them returns.
     pub fn lines(&self) -> Result<Vec<(u64, String)>, Error> {
         let text = read(&self.instance.folder().join("trace"))?;
         let mut time_ns = 0;
         let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
-        // What has no time of its own, such as a frame of a stack, belongs to the line before it.
+        // A line without a time, such as a frame of a stack, belongs to the line before it.
         Ok(lines
             .map(|line| {
                 time_ns = crate::tracer::time_ns(line).unwrap_or(time_ns);
@@ -105,10 +107,10 @@ impl Extra {
             .collect())
     }
 
-    /// What triggers have counted.
+    /// Returns the counts of the triggers.
     ///
     /// # Errors
-    /// What reading it says.
+    /// What reading them returns.
     pub fn counted(&self) -> Result<Vec<EventCounts>, Error> {
         let one = |(name, path): &(String, PathBuf)| {
             Ok(EventCounts { file: format!("{name}_hist.txt"), text: read(&path.join("hist"))? })
@@ -118,12 +120,12 @@ impl Extra {
 }
 
 impl EventRequest {
-    /// Reads `SYSTEM` or `SYSTEM:EVENT`.
+    /// Parses `SYSTEM` or `SYSTEM:EVENT`.
     ///
     /// # Errors
-    /// What it should have been.
+    /// The expected form.
     pub fn parse(text: &str) -> Result<Self, String> {
-        const FORM: &str = "write SYSTEM or SYSTEM:EVENT, such as sched:sched_switch; /sys/kernel/tracing/events has them all";
+        const FORM: &str = "write SYSTEM or SYSTEM:EVENT, such as sched:sched_switch; see /sys/kernel/tracing/events for all of them";
         let is_name = |name: &str| {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
         };
@@ -146,7 +148,7 @@ impl EventRequest {
         self.name.as_ref().map_or(self.system.clone(), |name| format!("{}:{name}", self.system))
     }
 
-    /// In that instance; gives its folder.
+    /// Switches the event on in an instance; returns its folder.
     fn switch_on(&self, folder: &Path) -> Result<PathBuf, Error> {
         let mut path = folder.join("events").join(&self.system);
         if let Some(name) = &self.name {
@@ -162,11 +164,11 @@ impl EventRequest {
             fs::write(path.join(file), value).map_err(|error| {
                 let why = match error.kind() {
                     io::ErrorKind::InvalidInput if value.starts_with("hist:") && !counts() => {
-                        "this kernel was built without such triggers (CONFIG_HIST_TRIGGERS)".to_owned()
+                        "this kernel has no hist triggers (built without CONFIG_HIST_TRIGGERS)".to_owned()
                     }
                     io::ErrorKind::InvalidInput | io::ErrorKind::NotFound => {
                         format!(
-                            "the kernel does not understand it; events/{}/format has its fields",
+                            "the kernel does not understand it; see its fields in events/{}/format",
                             shown.replace(':', "/")
                         )
                     }
@@ -181,7 +183,7 @@ impl EventRequest {
         if let Some(trigger) = &self.trigger {
             if self.name.is_none() {
                 return Err(Error::Settings(format!(
-                    "-e {shown}: a trigger is one event's and not a system's: name it, as SYSTEM:EVENT"
+                    "-e {shown}: a trigger needs a single event, not a system: name it as SYSTEM:EVENT"
                 )));
             }
             write("trigger", trigger)?;
@@ -191,7 +193,7 @@ impl EventRequest {
     }
 }
 
-/// Whether this kernel has triggers that count.
+/// Whether this kernel has triggers that count (hist triggers).
 fn counts() -> bool {
     let text = Tracefs::find().and_then(|tracefs| fs::read_to_string(tracefs.root().join("README")));
     text.is_ok_and(|text| text.contains("hist:keys="))

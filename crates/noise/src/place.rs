@@ -1,13 +1,13 @@
-//! Which cores are measured, and where everybody else is to stay meanwhile.
+//! Cores to measure, and cores for all other threads meanwhile.
 
 use crate::error::Error;
 use onbeat_os::{CoreSet, Policy, thread};
 use std::fs;
 
-/// The cores to be measured: those named, or all that this process may run on.
+/// Returns the cores to measure: those asked for, or all that this process may run on.
 ///
 /// # Errors
-/// A core that is not there, is offline, or is not this process' to use.
+/// A core that does not exist, is offline, or is not in this process' cpuset.
 pub fn cpus(asked: Option<&CoreSet>) -> Result<Vec<usize>, Error> {
     let online = CoreSet::online().map_err(Error::os("the list of CPUs"))?;
     let allowed = thread::cores().map_err(Error::os("the CPUs of this process"))?;
@@ -16,7 +16,7 @@ pub fn cpus(asked: Option<&CoreSet>) -> Result<Vec<usize>, Error> {
         let is_there = fs::exists(format!("/sys/devices/system/cpu/cpu{cpu}")).unwrap_or(false);
         let (why, fix) = match (online.contains(cpu), is_there) {
             (true, _) => {
-                ("is not in the cpuset of this process", "widen its cpuset, or name others".to_owned())
+                ("is not in the cpuset of this process", "widen its cpuset, or name other CPUs".to_owned())
             }
             (_, true) => ("is offline", format!("echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online")),
             _ => ("does not exist", format!("name some of {allowed} with -c")),
@@ -26,32 +26,33 @@ pub fn cpus(asked: Option<&CoreSet>) -> Result<Vec<usize>, Error> {
     Ok(asked.iter().collect())
 }
 
-/// Whether a core outside the calling thread's own set is its to use: isolated cores (`isolcpus=`) belong to nobody's set until
-/// somebody asks for them, those outside the cpuset are refused.
+/// Whether the calling thread may use a core outside its own set. Isolated cores (`isolcpus=`) are in no
+/// thread's set until a thread asks for them; cores outside the cpuset are refused.
 fn can_be_had(cpu: usize, own: &CoreSet) -> bool {
     let Ok(only) = CoreSet::from_cores([cpu]) else { return false };
     let is_given = thread::set_cores(&only).is_ok();
     if is_given {
-        // They were its own a moment ago; if somebody has taken them since, it stays where it is.
+        // If the cores of its own set were taken away meanwhile, the thread stays where it is.
         let _refused = thread::set_cores(own);
     }
     is_given
 }
 
-/// The calling thread's place while others are measured; dropping it puts the thread back.
+/// Keeps the calling thread off the measured cores; dropping it puts the thread back.
 #[derive(Debug)]
 #[must_use = "dropping it puts the thread back"]
 pub struct House {
     before: CoreSet,
-    /// What a reader of the measurement has to know of it.
+    /// Note for readers of the measurement.
     pub note: Option<String>,
 }
 
 impl House {
-    /// Puts the calling thread, and those that it starts, off the measured cores: to those named, or to all others.
+    /// Moves the calling thread, and threads that it starts, off the measured cores: to `asked`, or to all
+    /// other cores.
     ///
     /// # Errors
-    /// Cores that cannot be had.
+    /// Cores that are not available.
     pub fn keep(asked: Option<&CoreSet>, measured: &[usize]) -> Result<Self, Error> {
         let before = thread::cores().map_err(Error::os("the CPUs of this process"))?;
         let house = match asked {
@@ -59,7 +60,7 @@ impl House {
             None => spare(&before, measured)?,
         };
         if house.is_empty() {
-            let note = "all CPUs are measured, so our own bookkeeping runs on them: it is a part of the noise, by the name of \
+            let note = "all CPUs are measured, so onbeat's own bookkeeping runs on them: it is part of the noise, named after \
                         the thread `onbeat`; leave it one with -c or -H";
             return Ok(House { before, note: Some(note.to_owned()) });
         }
@@ -67,7 +68,7 @@ impl House {
         let both: Vec<usize> = house.iter().filter(|cpu| measured.contains(cpu)).collect();
         let note = (!both.is_empty()).then(|| {
             format!(
-                "CPUs {both:?} are both measured and for house-keeping: our own bookkeeping is a part of their noise"
+                "CPUs {both:?} are both measured and used for house-keeping: onbeat's own bookkeeping is part of their noise"
             )
         });
         Ok(House { before, note })
@@ -76,12 +77,13 @@ impl House {
 
 impl Drop for House {
     fn drop(&mut self) {
-        // They were its own a moment ago; if somebody has taken them since, it stays where it is.
+        // If the cores of its own set were taken away meanwhile, the thread stays where it is.
         let _refused = thread::set_cores(&self.before);
     }
 }
 
-/// Cores that are not measured: those of our own set, or else any other that can be had, such as isolated ones.
+/// Returns the cores that are not measured: those of the thread's own set, or any other available ones, such
+/// as isolated cores.
 fn spare(own: &CoreSet, measured: &[usize]) -> Result<CoreSet, Error> {
     let set =
         |cores: Vec<usize>| CoreSet::from_cores(cores).map_err(|error| Error::Settings(error.to_string()));
@@ -93,10 +95,11 @@ fn spare(own: &CoreSet, measured: &[usize]) -> Result<CoreSet, Error> {
     set(online.iter().filter(|cpu| !measured.contains(cpu) && can_be_had(*cpu, own)).collect())
 }
 
-/// Refuses what would hang the machine: a thread that never sleeps, before all of the kernel's own.
+/// Refuses settings that would hang the machine: a thread that never sleeps and runs before all kernel
+/// threads.
 ///
 /// # Errors
-/// The policy, and one to take instead.
+/// The policy, and a safe alternative.
 pub fn check_policy(policy: Option<Policy>, never_sleeps: bool, measured: &[usize]) -> Result<(), Error> {
     let Some(policy) = policy.filter(|policy| policy.is_real_time() && never_sleeps) else { return Ok(()) };
     if policy.priority() == Some(99) {
@@ -127,7 +130,7 @@ pub fn check_policy(policy: Option<Policy>, never_sleeps: bool, measured: &[usiz
     Ok(())
 }
 
-/// Whether other threads get their part beside busy real-time ones by a server (6.12 and later).
+/// Whether normal threads get time next to busy real-time ones by the fair server (6.12 and later).
 #[must_use]
 pub fn has_fair_server() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();

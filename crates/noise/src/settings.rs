@@ -5,42 +5,42 @@ use crate::session::MeasuringLimits;
 use crate::source::{Backend, RingShape};
 use onbeat_os::{CoreSet, Policy};
 
-/// What to measure. Times in nanoseconds.
+/// Settings of a noise measurement. Times in nanoseconds.
 #[derive(Debug, Clone)]
 pub struct NoiseSettings {
-    /// Which cores; all that this process may use where there are none.
+    /// Cores to measure; `None` for all that this process may use.
     pub cpus: Option<CoreSet>,
-    /// Where everything else of ours runs; where it is not said, on the cores that are not measured.
+    /// Cores for all other threads of this process; `None` for the cores that are not measured.
     pub house_keeping: Option<CoreSet>,
-    /// What the scheduler gives to the measuring threads; what they would have anyway where it is not said.
+    /// Scheduling policy of the measuring threads; `None` for the inherited one.
     pub policy: Option<Policy>,
-    /// From measurement to measurement.
+    /// Time from one measurement to the next.
     pub period_ns: u64,
-    /// How long each takes; the thread sleeps for the rest of the period.
+    /// Duration of each measurement; the thread sleeps for the rest of the period.
     pub runtime_ns: u64,
-    /// What is shorter is no noise.
+    /// Shortest gap that counts as noise.
     pub threshold_ns: u64,
-    /// Ends it with the first gap that is longer.
+    /// Stops at the first gap longer than this.
     pub stop_single_ns: Option<u64>,
-    /// Ends it with the first period that has more noise.
+    /// Stops at the first period with more noise than this.
     pub stop_total_ns: Option<u64>,
-    /// A limit that is hit is told to whoever watches, and it goes on.
+    /// Whether a limit that is hit is only reported to the watcher, and measuring goes on.
     pub goes_on: bool,
-    /// Ends it; without, whoever watches does.
+    /// Duration of the whole measurement; without it, the watcher ends it.
     pub duration_ns: Option<u64>,
-    /// So much at the begin is not counted.
+    /// Warm-up to discard.
     pub warm_up_ns: u64,
-    /// The width of a bucket of the histogram.
+    /// Width of a histogram bucket.
     pub bucket_ns: u64,
-    /// How many buckets it has.
+    /// Number of histogram buckets.
     pub entries: usize,
-    /// How many of the longest gaps are told one by one.
+    /// Number of the longest gaps that are reported one by one.
     pub samples: usize,
-    /// Where the causes are to come from.
+    /// Source of the causes.
     pub backend: Backend,
-    /// The size of a core's ring.
+    /// Size of each core's ring.
     pub ring_bytes: usize,
-    /// How many of a core's last kernel events and gaps are kept for a trace.
+    /// Number of each core's last kernel events and gaps that are kept for a trace.
     pub keep_events: usize,
 }
 
@@ -96,13 +96,11 @@ impl NoiseSettings {
             ));
         }
         if threshold_ns == 0 {
-            return wrong(
-                "a threshold of 0 makes every look at the clock a gap: give at least 1 ns".to_owned(),
-            );
+            return wrong("a threshold of 0 makes every clock read a gap: give at least 1 ns".to_owned());
         }
         if threshold_ns > runtime_ns {
             return wrong(format!(
-                "a threshold of {} us is above the run time of {} us: nothing could be found",
+                "a threshold of {} us is above the run time of {} us: no gap could be found",
                 threshold_ns / 1000,
                 runtime_ns / 1000
             ));

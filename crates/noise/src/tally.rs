@@ -1,4 +1,4 @@
-//! Verdicts, added up: bounded memory, however long it takes.
+//! Running totals of verdicts, in bounded memory.
 
 use crate::attribute::{Gap, GapVerdict};
 use crate::record::{CauseTotal, CpuNoise, LinearHistogram};
@@ -7,20 +7,20 @@ use crate::source::CoreCounters;
 use onbeat_trace::{Class, Histogram};
 use std::collections::{HashMap, VecDeque};
 
-/// Names that are told apart; there is no end of kernel workers.
+/// Limit on the number of distinct names; kernel workers have no end of them.
 const NAMES: usize = 512;
-/// Where those that come later are counted.
+/// Name under which later causes are counted.
 const OTHERS: &str = "(others)";
 
-/// One core's.
+/// Totals of one core.
 #[derive(Debug)]
 pub(crate) struct NoiseTally {
     noise: CpuNoise,
     causes: HashMap<(Class, String), CauseTotal>,
     lengths: Histogram,
-    /// How many of the longest gaps are kept.
+    /// Number of the longest gaps that are kept.
     samples: usize,
-    /// The last gaps with the number of their interferences, and how many of them are kept.
+    /// Last gaps with the number of their interferences, and how many of them to keep.
     last: VecDeque<(Gap, usize)>,
     keep: usize,
 }
@@ -39,12 +39,12 @@ impl NoiseTally {
         }
     }
 
-    /// Keeps so many of the last gaps, too.
+    /// Also keeps the last `gaps` gaps.
     pub fn keeping(self, gaps: usize) -> Self {
         NoiseTally { keep: gaps, ..self }
     }
 
-    /// Those.
+    /// Last gaps that were kept.
     pub fn last(&self) -> Vec<(Gap, usize)> {
         self.last.iter().copied().collect()
     }
@@ -83,7 +83,7 @@ impl NoiseTally {
         self.keep(verdict);
     }
 
-    /// A gap for which there was no room: only its time is known.
+    /// Adds gaps for which there was no room: only their total time is known.
     pub fn gaps_dropped(&mut self, dropped: u64, ns: u64) {
         self.noise.gaps_dropped = dropped;
         self.noise.noise_ns += ns;
@@ -100,7 +100,7 @@ impl NoiseTally {
         }
     }
 
-    /// What there is so far.
+    /// Returns the totals so far.
     pub fn so_far(&self) -> CpuNoise {
         let mut noise = self.noise.clone();
         noise.causes = self.causes.values().cloned().collect();
@@ -109,7 +109,7 @@ impl NoiseTally {
         noise
     }
 
-    /// What the kernel has counted meanwhile.
+    /// Sets the kernel's own counts.
     pub fn counted(&mut self, counted: CoreCounters) {
         self.noise.steal_ns = counted.steal_ns;
         self.noise.interrupts = counted.interrupts.into_iter().collect();

@@ -1,7 +1,8 @@
-//! The kernel's own osnoise and timerlat tracers: its threads, its gaps, its events, read as text from an instance of our own.
+//! The kernel's own osnoise and timerlat tracers: their threads, gaps and events, read as text from an own
+//! trace instance.
 //!
-//! The lines are the kernel's interface (`Documentation/trace/osnoise-tracer.rst` and `timerlat-tracer.rst`); times in them are on the
-//! clock of the tracer, gaps and events on the same one, so they are laid together as any others.
+//! The lines are the kernel's interface (`Documentation/trace/osnoise-tracer.rst` and `timerlat-tracer.rst`).
+//! Gaps and events are on the tracer's clock, so they are attributed like any others.
 
 mod instance;
 mod lines;
@@ -27,15 +28,15 @@ use onbeat_os::clock;
 use onbeat_trace::KernelEvent;
 use std::collections::BTreeMap;
 
-/// Events of a core that are kept for a gap that is told of later.
+/// Events of a core that are kept for a gap that is reported later.
 const EVENTS: usize = 1 << 16;
-/// What the kernel has to tell of what interferes.
+/// The tracer's events about interferences.
 const INTERFERENCES: [&str; 4] = ["irq_noise", "softirq_noise", "nmi_noise", "thread_noise"];
 
-/// Measures with the kernel's threads, with interrupts off where `is_hw` says so.
+/// Measures with the kernel's threads; with interrupts off if `is_hw`.
 ///
 /// # Errors
-/// Where the kernel has no such tracer, or does not let us use it.
+/// If the kernel has no such tracer, or does not let this process use it.
 pub fn measure(
     settings: &NoiseSettings,
     is_hw: bool,
@@ -70,7 +71,8 @@ pub fn measure(
     };
     let mut cores = NoiseCores { settings, cores: cpus.iter().map(new).collect() };
     record.started_unix_ns = clock::realtime_unix_ns();
-    // The kernel takes tens of milliseconds to start its threads and to end them: no part of what they looked for.
+    // The kernel takes tens of milliseconds to start and to end its threads: that time is not part of the
+    // measurement.
     instance.start("osnoise")?;
     record.begin_ns = clock::monotonic_ns();
     record.notes.extend(settings.policy.and_then(|policy| instance::set_policy("osnoise", &cpus, policy)));
@@ -78,7 +80,7 @@ pub fn measure(
     record.duration_ns = clock::monotonic_ns().saturating_sub(record.begin_ns + settings.warm_up_ns);
     instance.stop()?;
     drop(instance);
-    // Of each period the kernel looks for so long.
+    // Time that the kernel's threads spent measuring.
     let looked_ns =
         u128::from(record.duration_ns) * u128::from(settings.runtime_ns) / u128::from(settings.period_ns);
     for (cpu, core) in cores.cores {
@@ -96,7 +98,7 @@ fn asked_for() -> Chosen {
 fn prepare(instance: &mut TracerInstance, settings: &NoiseSettings, is_hw: bool) -> Result<(), Error> {
     let us = |ns: u64| (ns / 1000).to_string();
     let stop = |limit_ns: Option<u64>| us(limit_ns.unwrap_or(0));
-    // The kernel holds each of the two against the other: the smaller one first, and then again.
+    // The kernel checks each of the two values against the other: period, run time, then the period again.
     instance.set("period_us", &us(settings.period_ns.max(1_000_000_000)))?;
     instance.set("runtime_us", &us(settings.runtime_ns))?;
     instance.set("period_us", &us(settings.period_ns))?;
@@ -118,7 +120,7 @@ struct NoiseCore {
     tally: NoiseTally,
     events: Vec<KernelEvent>,
     before: CoreCounters,
-    /// The gaps of a period that is not over.
+    /// Gaps of the unfinished period.
     open_ns: u64,
     lost: u64,
     total: u64,
@@ -128,17 +130,18 @@ impl NoiseCore {
     fn finish(mut self, cpu: u32, looked_ns: u64, notes: &mut Vec<String>) -> CpuNoise {
         self.tally.counted(CoreCounters::read(cpu as usize).since(&self.before));
         let noise = self.tally.noise_mut();
-        // The kernel tells of a period at its end, but of gaps at once: those of the last one need the time that they were in.
+        // The kernel reports a period at its end, but gaps at once. The gaps of the last period need its run
+        // time.
         noise.runtime_ns += looked_ns.saturating_sub(noise.runtime_ns).max(self.open_ns);
         (noise.events, noise.events_lost) = (self.total, self.lost);
         if self.lost > 0 {
-            notes.push(format!("CPU {cpu}: {} lines of the tracer were lost", self.lost));
+            notes.push(format!("CPU {cpu}: {} tracer lines were lost", self.lost));
         }
         self.tally.so_far()
     }
 }
 
-/// The limit that was hit, by the kernel's own rule: in whole microseconds, and as many are too many.
+/// Applies the kernel's own rule for limits: in whole microseconds, and reaching the limit counts.
 fn over(cpu: u32, what: &str, value_ns: u64, limit_ns: Option<u64>) -> Option<LimitHit> {
     let limit_ns = limit_ns.filter(|limit_ns| value_ns / 1000 >= limit_ns / 1000)?;
     Some(LimitHit { cpu, what: what.to_owned(), value_ns, limit_ns })

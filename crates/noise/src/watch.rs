@@ -1,30 +1,30 @@
-//! Whoever looks on while it is measured.
+//! Observer of a running measurement.
 
 use onbeat_trace::KernelEvent;
 use serde::{Deserialize, Serialize};
 
-/// Who looks on while it is measured; `C` is what is known of one core, [`CpuNoise`](crate::CpuNoise) or
+/// Observer of a running measurement. `C` is the result for one core, [`CpuNoise`](crate::CpuNoise) or
 /// [`CpuLatency`](crate::timerlat::CpuLatency).
 pub trait Watch<C> {
-    /// How things stand, from time to time.
+    /// Called from time to time with the results so far.
     fn at(&mut self, so_far: &dyn Fn() -> Vec<C>, elapsed_ns: u64);
 
-    /// Whether it is enough.
+    /// Whether to stop the measurement.
     fn is_stopped(&self) -> bool;
 
-    /// A limit was hit, and it goes on. At most once for each reading of the rings.
+    /// Called when a limit was hit and measuring goes on, at most once per read of the rings.
     fn hit(&mut self, _stopped: &LimitHit, _events: &[KernelEvent]) {}
 }
 
-/// The limit that ended it.
+/// A limit that was hit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitHit {
-    /// On which core.
+    /// Core on which it was hit.
     pub cpu: u32,
-    /// What was over it.
+    /// Quantity that was over the limit.
     pub what: String,
-    /// How much it was.
+    /// Value of the quantity.
     pub value_ns: u64,
-    /// How much it might have been.
+    /// The limit.
     pub limit_ns: u64,
 }

@@ -1,14 +1,14 @@
-//! The few tracepoints that tell of single threads, and where their fields lie.
+//! Tracepoints about single threads, and the positions of their fields.
 
 use crate::decode::{FieldPlace, IN_INTERRUPT, flags, id, place};
 use onbeat_os::tracefs::{Format, Tracefs};
 use std::io;
 
-/// Where the fields lie.
+/// Positions of the fields.
 #[derive(Debug)]
 pub(super) struct FollowedLayout {
     tracepoints: Vec<Tracepoint>,
-    /// Where each has the thread that had the core.
+    /// Field with the thread that had the core, in every tracepoint.
     by: FieldPlace,
     prev: FieldPlace,
     state: FieldPlace,
@@ -17,7 +17,7 @@ pub(super) struct FollowedLayout {
     memory: Option<MemoryFields>,
 }
 
-/// Of the tracepoint that tells how much memory a process has.
+/// Fields of the tracepoint about the memory of a process.
 #[derive(Debug)]
 struct MemoryFields {
     is_own: FieldPlace,
@@ -25,7 +25,7 @@ struct MemoryFields {
     bytes: FieldPlace,
 }
 
-/// One of them.
+/// A tracepoint.
 #[derive(Debug)]
 pub(super) struct Tracepoint {
     pub id: u64,
@@ -43,7 +43,7 @@ enum FollowedRole {
 }
 
 impl Tracepoint {
-    /// FollowedRecord lets only records of these threads through, in the kernel's own language.
+    /// Returns a filter, in the kernel's filter language, that passes only records of these threads.
     pub fn filter(&self, tids: &[i32]) -> String {
         let fields: &[&str] = match self.role {
             FollowedRole::Switch => &["prev_pid", "next_pid"],
@@ -55,7 +55,7 @@ impl Tracepoint {
     }
 }
 
-/// FollowedRecord a record says.
+/// Content of a record.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FollowedRecord {
     Switch {
@@ -71,7 +71,8 @@ pub(super) enum FollowedRecord {
     Fault {
         tid: i32,
     },
-    /// A thread has changed how much memory of a kind its process has. Where it was another process's, the kind is none.
+    /// A thread has changed the amount of its process's memory of a kind. The kind is invalid for another
+    /// process's memory.
     Memory {
         tid: i32,
         kind: usize,
@@ -111,7 +112,8 @@ impl FollowedLayout {
                 .tracepoints
                 .extend(format.map(|format| one(&format, ("exceptions", name), FollowedRole::Fault)));
         }
-        // Before 6.2 a thread's faults were counted by the kernel together, and this was told after each 64th (commit f1a7941243c1).
+        // Before 6.2, the kernel counted faults per thread and reported only after each 64th (commit
+        // f1a7941243c1).
         if let Some(format) = tracefs.format("kmem", "rss_stat")?
             && let [Some(is_own), Some(kind), Some(bytes)] =
                 ["curr", "member", "size"].map(|name| place(&format, name))
@@ -126,7 +128,7 @@ impl FollowedLayout {
         &self.tracepoints
     }
 
-    /// FollowedRecord the bytes of a tracepoint say; `None` where they are too few, or another's.
+    /// Decodes a tracepoint; `None` if its bytes are too few, or belong to another tracepoint.
     pub fn what(&self, raw: &[u8]) -> Option<FollowedRecord> {
         let id = u64::from(id(raw)?);
         let tid = |place: &FieldPlace| place.unsigned(raw).map(|tid| tid as i32);

@@ -1,7 +1,7 @@
-//! Where the records of single threads come from: a trace instance, or perf where none can be made.
+//! Rings for the records of single threads: of a trace instance, or of perf if none can be made.
 //!
-//! The instance comes first because it is cheaper, and because some kernels tell perf nothing at all of what happens while a core is
-//! idle: neither who is woken then nor who gets the core. An instance has the wake-ups at least.
+//! The instance comes first because it is cheaper, and because some kernels give perf no events while a core
+//! is idle: neither the wake-ups nor the switches from idle. An instance has at least the wake-ups.
 
 use super::FollowedEvent;
 use super::layout::FollowedLayout;
@@ -11,13 +11,14 @@ use onbeat_os::CoreSet;
 use onbeat_os::tracefs::Tracefs;
 use std::io;
 
-/// The ring of a core: it holds what a few threads do in 50 ms.
+/// Size of a core's ring: it holds the events of a few threads in 50 ms.
 const RING_BYTES: usize = 256 << 10;
 
-/// Threads beyond this are not filtered by the kernel but by whoever reads: its filters have a length.
+/// Above this number of threads, the reader filters instead of the kernel, whose filters have a maximum
+/// length.
 const FILTERED: usize = 64;
 
-/// The rings of all cores: whoever wakes a thread may be on any.
+/// Rings of all cores, because wakers may be on any core.
 #[derive(Debug)]
 pub(crate) struct FollowingRings {
     layout: FollowedLayout,
@@ -27,8 +28,8 @@ pub(crate) struct FollowingRings {
 }
 
 impl FollowingRings {
-    /// KernelRings that are not written yet. It takes its time, and the kernel may wait for every core to come by: not for when real-time
-    /// threads run already.
+    /// Opens rings without starting them. This is slow, and the kernel may wait for every core to respond, so
+    /// do it before real-time threads run.
     pub fn open() -> Result<Self, SourceRefusal> {
         let wrong =
             |error: io::Error| SourceRefusal { why: error.to_string(), fix: "run as root".to_owned() };
@@ -39,16 +40,16 @@ impl FollowingRings {
         Ok(FollowingRings { layout, cpus, rings, bytes: Vec::new() })
     }
 
-    /// FollowedRecord happens to these threads is written from now on.
+    /// Lets the kernel write the events of these threads.
     pub fn start(&self, tids: &[i32]) -> io::Result<()> {
         for tracepoint in self.layout.tracepoints().iter().filter(|_| tids.len() <= FILTERED) {
-            // FollowedRecord the kernel does not filter is left out by whoever reads.
+            // The reader drops events that the kernel does not filter.
             let _ = self.rings.filter(tracepoint.name, tracepoint.id, &tracepoint.filter(tids));
         }
         self.rings.enable()
     }
 
-    /// Reads all of them. Says how many records were lost or could not be understood.
+    /// Reads all rings. Returns the number of records that were lost or could not be understood.
     pub(super) fn drain(&mut self, mut take: impl FnMut(FollowedEvent)) -> u64 {
         let FollowingRings { layout, cpus, rings, bytes } = self;
         let mut lost = 0;

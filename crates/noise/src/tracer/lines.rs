@@ -1,49 +1,49 @@
-//! One line of the tracer.
+//! Lines of the kernel's tracers.
 
 use crate::attribute::Gap;
 use onbeat_trace::{Class, KernelEvent};
 
-/// What a line says.
+/// Content of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TracerLine {
-    /// Something had a core.
+    /// A kernel event.
     Event(KernelEvent),
-    /// The kernel's thread has found something missing.
+    /// A gap that the kernel's thread found.
     Gap(Gap),
-    /// One of its periods is over.
+    /// A period of the kernel's thread is over.
     Period {
-        /// On which core.
+        /// The core.
         cpu: u32,
-        /// How long it looked.
+        /// Time spent measuring.
         runtime_ns: u64,
-        /// What was taken of it.
+        /// Noise in that time.
         noise_ns: u64,
     },
-    /// How late a timer was.
+    /// Lateness of a timer.
     Latency {
-        /// On which core.
+        /// The core.
         cpu: u32,
-        /// Where it was seen.
+        /// Where the lateness was seen.
         context: LineContext,
-        /// How late.
+        /// The lateness.
         latency_ns: u64,
-        /// When the line was written, within a microsecond.
+        /// Time at which the line was written, within a microsecond.
         time_ns: u64,
-        /// The thread that had the core then, and its id.
+        /// Name and id of the thread that had the core then.
         task: (String, i32),
     },
-    /// The frames of a stack follow, the innermost first.
+    /// Start of a stack, whose frames follow, the innermost first.
     Stack {
-        /// On which core.
+        /// The core.
         cpu: u32,
     },
-    /// One of them.
+    /// A frame of a stack.
     Frame(String),
-    /// Lines that had no room.
+    /// Lines for which there was no room.
     Lost {
-        /// On which core.
+        /// The core.
         cpu: u32,
-        /// How many.
+        /// Number of lines.
         count: u64,
     },
 }
@@ -51,15 +51,15 @@ pub enum TracerLine {
 /// Where a timer's lateness was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineContext {
-    /// In the handler of its interrupt.
+    /// In the timer's interrupt handler.
     Irq,
-    /// In the thread that it wakes, still in the kernel.
+    /// In the woken thread, still in the kernel.
     Thread,
-    /// In that thread, back in its own code.
+    /// In the woken thread's own code.
     User,
 }
 
-/// Reads a line; `None` for one that says something else.
+/// Parses a line; `None` for any other kind of line.
 ///
 /// ```
 /// use onbeat_noise::tracer::{TracerLine, line};
@@ -115,7 +115,7 @@ pub fn line(text: &str) -> Option<TracerLine> {
     period(cpu, body)
 }
 
-/// What every line begins with.
+/// Start of every line.
 struct LineHead<'l> {
     task: (String, i32),
     cpu: u32,
@@ -125,7 +125,7 @@ struct LineHead<'l> {
 
 /// `          <idle>-0       [002] d..h1..   108.978075: ...`
 fn head(text: &str) -> Option<LineHead<'_>> {
-    // The task may hold anything; the core is the last number in brackets before the time.
+    // The task may contain anything; the core is the last number in brackets before the time.
     let (head, body) = text.split_once(": ")?;
     let open = head.rfind('[')?;
     let cpu: u32 = head[open + 1..].split(']').next()?.parse().ok()?;
@@ -140,7 +140,7 @@ fn head(text: &str) -> Option<LineHead<'_>> {
     })
 }
 
-/// When a line was written; `None` for one that does not say it.
+/// Time at which a line was written; `None` if it has none.
 pub(crate) fn time_ns(text: &str) -> Option<u64> {
     head(text).map(|head| head.time_ns).filter(|time_ns| *time_ns > 0)
 }
@@ -152,7 +152,7 @@ fn moment(text: &str) -> Option<u64> {
     seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(us * 1000)
 }
 
-/// `1569  context thread timer_latency    406060 ns`, behind the `#`
+/// `1569  context thread timer_latency    406060 ns`, after the `#`
 fn latency(rest: &str, cpu: u32, time_ns: u64, task: (String, i32)) -> Option<TracerLine> {
     let words: Vec<&str> = rest.split_whitespace().collect();
     let [_, "context", context, "timer_latency", ns, "ns"] = words[..] else { return None };

@@ -1,4 +1,4 @@
-//! The lines of a tracer, taken in for as long as was asked for, until a limit is hit, or until whoever watches says so.
+//! Reads the lines of a tracer until the time is over, a limit is hit, or the watcher stops it.
 
 use super::instance::{EVERY, TracerInstance};
 use super::lines::{TracerLine, line, time_ns};
@@ -9,26 +9,26 @@ use onbeat_os::clock;
 use onbeat_trace::KernelEvent;
 use std::collections::VecDeque;
 
-/// What its lines are put together to, core by core.
+/// Results that the lines are collected into, by core.
 pub(super) trait LineSink<C> {
-    /// Takes a line in, and says whether a limit was hit.
+    /// Takes in a line. Returns a limit that was hit.
     fn take(&mut self, line: TracerLine) -> Option<LimitHit>;
 
-    /// The limit that ended it was hit.
+    /// Called with the limit that ended the measurement.
     fn ended_by(&mut self, _stopped: &LimitHit) {}
 
-    /// How things stand.
+    /// Results so far.
     fn so_far(&self) -> Vec<C>;
 }
 
-/// What is known when it is over.
+/// Result of reading.
 pub(super) struct Reading {
     pub stopped: Option<LimitHit>,
     pub hits: u64,
     pub kept: RecentLines,
 }
 
-/// Takes lines in until it is over.
+/// Reads lines until the measurement is over.
 pub(super) fn read<C>(
     instance: &mut TracerInstance,
     begin_ns: u64,
@@ -69,7 +69,7 @@ pub(super) fn read<C>(
     }
 }
 
-/// The last lines and events, for a trace.
+/// Last lines and events, for a trace.
 pub(super) struct RecentLines {
     most: usize,
     pub events: VecDeque<KernelEvent>,
@@ -89,7 +89,7 @@ impl RecentLines {
             self.events.push_back(event.clone());
             self.events.drain(..self.events.len().saturating_sub(self.most));
         }
-        // What has no time of its own belongs to the line before it.
+        // A line without a time belongs to the line before it.
         let time_ns = time_ns(text).or(self.lines.back().map(|(time_ns, _)| *time_ns)).unwrap_or(0);
         self.lines.push_back((time_ns, text.to_owned()));
         self.lines.drain(..self.lines.len().saturating_sub(self.most));

@@ -1,4 +1,5 @@
-//! Timer latency by the kernel's timerlat tracer: its own threads, or those of a program that wait on its `timerlat_fd`.
+//! Timer latency by the kernel's timerlat tracer: of its own threads, or of a program's threads that wait on
+//! its `timerlat_fd`.
 
 use super::instance::{TracerInstance, find, set_policy};
 use super::reading;
@@ -17,13 +18,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// The policy that the kernel gives to its threads.
+/// Policy of the kernel's threads by default.
 const USUAL: Policy = Policy::Fifo(95);
 
-/// Measures until the time is over, a limit is hit, or whoever watches says so.
+/// Measures until the duration is over, a limit is hit, or the watcher stops it.
 ///
 /// # Errors
-/// Where the kernel has no such tracer, does not let us use it, or cannot do what was asked for.
+/// If the kernel has no such tracer, does not let this process use it, or lacks a feature that was asked for.
 pub(crate) fn measure(
     settings: &LatencySettings,
     watch: &mut dyn Watch<CpuLatency>,
@@ -49,7 +50,8 @@ pub(crate) fn measure(
     record.started_unix_ns = clock::realtime_unix_ns();
     instance.start("timerlat")?;
     record.begin_ns = clock::monotonic_ns();
-    // The kernel kills who still waits on its files when the tracer ends, so these are dropped before the instance.
+    // When the tracer ends, the kernel kills threads that wait on its files. So the threads are dropped
+    // before the instance.
     let mut members = Vec::new();
     let signals = Signals::default();
     match settings.workload {
@@ -98,8 +100,8 @@ fn prepare(instance: &mut TracerInstance, settings: &LatencySettings) -> Result<
     if settings.workload != Workload::Kernel {
         if !instance.has("per_cpu") {
             return refused(
-                "this kernel has no timerlat_fd, on which threads of a program could wait",
-                "take its own threads with -k, or a kernel from 6.6 on",
+                "this kernel has no timerlat_fd for a program's threads to wait on",
+                "measure the kernel's own threads with -k, or use kernel 6.6 or later",
             );
         }
         instance.option("NO_OSNOISE_WORKLOAD", "OSNOISE_WORKLOAD")?;
@@ -108,7 +110,7 @@ fn prepare(instance: &mut TracerInstance, settings: &LatencySettings) -> Result<
         if !instance.has("timerlat_align_us") {
             return refused(
                 "this kernel's timerlat tracer cannot align its timers",
-                "leave -A out; or --backend tracer, our own threads can",
+                "leave -A out, or leave --backend tracer out: onbeat's own threads can be aligned",
             );
         }
         instance.set("timerlat_align_us", &us(aligned_ns))?;
@@ -117,8 +119,8 @@ fn prepare(instance: &mut TracerInstance, settings: &LatencySettings) -> Result<
     Ok(())
 }
 
-/// A thread that waits on a core's `timerlat_fd`, again and again: each read ends with the timer, and the next one tells the kernel
-/// that the thread was back in its own code.
+/// Starts a thread that waits on a core's `timerlat_fd`. Each read ends with the timer, and the next read
+/// tells the kernel that the thread was back in its own code.
 fn waiter(
     cpu: usize,
     root: &Path,
@@ -129,7 +131,7 @@ fn waiter(
     let shared = signals.clone();
     let body = move || {
         let mut bytes = [0; 64];
-        // What goes wrong shows: there are no wake-ups.
+        // An error shows in the result: there are no wake-ups.
         let Ok(mut file) = File::open(&path) else { return };
         while !shared.is_over() {
             match file.read(&mut bytes) {

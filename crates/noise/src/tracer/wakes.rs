@@ -1,5 +1,5 @@
-//! TimerWake-ups, put together from the lines of the kernel's timerlat tracer: one for the interrupt, one for the thread, one for its return
-//! to its own code, and between them what interfered.
+//! Wake-ups, assembled from the lines of the kernel's timerlat tracer: one for the interrupt, one for the
+//! thread, one for its return to its own code, and interferences between them.
 
 use super::{LineContext, TracerLine, over, reading};
 use crate::analysis::{Analysis, TimerWake, analyse};
@@ -9,12 +9,12 @@ use crate::watch::LimitHit;
 use onbeat_trace::{Class, KernelEvent};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Events of a core that are kept until the wake-up that they have to do with is over.
+/// Events of a core that are kept until their wake-up is complete.
 const EVENTS: usize = 4096;
-/// StepKind was being handled when the timer was due may have begun so much before.
+/// An interrupt handler that was running when the timer was due may have begun this long before.
 const BEFORE_NS: u64 = 1_000_000;
 
-/// A wake-up of which not everything has been told yet.
+/// A wake-up whose lines are not complete.
 #[derive(Debug, Clone, Default)]
 struct Pending {
     due_ns: u64,
@@ -28,7 +28,7 @@ pub(super) struct WakeCore {
     tally: LatencyTally,
     events: VecDeque<KernelEvent>,
     pending: Option<Pending>,
-    /// Whether the pending one is what ended it.
+    /// Whether the pending wake-up ended the measurement.
     is_over: bool,
     task: Option<(String, i32)>,
     before: CoreCounters,
@@ -36,11 +36,11 @@ pub(super) struct WakeCore {
     total: u64,
 }
 
-/// All cores that are measured.
+/// Wake-ups of all measured cores.
 pub(super) struct WakeCores<'s> {
     settings: &'s LatencySettings,
     cores: BTreeMap<u32, WakeCore>,
-    /// Frames belong to the core whose stack was told last.
+    /// Core of the last stack, to which frames belong.
     stack_of: Option<u32>,
 }
 
@@ -49,7 +49,7 @@ impl<'s> WakeCores<'s> {
         WakeCores { settings, cores, stack_of: None }
     }
 
-    /// Who had them last.
+    /// Threads that had the cores last.
     pub fn tasks(&self) -> Vec<Task> {
         self.cores.iter().filter_map(|(cpu, core)| core.task(*cpu)).collect()
     }
@@ -115,7 +115,7 @@ impl WakeCore {
     fn latency(&mut self, context: LineContext, latency_ns: u64, time_ns: u64) {
         if context == LineContext::Irq {
             self.close();
-            // It is written at once, so the moment that it tells of is that of the line.
+            // The line is written at once, so its time is that of the interrupt.
             let due_ns = time_ns.saturating_sub(latency_ns);
             self.pending = Some(Pending { due_ns, irq_ns: due_ns + latency_ns, ..Pending::default() });
             return;
@@ -135,11 +135,11 @@ impl WakeCore {
         }
     }
 
-    /// All that there is to tell of the pending wake-up has been told.
+    /// Completes the pending wake-up: no more lines of it will come.
     fn close(&mut self) {
         let Some(pending) = self.pending.take() else { return };
         let is_whole = pending.thread_ns.is_some();
-        // An interrupt whose thread nobody saw is that of the end, or of lost lines.
+        // An interrupt without its thread is the last one, or lines were lost.
         if !is_whole && !self.is_over {
             return;
         }
@@ -166,16 +166,17 @@ impl WakeCore {
         let mut latency = self.tally.so_far();
         (latency.steal_ns, latency.events, latency.events_lost) = (counted.steal_ns, self.total, self.lost);
         if self.lost > 0 {
-            notes.push(format!("CPU {cpu}: {} lines of the tracer were lost", self.lost));
+            notes.push(format!("CPU {cpu}: {} tracer lines were lost", self.lost));
         }
         if latency.count == 0 {
-            notes.push(format!("CPU {cpu}: no thread has waited for the kernel's timer"));
+            notes.push(format!("CPU {cpu}: no thread waited for the kernel's timer"));
         }
         latency
     }
 }
 
-/// StepKind delayed it. The tracer tells the latency from within the handler; what delayed the handler's begin is told by its own event.
+/// Analyses a wake-up. The tracer reports the latency from within the handler, so the delay until the
+/// handler's start comes from the handler's own event.
 fn analysed(cpu: u32, pending: &Pending, events: &[KernelEvent]) -> Analysis {
     const SLACK_NS: u64 = 10_000;
     let user_ns = pending.user_ns.or(pending.thread_ns).unwrap_or(pending.irq_ns);
@@ -202,7 +203,7 @@ mod tests {
     use super::*;
     use crate::analysis::StepKind;
 
-    /// A core's lines, as a kernel wrote them; the numbers of the second wake-up are made up.
+    /// Lines of a core, as a kernel wrote them; the numbers of the second wake-up are made up.
     const LINES: &str = "\
           <idle>-0       [002] d..h1..   108.978075: #1569  context    irq timer_latency    125270 ns
           <idle>-0       [002] dn.h2..   108.978143: irq_noise: local_timer:236 start 108.978059283 duration 80583 ns
@@ -235,7 +236,7 @@ CPU:2 [LOST 3 EVENTS]
     fn wake_ups_are_put_together_and_taken_apart() {
         let (latency, stopped, notes) = core(&LatencySettings::default());
         assert_eq!((latency.count, latency.events_lost, stopped), (2, 3, None));
-        assert_eq!(notes, ["CPU 2: 3 lines of the tracer were lost"]);
+        assert_eq!(notes, ["CPU 2: 3 tracer lines were lost"]);
         assert_eq!((latency.irq.histogram.max_ns, latency.thread.histogram.max_ns), (125_270, 406_060));
         assert_eq!((latency.user.histogram.count, latency.user.histogram.max_ns), (1, 160_000));
         let latest = &latency.samples[0];
