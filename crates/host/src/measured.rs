@@ -144,7 +144,7 @@ fn interrupts(cpus: &CoreSet) -> Vec<(usize, Vec<(String, u64)>)> {
 /// Adapter that ends a noise measurement when the watcher says so.
 struct Until<'w>(&'w mut dyn MeasurementWatch);
 
-impl<C> onbeat_noise::Watch<C> for Until<'_> {
+impl<C> onbeat_noise::Observer<C> for Until<'_> {
     fn at(&mut self, _: &dyn Fn() -> Vec<C>, _: u64) {}
     fn is_stopped(&self) -> bool {
         self.0.is_stopped()

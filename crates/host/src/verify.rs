@@ -2,7 +2,7 @@
 
 use crate::command_line::CommandLine;
 use crate::fact::Fact;
-use crate::facts::{Facts, ThreadFacts};
+use crate::facts::{Facts, SystemThread};
 use crate::lists;
 use onbeat_os::CoreSet;
 use serde::Serialize;
@@ -150,8 +150,8 @@ pub fn offloaded(facts: &Facts) -> Fact<CoreSet> {
 }
 
 /// Returns the cores that have threads named `rcuop/2` or `rcuos/2`.
-fn with_threads(threads: &[ThreadFacts]) -> CoreSet {
-    let core = |thread: &ThreadFacts| {
+fn with_threads(threads: &[SystemThread]) -> CoreSet {
+    let core = |thread: &SystemThread| {
         let rest = thread.name.strip_prefix("rcuo").filter(|_| thread.is_kernel)?;
         let (kind, core) = rest.split_once('/')?;
         matches!(kind, "p" | "s" | "b").then(|| core.parse().ok()).flatten()

@@ -5,7 +5,7 @@
 //! ```
 #![expect(clippy::disallowed_macros, reason = "a program that prints")]
 
-use onbeat_noise::{Backend, CpuNoise, NoiseSettings, Watch, measure};
+use onbeat_noise::{Backend, CpuNoise, NoiseSettings, Observer, measure};
 use onbeat_os::policy::PolicyFlags;
 use onbeat_os::{CoreSet, Policy, clock, thread};
 use onbeat_trace::Class;
@@ -17,7 +17,7 @@ const EVERY_NS: u64 = 5_000_000;
 
 struct Nobody;
 
-impl Watch<CpuNoise> for Nobody {
+impl Observer<CpuNoise> for Nobody {
     fn at(&mut self, _: &dyn Fn() -> Vec<CpuNoise>, _: u64) {}
     fn is_stopped(&self) -> bool {
         false

@@ -7,7 +7,7 @@ use std::io;
 /// Reason why a measurement failed. Each message names the setting, its value, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum NoiseError {
     /// The backend that was asked for is not available.
     #[error("the backend `{backend}` is not available: {}; {}", refused.why, refused.fix)]
     Backend {
@@ -45,9 +45,9 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl NoiseError {
     pub(crate) fn os(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
-        move |source| Error::Os { what, source }
+        move |source| NoiseError::Os { what, source }
     }
 }

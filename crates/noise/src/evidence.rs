@@ -1,7 +1,7 @@
 //! Kernel events for questions after the fact: [`Evidence`] from tracepoint rings.
 
 use crate::decode::Extent;
-use crate::error::Error;
+use crate::error::NoiseError;
 use crate::following::{Following, FollowingRings};
 use crate::nesting::nameless;
 use crate::source::{Backend, Chosen, RingShape, SourceRefusal, Tracepoints};
@@ -75,7 +75,7 @@ impl TracepointEvidence {
             fix: fix.unwrap_or_else(|| "run as root".to_owned()),
         };
         let found = choose(Backend::Auto, RingShape { ring_bytes, keep: 0, extent }, cpus);
-        let (tracepoints, chosen) = found.map_err(|error: Error| nothing(error.to_string(), None))?;
+        let (tracepoints, chosen) = found.map_err(|error: NoiseError| nothing(error.to_string(), None))?;
         let Some(tracepoints) = tracepoints else { return Err(nothing(chosen.why, chosen.fix)) };
         tracepoints.enable().map_err(|error| {
             nothing(format!("the rings of the kernel cannot be switched on: {error}"), None)

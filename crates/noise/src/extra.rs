@@ -3,7 +3,7 @@
 //! They have their own instance, so they do not affect other counts. Each event costs time on the core where
 //! it happens.
 
-use crate::error::Error;
+use crate::error::NoiseError;
 use onbeat_os::ftrace;
 use onbeat_os::tracefs::Tracefs;
 use std::fs;
@@ -60,12 +60,13 @@ impl Extra {
         cpus: &[usize],
         ring_bytes: usize,
         clock: TraceClock,
-    ) -> Result<Self, Error> {
-        let tracefs = Tracefs::find().map_err(Error::os("-e"))?;
+    ) -> Result<Self, NoiseError> {
+        let tracefs = Tracefs::find().map_err(NoiseError::os("-e"))?;
         let opened = ftrace::Instance::open(&tracefs, &[], cpus, ring_bytes);
-        let instance = opened.map_err(Error::os("-e: no trace instance can be made; run as root"))?.instance;
+        let instance =
+            opened.map_err(NoiseError::os("-e: no trace instance can be made; run as root"))?.instance;
         let folder = instance.folder().to_owned();
-        let set = |name: &str, value: &str| fs::write(folder.join(name), value).map_err(Error::os("-e"));
+        let set = |name: &str, value: &str| fs::write(folder.join(name), value).map_err(NoiseError::os("-e"));
         if clock == TraceClock::Tracer {
             set("trace_clock", "local")?;
         }
@@ -78,7 +79,7 @@ impl Extra {
                 counting.push((one.shown().replace(':', "_"), path));
             }
         }
-        instance.enable().map_err(Error::os("-e"))?;
+        instance.enable().map_err(NoiseError::os("-e"))?;
         Ok(Extra { instance, counting })
     }
 
@@ -86,15 +87,15 @@ impl Extra {
     ///
     /// # Errors
     /// What the kernel reports.
-    pub fn stop(&self) -> Result<(), Error> {
-        self.instance.disable().map_err(Error::os("-e"))
+    pub fn stop(&self) -> Result<(), NoiseError> {
+        self.instance.disable().map_err(NoiseError::os("-e"))
     }
 
     /// Returns the recorded lines, with their times in nanoseconds.
     ///
     /// # Errors
     /// What reading them returns.
-    pub fn lines(&self) -> Result<Vec<(u64, String)>, Error> {
+    pub fn lines(&self) -> Result<Vec<(u64, String)>, NoiseError> {
         let text = read(&self.instance.folder().join("trace"))?;
         let mut time_ns = 0;
         let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
@@ -111,7 +112,7 @@ impl Extra {
     ///
     /// # Errors
     /// What reading them returns.
-    pub fn counted(&self) -> Result<Vec<EventCounts>, Error> {
+    pub fn counted(&self) -> Result<Vec<EventCounts>, NoiseError> {
         let one = |(name, path): &(String, PathBuf)| {
             Ok(EventCounts { file: format!("{name}_hist.txt"), text: read(&path.join("hist"))? })
         };
@@ -149,14 +150,14 @@ impl EventRequest {
     }
 
     /// Switches the event on in an instance; returns its folder.
-    fn switch_on(&self, folder: &Path) -> Result<PathBuf, Error> {
+    fn switch_on(&self, folder: &Path) -> Result<PathBuf, NoiseError> {
         let mut path = folder.join("events").join(&self.system);
         if let Some(name) = &self.name {
             path.push(name);
         }
         let shown = self.shown();
         if !path.is_dir() {
-            return Err(Error::Settings(format!(
+            return Err(NoiseError::Settings(format!(
                 "-e {shown}: this kernel has no such event; see /sys/kernel/tracing/available_events"
             )));
         }
@@ -174,7 +175,7 @@ impl EventRequest {
                     }
                     _ => error.to_string(),
                 };
-                Error::Settings(format!("-e {shown}: {file} `{value}`: {why}"))
+                NoiseError::Settings(format!("-e {shown}: {file} `{value}`: {why}"))
             })
         };
         if let Some(filter) = &self.filter {
@@ -182,7 +183,7 @@ impl EventRequest {
         }
         if let Some(trigger) = &self.trigger {
             if self.name.is_none() {
-                return Err(Error::Settings(format!(
+                return Err(NoiseError::Settings(format!(
                     "-e {shown}: a trigger needs a single event, not a system: name it as SYSTEM:EVENT"
                 )));
             }
@@ -199,7 +200,7 @@ fn counts() -> bool {
     text.is_ok_and(|text| text.contains("hist:keys="))
 }
 
-fn read(path: &Path) -> Result<String, Error> {
-    let text = fs::read(path).map_err(Error::os(path.display().to_string()))?;
+fn read(path: &Path) -> Result<String, NoiseError> {
+    let text = fs::read(path).map_err(NoiseError::os(path.display().to_string()))?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }

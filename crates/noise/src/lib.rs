@@ -52,11 +52,11 @@ mod watch;
 
 pub use attribute::{Gap, GapThread, GapVerdict, Interference, attribute};
 pub use counted::ProcEvidence;
-pub use error::Error;
+pub use error::NoiseError;
 pub use evidence::TracepointEvidence;
 pub use measure::measure;
 pub use nesting::Nesting;
 pub use record::{CpuNoise, NoiseRecord};
 pub use settings::NoiseSettings;
 pub use source::Backend;
-pub use watch::{LimitHit, Watch};
+pub use watch::{LimitHit, Observer};

@@ -1,7 +1,7 @@
 //! Measuring noise: a busy thread per core, a reader of the kernel's rings, and the sum of both.
 
 use crate::attribute::{Gap, GapThread, GapVerdict, Interference, attribute};
-use crate::error::Error;
+use crate::error::NoiseError;
 use crate::outbox::Outbox;
 use crate::place::{self, House};
 use crate::record::{CpuNoise, NoiseRecord};
@@ -11,7 +11,7 @@ use crate::settings::NoiseSettings;
 use crate::source::{Backend, Core, RunQueueWait, Tracepoints, UNTRACED, left};
 use crate::tally::NoiseTally;
 use crate::threads::{MeasuringThread, Signals, choose};
-use crate::watch::{LimitHit, Watch};
+use crate::watch::{LimitHit, Observer};
 use onbeat_os::{Policy, clock};
 use onbeat_queue::Owner;
 use onbeat_trace::Class;
@@ -40,7 +40,10 @@ struct NoiseProbe<'s> {
 ///
 /// # Errors
 /// Settings that contradict each other, a backend that was asked for and is not available, cores that do not exist.
-pub fn measure(settings: &NoiseSettings, watch: &mut dyn Watch<CpuNoise>) -> Result<NoiseRecord, Error> {
+pub fn measure(
+    settings: &NoiseSettings,
+    watch: &mut dyn Observer<CpuNoise>,
+) -> Result<NoiseRecord, NoiseError> {
     settings.check()?;
     if settings.backend == Backend::Tracer {
         return crate::tracer::measure(settings, false, watch);
@@ -78,7 +81,7 @@ impl<'s> NoiseProbe<'s> {
         settings: &'s NoiseSettings,
         signals: &Signals,
         asks_waits: bool,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, NoiseError> {
         let (outbox, writer, reader) = Outbox::new(GAPS);
         let mut plan = SamplerPlan {
             period_ns: settings.period_ns,

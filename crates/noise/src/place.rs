@@ -1,6 +1,6 @@
 //! Cores to measure, and cores for all other threads meanwhile.
 
-use crate::error::Error;
+use crate::error::NoiseError;
 use onbeat_os::{CoreSet, Policy, thread};
 use std::fs;
 
@@ -8,9 +8,9 @@ use std::fs;
 ///
 /// # Errors
 /// A core that does not exist, is offline, or is not in this process' cpuset.
-pub fn cpus(asked: Option<&CoreSet>) -> Result<Vec<usize>, Error> {
-    let online = CoreSet::online().map_err(Error::os("the list of CPUs"))?;
-    let allowed = thread::cores().map_err(Error::os("the CPUs of this process"))?;
+pub fn cpus(asked: Option<&CoreSet>) -> Result<Vec<usize>, NoiseError> {
+    let online = CoreSet::online().map_err(NoiseError::os("the list of CPUs"))?;
+    let allowed = thread::cores().map_err(NoiseError::os("the CPUs of this process"))?;
     let Some(asked) = asked else { return Ok(allowed.iter().collect()) };
     if let Some(cpu) = asked.iter().find(|cpu| !allowed.contains(*cpu) && !can_be_had(*cpu, &allowed)) {
         let is_there = fs::exists(format!("/sys/devices/system/cpu/cpu{cpu}")).unwrap_or(false);
@@ -21,7 +21,7 @@ pub fn cpus(asked: Option<&CoreSet>) -> Result<Vec<usize>, Error> {
             (_, true) => ("is offline", format!("echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online")),
             _ => ("does not exist", format!("name some of {allowed} with -c")),
         };
-        return Err(Error::Cpu { cpu, why, online, fix });
+        return Err(NoiseError::Cpu { cpu, why, online, fix });
     }
     Ok(asked.iter().collect())
 }
@@ -53,8 +53,8 @@ impl House {
     ///
     /// # Errors
     /// Cores that are not available.
-    pub fn keep(asked: Option<&CoreSet>, measured: &[usize]) -> Result<Self, Error> {
-        let before = thread::cores().map_err(Error::os("the CPUs of this process"))?;
+    pub fn keep(asked: Option<&CoreSet>, measured: &[usize]) -> Result<Self, NoiseError> {
+        let before = thread::cores().map_err(NoiseError::os("the CPUs of this process"))?;
         let house = match asked {
             Some(asked) => asked.clone(),
             None => spare(&before, measured)?,
@@ -64,7 +64,7 @@ impl House {
                         the thread `onbeat`; leave it one with -c or -H";
             return Ok(House { before, note: Some(note.to_owned()) });
         }
-        thread::set_cores(&house).map_err(|error| Error::Settings(format!("-H {house}: {error}")))?;
+        thread::set_cores(&house).map_err(|error| NoiseError::Settings(format!("-H {house}: {error}")))?;
         let both: Vec<usize> = house.iter().filter(|cpu| measured.contains(cpu)).collect();
         let note = (!both.is_empty()).then(|| {
             format!(
@@ -84,14 +84,15 @@ impl Drop for House {
 
 /// Returns the cores that are not measured: those of the thread's own set, or any other available ones, such
 /// as isolated cores.
-fn spare(own: &CoreSet, measured: &[usize]) -> Result<CoreSet, Error> {
-    let set =
-        |cores: Vec<usize>| CoreSet::from_cores(cores).map_err(|error| Error::Settings(error.to_string()));
+fn spare(own: &CoreSet, measured: &[usize]) -> Result<CoreSet, NoiseError> {
+    let set = |cores: Vec<usize>| {
+        CoreSet::from_cores(cores).map_err(|error| NoiseError::Settings(error.to_string()))
+    };
     let left = set(own.iter().filter(|cpu| !measured.contains(cpu)).collect())?;
     if !left.is_empty() {
         return Ok(left);
     }
-    let online = CoreSet::online().map_err(Error::os("the list of CPUs"))?;
+    let online = CoreSet::online().map_err(NoiseError::os("the list of CPUs"))?;
     set(online.iter().filter(|cpu| !measured.contains(cpu) && can_be_had(*cpu, own)).collect())
 }
 
@@ -100,29 +101,33 @@ fn spare(own: &CoreSet, measured: &[usize]) -> Result<CoreSet, Error> {
 ///
 /// # Errors
 /// The policy, and a safe alternative.
-pub fn check_policy(policy: Option<Policy>, never_sleeps: bool, measured: &[usize]) -> Result<(), Error> {
+pub fn check_policy(
+    policy: Option<Policy>,
+    never_sleeps: bool,
+    measured: &[usize],
+) -> Result<(), NoiseError> {
     let Some(policy) = policy.filter(|policy| policy.is_real_time() && never_sleeps) else { return Ok(()) };
     if policy.priority() == Some(99) {
-        return Err(Error::Settings(format!(
+        return Err(NoiseError::Settings(format!(
             "-P {policy}: at priority 99 a busy loop runs before the kernel's own threads (migration, watchdog) and can hang this \
              machine; take f:98 or less"
         )));
     }
     let runtime = fs::read_to_string("/proc/sys/kernel/sched_rt_runtime_us").unwrap_or_default();
-    let own = thread::cores().map_err(Error::os("the CPUs of this process"))?;
+    let own = thread::cores().map_err(NoiseError::os("the CPUs of this process"))?;
     if !spare(&own, measured)?.is_empty() {
         return Ok(());
     }
     let is_preempt_rt = fs::read_to_string("/sys/kernel/realtime").is_ok_and(|text| text.trim() == "1");
     if is_preempt_rt && has_fair_server() {
-        return Err(Error::Settings(format!(
+        return Err(NoiseError::Settings(format!(
             "-P {policy}: on this kernel (PREEMPT_RT, 6.12 or later) timers are threads of priority f:1, and no limit stops busy \
              real-time threads for them: on all CPUs they would hang this machine; leave a CPU out with -c, or, in `noise top` and \
              `noise hist`, let them sleep with -r below -p"
         )));
     }
     if runtime.trim() == "-1" {
-        return Err(Error::Settings(format!(
+        return Err(NoiseError::Settings(format!(
             "-P {policy}: kernel.sched_rt_runtime_us is -1, so busy real-time threads on all CPUs would leave nothing to anybody \
              else; leave a CPU out with -c, or, in `noise top` and `noise hist`, let them sleep with -r below -p"
         )));

@@ -1,9 +1,9 @@
 //! The measuring session that noise and timer latency share: one thread per core measures, the calling thread reads the rings.
 
-use crate::error::Error;
+use crate::error::NoiseError;
 use crate::source::{Core, Tracepoints};
 use crate::threads::{MeasuringThread, Signals};
-use crate::watch::{LimitHit, Watch};
+use crate::watch::{LimitHit, Observer};
 use onbeat_os::clock;
 use onbeat_queue::sync::atomic::Ordering;
 use onbeat_trace::KernelEvent;
@@ -64,11 +64,11 @@ impl<P: CoreProbe> Session<P> {
     pub fn new(
         cpus: &[usize],
         rings: Option<Tracepoints>,
-        start: impl Fn(usize, usize, &Signals) -> Result<P, Error>,
-    ) -> Result<Self, Error> {
+        start: impl Fn(usize, usize, &Signals) -> Result<P, NoiseError>,
+    ) -> Result<Self, NoiseError> {
         let signals = Signals::default();
         let each = cpus.iter().enumerate().map(|(place, &cpu)| start(place, cpu, &signals));
-        let probes = each.collect::<Result<Vec<P>, Error>>()?;
+        let probes = each.collect::<Result<Vec<P>, NoiseError>>()?;
         Ok(Session { probes, rings, signals })
     }
 
@@ -81,13 +81,13 @@ impl<P: CoreProbe> Session<P> {
     pub fn run(
         &mut self,
         limits: &MeasuringLimits,
-        watch: &mut dyn Watch<P::Summary>,
-    ) -> Result<SessionEnd, Error> {
+        watch: &mut dyn Observer<P::Summary>,
+    ) -> Result<SessionEnd, NoiseError> {
         if let Some(rings) = &mut self.rings {
             for (place, probe) in self.probes.iter_mut().enumerate() {
                 rings.core_mut(place).measure(&[probe.thread().pid]);
             }
-            rings.enable().map_err(Error::os("the rings of the kernel"))?;
+            rings.enable().map_err(NoiseError::os("the rings of the kernel"))?;
         }
         self.probes.iter_mut().for_each(|probe| probe.thread().count_from_now());
         let started_unix_ns = clock::realtime_unix_ns();
@@ -119,13 +119,13 @@ impl<P: CoreProbe> Session<P> {
         }
         end.duration_ns = clock::monotonic_ns().saturating_sub(begin_ns);
         if let Some(rings) = &self.rings {
-            rings.disable().map_err(Error::os("the rings of the kernel"))?;
+            rings.disable().map_err(NoiseError::os("the rings of the kernel"))?;
         }
         Ok(end)
     }
 
     /// Reads all rings once.
-    fn read(&mut self, limits: &MeasuringLimits, watch: &mut dyn Watch<P::Summary>, end: &mut SessionEnd) {
+    fn read(&mut self, limits: &MeasuringLimits, watch: &mut dyn Observer<P::Summary>, end: &mut SessionEnd) {
         for place in 0..self.probes.len() {
             let rings = self.rings.as_mut().map(|rings| (rings, place));
             let hit = self.probes[place].collect(rings, end.begin_ns);

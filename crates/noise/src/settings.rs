@@ -1,6 +1,6 @@
 //! Settings of a noise measurement.
 
-use crate::error::Error;
+use crate::error::NoiseError;
 use crate::session::MeasuringLimits;
 use crate::source::{Backend, RingShape};
 use onbeat_os::{CoreSet, Policy};
@@ -82,8 +82,8 @@ impl NoiseSettings {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        let wrong = |why: String| Err(Error::Settings(why));
+    pub(crate) fn check(&self) -> Result<(), NoiseError> {
+        let wrong = |why: String| Err(NoiseError::Settings(why));
         let NoiseSettings { period_ns, runtime_ns, threshold_ns, .. } = *self;
         if period_ns == 0 || runtime_ns == 0 {
             return wrong("a period and a run time of 0 measure nothing: give both at least 1 ms".to_owned());

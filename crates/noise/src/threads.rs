@@ -1,6 +1,6 @@
 //! Measuring threads: one per core, with its policy, asleep until all are ready.
 
-use crate::error::Error;
+use crate::error::NoiseError;
 use crate::source::{Backend, Chosen, CoreCounters, RingShape, Tracepoints};
 use onbeat_os::policy::PolicyFlags;
 use onbeat_os::rights::{Rights, explain};
@@ -51,7 +51,7 @@ impl MeasuringThread {
         policy: Option<Policy>,
         signals: &Signals,
         body: impl FnOnce() + Send + 'static,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, NoiseError> {
         let (sender, receiver) = mpsc::channel();
         let go = Arc::clone(&signals.go);
         let run = move || {
@@ -68,7 +68,8 @@ impl MeasuringThread {
             }
             body();
         };
-        let thread = thread::spawn(&format!("{name}/{cpu}"), run).map_err(Error::os("a measuring thread"))?;
+        let thread =
+            thread::spawn(&format!("{name}/{cpu}"), run).map_err(NoiseError::os("a measuring thread"))?;
         let (pid, placed, set) = receiver.recv().expect("the thread reports before it does anything else");
         let note = set.err().map(|error| {
             let policy = policy.unwrap_or(Policy::Other(0));
@@ -78,7 +79,7 @@ impl MeasuringThread {
         let before = CoreCounters::default();
         let thread =
             MeasuringThread { cpu, pid, note, before, signals: signals.clone(), thread: Some(thread) };
-        placed.map_err(Error::os(format!("CPU {cpu}")))?;
+        placed.map_err(NoiseError::os(format!("CPU {cpu}")))?;
         Ok(thread)
     }
 
@@ -115,7 +116,7 @@ pub(crate) fn choose(
     backend: Backend,
     shape: RingShape,
     cpus: &[usize],
-) -> Result<(Option<Tracepoints>, Chosen), Error> {
+) -> Result<(Option<Tracepoints>, Chosen), NoiseError> {
     let asked = "it was asked for";
     let chosen = |backend, why: &str, tracepoints: &Tracepoints| Chosen {
         backend,
@@ -130,7 +131,7 @@ pub(crate) fn choose(
                 Backend::Perf => ("perf", Tracepoints::perf(cpus, shape)),
                 _ => ("ftrace", Tracepoints::ftrace(cpus, shape)),
             };
-            let tracepoints = opened.map_err(|refused| Error::Backend { backend: name, refused })?;
+            let tracepoints = opened.map_err(|refused| NoiseError::Backend { backend: name, refused })?;
             let chosen = chosen(backend, asked, &tracepoints);
             return Ok((Some(tracepoints), chosen));
         }

@@ -8,7 +8,7 @@ use onbeat_queue::Owner;
 
 /// One wake-up, as the thread sees it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wakeup {
+pub(crate) struct TimerWakeup {
     pub due_ns: u64,
     pub user_ns: u64,
     /// How long the thread was ready to run while other threads had the core.
@@ -27,7 +27,7 @@ pub(crate) struct TimerPlan {
 
 /// Waits for timers until the signal to end. Due times that pass while the thread is late are skipped, as the kernel's timers do.
 pub(crate) fn run(
-    outbox: &Outbox<Wakeup>,
+    outbox: &Outbox<TimerWakeup>,
     mut writer: Owner,
     plan: &TimerPlan,
     waits: Option<&RunQueueWait>,
@@ -48,7 +48,7 @@ pub(crate) fn run(
         clock::sleep_until(due_ns);
         let user_ns = clock::monotonic_ns();
         let after_ns = wait_ns();
-        let wakeup = Wakeup { due_ns, user_ns, waited_ns: after_ns.saturating_sub(before_ns) };
+        let wakeup = TimerWakeup { due_ns, user_ns, waited_ns: after_ns.saturating_sub(before_ns) };
         before_ns = after_ns;
         outbox.push(&mut writer, wakeup);
         outbox.complete_until(user_ns);

@@ -15,14 +15,14 @@ pub use lines::{LineContext, TracerLine, line};
 pub(crate) use timers::measure as measure_timers;
 
 use crate::attribute::{GapThread, attribute};
-use crate::error::Error;
+use crate::error::NoiseError;
 use crate::place::{self, House};
 use crate::record::{CpuNoise, NoiseRecord};
 use crate::sampler::PeriodTotals;
 use crate::settings::NoiseSettings;
 use crate::source::{Backend, Chosen, CoreCounters, left};
 use crate::tally::NoiseTally;
-use crate::watch::{LimitHit, Watch};
+use crate::watch::{LimitHit, Observer};
 use instance::TracerInstance;
 use onbeat_os::clock;
 use onbeat_trace::KernelEvent;
@@ -40,8 +40,8 @@ const INTERFERENCES: [&str; 4] = ["irq_noise", "softirq_noise", "nmi_noise", "th
 pub fn measure(
     settings: &NoiseSettings,
     is_hw: bool,
-    watch: &mut dyn Watch<CpuNoise>,
-) -> Result<NoiseRecord, Error> {
+    watch: &mut dyn Observer<CpuNoise>,
+) -> Result<NoiseRecord, NoiseError> {
     let cpus = place::cpus(settings.cpus.as_ref())?;
     let never_sleeps = settings.runtime_ns == settings.period_ns;
     place::check_policy(settings.policy, never_sleeps, &cpus)?;
@@ -95,7 +95,7 @@ fn asked_for() -> Chosen {
     Chosen { backend: Backend::Tracer, why: "it was asked for".to_owned(), fix: None, missing: Vec::new() }
 }
 
-fn prepare(instance: &mut TracerInstance, settings: &NoiseSettings, is_hw: bool) -> Result<(), Error> {
+fn prepare(instance: &mut TracerInstance, settings: &NoiseSettings, is_hw: bool) -> Result<(), NoiseError> {
     let us = |ns: u64| (ns / 1000).to_string();
     let stop = |limit_ns: Option<u64>| us(limit_ns.unwrap_or(0));
     // The kernel checks each of the two values against the other: period, run time, then the period again.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Observer of a running measurement. `C` is the result for one core, [`CpuNoise`](crate::CpuNoise) or
 /// [`CpuLatency`](crate::timerlat::CpuLatency).
-pub trait Watch<C> {
+pub trait Observer<C> {
     /// Called from time to time with the results so far.
     fn at(&mut self, so_far: &dyn Fn() -> Vec<C>, elapsed_ns: u64);
 

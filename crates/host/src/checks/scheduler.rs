@@ -3,7 +3,7 @@
 use super::{Check, some};
 use crate::case::MachineCase;
 use crate::fact::Fact;
-use crate::facts::ThreadFacts;
+use crate::facts::SystemThread;
 use crate::finding::{Fix, Judgement, Severity};
 
 pub const CHECKS: &[Check] = &[
@@ -135,14 +135,14 @@ fn rivals(case: &MachineCase) -> Judgement {
         Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let priority = case.pipeline.as_ref().map_or(1, |pipeline| u32::from(pipeline.priority().max(1)));
-    let is_rival = |thread: &&ThreadFacts| {
+    let is_rival = |thread: &&SystemThread| {
         thread.is_real_time()
             && (thread.policy == 6 || thread.priority >= priority)
             && !(thread.is_kernel && OWN.iter().any(|own| thread.name.starts_with(own)))
             && thread.name != "onbeat"
             && thread.cores.as_ref().is_none_or(|cores| !cores.common(&case.cpus).is_empty())
     };
-    let shown = |thread: &ThreadFacts| {
+    let shown = |thread: &SystemThread| {
         let policy = match thread.policy {
             1 => format!("f:{}", thread.priority),
             2 => format!("r:{}", thread.priority),
@@ -150,7 +150,7 @@ fn rivals(case: &MachineCase) -> Judgement {
         };
         format!("{}:{} ({policy})", thread.name, thread.tid)
     };
-    let found: Vec<&ThreadFacts> = threads.iter().filter(is_rival).collect();
+    let found: Vec<&SystemThread> = threads.iter().filter(is_rival).collect();
     let names: Vec<String> = found.iter().map(|thread| shown(thread)).collect();
     match names.is_empty() {
         true => Judgement::good(format!("no other thread with priority {priority} or more may run there")),
@@ -186,7 +186,7 @@ fn kernel_threads(case: &MachineCase) -> Judgement {
     let never_sleeps = case.pipeline.as_ref().is_some_and(|pipeline| {
         pipeline.workers.iter().any(|worker| worker.never_sleeps && worker.is_real_time())
     });
-    let own = |thread: &&ThreadFacts| {
+    let own = |thread: &&SystemThread| {
         thread.is_kernel && (thread.name.starts_with("ksoftirqd/") || thread.name.starts_with("rcuc/"))
     };
     let lowest = threads.iter().filter(own).map(|thread| thread.priority).min();

@@ -16,7 +16,7 @@ pub use memory::MemoryFacts;
 pub use place::{Environment, Quota};
 pub use power::{IdleState, PowerFacts};
 pub use scheduler::SchedulerFacts;
-pub use threads::ThreadFacts;
+pub use threads::SystemThread;
 
 use crate::fact::Fact;
 use crate::tree::Tree;
@@ -39,7 +39,7 @@ pub struct Facts {
     /// Container, hypervisor, control group.
     pub environment: Environment,
     /// All threads.
-    pub threads: Fact<Vec<ThreadFacts>>,
+    pub threads: Fact<Vec<SystemThread>>,
 }
 
 impl Facts {

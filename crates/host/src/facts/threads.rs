@@ -7,7 +7,7 @@ use onbeat_os::CoreSet;
 
 /// A thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ThreadFacts {
+pub struct SystemThread {
     /// Id of its process.
     pub pid: u32,
     /// Its own id.
@@ -26,7 +26,7 @@ pub struct ThreadFacts {
     pub cores: Option<CoreSet>,
 }
 
-impl ThreadFacts {
+impl SystemThread {
     /// Whether it runs before normal threads.
     #[must_use]
     pub fn is_real_time(&self) -> bool {
@@ -39,7 +39,7 @@ const MOST_THREADS: usize = 20_000;
 /// `PF_KTHREAD`.
 const KERNEL: u64 = 0x0020_0000;
 
-pub(super) fn read(tree: &dyn Tree) -> Fact<Vec<ThreadFacts>> {
+pub(super) fn read(tree: &dyn Tree) -> Fact<Vec<SystemThread>> {
     let processes = match tree.list("proc") {
         Ok(names) => names,
         Err(error) => return Fact::Unknown(format!("/proc: {error}")),
@@ -61,7 +61,7 @@ pub(super) fn read(tree: &dyn Tree) -> Fact<Vec<ThreadFacts>> {
     }
 }
 
-fn thread(tree: &dyn Tree, pid: u32, tid: u32) -> Option<ThreadFacts> {
+fn thread(tree: &dyn Tree, pid: u32, tid: u32) -> Option<SystemThread> {
     let folder = format!("proc/{pid}/task/{tid}");
     let stat = fact::text(tree, &format!("{folder}/stat")).known()?.clone();
     // The name may contain anything; the text after the last parenthesis begins with field 3.
@@ -70,7 +70,7 @@ fn thread(tree: &dyn Tree, pid: u32, tid: u32) -> Option<ThreadFacts> {
     let fields: Vec<&str> = after.split_whitespace().collect();
     let field = |number: usize| fields.get(number - 3).and_then(|field| field.parse::<u64>().ok());
     let policy = u32::try_from(field(41)?).ok()?;
-    let mut thread = ThreadFacts {
+    let mut thread = SystemThread {
         pid,
         tid,
         name,

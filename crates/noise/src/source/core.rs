@@ -136,7 +136,7 @@ impl Core {
         self.broken.iter().any(|range| range.start <= window_ns.end && range.end >= window_ns.start)
     }
 
-    /// Whether the measured thread slept in this window on its own account, not because it was preempted.
+    /// Whether the measured thread slept voluntarily in this window, and was not preempted.
     #[must_use]
     pub fn has_slept(&self, window_ns: &Range<u64>) -> bool {
         self.slept.iter().any(|range| range.start <= window_ns.end && range.end >= window_ns.start)

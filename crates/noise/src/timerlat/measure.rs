@@ -2,14 +2,14 @@
 
 use super::{CpuLatency, IdleLimits, LatencyRecord, LatencySettings, LatencyTally, Task};
 use crate::analysis::{Analysis, TimerWake, analyse, analyse_by_wait};
-use crate::error::Error;
+use crate::error::NoiseError;
 use crate::outbox::Outbox;
 use crate::place::{self, House};
 use crate::session::{CoreProbe, Session};
 use crate::source::{Backend, Core, RunQueueWait, Tracepoints, left};
 use crate::threads::{MeasuringThread, Signals, choose};
-use crate::timer::{self, TimerPlan, Wakeup};
-use crate::watch::{LimitHit, Watch};
+use crate::timer::{self, TimerPlan, TimerWakeup};
+use crate::watch::{LimitHit, Observer};
 use onbeat_os::{Policy, clock};
 use onbeat_queue::Owner;
 use onbeat_trace::Class;
@@ -24,7 +24,7 @@ const LEAST_PERIOD_NS: u64 = 10_000;
 struct TimerProbe<'s> {
     settings: &'s LatencySettings,
     thread: MeasuringThread,
-    outbox: Arc<Outbox<Wakeup>>,
+    outbox: Arc<Outbox<TimerWakeup>>,
     reader: Owner,
     tally: LatencyTally,
 }
@@ -37,10 +37,10 @@ struct TimerProbe<'s> {
 /// As those of [`measure`](crate::measure::measure).
 pub fn measure(
     settings: &LatencySettings,
-    watch: &mut dyn Watch<CpuLatency>,
-) -> Result<LatencyRecord, Error> {
+    watch: &mut dyn Observer<CpuLatency>,
+) -> Result<LatencyRecord, NoiseError> {
     if settings.period_ns < LEAST_PERIOD_NS {
-        return Err(Error::Settings(format!(
+        return Err(NoiseError::Settings(format!(
             "a period of {} ns is below the {} us that a wake-up can take: raise -p",
             settings.period_ns,
             LEAST_PERIOD_NS / 1000
@@ -83,7 +83,7 @@ impl<'s> TimerProbe<'s> {
         settings: &'s LatencySettings,
         signals: &Signals,
         asks_waits: bool,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, NoiseError> {
         let (outbox, writer, reader) = Outbox::new(WAKES);
         let plan = TimerPlan {
             period_ns: settings.period_ns,
@@ -122,7 +122,7 @@ impl CoreProbe for TimerProbe<'_> {
             let analysis = match &kernel {
                 Some(core) => by_events(cpu, wakeup, core),
                 None => {
-                    let Wakeup { due_ns, user_ns, waited_ns } = wakeup;
+                    let TimerWakeup { due_ns, user_ns, waited_ns } = wakeup;
                     let wake = TimerWake { cpu, due_ns, irq_ns: None, thread_ns: None, user_ns };
                     analyse_by_wait(wake, waited_ns)
                 }
@@ -191,8 +191,8 @@ fn tasks(session: &Session<TimerProbe<'_>>) -> Option<Vec<Task>> {
 }
 
 /// Analysis of a wake-up by the kernel's events.
-fn by_events(cpu: u32, wakeup: Wakeup, core: &Core) -> Analysis {
-    let Wakeup { due_ns, user_ns, .. } = wakeup;
+fn by_events(cpu: u32, wakeup: TimerWakeup, core: &Core) -> Analysis {
+    let TimerWakeup { due_ns, user_ns, .. } = wakeup;
     let window = due_ns..user_ns;
     let events = core.events(window.clone());
     // The first handler that ended after the due time is the one that found the timer due.

@@ -1,6 +1,6 @@
 //! A trace instance that runs one of the kernel's tracers.
 
-use crate::error::Error;
+use crate::error::NoiseError;
 use crate::source::SourceRefusal;
 use onbeat_os::knob::Knobs;
 use onbeat_os::policy::PolicyFlags;
@@ -31,11 +31,16 @@ pub(super) struct TracerInstance {
 impl TracerInstance {
     /// Makes an instance with these `osnoise:` events, and a ring of `ring_bytes` per core; nothing is
     /// measured yet.
-    pub fn new(tracefs: &Tracefs, events: &[&str], cpus: &[usize], ring_bytes: usize) -> Result<Self, Error> {
+    pub fn new(
+        tracefs: &Tracefs,
+        events: &[&str],
+        cpus: &[usize],
+        ring_bytes: usize,
+    ) -> Result<Self, NoiseError> {
         let mut knobs = Knobs::new().map_err(os)?;
         let osnoise = tracefs.root().join("osnoise");
-        let list =
-            CoreSet::from_cores(cpus.iter().copied()).map_err(|error| Error::Settings(error.to_string()))?;
+        let list = CoreSet::from_cores(cpus.iter().copied())
+            .map_err(|error| NoiseError::Settings(error.to_string()))?;
         knobs.set(&osnoise.join("cpus"), &list.to_string()).map_err(os)?;
         let folder = tracefs.root().join("instances").join(format!("onbeat-{}", std::process::id()));
         knobs.make_folder(&folder).map_err(os)?;
@@ -57,25 +62,25 @@ impl TracerInstance {
     }
 
     /// Changes a setting of the tracers until this is dropped.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), NoiseError> {
         self.knobs.set(&self.osnoise.join(name), value).map_err(os)
     }
 
     /// Changes a setting in the folder above until this is dropped.
-    pub fn set_beside(&mut self, name: &str, value: &str) -> Result<(), Error> {
+    pub fn set_beside(&mut self, name: &str, value: &str) -> Result<(), NoiseError> {
         let path = self.osnoise.with_file_name(name);
         self.knobs.set(&path, value).map_err(os)
     }
 
     /// Sets an option, and sets it to `back` at the end.
-    pub fn option(&mut self, on: &str, back: &str) -> Result<(), Error> {
+    pub fn option(&mut self, on: &str, back: &str) -> Result<(), NoiseError> {
         self.knobs.switch(&self.osnoise.join("options"), on, back).map_err(os)
     }
 
     /// Starts measuring.
-    pub fn start(&mut self, tracer: &str) -> Result<(), Error> {
+    pub fn start(&mut self, tracer: &str) -> Result<(), NoiseError> {
         write(&self.folder.join("current_tracer"), tracer)?;
-        let pipe = poll::open(&self.folder.join("trace_pipe")).map_err(Error::os("trace_pipe"))?;
+        let pipe = poll::open(&self.folder.join("trace_pipe")).map_err(NoiseError::os("trace_pipe"))?;
         self.pipe = Some(File::from(pipe));
         Ok(())
     }
@@ -99,12 +104,12 @@ impl TracerInstance {
     }
 
     /// Continues after a limit.
-    pub fn go_on(&self) -> Result<(), Error> {
+    pub fn go_on(&self) -> Result<(), NoiseError> {
         write(&self.folder.join("tracing_on"), "1")
     }
 
     /// Ends the tracer. The kernel kills threads that still wait for it, also when `tracing_on` becomes 0.
-    pub fn stop(&mut self) -> Result<(), Error> {
+    pub fn stop(&mut self) -> Result<(), NoiseError> {
         // A tracer is busy while its lines are being read.
         self.pipe = None;
         write(&self.folder.join("current_tracer"), "nop")
@@ -169,8 +174,8 @@ pub(super) fn check(tracefs: &Tracefs, tracer: &str) -> Result<(), SourceRefusal
 }
 
 /// Finds tracefs, if the kernel has this tracer.
-pub(super) fn find(tracer: &str) -> Result<Tracefs, Error> {
-    let refused = |refused| Error::Backend { backend: "tracer", refused };
+pub(super) fn find(tracer: &str) -> Result<Tracefs, NoiseError> {
+    let refused = |refused| NoiseError::Backend { backend: "tracer", refused };
     let tracefs = Tracefs::find().map_err(|error| {
         let text = error.to_string();
         let (why, fix) = text.split_once("; ").unwrap_or((&text, "run as root"));
@@ -180,10 +185,10 @@ pub(super) fn find(tracer: &str) -> Result<Tracefs, Error> {
     Ok(tracefs)
 }
 
-fn os(source: io::Error) -> Error {
-    Error::Os { what: "the settings of the kernel's tracer".to_owned(), source }
+fn os(source: io::Error) -> NoiseError {
+    NoiseError::Os { what: "the settings of the kernel's tracer".to_owned(), source }
 }
 
-fn write(path: &Path, value: &str) -> Result<(), Error> {
-    fs::write(path, value).map_err(Error::os(format!("{}: cannot be set to `{value}`", path.display())))
+fn write(path: &Path, value: &str) -> Result<(), NoiseError> {
+    fs::write(path, value).map_err(NoiseError::os(format!("{}: cannot be set to `{value}`", path.display())))
 }

@@ -2,9 +2,9 @@
 
 use super::instance::{EVERY, TracerInstance};
 use super::lines::{TracerLine, line, time_ns};
-use crate::error::Error;
+use crate::error::NoiseError;
 use crate::session::MeasuringLimits;
-use crate::watch::{LimitHit, Watch};
+use crate::watch::{LimitHit, Observer};
 use onbeat_os::clock;
 use onbeat_trace::KernelEvent;
 use std::collections::VecDeque;
@@ -34,8 +34,8 @@ pub(super) fn read<C>(
     begin_ns: u64,
     limits: &MeasuringLimits,
     cores: &mut dyn LineSink<C>,
-    watch: &mut dyn Watch<C>,
-) -> Result<Reading, Error> {
+    watch: &mut dyn Observer<C>,
+) -> Result<Reading, NoiseError> {
     let whole_ns = limits.duration_ns.map_or(u64::MAX, |ns| ns.saturating_add(limits.warm_up_ns));
     let mut reading = Reading { stopped: None, hits: 0, kept: RecentLines::new(limits.keep_events) };
     loop {

@@ -5,12 +5,12 @@ use super::instance::{TracerInstance, find, set_policy};
 use super::reading;
 use super::wakes::{WakeCore, WakeCores};
 use super::{INTERFERENCES, asked_for};
-use crate::error::Error;
+use crate::error::NoiseError;
 use crate::place::{self, House};
 use crate::source::{CoreCounters, SourceRefusal, left};
 use crate::threads::{MeasuringThread, Signals};
 use crate::timerlat::{CpuLatency, IdleLimits, LatencyRecord, LatencySettings, LatencyTally, Workload};
-use crate::watch::Watch;
+use crate::watch::Observer;
 use onbeat_os::{Policy, clock};
 use onbeat_queue::sync::atomic::Ordering;
 use std::collections::BTreeSet;
@@ -27,8 +27,8 @@ const USUAL: Policy = Policy::Fifo(95);
 /// If the kernel has no such tracer, does not let this process use it, or lacks a feature that was asked for.
 pub(crate) fn measure(
     settings: &LatencySettings,
-    watch: &mut dyn Watch<CpuLatency>,
-) -> Result<LatencyRecord, Error> {
+    watch: &mut dyn Observer<CpuLatency>,
+) -> Result<LatencyRecord, NoiseError> {
     let cpus = place::cpus(settings.cpus.as_ref())?;
     let tracefs = find("timerlat")?;
     let house = House::keep(settings.house_keeping.as_ref(), &cpus)?;
@@ -87,10 +87,10 @@ pub(crate) fn measure(
     Ok(record)
 }
 
-fn prepare(instance: &mut TracerInstance, settings: &LatencySettings) -> Result<(), Error> {
+fn prepare(instance: &mut TracerInstance, settings: &LatencySettings) -> Result<(), NoiseError> {
     let refused = |why: &str, fix: &str| {
         let refused = SourceRefusal { why: why.to_owned(), fix: fix.to_owned() };
-        Err(Error::Backend { backend: "tracer", refused })
+        Err(NoiseError::Backend { backend: "tracer", refused })
     };
     let us = |ns: u64| (ns / 1000).to_string();
     instance.set("timerlat_period_us", &us(settings.period_ns))?;
@@ -126,7 +126,7 @@ fn waiter(
     root: &Path,
     settings: &LatencySettings,
     signals: &Signals,
-) -> Result<MeasuringThread, Error> {
+) -> Result<MeasuringThread, NoiseError> {
     let path: PathBuf = root.join(format!("osnoise/per_cpu/cpu{cpu}/timerlat_fd"));
     let shared = signals.clone();
     let body = move || {

@@ -3,13 +3,13 @@
 #![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 
 use onbeat_noise::record::NoiseRecord;
-use onbeat_noise::{Backend, CpuNoise, Error, NoiseSettings, Watch, measure};
+use onbeat_noise::{Backend, CpuNoise, NoiseError, NoiseSettings, Observer, measure};
 use onbeat_os::{CoreSet, thread};
 
 /// Enough after so many looks.
 struct Looks(u32);
 
-impl Watch<CpuNoise> for Looks {
+impl Observer<CpuNoise> for Looks {
     fn at(&mut self, so_far: &dyn Fn() -> Vec<CpuNoise>, _: u64) {
         self.0 = self.0.saturating_sub(1);
         sums_are_right(&so_far());
@@ -122,7 +122,7 @@ fn what_cannot_be_is_refused() {
             "CPU 8191 does not exist",
         ),
     ] {
-        let error: Error = measure(&settings, &mut Looks(1)).unwrap_err();
+        let error: NoiseError = measure(&settings, &mut Looks(1)).unwrap_err();
         assert!(error.to_string().contains(part), "{error}");
     }
 }

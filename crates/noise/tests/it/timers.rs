@@ -3,13 +3,13 @@
 #![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 
 use onbeat_noise::timerlat::{CpuLatency, LatencyRecord, LatencySettings, measure};
-use onbeat_noise::{Backend, Watch};
+use onbeat_noise::{Backend, Observer};
 use onbeat_os::{CoreSet, thread};
 
 /// Enough after so many looks.
 struct Looks(u32);
 
-impl Watch<CpuLatency> for Looks {
+impl Observer<CpuLatency> for Looks {
     fn at(&mut self, _: &dyn Fn() -> Vec<CpuLatency>, _: u64) {
         self.0 = self.0.saturating_sub(1);
     }

@@ -91,7 +91,7 @@ fn lines_are_understood() {
 #[test]
 fn a_kernel_without_it_says_what_to_do() {
     struct Nobody;
-    impl onbeat_noise::Watch<onbeat_noise::CpuNoise> for Nobody {
+    impl onbeat_noise::Observer<onbeat_noise::CpuNoise> for Nobody {
         fn at(&mut self, _: &dyn Fn() -> Vec<onbeat_noise::CpuNoise>, _: u64) {}
         fn is_stopped(&self) -> bool {
             true

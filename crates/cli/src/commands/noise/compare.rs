@@ -9,7 +9,7 @@ use crate::output;
 use crate::progress::StatusLine;
 use onbeat::trace::replace::replace;
 use onbeat_noise::project::project;
-use onbeat_noise::{CpuNoise, NoiseRecord, NoiseSettings, Watch, measure, place};
+use onbeat_noise::{CpuNoise, NoiseRecord, NoiseSettings, Observer, measure, place};
 use onbeat_os::{CoreSet, Policy};
 use std::path::Path;
 
@@ -156,7 +156,7 @@ struct Patient {
     duration_ns: u64,
 }
 
-impl Watch<CpuNoise> for Patient {
+impl Observer<CpuNoise> for Patient {
     fn at(&mut self, _: &dyn Fn() -> Vec<CpuNoise>, elapsed_ns: u64) {
         self.line.draw(&format!("{}: {}", self.what, documents::elapsed(elapsed_ns, Some(self.duration_ns))));
     }
