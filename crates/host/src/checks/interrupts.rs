@@ -68,7 +68,7 @@ fn devices(case: &MachineCase) -> Judgement {
     let here: Vec<&Irq> = irqs.iter().filter(reaches).collect();
     let may: Vec<&Irq> = case.facts.interrupts.on(&case.cpus).collect();
     let busy = measured(case, irqs);
-    // // The kernel does not allow anybody to move an interrupt that it manages per queue.
+    // The kernel does not allow anybody to move an interrupt that it manages per queue.
     let fixes = may
         .iter()
         .filter(|_| !house.is_empty())
@@ -134,7 +134,7 @@ fn threaded(case: &MachineCase) -> Judgement {
         (_, Some(_)) => Judgement::good("threadirqs"),
         (Fact::Known(true), _) => Judgement::good("PREEMPT_RT"),
         (Fact::Known(false), None) => {
-            // // Without interrupts on these cores, threads gain nothing.
+            // Without interrupts on these cores, threads gain nothing.
             match case.facts.interrupts.on(&case.cpus).next() {
                 None => Judgement::good("no device interrupt comes to these cores"),
                 Some(_) => Judgement::bad("interrupts run before every thread, whatever its priority")

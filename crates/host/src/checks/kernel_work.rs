@@ -69,7 +69,7 @@ fn work_queues(case: &MachineCase) -> Judgement {
         Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let house = case.house();
-    // // The first mask bounds all others.
+    // The first mask bounds all others.
     let all = queues.first().map(|(_, cores)| cores.common(&case.cpus)).unwrap_or_default();
     let ours: Vec<&(String, onbeat_os::CoreSet)> =
         queues.iter().filter(|(_, cores)| !cores.common(&all).is_empty()).collect();

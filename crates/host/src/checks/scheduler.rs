@@ -155,7 +155,7 @@ fn rivals(case: &MachineCase) -> Judgement {
     match names.is_empty() {
         true => Judgement::good(format!("no other thread with priority {priority} or more may run there")),
         false => {
-            // // The pipeline may depend on these interrupts.
+            // The pipeline may depend on these interrupts.
             let only_interrupts =
                 found.iter().all(|thread| thread.is_kernel && thread.name.starts_with("irq/"));
             let judged = Judgement::bad(format!(

@@ -185,7 +185,7 @@ fn quota(case: &MachineCase) -> Judgement {
     match (&place.cpuset, &place.quota) {
         (Fact::Known(cpuset), _) if !cpuset.is_empty() && !case.cpus.without(cpuset).is_empty() => {
             let missing = case.cpus.without(cpuset);
-            // // Cores of an isolated partition belong to no other group.
+            // Cores of an isolated partition belong to no other group.
             if missing.without(&case.facts.cpus.partitioned).is_empty() {
                 return Judgement::good(format!("{missing} are in an isolated partition"));
             }

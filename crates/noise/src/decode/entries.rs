@@ -6,7 +6,7 @@ use onbeat_os::tracefs::Pages;
 /// Format of a ring's bytes.
 #[derive(Debug, Clone, Copy)]
 pub enum Form<'p> {
-    /// Records of `perf_event_open(2)`, starting at a record: see [`Ring`](onbeat_os::perf::Ring).
+    /// Records of `perf_event_open(2)`, starting at a record: see [`PerfRing`](onbeat_os::perf::PerfRing).
     Perf,
     /// Pages of a trace instance.
     Pages(&'p Pages),

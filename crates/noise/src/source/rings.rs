@@ -1,8 +1,8 @@
 //! The kernel's rings of some cores, of either kind.
 
 use crate::decode::Form;
-use onbeat_os::ftrace::{Instance, Made};
-use onbeat_os::perf::{Opened, Ring};
+use onbeat_os::ftrace::{Instance, OpenInstance};
+use onbeat_os::perf::{OpenRing, PerfRing};
 use onbeat_os::tracefs::Tracefs;
 use std::io;
 
@@ -11,7 +11,7 @@ use std::io;
 #[derive(Debug)]
 pub(crate) enum KernelRings {
     /// Rings of `perf_event_open(2)`, one per core.
-    Perf(Vec<Ring>),
+    Perf(Vec<PerfRing>),
     /// Rings of a trace instance.
     Ftrace(Box<Instance>),
 }
@@ -28,7 +28,8 @@ impl KernelRings {
     ) -> Result<(Self, RefusedTracepoints), (usize, io::Error)> {
         let (mut rings, mut all) = (Vec::new(), Vec::new());
         for &cpu in cpus {
-            let Opened { ring, refused } = Ring::open(cpu, ids, ring_bytes).map_err(|error| (cpu, error))?;
+            let OpenRing { ring, refused } =
+                PerfRing::open(cpu, ids, ring_bytes).map_err(|error| (cpu, error))?;
             all.extend(refused);
             rings.push(ring);
         }
@@ -42,7 +43,7 @@ impl KernelRings {
         (names, ids): (&[(&str, &str)], &[u64]),
         ring_bytes: usize,
     ) -> io::Result<(Self, RefusedTracepoints)> {
-        let Made { instance, refused } = Instance::open(tracefs, names, cpus, ring_bytes)?;
+        let OpenInstance { instance, refused } = Instance::open(tracefs, names, cpus, ring_bytes)?;
         let refused = refused.into_iter().map(|(at, error)| (ids[at], error)).collect();
         Ok((KernelRings::Ftrace(Box::new(instance)), refused))
     }
@@ -59,7 +60,7 @@ impl KernelRings {
     /// Lets the kernel write to the rings.
     pub fn enable(&self) -> io::Result<()> {
         match self {
-            KernelRings::Perf(rings) => rings.iter().try_for_each(Ring::enable),
+            KernelRings::Perf(rings) => rings.iter().try_for_each(PerfRing::enable),
             KernelRings::Ftrace(instance) => instance.enable(),
         }
     }
@@ -67,7 +68,7 @@ impl KernelRings {
     /// Stops the kernel from writing to the rings.
     pub fn disable(&self) -> io::Result<()> {
         match self {
-            KernelRings::Perf(rings) => rings.iter().try_for_each(Ring::disable),
+            KernelRings::Perf(rings) => rings.iter().try_for_each(PerfRing::disable),
             KernelRings::Ftrace(instance) => instance.disable(),
         }
     }
