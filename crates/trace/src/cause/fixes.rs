@@ -60,7 +60,7 @@ const TABLE: &[CauseFix] = &[
         &["preemption-model", "rt-rights", "autogroup", "sched-ext", "pressure", "cgroup-quota"],
     ),
     row(Migration, &[], Some("isolcpus"), &["cpu-rights", "pipeline-cores"]),
-    // The second is the name in `/proc/interrupts`.
+    // The second name is the one in `/proc/interrupts`.
     row(Irq, &["local_timer", "LOC"], Some("nohz-full"), &[]),
     row(Irq, &[], Some("device-interrupts"), &["irqaffinity", "irqbalance", "threaded-interrupts"]),
     row(Softirq, &["RCU"], Some("rcu-nocbs"), &[]),
