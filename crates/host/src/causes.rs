@@ -27,8 +27,8 @@ impl Causes {
         )
     }
 
-    /// Returns the cost of the causes that a finding explains how to fix, in milliseconds; `None` if the record has no
-    /// table, or the finding belongs to no cause.
+    /// Returns the cost of the causes that a finding explains how to fix, in milliseconds; `None` if the
+    /// record has no table, or the finding belongs to no cause.
     #[must_use]
     pub fn lost_ms(&self, finding: &str) -> Option<f64> {
         let table = self.table.as_ref()?;

@@ -4,8 +4,9 @@
 //! $ sudo cargo run --release -p onbeat-noise --example cost -- CPU
 //! ```
 //!
-//! Bare and traced stretches take turns, and medians are compared: of single switches between two threads (one event each), and of
-//! single gaps that an interrupt from another core leaves (two events each, begin and end).
+//! Bare and traced stretches take turns, and medians are compared: of single switches between two threads
+//! (one event each), and of single gaps that an interrupt from another core leaves (two events each, begin
+//! and end).
 #![expect(clippy::disallowed_macros, reason = "a program that prints")]
 
 use onbeat_noise::source::{CoreCounters, RingShape, SourceRefusal, Tracepoints};
@@ -109,8 +110,8 @@ fn look_ns(cpu: usize) -> Result<f64> {
 
 type Open = dyn Fn() -> std::result::Result<Tracepoints, SourceRefusal>;
 
-/// Bare and traced in turns: the median of all bare ones, the median of all differences. Bare is without any ring: one that is
-/// switched off has a price, too.
+/// Bare and traced in turns: the median of all bare ones, the median of all differences. Bare is without any
+/// ring: one that is switched off has a price, too.
 fn turns(open: &Open, measure: impl Fn() -> Result<u64>) -> Result<(u64, i64)> {
     let (mut bare, mut more) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {

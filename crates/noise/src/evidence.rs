@@ -26,7 +26,8 @@ use std::ops::Range;
 ///         let begin_ns = onbeat_os::clock::monotonic_ns();
 ///         std::thread::sleep(std::time::Duration::from_millis(5));
 ///         let end_ns = onbeat_os::clock::monotonic_ns();
-///         println!("{} events by {}", evidence.events(core as u32, begin_ns..end_ns).len(), evidence.source());
+///         let events = evidence.events(core as u32, begin_ns..end_ns);
+///         println!("{} events by {}", events.len(), evidence.source());
 ///     }
 ///     Err(refused) => println!("{}; {}", refused.why, refused.fix),
 /// }

@@ -39,7 +39,8 @@ struct NoiseProbe<'s> {
 /// The calling thread reads the rings; it stays on the house-keeping cores meanwhile.
 ///
 /// # Errors
-/// Settings that contradict each other, a backend that was asked for and is not available, cores that do not exist.
+/// Settings that contradict each other, a backend that was asked for and is not available, cores that do not
+/// exist.
 pub fn measure(
     settings: &NoiseSettings,
     watch: &mut dyn Observer<CpuNoise>,
@@ -198,7 +199,8 @@ impl CoreProbe for NoiseProbe<'_> {
     }
 }
 
-/// Verdict without tracepoints: other threads had the core while the thread was ready to run; the rest is unexplained.
+/// Verdict without tracepoints: other threads had the core while the thread was ready to run; the rest is
+/// unexplained.
 fn by_wait(gap: Gap, waited_ns: u64) -> GapVerdict {
     let waited_ns = waited_ns.min(gap.duration_ns());
     let thread = Interference {

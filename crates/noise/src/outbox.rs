@@ -33,12 +33,14 @@ impl<T: Send> Outbox<T> {
         }
     }
 
-    /// Says that all observations from before `ns` are in the ring. Ordered after the pushes for a reader that loads it first.
+    /// Says that all observations from before `ns` are in the ring. Ordered after the pushes for a reader
+    /// that loads it first.
     pub fn complete_until(&self, ns: u64) {
         self.complete_ns.store(ns, Ordering::Release);
     }
 
-    /// Takes all observations out. The first value is the time before which none is missing: it is loaded before the ring is read.
+    /// Takes all observations out. The first value is the time before which none is missing: it is loaded
+    /// before the ring is read.
     pub fn take(&self, reader: &mut Owner) -> (u64, Vec<T>) {
         let complete_ns = self.complete_ns.load(Ordering::Acquire);
         let mut observations = Vec::new();

@@ -49,14 +49,15 @@ pub(crate) struct PeriodTotals {
     pub looks: u64,
 }
 
-/// Upper bound on the cost of reporting a gap. It takes some tens of nanoseconds, except at the first touch of a page.
+/// Upper bound on the cost of reporting a gap. It takes some tens of nanoseconds, except at the first touch
+/// of a page.
 const REPORT_NS: u64 = 2_000;
 
 /// Clock reads between two updates of the time up to which everything is reported.
 const READS_PER_UPDATE: u64 = 1024;
 
-/// Reads the clock until the signal to end. `waits` says how long the thread was ready to run in a gap, where there are no
-/// tracepoints to say it.
+/// Reads the clock until the signal to end. `waits` says how long the thread was ready to run in a gap, where
+/// there are no tracepoints to say it.
 pub(crate) fn run(
     outbox: &Outbox<Observation>,
     mut writer: Owner,
@@ -94,8 +95,9 @@ pub(crate) fn run(
                 if gap_ns > plan.stop_single_ns || period.noise_ns > plan.stop_total_ns {
                     signals.end();
                 }
-                // A report takes less time than any useful threshold, and counts towards the next clock read. Where a clock read
-                // takes microseconds, another one here would hide much of the time. Only a longer report is left out.
+                // A report takes less time than any useful threshold, and counts towards the next clock read.
+                // Where a clock read takes microseconds, another one here would hide much of the time. Only a
+                // longer report is left out.
                 last_ns = if waits.is_some() || plan.threshold_ns < REPORT_NS {
                     clock::monotonic_ns()
                 } else {

@@ -1,4 +1,5 @@
-//! The measuring session that noise and timer latency share: one thread per core measures, the calling thread reads the rings.
+//! The measuring session that noise and timer latency share: one thread per core measures, the calling thread
+//! reads the rings.
 
 use crate::error::NoiseError;
 use crate::source::{Core, Tracepoints};
@@ -32,13 +33,15 @@ pub(crate) trait CoreProbe {
 
     fn thread(&mut self) -> &mut MeasuringThread;
 
-    /// Takes in the thread's observations and the kernel's records of its core. Returns the first limit that was hit.
+    /// Takes in the thread's observations and the kernel's records of its core. Returns the first limit that
+    /// was hit.
     fn collect(&mut self, rings: Option<(&mut Tracepoints, usize)>, begin_ns: u64) -> Option<LimitHit>;
 
     /// Result of the measurement until now.
     fn so_far(&self) -> Self::Summary;
 
-    /// Final result; `core` holds the kernel's records, if there are any. What a reader should know goes to `notes`.
+    /// Final result; `core` holds the kernel's records, if there are any. What a reader should know goes to
+    /// `notes`.
     fn finish(&mut self, core: Option<&Core>, notes: &mut Vec<String>) -> Self::Summary;
 }
 
@@ -60,7 +63,8 @@ pub(crate) struct SessionEnd {
 }
 
 impl<P: CoreProbe> Session<P> {
-    /// Starts the threads with `start`, which gets the place of a core in `cpus` and its number. They wait until [`run`](Self::run).
+    /// Starts the threads with `start`, which gets the place of a core in `cpus` and its number. They wait
+    /// until [`run`](Self::run).
     pub fn new(
         cpus: &[usize],
         rings: Option<Tracepoints>,

@@ -25,7 +25,8 @@ pub(crate) struct TimerPlan {
     pub stop_ns: u64,
 }
 
-/// Waits for timers until the signal to end. Due times that pass while the thread is late are skipped, as the kernel's timers do.
+/// Waits for timers until the signal to end. Due times that pass while the thread is late are skipped, as the
+/// kernel's timers do.
 pub(crate) fn run(
     outbox: &Outbox<TimerWakeup>,
     mut writer: Owner,
@@ -33,7 +34,8 @@ pub(crate) fn run(
     waits: Option<&RunQueueWait>,
     signals: &Signals,
 ) {
-    // Otherwise the kernel would merge the timers of a thread without a real-time policy. A refusal shows in the measurement.
+    // Otherwise the kernel would merge the timers of a thread without a real-time policy. A refusal shows in
+    // the measurement.
     let _refused = latency::set_timer_slack_ns(1);
     let wait_ns = || waits.map_or(0, |waits| waits.read_ns().unwrap_or(0));
     let soon_ns = clock::monotonic_ns() + plan.period_ns;

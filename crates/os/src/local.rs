@@ -96,8 +96,8 @@ pub fn peer(stream: impl AsFd) -> io::Result<Peer> {
     let mut found = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
     let fd = stream.as_fd().as_raw_fd();
-    // SAFETY: the descriptor is open while `stream` is borrowed, and the kernel writes at most `bytes` to `found`, which is plain
-    // data of that size.
+    // SAFETY: the descriptor is open while `stream` is borrowed, and the kernel writes at most `bytes` to
+    // `found`, which is plain data of that size.
     let status = unsafe {
         libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, (&raw mut found).cast(), &raw mut bytes)
     };

@@ -1,8 +1,8 @@
 //! Records of the kernel's tracepoints by core, as raw bytes: `perf_event_open(2)`.
 //!
-//! A [`PerfRing`] is memory that the kernel writes on one core and another thread reads. It disturbs the traced
-//! core as little as the kernel allows: all tracepoints of a core share one ring, and the kernel wakes no
-//! thread before the ring is full. The reader polls from time to time.
+//! A [`PerfRing`] is memory that the kernel writes on one core and another thread reads. It disturbs the
+//! traced core as little as the kernel allows: all tracepoints of a core share one ring, and the kernel wakes
+//! no thread before the ring is full. The reader polls from time to time.
 
 mod attributes;
 mod ring;

@@ -5,7 +5,7 @@
 //! except that a system call with a time limit may return `EINTR` (`signal(7)`): use this only for threads
 //! that seem to hang.
 
-#![allow(clippy::disallowed_types, reason = "a signal handler and whoever waits for it share these words")]
+#![allow(clippy::disallowed_types, reason = "a signal handler and the waiting thread share these words")]
 
 use std::io;
 use std::path::PathBuf;

@@ -75,8 +75,8 @@ impl std::fmt::Display for BootParameter {
     }
 }
 
-/// Plans the changes for the quiet cores of a case. `report` holds its findings; those for which `leave_out` returns true are
-/// left alone.
+/// Plans the changes for the quiet cores of a case. `report` holds its findings; those for which `leave_out`
+/// returns true are left alone.
 ///
 /// # Errors
 /// Quiet cores that are not online, and a choice that leaves no core to the system.
@@ -87,7 +87,8 @@ pub fn plan(
 ) -> Result<TuningPlan, TuneError> {
     let (cpus, online) = (&case.cpus, case.online());
     let beside = case.facts.cpus.siblings_of(cpus).common(&online);
-    // Hardware threads that share a physical core with a quiet one are isolated with it: no thread should run there.
+    // Hardware threads that share a physical core with a quiet one are isolated with it: no thread should run
+    // there.
     let kept = cpus.and(&beside);
     let house = online.without(&kept);
     check_cores(case, &online, &beside, &house)?;

@@ -1,4 +1,4 @@
-//! Changes are made and taken back, to the byte, whoever stops in between.
+//! Changes are applied and undone, to the byte, even if the program stops in between.
 
 use onbeat_host::Root;
 use onbeat_host::tune::apply::{self, PreparedChanges};
@@ -108,10 +108,10 @@ fn everything_comes_back_to_the_byte() {
     assert!(done.iter().all(|done| done.refused.is_none()), "{done:?}");
     assert_eq!(machine.read("proc/sys/vm/stat_interval"), "10\n");
     let outcomes = apply::undo(&machine.root).unwrap().unwrap();
-    // The file of a folder is no file of the kernel: the mask comes back as it was read.
+    // A file in a folder is not a kernel file: the mask is restored as it was read.
     assert!(outcomes.iter().all(|(_, outcome)| *outcome == undo::UndoOutcome::Back), "{outcomes:?}");
     assert_eq!(machine.all(), before);
-    assert_eq!(apply::undo(&machine.root).unwrap(), None, "there is nothing left to take back");
+    assert_eq!(apply::undo(&machine.root).unwrap(), None, "there is nothing left to undo");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn whoever_stops_in_the_middle_can_be_taken_back() {
         let machine = Machine::new();
         let before = machine.all();
         let mut applying = machine.prepare().begin(&machine.root).unwrap();
-        // The file is there before anything is changed.
+        // The file exists before anything is changed.
         assert!(machine.path(undo::FILE).exists());
         for _ in 0..steps {
             assert_eq!(applying.next().unwrap().refused, None);
@@ -143,11 +143,11 @@ fn a_second_time_is_refused_or_changes_nothing() {
     assert!(again.is_nothing() && again.already == 5, "{again:?}");
     again.begin(&machine.root).unwrap().for_each(drop);
     assert_eq!(machine.all(), after);
-    // Something is to do again: the first one has to be taken back before.
+    // There is a new change to make: the earlier ones must be undone first.
     machine.write("proc/sys/vm/stat_interval", "3\n");
     let error = apply::prepare(&machine.root, &plan(), false).unwrap_err().to_string();
     assert!(error.contains("tune.undo.json; run onbeat tune --undo"), "{error}");
-    // What somebody else has changed is left alone.
+    // A setting that another program has changed is left alone.
     let outcomes = apply::undo(&machine.root).unwrap().unwrap();
     assert!(
         outcomes.iter().any(|(_, outcome)| *outcome == undo::UndoOutcome::Foreign("3".to_owned())),
@@ -202,7 +202,7 @@ fn a_file_that_lies_is_not_followed() {
 #[test]
 fn without_the_file_nothing_is_changed() {
     let machine = Machine::new();
-    // A file in the place of its folder.
+    // A file instead of its folder.
     machine.write("run", "");
     let before = machine.all();
     let error =
@@ -219,7 +219,7 @@ fn what_cannot_be_put_back_is_kept_for_another_try() {
     let machine = Machine::new();
     let before = machine.all();
     machine.prepare().begin(&machine.root).unwrap().for_each(drop);
-    // A folder in its place: it can be neither read nor written.
+    // A folder instead of the file: it can be neither read nor written.
     let place = machine.path("proc/sys/vm/stat_interval");
     fs::remove_file(&place).unwrap();
     fs::create_dir(&place).unwrap();

@@ -129,7 +129,7 @@ sys/fs/cgroup/user.slice/cpuset.cpus.effective 0-15
     made
 }
 
-/// A board with six arm cores, as its vendor ships it.
+/// A board with six ARM cores, as its vendor ships it.
 pub fn jetson() -> Made {
     let mut made = Made::of(
         "
@@ -182,7 +182,7 @@ sys/fs/cgroup/cpuset.cpus.effective 0-1
     made
 }
 
-/// A machine in a cloud, as it comes.
+/// A cloud machine with its default settings.
 pub fn cloud() -> Made {
     let mut made = bare_metal();
     made.without("sys/devices/system/cpu/cpu")
@@ -209,7 +209,7 @@ etc/kernel/cmdline root=/dev/vda1 console=ttyS0,115200
     made
 }
 
-/// A small virtual machine with a kernel of its own kind, two cores.
+/// A small virtual machine with two cores and an unusual kernel.
 pub fn small() -> Made {
     let mut made = cloud();
     made.without("sys/kernel/debug/")

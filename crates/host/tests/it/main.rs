@@ -1,4 +1,4 @@
-//! Machines that are made up of files, and what is found on them.
+//! Findings on made-up machines.
 
 mod applied;
 mod fixtures;
@@ -93,7 +93,7 @@ pub(crate) fn pipeline(core: usize, policy: &str) -> PipelineNeeds {
     }
 }
 
-/// As text: one line per finding, those that are good at the end.
+/// Formats a report: one line per finding, good ones at the end.
 pub(crate) fn told(report: &Report) -> String {
     let mut text = format!("cores {} ({}): {}\n", report.cpus, report.why_cpus, report.verdict());
     for finding in &report.findings {

@@ -1,4 +1,4 @@
-//! Every check can say all that it has to say.
+//! Every check can reach each of its results.
 
 use crate::made::{Content, KERNEL, Made, thread};
 use crate::{case, fixtures, granted, measured, pipeline, refused};
@@ -6,7 +6,7 @@ use onbeat_host::{Causes, MachineCase, Measurements, State, checks, examine};
 use onbeat_trace::{Cause, CauseClass, CauseFix};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Those that tell something and judge nothing.
+/// Checks that inform and never judge.
 const NEVER_BAD: [&str; 4] = ["shared-caches", "mitigations", "rtkit", "slices"];
 
 fn cases() -> Vec<MachineCase> {
@@ -30,7 +30,7 @@ fn cases() -> Vec<MachineCase> {
     }
     vec![
         case(&refuses, "2-3"),
-        // Nothing at all.
+        // A machine without files.
         case(&Made::default(), ""),
         MachineCase { tried: granted(), ..case(&fixtures::tuned(), "2-3") },
         MachineCase {
@@ -70,7 +70,7 @@ fn cases() -> Vec<MachineCase> {
             &mut bare(),
             "proc/sys/vm/compaction_proactiveness 0\nproc/sys/vm/compact_unevictable_allowed 0",
         ),
-        // The file of the kernel's options is no such file.
+        // The kernel config file has another content.
         with(&mut bare(), "boot/config-6.12.1-amd64 nothing"),
     ]
 }
@@ -107,7 +107,7 @@ fn a_machine_that_tells_nothing_has_no_bad_finding() {
     for case in [nothing, case(&refuses, "2-3")] {
         let report = examine(&case);
         let bad: Vec<&str> = report.bad(onbeat_host::Severity::Info).map(|finding| finding.id).collect();
-        // Cores that were asked for are all that is known.
+        // Only the cores that were asked for are known.
         assert!(bad.iter().all(|id| *id == "house-keeping"), "{bad:?}");
         let told = report.findings.iter().find(|finding| finding.id == "governor").unwrap();
         assert_eq!(told.state, State::Unknown);

@@ -1,4 +1,4 @@
-//! Plans: which cores may be quiet, the command line in the files of boot loaders, rights.
+//! Plans: the choice of quiet cores, the command line in boot loader files, rights.
 
 use crate::{case, fixtures, granted, pipeline};
 use onbeat_host::tune::boot::{Edit, Loader, edit, edits};
@@ -68,7 +68,7 @@ fn findings_may_be_left_out() {
     let only = tune::plan(&bare, &report, &|id| id != "ksm").unwrap();
     assert_eq!(only.writes.len(), 1, "{:?}", only.writes);
     assert!(only.by_hand.is_empty());
-    // Nobody's DAMON and no throttling is touched without being asked for.
+    // DAMON and throttling are left alone unless asked for.
     let all = tune::plan(&case(&fixtures::small(), "1"), &report, &|_| false).unwrap();
     assert!(
         all.writes
@@ -93,7 +93,7 @@ fn boot_loaders_get_their_own_lines() {
             vec![format!("GRUB_CMDLINE_LINUX_DEFAULT=\"quiet splash {tuned}\"")],
         ),
         (
-            // What stands in both is said once.
+            // A parameter in both variables is written once.
             Loader::Grub,
             "GRUB_CMDLINE_LINUX='isolcpus=1 root=x'\nGRUB_CMDLINE_LINUX_DEFAULT='isolcpus=1 quiet'",
             vec![
@@ -178,7 +178,7 @@ fn rights_are_those_that_the_pipeline_needs() {
         "container_flags",
         grants::container(Some(&pipeline), &house, &case.cpus).join("\n")
     );
-    // SCHED_DEADLINE wants all cores of its root domain.
+    // SCHED_DEADLINE needs all cores of its root domain.
     let deadline = crate::pipeline(2, "d:1ms:10ms");
     let flags = grants::container(Some(&deadline), &house, &case.cpus).join(" ");
     assert!(!flags.contains("--cpuset-cpus"), "{flags}");

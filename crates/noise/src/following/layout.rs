@@ -112,8 +112,8 @@ impl FollowedLayout {
                 .tracepoints
                 .extend(format.map(|format| one(&format, ("exceptions", name), FollowedRole::Fault)));
         }
-        // Before 6.2, the kernel batched these counts per thread, and reported them after each 64th fault (commit
-        // f1a7941243c1).
+        // Before 6.2, the kernel batched these counts per thread, and reported them after each 64th fault
+        // (commit f1a7941243c1).
         if let Some(format) = tracefs.format("kmem", "rss_stat")?
             && let [Some(is_own), Some(kind), Some(bytes)] =
                 ["curr", "member", "size"].map(|name| place(&format, name))

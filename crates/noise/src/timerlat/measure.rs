@@ -177,7 +177,8 @@ impl CoreProbe for TimerProbe<'_> {
     }
 }
 
-/// The threads that had the measured cores when a limit ended the session; `None` if none did, or without rings.
+/// The threads that had the measured cores when a limit ended the session; `None` if none did, or without
+/// rings.
 fn tasks(session: &Session<TimerProbe<'_>>) -> Option<Vec<Task>> {
     let at_ns = session.probes.iter().find_map(|probe| Some(probe.tally.stopped_by()?.wake.user_ns))?;
     let rings = session.rings.as_ref()?;

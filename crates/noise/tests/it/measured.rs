@@ -1,4 +1,5 @@
-//! Short measurements on this machine: nothing is said of how long anything takes, only that the sums are right.
+//! Short measurements on this machine: nothing is said of how long anything takes, only that the sums are
+//! right.
 
 #![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 
@@ -6,7 +7,7 @@ use onbeat_noise::record::NoiseRecord;
 use onbeat_noise::{Backend, CpuNoise, NoiseError, NoiseSettings, Observer, measure};
 use onbeat_os::{CoreSet, thread};
 
-/// Enough after so many looks.
+/// Stops after this number of calls.
 struct Looks(u32);
 
 impl Observer<CpuNoise> for Looks {

@@ -6,7 +6,7 @@ use onbeat_noise::timerlat::{CpuLatency, LatencyRecord, LatencySettings, measure
 use onbeat_noise::{Backend, Observer};
 use onbeat_os::{CoreSet, thread};
 
-/// Enough after so many looks.
+/// Stops after this number of calls.
 struct Looks(u32);
 
 impl Observer<CpuLatency> for Looks {

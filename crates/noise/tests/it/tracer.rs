@@ -1,4 +1,4 @@
-//! Lines of the kernel's osnoise tracer, and what is said where it is not there.
+//! Lines of the kernel's osnoise tracer, and the error without the tracer.
 
 use onbeat_noise::tracer::{LineContext, TracerLine, line};
 use onbeat_noise::{Backend, Gap};
@@ -82,7 +82,7 @@ fn lines_are_understood() {
         if let Some(expected) = expected {
             assert_eq!(line(text), Some(expected), "{text}");
         } else {
-            // What is strange may be passed over, and must not be taken for something else.
+            // A malformed line may be skipped, but must not be taken for another kind.
             assert!(!matches!(line(text), Some(TracerLine::Gap(_) | TracerLine::Period { .. })), "{text}");
         }
     }
@@ -98,7 +98,7 @@ fn a_kernel_without_it_says_what_to_do() {
         }
     }
     let settings = onbeat_noise::NoiseSettings { backend: Backend::Tracer, ..Default::default() };
-    // Where the kernel has it, this is a short measurement.
+    // If the kernel has the tracer, this is a short measurement.
     if let Err(error) = onbeat_noise::measure(&settings, &mut Nobody) {
         let error = error.to_string();
         assert!(

@@ -1,4 +1,4 @@
-//! What is made of a record afterwards.
+//! Views of a record.
 
 use onbeat_noise::attribute::{Gap, GapVerdict, Interference};
 use onbeat_noise::project::project;
@@ -43,7 +43,7 @@ fn many_nodes_wait_for_the_slowest() {
     let noise = record(&[(10_000, 10_000), (1_000_000, 10)]);
     let found = project(&noise, 1_000_000, &[1, 16, 1024, 65_536]);
     assert!(found.is_sorted_by(|a, b| a.slow_down < b.slow_down), "{found:?}");
-    // With so many nodes one of them always has the long gap.
+    // With this number of nodes, one of them always has the long gap.
     assert!(found[3].slow_down > 1.0, "{found:?}");
     assert_eq!(found, project(&noise, 1_000_000, &[1, 16, 1024, 65_536]), "the same every time");
 }

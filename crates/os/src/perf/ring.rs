@@ -12,9 +12,10 @@ use super::attributes::{Attributes, TYPE_TRACEPOINT, flag, open, sample};
 
 /// PerfRing of one core.
 ///
-/// Its records have the header of `perf_event_open(2)`; a sample (type 9) then has `pid` and `tid` (u32 each), the time in
-/// nanoseconds on `CLOCK_MONOTONIC` (u64), the length of what follows (u32), and the bytes of the tracepoint, which begin with
-/// its number (u16). A lost record (type 2) has an id and how many were lost (u64 each).
+/// Its records have the header of `perf_event_open(2)`; a sample (type 9) then has `pid` and `tid` (u32
+/// each), the time in nanoseconds on `CLOCK_MONOTONIC` (u64), the length of what follows (u32), and the bytes
+/// of the tracepoint, which begin with its number (u16). A lost record (type 2) has an id and how many were
+/// lost (u64 each).
 #[derive(Debug)]
 pub struct PerfRing {
     cpu: usize,
@@ -215,7 +216,8 @@ impl Map {
         for (offset, part) in [(begin, first), (0, length - first)] {
             // SAFETY: offset and part are within the data, which begins one page after the base.
             let from = unsafe { self.base.add(page_bytes() + offset) };
-            // SAFETY: the kernel does not write between tail and head, so these bytes are ours until the tail moves.
+            // SAFETY: the kernel does not write between tail and head, so these bytes are ours until the tail
+            // moves.
             let bytes = unsafe { std::slice::from_raw_parts(from.as_ptr(), part) };
             into.extend_from_slice(bytes);
         }

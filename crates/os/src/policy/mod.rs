@@ -13,7 +13,8 @@ use std::io;
 /// ```
 /// use onbeat_os::Policy;
 /// let policy: Policy = "d:2ms:16666us".parse()?;
-/// assert_eq!(policy, Policy::Deadline { runtime_ns: 2_000_000, deadline_ns: 16_666_000, period_ns: 16_666_000 });
+/// let period_ns = 16_666_000;
+/// assert_eq!(policy, Policy::Deadline { runtime_ns: 2_000_000, deadline_ns: period_ns, period_ns });
 /// assert_eq!(policy.to_string(), "d:2ms:16666us");
 /// assert!("f:99".parse::<Policy>()?.is_real_time());
 /// # Ok::<(), onbeat_os::policy::PolicyError>(())

@@ -40,7 +40,7 @@ impl Line {
     }
 }
 
-/// What is known of the counter's rate, and what follows from it.
+/// The known rate of the counter, and what follows from it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Steadiness {
     rate: u64,

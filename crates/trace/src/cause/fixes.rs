@@ -1,6 +1,7 @@
 //! Table of causes and of the `onbeat doctor` findings that explain how to fix them.
 //!
-//! A run uses it to name a finding for each of its causes. The doctor uses it to say what a finding cost a run.
+//! A run uses it to name a finding for each of its causes. The doctor uses it to say what a finding cost a
+//! run.
 
 use super::CauseClass;
 use CauseClass::{
@@ -131,7 +132,8 @@ impl CauseFix {
 }
 
 impl CauseClass {
-    /// Returns the `onbeat doctor` finding that explains how to fix a cause; `None` if the fix is in the pipeline.
+    /// Returns the `onbeat doctor` finding that explains how to fix a cause; `None` if the fix is in the
+    /// pipeline.
     #[must_use]
     pub fn finding(self, name: &str) -> Option<&'static str> {
         TABLE.iter().filter(|row| row.is(self, name)).find_map(|row| row.first)

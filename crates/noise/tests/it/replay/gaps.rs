@@ -1,4 +1,4 @@
-//! Gaps and what took them.
+//! Gaps and their causes.
 
 use onbeat_noise::{Gap, GapThread, attribute};
 use onbeat_trace::{Class, KernelEvent};
@@ -42,7 +42,8 @@ fn only_what_lies_in_the_gap_counts() {
 
 #[test]
 fn an_interrupted_thread_gets_its_own_time_on_both_sides() {
-    // The thread has [90, 130) and [150, 170), the softirq [130, 140) and [145, 150), the interrupt [140, 145).
+    // The thread has [90, 130) and [150, 170), the softirq [130, 140) and [145, 150), the interrupt [140,
+    // 145).
     let events = [
         event(Class::Irq, "timer", 140, 5),
         event(Class::Softirq, "RCU", 130, 15),
@@ -115,8 +116,8 @@ proptest! {
     }
 }
 
-/// Levels that rise and fall: an event of level n lasts for as long as the level is at least n, and has the time at which it
-/// is n.
+/// Levels that rise and fall: an event of level n lasts for as long as the level is at least n, and has the
+/// time at which it is n.
 fn events_of(owners: &[usize]) -> Vec<KernelEvent> {
     let classes = [Class::Thread, Class::Softirq, Class::Irq, Class::Nmi];
     let mut events = Vec::new();
@@ -128,7 +129,7 @@ fn events_of(owners: &[usize]) -> Vec<KernelEvent> {
                     open = Some(open.map_or((at as u64, 1), |(start, time)| (start, time + 1)));
                 }
                 Some(_) if *owner > level => {}
-                // What never had a moment of its own is no event.
+                // A level that never had time of its own makes no event.
                 found => {
                     if let Some((start_ns, duration_ns)) = found.take() {
                         events.push(event(class, "x", start_ns, duration_ns));

@@ -1,4 +1,4 @@
-//! Streams with something missing: no event is made up, and each hole is counted.
+//! Streams with missing records: no event is invented, and each hole is counted.
 
 use super::{OWN, RCU, TIMER, broken, enter, exit, nmi, pairs, replay, shown, switch};
 use onbeat_noise::Nesting;
@@ -52,9 +52,9 @@ fn a_measured_thread_that_sleeps_is_not_kept_from_running() {
     for (records, slept) in [
         (vec![idles(10, OWN, false), comes_back()], Some((10, 50))),
         (vec![idles(10, OWN, true), comes_back()], None),
-        // Others that sleep do not concern it.
+        // Other sleeping threads do not concern it.
         (vec![idles(10, OWN, true), switch(20, 0, 7, "a"), idles(30, 7, false), comes_back()], None),
-        // What is missing may have told that it could run.
+        // The missing record may have shown that it could run.
         (vec![idles(10, OWN, false), lost(3), comes_back()], None),
     ] {
         let (_, mut nesting) = replay(records);
@@ -67,7 +67,7 @@ fn a_measured_thread_that_sleeps_is_not_kept_from_running() {
     assert_eq!(pairs(nesting.take_slept()), [(10, 40)]);
 }
 
-/// Seen on the same guest: nothing tells who got an idle core, but that it was to go was written down.
+/// Seen on the same guest: no record shows which thread got an idle core, but a switch was marked as due.
 #[test]
 fn whoever_is_next_has_had_a_core_since_it_stopped_being_idle() {
     let idle = |is_going| {
@@ -101,7 +101,7 @@ fn so_does_our_own_stamp() {
     events.clear();
     nesting.stamp(OWN, 60, &mut events);
     assert_eq!(shown(&events), [("a", 10, 9, 0)]);
-    // What comes now interrupts us, and nobody else.
+    // The next events interrupt the measured thread only.
     nesting.record(switch(70, OWN, 8, "b"), &mut events);
     nesting.record(switch(75, 8, OWN, "own"), &mut events);
     assert_eq!(shown(&events[1..]), [("b", 70, 5, 0)]);
@@ -186,7 +186,7 @@ fn record() -> impl Strategy<Value = RingRecord> {
 }
 
 proptest! {
-    /// Whatever comes, in whatever order: no panic, and no core has more than one thing at a time.
+    /// Any records in any order: no panic, and a core never runs two things at a time.
     #[test]
     fn no_stream_gives_more_time_than_there_was(mut records in prop::collection::vec(record(), 0..60), sorted: bool) {
         if sorted {

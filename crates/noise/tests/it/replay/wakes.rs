@@ -1,4 +1,4 @@
-//! TimerWake-ups and what delayed them.
+//! Wake-ups and the causes of their delay.
 
 use onbeat_noise::analysis::{Analysis, StepKind, TimerWake, analyse, analyse_by_wait};
 use onbeat_trace::{Class, KernelEvent};
