@@ -2,7 +2,7 @@
 
 use super::frames::{Frame, Frames};
 use onbeat_noise::decode::Extent;
-use onbeat_noise::{Gap, Own, TracepointEvidence, attribute};
+use onbeat_noise::{Gap, GapThread, TracepointEvidence, attribute};
 use onbeat_trace::{Class, Evidence, KernelEvent};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -96,7 +96,7 @@ impl Causes {
 fn parts(gap: Gap, events: &[KernelEvent], own: i32, excess_ns: u64) -> Vec<(String, u64)> {
     let others: Vec<KernelEvent> =
         events.iter().filter(|event| event.class != Class::Thread || event.pid != own).cloned().collect();
-    let verdict = attribute(gap, &others, Own::Sleeper);
+    let verdict = attribute(gap, &others, GapThread::Sleeper);
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
     for part in &verdict.interferences {
         // An idle core had nothing in its way but the machine.

@@ -1,12 +1,12 @@
 //! Further events in a written trace: `-e SYSTEM:EVENT`, each with the `--filter` and `--trigger` that stand behind it.
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, error::ErrorKind};
-use onbeat_noise::extra::Asked;
+use onbeat_noise::extra::EventRequest;
 
 /// In the order in which they were typed. By hand, because what belongs to which event is known from the order only.
 #[derive(Debug, Clone, Default)]
 pub struct EventArguments {
-    pub events: Vec<Asked>,
+    pub events: Vec<EventRequest>,
 }
 
 impl Args for EventArguments {
@@ -19,7 +19,7 @@ impl Args for EventArguments {
                 many("event")
                     .short('e')
                     .value_name("SYSTEM[:EVENT]")
-                    .value_parser(Asked::parse)
+                    .value_parser(EventRequest::parse)
                     .help("These events of the kernel in the trace, too; may be given again"),
             )
             .arg(many("filter").value_name("FILTER").help("Only those of the event before it that this holds for: 'prev_pid == 0'"))
@@ -37,8 +37,8 @@ impl Args for EventArguments {
 impl FromArgMatches for EventArguments {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let places = |name: &str| matches.indices_of(name).into_iter().flatten();
-        let asked = matches.get_many::<Asked>("event").into_iter().flatten().cloned();
-        let mut events: Vec<(usize, Asked)> = places("event").zip(asked).collect();
+        let asked = matches.get_many::<EventRequest>("event").into_iter().flatten().cloned();
+        let mut events: Vec<(usize, EventRequest)> = places("event").zip(asked).collect();
         for name in ["filter", "trigger"] {
             let texts = matches.get_many::<String>(name).into_iter().flatten();
             for (place, text) in places(name).zip(texts) {
@@ -72,7 +72,7 @@ mod tests {
         let command = EventArguments::augment_args(Command::new("x").no_binary_name(true));
         let matches = command.try_get_matches_from(line).map_err(|error| error.to_string())?;
         let events = EventArguments::from_arg_matches(&matches).map_err(|error| error.to_string())?.events;
-        let text = |event: &Asked| {
+        let text = |event: &EventRequest| {
             format!("{}:{:?} {:?} {:?}", event.system, event.name, event.filter, event.trigger)
         };
         Ok(events.iter().map(text).collect())

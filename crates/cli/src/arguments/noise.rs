@@ -5,7 +5,7 @@ use super::actions::Action;
 use super::events::EventArguments;
 use super::times::Time;
 use clap::{Args, Subcommand, ValueEnum};
-use onbeat_noise::{Backend, Settings};
+use onbeat_noise::{Backend, NoiseSettings};
 use onbeat_os::{CoreSet, Policy};
 use std::path::PathBuf;
 
@@ -293,10 +293,10 @@ impl SessionArguments {
 }
 
 impl NoiseArguments {
-    pub fn settings(&self, shape: Option<&ShapeArguments>) -> Settings {
+    pub fn settings(&self, shape: Option<&ShapeArguments>) -> NoiseSettings {
         let session = &self.session;
-        let usual = Settings::default();
-        Settings {
+        let usual = NoiseSettings::default();
+        NoiseSettings {
             cpus: session.cpus.clone(),
             house_keeping: session.house_keeping.clone(),
             policy: session.priority,

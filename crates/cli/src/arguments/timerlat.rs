@@ -3,7 +3,7 @@
 use super::noise::{BackendName, SessionArguments, ShapeArguments};
 use super::times::Time;
 use clap::{Args, Subcommand, ValueEnum};
-use onbeat_noise::timerlat::{Settings, Workload};
+use onbeat_noise::timerlat::{LatencySettings, Workload};
 
 const EXAMPLES: &str = "\
 EXAMPLES
@@ -137,10 +137,10 @@ impl TimerArguments {
         }
     }
 
-    pub fn settings(&self, shape: Option<&ShapeArguments>) -> Settings {
+    pub fn settings(&self, shape: Option<&ShapeArguments>) -> LatencySettings {
         let session = &self.session;
-        let usual = Settings::default();
-        Settings {
+        let usual = LatencySettings::default();
+        LatencySettings {
             cpus: session.cpus.clone(),
             house_keeping: session.house_keeping.clone(),
             policy: session.priority.or(usual.policy),

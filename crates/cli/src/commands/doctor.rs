@@ -9,9 +9,9 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::output;
 use crate::progress::StatusLine;
-use onbeat_host::measured::Watch;
+use onbeat_host::measured::MeasurementWatch;
 use onbeat_host::verify::{self, Agreement};
-use onbeat_host::{Case, Causes, Measured, Root, Tried, checks, examine};
+use onbeat_host::{Attempts, Causes, MachineCase, Measurements, Root, checks, examine};
 use std::io::{self, IsTerminal};
 
 pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failure> {
@@ -28,7 +28,7 @@ pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failu
     let root = host::root(&arguments.case)?;
     let record = arguments.record.as_deref().map(costs::read_record).transpose()?;
     let causes = record.as_ref().map(Causes::of);
-    let mut case = Case { causes, ..host::case(&arguments.case, &root)? };
+    let mut case = MachineCase { causes, ..host::case(&arguments.case, &root)? };
     if arguments.verify {
         let rows = verify::parameters(&case.facts);
         let misspelt = case.facts.kernel.command_line.known().map(verify::misspelt).unwrap_or_default();
@@ -53,20 +53,25 @@ pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failu
 }
 
 /// Tries and measures, where that is this machine.
-fn look(case: &mut Case, root: &Root, arguments: &DoctorArguments, abort: fn() -> !) -> Result<(), Failure> {
+fn look(
+    case: &mut MachineCase,
+    root: &Root,
+    arguments: &DoctorArguments,
+    abort: fn() -> !,
+) -> Result<(), Failure> {
     if !root.is_this_machine() {
-        case.tried = Tried::not("files of another machine are looked at");
-        case.measured = Measured::not("files of another machine are looked at");
+        case.tried = Attempts::not("files of another machine are looked at");
+        case.measured = Measurements::not("files of another machine are looked at");
         return Ok(());
     }
     let priority = case.pipeline.as_ref().map_or(80, |pipeline| pipeline.priority().max(1));
-    case.tried = Tried::now(priority, &case.cpus);
+    case.tried = Attempts::now(priority, &case.cpus);
     if arguments.no_measure {
-        case.measured = Measured::not("nothing was measured (--no-measure)");
+        case.measured = Measurements::not("nothing was measured (--no-measure)");
         return Ok(());
     }
     let mut live = Live { interrupts: Interrupts::listen(abort), line: StatusLine::new("doctor") };
-    case.measured = Measured::now(&case.cpus, &mut live);
+    case.measured = Measurements::now(&case.cpus, &mut live);
     live.line.clear();
     match live.interrupts.is_asked() {
         true => Err(Failure::new("interrupted before everything was measured")
@@ -80,7 +85,7 @@ struct Live {
     line: StatusLine,
 }
 
-impl Watch for Live {
+impl MeasurementWatch for Live {
     fn now(&mut self, what: &'static str) {
         self.line.draw(&format!("measures {what}"));
     }

@@ -3,7 +3,7 @@
 use crate::arguments::host::CaseArguments;
 use crate::failure::Failure;
 use onbeat::{Idle, Overrides, Plan, operators};
-use onbeat_host::{Case, Facts, Pipeline, Root, Worker};
+use onbeat_host::{Facts, MachineCase, PipelineNeeds, Root, WorkerNeeds};
 use onbeat_os::CoreSet;
 use std::path::Path;
 
@@ -18,9 +18,9 @@ pub fn root(arguments: &CaseArguments) -> Result<Root, Failure> {
 }
 
 /// What files tell, and what it is for.
-pub fn case(arguments: &CaseArguments, root: &Root) -> Result<Case, Failure> {
+pub fn case(arguments: &CaseArguments, root: &Root) -> Result<MachineCase, Failure> {
     let pipeline = arguments.pipeline.as_deref().map(|path| pipeline(path, arguments)).transpose()?;
-    let mut case = Case { facts: Facts::read(root), pipeline, ..Case::default() };
+    let mut case = MachineCase { facts: Facts::read(root), pipeline, ..MachineCase::default() };
     case.choose_cpus(arguments.cpus.as_ref());
     let online = case.online();
     let missing = case.cpus.without(&online);
@@ -31,7 +31,7 @@ pub fn case(arguments: &CaseArguments, root: &Root) -> Result<Case, Failure> {
     Ok(case)
 }
 
-fn pipeline(path: &Path, arguments: &CaseArguments) -> Result<Pipeline, Failure> {
+fn pipeline(path: &Path, arguments: &CaseArguments) -> Result<PipelineNeeds, Failure> {
     let mut overrides = Overrides::default();
     for setting in &arguments.set {
         overrides.set(setting);
@@ -42,7 +42,7 @@ fn pipeline(path: &Path, arguments: &CaseArguments) -> Result<Pipeline, Failure>
     let read = onbeat::Pipeline::read(path, &operators::registry(), &overrides)?;
     let file = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let (shortest_ns, shortest_of) = shortest(&read);
-    Ok(Pipeline {
+    Ok(PipelineNeeds {
         name: read.name().to_owned(),
         file: file.to_string_lossy().into_owned(),
         workers: workers(&read.plan),
@@ -54,11 +54,11 @@ fn pipeline(path: &Path, arguments: &CaseArguments) -> Result<Pipeline, Failure>
     })
 }
 
-fn workers(plan: &Plan) -> Vec<Worker> {
+fn workers(plan: &Plan) -> Vec<WorkerNeeds> {
     let one = |worker: &onbeat::WorkerPlan| {
         let pool = plan.pools.get(worker.pool);
         let idle = pool.map(|pool| pool.idle);
-        Worker {
+        WorkerNeeds {
             name: worker.name.clone(),
             core: worker.core,
             policy: pool.and_then(|pool| pool.policy),

@@ -13,8 +13,8 @@ use crate::failure::Failure;
 use crate::output;
 use onbeat::trace::KernelEvent;
 use onbeat::trace::replace::replace;
-use onbeat_noise::record::Stopped;
-use onbeat_noise::{CpuNoise, Error, NoiseRecord, Settings, Watch, measure, tracer};
+use onbeat_noise::LimitHit;
+use onbeat_noise::{CpuNoise, NoiseError, NoiseRecord, NoiseSettings, Observer, measure, tracer};
 use std::path::Path;
 
 pub use live::Live;
@@ -39,7 +39,7 @@ fn top(arguments: &TopArguments, abort: fn() -> !) -> Result<u8, Failure> {
 fn hw(arguments: &TopArguments, abort: fn() -> !) -> Result<u8, Failure> {
     let session = &arguments.noise.session;
     let by_tracer =
-        |settings: &Settings, watch: &mut dyn Watch<CpuNoise>| tracer::measure(settings, true, watch);
+        |settings: &NoiseSettings, watch: &mut dyn Observer<CpuNoise>| tracer::measure(settings, true, watch);
     run(&arguments.noise.settings(None), session, None, &by_tracer, abort)
 }
 
@@ -50,10 +50,11 @@ fn hist(arguments: &HistArguments, abort: fn() -> !) -> Result<u8, Failure> {
 }
 
 /// What measures.
-type Measure<'m> = dyn Fn(&Settings, &mut dyn Watch<CpuNoise>) -> Result<NoiseRecord, Error> + 'm;
+type Measure<'m> =
+    dyn Fn(&NoiseSettings, &mut dyn Observer<CpuNoise>) -> Result<NoiseRecord, NoiseError> + 'm;
 
 fn run(
-    settings: &Settings,
+    settings: &NoiseSettings,
     session: &SessionArguments,
     shape: Option<&ShapeArguments>,
     by: &Measure<'_>,
@@ -138,7 +139,7 @@ fn write_record(path: &Path, record: &NoiseRecord) -> Result<(), Failure> {
     replace(path, record.to_json().as_bytes()).map_err(|error| Failure::new(format!("--record: {error}")))
 }
 
-impl Watch<CpuNoise> for Live<'_> {
+impl Observer<CpuNoise> for Live<'_> {
     fn at(&mut self, so_far: &dyn Fn() -> Vec<CpuNoise>, elapsed_ns: u64) {
         Live::at(self, elapsed_ns, &|| documents::noise_screen(&so_far(), elapsed_ns));
     }
@@ -147,7 +148,7 @@ impl Watch<CpuNoise> for Live<'_> {
         Live::is_stopped(self)
     }
 
-    fn hit(&mut self, _: &Stopped, events: &[KernelEvent]) {
+    fn hit(&mut self, _: &LimitHit, events: &[KernelEvent]) {
         Live::hit(self, events);
     }
 }

@@ -10,8 +10,8 @@ use crate::failure::Failure;
 use crate::output;
 use onbeat::trace::KernelEvent;
 use onbeat::trace::replace::replace;
-use onbeat_noise::Watch;
-use onbeat_noise::record::Stopped;
+use onbeat_noise::LimitHit;
+use onbeat_noise::Observer;
 use onbeat_noise::timerlat::{CpuLatency, measure};
 
 pub fn timerlat(command: &TimerlatCommand, abort: fn() -> !) -> Result<u8, Failure> {
@@ -58,7 +58,7 @@ struct Watched<'s> {
     nano: bool,
 }
 
-impl Watch<CpuLatency> for Watched<'_> {
+impl Observer<CpuLatency> for Watched<'_> {
     fn at(&mut self, so_far: &dyn Fn() -> Vec<CpuLatency>, elapsed_ns: u64) {
         let nano = self.nano;
         self.live.at(elapsed_ns, &|| documents::timerlat_screen(&so_far(), elapsed_ns, nano));
@@ -68,7 +68,7 @@ impl Watch<CpuLatency> for Watched<'_> {
         self.live.is_stopped()
     }
 
-    fn hit(&mut self, _: &Stopped, events: &[KernelEvent]) {
+    fn hit(&mut self, _: &LimitHit, events: &[KernelEvent]) {
         self.live.hit(events);
     }
 }

@@ -6,13 +6,13 @@ use crate::documents::{self, Tuning};
 use crate::failure::Failure;
 use crate::output;
 use onbeat::trace::replace::replace;
-use onbeat_host::tune::{self, Plan, apply, boot, grants, undo};
-use onbeat_host::{Case, Measured, Root, Tried, checks, examine};
+use onbeat_host::tune::{self, TuningPlan, apply, boot, grants, undo};
+use onbeat_host::{Attempts, MachineCase, Measurements, Root, checks, examine};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
-impl From<tune::Error> for Failure {
-    fn from(error: tune::Error) -> Self {
+impl From<tune::TuneError> for Failure {
+    fn from(error: tune::TuneError) -> Self {
         Failure::new(error.what).help(error.fix)
     }
 }
@@ -27,12 +27,13 @@ pub fn tune(arguments: &TuneArguments) -> Result<u8, Failure> {
     }
     let mut case = host::case(&arguments.case, &root)?;
     // What is measured has no part in it; what was tried has: rights that are there need not be granted.
-    case.measured = Measured::not("tune measures nothing");
+    case.measured = Measurements::not("tune measures nothing");
     case.tried = match root.is_this_machine() {
-        true => {
-            Tried::now(case.pipeline.as_ref().map_or(80, |pipeline| pipeline.priority().max(1)), &case.cpus)
-        }
-        false => Tried::not("files of another machine are looked at"),
+        true => Attempts::now(
+            case.pipeline.as_ref().map_or(80, |pipeline| pipeline.priority().max(1)),
+            &case.cpus,
+        ),
+        false => Attempts::not("files of another machine are looked at"),
     };
     let report = examine(&case);
     let is_left_out = |id: &str| {
@@ -66,12 +67,12 @@ pub fn tune(arguments: &TuneArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn systemd(path: &Path, case: &Case, plan: &Plan) -> Result<u8, Failure> {
+fn systemd(path: &Path, case: &MachineCase, plan: &TuningPlan) -> Result<u8, Failure> {
     let command = std::env::current_exe()
         .map_err(|error| Failure::new(format!("the path of this command: {error}")))?;
     let house = plan.house.parse().unwrap_or_default();
     let pipeline = case.pipeline.as_ref().expect("clap asks for it");
-    let run = grants::Run { command: &command.to_string_lossy(), pipeline, house: &house };
+    let run = grants::ServiceRun { command: &command.to_string_lossy(), pipeline, house: &house };
     write(path, &grants::systemd(&run, case, plan)?)
 }
 
@@ -96,7 +97,7 @@ fn write(path: &Path, text: &str) -> Result<u8, Failure> {
 }
 
 /// Does what needs no reboot.
-fn carry_out(root: &Root, plan: &Plan, with_partition: bool) -> Result<u8, Failure> {
+fn carry_out(root: &Root, plan: &TuningPlan, with_partition: bool) -> Result<u8, Failure> {
     let mut prepared = apply::prepare(root, plan, with_partition)?;
     let refused = std::mem::take(&mut prepared.refused);
     let (count, already) = (prepared.len(), prepared.already);

@@ -2,18 +2,18 @@
 
 use super::table::{Cell, Column, Table, Unit};
 use super::{Document, counted};
-use onbeat::trace::{CauseClass, Mends};
+use onbeat::trace::{CauseClass, CauseFix};
 use onbeat_host::checks::{self, Check};
 use onbeat_host::finding::in_words;
 use onbeat_host::verify::{Agreement, Row};
-use onbeat_host::{Case, Finding, Report, Severity, State};
+use onbeat_host::{Finding, MachineCase, Report, Severity, State};
 use serde_json::json;
 use std::fmt::Write;
 
 /// What was found, and of what.
 pub struct Findings<'f> {
     pub report: &'f Report,
-    pub case: &'f Case,
+    pub case: &'f MachineCase,
     /// Also what is good.
     pub all: bool,
 }
@@ -114,7 +114,7 @@ impl Findings<'_> {
         let json = checks::all().map(|check| {
             json!({"id": check.id, "area": check.area, "severity": check.severity, "title": check.title, "what": check.what,
                 "how": check.how, "cost": check.cost, "skip": check.skip,
-                "mends": mended(check).iter().map(|(class, names)| json!({"class": class, "names": names})).collect::<Vec<_>>()})
+                "causes": causes(check).iter().map(|(class, names)| json!({"class": class, "names": names})).collect::<Vec<_>>()})
         });
         let json = json.collect::<Vec<_>>().into();
         Document { head: Vec::new(), tables: vec![table], tail: Vec::new(), json }
@@ -317,33 +317,33 @@ pub fn explained(check: &Check, colour: bool) -> String {
         text += &paint.lines("", head, 0, BOLD);
         text += &paint.lines("  ", body, 2, "");
     }
-    if let Some(mended) = mended_in_words(check) {
+    if let Some(causes) = causes_in_words(check) {
         text.push('\n');
         text += &paint.lines("", "late frames that it explains", 0, BOLD);
-        text += &paint.lines("  ", &mended, 2, "");
+        text += &paint.lines("  ", &causes, 2, "");
     }
     text
 }
 
-/// Each class once, with the begins of names; without any, for all of it.
-fn mended(check: &Check) -> Vec<(CauseClass, Vec<&'static str>)> {
-    let mut mended: Vec<(CauseClass, Vec<&str>)> = Vec::new();
-    for row in Mends::by(check.id) {
-        match mended.iter_mut().find(|(class, _)| *class == row.class) {
+/// Causes of late messages that a check helps to fix: each class once, with prefixes of names, or none for the class.
+fn causes(check: &Check) -> Vec<(CauseClass, Vec<&'static str>)> {
+    let mut causes: Vec<(CauseClass, Vec<&str>)> = Vec::new();
+    for row in CauseFix::by(check.id) {
+        match causes.iter_mut().find(|(class, _)| *class == row.class) {
             Some((_, names)) if names.is_empty() || row.names.is_empty() => names.clear(),
             Some((_, names)) => names.extend(row.names),
-            None => mended.push((row.class, row.names.to_vec())),
+            None => causes.push((row.class, row.names.to_vec())),
         }
     }
-    mended
+    causes
 }
 
-fn mended_in_words(check: &Check) -> Option<String> {
+fn causes_in_words(check: &Check) -> Option<String> {
     let words = |(class, names): &(CauseClass, Vec<&str>)| {
         if names.is_empty() { class.to_string() } else { format!("{class} of {}", names.join(", ")) }
     };
-    let mended: Vec<String> = mended(check).iter().map(words).collect();
-    (!mended.is_empty()).then(|| mended.join(", "))
+    let causes: Vec<String> = causes(check).iter().map(words).collect();
+    (!causes.is_empty()).then(|| causes.join(", "))
 }
 
 /// The page of the book with all checks.
@@ -374,8 +374,8 @@ pub fn findings_page() -> String {
             cell(check.skip)
         )
         .expect("a string takes all");
-        if let Some(mended) = mended_in_words(check) {
-            writeln!(text, "| late frames that it explains | {mended} |").expect("a string takes all");
+        if let Some(causes) = causes_in_words(check) {
+            writeln!(text, "| late frames that it explains | {causes} |").expect("a string takes all");
         }
     }
     text

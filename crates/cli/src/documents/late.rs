@@ -34,7 +34,7 @@ pub fn causes(record: &Record) -> Table {
             Column::new("misses", "misses", Unit::Count),
             Column::new("share", "of all", Unit::Percent),
             Column::new("lost_ns", "lost", Unit::Millis),
-            Column::new("finding", "mended by", Unit::Text).optional(),
+            Column::new("finding", "fix", Unit::Text).optional(),
         ],
         rows: record.causes.iter().map(row).collect(),
     }

@@ -4,8 +4,8 @@ use super::table::{Cell, Column, Table, Unit};
 use super::{Document, counted, time};
 use crate::arguments::noise::ShapeArguments;
 use onbeat::trace::span::Class;
-use onbeat_noise::record::{Buckets, CLASSES};
-use onbeat_noise::{Backend, CpuNoise, NoiseRecord, Verdict};
+use onbeat_noise::record::{CLASSES, LinearHistogram};
+use onbeat_noise::{Backend, CpuNoise, GapVerdict, NoiseRecord};
 
 /// How it is shown to people.
 #[derive(Clone, Copy)]
@@ -18,7 +18,7 @@ pub fn noise(record: &NoiseRecord, view: NoiseView<'_>) -> Document {
     let mut head = match view {
         NoiseView::Top => top_lines(&record.cpus, record.duration_ns),
         NoiseView::Hist(shape) => {
-            let columns: Vec<(String, &Buckets)> =
+            let columns: Vec<(String, &LinearHistogram)> =
                 record.cpus.iter().map(|cpu| (format!("CPU-{:03}", cpu.cpu), &cpu.histogram)).collect();
             histogram_lines("ONBEAT noise histogram", record.duration_ns, shape, &columns)
         }
@@ -102,7 +102,7 @@ pub(super) fn histogram_lines(
     title: &str,
     duration_ns: u64,
     shape: &ShapeArguments,
-    columns: &[(String, &Buckets)],
+    columns: &[(String, &LinearHistogram)],
 ) -> Vec<String> {
     let mut lines = Vec::new();
     let index = |text: &str| if shape.no_index { String::new() } else { format!("{text:<6}") };
@@ -113,13 +113,13 @@ pub(super) fn histogram_lines(
         let heads: String = columns.iter().map(|(name, _)| format!("{name:>9} ")).collect();
         lines.push((index("Index") + &heads).trim_end().to_owned());
     }
-    let mut row = |label: String, value: &dyn Fn(&Buckets) -> u64| {
+    let mut row = |label: String, value: &dyn Fn(&LinearHistogram) -> u64| {
         let cells: String = columns.iter().map(|(_, buckets)| format!("{:>9} ", value(buckets))).collect();
         lines.push((index(&label) + &cells).trim_end().to_owned());
     };
     let entries = columns.iter().map(|(_, buckets)| buckets.counts.len()).max().unwrap_or(0);
     for at in 0..entries {
-        let count = |buckets: &Buckets| buckets.counts.get(at).copied().unwrap_or(0);
+        let count = |buckets: &LinearHistogram| buckets.counts.get(at).copied().unwrap_or(0);
         if shape.with_zeros || columns.iter().any(|(_, buckets)| count(buckets) > 0) {
             row(bucket_label(at as u64 * shape.bucket_size), &count);
         }
@@ -283,7 +283,7 @@ fn buckets(cpus: &[CpuNoise]) -> Table {
     Table { columns: names.map(|name| Column::new(name, "", Unit::Count)).into(), rows: rows.collect() }
 }
 
-pub(super) fn bucket_rows(label: Cell, histogram: &Buckets) -> Vec<Vec<Cell>> {
+pub(super) fn bucket_rows(label: Cell, histogram: &LinearHistogram) -> Vec<Vec<Cell>> {
     let width_ns = histogram.bucket_ns;
     let counts = histogram.counts.iter().enumerate().filter(|(_, count)| **count > 0);
     let mut rows: Vec<Vec<Cell>> = counts
@@ -313,7 +313,7 @@ fn sample_lines(cpus: &[CpuNoise]) -> Vec<String> {
 }
 
 /// `12.345678 s: 322.1 µs, 2 interferences: injector:1234 303.0 µs, local_timer 12.1 µs, unexplained 7.0 µs`
-pub(super) fn verdict_line(verdict: &Verdict) -> String {
+pub(super) fn verdict_line(verdict: &GapVerdict) -> String {
     let mut parts = by_name(verdict);
     if verdict.hardware_ns > 0 {
         parts.push(format!("hardware or hypervisor {}", time(verdict.hardware_ns)));
@@ -332,7 +332,7 @@ pub(super) fn verdict_line(verdict: &Verdict) -> String {
 }
 
 /// Those of one name together, the largest first.
-fn by_name(verdict: &Verdict) -> Vec<String> {
+fn by_name(verdict: &GapVerdict) -> Vec<String> {
     const SHOWN: usize = 8;
     let mut names: Vec<(String, u64, u64)> = Vec::new();
     for interference in &verdict.interferences {

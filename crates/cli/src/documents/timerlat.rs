@@ -5,8 +5,8 @@ use super::table::{Cell, Column, Table, Unit};
 use super::{Document, time};
 use crate::arguments::timerlat::{HistArguments, StackFormat, TimerArguments};
 use onbeat_noise::Backend;
-use onbeat_noise::analysis::{Analysis, Step, What};
-use onbeat_noise::record::Buckets;
+use onbeat_noise::analysis::{Analysis, LatencyStep, StepKind};
+use onbeat_noise::record::LinearHistogram;
 use onbeat_noise::timerlat::{CpuLatency, LatencyRecord, Series};
 
 /// How it is shown to people; `None` for rows.
@@ -72,7 +72,7 @@ pub fn timerlat(
     Document { head, tables, tail, json: serde_json::to_value(record).expect("a record is plain data") }
 }
 
-/// What a reader has to know before the numbers.
+/// StepKind a reader has to know before the numbers.
 pub fn timerlat_notes(record: &LatencyRecord) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(fix) = &record.source.fix {
@@ -137,7 +137,7 @@ fn join(all: &mut Series, series: &Series) {
 }
 
 fn hist_lines(record: &LatencyRecord, hist: &HistArguments) -> Vec<String> {
-    let mut columns: Vec<(String, &Buckets)> = Vec::new();
+    let mut columns: Vec<(String, &LinearHistogram)> = Vec::new();
     for cpu in &record.cpus {
         for (name, series, is_off) in [
             ("IRQ", &cpu.irq, hist.no_irq),
@@ -163,7 +163,7 @@ fn analysis_lines(analysis: &Analysis, format: StackFormat) -> Vec<String> {
         let label = label(step);
         let is_single = !takes_names(step.what);
         if is_single {
-            let name = if step.what == What::IdleExit { "(exit from idle)" } else { &step.name };
+            let name = if step.what == StepKind::IdleExit { "(exit from idle)" } else { &step.name };
             lines.push(format!("  {label:<28}{:>24}{} {}", printable(name), us(step.ns), percent(step.ns)));
         } else {
             if last != Some(step.what) {
@@ -172,13 +172,13 @@ fn analysis_lines(analysis: &Analysis, format: StackFormat) -> Vec<String> {
                 lines.push(format!("  {label:<28}{:24}{} {}", "", us(sum), percent(sum)));
             }
             let pid =
-                if step.what == What::BlockingThread { format!(":{}", step.pid) } else { String::new() };
+                if step.what == StepKind::BlockingThread { format!(":{}", step.pid) } else { String::new() };
             let times = if step.count > 1 { format!(" ({} x)", step.count) } else { String::new() };
             let name = format!("{}{pid}{times}", printable(&step.name));
             lines.push(format!("  {:<12}{name:<40}{}", "", us(step.ns)));
         }
         last = Some(step.what);
-        if matches!(step.what, What::IdleExit | What::HandlerDelay)
+        if matches!(step.what, StepKind::IdleExit | StepKind::HandlerDelay)
             && let Some(irq_ns) = analysis.wake.irq_latency_ns()
         {
             lines.push(format!("  {:<52}{}", "IRQ latency:", us(irq_ns)));
@@ -209,23 +209,26 @@ fn frames(stack: &[String], format: StackFormat) -> Vec<&String> {
     }
 }
 
-fn takes_names(what: What) -> bool {
-    matches!(what, What::BlockingThread | What::Nmi | What::Irq | What::Softirq | What::PreviousIrq)
+fn takes_names(what: StepKind) -> bool {
+    matches!(
+        what,
+        StepKind::BlockingThread | StepKind::Nmi | StepKind::Irq | StepKind::Softirq | StepKind::PreviousIrq
+    )
 }
 
-pub(super) fn label(step: &Step) -> &'static str {
+pub(super) fn label(step: &LatencyStep) -> &'static str {
     match step.what {
-        What::PreviousIrq => "Previous IRQ interference:",
-        What::IdleExit | What::HandlerDelay => "IRQ handler delay:",
-        What::TimerIrq => "Timer IRQ duration:",
-        What::BlockingThread => "Blocking thread:",
-        What::Nmi => "Blocking NMI:",
-        What::Irq => "IRQ interference:",
-        What::Softirq => "Softirq interference:",
-        What::Switch => "Wake-up and switch:",
-        What::Return => "Return to the program:",
-        What::RunQueue => "Other threads:",
-        What::Unexplained => "Unexplained:",
+        StepKind::PreviousIrq => "Previous IRQ interference:",
+        StepKind::IdleExit | StepKind::HandlerDelay => "IRQ handler delay:",
+        StepKind::TimerIrq => "Timer IRQ duration:",
+        StepKind::BlockingThread => "Blocking thread:",
+        StepKind::Nmi => "Blocking NMI:",
+        StepKind::Irq => "IRQ interference:",
+        StepKind::Softirq => "Softirq interference:",
+        StepKind::Switch => "Wake-up and switch:",
+        StepKind::Return => "Return to the program:",
+        StepKind::RunQueue => "Other threads:",
+        StepKind::Unexplained => "Unexplained:",
     }
 }
 

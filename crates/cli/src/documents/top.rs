@@ -91,7 +91,7 @@ fn causes(now: &RunStatus) -> LiveTable {
         .text("what made it late", 0, |cause| format!("{} {}", cause.class, cause.name))
         .number("misses", 1, |cause| cause.misses.to_string())
         .number("lost ms", 0, |cause| format!("{:.3}", cause.lost_ns as f64 / 1e6))
-        .text("mended by", 2, |cause| {
+        .text("fix", 2, |cause| {
             or_dash(cause.finding.as_ref(), |finding| format!("onbeat doctor: {finding}"))
         })
         .made()

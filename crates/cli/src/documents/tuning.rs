@@ -3,16 +3,16 @@
 use super::counted;
 use onbeat_host::finding::sysctl_name;
 use onbeat_host::tune::boot::Edit;
-use onbeat_host::tune::undo::{Change, Outcome};
-use onbeat_host::tune::{Plan, Write, grants};
-use onbeat_host::{Case, finding};
+use onbeat_host::tune::undo::{TuneChange, UndoOutcome};
+use onbeat_host::tune::{TuningPlan, Write, grants};
+use onbeat_host::{MachineCase, finding};
 use serde_json::json;
 
 /// A plan, and where it goes.
 pub struct Tuning<'t> {
-    pub plan: &'t Plan,
+    pub plan: &'t TuningPlan,
     pub edits: &'t [Edit],
-    pub case: &'t Case,
+    pub case: &'t MachineCase,
     pub why_cpus: &'t str,
 }
 
@@ -73,12 +73,12 @@ impl Tuning<'_> {
             plan.by_hand.iter().for_each(|(id, line)| text += &format!("  {id}: {}\n", printable(line)));
         }
         text += &format!("\n{}", head("without a reboot, in place of isolcpus"));
-        text += &match self.case.facts.place.cpusets.known() {
+        text += &match self.case.facts.environment.cpusets.known() {
             Some(_) => format!(
                 "  onbeat tune --cpus {} --apply --partition   # an isolated partition of control groups: /sys/fs/cgroup/onbeat\n",
                 plan.cpus
             ),
-            None => format!("  not here: {}\n", self.case.facts.place.cpusets.why()),
+            None => format!("  not here: {}\n", self.case.facts.environment.cpusets.why()),
         };
         text += &format!("\n{}", head("rights"));
         text += &format!(
@@ -123,29 +123,29 @@ pub fn tuning(shown: &Tuning<'_>) -> serde_json::Value {
 }
 
 /// What became of each change, and whether all is as it was.
-pub fn put_back(outcomes: &[(Change, Outcome)]) -> (String, bool) {
+pub fn put_back(outcomes: &[(TuneChange, UndoOutcome)]) -> (String, bool) {
     let mut text = String::new();
     let (mut back, mut untouched, mut wrong) = (0_u64, 0_u64, 0_u64);
     for (change, outcome) in outcomes {
         let path = change.path();
         match outcome {
-            Outcome::Back => {
+            UndoOutcome::Back => {
                 back += 1;
                 match change {
-                    Change::File { old, .. } => {
+                    TuneChange::File { old, .. } => {
                         text += &format!("/{path} is {} again\n", printable(old.trim()));
                     }
-                    Change::Folder { .. } => text += &format!("/{path} is gone\n"),
+                    TuneChange::Folder { .. } => text += &format!("/{path} is gone\n"),
                 }
             }
-            Outcome::Untouched => untouched += 1,
-            Outcome::Foreign(now) => {
+            UndoOutcome::Untouched => untouched += 1,
+            UndoOutcome::Foreign(now) => {
                 text += &format!(
                     "/{path}: somebody else has changed it to {}: it is left alone\n",
                     printable(now)
                 );
             }
-            Outcome::Failed(why) => {
+            UndoOutcome::Failed(why) => {
                 wrong += 1;
                 text += &format!("/{path}: not put back: {}\n", printable(why));
             }

@@ -157,12 +157,12 @@ mod tests {
     use crate::documents::noise_screen;
     use onbeat::trace::span::Class;
     use onbeat_noise::CpuNoise;
-    use onbeat_noise::record::{Cause, Part};
+    use onbeat_noise::record::{CauseTotal, ClassTotal};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
     fn cpus(count: u32) -> Vec<CpuNoise> {
-        let cause = |class, name: &str, total_ns| Cause {
+        let cause = |class, name: &str, total_ns| CauseTotal {
             class,
             name: name.into(),
             count: 7,
@@ -172,7 +172,7 @@ mod tests {
         let one = |cpu| {
             let mut noise = CpuNoise { cpu, periods: 12, runtime_ns: 12_000_000_000, ..CpuNoise::default() };
             noise.noise_ns = 30_000_000;
-            noise.parts.irq = Part { count: 12_000, ns: 10_000_000 };
+            noise.parts.irq = ClassTotal { count: 12_000, ns: 10_000_000 };
             noise.parts.unexplained_ns = 5_000_000;
             noise.causes = vec![
                 cause(Class::Thread, "kworker/0:1\u{1b}[2J", 15_000_000),

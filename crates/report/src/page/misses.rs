@@ -84,7 +84,7 @@ fn causes(html: &mut Html, record: &Record, coloured: &[&Cause]) {
 fn table(html: &mut Html, causes: &[Cause], explained: &Explained, coloured: &[&Cause]) {
     html.constant(
         "<div class=\"tables\"><table><thead><tr><th>cause</th><th class=\"n\">main cause of</th>\
-         <th class=\"n\">of all</th><th class=\"n\">lost</th><th>mended by</th></tr></thead><tbody>",
+         <th class=\"n\">of all</th><th class=\"n\">lost</th><th>fix</th></tr></thead><tbody>",
     );
     let most = coloured.iter().map(|cause| cause.lost_ns).max().unwrap_or(1).max(1);
     for cause in causes {

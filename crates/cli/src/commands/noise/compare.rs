@@ -9,7 +9,7 @@ use crate::output;
 use crate::progress::StatusLine;
 use onbeat::trace::replace::replace;
 use onbeat_noise::project::project;
-use onbeat_noise::{CpuNoise, NoiseRecord, Settings, Watch, measure, place};
+use onbeat_noise::{CpuNoise, NoiseRecord, NoiseSettings, Observer, measure, place};
 use onbeat_os::{CoreSet, Policy};
 use std::path::Path;
 
@@ -60,11 +60,11 @@ pub fn experiment(arguments: &ExperimentArguments, abort: fn() -> !) -> Result<u
     let mut records = Vec::new();
     for (name, policy, cpus) in set_ups {
         watch.what = name;
-        let settings = Settings {
+        let settings = NoiseSettings {
             cpus: Some(cpus),
             duration_ns: Some(arguments.duration),
             policy,
-            ..Settings::default()
+            ..NoiseSettings::default()
         };
         let record = measure(&settings, &mut watch);
         watch.line.clear();
@@ -156,7 +156,7 @@ struct Patient {
     duration_ns: u64,
 }
 
-impl Watch<CpuNoise> for Patient {
+impl Observer<CpuNoise> for Patient {
     fn at(&mut self, _: &dyn Fn() -> Vec<CpuNoise>, elapsed_ns: u64) {
         self.line.draw(&format!("{}: {}", self.what, documents::elapsed(elapsed_ns, Some(self.duration_ns))));
     }

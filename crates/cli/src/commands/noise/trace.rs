@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use crate::output;
 use onbeat::trace::replace::replace;
 use onbeat::trace::{Class, KernelEvent};
-use onbeat_noise::extra::{Asked, Clock, Counted, Extra};
-use onbeat_noise::{Backend, NoiseRecord, Settings, Verdict, place, text};
+use onbeat_noise::extra::{EventCounts, EventRequest, Extra, TraceClock};
+use onbeat_noise::{Backend, GapVerdict, NoiseRecord, NoiseSettings, place, text};
 use onbeat_report::perfetto::{Slice, trace};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -78,21 +78,22 @@ pub fn extra(session: &SessionArguments) -> Result<Option<Extra>, Failure> {
     if asked.is_empty() {
         return Ok(None);
     }
-    let counts = |event: &Asked| event.trigger.as_ref().is_some_and(|trigger| trigger.starts_with("hist:"));
+    let counts =
+        |event: &EventRequest| event.trigger.as_ref().is_some_and(|trigger| trigger.starts_with("hist:"));
     if !session.has_trace() && !asked.iter().any(counts) {
         return Err(Failure::new("-e: nobody would see these events")
             .help("write a trace, too: -t, --trace=FILE or --on-threshold trace"));
     }
     let cpus = place::cpus(session.cpus.as_ref()).map_err(|error| Failure::new(error.to_string()))?;
     let is_tracer = session.backend.backend() == Backend::Tracer;
-    let clock = if is_tracer { Clock::Tracer } else { Clock::Monotonic };
-    let opened = Extra::open(asked, &cpus, session.ring_bytes(Settings::default().ring_bytes), clock);
+    let clock = if is_tracer { TraceClock::Tracer } else { TraceClock::Monotonic };
+    let opened = Extra::open(asked, &cpus, session.ring_bytes(NoiseSettings::default().ring_bytes), clock);
     opened.map(Some).map_err(|error| Failure::new(error.to_string()))
 }
 
 /// What triggers have counted, each in a file of its own in this folder.
 pub fn write_counted(session: &SessionArguments, extra: &Extra) -> Result<(), Failure> {
-    for Counted { file, text } in extra.counted().map_err(|error| Failure::new(error.to_string()))? {
+    for EventCounts { file, text } in extra.counted().map_err(|error| Failure::new(error.to_string()))? {
         let path = Path::new(&file);
         replace(path, text.as_bytes()).map_err(|error| cannot("--trigger", path, &error))?;
         if !session.quiet {
@@ -132,7 +133,7 @@ fn slice(event: &KernelEvent) -> Slice {
     }
 }
 
-fn gap(verdict: &Verdict) -> Slice {
+fn gap(verdict: &GapVerdict) -> Slice {
     Slice {
         group: verdict.gap.cpu,
         track: 0,

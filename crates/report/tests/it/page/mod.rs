@@ -113,7 +113,7 @@ fn verdicts_say_what_weighs_most() {
 }
 
 #[test]
-fn causes_are_told_with_what_mends_them() {
+fn causes_are_shown_with_their_fixes() {
     let mut record = record();
     assert!(record.misses.len() > 2 && page_of(&record).contains("Causes were not looked for"));
     let part = |late_ns| Part {

@@ -8,8 +8,8 @@ pub(crate) use report::{ThreadReport, Time, report};
 
 use crate::base::kept::Kept;
 use crate::engine::control::Fault;
-use crate::engine::limits::Outcome as Outcomes;
 use crate::engine::control::stuck::Stuck;
+use crate::engine::limits::Outcome as Outcomes;
 use crate::plan::Plan;
 use crate::plan::response::{Host, responses};
 use onbeat_trace::record::{

@@ -1,5 +1,7 @@
-//! Which findings of `onbeat doctor` mend what: the one table by which a run names a finding for each of its causes, and by which the
-//! doctor says what each of its findings has cost a run.
+//! Table of causes and of the `onbeat doctor` findings that explain how to fix them.
+//!
+//! A run uses it to name a finding for each of its causes. The doctor uses it to say what a finding cost a
+//! run.
 
 use super::CauseClass;
 use CauseClass::{
@@ -7,16 +9,16 @@ use CauseClass::{
     RunQueueWait, Softirq, TimerLate, Unexplained,
 };
 
-/// Some causes, and the findings that mend them.
+/// Row of the table: a group of causes, and the findings that explain how to fix them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mends {
-    /// Their class.
+pub struct CauseFix {
+    /// Class of the causes.
     pub class: CauseClass,
-    /// How their names begin; none for all of the class.
+    /// Prefixes of the causes' names; empty for all causes of the class.
     pub names: &'static [&'static str],
-    /// The finding to look at first; `None` where that is the pipeline's business, or that of a row further down.
+    /// Finding to look at first; `None` if the fix is in the pipeline, or if a later row names the finding.
     first: Option<&'static str>,
-    /// Findings that can have a part in it too.
+    /// Further findings that can contribute.
     also: &'static [&'static str],
 }
 
@@ -25,12 +27,12 @@ const fn row(
     names: &'static [&'static str],
     first: Option<&'static str>,
     also: &'static [&'static str],
-) -> Mends {
-    Mends { class, names, first, also }
+) -> CauseFix {
+    CauseFix { class, names, first, also }
 }
 
-/// Within a class names come before the rest, since a cause has the first finding of the first row that has one for it.
-const TABLE: &[Mends] = &[
+/// Within a class, rows with names come first: a cause gets `first` of the first matching row that has one.
+const TABLE: &[CauseFix] = &[
     row(
         OwnCompute,
         &[],
@@ -59,7 +61,7 @@ const TABLE: &[Mends] = &[
         &["preemption-model", "rt-rights", "autogroup", "sched-ext", "pressure", "cgroup-quota"],
     ),
     row(Migration, &[], Some("isolcpus"), &["cpu-rights", "pipeline-cores"]),
-    // The second is the name in `/proc/interrupts`.
+    // The second name is the one in `/proc/interrupts`.
     row(Irq, &["local_timer", "LOC"], Some("nohz-full"), &[]),
     row(Irq, &[], Some("device-interrupts"), &["irqaffinity", "irqbalance", "threaded-interrupts"]),
     row(Softirq, &["RCU"], Some("rcu-nocbs"), &[]),
@@ -105,32 +107,33 @@ const TABLE: &[Mends] = &[
     row(Unexplained, &[], None, &["trace-rights", "lockdown", "console"]),
 ];
 
-impl Mends {
-    /// The whole table.
-    pub fn all() -> impl Iterator<Item = &'static Mends> {
+impl CauseFix {
+    /// Returns all rows of the table.
+    pub fn all() -> impl Iterator<Item = &'static CauseFix> {
         TABLE.iter()
     }
 
-    /// What a finding mends.
-    pub fn by(finding: &str) -> impl Iterator<Item = &'static Mends> {
+    /// Returns the rows that name a finding.
+    pub fn by(finding: &str) -> impl Iterator<Item = &'static CauseFix> {
         TABLE.iter().filter(move |row| row.findings().any(|one| one == finding))
     }
 
-    /// Whether that cause is one of these.
+    /// Whether this row covers a cause.
     #[must_use]
     pub fn is(&self, class: CauseClass, name: &str) -> bool {
         self.class == class
             && (self.names.is_empty() || self.names.iter().any(|begin| name.starts_with(begin)))
     }
 
-    /// The findings that mend them, what to look at first before the others.
+    /// Returns the findings of this row, the one to look at first before the others.
     pub fn findings(&self) -> impl Iterator<Item = &'static str> {
         self.first.into_iter().chain(self.also.iter().copied())
     }
 }
 
 impl CauseClass {
-    /// The finding of `onbeat doctor` that tells how to mend it; `None` where that is the pipeline's business.
+    /// Returns the `onbeat doctor` finding that explains how to fix a cause; `None` if the fix is in the
+    /// pipeline.
     #[must_use]
     pub fn finding(self, name: &str) -> Option<&'static str> {
         TABLE.iter().filter(|row| row.is(self, name)).find_map(|row| row.first)

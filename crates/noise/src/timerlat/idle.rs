@@ -1,4 +1,4 @@
-//! Which idle states cores may take while timers are measured.
+//! Limits on the idle states of measured cores.
 
 use onbeat_os::knob::Knobs;
 use std::fs;
@@ -13,10 +13,10 @@ pub(crate) struct IdleStates {
 }
 
 impl IdleStates {
-    /// Switches off what is deeper than this state on these cores; all of them for −1.
+    /// Switches off all idle states deeper than `deepest` on these cores; every state for −1.
     ///
     /// # Errors
-    /// Where a core has no states to choose, or they cannot be written.
+    /// If a core has no idle states to choose from, or they cannot be written.
     pub fn keep(deepest: i32, cpus: &[usize]) -> io::Result<Self> {
         Self::below(Path::new("/sys/devices/system/cpu"), deepest, cpus, Knobs::new)
     }
@@ -32,7 +32,7 @@ impl IdleStates {
             let folder = root.join(format!("cpu{cpu}/cpuidle"));
             let states = fs::read_dir(&folder).map_err(|error| {
                 let why = format!(
-                    "{}: {error}: this kernel or machine leaves no choice of idle states",
+                    "{}: {error}: this kernel or machine offers no choice of idle states",
                     folder.display()
                 );
                 io::Error::new(error.kind(), why)
@@ -78,6 +78,9 @@ mod tests {
             assert_eq!(states(), "000");
         }
         let error = IdleStates::below(place.path(), 0, &[2], knobs).unwrap_err().to_string();
-        assert!(error.contains("cpu2/cpuidle") && error.contains("no choice of idle states"), "{error}");
+        assert!(
+            error.contains("cpu2/cpuidle") && error.contains("offers no choice of idle states"),
+            "{error}"
+        );
     }
 }
