@@ -1,18 +1,19 @@
-//! The sum of two streams.
+//! Sum of two streams.
 
 use onbeat_runtime::{Chunk, Context, Error, Input, Kind, Operator, Output, Ports, Stamp, Step, Tag};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Adds two streams sample by sample: output `k` is `a[k] + b[k]`, wherever their chunks begin and end.
+/// Adds two streams sample by sample: output `k` is `a[k] + b[k]`, independent of chunk borders.
 ///
-/// Both must have the same sample rate. Tags of both stay on their samples; on one sample those of `a` come first. It
-/// ends with the shorter one, and a note says what was left of the other.
+/// Both streams must have the same sample rate. Tags of both stay on their samples; on the same sample, tags
+/// of `a` come first. The operator ends with the shorter stream, and a note says that the rest of the other
+/// was not read.
 #[derive(Default)]
 pub struct Add {
-    /// One stream.
+    /// First summand.
     pub a: Input<Chunk<f32>>,
-    /// The other.
+    /// Second summand.
     pub b: Input<Chunk<f32>>,
     /// The sum.
     pub out: Output<Chunk<f32>>,
@@ -54,7 +55,7 @@ impl Held {
 }
 
 impl Add {
-    /// A sum of two streams.
+    /// Creates a sum of two streams.
     pub fn new() -> Self {
         Add::default()
     }
@@ -67,8 +68,8 @@ impl Add {
             return Ok(());
         }
         Err(Error::new(format!(
-            "the sample rates of `a` and `b` are {a_hz} Hz and {b_hz} Hz (at the start: {known_hz} Hz): only streams of \
-             one rate can be added; resample one of them"
+            "the sample rates of `a` and `b` are {a_hz} Hz and {b_hz} Hz (at the start: {known_hz} Hz): both \
+             streams must have the same rate; resample one of them"
         )))
     }
 
@@ -95,21 +96,21 @@ impl Add {
         count
     }
 
-    /// Whether one stream has ended; then says what is left of the other.
+    /// Whether one stream has ended. Adds a note if the other has samples left.
     fn ended(&mut self, cx: &mut Context, has_a: bool, has_b: bool) -> bool {
         let a_ended = !has_a && self.a.is_ended(cx);
         let b_ended = !has_b && self.b.is_ended(cx);
         match (a_ended, b_ended) {
             (false, false) => return false,
             (true, true) => return true,
-            // The other one may have ended as well without saying so yet: then it is waited for.
+            // The other stream may have ended too without having signalled it yet: wait for it.
             (true, false) if !has_b && self.b.is_empty(cx) => return false,
             (false, true) if !has_a && self.a.is_empty(cx) => return false,
             _ => {}
         }
         let (ended, other) = if a_ended { ("a", "b") } else { ("b", "a") };
         cx.note(format!(
-            "`{ended}` ended after {} samples; what `{other}` has beyond is not read",
+            "`{ended}` ended after {} samples; the rest of `{other}` is not read",
             self.sent
         ));
         true
@@ -151,7 +152,7 @@ impl Operator for Add {
     }
 }
 
-/// A sum has nothing to set.
+/// `add` has no parameters.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Parameters {}

@@ -1,14 +1,15 @@
-//! Many streams of numbers into one.
+//! Merges several streams of numbers.
 
 use onbeat_runtime::{Context, Error, Folders, Input, Kind, Message, Operator, Output, Ports, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Puts messages of several edges into one order: by source time, sequence and edge, the same in every run.
+/// Merges the messages of several edges into one order, the same in every run: by source time, sequence
+/// number and edge.
 pub struct Merge<M: Message> {
-    /// Any number of edges.
+    /// Input from any number of edges.
     pub input: Input<M>,
-    /// Their messages.
+    /// The merged messages.
     pub out: Output<M>,
 }
 
@@ -33,12 +34,12 @@ impl<M: Message> Operator for Merge<M> {
     }
 }
 
-/// There is nothing to set.
+/// `merge` has no parameters.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Parameters {}
 
 pub(crate) fn kind() -> Kind {
     let make = |_: &Parameters, _: &Folders| Ok(Merge::<u64>::default());
-    Kind::new("merge", "several streams of numbers in the order of their source times", "", make)
+    Kind::new("merge", "merges several streams of numbers by source time", "", make)
 }

@@ -1,4 +1,4 @@
-//! A look at what passes.
+//! Statistics of a stream.
 
 use crate::check;
 use crate::part::{Part, begins_anew};
@@ -11,11 +11,12 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Passes chunks on as they are and says what was in them: how many samples, smallest, largest, root of the mean square.
+/// Passes chunks on unchanged and reports statistics of their samples: number, minimum, maximum and root mean
+/// square.
 ///
-/// With a file, it writes one line of JSON per `every` seconds of the stream, and one for the rest; without, one note at
-/// the end. Where the stream has no sample rate there is one line, at the end. The lines are the same wherever chunks
-/// begin and end.
+/// With a file, the operator writes one line of JSON per `every` seconds of the stream, and one for the
+/// remainder. Without a file, it adds one note at the end. A stream without a sample rate gives one line, at
+/// the end. The lines do not depend on chunk borders.
 pub struct Tap {
     /// Chunks in.
     pub input: Input<Chunk<f32>>,
@@ -29,12 +30,12 @@ pub struct Tap {
     /// Samples per line.
     window: u64,
     statistics: Statistics,
-    /// First sample of the line that is to come.
+    /// First sample of the current line.
     start: u64,
     ended: bool,
 }
 
-/// Of the finite samples; the others are counted.
+/// Sums over the finite samples; the others are counted.
 #[derive(Debug, Clone, Copy, Default)]
 struct Statistics {
     count: u64,
@@ -71,21 +72,21 @@ impl Statistics {
 /// One line of the file.
 #[derive(Serialize)]
 struct Line {
-    /// First sample.
+    /// Number of the first sample.
     start: u64,
-    /// Its time in the stream, in seconds; none without a sample rate.
+    /// Stream time of the first sample, in seconds; none without a sample rate.
     time_s: Option<f64>,
-    /// Samples.
+    /// Number of samples.
     count: u64,
     min: f32,
     max: f32,
     rms: f64,
-    /// Samples that were not finite; the other figures leave them out.
+    /// Number of samples that were not finite; the other figures exclude them.
     not_finite: u64,
 }
 
 impl Tap {
-    /// One note at the end.
+    /// Creates a tap that adds one note at the end.
     pub fn new() -> Self {
         Tap {
             input: Input::default(),
@@ -102,7 +103,7 @@ impl Tap {
         }
     }
 
-    /// A file of lines in place of the note, one per `every_s` seconds.
+    /// Writes a file of lines, one per `every_s` seconds, instead of the note.
     ///
     /// # Errors
     /// When `every_s` is not a finite number above 0.
@@ -141,7 +142,7 @@ impl Tap {
             Line { start: self.start, time_s, count, min, max, rms: self.statistics.rms(), not_finite };
         self.start += count;
         self.statistics = Statistics::default();
-        // Flushed, so that one can look at it while it runs.
+        // Flushed, so that the file can be read during the run.
         let written = serde_json::to_writer(&mut *file, &line).map_err(std::io::Error::from);
         let written = written.and_then(|()| file.write_all(b"\n")).and_then(|()| file.flush());
         written.map_err(|error| match &self.part {
@@ -215,14 +216,14 @@ fn cannot_write(path: &Path, error: std::io::Error) -> Error {
     Error::with_source(format!("cannot write {}", path.display()), error)
 }
 
-/// A look at what passes.
+/// Statistics of the passing samples.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
-    /// A file for lines of JSON; without it there is one note at the end.
+    /// A file for lines of JSON; without it, one note at the end of the run.
     #[serde(default)]
     path: Option<PathBuf>,
-    /// Seconds of the stream per line.
+    /// Seconds of stream time per line.
     #[serde(default = "second")]
     every: Seconds,
 }
@@ -232,7 +233,7 @@ fn second() -> Seconds {
 }
 
 pub(crate) fn kind() -> Kind {
-    Kind::new("tap", "passes on, and says what was in it", "", |p: &Parameters, folders: &Folders| {
+    Kind::new("tap", "passes samples on and reports their statistics", "", |p: &Parameters, folders: &Folders| {
         match &p.path {
             Some(path) => Tap::new().file(folders.output(path), p.every.0),
             None => Ok(Tap::new()),
