@@ -1,6 +1,6 @@
-//! Files of samples: how numbers are written down, and what sources and sinks of such files share.
+//! Sample files: number formats, and the parts that file sources and sinks share.
 //!
-//! `coding` turns bytes into samples and back, `read` and `write` do so with files, `play` keeps time and
+//! `coding` converts bytes to samples and back. `read` and `write` do so with files. `play` adds pace and
 //! tags for sources.
 
 mod coding;
