@@ -1,4 +1,4 @@
-//! Costs that were measured before, in a file per machine.
+//! A cache of measured costs, one file per machine.
 
 use crate::model::MachineCosts;
 use crate::told;
@@ -7,23 +7,23 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// What the file has.
+/// Contents of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
-    /// Which onbeat measured them: another one may have another engine.
+    /// Version of onbeat that measured them: another version may have another engine.
     pub version: String,
-    /// How it was built.
+    /// Build profile.
     pub profile: String,
-    /// On which machine: on another they say nothing.
+    /// The machine: the costs do not apply to another one.
     pub machine: Machine,
-    /// How many cores the process had.
+    /// Number of cores of the process.
     pub cores: usize,
-    /// What was measured.
+    /// The measured costs.
     pub costs: MachineCosts,
 }
 
 impl Kept {
-    /// These costs, on this machine.
+    /// Creates an entry for these costs on this machine.
     #[must_use]
     pub fn here(costs: MachineCosts) -> Kept {
         Kept {
@@ -40,17 +40,18 @@ fn path(folder: &Path) -> PathBuf {
     folder.join("costs.json")
 }
 
-/// Those that were kept in this folder, if they are of this machine, this onbeat and as many cores; what cannot be read is none.
+/// Loads the costs cached in this folder, if they match this machine, this version of onbeat and the number
+/// of cores. An unreadable file counts as missing.
 #[must_use]
 pub fn kept(folder: &Path) -> Option<MachineCosts> {
     let kept: Kept = serde_json::from_str(&fs::read_to_string(path(folder)).ok()?).ok()?;
     (kept == Kept::here(kept.costs)).then_some(kept.costs)
 }
 
-/// Keeps them for the next time; the folder is made where it is missing. Says where.
+/// Writes the costs for later use, creating the folder if it is missing. Returns the path.
 ///
 /// # Errors
-/// What the kernel says; the message names the path.
+/// The kernel's error; the message names the path.
 pub fn keep(folder: &Path, costs: MachineCosts) -> io::Result<PathBuf> {
     let (path, kept) = (path(folder), Kept::here(costs));
     fs::create_dir_all(folder)
@@ -60,10 +61,10 @@ pub fn keep(folder: &Path, costs: MachineCosts) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Throws away what was kept there.
+/// Deletes the cached costs.
 ///
 /// # Errors
-/// What the kernel says, but not that there was nothing.
+/// The kernel's error, except for a missing file.
 pub fn forget(folder: &Path) -> io::Result<()> {
     match fs::remove_file(path(folder)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,21 +1,23 @@
-//! Which scheduler, and why.
+//! Recommendation of a scheduler.
 
 use super::{Layout, MachineCosts, Prediction, Workload};
 use std::fmt::Write;
 
-/// What is recommended.
+/// A recommendation with its reasons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
-    /// Place of the recommended one among those that were predicted.
+    /// Index of the recommended scheduler among the predictions.
     pub chosen: usize,
-    /// Why, a sentence each.
+    /// Reasons, a sentence each.
     pub why: Vec<String>,
 }
 
-/// What another scheduler must be better by before it is worth more than one worker: predictions are not exact.
+/// Minimum gain over the simplest scheduler that justifies more than one worker, because predictions are not
+/// exact.
 const BETTER: f64 = 1.05;
 
-/// Recommends one of these; the first is the plainest and wins where the others are hardly better. `None` where there are none.
+/// Recommends one of these schedulers. The first is the simplest and wins if the others are hardly better.
+/// `None` if there are none.
 #[must_use]
 pub fn advise(
     workload: &Workload,
@@ -33,7 +35,7 @@ pub fn advise(
     let mut why = Vec::new();
     if workload.is_paced() && first.rate > workload.rate * 1.5 {
         why.push(format!(
-            "the sources set the pace: {} per second, and {first_name} could do {}: it has the shortest way",
+            "the sources set the pace: {} per second, and {first_name} could do {}: it has the shortest path",
             count(workload.rate),
             count(first.rate)
         ));
@@ -41,7 +43,7 @@ pub fn advise(
     }
     let (name, layout, best) = &predicted[chosen];
     why.push(if chosen == 0 {
-        format!("no other is expected to be more than {:.0} % faster than {name}", (BETTER - 1.0) * 100.0)
+        format!("no other scheduler is expected to be more than {:.0} % faster than {name}", (BETTER - 1.0) * 100.0)
     } else {
         format!("{name} is expected to be {:.1} times as fast as {first_name}", best.rate / first.rate)
     });
@@ -49,7 +51,7 @@ pub fn advise(
     Some(Advice { chosen, why })
 }
 
-/// For the neighbours whose separation matters most: their work against the way between them. At most three.
+/// Compares work with hand-over cost for the neighbours whose separation matters most, at most three.
 fn pairs(workload: &Workload, layout: &Layout, costs: &MachineCosts) -> Vec<String> {
     let mut all: Vec<(f64, String)> = Vec::new();
     for edge in &workload.edges {
@@ -78,7 +80,7 @@ fn pairs(workload: &Workload, layout: &Layout, costs: &MachineCosts) -> Vec<Stri
     all.into_iter().map(|(_, text)| text).take(3).collect()
 }
 
-/// "0.4 µs".
+/// Formats a time: "0.4 µs".
 fn time(ns: f64) -> String {
     match ns {
         ns if ns < 99.5 => format!("{ns:.0} ns"),
@@ -87,7 +89,7 @@ fn time(ns: f64) -> String {
     }
 }
 
-/// "12.3 k", "4.5 M".
+/// Formats a number: "12.3 k", "4.5 M".
 fn count(value: f64) -> String {
     let mut text = String::new();
     let _fits = match value {

@@ -42,7 +42,7 @@ fn of(taken: &[Taken], value: fn(&Taken) -> f64) -> Vec<f64> {
     taken.iter().map(value).collect()
 }
 
-/// What sets the pace.
+/// Finds what sets the pace.
 fn limits(graphs: &Graphs, all: &[Runs]) -> Vec<String> {
     let mut limits = Vec::new();
     if let Some(first) = all.first() {
@@ -52,14 +52,16 @@ fn limits(graphs: &Graphs, all: &[Runs]) -> Vec<String> {
         let scheduler = first.options.scheduler;
         if idle > 0.1 {
             limits.push(format!(
-                "under {scheduler} the worker had nothing to do for {:.0} % of the time: something else sets the pace (a source that keeps \
-                 time, a file, a network), so compare latency and time on cores, and not the rate",
+                "under {scheduler} the worker was idle for {:.0} % of the time: something else sets the pace \
+                 (a source that keeps time, a file, a network), so compare latency and CPU time instead of \
+                 the rate",
                 idle * 100.0
             ));
         }
         if let Some((name, share)) = graphs.heaviest.as_ref().filter(|(_, share)| *share > 0.5) {
             limits.push(format!(
-                "{name} takes {:.0} % of the work: no scheduler can be faster than {:.1} times one worker, unless it is replicated",
+                "{name} takes {:.0} % of the work: no scheduler can be faster than {:.1} times one worker, \
+                 unless this operator is replicated",
                 share * 100.0,
                 1.0 / share
             ));

@@ -1,4 +1,4 @@
-//! Graphs from numbers.
+//! Random graphs, each determined by a number.
 
 use super::operators::{Stateful, Stateless};
 use crate::trial::Maker;
@@ -6,13 +6,13 @@ use onbeat_operators::{NullSink, NullSource};
 use onbeat_runtime::{Chunk, Graph, Idle, Input, Options, Output};
 use std::fmt;
 
-/// A graph that was drawn: a source, some operators one after the other, perhaps two branches, and a sink at each end.
+/// A random graph: a source, a trunk of operators, optionally two branches, and a sink at each end.
 #[derive(Debug, Clone)]
 pub struct Shape {
     quantum: usize,
     idle: Idle,
     trunk: Vec<Node>,
-    /// None: the trunk ends in a sink. Else the branches do, each.
+    /// Two branches, if any. Without branches the trunk ends in a sink; otherwise each branch does.
     branches: Vec<Vec<Node>>,
 }
 
@@ -22,11 +22,11 @@ struct Node {
     /// Rounds of arithmetic per step, 1 to 2 ns each.
     rounds: u64,
     has_state: bool,
-    /// Sends one chunk for so many.
+    /// Number of input chunks per output chunk.
     every: u64,
 }
 
-/// Marsaglia's xorshift, 64 bits: shapes must be the same on every machine, and nothing else is asked of it.
+/// Marsaglia's xorshift, 64 bits. The only requirement is that graphs are the same on every machine.
 struct Random(u64);
 
 impl Random {
@@ -38,7 +38,7 @@ impl Random {
         (self.0 >> 16) % end
     }
 
-    /// Evenly on a logarithmic scale.
+    /// Uniformly distributed on a logarithmic scale.
     fn between(&mut self, least: f64, most: f64) -> f64 {
         let part = self.below(10_000) as f64 / 10_000.0;
         least * (most / least).powf(part)
@@ -46,7 +46,7 @@ impl Random {
 }
 
 impl Shape {
-    /// The graph of this number.
+    /// Returns the graph of this number.
     #[must_use]
     pub fn draw(number: u64, idle: Idle) -> Shape {
         let mut random = Random(number.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
@@ -54,7 +54,7 @@ impl Shape {
             random.below(2);
         }
         let quantum = [4, 8, 16, 32][random.below(4) as usize] << 10;
-        // Whether its operators are light, heavy, or some of each.
+        // Whether its operators are light, heavy, or mixed.
         let weight = random.below(3);
         let mut trunk: Vec<Node> =
             (0..2 + random.below(4)).map(|_| Node::draw(weight, &mut random)).collect();
@@ -127,7 +127,8 @@ impl Maker for Shape {
     }
 }
 
-/// "16 KiB: 90, 12k s, 300 s/2 → (80 | 75, 90)": rounds, `s` with a state, `/n` sends one for n.
+/// Formats a graph: "16 KiB: 90, 12k s, 300 s/2 → (80 | 75, 90)": rounds, `s` for an operator with state,
+/// `/n` for one that sends one chunk per n.
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nodes = |nodes: &[Node]| nodes.iter().map(Node::to_string).collect::<Vec<_>>().join(", ");

@@ -1,9 +1,10 @@
-//! Whether the plan's advice holds: graphs drawn at random, what is expected of each under each scheduler, and what it then does.
+//! Tests the plan's advice with random graphs: predicts their performance under each scheduler, and measures
+//! it.
 //!
-//! | file | what |
+//! | module | contents |
 //! |---|---|
-//! | `draw` | a graph from a number: light and heavy operators, a state in the middle, branches, changes of the rate |
-//! | `operators` | what such a graph is made of |
+//! | `draw` | graphs from numbers: light and heavy operators, state, branches, changes of the rate |
+//! | `operators` | operators of such a graph |
 
 mod draw;
 mod operators;
@@ -19,18 +20,18 @@ use onbeat_report::{BenchResult, Figure, bench::Machine};
 use onbeat_runtime::{Idle, Scheduler};
 use serde_json::json;
 
-/// What is to be looked at.
+/// Settings of the bench.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// How many graphs.
+    /// Number of graphs.
     pub shapes: usize,
-    /// Where the drawing begins: the same number draws the same graphs.
+    /// Seed: the same number gives the same graphs.
     pub seed: u64,
-    /// How idle workers wait.
+    /// Waiting of idle workers.
     pub idle: Idle,
-    /// How long one run takes.
+    /// Duration of a run, in seconds.
     pub seconds: f64,
-    /// How often each is run under each scheduler.
+    /// Number of runs of each graph under each scheduler.
     pub rounds: usize,
 }
 
@@ -40,38 +41,38 @@ impl Default for Settings {
     }
 }
 
-/// What was found.
+/// Results of the bench.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// All of it, in the form of every bench.
+    /// All figures, in the common form of the benches.
     pub result: BenchResult,
-    /// In the order in which they were drawn.
+    /// Graphs in the order of their numbers.
     pub shapes: Vec<Tried>,
 }
 
-/// One graph.
+/// Result of one graph.
 #[derive(Debug, Clone)]
 pub struct Tried {
-    /// Its number: its figures begin with `shape.NUMBER`.
+    /// Number of the graph: its figures begin with `shape.NUMBER`.
     pub number: usize,
-    /// What it is, in a line.
+    /// Description in one line.
     pub text: String,
-    /// Under each scheduler what was expected and what was measured, in iterations per second.
+    /// Predicted and measured iterations per second under each scheduler.
     pub under: Vec<(Scheduler, f64, f64)>,
-    /// Place of the recommended one.
+    /// Index of the recommended scheduler.
     pub recommended: usize,
-    /// Place of the fastest one.
+    /// Index of the fastest scheduler.
     pub fastest: usize,
 }
 
 impl Tried {
-    /// What the recommended one does of what the fastest one does: 0 to 1.
+    /// Throughput of the recommended scheduler relative to the fastest: 0 to 1.
     #[must_use]
     pub fn of_fastest(&self) -> f64 {
         self.under[self.recommended].2 / self.under[self.fastest].2
     }
 
-    /// By how much the throughput of the recommended one differs from what was expected: 0.1 for a tenth too high.
+    /// Relative error of the recommended scheduler's prediction: 0.1 if it was a tenth too high.
     #[must_use]
     pub fn error(&self) -> f64 {
         let (_, expected, measured) = self.under[self.recommended];
@@ -79,14 +80,14 @@ impl Tried {
     }
 }
 
-/// Draws graphs, asks for advice on each, and measures all schedulers in turn.
+/// Creates graphs, gets advice for each, and measures all schedulers in turn.
 ///
 /// # Errors
-/// [`BenchError`]: a run that failed, settings that make no sense, or a stop before the first graph was done.
+/// [`BenchError`]: a failed run, invalid settings, or a stop before the first graph was complete.
 pub fn run(settings: &Settings, costs: &MachineCosts, watch: &mut dyn Watch) -> Result<Found, BenchError> {
     if settings.shapes == 0 || settings.rounds == 0 || !(0.01..=60.0).contains(&settings.seconds) {
         return Err(BenchError::Settings(
-            "shapes and rounds are 1 or more each, and a run takes 0.01 to 60 seconds".to_owned(),
+            "shapes and rounds must be 1 or more, and seconds from 0.01 to 60".to_owned(),
         ));
     }
     let others = Others::watch();
