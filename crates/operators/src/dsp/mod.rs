@@ -12,7 +12,7 @@
 //! | [`Saxpy`] | real | `a * x + b` |
 //! | [`ci8_to_complex`] and similar | bytes → complex | unpacking of a recording |
 //!
-//! Three rules apply to all kernels, and `kernel_contract.rs` of the tests checks them:
+//! Three rules apply to all kernels, and `tests/it/kernel_contract.rs` checks them:
 //! - The output is the same, bit for bit, however input and output are cut into slices.
 //! - No kernel shifts its signal in time: output sample `k` belongs to the instant of input sample `k * down
 //!   / up`.
