@@ -1,7 +1,8 @@
-//! The same cases without an engine: what nothing can be below.
+//! The same cases without an engine: the lower limit of the cost.
 //!
-//! On one thread: plain calls of trait objects, with a cell for the message between two of them. On two threads: the same on
-//! each side, and one lock-free ring for each edge from one to the other, both sides spinning.
+//! On one thread, operators are plain calls of trait objects, with a cell for the message between two of
+//! them. On two threads, each side does the same, and each edge between the sides is a lock-free ring. Both
+//! threads spin.
 
 use super::case::Case;
 use super::effort::{Effort, Nothing};
@@ -22,21 +23,21 @@ trait Step {
     fn step(&mut self);
 }
 
-/// Counts, and puts what it counted into each of its slots.
+/// Counts, and puts the count into each of its slots.
 struct Source<E> {
     outputs: Box<[Slot]>,
     count: u64,
     effort: E,
 }
 
-/// Takes, adds one, and puts.
+/// Takes a number, adds one, and puts the sum.
 struct Middle<E> {
     input: Slot,
     output: Slot,
     effort: E,
 }
 
-/// Takes and adds up.
+/// Takes numbers and sums them up.
 struct Sink<E> {
     input: Slot,
     sum: u64,
@@ -71,7 +72,7 @@ impl<E: Effort> Step for Sink<E> {
     }
 }
 
-/// A case cut in two: what each thread steps, and how many edges lead from the first to the second.
+/// A case split in two: the steps of each thread, and the number of edges from the first to the second.
 #[derive(Debug, Clone, Copy)]
 struct Cut {
     first: usize,
@@ -89,7 +90,7 @@ impl Case {
         }
     }
 
-    /// As `pinned` cuts it between two workers.
+    /// Split between two workers as by `pinned`.
     fn cut(self) -> Cut {
         match self {
             Case::TwoOperators => Cut { first: 1, second: 1, edges: 0 },
@@ -100,7 +101,7 @@ impl Case {
     }
 }
 
-/// Behind a pointer that the compiler knows nothing about.
+/// Passes a value through a pointer that the compiler cannot see through.
 fn hidden(step: impl Step + 'static) -> Box<dyn Step> {
     black_box(Box::new(step))
 }
@@ -125,13 +126,13 @@ fn fan<E: Effort>(count: usize, effort: E) -> Vec<Box<dyn Step>> {
     std::iter::once(hidden(Source { outputs: slots, count: 0, effort })).chain(sinks).collect()
 }
 
-/// Nanoseconds per iteration on the calling thread, where each call makes this effort.
+/// Nanoseconds per iteration on the calling thread, with this effort in each call.
 pub(super) fn one_thread<E: Effort>(case: Case, iterations: u64, effort: E) -> f64 {
     timed(case.calls(effort), iterations)
 }
 
-/// Nanoseconds per iteration of a chain of `calls`, two or more, on the calling thread: a source, what adds one, and a sink,
-/// as plain calls of trait objects with a cell between two of them.
+/// Nanoseconds per iteration of a chain of `calls` (at least two) on the calling thread: a source, operators
+/// that add one, and a sink, as plain calls of trait objects with a cell between two of them.
 ///
 /// # Panics
 /// With fewer than two calls.
@@ -156,7 +157,7 @@ fn timed(mut calls: Vec<Box<dyn Step>>, iterations: u64) -> f64 {
     taken_ns as f64 / iterations as f64
 }
 
-/// Nanoseconds per iteration between two threads, each on a core of its own where there are two.
+/// Nanoseconds per iteration between two threads, each on its own core if there are two.
 pub(super) fn two_threads(case: Case, iterations: u64, capacity: usize) -> Result<f64, BenchError> {
     let cut = case.cut();
     let cores = cores(2);
@@ -214,7 +215,7 @@ fn ends(edges: usize, capacity: usize) -> ((Owner, Owner), Rings) {
     ((sender, receiver), rings)
 }
 
-/// Nanoseconds from one thread to the other: there and back through two rings of one, halved.
+/// Nanoseconds from one thread to the other: half of a round trip through two rings of capacity one.
 pub(super) fn one_way(trips: u64) -> Result<f64, BenchError> {
     let cores = cores(2);
     let core = |at: usize| cores.as_ref().map(|cores| cores[at]);
@@ -261,7 +262,7 @@ fn receive(ring: &Spsc<u64>, owner: &mut Owner) -> u64 {
     }
 }
 
-/// Returns when both threads are here.
+/// Waits until both threads have arrived.
 fn wait_for_both(there: &AtomicU32) {
     // AcqRel and Acquire: each other's partners.
     there.fetch_add(1, Ordering::AcqRel);

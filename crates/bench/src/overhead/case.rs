@@ -1,4 +1,4 @@
-//! The graphs that are measured.
+//! The graphs to measure.
 
 use super::effort::Effort;
 use super::marks::{Counts, Length, Mark, Times};
@@ -6,7 +6,7 @@ use super::operators::{Alone, Pass, Rx, Tx};
 use onbeat_runtime::{Graph, Input, Output};
 use std::sync::Arc;
 
-/// One graph. An iteration is one step of each of its operators.
+/// A graph. An iteration is one step of each operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Case {
     /// Two operators without a message, stepped in turn.
@@ -15,24 +15,24 @@ pub enum Case {
     TxRx,
     /// A source, two operators and a sink.
     Chain4,
-    /// A source and four sinks, which all get each of its numbers.
+    /// A source and four sinks, each of which gets every number.
     FanOut4,
 }
 
-/// A graph to be run once, and where to look after it.
+/// A graph for one run, and the clock readings of its operators.
 pub(super) struct Prepared {
     pub graph: Graph,
-    /// Of the operators at the begin.
+    /// Readings of the operators at the start.
     pub sources: Vec<Arc<Times>>,
-    /// Of the operators at the end: an iteration is over when all of these have made their step.
+    /// Readings of the operators at the end: an iteration is complete when all of these have made their step.
     pub ends: Vec<Arc<Times>>,
 }
 
 impl Case {
-    /// All of them, the published ones first.
+    /// All cases, the published ones first.
     pub const ALL: [Case; 4] = [Case::TwoOperators, Case::TxRx, Case::Chain4, Case::FanOut4];
 
-    /// In figures, on the command line and in tables.
+    /// Name in figures, on the command line and in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -43,7 +43,7 @@ impl Case {
         }
     }
 
-    /// In words.
+    /// Description.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -54,13 +54,13 @@ impl Case {
         }
     }
 
-    /// The one of this name.
+    /// Returns the case with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Case> {
         Case::ALL.into_iter().find(|case| case.name() == name)
     }
 
-    /// How many operators make a step in one iteration.
+    /// Number of operators that make a step in one iteration.
     #[must_use]
     pub fn operators(self) -> usize {
         match self {
@@ -70,7 +70,7 @@ impl Case {
         }
     }
 
-    /// The graph, with the points that are to be measured between. Each operator makes the `effort` in each step.
+    /// Creates the graph with its clock readings. Each operator makes the `effort` in each step.
     pub(super) fn prepare<E: Effort>(
         self,
         length: Length,
@@ -79,7 +79,7 @@ impl Case {
     ) -> Prepared {
         let mut graph = Graph::new(self.name());
         let times = |count: usize| -> Vec<Arc<Times>> { (0..count).map(|_| Arc::default()).collect() };
-        // The last one counts: the others come to their points first.
+        // The last sink counts: the others reach their points earlier.
         let end = |times: &[Arc<Times>], at: usize| {
             Mark::new(length, &times[at], counts.filter(|_| at + 1 == times.len()))
         };

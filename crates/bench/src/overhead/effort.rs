@@ -1,18 +1,18 @@
-//! What an operator does besides passing on: nothing, or arithmetic for so long.
+//! Work of an operator per step: none, or arithmetic for a given time.
 
 use onbeat_os::clock;
 use std::hint::black_box;
 
-/// Done in each step.
+/// Work done in each step.
 pub(super) trait Effort: Copy + Send + 'static {
     fn spend(self);
 }
 
-/// Nothing, at no cost.
+/// No work, at no cost.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Nothing;
 
-/// So many rounds of arithmetic, each waiting for the one before.
+/// This many dependent rounds of arithmetic.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rounds(pub u64);
 
@@ -33,7 +33,7 @@ impl Effort for Rounds {
 }
 
 impl Rounds {
-    /// How long one spending takes on its own, in nanoseconds, on average over so many.
+    /// Mean time of one call alone in nanoseconds, over this many calls.
     fn cost_ns(self, spendings: u64) -> f64 {
         let begin_ns = clock::monotonic_ns();
         for _ in 0..spendings {
@@ -42,9 +42,9 @@ impl Rounds {
         (clock::monotonic_ns() - begin_ns) as f64 / spendings as f64
     }
 
-    /// As many as take about `wanted_ns`.
+    /// Returns the number of rounds that take about `wanted_ns`.
     pub fn for_ns(wanted_ns: f64) -> Rounds {
-        // Few rounds overlap with what is around them: the cost of a round is looked at among many.
+        // A few rounds overlap with their surroundings, so the cost of a round is measured among many.
         const MANY: u64 = 1000;
         let (few, many) = (Rounds(0).cost_ns(2000), Rounds(MANY).cost_ns(500));
         let round_ns = ((many - few) / MANY as f64).max(0.05);

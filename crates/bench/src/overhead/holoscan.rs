@@ -1,4 +1,5 @@
-//! The same cases in Holoscan, by a Python that runs `peers/holoscan/overhead.py` and answers one line per run.
+//! The same cases in Holoscan: a Python process runs `peers/holoscan/overhead.py` and answers one line per
+//! run.
 
 use super::case::Case;
 use super::recipe::{Kind, Recipe};
@@ -8,21 +9,21 @@ use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;
 
-/// Carried along, so that it need not be found.
+/// Embedded script, so that no path is needed.
 const SCRIPT: &str = include_str!("../../../../peers/holoscan/overhead.py");
 
-/// A Holoscan that waits for work.
+/// A running Holoscan process that waits for requests.
 pub(super) struct Holoscan {
     process: Process,
     pub iterations: u64,
 }
 
-/// What one run took there, in nanoseconds.
+/// Times of one run, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PeerTaken {
-    /// Around constructing, composing and running, per iteration.
+    /// Construction, composition and run, per iteration.
     pub process_ns: f64,
-    /// After the warm-up, per iteration.
+    /// Time after the warm-up, per iteration.
     pub steady_ns: f64,
 }
 
@@ -34,33 +35,33 @@ enum Answer {
 }
 
 impl Holoscan {
-    /// Starts it, or says why not and how to get it.
+    /// Starts Holoscan. On failure the error says why, and how to install it.
     pub fn start(peer: &Peer) -> Result<Holoscan, String> {
         let process = Process::start(&peer.python, SCRIPT)?;
         Ok(Holoscan { process, iterations: peer.iterations })
     }
 
-    /// Of Holoscan and of its Python.
+    /// Versions of Holoscan and its Python.
     pub fn versions(&self) -> &(String, String) {
         &self.process.versions
     }
 
-    /// Of its process.
+    /// CPU time of its process.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Whether it has a scheduler like this.
+    /// Whether Holoscan has an equivalent scheduler.
     pub fn has(&self, recipe: Recipe) -> bool {
         matches!(recipe.kind, Kind::Greedy | Kind::Event)
     }
 
-    /// Iterations before those that its steady figures are made of.
+    /// Iterations before those of the steady figures.
     pub fn warm_up(&self, wanted: u64) -> u64 {
         wanted.min(self.iterations / 10).max(1)
     }
 
-    /// One run there.
+    /// Makes one run.
     pub fn run(&mut self, case: Case, recipe: Recipe, warm_up: u64) -> Result<PeerTaken, String> {
         let (iterations, warm_up) = (self.iterations, self.warm_up(warm_up));
         let scheduler = recipe.kind.name();
@@ -72,7 +73,7 @@ impl Holoscan {
             "iterations": iterations,
             "warm_up": warm_up,
         });
-        // Slower by far than anybody has seen it.
+        // Time limit, far above every run observed.
         let limit = START + Duration::from_micros(iterations.saturating_mul(5_000));
         let line = self.process.ask(&wanted, limit).map_err(|why| failed(&why))?;
         match serde_json::from_str(&line) {
@@ -81,7 +82,7 @@ impl Holoscan {
                 steady_ns: end_ns.saturating_sub(begin_ns) as f64 / (iterations - warm_up).max(1) as f64,
             }),
             Ok(Answer::Refused { error }) => Err(failed(&error)),
-            Err(_) => Err(failed(&format!("it says `{line}`"))),
+            Err(_) => Err(failed(&format!("unexpected answer `{line}`"))),
         }
     }
 }

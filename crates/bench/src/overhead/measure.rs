@@ -8,22 +8,22 @@ use onbeat_os::{Counter, clock};
 use onbeat_runtime::{Options, RunError};
 use std::sync::Arc;
 
-/// What one run took, in nanoseconds.
+/// Times of one run, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Taken {
-    /// Around building the graph, planning, starting, running and ending it.
+    /// Building, planning, starting, running and ending the graph.
     pub wall_ns: u64,
-    /// From the first of these to the end of the first step.
+    /// From the beginning of `wall_ns` to the end of the first step.
     pub start_ns: u64,
-    /// From the end of the last iteration to having the record.
+    /// From the end of the last iteration to the availability of the record.
     pub stop_ns: u64,
     /// From the end of the warm-up to the end of the last iteration.
     pub steady_ns: u64,
-    /// Between the same two points.
+    /// Counts for the interval of `steady_ns`.
     pub counted: Option<Counted>,
 }
 
-/// Runs it once. `recipe` is for errors. With a `futex` counter its calls are counted as well.
+/// Makes one run. `recipe` is for errors. With a `futex` counter, futex calls are counted too.
 pub(super) fn run<E: Effort>(
     case: Case,
     recipe: &str,
@@ -43,7 +43,8 @@ pub(super) fn run<E: Effort>(
         error: Box::new(error),
     };
     let record = record.map_err(failed)?;
-    // Between the first to be warm and the last to be done: where they do not keep step this is the longer time.
+    // From the first operator that is warm to the last that is done: if they are not in step, this is the
+    // longer time.
     let least = |times: &[Arc<Times>], of: fn(&Times) -> u64| times.iter().map(|times| of(times)).min();
     let first_ns = least(&sources, Times::first_ns).unwrap_or(0);
     let begin_ns = least(&ends, Times::begin_ns).unwrap_or(0);

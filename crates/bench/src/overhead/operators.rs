@@ -1,11 +1,11 @@
-//! Operators that do next to nothing, so that what is measured is the engine.
+//! Operators that do next to nothing, so that the engine dominates the cost.
 
 use super::effort::Effort;
 use super::marks::Mark;
 use onbeat_runtime::{Context, Ending, Error, Input, Operator, Output, Ports, Step};
 use std::hint::black_box;
 
-/// No ports: steps, and steps again.
+/// Has no ports; it is stepped until it is done.
 pub(super) struct Alone<E> {
     pub mark: Mark,
     pub effort: E,
@@ -19,14 +19,14 @@ pub(super) struct Tx<E> {
     pub effort: E,
 }
 
-/// Adds one to what comes and sends it on.
+/// Adds one to each number and sends it on.
 pub(super) struct Pass<E> {
     pub input: Input<u64>,
     pub out: Output<u64>,
     pub effort: E,
 }
 
-/// Adds up what comes.
+/// Sums the numbers up.
 pub(super) struct Rx<E> {
     pub input: Input<u64>,
     pub sum: u64,

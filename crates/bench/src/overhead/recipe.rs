@@ -1,23 +1,23 @@
-//! Who steps the operators: a scheduler and its workers.
+//! A scheduler with its workers.
 
 use super::Settings;
 use onbeat_os::CoreSet;
 use onbeat_runtime::{Options, Scheduler, Share};
 
-/// A way to run that can be asked for by name.
+/// A scheduler with its variant, as named on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// One worker, deterministic order.
     Greedy,
-    /// Any operator on any worker; the engine may leave a light graph to one of them.
+    /// Any operator on any worker; the engine can leave a light graph to one worker.
     Event,
-    /// The same, with all workers made to take part.
+    /// Like `Event`, but all workers must take part.
     EventShared,
     /// Each worker has its own part of the graph.
     Pinned,
 }
 
-/// A kind with a number of workers.
+/// A scheduler with a number of workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Recipe {
     pub kind: Kind,
@@ -28,7 +28,7 @@ impl Kind {
     /// All of them.
     pub const ALL: [Kind; 4] = [Kind::Greedy, Kind::Event, Kind::EventShared, Kind::Pinned];
 
-    /// On the command line.
+    /// Name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Kind {
         }
     }
 
-    /// The one of this name.
+    /// Returns the one with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.name() == name)
@@ -47,7 +47,7 @@ impl Kind {
 }
 
 impl Recipe {
-    /// Those that the settings ask for.
+    /// All combinations that the settings ask for.
     pub fn all(settings: &Settings) -> Vec<Recipe> {
         let mut recipes = Vec::new();
         for &kind in &settings.schedulers {
@@ -64,7 +64,7 @@ impl Recipe {
         recipes
     }
 
-    /// In figures and tables.
+    /// Name in figures and tables.
     pub fn name(self) -> String {
         let workers = self.workers;
         match self.kind {
@@ -80,7 +80,7 @@ impl Recipe {
         self.kind != Kind::Event
     }
 
-    /// What the engine is given, or why it cannot be had.
+    /// Options for the engine. The error says why this machine cannot run them.
     pub fn options(self, settings: &Settings) -> Result<Options, String> {
         let scheduler = match self.kind {
             Kind::Greedy => Scheduler::Greedy,
@@ -93,7 +93,7 @@ impl Recipe {
         if !named.is_empty() {
             if named.len() < self.workers {
                 let (workers, cores) = (self.workers, named.len());
-                return Err(format!("{workers} workers need as many cores, and --cores names {cores}"));
+                return Err(format!("{workers} workers need {workers} cores, but --cores names {cores}"));
             }
             options.cores = named[..self.workers].to_vec();
         } else if self.kind == Kind::Pinned {
@@ -108,7 +108,7 @@ impl Recipe {
     }
 }
 
-/// The first so many cores that this process may use, if there are as many.
+/// The first `count` cores that this process may use, if there are that many.
 pub(super) fn cores(count: usize) -> Option<Vec<usize>> {
     let allowed: Vec<usize> = CoreSet::allowed().ok()?.iter().take(count).collect();
     (allowed.len() == count).then_some(allowed)

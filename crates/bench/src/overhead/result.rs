@@ -1,4 +1,4 @@
-//! From runs to figures.
+//! Converts runs to figures.
 
 use super::break_even::{Loaded, SHARES, operator_ns};
 use super::rounds::{Checks, Pair, Rounds, process_iterations};
@@ -39,20 +39,22 @@ pub(super) fn overhead(settings: &Settings, rounds: Rounds) -> Overhead {
         let (holoscan, python) = peer.versions();
         let iterations = peer.iterations;
         result.notes.push(format!(
-            "Holoscan {holoscan}, Python {python}: {iterations} iterations in a run; process has its start and stop in it, over these"
+            "Holoscan {holoscan}, Python {python}: {iterations} iterations per run; process includes its \
+             start and stop"
         ));
     }
     if rounds.peer.is_none() {
         result.notes.push(
-            "Holoscan beside it, in the same call: --peer holoscan --python PATH (peers/holoscan/README.md says how to get it)"
+            "to compare with Holoscan in the same call: --peer holoscan --python PATH (see \
+             peers/holoscan/README.md)"
                 .to_owned(),
         );
     }
     let below = |(_, loaded): &(_, Vec<Loaded>)| loaded.iter().any(|loaded| loaded.share < 0.0);
     if rounds.checks.as_ref().is_some_and(|checks| checks.loaded.iter().any(below)) {
         result.notes.push(
-            "with the engine it took less time than without: the machine changes more than the engine costs; measure longer, or on a \
-             quiet machine"
+            "the engine took less time than the same calls without it: the machine varies more than the \
+             engine costs; measure longer, or on a quiet machine"
                 .to_owned(),
         );
     }
@@ -112,7 +114,7 @@ fn add_pair(result: &mut BenchResult, pair: &Pair, settings: &Settings) {
     };
     let walls: Vec<f64> = process(|taken| taken.wall_ns).iter().map(|wall_ns| wall_ns / iterations).collect();
     result.add(&format!("process.{name}"), &walls, "ns");
-    // Both are in every run, so they are known whatever the method.
+    // Both are part of every run, so they are known with either method.
     let outside = if pair.process.is_empty() { &pair.steady } else { &pair.process };
     let (start, stop): (Vec<f64>, Vec<f64>) =
         outside.iter().map(|taken| (taken.start_ns as f64, taken.stop_ns as f64)).unzip();

@@ -1,4 +1,4 @@
-//! Everything in turn, so often: what the machine does meanwhile, it does to all.
+//! All measurements in turn, once per round, so that disturbances of the machine affect all of them.
 
 use super::break_even::{self, Loaded, SHARES};
 use super::case::Case;
@@ -14,16 +14,16 @@ use crate::{BenchError, Watch};
 use onbeat_os::Counter;
 use onbeat_runtime::{Graph, Options, Plan};
 
-/// All that was measured.
+/// All measurements.
 pub(super) struct Rounds {
     pub pairs: Vec<Pair>,
     /// Cases without an engine, on one thread and on two.
     pub limits: Vec<Limit>,
-    /// From one thread to another, in nanoseconds; empty where nothing runs on two.
+    /// Nanoseconds from one thread to another; empty if nothing runs on two.
     pub one_way_ns: Vec<f64>,
     pub checks: Option<Checks>,
     pub peer: Option<Holoscan>,
-    /// The part of the machine that others used meanwhile, where it is known.
+    /// Share of the machine used by others during the measurement, if known.
     pub others: Option<f64>,
     pub notes: Vec<String>,
 }
@@ -33,14 +33,14 @@ pub(super) struct Pair {
     pub recipe: Recipe,
     pub case: Case,
     pub options: Options,
-    /// Steps that follow one another in one iteration: those of one worker where each has its own.
+    /// Consecutive steps in an iteration: those of one worker, if each has its own operators.
     pub steps: f64,
     pub limit: Option<usize>,
     /// Iterations of its steady runs.
     pub iterations: u64,
     pub process: Vec<Taken>,
     pub steady: Vec<Taken>,
-    /// In a run of its own.
+    /// Counted in a separate run.
     pub counted: Option<Counted>,
     pub peer: Vec<PeerTaken>,
 }
@@ -53,18 +53,18 @@ pub(super) struct Limit {
     pub runs: Vec<f64>,
 }
 
-/// The break-even of one pair, looked at with operators that work.
+/// Check of the break-even of one pair, with operators that work.
 pub(super) struct Checks {
     pub pair: usize,
     pub loaded: Vec<(Share, Vec<Loaded>)>,
 }
 
-/// About how long a steady run takes, unless the iterations are given.
+/// Approximate duration of a steady run, unless the iterations are given.
 const STEADY_NS: f64 = 50e6;
 
 pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Rounds, BenchError> {
     if settings.warm_up == 0 || settings.iterations == Some(0) || settings.runs == 0 {
-        return Err(BenchError::Settings("iterations, warm-up and runs are 1 or more each".to_owned()));
+        return Err(BenchError::Settings("iterations, warm-up and runs must be 1 or more".to_owned()));
     }
     let mut notes = Vec::new();
     let (mut pairs, mut limits) = (Vec::new(), Vec::new());
@@ -83,7 +83,8 @@ pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Roun
         watch.at(0, 1, "starting Holoscan");
         Holoscan::start(peer).inspect_err(|reason| notes.push(reason.clone())).ok()
     });
-    // From the thread that starts the workers: they inherit the counter. It is gone before anything is timed.
+    // Done on the thread that starts the workers, because they inherit the counter. It is closed before
+    // anything is timed.
     count(&mut pairs, settings, watch, &mut notes)?;
     let mut rounds =
         Rounds { pairs, limits, one_way_ns: Vec::new(), checks: None, peer: None, others: None, notes };
@@ -97,14 +98,14 @@ pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Roun
     Ok(rounds)
 }
 
-/// Says it once, however many cases it is true of.
+/// Adds a note once, even if it applies to several cases.
 fn note(notes: &mut Vec<String>, text: String) {
     if !notes.contains(&text) {
         notes.push(text);
     }
 }
 
-/// Whether it can be run, and what its limit is.
+/// Checks whether a pair can run, and finds its limit.
 fn prepare(
     recipe: Recipe,
     case: Case,
@@ -122,7 +123,7 @@ fn prepare(
         let (recipe, case) = (recipe.name(), case.name());
         note(notes, format!("{recipe}.{case}: {what}: {asked} asked for, {obtained} obtained: {reason}"));
     }
-    // A scheduler that may use one worker has that limit; what must use two has that of two.
+    // A scheduler that can use one worker has the limit of one thread; one that must use two has that of two.
     let threads = if recipe.must_share() { plan.workers.len() } else { 1 };
     let steps = case.operators() as f64 / threads as f64;
     let limit = (threads <= 2).then(|| {
@@ -136,7 +137,7 @@ fn prepare(
     Ok(Pair { recipe, case, options, steps, limit, iterations: 0, process, steady, counted: None, peer })
 }
 
-/// Finds out how many iterations a steady run is to have, and what the kernel counts in one.
+/// Determines the iterations of a steady run, and the kernel's counts in one run.
 fn count(
     pairs: &mut [Pair],
     settings: &Settings,
@@ -160,7 +161,8 @@ fn count(
                 note(
                     notes,
                     format!(
-                        "futex calls are not counted: {error}; voluntary switches are the sleeps among them"
+                        "futex calls are not counted: {error}; voluntary switches include the sleeps among \
+                         them"
                     ),
                 );
                 None
@@ -171,7 +173,7 @@ fn count(
     Ok(())
 }
 
-/// 1, 2 or 5 times a power of ten, at most `most`.
+/// Rounds to 1, 2 or 5 times a power of ten, at most `most`.
 fn round_number(most: f64) -> u64 {
     let power = 10f64.powf(most.clamp(1.0, 1e15).log10().floor());
     let factor = [5.0, 2.0, 1.0].into_iter().find(|factor| factor * power <= most).unwrap_or(1.0);
@@ -191,7 +193,7 @@ impl Pair {
         measure::run(self.case, &self.recipe.name(), &self.options, length, Nothing, futex)
     }
 
-    /// As it is published: a run to get warm, then one around which the clock is read.
+    /// Measures like the published benchmark: a run as warm-up, then a timed run.
     fn process(&mut self, settings: &Settings) -> Result<(), BenchError> {
         let published = |all: u64| Length { warm_up: 1, iterations: all.saturating_sub(1).max(1) };
         self.run(published(settings.warm_up), None)?;
@@ -201,14 +203,15 @@ impl Pair {
     }
 }
 
-/// Of one run that is measured from outside.
+/// Length of a run that is measured from outside.
 pub(super) fn process_iterations(settings: &Settings) -> u64 {
-    // One to get warm and one to be measured.
+    // One iteration of warm-up and one measured iteration, at least.
     settings.iterations.unwrap_or(PUBLISHED_ITERATIONS).max(2)
 }
 
 impl Rounds {
-    /// All pairs and their limits in turn, so often. A stop ends it after the measurement that is under way.
+    /// Measures all pairs and their limits in turn, once per round. A stop takes effect after the current
+    /// measurement.
     fn all(
         &mut self,
         settings: &Settings,
@@ -261,7 +264,7 @@ impl Rounds {
         Ok(())
     }
 
-    /// Puts work into the operators of the first pair that has one worker, as much as the break-even says.
+    /// Adds work to the operators of the first pair with one worker, as much as the break-even says.
     fn check(&mut self, settings: &Settings, watch: &mut dyn Watch) -> Result<(), BenchError> {
         let wanted = |pair: &Pair| pair.recipe.workers == 1 && !pair.steady.is_empty();
         let better = |pair: &Pair| wanted(pair) && pair.case == Case::TxRx;

@@ -1,4 +1,4 @@
-//! A worker that sleeps when the next item comes: bursts, and how late it is.
+//! Bursts of items, and the latency of a sleeping worker.
 
 use super::design::Design;
 use super::load::Taken;
@@ -17,12 +17,12 @@ use onbeat_queue::sync::atomic::{
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Whose worker sleeps.
+/// Queue whose worker sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Model(model::Kind),
     Ours(Idle),
-    /// The items of a burst in one call.
+    /// All items of a burst in one call.
     OursMany,
 }
 
@@ -32,7 +32,7 @@ impl Kind {
             Design::Before => Some(Kind::Model(model::Kind::Before)),
             Design::After => Some(Kind::Model(model::Kind::After)),
             Design::Slots => Some(Kind::Ours(Idle::Park)),
-            // For bursts its sleeping sister stands in the same place.
+            // For bursts, a worker that spins for a limited time replaces the spinning one.
             Design::SlotsSpin => Some(Kind::Ours(SPIN_FOR)),
             Design::Many => Some(Kind::OursMany),
             _ => None,
@@ -47,14 +47,14 @@ type Run = Arc<dyn Fn(usize) + Send + Sync>;
 
 type Item = Shared<Box<dyn Fn(&Turn<'_>) + Send + Sync>>;
 
-/// A queue with its items, whichever.
-#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
+/// A queue with its items.
+#[expect(clippy::large_enum_variant, reason = "only one exists at a time")]
 enum Queue {
     Model(Model<Box<dyn Fn(usize) + Send + Sync>>),
     Ours(WorkQueue, Vec<Item>),
 }
 
-/// What the worker is to be besides; with the reason where it cannot.
+/// Reason why the worker did not get a requested setting.
 type Refused = Arc<Mutex<Option<String>>>;
 
 impl Queue {
@@ -66,7 +66,7 @@ impl Queue {
         run: &Run,
     ) -> Result<(Queue, Refused), BenchError> {
         let refused: Refused = Arc::default();
-        let system = |error| BenchError::System { what: "a thread for a worker", error };
+        let system = |error| BenchError::System { what: "thread for a worker", error };
         let queue = match kind {
             Kind::Model(kind) => {
                 let (own, told, cores) = (run.clone(), refused.clone(), place.worker());
@@ -81,7 +81,7 @@ impl Queue {
             }
             Kind::Ours(_) | Kind::OursMany => {
                 let idle = if let Kind::Ours(idle) = kind { idle } else { Idle::Park };
-                // For the fraction of a second that this takes.
+                // Spinning lasts only a fraction of a second.
                 let settings = WorkQueue::named("bench-queue").idle(idle).spin_for_ever();
                 let settings = match place.worker() {
                     Some(cores) => settings.cores(cores),
@@ -112,7 +112,7 @@ impl Queue {
         };
     }
 
-    /// All items: each by itself, or all in one call.
+    /// Schedules all items: each separately, or all in one call.
     fn schedule_all(&self, kind: Kind) {
         match self {
             Queue::Ours(queue, items) if kind == Kind::OursMany => {
@@ -124,7 +124,7 @@ impl Queue {
     }
 }
 
-/// So many items at once, every so often: per item, and `sleeps` per burst.
+/// Schedules bursts of items at a fixed period. Times are per item, `sleeps` is per burst.
 pub fn bursts(kind: Kind, settings: &Settings, place: &Place) -> Result<Taken, BenchError> {
     let all = (settings.bursts * settings.burst_items) as u64;
     let (ran, switches) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
@@ -136,7 +136,7 @@ pub fn bursts(kind: Kind, settings: &Settings, place: &Place) -> Result<Taken, B
                 switches.store(voluntary(), Relaxed);
             }
             if before + 1 == all {
-                // Between the first item and the last it has slept once less than there are bursts.
+                // Between the first item and the last, the worker has slept once less than there are bursts.
                 switches.store(voluntary() - switches.load(Relaxed) + 1, Relaxed);
             }
         })
@@ -146,7 +146,7 @@ pub fn bursts(kind: Kind, settings: &Settings, place: &Place) -> Result<Taken, B
     let (begin_ns, cpu_ns) = (clock::monotonic_ns(), clock::process_cpu_ns());
     for burst in 0..settings.bursts as u64 {
         clock::sleep_until(begin_ns + (burst + 1) * settings.burst_period_ns);
-        // Items are not to be pending from the burst before; they are only where the machine was taken away.
+        // Items must not be pending from the previous burst. They only are if another program took the core.
         while ran.load(Acquire) < burst * settings.burst_items as u64 {
             clock::sleep_until(clock::monotonic_ns() + 50_000);
         }
@@ -156,7 +156,7 @@ pub fn bursts(kind: Kind, settings: &Settings, place: &Place) -> Result<Taken, B
         clock::sleep_until(clock::monotonic_ns() + 50_000);
     }
     let (wall_ns, cpu_ns) = (clock::monotonic_ns() - begin_ns, clock::process_cpu_ns() - cpu_ns);
-    // Stops the worker, so that its count is there.
+    // Stops the worker, so that its count is available.
     drop(queue);
     Ok(Taken {
         ns: wall_ns as f64 / all as f64,
@@ -169,15 +169,15 @@ fn voluntary() -> u64 {
     Usage::of_thread().map_or(0, |usage| usage.voluntary_switches)
 }
 
-/// One way to wait, with how late it was each time.
+/// Latencies with one way to wait.
 #[derive(Debug, Clone)]
 pub struct Late {
-    /// As in figures.
+    /// Name in figures.
     pub name: String,
     pub ns: Vec<f64>,
 }
 
-/// Of each way to wait: from before the schedule to the first instruction of the callback.
+/// Measures each way to wait: from before the call of schedule to the first instruction of the callback.
 pub fn latencies(
     settings: &Settings,
     place: &Place,
@@ -200,7 +200,7 @@ pub fn latencies(
             _ => None,
         };
         for (name, policy) in [("plain", None), ("fifo", Some(Policy::Fifo(10)))] {
-            // In turn, a part of each at a time.
+            // The ways to wait alternate, each measured in several parts.
             const PARTS: usize = 10;
             let mut found: Vec<Late> = Vec::new();
             for _ in 0..PARTS {
@@ -233,7 +233,7 @@ fn late(
     place: &Place,
     looks: usize,
 ) -> Result<(Vec<f64>, Option<String>), BenchError> {
-    /// Enough for the worker to sleep, and for its core to idle.
+    /// Long enough for the worker to sleep and for its core to idle.
     const PAUSE_NS: u64 = 300_000;
     let _away = place.go_to_producers();
     let at_ns = Arc::new(AtomicU64::new(0));
@@ -253,7 +253,7 @@ fn late(
             clock::sleep_until(clock::monotonic_ns() + 20_000);
             ran_ns = at_ns.load(Acquire);
         }
-        // The first ones bring code and data in.
+        // The first measurements warm the caches.
         if look >= 3 {
             found.push(ran_ns.saturating_sub(begin_ns) as f64);
         }

@@ -1,14 +1,15 @@
-//! What the work queue costs per item, beside models of a kernel's queue before and after its batching change, and channels.
+//! Cost of the work queue per item, compared with models of a kernel's queue before and after its batching
+//! change, and with channels.
 //!
-//! | file | what |
+//! | module | contents |
 //! |---|---|
-//! | `settings` | what is to be measured |
-//! | `design` | who takes part |
-//! | `model` | the queues of the kernel |
-//! | `load` | as fast as one producer can, and several |
-//! | `asleep` | a worker that sleeps: bursts, and how late it is |
-//! | `lost` | rounds in which an event may be lost |
-//! | `place` | on which cores |
+//! | `settings` | settings of the bench |
+//! | `design` | the queues to compare |
+//! | `model` | the kernel's queues |
+//! | `load` | throughput with one producer and with several |
+//! | `asleep` | a sleeping worker: bursts and latency |
+//! | `lost` | search for lost events |
+//! | `place` | cores of the threads |
 //! | `result`, `plot` | figures and a picture |
 
 mod asleep;
@@ -30,25 +31,25 @@ use crate::others::Others;
 use crate::{BenchError, Watch};
 use onbeat_report::BenchResult;
 
-/// What was found.
+/// Results of the bench.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// All of it, in the form of every bench.
+    /// All figures, in the common form of the benches.
     pub result: BenchResult,
 }
 
-/// Measures all that the settings ask for: every design in turn, so often.
+/// Runs the bench: every design in turn, once per round.
 ///
 /// # Errors
-/// [`BenchError`]: settings that make no sense, a thread that could not be started, a stop before the first round was over.
+/// [`BenchError`]: invalid settings, a thread that could not be started, or a stop before the first round was complete.
 pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchError> {
     if settings.producers == 0 || settings.repeats == 0 || settings.single == 0 {
-        return Err(BenchError::Settings("items, producers and repeats are 1 or more each".to_owned()));
+        return Err(BenchError::Settings("items, producers and repeats must be 1 or more".to_owned()));
     }
     if settings.multi < settings.producers {
         let Settings { multi, producers, .. } = settings;
         return Err(BenchError::Settings(format!(
-            "{multi} items are too few for {producers} producers: each needs one"
+            "{multi} items for {producers} producers: each producer needs at least one"
         )));
     }
     let others = Others::watch();
@@ -79,11 +80,11 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchErr
         }
     }
     if settings.latencies > 0 && !watch.is_stopped() {
-        watch.at(0, 1, "how late a sleeping worker is");
+        watch.at(0, 1, "latency of a sleeping worker");
         runs.latency = asleep::latencies(settings, &place, &mut runs.notes)?;
     }
     if settings.lost_rounds > 0 && !watch.is_stopped() {
-        watch.at(0, 1, "rounds in which an event may be lost");
+        watch.at(0, 1, "search for lost events");
         runs.lost = lost::all(settings.lost_rounds)?;
     }
     runs.others = others.share(0);
@@ -91,7 +92,7 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchErr
 }
 
 impl Found {
-    /// As an SVG.
+    /// Draws an SVG.
     #[must_use]
     pub fn to_svg(&self) -> String {
         plot::sheet(&self.result).to_svg()

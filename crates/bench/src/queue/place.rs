@@ -1,20 +1,21 @@
-//! Which cores the threads have. A producer on the worker's own core never meets it at the queue: each drains what the other has left,
-//! in turn, and no line goes from cache to cache. Where the kernel puts them decides then what is measured, so it is said.
+//! Cores of the threads. A producer on the worker's own core never meets it at the queue: they run in turn,
+//! and no cache line moves between cores. Placement by the kernel therefore changes what is measured, and the
+//! result says which was used.
 
 use super::settings::Placement;
 use onbeat_os::{CoreSet, thread};
 
-/// What each side is given.
+/// Cores of each side.
 #[derive(Debug, Clone, Default)]
 pub struct Place {
     /// The first core.
     worker: Option<CoreSet>,
-    /// All others.
+    /// All other cores.
     producers: Option<CoreSet>,
 }
 
 impl Place {
-    /// With what stands in the way.
+    /// Chooses the cores, and notes obstacles.
     pub fn new(placement: Placement, notes: &mut Vec<String>) -> Place {
         if placement == Placement::Free {
             return Place::default();
@@ -26,18 +27,19 @@ impl Place {
                 producers: CoreSet::from_cores(others.iter().copied()).ok(),
             },
             _ => {
-                notes.push("there is one core only: producers share it with the worker".to_owned());
+                notes.push("there is only one core: producers share it with the worker".to_owned());
                 Place::default()
             }
         }
     }
 
-    /// The cores of the worker, where it is given any.
+    /// Cores of the worker, if any are set.
     pub fn worker(&self) -> Option<CoreSet> {
         self.worker.clone()
     }
 
-    /// Takes the calling thread, and those that it starts, to where producers are, until it is dropped.
+    /// Moves the calling thread, and the threads it starts, to the producers' cores until the result is
+    /// dropped.
     pub fn go_to_producers(&self) -> Option<Away> {
         let before = thread::cores().ok()?;
         thread::set_cores(self.producers.as_ref()?).ok()?;
@@ -45,15 +47,15 @@ impl Place {
     }
 }
 
-/// Takes a worker's thread to its core. It inherits the producers' else.
+/// Moves a worker's thread to its core, because it would inherit the producers' cores.
 pub fn go(cores: Option<&CoreSet>) {
     if let Some(cores) = cores {
-        // They were allowed a moment ago; where that has changed it runs where it may.
+        // The cores were allowed a moment ago; if that has changed, the thread stays where it is.
         let _ = thread::set_cores(cores);
     }
 }
 
-/// A thread that is away from its cores, which it is given back.
+/// Original cores of a thread, restored on drop.
 #[derive(Debug)]
 pub struct Away(CoreSet);
 

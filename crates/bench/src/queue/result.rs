@@ -1,4 +1,4 @@
-//! From runs to figures.
+//! Converts runs to figures.
 
 use super::asleep::Late;
 use super::design::Design;
@@ -9,7 +9,7 @@ use crate::told;
 use onbeat_report::{BenchResult, bench::Machine};
 use serde_json::json;
 
-/// What was measured of each design, in the order of the rounds.
+/// Measurements of each design, in the order of the rounds.
 #[derive(Debug, Default)]
 pub struct Table(Vec<(Design, Vec<Taken>)>);
 
@@ -26,7 +26,7 @@ impl Table {
     }
 }
 
-/// All that was measured.
+/// All measurements.
 #[derive(Debug, Default)]
 pub struct Runs {
     pub single: Table,
@@ -38,7 +38,7 @@ pub struct Runs {
     pub notes: Vec<String>,
 }
 
-/// In the form of every bench.
+/// Converts them to the common form of the benches.
 pub fn result(settings: &Settings, runs: Runs) -> BenchResult {
     let mut result = BenchResult::new("queue", Machine::read());
     result.parameters = told::parameters(json!({
@@ -79,7 +79,7 @@ pub fn result(settings: &Settings, runs: Runs) -> BenchResult {
         result.add(&format!("lost.{}.events", lost.name), &[lost.lost as f64], "1");
         if lost.corrupted > 0 {
             let Lost { name, corrupted, .. } = lost;
-            result.notes.push(format!("{name}: its list led nowhere {corrupted} times; it was made anew"));
+            result.notes.push(format!("{name}: its list was corrupted {corrupted} times and had to be reset"));
         }
     }
     told::doubts(&mut result, runs.others, told::LEAST);
@@ -102,7 +102,7 @@ fn add(result: &mut BenchResult, case: &str, table: &Table) {
         result.add(&format!("cpu.{case}.{name}"), &runs(|taken| taken.cpu_ns), "ns");
         let unit = if is_burst { "1/burst" } else { "1/item" };
         result.add(&format!("wakeups.{case}.{name}"), &runs(|taken| taken.sleeps), unit);
-        // Of each round by itself: what the machine did meanwhile it did to both.
+        // Ratios are taken within each round, because disturbances of the machine affect both sides.
         for (model, against) in [(Design::Before, "before"), (Design::After, "after")] {
             let Some(models) = table.of(model).filter(|_| *design != model && !is_burst) else { continue };
             let shares: Vec<f64> = taken.iter().zip(models).map(|(own, model)| own.ns / model.ns).collect();
