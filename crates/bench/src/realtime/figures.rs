@@ -1,4 +1,4 @@
-//! From frames to figures.
+//! Figures of the frames.
 
 use super::causes::{MACHINE, OUTLIER_NS, Outlier};
 use super::frames::Frame;
@@ -6,22 +6,22 @@ use super::frames::Frame;
 /// The frames of one pass in one round.
 #[derive(Debug, Clone)]
 pub struct Taken {
-    /// From the begin of each frame to that of the next, in nanoseconds.
+    /// Times between the starts of successive frames, in nanoseconds.
     pub periods_ns: Vec<f64>,
-    /// The same without those at either side of a frame that the machine has delayed.
+    /// The same without the periods next to a frame that the machine delayed.
     pub periods_without_ns: Vec<f64>,
-    /// From begin to end of each frame, in nanoseconds.
+    /// Durations of the frames, in nanoseconds.
     pub executions_ns: Vec<f64>,
-    /// What was looked for causes of.
+    /// The outliers with their causes.
     pub outliers: Vec<Outlier>,
-    /// Periods that had no frame.
+    /// Number of periods without a frame.
     pub missed: usize,
-    /// Frames per second that were made.
+    /// Frames per second.
     pub fps: f64,
 }
 
 impl Taken {
-    /// The first frames bring code and data in, and the clock of the first due time is the start's: they do not count.
+    /// Frames to skip at the start: they warm the caches, and the first due time depends on the start.
     const FIRST: usize = 2;
 
     pub fn of(frames: &[Frame], outliers: &[Outlier], period_ns: u64) -> Taken {
@@ -55,23 +55,23 @@ impl Taken {
         Taken { periods_ns, periods_without_ns, executions_ns, outliers, missed, fps }
     }
 
-    /// How far each period is from the one that was asked for, in nanoseconds.
+    /// Distances between the periods and the target, in nanoseconds.
     pub fn deviations_ns(&self, target_ns: f64) -> Vec<f64> {
         self.periods_ns.iter().map(|period| (period - target_ns).abs()).collect()
     }
 
-    /// Periods that are further away than this.
+    /// Number of periods further from the target than this.
     pub fn over(&self, target_ns: f64, limit_ns: f64) -> usize {
         self.deviations_ns(target_ns).into_iter().filter(|&deviation| deviation > limit_ns).count()
     }
 
-    /// Frames that the machine has delayed.
+    /// Number of frames that the machine delayed.
     pub fn machines(&self) -> usize {
         self.outliers.iter().filter(|outlier| outlier.is_late && outlier.cause == MACHINE).count()
     }
 }
 
-/// What the table shows of a list of numbers.
+/// Statistics of a list of numbers, as shown in the table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
     pub mean: f64,
@@ -84,7 +84,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of at least one.
+    /// Computes the statistics of at least one number.
     pub fn of(numbers: &[f64]) -> Option<Summary> {
         let mut sorted = numbers.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -96,14 +96,14 @@ impl Summary {
         Some(Summary { mean, std: variance.sqrt(), min, p1: at(0.01), p50: at(0.5), p99: at(0.99), max })
     }
 
-    /// With their names in figures.
+    /// Statistics with their names in figures.
     pub fn named(self) -> [(&'static str, f64); 7] {
         let Summary { mean, std, min, p1, p50, p99, max } = self;
         [("mean", mean), ("std", std), ("min", min), ("p1", p1), ("p50", p50), ("p99", p99), ("max", max)]
     }
 }
 
-/// The limits whose overstepping is counted, in nanoseconds, with their names in figures.
+/// Limits in nanoseconds, with their names in figures. The bench counts the periods beyond each.
 pub const LIMITS: [(&str, f64); 2] = [("over_100us", OUTLIER_NS as f64), ("over_1ms", 1e6)];
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn periods_are_between_begins_and_missed_ticks_are_counted() {
-        // The third counted one is 200 µs late, by the machine; a tick is left out after it.
+        // The machine makes the third counted frame 200 µs late; one tick is skipped after it.
         let frames = [
             frame(0, 0),
             frame(10, 0),

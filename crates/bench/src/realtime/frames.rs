@@ -1,4 +1,4 @@
-//! What the frames of a pass were, told by the thread that makes them to the one that looks for causes meanwhile.
+//! The frames of a pass, shared between the thread that makes them and the one that looks for causes.
 
 use onbeat_os::{clock, thread};
 use onbeat_queue::sync::atomic::{
@@ -9,15 +9,15 @@ use onbeat_queue::sync::atomic::{
 /// One frame, in nanoseconds on `CLOCK_MONOTONIC`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// When it was to begin.
+    /// Due time.
     pub due_ns: u64,
-    /// When it began.
+    /// Start.
     pub start_ns: u64,
-    /// When it was done.
+    /// End.
     pub end_ns: u64,
-    /// Where it began.
+    /// Core on which it started.
     pub cpu: u32,
-    /// Which thread made it.
+    /// Thread that made it.
     pub tid: i32,
 }
 
@@ -30,10 +30,10 @@ struct Slot {
     tid: AtomicU32,
 }
 
-/// A fixed number of them; there is one writer.
+/// A list of fixed capacity with a single writer.
 pub struct Frames {
     slots: Box<[Slot]>,
-    /// How many there are. A release by the writer, paired with the acquire of who reads: what a slot below it holds is whole.
+    /// Number of frames. Written with Release, read with Acquire: the slots below it are complete.
     made: AtomicU64,
 }
 
@@ -42,7 +42,8 @@ impl Frames {
         Frames { slots: (0..most).map(|_| Slot::default()).collect(), made: AtomicU64::new(0) }
     }
 
-    /// Makes one: does `work` and notes when. More than there is room for are made and not noted.
+    /// Makes a frame: runs `work` and records the times. Frames beyond the capacity are made but not
+    /// recorded.
     pub fn make(&self, due_ns: u64, start_ns: u64, work: impl FnOnce()) {
         let at = self.made.load(Relaxed) as usize;
         let cpu = thread::current_core() as u32;
@@ -56,7 +57,7 @@ impl Frames {
         self.made.store(at as u64 + 1, Release);
     }
 
-    /// Those from this one on that are there.
+    /// Returns the frames recorded from this index on.
     pub fn since(&self, first: usize) -> Vec<Frame> {
         let made = self.made.load(Acquire) as usize;
         let slots = self.slots.get(first..made).unwrap_or_default();

@@ -1,12 +1,13 @@
-//! How regularly frames come beside operators that load the same core: the benchmark that Holoscan publishes of its real-time threads.
+//! Frame jitter next to operators that load the same core, like the benchmark that Holoscan publishes for its
+//! real-time threads.
 //!
-//! | file | what |
+//! | module | contents |
 //! |---|---|
-//! | `settings` | what is to be measured, by the published names |
-//! | `work`, `frames` | what frames and loads do, and when the frames came |
+//! | `settings` | settings, by their published names |
+//! | `work`, `frames` | work of frames and loads, and the times of the frames |
 //! | `pass` | one pass, by the engine or by a bare loop |
-//! | `causes` | why a frame came late |
-//! | `figures` | from frames to numbers |
+//! | `causes` | causes of late frames |
+//! | `figures` | figures of the frames |
 //! | `peer` | the same passes in Holoscan |
 //! | `result`, `plot` | figures and a picture |
 
@@ -33,14 +34,14 @@ use onbeat_report::BenchResult;
 use pass::Pass;
 use peer::Holoscan;
 
-/// What was found.
+/// Results of the bench.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// All of it, in the form of every bench.
+    /// All figures, in the common form of the benches.
     pub result: BenchResult,
-    /// The passes that were made, as figures name them, each followed by its floor.
+    /// The passes made, as figures name them, each followed by its floor.
     pub passes: Vec<String>,
-    /// The outliers of each pass: in which round, and why.
+    /// Outliers of each pass: the round, and the cause.
     pub outliers: Vec<(String, usize, Outlier)>,
     series: Vec<(String, Vec<Taken>)>,
 }
@@ -57,10 +58,11 @@ enum Runner {
     Peer(Option<Kind>),
 }
 
-/// Measures all that the settings ask for: every pass in turn, so often. A policy that the machine refuses is left out, and a note says why.
+/// Runs the bench: every pass in turn, once per round. A policy that the machine refuses is skipped, and a
+/// note says why.
 ///
 /// # Errors
-/// [`BenchError`]: settings that make no sense, a run that failed, or a stop before the first pass was made.
+/// [`BenchError`]: invalid settings, a failed run, or a stop before the first pass was complete.
 pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchError> {
     check(settings)?;
     let mut notes = Vec::new();
@@ -130,41 +132,42 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchErr
     Ok(result::found(settings, rows, others, versions, notes))
 }
 
-/// Frames that a pass may have: more than a day at 60 per second.
+/// Most frames of a pass: more than a day at 60 per second.
 const MOST_FRAMES: u64 = 10_000_000;
 
 fn check(settings: &Settings) -> Result<(), BenchError> {
     let refuse = |text: String| Err(BenchError::Settings(text));
     let Settings { target_fps, duration_ns, pin_cpu, .. } = *settings;
     if !(0.1..=10_000.0).contains(&target_fps) {
-        return refuse(format!("{target_fps} frames per second: from 0.1 to 10000"));
+        return refuse(format!("target-fps is {target_fps}: it must be from 0.1 to 10000"));
     }
     if duration_ns / settings.period_ns() < 5 {
         let seconds = duration_ns as f64 / 1e9;
         return refuse(format!(
-            "in {seconds} s there are fewer than 5 frames at {target_fps} per second: a pass takes {:.3} s or more",
+            "{seconds} s at {target_fps} frames per second are fewer than 5 frames: a pass must take {:.3} s \
+             or more",
             5.0 * settings.period_ns() as f64 / 1e9
         ));
     }
     let frames = duration_ns / settings.period_ns();
     if frames > MOST_FRAMES {
         return refuse(format!(
-            "{frames} frames in a pass: every one is kept, and at most {MOST_FRAMES} are: make the pass shorter"
+            "{frames} frames per pass: at most {MOST_FRAMES} can be kept; make the pass shorter"
         ));
     }
     if settings.rounds == 0 || settings.worker_threads == 0 {
-        return refuse("rounds and worker threads are 1 or more each".to_owned());
+        return refuse("rounds and worker threads must be 1 or more".to_owned());
     }
     let allowed = CoreSet::allowed()
-        .map_err(|error| BenchError::System { what: "the cores of this process", error })?;
+        .map_err(|error| BenchError::System { what: "cores of this process", error })?;
     if !allowed.contains(pin_cpu) {
-        return refuse(format!("core {pin_cpu} is not among those that this process may use: {allowed}"));
+        return refuse(format!("core {pin_cpu} is not available to this process, which can use {allowed}"));
     }
     Ok(())
 }
 
 impl Found {
-    /// As an SVG: how often which period, all of them and the middle of them, and each period over time.
+    /// Draws an SVG: a histogram of the periods, one of those near the target, and each period over time.
     #[must_use]
     pub fn to_svg(&self) -> String {
         plot::sheet(self).to_svg()

@@ -14,19 +14,20 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Who makes the frames, and beside what.
+/// The combination of frame loop, policy and load in a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pass {
-    /// A `clock_nanosleep` loop in place of the engine: the floor.
+    /// A `clock_nanosleep` loop instead of the engine: the floor.
     pub is_bare: bool,
-    /// The real-time policy of the frames; `None` for the baseline, in which frames and loads are equals.
+    /// The real-time policy of the frames; `None` for the baseline, in which frames and loads have equal
+    /// rank.
     pub policy: Option<Kind>,
     /// Whether there are load operators.
     pub is_loaded: bool,
 }
 
 impl Pass {
-    /// Those that the settings ask for, each followed by its floor.
+    /// Passes that the settings ask for, each followed by its floor.
     pub fn all(settings: &Settings) -> Vec<Pass> {
         let is_loaded = settings.dummy_loads > 0;
         let ways = [None].into_iter().chain(settings.policies.iter().copied().map(Some));
@@ -38,7 +39,7 @@ impl Pass {
         ways.into_iter().flat_map(both).collect()
     }
 
-    /// In figures and tables.
+    /// Name in figures and tables.
     pub fn name(self) -> String {
         let name = match (self.policy, self.is_loaded) {
             (Some(kind), _) => kind.name(),
@@ -48,7 +49,7 @@ impl Pass {
         if self.is_bare { format!("floor_{name}") } else { name.to_owned() }
     }
 
-    /// The frames as they came, or why the machine does not allow it.
+    /// Makes the pass. The inner error says why the machine does not allow it.
     pub fn run(
         self,
         settings: &Settings,
@@ -65,7 +66,7 @@ impl Pass {
         }
     }
 
-    /// `SCHED_DEADLINE` takes no thread that is kept to a core: that one may run on any.
+    /// `SCHED_DEADLINE` refuses threads that are pinned to a core: such a thread can run on any core.
     fn is_pinned(self) -> bool {
         self.policy != Some(Kind::Deadline)
     }
@@ -103,7 +104,7 @@ impl Pass {
             graph.add(name, LoadOperator(work));
         }
         let Some(kind) = self.policy else {
-            // All of it is shared by all workers, which have inherited their core.
+            // All workers share all operators and have inherited the core.
             let options = Options {
                 scheduler: Scheduler::Event,
                 share: Share::Always,
@@ -143,7 +144,7 @@ impl Pass {
         Ok(refused.map(|()| frames.since(0)))
     }
 
-    #[expect(clippy::type_complexity, reason = "the frames' thread, and those of the loads")]
+    #[expect(clippy::type_complexity, reason = "the thread of the frames, and those of the loads")]
     fn start_bare(
         self,
         settings: &Settings,
@@ -156,7 +157,7 @@ impl Pass {
             let (stop, core) = (Arc::clone(stop), core.clone());
             let mut work = Work::new(settings.bg_load_intensity, settings.bg_workload_size);
             loads.push(thread::spawn(&format!("bare-load{at}"), move || {
-                // Where it may not be there, the frames may not either, and say so.
+                // If the core is not available, the thread of the frames reports it.
                 let _ = thread::set_cores(&core);
                 while !stop.load(Relaxed) {
                     work.work();
@@ -181,7 +182,7 @@ impl Pass {
                 let start_ns = clock::monotonic_ns();
                 frames.make(due_ns, start_ns, || work.work());
                 let late_ns = clock::monotonic_ns().saturating_sub(due_ns);
-                // As `skip` does.
+                // The behaviour of `skip`.
                 due_ns += period_ns * (late_ns / period_ns + 1);
             }
             Ok(())
@@ -190,7 +191,7 @@ impl Pass {
     }
 }
 
-/// Between two looks at what came: the kernel's rings have room for longer.
+/// Interval between two checks for frames: the kernel's ring buffers have room for longer.
 const LOOK: Duration = Duration::from_millis(40);
 
 fn set(policy: Policy) -> Result<(), String> {
@@ -201,20 +202,21 @@ fn set(policy: Policy) -> Result<(), String> {
     policy.set(PolicyFlags::default()).map_err(explain)
 }
 
-/// The cores of the calling thread, which it gets back. Threads that it starts meanwhile inherit what it has then.
+/// Original cores of the calling thread, restored on drop. Threads started in between inherit the changed
+/// cores.
 struct Home(Option<CoreSet>);
 
 impl Home {
-    /// In the baseline, workers that no core is named for share the one of the load.
+    /// In the baseline, workers without a named core share the core of the load.
     fn leave(pass: Pass, settings: &Settings) -> Result<Home, BenchError> {
         let system = |what| move |error| BenchError::System { what, error };
         if pass.is_bare || pass.policy.is_some() {
             return Ok(Home(None));
         }
-        let before = thread::cores().map_err(system("the cores of this thread"))?;
+        let before = thread::cores().map_err(system("cores of this thread"))?;
         let core = CoreSet::from_cores([settings.pin_cpu])
             .map_err(|error| BenchError::Settings(error.to_string()))?;
-        thread::set_cores(&core).map_err(system("to go to --pin-cpu"))?;
+        thread::set_cores(&core).map_err(system("move to --pin-cpu"))?;
         Ok(Home(Some(before)))
     }
 }
@@ -222,13 +224,13 @@ impl Home {
 impl Drop for Home {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
-            // It had them before.
+            // The thread had these cores before.
             let _ = thread::set_cores(before);
         }
     }
 }
 
-/// For as long as a pass takes, or until somebody stops it.
+/// Waits for the duration of a pass, or until a stop.
 fn follow(settings: &Settings, frames: &Arc<Frames>, causes: &mut Causes, watch: &dyn Watch) {
     causes.begin();
     let end_ns = clock::monotonic_ns() + settings.duration_ns;

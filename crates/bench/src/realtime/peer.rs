@@ -1,4 +1,4 @@
-//! The same passes in Holoscan, by a Python that runs `peers/holoscan/realtime.py`.
+//! The same passes in Holoscan: a Python process runs `peers/holoscan/realtime.py`.
 
 use super::frames::Frame;
 use super::settings::{Kind, Settings};
@@ -8,7 +8,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Carried along, so that it need not be found.
+/// Embedded script, so that no path is needed.
 const SCRIPT: &str = include_str!("../../../../peers/holoscan/realtime.py");
 
 /// Another runtime.
@@ -18,7 +18,7 @@ pub struct Peer {
     pub python: PathBuf,
 }
 
-/// A Holoscan that waits for work.
+/// A running Holoscan process that waits for requests.
 pub(super) struct Holoscan(Process);
 
 #[derive(Deserialize)]
@@ -28,28 +28,29 @@ enum Answer {
     Refused { error: String },
 }
 
-/// Whether its threads can have that policy: with `SCHED_DEADLINE` and a core its operator never runs, and nothing says so.
+/// Whether its threads support this policy: with `SCHED_DEADLINE` and a core, its operator never runs, and no
+/// error is reported.
 pub(super) fn has(kind: Kind) -> bool {
     kind != Kind::Deadline
 }
 
 impl Holoscan {
-    /// Starts it, or says why not and how to get it.
+    /// Starts Holoscan. On failure the error says why, and how to install it.
     pub fn start(peer: &Peer) -> Result<Holoscan, String> {
         Process::start(&peer.python, SCRIPT).map(Holoscan)
     }
 
-    /// Of Holoscan and of its Python.
+    /// Versions of Holoscan and its Python.
     pub fn versions(&self) -> &(String, String) {
         &self.0.versions
     }
 
-    /// Of its process.
+    /// CPU time of its process.
     pub fn id(&self) -> u32 {
         self.0.id()
     }
 
-    /// One pass there. Its frames have no due time: each counts from the one before.
+    /// Makes one pass. Its frames have no due time: each counts from the one before.
     pub fn run(&mut self, settings: &Settings, kind: Option<Kind>) -> Result<Vec<Frame>, String> {
         let wanted = json!({
             "policy": kind.map(Kind::name),
@@ -75,7 +76,7 @@ impl Holoscan {
                 Ok(starts_ns.iter().zip(&ends_ns).enumerate().map(frame).collect())
             }
             Ok(Answer::Refused { error }) => Err(error),
-            Err(_) => Err(format!("it says `{line}`")),
+            Err(_) => Err(format!("unexpected answer `{line}`")),
         }
     }
 }

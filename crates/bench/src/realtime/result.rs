@@ -1,4 +1,4 @@
-//! From passes to the form of every bench.
+//! Converts passes to the common form of the benches.
 
 use super::causes::MACHINE;
 use super::figures::{LIMITS, Summary, Taken};
@@ -31,9 +31,9 @@ pub(super) fn found(
     }
     result.notes = notes;
     if let Some((holoscan, python)) = versions {
-        result.notes.push(format!("Holoscan {holoscan}, Python {python}: its operators are Python's"));
+        result.notes.push(format!("Holoscan {holoscan}, Python {python}: its operators are written in Python"));
     }
-    told::doubts(&mut result, others, "the causes below say where they were in the way");
+    told::doubts(&mut result, others, "the causes below say where that delayed a frame");
     let mut outliers = Vec::new();
     for row in &rows {
         for (round, taken) in row.taken.iter().enumerate() {
@@ -66,7 +66,7 @@ fn parameters(settings: &Settings, versions: Option<&(String, String)>) -> serde
     }))
 }
 
-/// The figures of one pass: of each round, then the median of these.
+/// Figures of one pass: one value per round, and their median.
 fn add(result: &mut BenchResult, row: &Row, target_ns: f64) {
     let name = &row.name;
     let mut summaries = |what: &str, of: &dyn Fn(&Taken) -> Vec<f64>| {
@@ -91,7 +91,7 @@ fn add(result: &mut BenchResult, row: &Row, target_ns: f64) {
     result.add(&format!("{name}.delayed_by_machine"), &runs(&|taken| taken.machines() as f64), "1");
 }
 
-/// How this pass's deviations are to another's: of each round by itself, as the machine was the same then.
+/// Ratio of this pass's deviations to another's, within each round, because the machine was the same then.
 fn ratios(result: &mut BenchResult, row: &Row, other: &Row, against: &str, target_ns: f64) {
     for (at, figure) in [(4, "p50"), (5, "p99")] {
         let of =
@@ -116,7 +116,8 @@ fn raw(rows: &[Row]) -> serde_json::Map<String, Value> {
 }
 
 impl Found {
-    /// The causes of one pass's late frames, the most frequent first: name, frames, and the latest of them in nanoseconds.
+    /// Causes of one pass's late frames, the most frequent first: name, number of frames, and the longest
+    /// delay in nanoseconds.
     #[must_use]
     pub fn causes(&self, pass: &str) -> Vec<(String, usize, u64)> {
         let mut causes: Vec<(String, usize, u64)> = Vec::new();

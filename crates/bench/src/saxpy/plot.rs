@@ -1,4 +1,4 @@
-//! The figures as a picture: the two of the published report, for each number of cores and quantum.
+//! Draws the figures: the two plots of the published report, for each number of cores and quantum.
 
 use super::{Form, Mode, PeerRow, Row, Saxpy};
 use onbeat_report::BenchResult;
@@ -46,7 +46,7 @@ fn facts(result: &BenchResult) -> Vec<String> {
     ]
 }
 
-/// Numbers of cores with quantum and form, each once, as they come in the table.
+/// Distinct numbers of cores with quantum and form, in the order of the table.
 fn panels(found: &Saxpy) -> Vec<(usize, usize, Form)> {
     let mut panels = Vec::new();
     for Row { case, .. } in &found.rows {
@@ -100,7 +100,7 @@ fn label(row: &PeerRow) -> String {
     format!("{} {}", row.peer.peer, row.peer.variant)
 }
 
-/// The lines of the published report: by the rates without an engine of the same run.
+/// The lines of the published report, from the rates without an engine in the same run.
 fn ideal(found: &Saxpy, rows: &[&Row], cores: usize, lines: &mut Vec<Line>) {
     let Some(first) = rows.first() else { return };
     let kernel = found.result.value(&format!("{}.rate", first.case.kernel().name()));
@@ -124,7 +124,7 @@ fn ideal(found: &Saxpy, rows: &[&Row], cores: usize, lines: &mut Vec<Line>) {
     }
 }
 
-/// To the line of this name.
+/// Adds a point to the line of this name.
 fn add(lines: &mut Vec<Line>, name: &str, style: Style, point: (f64, f64)) {
     if let Some(line) = lines.iter_mut().find(|line| line.name == name && line.style == style) {
         if !line.points.contains(&point) {

@@ -1,4 +1,4 @@
-//! From rates to figures.
+//! Converts rates to figures.
 
 use super::case::Shape;
 use super::rounds::Rounds;
@@ -26,7 +26,7 @@ pub(super) fn result(settings: &Settings, rounds: Rounds) -> Saxpy {
             result.add(&format!("{name}.{what}"), &percent(&rates, &with, factor), "%");
         };
         let Shape { cores, kernels, .. } = case.shape;
-        // The fair line: as many samples as all cores would get through alone.
+        // The fair line: the sum of what all cores would process alone.
         compare("share", taken.iter().map(|taken| taken.kernel).collect(), kernels as f64 / cores as f64);
         compare("of_bare", taken.iter().filter_map(|taken| taken.limit).collect(), 1.0);
         if case.mode != Mode::Greedy {
@@ -60,8 +60,8 @@ pub(super) fn result(settings: &Settings, rounds: Rounds) -> Saxpy {
     if still > 0 {
         let all = settings.rounds * (rounds.ours.len() + rounds.peers.len());
         result.notes.push(format!(
-            "{still} of {all} measurements were made while the machine gave less than it can, also when they were made again: --again N \
-             makes them N times"
+            "{still} of {all} measurements were made on a disturbed machine, even after repetition: --again \
+             N repeats them up to N times"
         ));
     }
     told::doubts(&mut result, rounds.others, told::AGAIN);
@@ -72,7 +72,7 @@ fn giga(rates: &[f64]) -> Vec<f64> {
     rates.iter().map(|rate| rate / 1e9).collect()
 }
 
-/// Round by round, so that what changes in all of them cancels out.
+/// Ratios are taken within each round, so that changes of the machine cancel out.
 fn percent(rates: &[f64], of: &[f64], factor: f64) -> Vec<f64> {
     rates.iter().zip(of).map(|(rate, of)| 100.0 * rate * factor / of).collect()
 }
