@@ -1,5 +1,6 @@
-//! What a message costs from worker to worker, through the public interface: one after the other (how many per second), and
-//! there and back (how soon). The bare rings beside it: `cargo bench -p onbeat-queue --bench ring`.
+//! What a message costs from worker to worker, through the public interface: one after the other (how many
+//! per second), and there and back (how soon). The bare rings beside it: `cargo bench -p onbeat-queue --bench
+//! ring`.
 //!
 //! `cargo bench -p onbeat-bench --bench cross`
 #![allow(clippy::disallowed_macros, reason = "a bench prints")]

@@ -1,4 +1,5 @@
-//! Measures the kernels of the FM receiver: nanoseconds per sample of their own input, and per sample of the recording.
+//! Measures the kernels of the FM receiver: nanoseconds per sample of their own input, and per sample of the
+//! recording.
 //!
 //! `cargo run --release -p onbeat-operators --example kernel_speed`
 #![allow(clippy::disallowed_macros, reason = "an example prints")]

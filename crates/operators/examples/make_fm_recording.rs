@@ -1,7 +1,7 @@
 //! Writes the recording of the FM receiver example, `fm.sigmf-data` and `fm.sigmf-meta`.
 //!
-//! Run from the root of the workspace: `cargo run --release -p onbeat-operators --example make_fm_recording`. The
-//! one argument is the folder to write to, `examples` without it.
+//! Run from the root of the workspace: `cargo run --release -p onbeat-operators --example make_fm_recording`.
+//! The one argument is the folder to write to, `examples` without it.
 #![allow(clippy::disallowed_macros, reason = "an example prints")]
 
 use std::path::PathBuf;

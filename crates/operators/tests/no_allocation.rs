@@ -1,5 +1,5 @@
-//! Once samples flow, no operator allocates. (Tags, notes, lines of text and pictures do. Stdin and stdout are those of
-//! the test runner and are left alone.)
+//! Once samples flow, no operator allocates. (Tags, notes, lines of text and pictures do. Stdin and stdout
+//! are those of the test runner and are left alone.)
 #![forbid(unsafe_code)]
 
 #[path = "it/harness/mod.rs"]

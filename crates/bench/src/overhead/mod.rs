@@ -60,7 +60,8 @@ pub struct Row {
 /// Runs the bench. Cases that this version or machine does not support are skipped, and a note says so.
 ///
 /// # Errors
-/// [`BenchError`]: a failed run, settings that leave nothing to measure, or a stop before the first measurement.
+/// [`BenchError`]: a failed run, settings that leave nothing to measure, or a stop before the first
+/// measurement.
 pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Overhead, BenchError> {
     let rounds = rounds::measure(settings, watch)?;
     Ok(result::overhead(settings, rounds))

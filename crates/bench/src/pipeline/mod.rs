@@ -62,7 +62,8 @@ struct Graphs {
 /// Runs the graph under each scheduler in turn, once per round.
 ///
 /// # Errors
-/// [`BenchError`]: no scheduler that can run the graph, a failed run, or a stop before the first round was complete.
+/// [`BenchError`]: no scheduler that can run the graph, a failed run, or a stop before the first round was
+/// complete.
 pub fn run(maker: &mut dyn Maker, settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchError> {
     if settings.rounds == 0 || !(0.001..=600.0).contains(&settings.seconds) {
         return Err(BenchError::Settings(

@@ -41,7 +41,8 @@ pub struct Found {
 /// Runs the bench: every design in turn, once per round.
 ///
 /// # Errors
-/// [`BenchError`]: invalid settings, a thread that could not be started, or a stop before the first round was complete.
+/// [`BenchError`]: invalid settings, a thread that could not be started, or a stop before the first round was
+/// complete.
 pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchError> {
     if settings.producers == 0 || settings.repeats == 0 || settings.single == 0 {
         return Err(BenchError::Settings("items, producers and repeats must be 1 or more".to_owned()));

@@ -68,7 +68,8 @@ pub struct PeerRow {
 /// Runs the bench. Cases that this version or machine does not support are skipped, and a note says so.
 ///
 /// # Errors
-/// [`BenchError`]: a failed run, settings that leave nothing to measure, or a stop before the first round was complete.
+/// [`BenchError`]: a failed run, settings that leave nothing to measure, or a stop before the first round was
+/// complete.
 pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Saxpy, BenchError> {
     Ok(result::result(settings, rounds::measure(settings, watch)?))
 }

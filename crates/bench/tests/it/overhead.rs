@@ -1,4 +1,5 @@
-//! The bench itself, with counts so small that its figures mean nothing: what is there, in which form, and what is said.
+//! The bench itself, with counts so small that its figures mean nothing: what is there, in which form, and
+//! what is said.
 
 use crate::stops::StopsAfter;
 use crate::watchdog::watched;

@@ -38,8 +38,9 @@ fn every_design_has_its_figures() {
     assert!(found.result.value("latency.plain.dma_any.onbeat_park.p50").is_some());
 }
 
-/// In the rounds in which the model of the batching design loses events, ours loses none. Whether the model does depends on
-/// the machine; a million rounds lose some tens on two cores. What must not depend on it is ours.
+/// In the rounds in which the model of the batching design loses events, ours loses none. Whether the model
+/// does depends on the machine; a million rounds lose some tens on two cores. What must not depend on it is
+/// ours.
 #[test]
 #[allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 fn no_event_is_lost() {

@@ -1,4 +1,5 @@
-//! The bench of regular frames, through its public interface; what it measures depends on the machine, what it tells does not.
+//! The bench of regular frames, through its public interface; what it measures depends on the machine, what
+//! it tells does not.
 
 use crate::stops::StopsAfter;
 use crate::watchdog::watched;

@@ -1,7 +1,7 @@
 //! Design of low-pass filters: a windowed sinc with Kaiser's window.
 //!
-//! The formulas are those of J. F. Kaiser, "Nonrecursive digital filter design using the I0-sinh window function"
-//! (1974), as in Oppenheim and Schafer, *Discrete-Time Signal Processing*, section 7.5.
+//! The formulas are those of J. F. Kaiser, "Nonrecursive digital filter design using the I0-sinh window
+//! function" (1974), as in Oppenheim and Schafer, *Discrete-Time Signal Processing*, section 7.5.
 
 use std::f64::consts::PI;
 

@@ -1,6 +1,6 @@
-//! The ADS-B receiver of the example writes the same lines, byte for byte, however it is scheduled, however workers
-//! wait, and whatever the edges are like. It is the graph with operators of the conformance suite, whose random
-//! graphs are in `crates/runtime/tests/it/conformance.rs`.
+//! The ADS-B receiver of the example writes the same lines, byte for byte, however it is scheduled, however
+//! workers wait, and whatever the edges are like. It is the graph with operators of the conformance suite,
+//! whose random graphs are in `crates/runtime/tests/it/conformance.rs`.
 #![forbid(unsafe_code)]
 
 use crate::harness::watched;
@@ -34,8 +34,8 @@ fn ways() -> impl Iterator<Item = Vec<String>> {
     })
 }
 
-/// A capture of complex bytes, and the lines that belong to it: what the operators give without a scheduler, each in one
-/// go.
+/// A capture of complex bytes, and the lines that belong to it: what the operators give without a scheduler,
+/// each in one go.
 struct Capture {
     path: PathBuf,
     lines: String,

@@ -40,7 +40,8 @@ fn a_controller_is_the_sum_of_its_parts() {
 
 #[test]
 fn a_limit_holds_the_integral() {
-    // For 100 ms far from the setpoint, then 1 beyond it: an integral that had grown to 100 would hold the command.
+    // For 100 ms far from the setpoint, then 1 beyond it: an integral that had grown to 100 would hold the
+    // command.
     let mut measured = vec![0.0; 100];
     measured.extend([2.0; 3]);
     let gains = Gains { ki: 1000.0, least: -3.0, most: 3.0, ..NONE };

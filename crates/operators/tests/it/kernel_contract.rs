@@ -1,5 +1,5 @@
-//! What every kernel keeps: slices do not matter, the count is right, nothing moves in time, and the values are
-//! those of the formula in its doc comment, computed plainly in double precision.
+//! What every kernel keeps: slices do not matter, the count is right, nothing moves in time, and the values
+//! are those of the formula in its doc comment, computed plainly in double precision.
 #![forbid(unsafe_code)]
 
 use crate::slices::{Dice, SIZES, Size, drive, drive_map};
@@ -113,8 +113,8 @@ fn resampler_slices_and_gain() {
             outputs(make, &reals(count));
             outputs(make_complex, &complexes(count));
         }
-        // A tone in the pass band comes out as the same tone at the new rate: nothing else is in there, and it has
-        // not moved by the smallest part of a sample.
+        // A tone in the pass band comes out as the same tone at the new rate: nothing else is in there, and
+        // it has not moved by the smallest part of a sample.
         let cycles = 0.3 / f64::max(1.0, f64::from(down) / f64::from(up));
         let tone = |position: f64| (std::f64::consts::TAU * cycles * position).cos();
         let input: Vec<f32> = (0..4000).map(|n| tone(f64::from(n)) as f32).collect();
@@ -170,7 +170,8 @@ fn demodulator_slices_and_values() {
     }
     assert_eq!(outputs(make, &complexes(1)), [0.0]);
 
-    // A tone of 1 kHz with 5 kHz of deviation around 3 kHz: what comes out is the momentary frequency, undelayed.
+    // A tone of 1 kHz with 5 kHz of deviation around 3 kHz: what comes out is the momentary frequency,
+    // undelayed.
     let (w, rate) = (std::f64::consts::TAU * 1e3, RATE_HZ);
     let signal = |n: i32| {
         let t = f64::from(n) / rate;

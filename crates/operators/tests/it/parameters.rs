@@ -1,5 +1,5 @@
-//! Every parameter of every kind, with values that no sane person gives: each is taken or refused, in a few words that name
-//! the parameter, and none brings the program down.
+//! Every parameter of every kind, with values that no sane person gives: each is taken or refused, in a few
+//! words that name the parameter, and none brings the program down.
 #![forbid(unsafe_code)]
 
 use crate::harness::watched;
@@ -95,8 +95,9 @@ fn every_parameter_is_taken_or_refused() {
     });
 }
 
-/// Two thousand samples at 256 kHz for each of its inputs, and what its example says but for one parameter; `None` for kinds
-/// that cannot be tried like that: they open connections, use standard streams or are busy for as long as they are told.
+/// Two thousand samples at 256 kHz for each of its inputs, and what its example says but for one parameter;
+/// `None` for kinds that cannot be tried like that: they open connections, use standard streams or are busy
+/// for as long as they are told.
 fn trial(registry: &Registry, kind: &Kind, parameter: &str, value: &str, folder: &Path) -> Option<Trial> {
     let name = kind.name();
     let (inputs, outputs) = kind.ports();

@@ -1,4 +1,5 @@
-//! Parameters that change while an operator runs: at just their sample, to the same effect as in a file, or not at all.
+//! Parameters that change while an operator runs: at just their sample, to the same effect as in a file, or
+//! not at all.
 #![forbid(unsafe_code)]
 
 use crate::slices::Dice;

@@ -16,8 +16,8 @@ fn tags_of(seen: &Seen) -> Tags {
     seen.tags("out").into_iter().map(|(at, key, value)| (at, key, value.to_string())).collect()
 }
 
-/// Plays a recording, and takes it through a decimation by 8 and a resampling by 3/2; gives the tags after the source and
-/// at the end.
+/// Plays a recording, and takes it through a decimation by 8 and a resampling by 3/2; gives the tags after
+/// the source and at the end.
 fn tags(path: &Path, repeat: u64, quantum: usize, capacity: usize) -> (Tags, Tags) {
     let sized = |trial: Trial| trial.quantum(quantum).capacity(capacity);
     let low_pass = LowPass { cutoff_hz: 12e3, transition_hz: 6e3, attenuation_db: 60.0 };

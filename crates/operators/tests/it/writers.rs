@@ -1,5 +1,5 @@
-//! What every operator keeps that writes a file: a file is there as a whole or not at all, and what cannot be written is an
-//! error that names it.
+//! What every operator keeps that writes a file: a file is there as a whole or not at all, and what cannot be
+//! written is an error that names it.
 #![forbid(unsafe_code)]
 
 use crate::harness::{SmallDisk, files};

@@ -1,4 +1,5 @@
-//! Files of several channels, one sample of each after the other: written from as many streams, and read into them.
+//! Files of several channels, one sample of each after the other: written from as many streams, and read into
+//! them.
 
 use super::C32;
 use super::samples::bytes_of;

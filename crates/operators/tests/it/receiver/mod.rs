@@ -28,8 +28,8 @@ pub fn receive(pairs: &[[i8; 2]]) -> Vec<f32> {
     shift.start(RATE_HZ).unwrap();
     shift.map(&mut iq);
 
-    // Passes the channel, ±33 kHz, and stops from 66 kHz on: station B's channel begins at −67 kHz. At 128 kHz the
-    // last 2 kHz of the transition fold, to 62 kHz and above, far from the channel.
+    // Passes the channel, ±33 kHz, and stops from 66 kHz on: station B's channel begins at −67 kHz. At 128
+    // kHz the last 2 kHz of the transition fold, to 62 kHz and above, far from the channel.
     let channel = LowPass { cutoff_hz: 49.5e3, transition_hz: 33e3, attenuation_db: 60.0 };
     let (iq, rate_hz) = run(FirDecimator::new(2, channel).unwrap(), RATE_HZ, &iq);
     let (audio, rate_hz) = run(QuadDemod::new(DEVIATION_HZ).unwrap(), rate_hz, &iq);
@@ -44,8 +44,8 @@ pub fn receive(pairs: &[[i8; 2]]) -> Vec<f32> {
     audio
 }
 
-/// Samples at each end of the audio that are not compared: 50 ms. The filters begin and end with half a window of
-/// zeros there, and the melody is silent.
+/// Samples at each end of the audio that are not compared: 50 ms. The filters begin and end with half a
+/// window of zeros there, and the melody is silent.
 const EDGE: usize = 2400;
 
 /// Correlation of two signals, and the gain that fits the first to the second best.
@@ -64,7 +64,8 @@ pub fn check_audio(audio: &[f32]) {
     // What correlates is the signal, the rest is noise.
     let snr_db = 10.0 * (correlation * correlation / (1.0 - correlation * correlation)).log10();
     assert!(correlation >= 0.99, "correlation {correlation}");
-    // 40.6 dB when this was written. 30 dB is what the example promises; the rest is to notice a kernel gone worse.
+    // 40.6 dB when this was written. 30 dB is what the example promises; the rest is to notice a kernel gone
+    // worse.
     assert!(snr_db >= 39.0, "{snr_db} dB");
     assert!((gain - 1.0).abs() < 0.01, "gain {gain}");
 }
