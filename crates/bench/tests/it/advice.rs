@@ -97,12 +97,12 @@ impl Maker for Broken {
 #[test]
 fn what_cannot_be_is_refused() {
     let none = pipeline::Settings { rounds: 0, ..tiny() };
-    for (settings, text) in [(none, "rounds is 1 or more"), (tiny(), "the file is gone")] {
+    for (settings, text) in [(none, "rounds must be 1 or more"), (tiny(), "the file is gone")] {
         let error = pipeline::run(&mut Broken, &settings, &mut Unwatched).unwrap_err().to_string();
         assert!(error.contains(text), "{error}");
     }
     let error = pipeline::advised(&mut Broken, &COSTS, f64::NAN, &mut Unwatched).unwrap_err().to_string();
-    assert!(error.contains("give 0.001 to 600"), "{error}");
+    assert!(error.contains("it must be from 0.001 to 600"), "{error}");
     let settings = shapes::Settings { shapes: 0, ..shapes::Settings::default() };
     assert!(matches!(shapes::run(&settings, &COSTS, &mut Unwatched), Err(BenchError::Settings(_))));
 }

@@ -177,7 +177,7 @@ fn settings_that_make_no_sense_are_refused() {
 
 #[test]
 fn a_peer_that_is_not_there_is_said_with_how_to_get_it() {
-    for (python, why) in [("/no/such/python", "No such file"), ("/bin/false", "it ended without a word")] {
+    for (python, why) in [("/no/such/python", "No such file"), ("/bin/false", "the process ended without output")] {
         let peer = Some(Peer { python: python.into(), iterations: 10 });
         let found = run(Settings { peer, cases: vec![Case::TxRx], schedulers: vec![Kind::Greedy], ..tiny() });
         let note = found.result.notes.iter().find(|note| note.starts_with("holoscan: not available: "));

@@ -62,8 +62,8 @@ fn no_event_is_lost() {
 #[test]
 fn settings_that_make_no_sense_are_refused() {
     for (settings, text) in [
-        (Settings { producers: 0, ..tiny() }, "1 or more each"),
-        (Settings { multi: 2, ..tiny() }, "2 items are too few for 3 producers"),
+        (Settings { producers: 0, ..tiny() }, "must be 1 or more"),
+        (Settings { multi: 2, ..tiny() }, "2 items for 3 producers"),
     ] {
         let error = queue::run(&settings, &mut Unwatched).unwrap_err().to_string();
         assert!(error.contains(text), "{error}");

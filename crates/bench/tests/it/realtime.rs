@@ -56,12 +56,12 @@ fn every_pass_has_its_figures_and_its_floor() {
 fn settings_that_make_no_sense_are_refused() {
     type Change = fn(&mut Settings);
     let table: [(Change, &str); 6] = [
-        (|it| it.target_fps = 0.0, "0 frames per second: from 0.1 to 10000"),
-        (|it| it.target_fps = f64::NAN, "NaN frames per second"),
+        (|it| it.target_fps = 0.0, "target-fps is 0: it must be from 0.1 to 10000"),
+        (|it| it.target_fps = f64::NAN, "target-fps is NaN"),
         (|it| it.duration_ns = 1_000, "fewer than 5 frames"),
-        (|it| it.rounds = 0, "1 or more each"),
-        (|it| it.worker_threads = 0, "1 or more each"),
-        (|it| it.pin_cpu = 5_000, "core 5000 is not among those that this process may use"),
+        (|it| it.rounds = 0, "must be 1 or more"),
+        (|it| it.worker_threads = 0, "must be 1 or more"),
+        (|it| it.pin_cpu = 5_000, "core 5000 is not available to this process"),
     ];
     for (change, part) in table {
         let mut settings = tiny();

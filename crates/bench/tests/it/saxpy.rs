@@ -85,19 +85,19 @@ fn what_was_disturbed_is_told_and_made_again_only_if_asked() {
 #[test]
 fn settings_that_make_no_sense_are_refused() {
     for (settings, text) in [
-        (Settings { cores: vec![], ..tiny() }, "cores: give one number or more"),
-        (Settings { kernels: vec![0], ..tiny() }, "kernels: give one number or more"),
-        (Settings { kernels: vec![2, 2], ..tiny() }, "kernels: a number is there twice"),
-        (Settings { kernels: vec![1001], ..tiny() }, "1000 at most"),
+        (Settings { cores: vec![], ..tiny() }, "cores: give at least one number"),
+        (Settings { kernels: vec![0], ..tiny() }, "kernels: give at least one number"),
+        (Settings { kernels: vec![2, 2], ..tiny() }, "kernels: a number occurs twice"),
+        (Settings { kernels: vec![1001], ..tiny() }, "at most 1000"),
         (Settings { quanta: vec![4098], ..tiny() }, "4098 bytes: it must be a multiple of 4"),
-        (Settings { quanta: vec![1 << 31], ..tiny() }, "1 GiB at most"),
-        (Settings { rounds: 0, ..tiny() }, "1 or more each"),
-        (Settings { seconds: f64::NAN, ..tiny() }, "give 0.001 to 60"),
-        (Settings { cores: vec![900], ..tiny() }, "900 are asked for, and there are"),
-        (Settings { on: vec![8000], ..tiny() }, "core 8000: this process may use"),
-        (Settings { on: vec![0, 0], ..tiny() }, "on: a number is there twice"),
-        (Settings { modes: vec![Mode::Pinned], ..tiny() }, "pinned splits between two or more"),
-        (Settings { peers: Some("no-folder".into()), ..tiny() }, "there is no no-folder/saxpy.sh"),
+        (Settings { quanta: vec![1 << 31], ..tiny() }, "at most 1 GiB"),
+        (Settings { rounds: 0, ..tiny() }, "must not be empty or 0"),
+        (Settings { seconds: f64::NAN, ..tiny() }, "must be from 0.001 to 60"),
+        (Settings { cores: vec![900], ..tiny() }, "900 are needed, but there are"),
+        (Settings { on: vec![8000], ..tiny() }, "core 8000 is not available to this process"),
+        (Settings { on: vec![0, 0], ..tiny() }, "on: a number occurs twice"),
+        (Settings { modes: vec![Mode::Pinned], ..tiny() }, "pinned needs two or more cores"),
+        (Settings { peers: Some("no-folder".into()), ..tiny() }, "no-folder/saxpy.sh does not exist"),
     ] {
         let error = saxpy::run(&settings, &mut Unwatched).unwrap_err().to_string();
         assert!(error.contains(text), "{text}: {error}");

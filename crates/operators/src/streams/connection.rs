@@ -55,7 +55,7 @@ impl Peer {
                 Ok(Peer::Listen(address.to_string()))
             }
             _ => Err(Error::new(
-                "needs either `connect` (an address to call) or `listen` (an address to accept a call at)",
+                "needs `connect` (an address to call) or `listen` (an address to be called at), not both",
             )),
         }
     }

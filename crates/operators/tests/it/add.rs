@@ -57,9 +57,9 @@ fn chunks_do_not_matter() {
 #[test]
 fn ends_with_the_shorter_one_and_says_so() {
     for (a, b, text) in [
-        (1000, 900, "`b` ended after 900 samples; what `a` has beyond is not read"),
-        (900, 9000, "`a` ended after 900 samples; what `b` has beyond is not read"),
-        (0, 10, "`a` ended after 0 samples; what `b` has beyond is not read"),
+        (1000, 900, "`b` ended after 900 samples; the rest of `a` is not read"),
+        (900, 9000, "`a` ended after 900 samples; the rest of `b` is not read"),
+        (0, 10, "`a` ended after 0 samples; the rest of `b` is not read"),
     ] {
         for lengths in LENGTHS {
             let sum = sum((a, lengths), (b, &[64]), 4 << 10, 4);

@@ -54,7 +54,7 @@ fn a_limit_holds_the_integral() {
 fn what_is_no_number_is_no_error() {
     let seen = commands(Gains { kp: 1.0, ..NONE }, &[0.0, f64::NAN, f64::INFINITY, 0.5]);
     assert_close(&seen.messages("command"), &[1.0, 0.0, 0.0, 0.5]);
-    assert_eq!(seen.notes(), ["2 measured values were not finite and counted as no error"]);
+    assert_eq!(seen.notes(), ["2 measured values were not finite and counted as zero error"]);
 }
 
 #[test]

@@ -229,14 +229,14 @@ fn wrong_parameters_are_named() {
     let low_pass = LowPass { cutoff_hz: 13e3, transition_hz: 2e3, attenuation_db: 60.0 };
     let mut fir = FirDecimator::<f32>::new(2, low_pass).unwrap();
     let message = |result: Result<(), onbeat_runtime::Error>| result.unwrap_err().to_string();
-    let missing = "needs a sample rate, and none came with its input: give `sample_rate` at the source";
+    let missing = "needs a sample rate, and its input has none: give `sample_rate` at the source";
     assert_eq!(message(fir.start(0.0)), missing);
     assert_eq!(message(QuadDemod::new(5e3).unwrap().start(0.0)), missing);
     assert_eq!(message(Deemphasis::new(50e-6).unwrap().start(0.0)), missing);
     assert_eq!(message(Resampler::<f32>::to_rate(8e3, Quality::default()).unwrap().start(0.0)), missing);
     assert_eq!(
         message(fir.start(RATE_HZ)),
-        "`cutoff` is 13000: it must be below 12000, half of the output rate; lower it, or take a smaller `factor`"
+        "`cutoff` is 13000: it must be below 12000, half of the output rate; lower it, or use a smaller `factor`"
     );
     assert!(message(QuadDemod::new(24e3).unwrap().start(RATE_HZ)).starts_with("`deviation` is 24000"));
     assert!(message(fir.start(f64::NAN)).contains("NaN"));

@@ -50,7 +50,7 @@ fn the_shortest_stream_ends_it() {
     let streams = [reals(1, 1000), reals(2, 900), reals(3, 2000)];
     let seen = joined::<Sum>(&streams).run();
     assert_eq!(seen.samples::<f32>("out").len(), 900);
-    assert_eq!(seen.notes(), ["`in1` ended after 900 samples; what other streams have beyond is not read"]);
+    assert_eq!(seen.notes(), ["`in1` ended after 900 samples; the rest of the other streams is not read"]);
     let two = Trial::new(Joined::<Sum>::new(2).unwrap()).feed("in0", feed(&streams[0]));
     let text = two.feed("in1", Feed::samples(streams[1].clone()).rate(1e3)).failure();
     assert!(text.contains("1000 Hz") && text.contains("8000 Hz"), "{text}");
@@ -96,7 +96,7 @@ fn a_delay_is_zeros_and_then_all() {
     let seen = endless.feed("in", feed(&samples)).options(|options| options.clock = ClockKind::Real);
     let seen = seen.stop_after(1_000_000).run();
     assert!(
-        seen.notes()[0].contains("before the end of the delay: nothing came through"),
+        seen.notes()[0].contains("before the end of the delay: no input was passed on"),
         "{:?}",
         seen.notes()
     );
@@ -143,7 +143,7 @@ fn a_squelch_counts_bad_samples() {
     let make = || Squelch::<f32>::new(-20.0, -30.0, 0.002, Closed::Mute).unwrap();
     let seen = Trial::new(make()).feed("in", feed(&samples)).run();
     assert!(seen.samples::<f32>("out").iter().all(|x| x.is_finite()));
-    assert_eq!(seen.notes(), ["2 samples were not finite and became 0"]);
+    assert_eq!(seen.notes(), ["2 samples were not finite and were replaced by 0"]);
     let error = Squelch::<f32>::new(-20.0, -10.0, 0.01, Closed::Mute).err().unwrap().to_string();
     assert!(error.contains("`close` is -10"), "{error}");
 }

@@ -200,7 +200,7 @@ fn other_rates_are_refused() {
         let feed = Feed::samples(vec![0.0f32; 10]).rate(rate_hz);
         Trial::new(Demod::<f32>::new(60.0).unwrap()).feed("in", feed).keep::<Frame>("out").failure()
     };
-    assert!(failure(2.4e6).contains("is 2400000 Hz, and it works at 2000000 Hz"), "{}", failure(2.4e6));
+    assert!(failure(2.4e6).contains("is 2400000 Hz, but it works only at 2000000 Hz"), "{}", failure(2.4e6));
     let none = Trial::new(Demod::<f32>::new(60.0).unwrap()).feed("in", Feed::samples(vec![0.0f32; 10]));
     assert!(none.keep::<Frame>("out").failure().contains("needs a sample rate"));
     assert!(Demod::<f32>::new(-1.0).err().unwrap().to_string().contains("`remember` is -1"));

@@ -111,5 +111,5 @@ fn a_file_that_shrinks_is_an_error() {
     });
     graph.connect(iq, |o| &o.out, end, |o| &o.input);
     let text = failure(graph, &fast(16 << 10, 1));
-    assert!(text.contains("became shorter while it was played: it had 500000 samples"), "{text}");
+    assert!(text.contains("was truncated during playback: it had 500000 samples"), "{text}");
 }

@@ -77,7 +77,7 @@ fn rates_that_no_wav_has_are_refused() {
 fn nothing_at_all_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let seen = write(vec![], 48e3, WavSink::new(folder.path().join("out.wav")));
-    assert!(seen.notes()[0].contains("nothing came, so there is no "), "{:?}", seen.notes());
+    assert!(seen.notes()[0].contains("no input arrived, so "), "{:?}", seen.notes());
     assert!(files(folder.path()).is_empty());
 }
 
@@ -113,9 +113,9 @@ fn what_cannot_be_written_is_an_error_before_the_run() {
     fs::create_dir(at("folder")).unwrap();
     for (path, expected) in [
         (at("file/out.wav"), "cannot create"),
-        (at("folder"), "something is there that is no file"),
-        (PathBuf::from("/"), "names no file"),
-        (PathBuf::from("/dev/null"), "something is there that is no file"),
+        (at("folder"), "the existing entry is not a regular file"),
+        (PathBuf::from("/"), "has no file name"),
+        (PathBuf::from("/dev/null"), "the existing entry is not a regular file"),
         (PathBuf::from("/proc/out.wav"), "cannot create /proc/out.wav"),
     ] {
         let text = writer(vec![0.0; 10], 48e3, WavSink::new(&path)).failure();

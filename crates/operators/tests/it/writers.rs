@@ -124,9 +124,9 @@ fn what_cannot_be_written_is_an_error_before_the_run() {
         let before = files(folder.path());
         for (path, expected) in [
             (at("file/x"), "cannot create"),
-            (at("folder"), "something is there that is no file"),
-            (at("pipe"), "something is there that is no file"),
-            (at("device"), "something is there that is no file"),
+            (at("folder"), "the existing entry is not a regular file"),
+            (at("pipe"), "the existing entry is not a regular file"),
+            (at("device"), "the existing entry is not a regular file"),
             (at("waits"), "cannot create"),
             (at("link"), "cannot create"),
             (at("nul\0"), "cannot create"),

@@ -132,14 +132,14 @@ fn what_fits_no_array_is_refused() {
     for (chunks, expected) in [
         (vec![row([2, 3, 0], 6), row([3, 2, 0], 6)], "the shape of the chunks changed from 2 × 3 to 3 × 2"),
         (vec![row([2, 3, 0], 6), row([0; 3], 6)], "changed from 2 × 3 to none"),
-        (vec![row([2, 3, 0], 5)], "a chunk of shape 2 × 3 has 5 samples, and 6 belong to it"),
+        (vec![row([2, 3, 0], 5)], "a chunk of shape 2 × 3 has 5 samples instead of 6"),
     ] {
         let text = Trial::new(NpySink::<f32>::new(&path)).feed("in", Feed::frames(chunks)).failure();
         assert!(text.contains(expected), "{text}");
         assert!(files(folder.path()).is_empty());
     }
     let seen = write(Vec::<f32>::new(), &[1], 0.0, NpySink::<f32>::new(&path));
-    assert!(seen.notes()[0].contains("nothing came"), "{:?}", seen.notes());
+    assert!(seen.notes()[0].contains("no input arrived"), "{:?}", seen.notes());
     assert!(files(folder.path()).is_empty());
 }
 

@@ -125,7 +125,7 @@ fn the_shortest_channel_ends_the_file() {
         let seen = write(kind, &path, more, streams);
         assert_eq!(
             seen.notes(),
-            ["`in1` ended after 900 samples; what other streams have beyond is not read"]
+            ["`in1` ended after 900 samples; the rest of the other streams is not read"]
         );
         let data = if kind == "sigmf.sink.real" { path.with_extension("sigmf-data") } else { path };
         let header = if kind == "wav.sink" { fs::read(&data).unwrap().len() - bytes } else { 0 };
@@ -144,7 +144,7 @@ fn channels_of_other_rates_are_refused() {
             .feed("in1", Feed::samples(wave(0, 100)).rate(48e3))
             .failure();
         assert!(
-            text.contains("the sample rate of `in1` is 48000 Hz, and 8000 Hz came first"),
+            text.contains("the sample rate of `in1` is 48000 Hz, but the first stream has 8000 Hz"),
             "{kind}: {text}"
         );
         assert!(files(folder.path()).is_empty(), "{kind}");
@@ -231,10 +231,10 @@ fn a_file_of_other_channels_is_refused() {
     {
         write(kind, &path, written, streams.clone());
         let text = trial(read, &path, "channels = 3").failure();
-        assert!(text.contains("it has 2 channels, and `channels` is 3: correct it"), "{text}");
+        assert!(text.contains("it has 2 channels, but `channels` is 3: correct it"), "{text}");
         let text = trial(read, &path, "").failure();
         assert!(
-            text.contains("it has 2 channels: choose one with `channel`, from 0 to 1, or have all"),
+            text.contains("it has 2 channels: choose one with `channel`, from 0 to 1, or play all"),
             "{text}"
         );
     }

@@ -128,7 +128,7 @@ fn what_is_lost_is_said() {
     assert_eq!(
         seen.notes(),
         [
-            "1 numbers were beyond full scale and were clipped: lower the gain",
+            "1 numbers were beyond full scale and were clipped: reduce the gain",
             "2 numbers were not finite and were written as 0"
         ]
     );
@@ -140,7 +140,7 @@ fn what_is_lost_is_said() {
     assert_eq!(bits(&seen.samples("out")), bits(&samples));
     assert_eq!(
         seen.notes(),
-        [format!("2 numbers of {} were not finite and were sent as they are", path.display())]
+        [format!("2 numbers of {} were not finite and were sent unchanged", path.display())]
     );
 }
 
@@ -161,7 +161,7 @@ fn nothing_at_all_leaves_no_file() {
     let iq = write(Vec::<C32>::new(), &[1], 1e6, IqSink::<C32>::new(&path, SampleFormat::Cu8).unwrap());
     let sigmf = write(Vec::<C32>::new(), &[1], 1e6, SigmfSink::<C32>::new(&path, SampleFormat::Cu8).unwrap());
     for seen in [iq, sigmf] {
-        assert!(seen.notes()[0].contains("nothing came, so there is no "), "{:?}", seen.notes());
+        assert!(seen.notes()[0].contains("no input arrived, so "), "{:?}", seen.notes());
     }
     assert!(files(folder.path()).is_empty());
 }

@@ -128,14 +128,14 @@ fn what_cannot_be_drawn_is_said() {
     let path = folder.path().join("w.png");
     let sink = || Waterfall::new(&path, 9).unwrap();
     let text = Trial::new(sink()).feed("in", Feed::samples(vec![0.0f32; 15]).cut(&[8])).failure();
-    assert!(text.contains("a spectrum of 7 columns came, and the first one had 8"), "{text}");
+    assert!(text.contains("a spectrum of 7 columns arrived, but the first one had 8"), "{text}");
     assert!(files(folder.path()).is_empty());
     let seen = Trial::new(sink()).feed("in", Feed::samples(Vec::<f32>::new())).run();
-    assert!(seen.notes()[0].contains("nothing came"), "{:?}", seen.notes());
+    assert!(seen.notes()[0].contains("no input arrived"), "{:?}", seen.notes());
     assert!(files(folder.path()).is_empty());
     let odd = [0.0, f32::NAN, f32::INFINITY, -20.0, f32::NEG_INFINITY, -60.0, 0.0, 0.0];
     let seen = Trial::new(sink()).feed("in", rows(&[odd])).run();
-    assert_eq!(seen.notes(), ["3 samples were not finite and have the lowest colour"]);
+    assert_eq!(seen.notes(), ["3 samples were not finite and were drawn in the lowest colour"]);
     let picture = Picture::of(&path);
     let colours = [0, 1, 2, 4, 5].map(|column| picture.at(LEFT + column * 64 + 32, ABOVE + 100));
     assert_eq!(colours, [TOP, BLACK, BLACK, BLACK, BLACK]);
