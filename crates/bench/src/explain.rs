@@ -5,7 +5,7 @@
 //! each clock reading has its full cost: its loss per clock reading is the cost of a reading.
 
 use crate::others::Others;
-use crate::{BenchError, Watch, told};
+use crate::{BenchError, BenchWatch, common};
 use onbeat_operators::{NullSink, NullSource, dsp::Saxpy};
 use onbeat_os::CoreSet;
 use onbeat_report::{BenchResult, bench::Machine};
@@ -15,7 +15,7 @@ use serde_json::json;
 
 /// Settings of the bench.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ExplainSettings {
     /// Numbers of saxpy operators, one chain each.
     pub kernels: Vec<usize>,
     /// Chunk size in bytes.
@@ -26,15 +26,15 @@ pub struct Settings {
     pub seconds: f64,
 }
 
-impl Default for Settings {
+impl Default for ExplainSettings {
     fn default() -> Self {
-        Settings { kernels: vec![3, 6], quantum: 16 << 10, pairs: 41, seconds: 0.05 }
+        ExplainSettings { kernels: vec![3, 6], quantum: 16 << 10, pairs: 41, seconds: 0.05 }
     }
 }
 
 /// A chain to measure.
 #[derive(Debug, Clone, Copy)]
-enum Chain {
+enum ExplainChain {
     /// The chain of the radio benchmark, with this many saxpy operators.
     Saxpy(usize),
     /// A chain with one operator that computes long enough for each step to be timed.
@@ -57,7 +57,7 @@ const LONGEST_SECONDS: f64 = 3600.0;
 ///
 /// # Errors
 /// [`BenchError`]: invalid settings, a failed run, or a stop before the first pair was complete.
-pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<BenchResult, BenchError> {
+pub fn run(settings: &ExplainSettings, watch: &mut dyn BenchWatch) -> Result<BenchResult, BenchError> {
     if settings.pairs == 0
         || settings.kernels.contains(&0)
         || !(SHORTEST_SECONDS..=LONGEST_SECONDS).contains(&settings.seconds)
@@ -69,11 +69,11 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<BenchResult, Be
         );
         return Err(BenchError::Settings(text));
     }
-    let chains: Vec<Chain> =
-        settings.kernels.iter().map(|&it| Chain::Saxpy(it)).chain([Chain::Long]).collect();
+    let chains: Vec<ExplainChain> =
+        settings.kernels.iter().map(|&it| ExplainChain::Saxpy(it)).chain([ExplainChain::Long]).collect();
     let mut result = BenchResult::new("explain", Machine::read());
     let (core, house) = cores()?;
-    result.parameters = told::parameters(json!({
+    result.parameters = common::parameters(json!({
         "kernels": settings.kernels,
         "quantum_bytes": settings.quantum,
         "pairs": settings.pairs,
@@ -104,7 +104,7 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<BenchResult, Be
     for (chain, found) in chains.iter().zip(&found) {
         found.enter(*chain, &mut result);
     }
-    told::doubts(&mut result, others.share(0), told::AGAIN);
+    common::doubts(&mut result, others.share(0), common::AGAIN);
     Ok(result)
 }
 
@@ -146,14 +146,14 @@ impl Pairs {
         }
     }
 
-    fn enter(&self, chain: Chain, result: &mut BenchResult) {
+    fn enter(&self, chain: ExplainChain, result: &mut BenchResult) {
         let name = chain.name();
         let pairs = || self.off.iter().zip(&self.on);
         let cost: Vec<f64> = pairs().map(|(off, on)| (1.0 - on / off) * 100.0).collect();
         result.add(&format!("{name}.off"), &self.off, "1/s");
         result.add(&format!("{name}.on"), &self.on, "1/s");
         result.add(&format!("{name}.cost"), &cost, "%");
-        if matches!(chain, Chain::Long) {
+        if matches!(chain, ExplainChain::Long) {
             let stamp: Vec<f64> = pairs().map(|(off, on)| (1e9 / on - 1e9 / off) / STAMPS).collect();
             result.add("stamp", &stamp, "ns");
         }
@@ -170,18 +170,18 @@ impl Pairs {
     }
 }
 
-impl Chain {
+impl ExplainChain {
     fn name(self) -> String {
         match self {
-            Chain::Saxpy(kernels) => format!("saxpy.m{kernels}"),
-            Chain::Long => "long".to_owned(),
+            ExplainChain::Saxpy(kernels) => format!("saxpy.m{kernels}"),
+            ExplainChain::Long => "long".to_owned(),
         }
     }
 
     fn graph(self) -> Result<Graph, onbeat_runtime::Error> {
         let mut graph = Graph::new("explain");
         match self {
-            Chain::Saxpy(kernels) => {
+            ExplainChain::Saxpy(kernels) => {
                 graph.add("source", NullSource::<f32>::new(None));
                 let mut last = "source".to_owned();
                 for number in 1..=kernels {
@@ -194,7 +194,7 @@ impl Chain {
                 graph.add("sink", NullSink::<Chunk<f32>>::default());
                 graph.connect_names(last, "sink");
             }
-            Chain::Long => {
+            ExplainChain::Long => {
                 let rounds = rounds(LONG_NS);
                 let source = graph.source("source", || Some(1u64));
                 let work = graph.map("work", move |number: u64| calculate(number, rounds));
@@ -227,9 +227,9 @@ fn rounds(ns: u64) -> u64 {
 }
 
 fn once(
-    chain: Chain,
+    chain: ExplainChain,
     explain: Explain,
-    settings: &Settings,
+    settings: &ExplainSettings,
     core: usize,
     house: &[usize],
 ) -> Result<Record, BenchError> {

@@ -30,7 +30,7 @@ pub(crate) struct Holoscan {
 }
 
 #[derive(Deserialize)]
-struct Ready {
+struct HoloscanReply {
     holoscan: String,
     python: String,
 }
@@ -68,8 +68,8 @@ impl Holoscan {
             return Err(format!("holoscan: not available: cannot start a thread: {error}"));
         }
         let line = holoscan.line(START).map_err(|why| missing(&format!("{python}: {why}")))?;
-        let ready: Ready =
-            serde_json::from_str(&line).map_err(|_| missing(&format!("{python}: unexpected answer `{line}`")))?;
+        let ready: HoloscanReply = serde_json::from_str(&line)
+            .map_err(|_| missing(&format!("{python}: unexpected answer `{line}`")))?;
         holoscan.versions = (ready.holoscan, ready.python);
         Ok(holoscan)
     }

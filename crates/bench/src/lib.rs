@@ -13,7 +13,7 @@
 //! | [`realtime`] | frame jitter next to a load, like Holoscan's benchmark of real-time threads |
 //! | [`explain`] | cost of explaining late messages |
 //! | `holoscan` | another runtime in its own process |
-//! | `watch` | progress reports and stop requests: [`Watch`] |
+//! | `watch` | progress reports and stop requests: [`BenchWatch`] |
 //! | `common`, `pinned` | parameters and notes of all benches; threads without an engine |
 //! | `others` | CPU use of other processes during a measurement |
 //! | `error` | errors of a bench: [`BenchError`] |
@@ -21,14 +21,16 @@
 //! Each bench returns an [`onbeat_report::BenchResult`].
 //!
 //! ```
-//! use onbeat_bench::overhead::{self, Case, Settings};
-//! let settings = Settings { cases: vec![Case::TxRx], iterations: Some(1_000), runs: 1, ..Settings::default() };
+//! use onbeat_bench::overhead::{self, OverheadCase, OverheadSettings};
+//! let cases = vec![OverheadCase::TxRx];
+//! let settings = OverheadSettings { cases, iterations: Some(1_000), runs: 1, ..OverheadSettings::default() };
 //! let found = overhead::run(&settings, &mut onbeat_bench::Unwatched)?;
 //! assert!(found.result.value("steady.greedy.tx_rx").is_some());
 //! # Ok::<(), onbeat_bench::BenchError>(())
 //! ```
 #![forbid(unsafe_code)]
 
+mod common;
 pub mod costs;
 mod error;
 pub mod explain;
@@ -42,10 +44,9 @@ pub mod queue;
 pub mod realtime;
 pub mod saxpy;
 pub mod shapes;
-mod told;
 mod trial;
 mod watch;
 
 pub use error::BenchError;
 pub use trial::Maker;
-pub use watch::{Unwatched, Watch};
+pub use watch::{BenchWatch, Unwatched};

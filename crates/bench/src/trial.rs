@@ -1,6 +1,6 @@
 //! Runs one graph under one scheduler for a limited time.
 
-use crate::model::{Ends, Layout, Workload};
+use crate::model::{GraphLoad, StretchEnds, WorkerLayout};
 use onbeat_runtime::{Graph, Idle, Options, Plan, RunError, Scheduler};
 use onbeat_trace::{Record, Summary};
 
@@ -15,7 +15,7 @@ pub trait Maker {
 
 /// Figures of one run.
 #[derive(Debug, Clone)]
-pub(crate) struct Taken {
+pub(crate) struct TrialFigures {
     /// Iterations per second.
     pub rate: f64,
     /// Median and 99th percentile of the slowest path, in nanoseconds.
@@ -66,7 +66,7 @@ pub(crate) fn run(maker: &mut dyn Maker, options: &Options) -> Result<Record, St
 }
 
 /// Figures of a run. The messages on edge `counted` are its iterations.
-pub(crate) fn taken(record: &Record, counted: usize) -> Result<Taken, String> {
+pub(crate) fn taken(record: &Record, counted: usize) -> Result<TrialFigures, String> {
     let iterations = record.edges.get(counted).map_or(0, |edge| edge.received) as f64;
     let duration_ns = record.result.duration_ns as f64;
     if iterations == 0.0 || duration_ns == 0.0 {
@@ -76,7 +76,7 @@ pub(crate) fn taken(record: &Record, counted: usize) -> Result<Taken, String> {
     let worst: Option<&Summary> = worst.max_by_key(|latency| latency.median_ns);
     let workers = || record.threads.iter().filter(|thread| thread.busy_ns > 0 || thread.idle_ns > 0);
     let count = workers().count().max(1) as f64;
-    Ok(Taken {
+    Ok(TrialFigures {
         rate: iterations * 1e9 / duration_ns,
         latency: worst.map(|latency| (latency.median_ns as f64, latency.p99_ns as f64)),
         cpu_ns: workers().map(|thread| thread.cpu_ns as f64).sum::<f64>() / iterations,
@@ -85,14 +85,14 @@ pub(crate) fn taken(record: &Record, counted: usize) -> Result<Taken, String> {
 }
 
 /// Placement of the operators under this plan, for the model.
-pub(crate) fn layout(plan: &Plan, workload: &Workload) -> Layout {
+pub(crate) fn layout(plan: &Plan, workload: &GraphLoad) -> WorkerLayout {
     let workers = plan.workers.len();
     let copies = |name: &str| plan.operators.iter().filter(|operator| operator.name == name).count();
     let part = |name: &str| plan.operators.iter().find(|it| it.name == name).map_or(0, |it| it.part);
     let operators = || workload.operators.iter().map(|operator| operator.name.as_str());
     match plan.scheduler {
-        _ if workers == 1 => Layout::One,
-        Scheduler::Event => Layout::Shared {
+        _ if workers == 1 => WorkerLayout::One,
+        Scheduler::Event => WorkerLayout::Shared {
             workers,
             // `Share::Heavy` documents this threshold for both idle policies.
             heavy_ns: if plan.options.idle == Idle::Park { 5_000.0 } else { 1_000.0 },
@@ -102,16 +102,16 @@ pub(crate) fn layout(plan: &Plan, workload: &Workload) -> Layout {
             let copied: Vec<bool> = operators().map(|name| copies(name) > 1).collect();
             let is_said = |text: &str| plan.notes.iter().any(|note| note.contains(text));
             let ends = match copied.iter().all(|copied| *copied) {
-                false => Ends::Rest,
-                true if is_said("from worker to worker, in order") => Ends::Turns,
-                true => Ends::Copies,
+                false => StretchEnds::Rest,
+                true if is_said("from worker to worker, in order") => StretchEnds::Turns,
+                true => StretchEnds::Copies,
             };
-            Layout::Replicated { workers, copied, ends }
+            WorkerLayout::Replicated { workers, copied, ends }
         }
         _ => {
             let worker =
                 |part: usize| plan.pools[plan.parts[part].pool].workers.first().copied().unwrap_or(0);
-            Layout::Split(operators().map(|name| worker(part(name))).collect())
+            WorkerLayout::Split(operators().map(|name| worker(part(name))).collect())
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Progress reports and stop requests.
 
 /// Receives the progress of a bench, and tells whether to stop it.
-pub trait Watch {
+pub trait BenchWatch {
     /// `done` of `all` measurements are complete, and `next` follows. Never called during a measurement.
     fn at(&mut self, done: usize, all: usize, next: &str);
 
@@ -13,7 +13,7 @@ pub trait Watch {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unwatched;
 
-impl Watch for Unwatched {
+impl BenchWatch for Unwatched {
     fn at(&mut self, _: usize, _: usize, _: &str) {}
 
     fn is_stopped(&self) -> bool {

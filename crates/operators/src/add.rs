@@ -109,10 +109,7 @@ impl Add {
             _ => {}
         }
         let (ended, other) = if a_ended { ("a", "b") } else { ("b", "a") };
-        cx.note(format!(
-            "`{ended}` ended after {} samples; the rest of `{other}` is not read",
-            self.sent
-        ));
+        cx.note(format!("`{ended}` ended after {} samples; the rest of `{other}` is not read", self.sent));
         true
     }
 }
@@ -155,8 +152,8 @@ impl Operator for Add {
 /// `add` has no parameters.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {}
+struct AddParameters {}
 
 pub(crate) fn kind() -> Kind {
-    Kind::new("add", "y = a + b, sample by sample", "", |_: &Parameters, _| Ok(Add::new()))
+    Kind::new("add", "y = a + b, sample by sample", "", |_: &AddParameters, _| Ok(Add::new()))
 }

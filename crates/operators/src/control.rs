@@ -318,7 +318,12 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
             most: p.most.unwrap_or(f64::INFINITY),
         })
     };
-    registry.add(Kind::new("pid", "a PID controller: measured values to commands", "setpoint = 1.0\nkp = 2.0", pid));
+    registry.add(Kind::new(
+        "pid",
+        "a PID controller: measured values to commands",
+        "setpoint = 1.0\nkp = 2.0",
+        pid,
+    ));
     registry.add(Kind::new(
         "lag",
         "a first-order lag",

@@ -85,7 +85,7 @@ impl Operator for Counter {
 /// A count.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct CounterParameters {
     /// How many numbers to send; without it, the counter never ends.
     #[serde(default)]
     count: Option<u64>,
@@ -101,7 +101,7 @@ struct Parameters {
 }
 
 pub(crate) fn kind() -> Kind {
-    Kind::new("counter", "sends consecutive numbers", "count = 1000", |p: &Parameters, _: &Folders| {
+    Kind::new("counter", "sends consecutive numbers", "count = 1000", |p: &CounterParameters, _: &Folders| {
         let counter = Counter::new(p.count).start_at(p.start);
         match p.rate {
             Some(Hertz(rate_hz)) => counter.rate(rate_hz, p.pace),

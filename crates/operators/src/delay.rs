@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// Length of a delay.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Lag {
+pub enum DelayLength {
     /// In samples.
     Samples(u64),
     /// In seconds, rounded to the nearest sample.
@@ -30,7 +30,7 @@ pub struct Delay<T: Sample> {
     pub input: Input<Chunk<T>>,
     /// The same samples, delayed.
     pub out: Output<Chunk<T>>,
-    lag: Lag,
+    lag: DelayLength,
     /// Zeros left to send; `None` before the first chunk.
     zeros: Option<u64>,
     held: Option<Chunk<T>>,
@@ -42,8 +42,8 @@ impl<T: Sample> Delay<T> {
     ///
     /// # Errors
     /// When a time is negative, not finite or above 10⁶ s.
-    pub fn new(lag: Lag) -> Result<Self, Error> {
-        if let Lag::Seconds(time_s) = lag {
+    pub fn new(lag: DelayLength) -> Result<Self, Error> {
+        if let DelayLength::Seconds(time_s) = lag {
             check::within("time", time_s, 0.0, 1e6, "a delay must not be negative")?;
         }
         let (input, out) = (Input::default(), Output::default());
@@ -52,8 +52,8 @@ impl<T: Sample> Delay<T> {
 
     fn begin(&self, rate_hz: f64) -> Result<u64, Error> {
         match self.lag {
-            Lag::Samples(count) => Ok(count),
-            Lag::Seconds(time_s) => {
+            DelayLength::Samples(count) => Ok(count),
+            DelayLength::Seconds(time_s) => {
                 check::rate(rate_hz)?;
                 Ok((time_s * rate_hz).round() as u64)
             }
@@ -115,7 +115,7 @@ impl<T: Sample> Operator for Delay<T> {
 /// The length of a delay, in samples or as a time.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct DelayParameters {
     /// Delay in samples.
     #[serde(default)]
     samples: Option<u64>,
@@ -124,10 +124,10 @@ struct Parameters {
     time: Option<Seconds>,
 }
 
-fn make<T: Sample>(p: &Parameters, _: &Folders) -> Result<Delay<T>, Error> {
+fn make<T: Sample>(p: &DelayParameters, _: &Folders) -> Result<Delay<T>, Error> {
     match (p.samples, p.time) {
-        (Some(count), None) => Delay::new(Lag::Samples(count)),
-        (None, Some(Seconds(time_s))) => Delay::new(Lag::Seconds(time_s)),
+        (Some(count), None) => Delay::new(DelayLength::Samples(count)),
+        (None, Some(Seconds(time_s))) => Delay::new(DelayLength::Seconds(time_s)),
         (None, None) => Err(Error::new("needs `samples` or `time`: give one of them")),
         (Some(_), Some(_)) => Err(Error::new("has both `samples` and `time`: give one of them")),
     }

@@ -1,7 +1,8 @@
 //! Operator kinds of the signal-processing kernels.
 
 use crate::dsp::{
-    Agc, Deemphasis, FirDecimator, FirSample, Level, Magnitude, QuadDemod, Quality, Resampler, Saxpy, Shift,
+    Agc, Deemphasis, FirDecimator, FirSample, GainSample, Magnitude, QuadDemod, Quality, Resampler, Saxpy,
+    Shift,
 };
 use num_complex::Complex;
 use onbeat_runtime::{Decibels, Error, Folders, Hertz, InPlace, Kind, Registry, Seconds, Stream};
@@ -82,13 +83,13 @@ fn magnitude(p: &MagnitudeParameters, _: &Folders) -> Result<Stream<Magnitude>, 
 /// Frequency demodulation.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct DemodParameters {
+struct QuadDemodParameters {
     /// Frequency deviation from the centre of the channel that gives an output of 1; below half of the sample
     /// rate.
     deviation: Hertz,
 }
 
-fn demod(p: &DemodParameters, _: &Folders) -> Result<Stream<QuadDemod>, Error> {
+fn demod(p: &QuadDemodParameters, _: &Folders) -> Result<Stream<QuadDemod>, Error> {
     QuadDemod::new(p.deviation.0).map(Stream::new)
 }
 
@@ -145,8 +146,10 @@ fn resample<T: FirSample>(p: &ResampleParameters, _: &Folders) -> Result<Stream<
         (Some(Hertz(rate_hz)), None, None) => Resampler::to_rate(rate_hz, quality),
         (None, None, None) => Err(Error::new("needs `rate`, or `up` and `down`: give one of these")),
         (None, up, down) => Resampler::new(up.unwrap_or(1), down.unwrap_or(1), quality),
-        (Some(_), ..) => Err(Error::new("has `rate` and also `up` or `down`: give either `rate`, or `up` and \
-                                         `down`")),
+        (Some(_), ..) => Err(Error::new(
+            "has `rate` and also `up` or `down`: give either `rate`, or `up` and \
+                                         `down`",
+        )),
     };
     resampler.map(Stream::new)
 }
@@ -181,7 +184,7 @@ fn half_second() -> Seconds {
     Seconds(0.5)
 }
 
-fn agc<T: Level>(p: &AgcParameters, _: &Folders) -> Result<InPlace<Agc<T>>, Error> {
+fn agc<T: GainSample>(p: &AgcParameters, _: &Folders) -> Result<InPlace<Agc<T>>, Error> {
     Agc::new(p.attack.0, p.decay.0, p.target, 10f64.powf(p.most.0 / 20.0)).map(InPlace::new)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::check;
 use crate::format::{
-    Channels, FileSample, Layout, Playing, SampleFile, SampleFormat, SampleWriter, once, real,
+    Channels, FileLayout, FileSample, Playing, SampleFile, SampleFormat, SampleWriter, once, real,
 };
 use crate::lanes::{Aligned, channel_inputs, channel_outputs, one_or_all, show_inputs, show_outputs};
 use crate::note;
@@ -104,7 +104,7 @@ impl<T: FileSample> Operator for IqSource<T> {
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         let channels = self.channels.count.unwrap_or(1);
-        let layout = Layout::choose(self.format.coding(), T::PARTS, channels, self.channels)
+        let layout = FileLayout::choose(self.format.coding(), T::PARTS, channels, self.channels)
             .map_err(|error| Error::new(format!("{}: {error}", self.path.display())))?;
         let file = SampleFile::open(self.path.clone(), self.format.name(), layout, self.offset, self.count)?;
         self.playing.start(self.playing.player(file, Vec::new(), self.rate_hz), cx);
@@ -206,7 +206,7 @@ impl<T: FileSample> Operator for IqSink<T> {
 /// A file of samples to play.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SourceParameters {
+struct IqSourceParameters {
     /// The file to play.
     path: PathBuf,
     /// Sample format: complex `cu8`, `ci8`, `ci16_le`, `cf32_le`; real `ru8`, `ri8`, `ri16_le`, `rf32_le`.
@@ -234,7 +234,7 @@ struct SourceParameters {
     channel: Option<u64>,
 }
 
-fn source<T: FileSample>(p: &SourceParameters, folders: &Folders) -> Result<IqSource<T>, Error> {
+fn source<T: FileSample>(p: &IqSourceParameters, folders: &Folders) -> Result<IqSource<T>, Error> {
     IqSource::new(folders.input(&p.path), p.format, p.sample_rate.0)?
         .pace(p.pace)
         .repeat(p.repeat)
@@ -245,7 +245,7 @@ fn source<T: FileSample>(p: &SourceParameters, folders: &Folders) -> Result<IqSo
 /// A file of samples to write.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SinkParameters {
+struct IqSinkParameters {
     /// The file to write; missing folders are created.
     path: PathBuf,
     /// Sample format: complex `cu8`, `ci8`, `ci16_le`, `cf32_le`; real `ru8`, `ri8`, `ri16_le`, `rf32_le`.
@@ -255,7 +255,7 @@ struct SinkParameters {
     channels: u64,
 }
 
-fn sink<T: FileSample>(p: &SinkParameters, folders: &Folders) -> Result<IqSink<T>, Error> {
+fn sink<T: FileSample>(p: &IqSinkParameters, folders: &Folders) -> Result<IqSink<T>, Error> {
     IqSink::new(folders.output(&p.path), p.format)?.channels(p.channels)
 }
 

@@ -37,7 +37,7 @@
 //! | `load`, `load.count` | real, numbers | keeps the core busy: [`Load`] |
 //! | `counter` | → numbers | 0, 1, 2, ...: [`Counter`] |
 //! | `timer` | → numbers | ticks with a fixed period: [`Timer`] |
-//! | `merge` | numbers | several streams in one order: [`Merge`] |
+//! | `merge` | numbers | several streams in one order: [`NumberMerge`] |
 //! | `pid` | ticks, value → value | PID controller: [`Pid`] |
 //! | `lag` | value | first-order lag: [`Lag`] |
 //! | `route` | value → `high`, `low` | sends each value to one of two outputs: [`Route`] |
@@ -103,11 +103,11 @@ mod wav_source;
 pub use add::Add;
 pub use control::{Gains, Lag, Pid, Route};
 pub use counter::Counter;
-pub use delay::{Delay, Lag as DelayLag};
+pub use delay::{Delay, DelayLength};
 pub use format::{FileSample, SampleFormat};
 pub use iq::{IqSink, IqSource};
-pub use load::{Load, Work};
-pub use merge::Merge;
+pub use load::{Load, LoadWork};
+pub use merge::NumberMerge;
 pub use npy::{NpySink, NpySource};
 pub use null::{NullSink, NullSource};
 pub use onbeat_runtime::Overrun;
@@ -115,7 +115,7 @@ pub use png::{ColourMap, PngSink};
 pub use sigmf::{SigmfSink, SigmfSource};
 pub use squelch::{Closed, Squelch};
 pub use streams::{
-    FileSink, Framing, Peer, StdinSource, StdoutSink, TcpSink, TcpSource, TextSink, TextSource, UdpSink,
+    FileSink, Framing, StdinSource, StdoutSink, TcpPeer, TcpSink, TcpSource, TextSink, TextSource, UdpSink,
     UdpSource, writes_stdout,
 };
 pub use tap::Tap;

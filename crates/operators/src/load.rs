@@ -11,7 +11,7 @@ use std::hint::black_box;
 
 /// Duration of a step of a [`Load`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Work {
+pub enum LoadWork {
     /// Nanoseconds on the run's clock. A manual clock does not advance during a step, so there the load is
     /// zero.
     Busy(u64),
@@ -28,20 +28,20 @@ pub struct Load<M: Message> {
     pub input: Input<M>,
     /// The same messages.
     pub out: Output<M>,
-    work: Work,
+    work: LoadWork,
 }
 
 impl<M: Message> Load<M> {
     /// Creates an operator that works for each message.
-    pub fn new(work: Work) -> Self {
+    pub fn new(work: LoadWork) -> Self {
         Load { input: Input::default(), out: Output::default(), work }
     }
 }
 
-impl Work {
+impl LoadWork {
     fn work(self, cx: &Context) {
         match self {
-            Work::Busy(ns) => {
+            LoadWork::Busy(ns) => {
                 let begin_ns = cx.now_ns();
                 let mut now_ns = begin_ns;
                 let mut looks = 0u32;
@@ -52,13 +52,13 @@ impl Work {
                     looks = looks.saturating_add(1);
                 }
             }
-            Work::Cpu(ns) => {
+            LoadWork::Cpu(ns) => {
                 let begin_ns = thread_cpu_ns();
                 while thread_cpu_ns() - begin_ns < i128::from(ns) {
                     std::hint::spin_loop();
                 }
             }
-            Work::Rounds(rounds) => {
+            LoadWork::Rounds(rounds) => {
                 let mut x = black_box(1u64);
                 for _ in 0..rounds {
                     x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
@@ -95,9 +95,9 @@ impl<M: Message> Operator for Load<M> {
 
     fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
         self.work = match name {
-            "busy" => Work::Busy(ns(name, value.read(name)?)?),
-            "cpu" => Work::Cpu(ns(name, value.read(name)?)?),
-            _ => Work::Rounds(value.read(name)?),
+            "busy" => LoadWork::Busy(ns(name, value.read(name)?)?),
+            "cpu" => LoadWork::Cpu(ns(name, value.read(name)?)?),
+            _ => LoadWork::Rounds(value.read(name)?),
         };
         Ok(())
     }
@@ -106,7 +106,7 @@ impl<M: Message> Operator for Load<M> {
 /// Work per message: a time (`busy`, `cpu`) or an amount (`count`).
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct LoadParameters {
     /// Time per message on the run's clock, including time in which another thread has the core; no load
     /// under a manual clock.
     #[serde(default)]
@@ -125,13 +125,15 @@ fn ns(name: &str, time: Seconds) -> Result<u64, Error> {
     time.as_ns().ok_or_else(wrong)
 }
 
-fn load<M: Message>(p: &Parameters, _: &Folders) -> Result<Load<M>, Error> {
+fn load<M: Message>(p: &LoadParameters, _: &Folders) -> Result<Load<M>, Error> {
     let work = match (p.busy, p.cpu, p.count) {
-        (Some(time), None, None) => Work::Busy(ns("busy", time)?),
-        (None, Some(time), None) => Work::Cpu(ns("cpu", time)?),
-        (None, None, Some(rounds)) => Work::Rounds(rounds),
+        (Some(time), None, None) => LoadWork::Busy(ns("busy", time)?),
+        (None, Some(time), None) => LoadWork::Cpu(ns("cpu", time)?),
+        (None, None, Some(rounds)) => LoadWork::Rounds(rounds),
         (None, None, None) => {
-            return Err(Error::new("needs `busy` or `cpu` (a time) or `count` (an amount): give one of them"));
+            return Err(Error::new(
+                "needs `busy` or `cpu` (a time) or `count` (an amount): give one of them",
+            ));
         }
         _ => return Err(Error::new("has more than one of `busy`, `cpu` and `count`: give one of them")),
     };

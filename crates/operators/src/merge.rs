@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 /// Merges the messages of several edges into one order, the same in every run: by source time, sequence
 /// number and edge.
-pub struct Merge<M: Message> {
+pub struct NumberMerge<M: Message> {
     /// Input from any number of edges.
     pub input: Input<M>,
     /// The merged messages.
     pub out: Output<M>,
 }
 
-impl<M: Message> Default for Merge<M> {
+impl<M: Message> Default for NumberMerge<M> {
     fn default() -> Self {
-        Merge { input: Input::default(), out: Output::default() }
+        NumberMerge { input: Input::default(), out: Output::default() }
     }
 }
 
-impl<M: Message> Operator for Merge<M> {
+impl<M: Message> Operator for NumberMerge<M> {
     fn ports(&mut self, p: &mut Ports) {
         p.input("in", &mut self.input).many(onbeat_runtime::Merge::Ordered);
         p.output("out", &mut self.out);
@@ -37,9 +37,9 @@ impl<M: Message> Operator for Merge<M> {
 /// `merge` has no parameters.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {}
+struct MergeParameters {}
 
 pub(crate) fn kind() -> Kind {
-    let make = |_: &Parameters, _: &Folders| Ok(Merge::<u64>::default());
+    let make = |_: &MergeParameters, _: &Folders| Ok(NumberMerge::<u64>::default());
     Kind::new("merge", "merges several streams of numbers by source time", "", make)
 }

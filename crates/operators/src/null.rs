@@ -175,7 +175,7 @@ impl<M: Message> Operator for NullSink<M> {
 /// Unwritten chunks to send.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct NullSourceParameters {
     /// How many chunks to send; without it, the source never ends.
     #[serde(default)]
     count: Option<u64>,
@@ -191,7 +191,7 @@ struct Parameters {
     pace: Pace,
 }
 
-fn source<T: Sample>(p: &Parameters, _: &Folders) -> Result<NullSource<T>, Error> {
+fn source<T: Sample>(p: &NullSourceParameters, _: &Folders) -> Result<NullSource<T>, Error> {
     let mut source = NullSource::new(p.count);
     if let Some(size) = p.size {
         source = source.size(size)?;
@@ -205,9 +205,9 @@ fn source<T: Sample>(p: &Parameters, _: &Folders) -> Result<NullSource<T>, Error
 /// `null.sink` has no parameters.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct NoParameters {}
+struct NullSinkParameters {}
 
-fn sink<M: Message>(_: &NoParameters, _: &Folders) -> Result<NullSink<M>, Error> {
+fn sink<M: Message>(_: &NullSinkParameters, _: &Folders) -> Result<NullSink<M>, Error> {
     Ok(NullSink::default())
 }
 

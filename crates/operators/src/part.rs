@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 ///
 /// The file is locked, so that two operators or two runs with the same file name find out at the start. A
 /// partial file of a killed process is overwritten.
-pub(crate) struct Part {
+pub(crate) struct PartFile {
     file: File,
     path: PathBuf,
     target: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) fn begins_anew() -> Result<(), Error> {
     ))
 }
 
-impl Part {
+impl PartFile {
     /// Creates the file, and its folders if they are missing.
     pub fn create(target: &Path) -> Result<Self, Error> {
         let cannot = |error| cannot("create", target, error);
@@ -81,7 +81,7 @@ impl Part {
             }
             if fs::metadata(&path).is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
                 file.set_len(0).map_err(cannot)?;
-                return Ok(Part { file, path, target: target.to_owned(), finished: false, _use });
+                return Ok(PartFile { file, path, target: target.to_owned(), finished: false, _use });
             }
         }
     }
@@ -110,7 +110,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for PartFile {
     fn drop(&mut self) {
         if !self.finished {
             // The error that led here is the one to report.
@@ -133,13 +133,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("a/b/out.wav");
         for text in ["a longer first text", "second"] {
-            let part = Part::create(&target).unwrap();
+            let part = PartFile::create(&target).unwrap();
             part.handle().unwrap().write_all(text.as_bytes()).unwrap();
             assert_ne!(fs::read_to_string(&target).ok().as_deref(), Some(text));
             part.finish().unwrap();
             assert_eq!(fs::read_to_string(&target).unwrap(), text);
         }
-        drop(Part::create(&target).unwrap());
+        drop(PartFile::create(&target).unwrap());
         assert_eq!(fs::read_to_string(&target).unwrap(), "second");
         assert_eq!(fs::read_dir(target.parent().unwrap()).unwrap().count(), 1);
     }
@@ -148,13 +148,13 @@ mod tests {
     fn has_one_writer() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("out");
-        let first = Part::create(&target).unwrap();
-        let error = Part::create(&target).err().unwrap().to_string();
+        let first = PartFile::create(&target).unwrap();
+        let error = PartFile::create(&target).err().unwrap().to_string();
         assert!(error.contains("give them different files"), "{error}");
         first.finish().unwrap();
         assert!(target.is_file());
         fs::write(folder.path().join("out.part"), "left by a killed process").unwrap();
-        Part::create(&target).unwrap().finish().unwrap();
+        PartFile::create(&target).unwrap().finish().unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"");
     }
 }

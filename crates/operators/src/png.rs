@@ -2,7 +2,7 @@
 
 use crate::note;
 use crate::npy::{axes, shape_text};
-use crate::part::{Part, begins_anew};
+use crate::part::{PartFile, begins_anew};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,7 @@ pub struct PngSink {
     high: Option<f32>,
     colours: Option<Box<[[u8; 3]; 256]>>,
     rows: u32,
-    part: Option<Part>,
+    part: Option<PartFile>,
     /// Number of images written.
     written: u64,
     size: Option<Size>,
@@ -210,7 +210,7 @@ impl PngSink {
         };
         let part = match self.part.take() {
             Some(part) => part,
-            None => Part::create(&self.target())?,
+            None => PartFile::create(&self.target())?,
         };
         let line = width * planes;
         self.samples.rotate_left(self.oldest * line);
@@ -260,7 +260,7 @@ impl PngSink {
 
 /// Writes pixels as a PNG file.
 pub(crate) fn encode(
-    part: &Part,
+    part: &PartFile,
     (width, height): (u32, u32),
     colour: png::ColorType,
     pixels: &[u8],
@@ -303,7 +303,7 @@ impl Operator for PngSink {
             return Err(self.cannot("`{n}` is in the name of a folder: put it into the file name"));
         }
         // Create the first file now, so that an unwritable path is reported before the run.
-        self.part = Some(Part::create(&self.target())?);
+        self.part = Some(PartFile::create(&self.target())?);
         Ok(())
     }
 
@@ -339,7 +339,7 @@ impl Operator for PngSink {
 /// Images to write.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct PngSinkParameters {
     /// The file to write; missing folders are created. With `{n}` in the name, each image gets its own
     /// numbered file; otherwise only the last one is kept.
     path: PathBuf,
@@ -362,7 +362,7 @@ fn rows() -> u32 {
 }
 
 pub(crate) fn kind() -> Kind {
-    let make = |p: &Parameters, folders: &Folders| {
+    let make = |p: &PngSinkParameters, folders: &Folders| {
         PngSink::new(folders.output(&p.path)).map(p.map).scale(p.min, p.max)?.rows(p.rows)
     };
     Kind::new("png.sink", "draws frames or rows as PNG images", "path = \"frame-{n}.png\"", make)

@@ -1,7 +1,7 @@
 //! Mutes a stream while it has no signal.
 
 use crate::check;
-use crate::dsp::Level;
+use crate::dsp::GainSample;
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Decibels, Error, Folders, Input, Kind, Operator, Output, Ports, Registry, Seconds, Step,
@@ -31,7 +31,7 @@ pub enum Closed {
 /// sample of the new state. When gating, it is on each first sample that is passed on, and its value is the
 /// sample's number in the input. Other tags stay on their samples and are dropped with them. A sample that is
 /// not finite is replaced by 0; a note gives the number of such samples.
-pub struct Squelch<T: Level> {
+pub struct Squelch<T: GainSample> {
     /// Samples in.
     pub input: Input<Chunk<T>>,
     /// Samples that were passed on.
@@ -50,7 +50,7 @@ pub struct Squelch<T: Level> {
     not_finite: u64,
 }
 
-impl<T: Level> Squelch<T> {
+impl<T: GainSample> Squelch<T> {
     /// Creates a squelch that opens above `open_db` and closes below `close_db`. The power has a time
     /// constant of `tau_s` seconds.
     ///
@@ -137,7 +137,7 @@ impl<T: Level> Squelch<T> {
     }
 }
 
-impl<T: Level> Operator for Squelch<T> {
+impl<T: GainSample> Operator for Squelch<T> {
     fn ports(&mut self, p: &mut Ports) {
         p.input("in", &mut self.input);
         p.output("out", &mut self.out);
@@ -191,7 +191,7 @@ fn decibels(power: f64) -> f64 {
 /// A squelch.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct SquelchParameters {
     /// Opening threshold: power, in dB of full scale, above which samples pass.
     open: Decibels,
     /// Closing threshold: power below which it closes again; without it, 3 dB below `open`.
@@ -209,7 +209,7 @@ fn ten_ms() -> Seconds {
     Seconds(0.01)
 }
 
-fn make<T: Level>(p: &Parameters, _: &Folders) -> Result<Squelch<T>, Error> {
+fn make<T: GainSample>(p: &SquelchParameters, _: &Folders) -> Result<Squelch<T>, Error> {
     let close_db = p.close.map_or(p.open.0 - 3.0, |db| db.0);
     Squelch::new(p.open.0, close_db, p.tau.0, p.closed)
 }

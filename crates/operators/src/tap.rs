@@ -1,7 +1,7 @@
 //! Statistics of a stream.
 
 use crate::check;
-use crate::part::{Part, begins_anew};
+use crate::part::{PartFile, begins_anew};
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Output, Ports, Seconds, Step,
 };
@@ -24,7 +24,7 @@ pub struct Tap {
     pub out: Output<Chunk<f32>>,
     path: Option<PathBuf>,
     every_s: f64,
-    part: Option<Part>,
+    part: Option<PartFile>,
     file: Option<BufWriter<File>>,
     rate_hz: Option<f64>,
     /// Samples per line.
@@ -71,7 +71,7 @@ impl Statistics {
 
 /// One line of the file.
 #[derive(Serialize)]
-struct Line {
+struct TapLine {
     /// Number of the first sample.
     start: u64,
     /// Stream time of the first sample, in seconds; none without a sample rate.
@@ -139,7 +139,7 @@ impl Tap {
         let (Some(file), true) = (&mut self.file, count > 0) else { return Ok(()) };
         let time_s = self.rate_hz.filter(|&hz| hz > 0.0).map(|hz| self.start as f64 / hz);
         let line =
-            Line { start: self.start, time_s, count, min, max, rms: self.statistics.rms(), not_finite };
+            TapLine { start: self.start, time_s, count, min, max, rms: self.statistics.rms(), not_finite };
         self.start += count;
         self.statistics = Statistics::default();
         // Flushed, so that the file can be read during the run.
@@ -179,7 +179,7 @@ impl Operator for Tap {
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
         if let Some(path) = &self.path {
-            let part = Part::create(path)?;
+            let part = PartFile::create(path)?;
             self.file = Some(BufWriter::new(part.handle()?));
             self.part = Some(part);
         }
@@ -219,7 +219,7 @@ fn cannot_write(path: &Path, error: std::io::Error) -> Error {
 /// Statistics of the passing samples.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct TapParameters {
     /// A file for lines of JSON; without it, one note at the end of the run.
     #[serde(default)]
     path: Option<PathBuf>,
@@ -233,10 +233,13 @@ fn second() -> Seconds {
 }
 
 pub(crate) fn kind() -> Kind {
-    Kind::new("tap", "passes samples on and reports their statistics", "", |p: &Parameters, folders: &Folders| {
-        match &p.path {
+    Kind::new(
+        "tap",
+        "passes samples on and reports their statistics",
+        "",
+        |p: &TapParameters, folders: &Folders| match &p.path {
             Some(path) => Tap::new().file(folders.output(path), p.every.0),
             None => Ok(Tap::new()),
-        }
-    })
+        },
+    )
 }

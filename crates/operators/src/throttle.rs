@@ -93,12 +93,12 @@ impl<T: Sample> Operator for Throttle<T> {
 /// A rate limiter.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct ThrottleParameters {
     /// Samples per second on the run's clock.
     rate: Hertz,
 }
 
-fn throttle<T: Sample>(p: &Parameters, _: &Folders) -> Result<Throttle<T>, Error> {
+fn throttle<T: Sample>(p: &ThrottleParameters, _: &Folders) -> Result<Throttle<T>, Error> {
     Throttle::new(p.rate.0)
 }
 

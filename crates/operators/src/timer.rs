@@ -62,7 +62,9 @@ impl Operator for Timer {
         if self.ticker.late() > 0 {
             let ticks = self.ticker.number().min(self.count);
             let (late, out) = (self.ticker.late(), ticks - self.sent);
-            cx.note(format!("of {ticks} ticks, {late} were more than one period late and {out} were skipped"));
+            cx.note(format!(
+                "of {ticks} ticks, {late} were more than one period late and {out} were skipped"
+            ));
         }
         Ok(())
     }
@@ -71,7 +73,7 @@ impl Operator for Timer {
 /// A periodic timer.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct TimerParameters {
     /// Time between two ticks.
     period: Period,
     /// How many ticks to send; without it, the timer never ends.
@@ -84,10 +86,15 @@ struct Parameters {
 }
 
 pub(crate) fn kind() -> Kind {
-    Kind::new("timer", "ticks with a fixed period", "period = \"10 ms\"", |p: &Parameters, _: &Folders| {
-        let period_ns = p.period.0.as_ns().ok_or_else(|| {
-            Error::new(format!("`period` is {}: it must be from 1 ns to 584 years", p.period.0))
-        })?;
-        Timer::new(period_ns, p.count, p.overrun)
-    })
+    Kind::new(
+        "timer",
+        "ticks with a fixed period",
+        "period = \"10 ms\"",
+        |p: &TimerParameters, _: &Folders| {
+            let period_ns = p.period.0.as_ns().ok_or_else(|| {
+                Error::new(format!("`period` is {}: it must be from 1 ns to 584 years", p.period.0))
+            })?;
+            Timer::new(period_ns, p.count, p.overrun)
+        },
+    )
 }

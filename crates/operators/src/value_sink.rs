@@ -1,7 +1,7 @@
 //! A sink for single values.
 
 use crate::format::once;
-use crate::part::{Part, begins_anew};
+use crate::part::{PartFile, begins_anew};
 use onbeat_runtime::{Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub struct ValueSink {
     pub input: Input<f64>,
     path: Option<PathBuf>,
     every: u64,
-    file: Option<(BufWriter<File>, Part)>,
+    file: Option<(BufWriter<File>, PartFile)>,
     count: u64,
     finite: u64,
     least: f64,
@@ -60,7 +60,7 @@ impl Operator for ValueSink {
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
         if let Some(path) = &self.path {
-            let part = Part::create(path)?;
+            let part = PartFile::create(path)?;
             let mut file = BufWriter::new(part.handle()?);
             writeln!(file, "time_s,value").map_err(|error| Error::new(error.to_string()))?;
             self.file = Some((file, part));

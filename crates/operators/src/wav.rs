@@ -4,7 +4,7 @@ use crate::check;
 use crate::format::once;
 use crate::lanes::{Aligned, channel_inputs, one_or_all, show_inputs};
 use crate::note;
-use crate::part::{Part, begins_anew};
+use crate::part::{PartFile, begins_anew};
 use hound::{SampleFormat, WavSpec, WavWriter};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
 use schemars::JsonSchema;
@@ -47,8 +47,8 @@ pub struct WavSink {
     path: PathBuf,
     format: WavFormat,
     most_bytes: u64,
-    part: Option<Part>,
-    wave: Option<Wave>,
+    part: Option<PartFile>,
+    wave: Option<OpenWav>,
 }
 
 impl WavSink {
@@ -83,7 +83,7 @@ impl WavSink {
     }
 
     /// Writes the header; the first chunk has arrived and brought the sample rate.
-    fn begin(&self, cx: &mut Context, rate_hz: f64) -> Result<Option<Wave>, Error> {
+    fn begin(&self, cx: &mut Context, rate_hz: f64) -> Result<Option<OpenWav>, Error> {
         if rate_hz == 0.0 {
             return Err(Error::new(format!(
                 "cannot write {}: a WAV file needs a sample rate, and its input has none: give `sample_rate` \
@@ -97,8 +97,10 @@ impl WavSink {
         check::within("sample rate", rate_hz, 1.0, most_hz as f64, fix)?;
         let whole = rate_hz.round();
         if whole != rate_hz {
-            cx.note(format!("WAV files store whole hertz: the sample rate {rate_hz} Hz was rounded to \
-                             {whole} Hz"));
+            cx.note(format!(
+                "WAV files store whole hertz: the sample rate {rate_hz} Hz was rounded to \
+                             {whole} Hz"
+            ));
         }
         let (bits_per_sample, sample_format) = match self.format {
             WavFormat::I16 => (16, SampleFormat::Int),
@@ -114,7 +116,15 @@ impl WavSink {
             let _ = writer.get_i16_writer(BLOCK as u32);
         }
         let most = self.most_bytes / self.format.bytes() / channels * channels;
-        Ok(Some(Wave { writer, format: self.format, rate_hz, left: most, most, clipped: 0, not_finite: 0 }))
+        Ok(Some(OpenWav {
+            writer,
+            format: self.format,
+            rate_hz,
+            left: most,
+            most,
+            clipped: 0,
+            not_finite: 0,
+        }))
     }
 
     /// Notes the samples that were not written as they came.
@@ -143,7 +153,7 @@ impl WavFormat {
 }
 
 /// A file that has its header.
-struct Wave {
+struct OpenWav {
     writer: WavWriter<BufWriter<File>>,
     format: WavFormat,
     rate_hz: f64,
@@ -154,7 +164,7 @@ struct Wave {
     not_finite: u64,
 }
 
-impl Wave {
+impl OpenWav {
     fn write(&mut self, samples: &[f32], path: &Path) -> Result<(), Error> {
         self.left = self.left.checked_sub(samples.len() as u64).ok_or_else(|| {
             Error::new(format!(
@@ -194,7 +204,7 @@ impl Operator for WavSink {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        self.part = Some(Part::create(&self.path)?);
+        self.part = Some(PartFile::create(&self.path)?);
         Ok(())
     }
 
@@ -249,7 +259,7 @@ fn cannot_write(path: &Path, error: hound::Error) -> Error {
 /// A WAV file to write.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct WavSinkParameters {
     /// The file to write; missing folders are created.
     path: PathBuf,
     /// Sample format. `i16`: 16-bit integers. `f32`: floating point.
@@ -261,9 +271,14 @@ struct Parameters {
 }
 
 pub(crate) fn kind() -> Kind {
-    Kind::new("wav.sink", "writes a WAV file", "path = \"audio.wav\"", |p: &Parameters, folders: &Folders| {
-        WavSink::new(folders.output(&p.path)).format(p.format).channels(p.channels)
-    })
+    Kind::new(
+        "wav.sink",
+        "writes a WAV file",
+        "path = \"audio.wav\"",
+        |p: &WavSinkParameters, folders: &Folders| {
+            WavSink::new(folders.output(&p.path)).format(p.format).channels(p.channels)
+        },
+    )
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Plays WAV files.
 
-use crate::format::{Channels, Coding, Layout, Number, Playing, SampleFile, once, open, real};
+use crate::format::{Channels, Coding, FileLayout, Number, Playing, SampleFile, once, open, real};
 use crate::lanes::{channel_outputs, one_or_all, show_outputs};
 use hound::{SampleFormat, WavReader};
 use onbeat_runtime::{
@@ -120,8 +120,8 @@ impl WavSource {
             }
         };
         let channels = u64::from(spec.channels);
-        let layout =
-            Layout::choose(coding, 1, channels, self.channels).map_err(|error| wrong(error.to_string()))?;
+        let layout = FileLayout::choose(coding, 1, channels, self.channels)
+            .map_err(|error| wrong(error.to_string()))?;
         let file = file.into_inner();
         let file = SampleFile::at(file, used, self.path.clone(), layout, begin, numbers / channels)?;
         Ok((file, f64::from(spec.sample_rate)))
@@ -157,7 +157,7 @@ impl Operator for WavSource {
 /// A WAV file to play.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct WavSourceParameters {
     /// The file to play.
     path: PathBuf,
     /// The only channel to play, counted from 0.
@@ -180,7 +180,7 @@ pub(crate) fn kind() -> Kind {
         "wav.source",
         "plays a WAV file",
         "path = \"audio.wav\"",
-        |p: &Parameters, folders: &Folders| {
+        |p: &WavSourceParameters, folders: &Folders| {
             let mut source = WavSource::new(folders.input(&p.path)).pace(p.pace).repeat(p.repeat);
             if let Some(channel) = p.channel {
                 source = source.channel(channel);

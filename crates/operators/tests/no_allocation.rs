@@ -14,9 +14,9 @@ use onbeat_operators::lanes::{Deinterleave, Interleave, Joined, Sum};
 use onbeat_operators::mode_s::{Demod, Frame};
 use onbeat_operators::spectral::{Fft, Framed, Spectrum, Window};
 use onbeat_operators::{
-    Add, Closed, Counter, Delay, DelayLag, FileSink, Framing, IqSink, IqSource, Load, Merge, NpySink,
-    NpySource, NullSink, NullSource, Overrun, Peer, PngSink, SampleFormat, SigmfSink, SigmfSource, Squelch,
-    Tap, TcpSink, TcpSource, Throttle, Timer, UdpSink, UdpSource, WavSink, WavSource, Work,
+    Add, Closed, Counter, Delay, DelayLength, FileSink, Framing, IqSink, IqSource, Load, LoadWork, NpySink,
+    NpySource, NullSink, NullSource, NumberMerge, Overrun, PngSink, SampleFormat, SigmfSink, SigmfSource,
+    Squelch, Tap, TcpPeer, TcpSink, TcpSource, Throttle, Timer, UdpSink, UdpSource, WavSink, WavSource,
 };
 use onbeat_runtime::testing::{Feed, Trial};
 use onbeat_runtime::{Chunk, Graph, InPlace, Message, Options, Pace, Stream};
@@ -121,7 +121,7 @@ fn receiver(folder: &Path) {
     graph.add("rate", Stream::new(Resampler::<f32>::to_rate(48e3, Quality::default()).unwrap()));
     graph.add("treble", InPlace::new(Deemphasis::new(50e-6).unwrap()));
     graph.add("gain", InPlace::new(Saxpy::new(0.5, 0.0).unwrap()));
-    graph.add("load", Load::<Chunk<f32>>::new(Work::Rounds(10)));
+    graph.add("load", Load::<Chunk<f32>>::new(LoadWork::Rounds(10)));
     graph.add("tap", Tap::new().file(folder.join("tap.jsonl"), 1e6).unwrap());
     graph.add("sum", Add::new());
     graph.add("audio", WavSink::new(folder.join("audio.wav")));
@@ -130,8 +130,8 @@ fn receiver(folder: &Path) {
     graph.add("chunks-end", NullSink::<Chunk<f32>>::default());
     graph.add("ticks", Timer::new(100_000, Some(300), Overrun::CatchUp).unwrap());
     graph.add("count", Counter::new(Some(2000)).rate(1e5, Pace::Fast).unwrap());
-    graph.add("both", Merge::<u64>::default());
-    graph.add("work", Load::<u64>::new(Work::Rounds(10)));
+    graph.add("both", NumberMerge::<u64>::default());
+    graph.add("work", Load::<u64>::new(LoadWork::Rounds(10)));
     graph.add("numbers-end", NullSink::<u64>::default());
     steady.connect(&[
         ("iq", "brake"),
@@ -181,7 +181,7 @@ fn channels(folder: &Path) {
         "array",
         NpySource::<f32>::new(at("one.npy")).rate(48e3, Pace::Fast).unwrap().repeat(2 * REPEAT),
     );
-    graph.add("delay", Delay::<f32>::new(DelayLag::Samples(1000)).unwrap());
+    graph.add("delay", Delay::<f32>::new(DelayLength::Samples(1000)).unwrap());
     graph.add("sum", Joined::<Sum>::new(3).unwrap());
     graph.add("turn", Joined::<Interleave>::new(2).unwrap());
     graph.add("apart", Deinterleave::new(2).unwrap());
@@ -270,7 +270,7 @@ fn datagrams() {
 fn connection() {
     let listen = || TcpListener::bind("127.0.0.1:0").unwrap();
     let (from, to) = (listen(), listen());
-    let peer = |listener: &TcpListener| Peer::Connect(listener.local_addr().unwrap().to_string());
+    let peer = |listener: &TcpListener| TcpPeer::Connect(listener.local_addr().unwrap().to_string());
     let mut steady = Steady::new::<Chunk<f32>>("connection", CHUNKS);
     let graph = &mut steady.graph;
     graph.add("chunks", NullSource::<f32>::new(Some(2 * CHUNKS as u64)));

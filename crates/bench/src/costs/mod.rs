@@ -3,15 +3,15 @@
 //!
 //! The module `cache` stores them for later use.
 
-mod kept;
+mod cache;
 
-pub use kept::{Kept, forget, keep, kept};
+pub use cache::{CachedCosts, cached, forget, save};
 
 use crate::model::MachineCosts;
 use crate::others::Others;
-use crate::{BenchError, Watch};
+use crate::{BenchError, BenchWatch};
 use onbeat_operators::dsp::Saxpy;
-use onbeat_operators::{Load, NullSink, NullSource, Work};
+use onbeat_operators::{Load, LoadWork, NullSink, NullSource};
 use onbeat_os::{CoreSet, Parker, clock, thread};
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 use onbeat_runtime::{Chunk, Graph, Idle, InPlace, Options, Scheduler};
@@ -31,7 +31,7 @@ const LARGE: usize = 64 << 10;
 
 /// Measured costs.
 #[derive(Debug, Clone, Copy)]
-pub struct Measured {
+pub struct MeasuredCosts {
     /// Costs in nanoseconds.
     pub costs: MachineCosts,
     /// Share of the machine used by others during the measurement: 0 to 1. A large share makes the costs
@@ -43,7 +43,7 @@ pub struct Measured {
 ///
 /// # Errors
 /// [`BenchError`]: a failed run, or a stop.
-pub fn measure(watch: &mut dyn Watch) -> Result<Measured, BenchError> {
+pub fn measure(watch: &mut dyn BenchWatch) -> Result<MeasuredCosts, BenchError> {
     let others = Others::watch();
     let cores: Vec<usize> =
         CoreSet::allowed().map(|cores| cores.iter().take(2).collect()).unwrap_or_default();
@@ -69,7 +69,7 @@ pub fn measure(watch: &mut dyn Watch) -> Result<Measured, BenchError> {
         wake_ns: median(|costs| costs.wake_ns),
         clock_ns: median(|costs| costs.clock_ns),
     };
-    Ok(Measured { costs, others: others.share(0) })
+    Ok(MeasuredCosts { costs, others: others.share(0) })
 }
 
 fn once(cores: &[usize]) -> Result<MachineCosts, BenchError> {
@@ -118,7 +118,7 @@ fn run(scheduler: Scheduler, cores: &[usize], quantum: usize, kernels: usize) ->
     for number in 0..kernels.max(1) {
         let name = format!("operator{number}");
         if kernels == 0 {
-            graph.add(&*name, Load::<Chunk<f32>>::new(Work::Rounds(0)));
+            graph.add(&*name, Load::<Chunk<f32>>::new(LoadWork::Rounds(0)));
         } else {
             let saxpy = Saxpy::new(1.0, 0.0).map_err(|error| failed(error.to_string()))?;
             graph.add(&*name, InPlace::new(saxpy));

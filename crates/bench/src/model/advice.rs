@@ -1,6 +1,6 @@
 //! Recommendation of a scheduler.
 
-use super::{Layout, MachineCosts, Prediction, Workload};
+use super::{GraphLoad, MachineCosts, Prediction, WorkerLayout};
 use std::fmt::Write;
 
 /// A recommendation with its reasons.
@@ -20,8 +20,8 @@ const BETTER: f64 = 1.05;
 /// `None` if there are none.
 #[must_use]
 pub fn advise(
-    workload: &Workload,
-    predicted: &[(String, Layout, Prediction)],
+    workload: &GraphLoad,
+    predicted: &[(String, WorkerLayout, Prediction)],
     costs: &MachineCosts,
 ) -> Option<Advice> {
     let (first_name, _, first) = predicted.first()?;
@@ -43,7 +43,10 @@ pub fn advise(
     }
     let (name, layout, best) = &predicted[chosen];
     why.push(if chosen == 0 {
-        format!("no other scheduler is expected to be more than {:.0} % faster than {name}", (BETTER - 1.0) * 100.0)
+        format!(
+            "no other scheduler is expected to be more than {:.0} % faster than {name}",
+            (BETTER - 1.0) * 100.0
+        )
     } else {
         format!("{name} is expected to be {:.1} times as fast as {first_name}", best.rate / first.rate)
     });
@@ -52,14 +55,14 @@ pub fn advise(
 }
 
 /// Compares work with hand-over cost for the neighbours whose separation matters most, at most three.
-fn pairs(workload: &Workload, layout: &Layout, costs: &MachineCosts) -> Vec<String> {
+fn pairs(workload: &GraphLoad, layout: &WorkerLayout, costs: &MachineCosts) -> Vec<String> {
     let mut all: Vec<(f64, String)> = Vec::new();
     for edge in &workload.edges {
         let (from, to) = (&workload.operators[edge.from], &workload.operators[edge.to]);
         let work_ns = from.work_ns() + to.work_ns();
         let way_ns = edge.messages * costs.hand_over(edge.bytes);
         let is_cut = match layout {
-            Layout::Split(worker_of) => worker_of[edge.from] != worker_of[edge.to],
+            WorkerLayout::Split(worker_of) => worker_of[edge.from] != worker_of[edge.to],
             _ => false,
         };
         let (a, b) = (&from.name, &to.name);
@@ -117,19 +120,19 @@ mod tests {
         }
     }
 
-    fn pair(step_ns: f64) -> Workload {
+    fn pair(step_ns: f64) -> GraphLoad {
         let operator =
             |name: &str| OperatorLoad { name: name.into(), steps: 1.0, step_ns, is_source: name == "a" };
-        Workload {
+        GraphLoad {
             operators: vec![operator("a"), operator("b")],
             edges: vec![EdgeLoad { from: 0, to: 1, messages: 1.0, bytes: 16384.0, capacity: 4.0 }],
             hop_ns: 5.0,
-            ..Workload::default()
+            ..GraphLoad::default()
         }
     }
 
-    fn advice(workload: &Workload) -> Advice {
-        let layouts = [("greedy", Layout::One), ("pinned", Layout::Split(vec![0, 1]))];
+    fn advice(workload: &GraphLoad) -> Advice {
+        let layouts = [("greedy", WorkerLayout::One), ("pinned", WorkerLayout::Split(vec![0, 1]))];
         let predicted = layouts.map(|(name, layout)| {
             let prediction = predict(workload, &layout, &costs(), false);
             (name.to_owned(), layout, prediction)
@@ -150,7 +153,7 @@ mod tests {
 
     #[test]
     fn who_is_paced_stays_on_one_worker() {
-        let workload = Workload { rate: 100.0, idle: 0.9, ..pair(50_000.0) };
+        let workload = GraphLoad { rate: 100.0, idle: 0.9, ..pair(50_000.0) };
         let paced = advice(&workload);
         assert_eq!(paced.chosen, 0);
         assert!(paced.why[0].contains("100.0 per second, and greedy could do 10.0 k"), "{:?}", paced.why);

@@ -17,9 +17,9 @@ mod scale;
 mod workload;
 
 pub use advice::{Advice, advise};
-pub use predict::{Ends, Layout, Prediction, predict};
-pub use scale::{Core, Scaled, scaled};
-pub use workload::{EdgeLoad, OperatorLoad, Workload};
+pub use predict::{Prediction, StretchEnds, WorkerLayout, predict};
+pub use scale::{CoreTimes, Scaled, scaled};
+pub use workload::{EdgeLoad, GraphLoad, OperatorLoad};
 
 use serde::{Deserialize, Serialize};
 

@@ -1,10 +1,10 @@
 //! Throughput and latency under one scheduler.
 
-use super::{EdgeLoad, MachineCosts, Workload};
+use super::{EdgeLoad, GraphLoad, MachineCosts};
 
 /// Placement of operators on workers, as a plan defines it.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Layout {
+pub enum WorkerLayout {
     /// One worker steps everything.
     One,
     /// Worker of each operator; all workers run in parallel.
@@ -26,13 +26,13 @@ pub enum Layout {
         /// Whether each worker has a copy, by operator.
         copied: Vec<bool>,
         /// How the order is kept.
-        ends: Ends,
+        ends: StretchEnds,
     },
 }
 
 /// Ends of a replicated stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ends {
+pub enum StretchEnds {
     /// Copies: their order is not kept.
     Copies,
     /// A source and a sink that migrate between workers.
@@ -57,23 +57,23 @@ pub struct Prediction {
 
 /// Predicts the performance of a graph. `parks` says whether idle workers sleep and must be woken.
 #[must_use]
-pub fn predict(workload: &Workload, layout: &Layout, costs: &MachineCosts, parks: bool) -> Prediction {
+pub fn predict(workload: &GraphLoad, layout: &WorkerLayout, costs: &MachineCosts, parks: bool) -> Prediction {
     let path_ns = workload.longest_path_ns();
     let to_sleeper_ns = if parks { costs.wake_ns } else { costs.hand_over_ns };
     let (iteration_ns, latency_ns) = match layout {
-        Layout::One => (workload.with_hop(workload.hop_ns).iter().sum(), path_ns),
-        Layout::Split(worker_of) => {
+        WorkerLayout::One => (workload.with_hop(workload.hop_ns).iter().sum(), path_ns),
+        WorkerLayout::Split(worker_of) => {
             let crossings = crossings(workload, worker_of);
             (split(workload, worker_of, costs, parks), path_ns + crossings * to_sleeper_ns)
         }
-        Layout::Shared { workers, waves: true, .. } => (waves(workload, *workers, costs), path_ns),
-        Layout::Shared { workers, heavy_ns, waves: false } => {
+        WorkerLayout::Shared { workers, waves: true, .. } => (waves(workload, *workers, costs), path_ns),
+        WorkerLayout::Shared { workers, heavy_ns, waves: false } => {
             let heavy = workload.operators.iter().filter(|operator| operator.step_ns > *heavy_ns).count();
             let ways = if *workers > 1 { heavy.saturating_sub(1) as f64 } else { 0.0 };
             (shared(workload, *workers, *heavy_ns, costs, parks), path_ns + ways * to_sleeper_ns)
         }
-        Layout::Replicated { workers, copied, ends } => {
-            let ways = if *ends == Ends::Rest { 2.0 } else { 0.0 };
+        WorkerLayout::Replicated { workers, copied, ends } => {
+            let ways = if *ends == StretchEnds::Rest { 2.0 } else { 0.0 };
             (replicated(workload, *workers, copied, *ends, costs), path_ns + ways * to_sleeper_ns)
         }
     };
@@ -81,12 +81,12 @@ pub fn predict(workload: &Workload, layout: &Layout, costs: &MachineCosts, parks
 }
 
 /// Number of edges between workers.
-fn crossings(workload: &Workload, worker_of: &[usize]) -> f64 {
+fn crossings(workload: &GraphLoad, worker_of: &[usize]) -> f64 {
     workload.edges.iter().filter(|edge| worker_of[edge.from] != worker_of[edge.to]).count() as f64
 }
 
 /// Cost per iteration of the busiest worker, which sets the pace.
-fn split(workload: &Workload, worker_of: &[usize], costs: &MachineCosts, parks: bool) -> f64 {
+fn split(workload: &GraphLoad, worker_of: &[usize], costs: &MachineCosts, parks: bool) -> f64 {
     let workers = worker_of.iter().max().map_or(1, |last| last + 1);
     let mut busy_ns = vec![0.0; workers];
     for (at, ns) in workload.with_hop(workload.hop_ns).into_iter().enumerate() {
@@ -123,7 +123,7 @@ const WAITS: f64 = 1.02;
 
 /// Heavy operators go to any free worker, and each is stepped by one worker at a time. Light ones stay with
 /// the operator before them.
-fn shared(workload: &Workload, workers: usize, heavy_ns: f64, costs: &MachineCosts, parks: bool) -> f64 {
+fn shared(workload: &GraphLoad, workers: usize, heavy_ns: f64, costs: &MachineCosts, parks: bool) -> f64 {
     if workers == 1 {
         return workload.with_hop(workload.hop_ns).iter().sum();
     }
@@ -147,7 +147,7 @@ fn shared(workload: &Workload, workers: usize, heavy_ns: f64, costs: &MachineCos
 
 /// Chunks stay on their core, and operators move between cores a few chunks at a time. If one worker alone is
 /// faster, it works alone.
-fn waves(workload: &Workload, workers: usize, costs: &MachineCosts) -> f64 {
+fn waves(workload: &GraphLoad, workers: usize, costs: &MachineCosts) -> f64 {
     let with_hop = workload.with_hop(workload.hop_ns);
     let alone_ns: f64 = with_hop.iter().sum();
     let bytes = workload.edges.iter().map(|edge| edge.bytes).fold(1.0, f64::max);
@@ -162,13 +162,19 @@ fn waves(workload: &Workload, workers: usize, costs: &MachineCosts) -> f64 {
 }
 
 /// All workers share the copied operators; serial operators run on one worker at a time.
-fn replicated(workload: &Workload, workers: usize, copied: &[bool], ends: Ends, costs: &MachineCosts) -> f64 {
+fn replicated(
+    workload: &GraphLoad,
+    workers: usize,
+    copied: &[bool],
+    ends: StretchEnds,
+    costs: &MachineCosts,
+) -> f64 {
     let with_hop = workload.with_hop(workload.hop_ns);
     let all_ns: f64 = with_hop.iter().sum();
     let n = workers as f64;
     match ends {
-        Ends::Copies => all_ns / n,
-        Ends::Turns => {
+        StretchEnds::Copies => all_ns / n,
+        StretchEnds::Turns => {
             let is_end = |at: usize| {
                 workload.operators[at].is_source || workload.edges.iter().all(|edge| edge.from != at)
             };
@@ -178,7 +184,7 @@ fn replicated(workload: &Workload, workers: usize, copied: &[bool], ends: Ends, 
             let ways_ns = turns.len() as f64 * costs.hand_over_ns;
             ((all_ns + ways_ns) / n).max(turns.into_iter().fold(0.0, f64::max))
         }
-        Ends::Rest => {
+        StretchEnds::Rest => {
             let of_copies = with_hop.iter().zip(copied).filter(|(_, copied)| **copied);
             let lanes_ns: f64 = of_copies.map(|(ns, _)| ns).sum();
             let (mut ways_ns, mut handing_ns) = (0.0, 0.0);
@@ -203,7 +209,7 @@ fn replicated(workload: &Workload, workers: usize, copied: &[bool], ends: Ends, 
 
 /// Whether an edge joins two neighbours in one stretch. If several copies send to one operator, or one sends
 /// to several, the first worker is in between.
-fn is_inside(workload: &Workload, copied: &[bool], edge: &EdgeLoad) -> bool {
+fn is_inside(workload: &GraphLoad, copied: &[bool], edge: &EdgeLoad) -> bool {
     let count =
         |meets: &dyn Fn(&EdgeLoad) -> bool| workload.edges.iter().filter(|other| meets(other)).count();
     let is_only = count(&|other| other.from == edge.from) == 1 && count(&|other| other.to == edge.to) == 1;
@@ -240,7 +246,7 @@ mod tests {
     };
 
     /// A chain with these step times and chunks of 16 KiB.
-    fn chain(steps_ns: &[f64]) -> Workload {
+    fn chain(steps_ns: &[f64]) -> GraphLoad {
         let operator = |(at, &step_ns): (usize, &f64)| OperatorLoad {
             name: format!("o{at}"),
             steps: 1.0,
@@ -248,15 +254,15 @@ mod tests {
             is_source: at == 0,
         };
         let edge = |to: usize| EdgeLoad { from: to - 1, to, messages: 1.0, bytes: 16384.0, capacity: 4.0 };
-        Workload {
+        GraphLoad {
             operators: steps_ns.iter().enumerate().map(operator).collect(),
             edges: (1..steps_ns.len()).map(edge).collect(),
             hop_ns: 5.0,
-            ..Workload::default()
+            ..GraphLoad::default()
         }
     }
 
-    fn iteration_ns(workload: &Workload, layout: &Layout, parks: bool) -> f64 {
+    fn iteration_ns(workload: &GraphLoad, layout: &WorkerLayout, parks: bool) -> f64 {
         1e9 / predict(workload, layout, &COSTS, parks).rate
     }
 
@@ -266,26 +272,29 @@ mod tests {
         let heavy = chain(&[0.0, 50_000.0, 50_000.0, 0.0]);
         let mixed = chain(&[0.0, 50_000.0, 50_000.0, 50_000.0]);
         let serial = chain(&[0.0, 5_000.0, 5_000.0, 100_000.0]);
-        let split = Layout::Split(vec![0, 0, 1, 1]);
-        let shared = Layout::Shared { workers: 2, heavy_ns: 5_000.0, waves: false };
-        let waves = Layout::Shared { workers: 2, heavy_ns: 5_000.0, waves: true };
+        let split = WorkerLayout::Split(vec![0, 0, 1, 1]);
+        let shared = WorkerLayout::Shared { workers: 2, heavy_ns: 5_000.0, waves: false };
+        let waves = WorkerLayout::Shared { workers: 2, heavy_ns: 5_000.0, waves: true };
         let replicated =
-            |ends| Layout::Replicated { workers: 2, copied: vec![false, true, true, false], ends };
+            |ends| WorkerLayout::Replicated { workers: 2, copied: vec![false, true, true, false], ends };
         // Source, a → (b → sink | c → sink).
         let mut fork = chain(&[0.0, 50_000.0, 50_000.0, 50_000.0, 0.0, 0.0]);
         for (edge, ends) in fork.edges.iter_mut().zip([(0, 1), (1, 2), (1, 3), (2, 4), (3, 5)]) {
             (edge.from, edge.to) = ends;
         }
-        let branches = Layout::Replicated {
+        let branches = WorkerLayout::Replicated {
             workers: 2,
             copied: vec![false, true, true, true, false, false],
-            ends: Ends::Rest,
+            ends: StretchEnds::Rest,
         };
         // There is no other worker to hand over to.
-        let alone =
-            Layout::Replicated { workers: 1, copied: vec![false, true, true, false], ends: Ends::Rest };
+        let alone = WorkerLayout::Replicated {
+            workers: 1,
+            copied: vec![false, true, true, false],
+            ends: StretchEnds::Rest,
+        };
         for (workload, layout, parks, wanted_ns) in [
-            (&light, &Layout::One, true, 220.0),
+            (&light, &WorkerLayout::One, true, 220.0),
             // 110 for each half, 1700 for 16 KiB.
             (&light, &split, false, 1_810.0),
             (&light, &shared, true, 280.0),
@@ -293,25 +302,25 @@ mod tests {
             (&light, &waves, true, 185.0),
             // 50 005 in one leg, and half of a hand-over.
             (&heavy, &waves, true, 50_085.0),
-            (&light, &replicated(Ends::Copies), false, 110.0),
+            (&light, &replicated(StretchEnds::Copies), false, 110.0),
             // Two turns of 105 are less than half of 420.
-            (&light, &replicated(Ends::Turns), false, 210.0),
+            (&light, &replicated(StretchEnds::Turns), false, 210.0),
             // The other worker takes 3610 for each message it gets, with two hand-overs of 1700. The first
             // one takes 120, plus 210 for each message it keeps or 3400 for each it hands over. 33 of 42 go
             // to the other.
-            (&light, &replicated(Ends::Rest), false, 2_836.4),
-            (&heavy, &Layout::One, true, 100_020.0),
+            (&light, &replicated(StretchEnds::Rest), false, 2_836.4),
+            (&heavy, &WorkerLayout::One, true, 100_020.0),
             (&heavy, &split, false, 51_710.0),
-            (&heavy, &replicated(Ends::Copies), false, 50_010.0),
-            (&heavy, &replicated(Ends::Rest), false, 51_766.8),
+            (&heavy, &replicated(StretchEnds::Copies), false, 50_010.0),
+            (&heavy, &replicated(StretchEnds::Rest), false, 51_766.8),
             // 150 020 in total; the first worker has half of it and hands over three quarters of the lanes.
-            (&mixed, &replicated(Ends::Rest), false, 77_617.0),
+            (&mixed, &replicated(StretchEnds::Rest), false, 77_617.0),
             (&mixed, &alone, false, 150_130.0),
             // Three stretches, six hand-overs: 160 215 for the other worker's messages, which are 0.5012 of
             // all.
             (&fork, &branches, false, 80_291.7),
             // The rest alone takes longer than the lanes, which all go to the other worker.
-            (&serial, &replicated(Ends::Rest), false, 103_520.0),
+            (&serial, &replicated(StretchEnds::Rest), false, 103_520.0),
         ] {
             let found_ns = iteration_ns(workload, layout, parks);
             assert!((found_ns - wanted_ns).abs() < 1.0, "{layout:?}: {found_ns}, not {wanted_ns}");
@@ -323,9 +332,9 @@ mod tests {
     #[test]
     fn latency_has_the_ways_between_workers() {
         let workload = chain(&[0.0, 100.0, 100.0, 0.0]);
-        let latency_ns = |layout: &Layout, parks| predict(&workload, layout, &COSTS, parks).latency_ns;
-        assert!((latency_ns(&Layout::One, true) - 220.0).abs() < 1.0);
-        let split = Layout::Split(vec![0, 0, 1, 1]);
+        let latency_ns = |layout: &WorkerLayout, parks| predict(&workload, layout, &COSTS, parks).latency_ns;
+        assert!((latency_ns(&WorkerLayout::One, true) - 220.0).abs() < 1.0);
+        let split = WorkerLayout::Split(vec![0, 0, 1, 1]);
         assert!((latency_ns(&split, true) - 30_220.0).abs() < 1.0);
         assert!((latency_ns(&split, false) - 320.0).abs() < 1.0);
     }
@@ -334,6 +343,6 @@ mod tests {
     fn a_cycle_ends() {
         let mut workload = chain(&[0.0, 100.0, 100.0]);
         workload.edges.push(EdgeLoad { from: 2, to: 1, messages: 1.0, bytes: 0.0, capacity: 4.0 });
-        assert!(predict(&workload, &Layout::One, &COSTS, true).latency_ns < 1_000.0);
+        assert!(predict(&workload, &WorkerLayout::One, &COSTS, true).latency_ns < 1_000.0);
     }
 }

@@ -2,7 +2,7 @@
 
 /// Times of a kind of core for a chunk of one size, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Core {
+pub struct CoreTimes {
     /// Work of an operator on a chunk.
     pub work_ns: f64,
     /// Engine cost per step.
@@ -32,7 +32,7 @@ pub struct Scaled {
 
 /// Predicts a chain of `kernels` operators on `cores` cores, both 1 or more.
 #[must_use]
-pub fn scaled(core: &Core, cores: usize, kernels: usize) -> Scaled {
+pub fn scaled(core: &CoreTimes, cores: usize, kernels: usize) -> Scaled {
     let (n, m) = (cores.max(1) as f64, kernels.max(1) as f64);
     let step_ns = core.work_ns + core.hop_ns;
     // The ends cost a hop each.
@@ -61,7 +61,8 @@ mod tests {
 
     /// A Cortex-A53 at 16 KiB: 3.1 µs per saxpy as published. The hand-over cost is derived from the
     /// published rate for one operator per core: 4096 samples at 0.847 Gsamples/s are 4.84 µs.
-    const CORTEX_A53: Core = Core { work_ns: 3_100.0, hop_ns: 0.0, hand_over_ns: 1_736.0, turn_ns: 0.0 };
+    const CORTEX_A53: CoreTimes =
+        CoreTimes { work_ns: 3_100.0, hop_ns: 0.0, hand_over_ns: 1_736.0, turn_ns: 0.0 };
 
     #[test]
     fn the_published_figures_of_a_cortex_a53_follow() {
@@ -73,7 +74,7 @@ mod tests {
 
     #[test]
     fn modes_keep_their_order() {
-        let core = Core { work_ns: 150.0, hop_ns: 8.0, hand_over_ns: 1_900.0, turn_ns: 60.0 };
+        let core = CoreTimes { work_ns: 150.0, hop_ns: 8.0, hand_over_ns: 1_900.0, turn_ns: 60.0 };
         for cores in [1, 2, 4, 16, 64, 128] {
             for kernels in [cores, 2 * cores, 3 * cores] {
                 let Scaled { fair, statically, greedy, pinned, in_order, ranged } =

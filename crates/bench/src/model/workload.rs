@@ -5,7 +5,7 @@ use onbeat_trace::Record;
 
 /// Work of a graph per iteration.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Workload {
+pub struct GraphLoad {
     /// Operators in topological order.
     pub operators: Vec<OperatorLoad>,
     /// Edges in the graph's order.
@@ -57,10 +57,10 @@ impl OperatorLoad {
     }
 }
 
-impl Workload {
+impl GraphLoad {
     /// Computes the workload from a run with one worker; `None` if nothing was sent.
     #[must_use]
-    pub fn of(record: &Record, costs: &MachineCosts) -> Option<Workload> {
+    pub fn of(record: &Record, costs: &MachineCosts) -> Option<GraphLoad> {
         let place = |end: &str| {
             // "operator.port": operator names can contain dots, port names cannot.
             let name = end.rsplit_once('.').map_or(end, |(operator, _)| operator);
@@ -110,7 +110,7 @@ impl Workload {
             bytes: edge.quantum_bytes.unwrap_or(0) as f64,
             capacity: edge.capacity as f64,
         });
-        Some(Workload {
+        Some(GraphLoad {
             operators,
             edges: edges.collect(),
             hop_ns: ((work_ns - sum) / steps).max(0.0),

@@ -4,8 +4,8 @@
 //! them. On two threads, each side does the same, and each edge between the sides is a lock-free ring. Both
 //! threads spin.
 
-use super::case::Case;
-use super::effort::{Effort, Nothing};
+use super::case::OverheadCase;
+use super::effort::{Effort, NoEffort};
 use super::recipe::cores;
 use crate::BenchError;
 use crate::pinned::{join, spawn};
@@ -19,12 +19,12 @@ use std::sync::Arc;
 
 type Slot = Rc<Cell<Option<u64>>>;
 
-trait Step {
+trait BareStep {
     fn step(&mut self);
 }
 
 /// Counts, and puts the count into each of its slots.
-struct Source<E> {
+struct BareSource<E> {
     outputs: Box<[Slot]>,
     count: u64,
     effort: E,
@@ -44,7 +44,7 @@ struct Sink<E> {
     effort: E,
 }
 
-impl<E: Effort> Step for Source<E> {
+impl<E: Effort> BareStep for BareSource<E> {
     fn step(&mut self) {
         self.effort.spend();
         self.count += 1;
@@ -54,7 +54,7 @@ impl<E: Effort> Step for Source<E> {
     }
 }
 
-impl<E: Effort> Step for Middle<E> {
+impl<E: Effort> BareStep for Middle<E> {
     fn step(&mut self) {
         if let Some(x) = self.input.take() {
             self.effort.spend();
@@ -63,7 +63,7 @@ impl<E: Effort> Step for Middle<E> {
     }
 }
 
-impl<E: Effort> Step for Sink<E> {
+impl<E: Effort> BareStep for Sink<E> {
     fn step(&mut self) {
         if let Some(x) = self.input.take() {
             self.effort.spend();
@@ -80,54 +80,54 @@ struct Cut {
     edges: usize,
 }
 
-impl Case {
-    fn calls<E: Effort>(self, effort: E) -> Vec<Box<dyn Step>> {
+impl OverheadCase {
+    fn calls<E: Effort>(self, effort: E) -> Vec<Box<dyn BareStep>> {
         match self {
-            Case::TwoOperators => apart(2, effort),
-            Case::TxRx => chain(2, effort),
-            Case::Chain4 => chain(4, effort),
-            Case::FanOut4 => fan(4, effort),
+            OverheadCase::TwoOperators => apart(2, effort),
+            OverheadCase::TxRx => chain(2, effort),
+            OverheadCase::Chain4 => chain(4, effort),
+            OverheadCase::FanOut4 => fan(4, effort),
         }
     }
 
     /// Split between two workers as by `pinned`.
     fn cut(self) -> Cut {
         match self {
-            Case::TwoOperators => Cut { first: 1, second: 1, edges: 0 },
-            Case::TxRx => Cut { first: 1, second: 1, edges: 1 },
-            Case::Chain4 => Cut { first: 2, second: 2, edges: 1 },
-            Case::FanOut4 => Cut { first: 3, second: 2, edges: 2 },
+            OverheadCase::TwoOperators => Cut { first: 1, second: 1, edges: 0 },
+            OverheadCase::TxRx => Cut { first: 1, second: 1, edges: 1 },
+            OverheadCase::Chain4 => Cut { first: 2, second: 2, edges: 1 },
+            OverheadCase::FanOut4 => Cut { first: 3, second: 2, edges: 2 },
         }
     }
 }
 
 /// Passes a value through a pointer that the compiler cannot see through.
-fn hidden(step: impl Step + 'static) -> Box<dyn Step> {
+fn hidden(step: impl BareStep + 'static) -> Box<dyn BareStep> {
     black_box(Box::new(step))
 }
 
-fn apart<E: Effort>(count: usize, effort: E) -> Vec<Box<dyn Step>> {
-    (0..count).map(|_| hidden(Source { outputs: Box::default(), count: 0, effort })).collect()
+fn apart<E: Effort>(count: usize, effort: E) -> Vec<Box<dyn BareStep>> {
+    (0..count).map(|_| hidden(BareSource { outputs: Box::default(), count: 0, effort })).collect()
 }
 
-fn chain<E: Effort>(count: usize, effort: E) -> Vec<Box<dyn Step>> {
+fn chain<E: Effort>(count: usize, effort: E) -> Vec<Box<dyn BareStep>> {
     let slots: Vec<Slot> = (1..count).map(|_| Slot::default()).collect();
     let slot = |at: usize| Rc::clone(&slots[at]);
-    let source = hidden(Source { outputs: [slot(0)].into(), count: 0, effort });
+    let source = hidden(BareSource { outputs: [slot(0)].into(), count: 0, effort });
     let middle = (1..count - 1).map(|at| hidden(Middle { input: slot(at - 1), output: slot(at), effort }));
     let sink = hidden(Sink { input: slot(count - 2), sum: 0, effort });
     std::iter::once(source).chain(middle).chain([sink]).collect()
 }
 
-fn fan<E: Effort>(count: usize, effort: E) -> Vec<Box<dyn Step>> {
+fn fan<E: Effort>(count: usize, effort: E) -> Vec<Box<dyn BareStep>> {
     let slots: Box<[Slot]> = (0..count).map(|_| Slot::default()).collect();
     let sinks: Vec<Slot> = slots.to_vec();
     let sinks = sinks.into_iter().map(|input| hidden(Sink { input, sum: 0, effort }));
-    std::iter::once(hidden(Source { outputs: slots, count: 0, effort })).chain(sinks).collect()
+    std::iter::once(hidden(BareSource { outputs: slots, count: 0, effort })).chain(sinks).collect()
 }
 
 /// Nanoseconds per iteration on the calling thread, with this effort in each call.
-pub(super) fn one_thread<E: Effort>(case: Case, iterations: u64, effort: E) -> f64 {
+pub(super) fn one_thread<E: Effort>(case: OverheadCase, iterations: u64, effort: E) -> f64 {
     timed(case.calls(effort), iterations)
 }
 
@@ -138,10 +138,10 @@ pub(super) fn one_thread<E: Effort>(case: Case, iterations: u64, effort: E) -> f
 /// With fewer than two calls.
 #[must_use]
 pub fn bare_chain_ns(calls: usize, iterations: u64) -> f64 {
-    timed(chain(calls, Nothing), iterations)
+    timed(chain(calls, NoEffort), iterations)
 }
 
-fn timed(mut calls: Vec<Box<dyn Step>>, iterations: u64) -> f64 {
+fn timed(mut calls: Vec<Box<dyn BareStep>>, iterations: u64) -> f64 {
     let mut pass = |count: u64| {
         for _ in 0..count {
             for call in &mut calls {
@@ -158,7 +158,7 @@ fn timed(mut calls: Vec<Box<dyn Step>>, iterations: u64) -> f64 {
 }
 
 /// Nanoseconds per iteration between two threads, each on its own core if there are two.
-pub(super) fn two_threads(case: Case, iterations: u64, capacity: usize) -> Result<f64, BenchError> {
+pub(super) fn two_threads(case: OverheadCase, iterations: u64, capacity: usize) -> Result<f64, BenchError> {
     let cut = case.cut();
     let cores = cores(2);
     let core = |at: usize| cores.as_ref().map(|cores| cores[at]);
@@ -167,7 +167,7 @@ pub(super) fn two_threads(case: Case, iterations: u64, capacity: usize) -> Resul
     let there = Arc::new(AtomicU32::new(0));
     let (rings_there, meet) = (rings.clone(), Arc::clone(&there));
     let second = spawn(core(1), move || {
-        let mut calls = apart(cut.second, Nothing);
+        let mut calls = apart(cut.second, NoEffort);
         wait_for_both(&meet);
         for _ in 0..iterations {
             for ring in &rings_there {
@@ -186,7 +186,7 @@ pub(super) fn two_threads(case: Case, iterations: u64, capacity: usize) -> Resul
         clock::monotonic_ns()
     })?;
     let first = spawn(core(0), move || {
-        let mut calls = apart(cut.first, Nothing);
+        let mut calls = apart(cut.first, NoEffort);
         wait_for_both(&there);
         let begin_ns = clock::monotonic_ns();
         for n in 0..iterations {

@@ -4,8 +4,8 @@
 //! `t`. The share `s` is reached at `t = c · (1 − s) / s`: half at `c`, 5 % at 19 `c`, 1 % at 99 `c`.
 
 use super::bare;
-use super::case::Case;
-use super::effort::Rounds;
+use super::case::OverheadCase;
+use super::effort::ArithmeticRounds;
 use super::marks::Length;
 use super::measure;
 use crate::BenchError;
@@ -13,7 +13,7 @@ use onbeat_runtime::Options;
 
 /// A share of the time that the engine takes, and its name in figures.
 #[derive(Debug, Clone, Copy)]
-pub struct Share {
+pub struct EngineShare {
     /// Last part of a figure's name.
     pub name: &'static str,
     /// The share, from 0 to 1.
@@ -21,10 +21,10 @@ pub struct Share {
 }
 
 /// The shares measured.
-pub const SHARES: [Share; 3] = [
-    Share { name: "p50", share: 0.50 },
-    Share { name: "p5", share: 0.05 },
-    Share { name: "p1", share: 0.01 },
+pub const SHARES: [EngineShare; 3] = [
+    EngineShare { name: "p50", share: 0.50 },
+    EngineShare { name: "p5", share: 0.05 },
+    EngineShare { name: "p1", share: 0.01 },
 ];
 
 /// Work per step, in nanoseconds, at which an engine with this cost per step takes this share.
@@ -50,10 +50,10 @@ pub(super) fn steps(wanted: Option<u64>, operator_ns: f64) -> u64 {
 
 /// Runs the case with this work in each operator, and the same calls without an engine before and after it.
 pub(super) fn loaded(
-    case: Case,
+    case: OverheadCase,
     recipe: &str,
     options: &Options,
-    rounds: Rounds,
+    rounds: ArithmeticRounds,
     steps: u64,
 ) -> Result<Loaded, BenchError> {
     let iterations = (steps / case.operators() as u64).max(1);

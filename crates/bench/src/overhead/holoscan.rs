@@ -1,9 +1,9 @@
 //! The same cases in Holoscan: a Python process runs `peers/holoscan/overhead.py` and answers one line per
 //! run.
 
-use super::case::Case;
-use super::recipe::{Kind, Recipe};
-use super::settings::Peer;
+use super::case::OverheadCase;
+use super::recipe::{SchedulerVariant, WorkerSetup};
+use super::settings::OverheadPeer;
 use crate::holoscan::{Holoscan as Process, START};
 use serde::Deserialize;
 use serde_json::json;
@@ -13,14 +13,14 @@ use std::time::Duration;
 const SCRIPT: &str = include_str!("../../../../peers/holoscan/overhead.py");
 
 /// A running Holoscan process that waits for requests.
-pub(super) struct Holoscan {
+pub(super) struct OverheadHoloscan {
     process: Process,
     pub iterations: u64,
 }
 
 /// Times of one run, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PeerTaken {
+pub(super) struct PeerTimes {
     /// Construction, composition and run, per iteration.
     pub process_ns: f64,
     /// Time after the warm-up, per iteration.
@@ -29,16 +29,16 @@ pub(super) struct PeerTaken {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Answer {
-    Taken { wall_ns: u64, begin_ns: u64, end_ns: u64 },
+enum RunAnswer {
+    RunTimes { wall_ns: u64, begin_ns: u64, end_ns: u64 },
     Refused { error: String },
 }
 
-impl Holoscan {
+impl OverheadHoloscan {
     /// Starts Holoscan. On failure the error says why, and how to install it.
-    pub fn start(peer: &Peer) -> Result<Holoscan, String> {
+    pub fn start(peer: &OverheadPeer) -> Result<OverheadHoloscan, String> {
         let process = Process::start(&peer.python, SCRIPT)?;
-        Ok(Holoscan { process, iterations: peer.iterations })
+        Ok(OverheadHoloscan { process, iterations: peer.iterations })
     }
 
     /// Versions of Holoscan and its Python.
@@ -52,8 +52,8 @@ impl Holoscan {
     }
 
     /// Whether Holoscan has an equivalent scheduler.
-    pub fn has(&self, recipe: Recipe) -> bool {
-        matches!(recipe.kind, Kind::Greedy | Kind::Event)
+    pub fn has(&self, recipe: WorkerSetup) -> bool {
+        matches!(recipe.kind, SchedulerVariant::Greedy | SchedulerVariant::Event)
     }
 
     /// Iterations before those of the steady figures.
@@ -62,7 +62,12 @@ impl Holoscan {
     }
 
     /// Makes one run.
-    pub fn run(&mut self, case: Case, recipe: Recipe, warm_up: u64) -> Result<PeerTaken, String> {
+    pub fn run(
+        &mut self,
+        case: OverheadCase,
+        recipe: WorkerSetup,
+        warm_up: u64,
+    ) -> Result<PeerTimes, String> {
         let (iterations, warm_up) = (self.iterations, self.warm_up(warm_up));
         let scheduler = recipe.kind.name();
         let failed = |why: &str| format!("holoscan: {} under {}: {why}", case.name(), recipe.name());
@@ -77,11 +82,11 @@ impl Holoscan {
         let limit = START + Duration::from_micros(iterations.saturating_mul(5_000));
         let line = self.process.ask(&wanted, limit).map_err(|why| failed(&why))?;
         match serde_json::from_str(&line) {
-            Ok(Answer::Taken { wall_ns, begin_ns, end_ns }) => Ok(PeerTaken {
+            Ok(RunAnswer::RunTimes { wall_ns, begin_ns, end_ns }) => Ok(PeerTimes {
                 process_ns: wall_ns as f64 / iterations as f64,
                 steady_ns: end_ns.saturating_sub(begin_ns) as f64 / (iterations - warm_up).max(1) as f64,
             }),
-            Ok(Answer::Refused { error }) => Err(failed(&error)),
+            Ok(RunAnswer::Refused { error }) => Err(failed(&error)),
             Err(_) => Err(failed(&format!("unexpected answer `{line}`"))),
         }
     }

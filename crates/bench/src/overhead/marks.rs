@@ -16,12 +16,12 @@ pub(super) struct Length {
 
 /// Counts an operator's steps down to the next point; this costs the step one subtraction and one branch.
 #[derive(Debug)]
-pub(super) struct Mark {
+pub(super) struct StepCounter {
     left: u64,
     next: Point,
     length: Length,
     times: Arc<Times>,
-    counts: Option<Arc<Counts>>,
+    counts: Option<Arc<UsageCounts>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -41,29 +41,29 @@ pub(super) struct Times {
 
 /// Kernel counters at the beginning and the end of the measured part.
 #[derive(Debug)]
-pub(super) struct Counts {
+pub(super) struct UsageCounts {
     /// Counter of futex calls, if available and wanted.
     futex: Option<Counter>,
-    taken: Mutex<[Option<Taken>; 2]>,
+    taken: Mutex<[Option<UsageSample>; 2]>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Taken {
+struct UsageSample {
     usage: Usage,
     futex: Option<u64>,
 }
 
 /// The difference between two points.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counted {
+pub(super) struct UsageDelta {
     pub usage: Usage,
     pub futex: Option<u64>,
 }
 
-impl Mark {
+impl StepCounter {
     /// Creates the marks of one operator. `counts` must be given to one operator of a run only.
-    pub fn new(length: Length, times: &Arc<Times>, counts: Option<&Arc<Counts>>) -> Self {
-        Mark { left: 1, next: Point::First, length, times: Arc::clone(times), counts: counts.cloned() }
+    pub fn new(length: Length, times: &Arc<Times>, counts: Option<&Arc<UsageCounts>>) -> Self {
+        StepCounter { left: 1, next: Point::First, length, times: Arc::clone(times), counts: counts.cloned() }
     }
 
     /// Records one step. Returns whether it was the last.
@@ -124,13 +124,14 @@ impl Times {
     }
 }
 
-impl Counts {
+impl UsageCounts {
     pub fn new(futex: Option<Counter>) -> Self {
-        Counts { futex, taken: Mutex::default() }
+        UsageCounts { futex, taken: Mutex::default() }
     }
 
     fn take(&self, at: usize) {
-        let taken = Usage::of_process().ok().map(|usage| Taken { usage, futex: self.read().ok().flatten() });
+        let taken =
+            Usage::of_process().ok().map(|usage| UsageSample { usage, futex: self.read().ok().flatten() });
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)[at] = taken;
     }
 
@@ -139,10 +140,10 @@ impl Counts {
     }
 
     /// Counts of the kernel; `None` if it does not provide them.
-    pub fn counted(&self) -> Option<Counted> {
+    pub fn counted(&self) -> Option<UsageDelta> {
         let [begin, end] = *self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let (begin, end) = (begin?, end?);
         let futex = begin.futex.zip(end.futex).map(|(begin, end)| end.saturating_sub(begin));
-        Some(Counted { usage: end.usage.since(&begin.usage), futex })
+        Some(UsageDelta { usage: end.usage.since(&begin.usage), futex })
     }
 }

@@ -1,8 +1,8 @@
 //! One run of one case.
 
-use super::case::{Case, Prepared};
+use super::case::{OverheadCase, PreparedCase};
 use super::effort::Effort;
-use super::marks::{Counted, Counts, Length, Times};
+use super::marks::{Length, Times, UsageCounts, UsageDelta};
 use crate::BenchError;
 use onbeat_os::{Counter, clock};
 use onbeat_runtime::{Options, RunError};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// Times of one run, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Taken {
+pub(super) struct RunTimes {
     /// Building, planning, starting, running and ending the graph.
     pub wall_ns: u64,
     /// From the beginning of `wall_ns` to the end of the first step.
@@ -20,21 +20,21 @@ pub(super) struct Taken {
     /// From the end of the warm-up to the end of the last iteration.
     pub steady_ns: u64,
     /// Counts for the interval of `steady_ns`.
-    pub counted: Option<Counted>,
+    pub counted: Option<UsageDelta>,
 }
 
 /// Makes one run. `recipe` is for errors. With a `futex` counter, futex calls are counted too.
 pub(super) fn run<E: Effort>(
-    case: Case,
+    case: OverheadCase,
     recipe: &str,
     options: &Options,
     length: Length,
     effort: E,
     futex: Option<Counter>,
-) -> Result<Taken, BenchError> {
-    let counts = Arc::new(Counts::new(futex));
+) -> Result<RunTimes, BenchError> {
+    let counts = Arc::new(UsageCounts::new(futex));
     let before_ns = clock::monotonic_ns();
-    let Prepared { graph, sources, ends } = case.prepare(length, effort, Some(&counts));
+    let PreparedCase { graph, sources, ends } = case.prepare(length, effort, Some(&counts));
     let record = graph.run(options);
     let after_ns = clock::monotonic_ns();
     let failed = |error: RunError| BenchError::Run {
@@ -53,7 +53,7 @@ pub(super) fn run<E: Effort>(
     if !all_there || record.result.lost > 0 {
         return Err(BenchError::Short { case: case.name(), recipe: recipe.to_owned() });
     }
-    Ok(Taken {
+    Ok(RunTimes {
         wall_ns: after_ns - before_ns,
         start_ns: first_ns - before_ns,
         stop_ns: after_ns - end_ns,

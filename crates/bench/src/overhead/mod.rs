@@ -27,12 +27,12 @@ mod rounds;
 mod settings;
 
 pub use bare::bare_chain_ns;
-pub use break_even::{SHARES, Share};
-pub use case::Case;
-pub use recipe::Kind;
-pub use settings::{Method, Peer, Settings};
+pub use break_even::{EngineShare, SHARES};
+pub use case::OverheadCase;
+pub use recipe::SchedulerVariant;
+pub use settings::{Method, OverheadPeer, OverheadSettings};
 
-use crate::{BenchError, Watch};
+use crate::{BenchError, BenchWatch};
 use onbeat_report::BenchResult;
 
 /// Results of the bench.
@@ -41,16 +41,16 @@ pub struct Overhead {
     /// All figures, in the common form of the benches.
     pub result: BenchResult,
     /// Scheduler and case of each table row, as figures name them, in the order of the settings.
-    pub rows: Vec<Row>,
+    pub rows: Vec<OverheadRow>,
 }
 
 /// One scheduler with one case.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct OverheadRow {
     /// Scheduler and workers: "greedy", "event2", "pinned2".
     pub recipe: String,
     /// The graph.
-    pub case: Case,
+    pub case: OverheadCase,
     /// Name of the figure with its limit, if there is one.
     pub limit: Option<String>,
     /// Consecutive steps in an iteration: those of one worker, if each worker has its own operators.
@@ -62,7 +62,7 @@ pub struct Row {
 /// # Errors
 /// [`BenchError`]: a failed run, settings that leave nothing to measure, or a stop before the first
 /// measurement.
-pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Overhead, BenchError> {
+pub fn run(settings: &OverheadSettings, watch: &mut dyn BenchWatch) -> Result<Overhead, BenchError> {
     let rounds = rounds::measure(settings, watch)?;
     Ok(result::overhead(settings, rounds))
 }

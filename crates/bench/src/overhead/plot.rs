@@ -1,7 +1,7 @@
 //! Draws the figures.
 
 use super::break_even::operator_ns;
-use super::{Case, Overhead, SHARES};
+use super::{Overhead, OverheadCase, SHARES};
 use onbeat_report::plot::{Axis, Bar, Bars, Group, Line, Lines, Sheet, Style};
 use onbeat_report::{BenchResult, Figure};
 
@@ -91,16 +91,18 @@ fn groups(overhead: &Overhead, method: &str) -> Vec<Group> {
     groups
 }
 
-fn bar(case: Case, figure: &Figure, limit: Option<f64>) -> Bar {
+fn bar(case: OverheadCase, figure: &Figure, limit: Option<f64>) -> Bar {
     Bar { label: case.text().to_owned(), value: figure.value, min: figure.min, max: figure.max, limit }
 }
 
 /// For each scheduler, the share computed from its cost per step in one case, and the measured shares.
 fn shares(overhead: &Overhead) -> Vec<Line> {
     let result = &overhead.result;
-    let chosen = |case: Case| overhead.rows.iter().any(|row| row.case == case);
+    let chosen = |case: OverheadCase| overhead.rows.iter().any(|row| row.case == case);
     let Some(case) =
-        [Case::TxRx, Case::Chain4, Case::FanOut4, Case::TwoOperators].into_iter().find(|&case| chosen(case))
+        [OverheadCase::TxRx, OverheadCase::Chain4, OverheadCase::FanOut4, OverheadCase::TwoOperators]
+            .into_iter()
+            .find(|&case| chosen(case))
     else {
         return Vec::new();
     };

@@ -1,16 +1,16 @@
 //! Settings of the bench.
 
-use super::{Case, Kind};
+use super::{OverheadCase, SchedulerVariant};
 use onbeat_runtime::Idle;
 use std::path::PathBuf;
 
 /// Settings of the bench. The default is that of the published benchmark.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct OverheadSettings {
     /// Cases in the order of the table.
-    pub cases: Vec<Case>,
+    pub cases: Vec<OverheadCase>,
     /// Schedulers in the order of the table.
-    pub schedulers: Vec<Kind>,
+    pub schedulers: Vec<SchedulerVariant>,
     /// Numbers of workers; empty: 1 and 2 for `event`, 2 for `pinned`.
     pub workers: Vec<usize>,
     /// Cores for the workers; empty: `pinned` takes the first cores that the process may use, the others run
@@ -27,7 +27,7 @@ pub struct Settings {
     /// Measuring method.
     pub method: Method,
     /// Other runtime that runs the same cases in the same rounds.
-    pub peer: Option<Peer>,
+    pub peer: Option<OverheadPeer>,
 }
 
 /// Position of the clock readings.
@@ -44,7 +44,7 @@ pub enum Method {
 
 /// Another runtime.
 #[derive(Debug, Clone)]
-pub struct Peer {
+pub struct OverheadPeer {
     /// The Python that has Holoscan.
     pub python: PathBuf,
     /// Iterations per run.
@@ -54,11 +54,11 @@ pub struct Peer {
 /// Iterations of the published benchmark.
 pub(super) const PUBLISHED_ITERATIONS: u64 = 100_000;
 
-impl Default for Settings {
+impl Default for OverheadSettings {
     fn default() -> Self {
-        Settings {
-            cases: Case::ALL.to_vec(),
-            schedulers: Kind::ALL.to_vec(),
+        OverheadSettings {
+            cases: OverheadCase::ALL.to_vec(),
+            schedulers: SchedulerVariant::ALL.to_vec(),
             workers: Vec::new(),
             cores: Vec::new(),
             idle: Idle::Park,

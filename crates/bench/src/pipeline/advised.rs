@@ -1,8 +1,8 @@
 //! Predictions for each scheduler from a short run with one worker, and a recommendation.
 
-use crate::model::{Advice, Layout, MachineCosts, Prediction, Workload, advise, predict};
+use crate::model::{Advice, GraphLoad, MachineCosts, Prediction, WorkerLayout, advise, predict};
 use crate::trial::{self, Maker};
-use crate::{BenchError, Watch};
+use crate::{BenchError, BenchWatch};
 use onbeat_runtime::{Idle, Options, Plan, Scheduler};
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone)]
 pub struct Advised {
     /// Work of the graph per iteration.
-    pub workload: Workload,
+    pub workload: GraphLoad,
     /// Predictions in the order of the table; the simplest scheduler comes first.
     pub expected: Vec<Expected>,
     /// Recommended scheduler with reasons.
@@ -51,7 +51,7 @@ pub fn advised(
     maker: &mut dyn Maker,
     costs: &MachineCosts,
     seconds: f64,
-    watch: &mut dyn Watch,
+    watch: &mut dyn BenchWatch,
 ) -> Result<Advised, BenchError> {
     if !(0.001..=600.0).contains(&seconds) {
         return Err(BenchError::Settings(format!("seconds is {seconds}: it must be from 0.001 to 600")));
@@ -68,7 +68,7 @@ pub fn advised(
         let duration_ns = (seconds * 1e9 / RUNS as f64) as u64;
         let record =
             trial::run(maker, &trial::options(&options, Scheduler::Greedy, duration_ns)).map_err(failed)?;
-        let workload = Workload::of(&record, costs);
+        let workload = GraphLoad::of(&record, costs);
         workloads.push(
             workload.ok_or_else(|| failed("its sources sent nothing in that time: give more time".into()))?,
         );
@@ -99,7 +99,7 @@ pub fn advised(
             Err(error) => notes.push(format!("{scheduler}: not available: {error}")),
         }
     }
-    let named: Vec<(String, Layout, Prediction)> = expected
+    let named: Vec<(String, WorkerLayout, Prediction)> = expected
         .iter()
         .map(|one| (one.scheduler.to_string(), trial::layout(&one.plan, &workload), one.prediction))
         .collect();

@@ -11,14 +11,14 @@ mod result;
 pub use advised::{Advised, Expected, advised};
 
 use crate::others::Others;
-use crate::trial::{self, Maker, Taken};
-use crate::{BenchError, Watch};
+use crate::trial::{self, Maker, TrialFigures};
+use crate::{BenchError, BenchWatch};
 use onbeat_report::BenchResult;
 use onbeat_runtime::{Options, Scheduler};
 
 /// Settings of the bench.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct PipelineSettings {
     /// Schedulers to try; empty: all that can run the graph.
     pub schedulers: Vec<Scheduler>,
     /// Longest duration of a run, which may end earlier on its own.
@@ -27,15 +27,15 @@ pub struct Settings {
     pub rounds: usize,
 }
 
-impl Default for Settings {
+impl Default for PipelineSettings {
     fn default() -> Self {
-        Settings { schedulers: Vec::new(), seconds: 0.5, rounds: 5 }
+        PipelineSettings { schedulers: Vec::new(), seconds: 0.5, rounds: 5 }
     }
 }
 
 /// Results of the bench.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct PipelineResults {
     /// All figures, in the common form of the benches.
     pub result: BenchResult,
     /// Schedulers in the order of the table; their figures begin with `pipeline.NAME`.
@@ -43,9 +43,9 @@ pub struct Found {
 }
 
 /// Runs of one scheduler.
-struct Runs {
+struct SchedulerRuns {
     options: Options,
-    taken: Vec<Taken>,
+    taken: Vec<TrialFigures>,
 }
 
 /// Data for the figures that are not part of the runs.
@@ -64,7 +64,11 @@ struct Graphs {
 /// # Errors
 /// [`BenchError`]: no scheduler that can run the graph, a failed run, or a stop before the first round was
 /// complete.
-pub fn run(maker: &mut dyn Maker, settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchError> {
+pub fn run(
+    maker: &mut dyn Maker,
+    settings: &PipelineSettings,
+    watch: &mut dyn BenchWatch,
+) -> Result<PipelineResults, BenchError> {
     if settings.rounds == 0 || !(0.001..=600.0).contains(&settings.seconds) {
         return Err(BenchError::Settings(
             "rounds must be 1 or more, and seconds from 0.001 to 600".to_owned(),
@@ -115,17 +119,17 @@ pub fn run(maker: &mut dyn Maker, settings: &Settings, watch: &mut dyn Watch) ->
     let rounds = all.iter().map(|runs| runs.taken.len()).min().unwrap_or(0);
     all.iter_mut().for_each(|runs| runs.taken.truncate(rounds));
     let schedulers = all.iter().map(|runs| runs.options.scheduler).collect();
-    Ok(Found { result: result::result(settings, &graphs, &all), schedulers })
+    Ok(PipelineResults { result: result::result(settings, &graphs, &all), schedulers })
 }
 
 /// Schedulers that can run the graph, with their options. A scheduler that cannot is noted; if it was named
 /// explicitly, it is an error.
 fn possible(
     maker: &mut dyn Maker,
-    settings: &Settings,
+    settings: &PipelineSettings,
     given: &Options,
     notes: &mut Vec<String>,
-) -> Result<Vec<Runs>, BenchError> {
+) -> Result<Vec<SchedulerRuns>, BenchError> {
     let mut wanted = settings.schedulers.clone();
     if wanted.is_empty() {
         wanted = trial::ALL.to_vec();
@@ -139,7 +143,7 @@ fn possible(
         let options = trial::options(given, scheduler, duration_ns);
         let (graph, _) = made(maker)?;
         match graph.plan(&options) {
-            Ok(_) => all.push(Runs { options, taken: Vec::new() }),
+            Ok(_) => all.push(SchedulerRuns { options, taken: Vec::new() }),
             Err(error) => notes.push(format!("{scheduler}: not available: {error}")),
         }
     }

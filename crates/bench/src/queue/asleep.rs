@@ -1,10 +1,10 @@
 //! Bursts of items, and the latency of a sleeping worker.
 
 use super::design::Design;
-use super::load::Taken;
+use super::load::LoadFigures;
 use super::model::{self, Model};
-use super::place::{self, Place};
-use super::settings::Settings;
+use super::place::{self, ThreadCores};
+use super::settings::QueueSettings;
 use crate::BenchError;
 use onbeat::work_queue::{Shared, Turn};
 use onbeat::{Idle, WorkQueue};
@@ -19,22 +19,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Queue whose worker sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Model(model::Kind),
+pub enum SleepingQueue {
+    Model(model::ModelKind),
     Ours(Idle),
     /// All items of a burst in one call.
     OursMany,
 }
 
-impl Kind {
-    pub fn of(design: Design) -> Option<Kind> {
+impl SleepingQueue {
+    pub fn of(design: Design) -> Option<SleepingQueue> {
         match design {
-            Design::Before => Some(Kind::Model(model::Kind::Before)),
-            Design::After => Some(Kind::Model(model::Kind::After)),
-            Design::Slots => Some(Kind::Ours(Idle::Park)),
+            Design::Before => Some(SleepingQueue::Model(model::ModelKind::Before)),
+            Design::After => Some(SleepingQueue::Model(model::ModelKind::After)),
+            Design::Slots => Some(SleepingQueue::Ours(Idle::Park)),
             // For bursts, a worker that spins for a limited time replaces the spinning one.
-            Design::SlotsSpin => Some(Kind::Ours(SPIN_FOR)),
-            Design::Many => Some(Kind::OursMany),
+            Design::SlotsSpin => Some(SleepingQueue::Ours(SPIN_FOR)),
+            Design::Many => Some(SleepingQueue::OursMany),
             _ => None,
         }
     }
@@ -55,20 +55,20 @@ enum Queue {
 }
 
 /// Reason why the worker did not get a requested setting.
-type Refused = Arc<Mutex<Option<String>>>;
+type RefusedSetting = Arc<Mutex<Option<String>>>;
 
 impl Queue {
     fn start(
-        kind: Kind,
+        kind: SleepingQueue,
         items: usize,
         policy: Option<Policy>,
-        place: &Place,
+        place: &ThreadCores,
         run: &Run,
-    ) -> Result<(Queue, Refused), BenchError> {
-        let refused: Refused = Arc::default();
+    ) -> Result<(Queue, RefusedSetting), BenchError> {
+        let refused: RefusedSetting = Arc::default();
         let system = |error| BenchError::System { what: "thread for a worker", error };
         let queue = match kind {
-            Kind::Model(kind) => {
+            SleepingQueue::Model(kind) => {
                 let (own, told, cores) = (run.clone(), refused.clone(), place.worker());
                 let run: Box<dyn Fn(usize) + Send + Sync> = Box::new(move |item| own(item));
                 let prepare = move || {
@@ -79,8 +79,8 @@ impl Queue {
                 };
                 Queue::Model(Model::start(kind, items, run, prepare).map_err(system)?)
             }
-            Kind::Ours(_) | Kind::OursMany => {
-                let idle = if let Kind::Ours(idle) = kind { idle } else { Idle::Park };
+            SleepingQueue::Ours(_) | SleepingQueue::OursMany => {
+                let idle = if let SleepingQueue::Ours(idle) = kind { idle } else { Idle::Park };
                 // Spinning lasts only a fraction of a second.
                 let settings = WorkQueue::named("bench-queue").idle(idle).spin_for_ever();
                 let settings = match place.worker() {
@@ -113,9 +113,9 @@ impl Queue {
     }
 
     /// Schedules all items: each separately, or all in one call.
-    fn schedule_all(&self, kind: Kind) {
+    fn schedule_all(&self, kind: SleepingQueue) {
         match self {
-            Queue::Ours(queue, items) if kind == Kind::OursMany => {
+            Queue::Ours(queue, items) if kind == SleepingQueue::OursMany => {
                 queue.schedule_many(items);
             }
             Queue::Ours(_, items) => (0..items.len()).for_each(|item| self.schedule(item)),
@@ -125,7 +125,11 @@ impl Queue {
 }
 
 /// Schedules bursts of items at a fixed period. Times are per item, `sleeps` is per burst.
-pub fn bursts(kind: Kind, settings: &Settings, place: &Place) -> Result<Taken, BenchError> {
+pub fn bursts(
+    kind: SleepingQueue,
+    settings: &QueueSettings,
+    place: &ThreadCores,
+) -> Result<LoadFigures, BenchError> {
     let all = (settings.bursts * settings.burst_items) as u64;
     let (ran, switches) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let run: Run = {
@@ -158,7 +162,7 @@ pub fn bursts(kind: Kind, settings: &Settings, place: &Place) -> Result<Taken, B
     let (wall_ns, cpu_ns) = (clock::monotonic_ns() - begin_ns, clock::process_cpu_ns() - cpu_ns);
     // Stops the worker, so that its count is available.
     drop(queue);
-    Ok(Taken {
+    Ok(LoadFigures {
         ns: wall_ns as f64 / all as f64,
         cpu_ns: cpu_ns as f64 / all as f64,
         sleeps: switches.load(Relaxed) as f64 / settings.bursts as f64,
@@ -171,7 +175,7 @@ fn voluntary() -> u64 {
 
 /// Latencies with one way to wait.
 #[derive(Debug, Clone)]
-pub struct Late {
+pub struct WakeLatencies {
     /// Name in figures.
     pub name: String,
     pub ns: Vec<f64>,
@@ -179,15 +183,15 @@ pub struct Late {
 
 /// Measures each way to wait: from before the call of schedule to the first instruction of the callback.
 pub fn latencies(
-    settings: &Settings,
-    place: &Place,
+    settings: &QueueSettings,
+    place: &ThreadCores,
     notes: &mut Vec<String>,
-) -> Result<Vec<Late>, BenchError> {
+) -> Result<Vec<WakeLatencies>, BenchError> {
     let kinds = [
-        ("model_before", Kind::Model(model::Kind::Before)),
-        ("model_after", Kind::Model(model::Kind::After)),
-        ("onbeat_park", Kind::Ours(Idle::Park)),
-        ("onbeat_spin", Kind::Ours(Idle::Spin)),
+        ("model_before", SleepingQueue::Model(model::ModelKind::Before)),
+        ("model_after", SleepingQueue::Model(model::ModelKind::After)),
+        ("onbeat_park", SleepingQueue::Ours(Idle::Park)),
+        ("onbeat_spin", SleepingQueue::Ours(Idle::Spin)),
     ];
     let mut all = Vec::new();
     for dma in ["dma_any", "dma_0"] {
@@ -202,7 +206,7 @@ pub fn latencies(
         for (name, policy) in [("plain", None), ("fifo", Some(Policy::Fifo(10)))] {
             // The ways to wait alternate, each measured in several parts.
             const PARTS: usize = 10;
-            let mut found: Vec<Late> = Vec::new();
+            let mut found: Vec<WakeLatencies> = Vec::new();
             for _ in 0..PARTS {
                 for (design, kind) in kinds {
                     let (ns, refused) = late(kind, policy, place, settings.latencies.div_ceil(PARTS))?;
@@ -216,7 +220,7 @@ pub fn latencies(
                     let name = format!("{name}.{dma}.{design}");
                     match found.iter_mut().find(|late| late.name == name) {
                         Some(late) => late.ns.extend(ns),
-                        None => found.push(Late { name, ns }),
+                        None => found.push(WakeLatencies { name, ns }),
                     }
                 }
             }
@@ -228,9 +232,9 @@ pub fn latencies(
 }
 
 fn late(
-    kind: Kind,
+    kind: SleepingQueue,
     policy: Option<Policy>,
-    place: &Place,
+    place: &ThreadCores,
     looks: usize,
 ) -> Result<(Vec<f64>, Option<String>), BenchError> {
     /// Long enough for the worker to sleep and for its core to idle.

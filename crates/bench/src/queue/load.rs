@@ -1,8 +1,8 @@
 //! Throughput: producers at full speed.
 
 use super::design::Design;
-use super::model::{Kind, Model};
-use super::place::{self, Place};
+use super::model::{Model, ModelKind};
+use super::place::{self, ThreadCores};
 use crate::BenchError;
 use onbeat::work_queue::{Item, Owned, Shared, Turn};
 use onbeat::{Idle, WorkQueue};
@@ -20,7 +20,7 @@ use std::time::Duration;
 pub const BATCH: usize = 16;
 
 /// Common work of all items of a run: each adds one.
-pub struct Work {
+pub struct ItemWork {
     total: u64,
     ran: CachePadded<AtomicU64>,
     /// Voluntary switches of the worker at the first item.
@@ -28,10 +28,10 @@ pub struct Work {
     end_ns: AtomicU64,
 }
 
-impl Work {
+impl ItemWork {
     /// Creates a counter that is never freed, because items of all kinds refer to it.
-    pub fn leak(total: usize) -> &'static Work {
-        Box::leak(Box::new(Work {
+    pub fn leak(total: usize) -> &'static ItemWork {
+        Box::leak(Box::new(ItemWork {
             total: total as u64,
             ran: CachePadded::default(),
             switches: AtomicU64::new(0),
@@ -76,7 +76,7 @@ fn voluntary() -> u64 {
 
 /// Figures of one run.
 #[derive(Debug, Clone, Copy)]
-pub struct Taken {
+pub struct LoadFigures {
     /// Time per item.
     pub ns: f64,
     /// CPU time of all threads per item.
@@ -86,7 +86,11 @@ pub struct Taken {
 }
 
 /// Runs all producers from a common start; `produce` gets the producer's number.
-fn drive(work: &Work, producers: usize, produce: impl Fn(usize) + Sync) -> Result<Taken, BenchError> {
+fn drive(
+    work: &ItemWork,
+    producers: usize,
+    produce: impl Fn(usize) + Sync,
+) -> Result<LoadFigures, BenchError> {
     let start = Barrier::new(producers + 1);
     let refused = |error| BenchError::System { what: "thread for a producer", error };
     let (mut begin_ns, mut cpu_ns) = (0, 0);
@@ -117,7 +121,7 @@ fn drive(work: &Work, producers: usize, produce: impl Fn(usize) + Sync) -> Resul
     })?;
     let end_ns = work.wait();
     let items = work.total as f64;
-    Ok(Taken {
+    Ok(LoadFigures {
         ns: (end_ns - begin_ns) as f64 / items,
         cpu_ns: (clock::process_cpu_ns() - cpu_ns) as f64 / items,
         sleeps: work.switches.load(Relaxed) as f64 / items,
@@ -127,15 +131,15 @@ fn drive(work: &Work, producers: usize, produce: impl Fn(usize) + Sync) -> Resul
 thread_local! {
     /// Owned items that have run: freeing an item costs more than running it.
     #[expect(clippy::vec_box, reason = "the boxes are kept as they arrive")]
-    static KEPT: RefCell<Vec<Box<Owned<&'static Work>>>> = const { RefCell::new(Vec::new()) };
+    static KEPT: RefCell<Vec<Box<Owned<&'static ItemWork>>>> = const { RefCell::new(Vec::new()) };
 }
 
-fn keep(item: Box<Owned<&'static Work>>, _: &Turn<'_>) {
+fn keep(item: Box<Owned<&'static ItemWork>>, _: &Turn<'_>) {
     item.add();
     KEPT.with_borrow_mut(|kept| kept.push(item));
 }
 
-fn queue(is_fifo: bool, idle: Idle, place: &Place) -> Result<WorkQueue, BenchError> {
+fn queue(is_fifo: bool, idle: Idle, place: &ThreadCores) -> Result<WorkQueue, BenchError> {
     let settings = WorkQueue::named("bench-queue").idle(idle);
     let settings = if is_fifo { settings.fifo() } else { settings };
     let settings = match place.worker() {
@@ -146,15 +150,20 @@ fn queue(is_fifo: bool, idle: Idle, place: &Place) -> Result<WorkQueue, BenchErr
 }
 
 /// Runs `design` with `producers`, each with its share of `items`.
-pub fn run(design: Design, items: usize, producers: usize, place: &Place) -> Result<Taken, BenchError> {
+pub fn run(
+    design: Design,
+    items: usize,
+    producers: usize,
+    place: &ThreadCores,
+) -> Result<LoadFigures, BenchError> {
     let _away = place.go_to_producers();
     let each = items / producers;
-    let work = Work::leak(each * producers);
+    let work = ItemWork::leak(each * producers);
     let no_thread = |error| BenchError::System { what: "thread for a worker", error };
     let fifo = design == Design::Fifo;
     match design {
         Design::Before | Design::After => {
-            let kind = if design == Design::Before { Kind::Before } else { Kind::After };
+            let kind = if design == Design::Before { ModelKind::Before } else { ModelKind::After };
             let cores = place.worker();
             let prepare = move || place::go(cores.as_ref());
             let model =
@@ -199,7 +208,7 @@ pub fn run(design: Design, items: usize, producers: usize, place: &Place) -> Res
         }
         Design::Owned | Design::OwnedMany => owned(design, work, each, producers, place),
         Design::StdMpsc => {
-            let (send, receive) = mpsc::channel::<Message>();
+            let (send, receive) = mpsc::channel::<ChannelMessage>();
             channel(
                 work,
                 (each, producers),
@@ -210,7 +219,7 @@ pub fn run(design: Design, items: usize, producers: usize, place: &Place) -> Res
             )
         }
         Design::Crossbeam => {
-            let (send, receive) = crossbeam_channel::unbounded::<Message>();
+            let (send, receive) = crossbeam_channel::unbounded::<ChannelMessage>();
             channel(
                 work,
                 (each, producers),
@@ -225,11 +234,11 @@ pub fn run(design: Design, items: usize, producers: usize, place: &Place) -> Res
 
 fn owned(
     design: Design,
-    work: &'static Work,
+    work: &'static ItemWork,
     each: usize,
     producers: usize,
-    place: &Place,
-) -> Result<Taken, BenchError> {
+    place: &ThreadCores,
+) -> Result<LoadFigures, BenchError> {
     let queue = queue(false, Idle::Park, place)?;
     // Reserve room for all items before the clock runs.
     let room = each * producers;
@@ -259,16 +268,16 @@ fn owned(
 }
 
 /// A function and its argument, as in an item.
-type Message = (fn(&Work), &'static Work);
+type ChannelMessage = (fn(&ItemWork), &'static ItemWork);
 
 fn channel<S: Clone + Send + Sync>(
-    work: &'static Work,
+    work: &'static ItemWork,
     (each, producers): (usize, usize),
-    place: &Place,
+    place: &ThreadCores,
     send: S,
-    receive: impl Fn() -> Option<Message> + Send + 'static,
-    put: impl Fn(&S, Message) -> bool + Sync,
-) -> Result<Taken, BenchError> {
+    receive: impl Fn() -> Option<ChannelMessage> + Send + 'static,
+    put: impl Fn(&S, ChannelMessage) -> bool + Sync,
+) -> Result<LoadFigures, BenchError> {
     let cores = place.worker();
     let worker = onbeat_os::thread::spawn("channel", move || {
         place::go(cores.as_ref());
@@ -277,7 +286,7 @@ fn channel<S: Clone + Send + Sync>(
         }
     });
     let worker = worker.map_err(|error| BenchError::System { what: "thread for a worker", error })?;
-    let run: fn(&Work) = std::hint::black_box(Work::add);
+    let run: fn(&ItemWork) = std::hint::black_box(ItemWork::add);
     let taken = drive(work, producers, |_| {
         let send = send.clone();
         for _ in 0..each {

@@ -4,7 +4,7 @@
 //! the coming run to see the number. When the queue is idle, the last number of each item must have been
 //! seen.
 
-use super::model::{Kind, Model};
+use super::model::{Model, ModelKind};
 use crate::BenchError;
 use onbeat::work_queue::{Item, Turn};
 use onbeat::{Idle, WorkQueue};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Result of one design.
 #[derive(Debug, Clone)]
-pub struct Lost {
+pub struct LostEvents {
     pub name: &'static str,
     pub rounds: u64,
     pub lost: u64,
@@ -71,9 +71,9 @@ impl Events {
 }
 
 /// Makes this many rounds with each model and each variant of the work queue.
-pub fn all(rounds: u64) -> Result<Vec<Lost>, BenchError> {
+pub fn all(rounds: u64) -> Result<Vec<LostEvents>, BenchError> {
     let mut found = Vec::new();
-    for (name, kind) in [("model_before", Kind::Before), ("model_after", Kind::After)] {
+    for (name, kind) in [("model_before", ModelKind::Before), ("model_after", ModelKind::After)] {
         let events = Arc::new(Events::default());
         let run = {
             let events = events.clone();
@@ -85,7 +85,7 @@ pub fn all(rounds: u64) -> Result<Vec<Lost>, BenchError> {
             model.schedule(item);
         };
         let lost = events.rounds(rounds, schedule, || model.settle());
-        found.push(Lost { name, rounds, lost, corrupted: model.corrupted() });
+        found.push(LostEvents { name, rounds, lost, corrupted: model.corrupted() });
     }
     for (name, idle, is_fifo) in
         [("onbeat", Idle::Park, false), ("onbeat_spin", Idle::Spin, false), ("onbeat_fifo", Idle::Park, true)]
@@ -112,7 +112,7 @@ pub fn all(rounds: u64) -> Result<Vec<Lost>, BenchError> {
                 let _ = queue.flush();
             })
         });
-        found.push(Lost { name, rounds, lost: lost.map_err(failed)?, corrupted: 0 });
+        found.push(LostEvents { name, rounds, lost: lost.map_err(failed)?, corrupted: 0 });
     }
     Ok(found)
 }

@@ -23,17 +23,17 @@ mod result;
 mod settings;
 
 pub use design::Design;
-pub use settings::{Placement, Settings};
+pub use settings::{Placement, QueueSettings};
 
-use place::Place;
+use place::ThreadCores;
 
 use crate::others::Others;
-use crate::{BenchError, Watch};
+use crate::{BenchError, BenchWatch};
 use onbeat_report::BenchResult;
 
 /// Results of the bench.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct QueueResults {
     /// All figures, in the common form of the benches.
     pub result: BenchResult,
 }
@@ -43,19 +43,19 @@ pub struct Found {
 /// # Errors
 /// [`BenchError`]: invalid settings, a thread that could not be started, or a stop before the first round was
 /// complete.
-pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchError> {
+pub fn run(settings: &QueueSettings, watch: &mut dyn BenchWatch) -> Result<QueueResults, BenchError> {
     if settings.producers == 0 || settings.repeats == 0 || settings.single == 0 {
         return Err(BenchError::Settings("items, producers and repeats must be 1 or more".to_owned()));
     }
     if settings.multi < settings.producers {
-        let Settings { multi, producers, .. } = settings;
+        let QueueSettings { multi, producers, .. } = settings;
         return Err(BenchError::Settings(format!(
             "{multi} items for {producers} producers: each producer needs at least one"
         )));
     }
     let others = Others::watch();
-    let mut runs = result::Runs::default();
-    let place = Place::new(settings.placement, &mut runs.notes);
+    let mut runs = result::DesignRuns::default();
+    let place = ThreadCores::new(settings.placement, &mut runs.notes);
     runs.bursts =
         settings.burst_placements().map(|placement| (placement, result::Table::default())).collect();
     let all = settings.repeats * Design::ALL.len();
@@ -72,9 +72,9 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchErr
             watch.at(round * Design::ALL.len() + at, all, &text);
             runs.single.add(design, load::run(design, settings.single, 1, &place)?);
             runs.multi.add(design, load::run(design, settings.multi, settings.producers, &place)?);
-            if let Some(asleep) = asleep::Kind::of(design).filter(|_| settings.bursts > 0) {
+            if let Some(asleep) = asleep::SleepingQueue::of(design).filter(|_| settings.bursts > 0) {
                 for (placement, table) in &mut runs.bursts {
-                    let place = Place::new(*placement, &mut Vec::new());
+                    let place = ThreadCores::new(*placement, &mut Vec::new());
                     table.add(design, asleep::bursts(asleep, settings, &place)?);
                 }
             }
@@ -89,10 +89,10 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchErr
         runs.lost = lost::all(settings.lost_rounds)?;
     }
     runs.others = others.share(0);
-    Ok(Found { result: result::result(settings, runs) })
+    Ok(QueueResults { result: result::result(settings, runs) })
 }
 
-impl Found {
+impl QueueResults {
     /// Draws an SVG.
     #[must_use]
     pub fn to_svg(&self) -> String {

@@ -92,7 +92,7 @@ impl Semaphore {
 
 /// 32 bytes, like two links, a function and its argument in the kernel.
 #[repr(align(32))]
-struct Node<F> {
+struct ModelNode<F> {
     next: AtomicU32,
     prev: AtomicU32,
     call: fn(&F, usize),
@@ -100,33 +100,33 @@ struct Node<F> {
 
 /// The design to model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ModelKind {
     /// The semaphore counts items.
     Before,
     /// One wake-up for all waiting items, and items are unlinked without a lock.
     After,
 }
 
-struct Inner<F> {
-    kind: Kind,
+struct ModelInner<F> {
+    kind: ModelKind,
     lock: CachePadded<SpinLock>,
     semaphore: CachePadded<Semaphore>,
     /// Number of waiting items, protected by the lock. *After* only.
     waiting: CachePadded<AtomicU64>,
     is_stopping: AtomicBool,
     /// Items, followed by the head of the queue and the head of the worker's own list.
-    nodes: Box<[Node<F>]>,
+    nodes: Box<[ModelNode<F>]>,
     run: F,
     corrupted: AtomicU64,
 }
 
 /// A queue with its worker and all its items.
 pub struct Model<F: Fn(usize) + Send + Sync + 'static> {
-    inner: Arc<Inner<F>>,
+    inner: Arc<ModelInner<F>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl<F: Fn(usize) + Send + Sync + 'static> Inner<F> {
+impl<F: Fn(usize) + Send + Sync + 'static> ModelInner<F> {
     #[inline(always)]
     fn queue(&self) -> u32 {
         self.nodes.len() as u32 - 2
@@ -138,7 +138,7 @@ impl<F: Fn(usize) + Send + Sync + 'static> Inner<F> {
     }
 
     #[inline(always)]
-    fn at(&self, node: u32) -> &Node<F> {
+    fn at(&self, node: u32) -> &ModelNode<F> {
         &self.nodes[node as usize]
     }
 
@@ -179,7 +179,7 @@ impl<F: Fn(usize) + Send + Sync + 'static> Inner<F> {
                 return (false, false);
             }
             self.add_tail(item, self.queue());
-            if self.kind == Kind::Before {
+            if self.kind == ModelKind::Before {
                 return (true, true);
             }
             let waiting = self.waiting.load(Relaxed) + 1;
@@ -199,8 +199,8 @@ impl<F: Fn(usize) + Send + Sync + 'static> Inner<F> {
                 return;
             }
             match self.kind {
-                Kind::Before => self.one(),
-                Kind::After => self.all(),
+                ModelKind::Before => self.one(),
+                ModelKind::After => self.all(),
             }
         }
     }
@@ -260,7 +260,7 @@ impl<F: Fn(usize) + Send + Sync + 'static> Inner<F> {
 impl<F: Fn(usize) + Send + Sync + 'static> Model<F> {
     /// Starts a queue with this many items, numbered from 0; `run` gets the number of the item.
     pub fn start(
-        kind: Kind,
+        kind: ModelKind,
         items: usize,
         run: F,
         prepare: impl FnOnce() + Send + 'static,
@@ -274,8 +274,8 @@ impl<F: Fn(usize) + Send + Sync + 'static> Model<F> {
         };
         // The compiler must not know which function the worker calls.
         let call: fn(&F, usize) = black_box(|run, item| run(item));
-        let node = |at| Node { next: AtomicU32::new(at), prev: AtomicU32::new(at), call };
-        let inner = Arc::new(Inner {
+        let node = |at| ModelNode { next: AtomicU32::new(at), prev: AtomicU32::new(at), call };
+        let inner = Arc::new(ModelInner {
             kind,
             lock: CachePadded::default(),
             semaphore: CachePadded::new(semaphore),

@@ -7,28 +7,28 @@ use onbeat_os::{CoreSet, thread};
 
 /// Cores of each side.
 #[derive(Debug, Clone, Default)]
-pub struct Place {
+pub struct ThreadCores {
     /// The first core.
     worker: Option<CoreSet>,
     /// All other cores.
     producers: Option<CoreSet>,
 }
 
-impl Place {
+impl ThreadCores {
     /// Chooses the cores, and notes obstacles.
-    pub fn new(placement: Placement, notes: &mut Vec<String>) -> Place {
+    pub fn new(placement: Placement, notes: &mut Vec<String>) -> ThreadCores {
         if placement == Placement::Free {
-            return Place::default();
+            return ThreadCores::default();
         }
         let cores: Vec<usize> = CoreSet::allowed().map(|cores| cores.iter().collect()).unwrap_or_default();
         match cores.as_slice() {
-            [first, others @ ..] if !others.is_empty() => Place {
+            [first, others @ ..] if !others.is_empty() => ThreadCores {
                 worker: CoreSet::from_cores([*first]).ok(),
                 producers: CoreSet::from_cores(others.iter().copied()).ok(),
             },
             _ => {
                 notes.push("there is only one core: producers share it with the worker".to_owned());
-                Place::default()
+                ThreadCores::default()
             }
         }
     }
@@ -40,10 +40,10 @@ impl Place {
 
     /// Moves the calling thread, and the threads it starts, to the producers' cores until the result is
     /// dropped.
-    pub fn go_to_producers(&self) -> Option<Away> {
+    pub fn go_to_producers(&self) -> Option<MovedThread> {
         let before = thread::cores().ok()?;
         thread::set_cores(self.producers.as_ref()?).ok()?;
-        Some(Away(before))
+        Some(MovedThread(before))
     }
 }
 
@@ -57,9 +57,9 @@ pub fn go(cores: Option<&CoreSet>) {
 
 /// Original cores of a thread, restored on drop.
 #[derive(Debug)]
-pub struct Away(CoreSet);
+pub struct MovedThread(CoreSet);
 
-impl Drop for Away {
+impl Drop for MovedThread {
     fn drop(&mut self) {
         let _ = thread::set_cores(&self.0);
     }

@@ -22,7 +22,7 @@ impl Placement {
 
 /// Settings of the bench. The default is that of the published figures.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct QueueSettings {
     /// Items of a single producer.
     pub single: usize,
     /// Items of several producers together.
@@ -46,7 +46,7 @@ pub struct Settings {
     pub burst_period_ns: u64,
 }
 
-impl Settings {
+impl QueueSettings {
     /// The cost of a burst depends on which thread wakes the worker, and where, so both placements are
     /// measured.
     pub(super) fn burst_placements(&self) -> impl Iterator<Item = Placement> + use<> {
@@ -55,9 +55,9 @@ impl Settings {
     }
 }
 
-impl Default for Settings {
+impl Default for QueueSettings {
     fn default() -> Self {
-        Settings {
+        QueueSettings {
             single: 300_000,
             multi: 600_000,
             producers: 8,

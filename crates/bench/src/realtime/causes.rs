@@ -1,6 +1,6 @@
 //! Causes of late and long frames, from kernel events.
 
-use super::frames::{Frame, Frames};
+use super::frames::{FrameLog, FrameTimes};
 use onbeat_noise::decode::Extent;
 use onbeat_noise::{Gap, Own, TracepointEvidence, attribute};
 use onbeat_trace::{Class, Evidence, KernelEvent};
@@ -31,7 +31,7 @@ pub struct Outlier {
 }
 
 /// Finds outliers and their causes during a pass.
-pub struct Causes {
+pub struct FrameCauses {
     evidence: Option<TracepointEvidence>,
     /// Number of frames of this pass examined so far.
     seen: usize,
@@ -40,10 +40,10 @@ pub struct Causes {
     pub outliers: Vec<Outlier>,
 }
 
-impl Causes {
+impl FrameCauses {
     /// Opens the kernel events of these cores. If the kernel refuses, outliers have no cause, and `notes`
     /// says why.
-    pub fn open(cores: &[usize], notes: &mut Vec<String>) -> Causes {
+    pub fn open(cores: &[usize], notes: &mut Vec<String>) -> FrameCauses {
         let evidence = match TracepointEvidence::open(cores, 4 << 20, Extent::Cores) {
             Ok(evidence) => Some(evidence),
             Err(refused) => {
@@ -51,7 +51,7 @@ impl Causes {
                 None
             }
         };
-        Causes { evidence, seen: 0, shortest_ns: u64::MAX, soonest_ns: u64::MAX, outliers: Vec::new() }
+        FrameCauses { evidence, seen: 0, shortest_ns: u64::MAX, soonest_ns: u64::MAX, outliers: Vec::new() }
     }
 
     /// Begins a pass.
@@ -61,7 +61,7 @@ impl Causes {
     }
 
     /// Explains the frames made since the last call.
-    pub fn look(&mut self, frames: &Frames) {
+    pub fn look(&mut self, frames: &FrameLog) {
         let new = frames.since(self.seen);
         for frame in &new {
             let took_ns = frame.end_ns.saturating_sub(frame.start_ns);
@@ -83,7 +83,7 @@ impl Causes {
         }
     }
 
-    fn explain(&mut self, frame: &Frame, is_late: bool, excess_ns: u64) {
+    fn explain(&mut self, frame: &FrameTimes, is_late: bool, excess_ns: u64) {
         let (start_ns, end_ns) =
             if is_late { (frame.due_ns, frame.start_ns) } else { (frame.start_ns, frame.end_ns) };
         let gap = Gap { cpu: frame.cpu, start_ns, end_ns };

@@ -1,11 +1,11 @@
 //! Figures of the frames.
 
 use super::causes::{MACHINE, OUTLIER_NS, Outlier};
-use super::frames::Frame;
+use super::frames::FrameTimes;
 
 /// The frames of one pass in one round.
 #[derive(Debug, Clone)]
-pub struct Taken {
+pub struct PassFigures {
     /// Times between the starts of successive frames, in nanoseconds.
     pub periods_ns: Vec<f64>,
     /// The same without the periods next to a frame that the machine delayed.
@@ -20,11 +20,11 @@ pub struct Taken {
     pub fps: f64,
 }
 
-impl Taken {
+impl PassFigures {
     /// Frames to skip at the start: they warm the caches, and the first due time depends on the start.
     const FIRST: usize = 2;
 
-    pub fn of(frames: &[Frame], outliers: &[Outlier], period_ns: u64) -> Taken {
+    pub fn of(frames: &[FrameTimes], outliers: &[Outlier], period_ns: u64) -> PassFigures {
         let first = Self::FIRST.min(frames.len());
         let counted = &frames[first..];
         let outliers: Vec<Outlier> =
@@ -52,7 +52,7 @@ impl Taken {
             counted.iter().map(|frame| frame.end_ns.saturating_sub(frame.start_ns) as f64).collect();
         let seconds = periods_ns.iter().sum::<f64>() / 1e9;
         let fps = if seconds > 0.0 { periods_ns.len() as f64 / seconds } else { 0.0 };
-        Taken { periods_ns, periods_without_ns, executions_ns, outliers, missed, fps }
+        PassFigures { periods_ns, periods_without_ns, executions_ns, outliers, missed, fps }
     }
 
     /// Distances between the periods and the target, in nanoseconds.
@@ -73,7 +73,7 @@ impl Taken {
 
 /// Statistics of a list of numbers, as shown in the table.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Summary {
+pub struct DeviationSummary {
     pub mean: f64,
     pub std: f64,
     pub min: f64,
@@ -83,9 +83,9 @@ pub struct Summary {
     pub max: f64,
 }
 
-impl Summary {
+impl DeviationSummary {
     /// Computes the statistics of at least one number.
-    pub fn of(numbers: &[f64]) -> Option<Summary> {
+    pub fn of(numbers: &[f64]) -> Option<DeviationSummary> {
         let mut sorted = numbers.to_vec();
         sorted.sort_by(f64::total_cmp);
         let (&min, &max) = (sorted.first()?, sorted.last()?);
@@ -93,12 +93,20 @@ impl Summary {
         let mean = sorted.iter().sum::<f64>() / count;
         let variance = sorted.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / count;
         let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share).round() as usize];
-        Some(Summary { mean, std: variance.sqrt(), min, p1: at(0.01), p50: at(0.5), p99: at(0.99), max })
+        Some(DeviationSummary {
+            mean,
+            std: variance.sqrt(),
+            min,
+            p1: at(0.01),
+            p50: at(0.5),
+            p99: at(0.99),
+            max,
+        })
     }
 
     /// Statistics with their names in figures.
     pub fn named(self) -> [(&'static str, f64); 7] {
-        let Summary { mean, std, min, p1, p50, p99, max } = self;
+        let DeviationSummary { mean, std, min, p1, p50, p99, max } = self;
         [("mean", mean), ("std", std), ("min", min), ("p1", p1), ("p50", p50), ("p99", p99), ("max", max)]
     }
 }
@@ -110,10 +118,10 @@ pub const LIMITS: [(&str, f64); 2] = [("over_100us", OUTLIER_NS as f64), ("over_
 mod tests {
     use super::*;
 
-    fn frame(due_ms: u64, late_us: u64) -> Frame {
+    fn frame(due_ms: u64, late_us: u64) -> FrameTimes {
         let due_ns = due_ms * 1_000_000;
         let start_ns = due_ns + late_us * 1_000;
-        Frame { due_ns, start_ns, end_ns: start_ns + 500_000, cpu: 0, tid: 1 }
+        FrameTimes { due_ns, start_ns, end_ns: start_ns + 500_000, cpu: 0, tid: 1 }
     }
 
     #[test]
@@ -130,7 +138,7 @@ mod tests {
         ];
         let late =
             Outlier { frame: 4, is_late: true, excess_ns: 200_000, cause: MACHINE.into(), parts: vec![] };
-        let taken = Taken::of(&frames, &[late], 10_000_000);
+        let taken = PassFigures::of(&frames, &[late], 10_000_000);
         let about = |list: &[f64]| list.iter().map(|ns| (ns / 1e5).round() / 10.0).collect::<Vec<_>>();
         assert_eq!(about(&taken.periods_ns), [10.0, 10.2, 19.8, 10.0]);
         assert_eq!(about(&taken.periods_without_ns), [10.0, 10.0]);
@@ -141,10 +149,10 @@ mod tests {
 
     #[test]
     fn a_summary_is_what_it_says() {
-        assert_eq!(Summary::of(&[]), None);
-        let found = Summary::of(&[1.0, 2.0, 3.0, 4.0]).unwrap();
+        assert_eq!(DeviationSummary::of(&[]), None);
+        let found = DeviationSummary::of(&[1.0, 2.0, 3.0, 4.0]).unwrap();
         assert_eq!((found.mean, found.min, found.p50, found.max), (2.5, 1.0, 3.0, 4.0));
         assert!((found.std - 1.118).abs() < 1e-3);
-        assert!(Taken::of(&[], &[], 1).periods_ns.is_empty());
+        assert!(PassFigures::of(&[], &[], 1).periods_ns.is_empty());
     }
 }

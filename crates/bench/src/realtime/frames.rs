@@ -8,7 +8,7 @@ use onbeat_queue::sync::atomic::{
 
 /// One frame, in nanoseconds on `CLOCK_MONOTONIC`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frame {
+pub struct FrameTimes {
     /// Due time.
     pub due_ns: u64,
     /// Start.
@@ -22,7 +22,7 @@ pub struct Frame {
 }
 
 #[derive(Default)]
-struct Slot {
+struct FrameSlot {
     due_ns: AtomicU64,
     start_ns: AtomicU64,
     end_ns: AtomicU64,
@@ -31,15 +31,15 @@ struct Slot {
 }
 
 /// A list of fixed capacity with a single writer.
-pub struct Frames {
-    slots: Box<[Slot]>,
+pub struct FrameLog {
+    slots: Box<[FrameSlot]>,
     /// Number of frames. Written with Release, read with Acquire: the slots below it are complete.
     made: AtomicU64,
 }
 
-impl Frames {
-    pub fn new(most: usize) -> Frames {
-        Frames { slots: (0..most).map(|_| Slot::default()).collect(), made: AtomicU64::new(0) }
+impl FrameLog {
+    pub fn new(most: usize) -> FrameLog {
+        FrameLog { slots: (0..most).map(|_| FrameSlot::default()).collect(), made: AtomicU64::new(0) }
     }
 
     /// Makes a frame: runs `work` and records the times. Frames beyond the capacity are made but not
@@ -58,10 +58,10 @@ impl Frames {
     }
 
     /// Returns the frames recorded from this index on.
-    pub fn since(&self, first: usize) -> Vec<Frame> {
+    pub fn since(&self, first: usize) -> Vec<FrameTimes> {
         let made = self.made.load(Acquire) as usize;
         let slots = self.slots.get(first..made).unwrap_or_default();
-        let frame = |slot: &Slot| Frame {
+        let frame = |slot: &FrameSlot| FrameTimes {
             due_ns: slot.due_ns.load(Relaxed),
             start_ns: slot.start_ns.load(Relaxed),
             end_ns: slot.end_ns.load(Relaxed),

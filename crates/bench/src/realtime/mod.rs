@@ -22,40 +22,40 @@ mod settings;
 mod work;
 
 pub use causes::{MACHINE, OUTLIER_NS, Outlier};
-pub use peer::Peer;
-pub use settings::{Kind, Settings};
+pub use peer::RealtimePeer;
+pub use settings::{RealtimePolicy, RealtimeSettings};
 
 use crate::others::{self, Others};
-use crate::{BenchError, Watch};
-use causes::Causes;
-use figures::Taken;
+use crate::{BenchError, BenchWatch};
+use causes::FrameCauses;
+use figures::PassFigures;
 use onbeat_os::CoreSet;
 use onbeat_report::BenchResult;
 use pass::Pass;
-use peer::Holoscan;
+use peer::RealtimeHoloscan;
 
 /// Results of the bench.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct RealtimeResults {
     /// All figures, in the common form of the benches.
     pub result: BenchResult,
     /// The passes made, as figures name them, each followed by its floor.
     pub passes: Vec<String>,
     /// Outliers of each pass: the round, and the cause.
     pub outliers: Vec<(String, usize, Outlier)>,
-    series: Vec<(String, Vec<Taken>)>,
+    series: Vec<(String, Vec<PassFigures>)>,
 }
 
 /// One pass with all of its rounds.
-struct Row {
+struct RealtimeRow {
     name: String,
     runner: Runner,
-    taken: Vec<Taken>,
+    taken: Vec<PassFigures>,
 }
 
 enum Runner {
     Own(Pass),
-    Peer(Option<Kind>),
+    Peer(Option<RealtimePolicy>),
 }
 
 /// Runs the bench: every pass in turn, once per round. A policy that the machine refuses is skipped, and a
@@ -63,29 +63,29 @@ enum Runner {
 ///
 /// # Errors
 /// [`BenchError`]: invalid settings, a failed run, or a stop before the first pass was complete.
-pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchError> {
+pub fn run(settings: &RealtimeSettings, watch: &mut dyn BenchWatch) -> Result<RealtimeResults, BenchError> {
     check(settings)?;
     let mut notes = Vec::new();
-    let mut rows: Vec<Row> = Pass::all(settings)
+    let mut rows: Vec<RealtimeRow> = Pass::all(settings)
         .into_iter()
-        .map(|pass| Row { name: pass.name(), runner: Runner::Own(pass), taken: Vec::new() })
+        .map(|pass| RealtimeRow { name: pass.name(), runner: Runner::Own(pass), taken: Vec::new() })
         .collect();
     let mut peer = settings.peer.as_ref().and_then(|peer| {
         watch.at(0, 1, "starting Holoscan");
-        Holoscan::start(peer).inspect_err(|reason| notes.push(reason.clone())).ok()
+        RealtimeHoloscan::start(peer).inspect_err(|reason| notes.push(reason.clone())).ok()
     });
     if peer.is_some() {
         let kinds = settings.policies.iter().filter(|&&kind| peer::has(kind)).copied().map(Some);
-        rows.extend([None].into_iter().chain(kinds).map(|kind| Row {
-            name: format!("holoscan_{}", kind.map_or("baseline", Kind::name)),
+        rows.extend([None].into_iter().chain(kinds).map(|kind| RealtimeRow {
+            name: format!("holoscan_{}", kind.map_or("baseline", RealtimePolicy::name)),
             runner: Runner::Peer(kind),
             taken: Vec::new(),
         }));
     }
     let cores: Vec<usize> = CoreSet::online().map(|cores| cores.iter().collect()).unwrap_or_default();
-    let mut causes = Causes::open(&cores, &mut notes);
+    let mut causes = FrameCauses::open(&cores, &mut notes);
     let helpers_ns =
-        |peer: &Option<Holoscan>| peer.as_ref().and_then(|it| others::cpu_ns(it.id())).unwrap_or(0);
+        |peer: &Option<RealtimeHoloscan>| peer.as_ref().and_then(|it| others::cpu_ns(it.id())).unwrap_or(0);
     let (others, before_ns) = (Others::watch(), helpers_ns(&peer));
     let passes = rows.len();
     let all = settings.rounds * passes;
@@ -116,7 +116,9 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchErr
                 },
             };
             match answer {
-                Ok(frames) => row.taken.push(Taken::of(&frames, &causes.outliers, settings.period_ns())),
+                Ok(frames) => {
+                    row.taken.push(PassFigures::of(&frames, &causes.outliers, settings.period_ns()))
+                }
                 Err(reason) => {
                     let note = format!("{}: not available: {reason}", row.name);
                     if !notes.contains(&note) {
@@ -135,9 +137,9 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchErr
 /// Most frames of a pass: more than a day at 60 per second.
 const MOST_FRAMES: u64 = 10_000_000;
 
-fn check(settings: &Settings) -> Result<(), BenchError> {
+fn check(settings: &RealtimeSettings) -> Result<(), BenchError> {
     let refuse = |text: String| Err(BenchError::Settings(text));
-    let Settings { target_fps, duration_ns, pin_cpu, .. } = *settings;
+    let RealtimeSettings { target_fps, duration_ns, pin_cpu, .. } = *settings;
     if !(0.1..=10_000.0).contains(&target_fps) {
         return refuse(format!("target-fps is {target_fps}: it must be from 0.1 to 10000"));
     }
@@ -158,15 +160,15 @@ fn check(settings: &Settings) -> Result<(), BenchError> {
     if settings.rounds == 0 || settings.worker_threads == 0 {
         return refuse("rounds and worker threads must be 1 or more".to_owned());
     }
-    let allowed = CoreSet::allowed()
-        .map_err(|error| BenchError::System { what: "cores of this process", error })?;
+    let allowed =
+        CoreSet::allowed().map_err(|error| BenchError::System { what: "cores of this process", error })?;
     if !allowed.contains(pin_cpu) {
         return refuse(format!("core {pin_cpu} is not available to this process, which can use {allowed}"));
     }
     Ok(())
 }
 
-impl Found {
+impl RealtimeResults {
     /// Draws an SVG: a histogram of the periods, one of those near the target, and each period over time.
     #[must_use]
     pub fn to_svg(&self) -> String {

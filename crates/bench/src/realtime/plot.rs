@@ -1,11 +1,11 @@
 //! Draws the passes.
 
-use super::Found;
-use super::figures::Taken;
+use super::RealtimeResults;
+use super::figures::PassFigures;
 use onbeat_report::plot::{Axis, Line, Lines, Sheet, Style};
 
 /// Draws histograms of the periods, in full range and near the target, and each period over time.
-pub(super) fn sheet(found: &Found) -> Sheet {
+pub(super) fn sheet(found: &RealtimeResults) -> Sheet {
     let result = &found.result;
     let machine = &result.machine;
     let cores = machine.cores_online.map_or(String::new(), |cores| format!("{cores} cores"));
@@ -24,8 +24,9 @@ pub(super) fn sheet(found: &Found) -> Sheet {
         .series
         .iter()
         .map(|(name, rounds)| {
-            let deviations =
-                |taken: &Taken| taken.periods_ns.iter().map(|ns| ns / 1e6 - target_ms).collect::<Vec<_>>();
+            let deviations = |taken: &PassFigures| {
+                taken.periods_ns.iter().map(|ns| ns / 1e6 - target_ms).collect::<Vec<_>>()
+            };
             (name.as_str(), rounds.iter().flat_map(deviations).collect())
         })
         .collect();

@@ -1,12 +1,12 @@
 //! Settings of the bench.
 
-use super::Peer;
+use super::RealtimePeer;
 use onbeat_os::Policy;
 use onbeat_runtime::Idle;
 
 /// A real-time policy, with its name in the published benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum RealtimePolicy {
     /// `SCHED_FIFO`.
     Fifo,
     /// `SCHED_RR`.
@@ -15,39 +15,39 @@ pub enum Kind {
     Deadline,
 }
 
-impl Kind {
+impl RealtimePolicy {
     /// All of them.
-    pub const ALL: [Kind; 3] = [Kind::Fifo, Kind::Rr, Kind::Deadline];
+    pub const ALL: [RealtimePolicy; 3] = [RealtimePolicy::Fifo, RealtimePolicy::Rr, RealtimePolicy::Deadline];
 
     /// Name in figures.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Fifo => "fifo",
-            Kind::Rr => "rr",
-            Kind::Deadline => "deadline",
+            RealtimePolicy::Fifo => "fifo",
+            RealtimePolicy::Rr => "rr",
+            RealtimePolicy::Deadline => "deadline",
         }
     }
 
     /// Returns the one with this name: `fifo`, `FIFO` or `SCHED_FIFO`.
     #[must_use]
-    pub fn from_name(name: &str) -> Option<Kind> {
+    pub fn from_name(name: &str) -> Option<RealtimePolicy> {
         let name = name.to_ascii_lowercase();
         let name = name.strip_prefix("sched_").unwrap_or(&name);
-        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+        RealtimePolicy::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
 /// Settings of the bench. The default is that of the published benchmark, except for the priority, which is
 /// 99 there.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct RealtimeSettings {
     /// Frames per second.
     pub target_fps: f64,
     /// Duration of each pass, in nanoseconds.
     pub duration_ns: u64,
     /// Real-time policies in the order of the table.
-    pub policies: Vec<Kind>,
+    pub policies: Vec<RealtimePolicy>,
     /// Priority of `fifo` and `rr`.
     pub priority: u8,
     /// Rounds over its numbers that a load operator makes per step.
@@ -69,15 +69,15 @@ pub struct Settings {
     /// Number of rounds.
     pub rounds: usize,
     /// Other runtime that makes the same passes in the same rounds.
-    pub peer: Option<Peer>,
+    pub peer: Option<RealtimePeer>,
 }
 
-impl Default for Settings {
+impl Default for RealtimeSettings {
     fn default() -> Self {
-        Settings {
+        RealtimeSettings {
             target_fps: 60.0,
             duration_ns: 30_000_000_000,
-            policies: Kind::ALL.to_vec(),
+            policies: RealtimePolicy::ALL.to_vec(),
             priority: 80,
             bg_load_intensity: 1000,
             bg_workload_size: 100,
@@ -93,7 +93,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl RealtimeSettings {
     /// Period of the frames, in nanoseconds.
     #[must_use]
     pub fn period_ns(&self) -> u64 {
@@ -102,12 +102,12 @@ impl Settings {
 
     /// Scheduling parameters for the kernel. A deadline gets a tenth of the period, as in the published
     /// benchmark.
-    pub(super) fn policy(&self, kind: Kind) -> Policy {
+    pub(super) fn policy(&self, kind: RealtimePolicy) -> Policy {
         let period_ns = self.period_ns();
         match kind {
-            Kind::Fifo => Policy::Fifo(self.priority),
-            Kind::Rr => Policy::RoundRobin(self.priority),
-            Kind::Deadline => {
+            RealtimePolicy::Fifo => Policy::Fifo(self.priority),
+            RealtimePolicy::Rr => Policy::RoundRobin(self.priority),
+            RealtimePolicy::Deadline => {
                 Policy::Deadline { runtime_ns: period_ns / 10, deadline_ns: period_ns, period_ns }
             }
         }

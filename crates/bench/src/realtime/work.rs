@@ -1,6 +1,6 @@
 //! Work of frames and loads: the same function on every side.
 
-use super::frames::Frames;
+use super::frames::FrameLog;
 use onbeat_os::clock;
 use onbeat_runtime::{Context, Error, Operator, Ports, Step};
 use std::hint::black_box;
@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 /// Numbers, and how often to process them.
 #[derive(Debug, Clone)]
-pub struct Work {
+pub struct TrigonometryWork {
     numbers: Vec<f64>,
     intensity: u32,
 }
 
-impl Work {
-    pub fn new(intensity: u32, size: usize) -> Work {
-        Work { numbers: (0..size).map(|at| at as f64).collect(), intensity }
+impl TrigonometryWork {
+    pub fn new(intensity: u32, size: usize) -> TrigonometryWork {
+        TrigonometryWork { numbers: (0..size).map(|at| at as f64).collect(), intensity }
     }
 
     /// Computes one sine and one cosine of each number in each round.
@@ -31,8 +31,8 @@ impl Work {
 
 /// Makes a frame whenever one is due.
 pub struct FrameOperator {
-    pub frames: Arc<Frames>,
-    pub work: Work,
+    pub frames: Arc<FrameLog>,
+    pub work: TrigonometryWork,
 }
 
 impl Operator for FrameOperator {
@@ -49,7 +49,7 @@ impl Operator for FrameOperator {
 }
 
 /// Works without a pause.
-pub struct LoadOperator(pub Work);
+pub struct LoadOperator(pub TrigonometryWork);
 
 impl Operator for LoadOperator {
     fn ports(&mut self, _: &mut Ports) {}

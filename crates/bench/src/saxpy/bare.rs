@@ -1,8 +1,8 @@
 //! The same chain without an engine: the upper limit of the rate.
 
-use super::case::{Limit, Shape};
+use super::case::{ChainShape, Limit};
 use super::operators::affine;
-use super::settings::Form;
+use super::settings::SaxpyForm;
 use crate::BenchError;
 use crate::pinned::{join, spawn};
 use onbeat_operators::dsp::Affine;
@@ -49,23 +49,23 @@ impl Buffer {
 }
 
 /// An operator of the bare chain: a call through a pointer.
-trait Stage: Send {
+trait BareStage: Send {
     /// Reads `x` and writes `y` out of place, or changes `x` in place. Returns whether the buffers swap
     /// roles.
     fn step(&mut self, x: &mut Buffer, y: &mut Buffer) -> bool;
 }
 
-struct InPlace(Affine);
-struct OutOfPlace(Affine);
+struct InPlaceStage(Affine);
+struct OutOfPlaceStage(Affine);
 
-impl Stage for InPlace {
+impl BareStage for InPlaceStage {
     fn step(&mut self, x: &mut Buffer, _: &mut Buffer) -> bool {
         self.0.in_place(x.get());
         false
     }
 }
 
-impl Stage for OutOfPlace {
+impl BareStage for OutOfPlaceStage {
     fn step(&mut self, x: &mut Buffer, y: &mut Buffer) -> bool {
         self.0.out_of_place(x.get(), y.get());
         true
@@ -73,21 +73,21 @@ impl Stage for OutOfPlace {
 }
 
 /// Consecutive operators, behind pointers that the compiler cannot see through.
-struct Stages {
-    all: Vec<Box<dyn Stage>>,
+struct BareChain {
+    all: Vec<Box<dyn BareStage>>,
     /// Buffer for out-of-place results; it swaps roles with the stages' buffers.
     spare: Buffer,
 }
 
-impl Stages {
-    fn new(kernels: usize, shape: &Shape) -> Self {
-        let stage = || -> Box<dyn Stage> {
+impl BareChain {
+    fn new(kernels: usize, shape: &ChainShape) -> Self {
+        let stage = || -> Box<dyn BareStage> {
             match shape.form {
-                Form::InPlace => Box::new(InPlace(affine())),
-                Form::OutOfPlace => Box::new(OutOfPlace(affine())),
+                SaxpyForm::InPlace => Box::new(InPlaceStage(affine())),
+                SaxpyForm::OutOfPlace => Box::new(OutOfPlaceStage(affine())),
             }
         };
-        Stages {
+        BareChain {
             all: black_box((0..kernels).map(|_| stage()).collect()),
             spare: Buffer::spare(shape.samples()),
         }
@@ -123,24 +123,24 @@ pub(super) fn measure(limit: &Limit, on: &[usize], seconds: f64) -> Result<f64, 
 }
 
 /// Work that is repeated a given number of times.
-type Body = Box<dyn FnMut(u64)>;
+type RepeatedWork = Box<dyn FnMut(u64)>;
 
 /// The function, without a call through a pointer.
-fn kernel(shape: &Shape) -> Body {
+fn kernel(shape: &ChainShape) -> RepeatedWork {
     let (mut x, mut y) = (Buffer::new(shape.samples()), Buffer::spare(shape.samples()));
     let (form, affine) = (shape.form, affine());
     Box::new(move |times| {
         for _ in 0..times {
             match form {
-                Form::InPlace => affine.in_place(black_box(x.get())),
-                Form::OutOfPlace => affine.out_of_place(black_box(x.get()), black_box(y.get())),
+                SaxpyForm::InPlace => affine.in_place(black_box(x.get())),
+                SaxpyForm::OutOfPlace => affine.out_of_place(black_box(x.get()), black_box(y.get())),
             }
         }
     })
 }
 
-fn chain(shape: &Shape) -> Body {
-    let (mut stages, mut buffer) = (Stages::new(shape.kernels, shape), Buffer::new(shape.samples()));
+fn chain(shape: &ChainShape) -> RepeatedWork {
+    let (mut stages, mut buffer) = (BareChain::new(shape.kernels, shape), Buffer::new(shape.samples()));
     Box::new(move |times| {
         for _ in 0..times {
             stages.carry(&mut buffer);
@@ -150,11 +150,11 @@ fn chain(shape: &Shape) -> Body {
 
 /// Runs the same work on each of `cores` cores from a common start. Returns the sum of their rates.
 fn side_by_side(
-    shape: &Shape,
+    shape: &ChainShape,
     threads: usize,
     on: &[usize],
     seconds: f64,
-    body: fn(&Shape) -> Body,
+    body: fn(&ChainShape) -> RepeatedWork,
 ) -> Result<f64, BenchError> {
     let (start, shape) = (Arc::new(Barrier::new(threads)), *shape);
     let spawned: Result<Vec<JoinHandle<f64>>, BenchError> = (0..threads)
@@ -183,7 +183,7 @@ fn side_by_side(
 
 /// A thread of the ring: takes buffers from the one before, applies its part of the chain, and passes them
 /// on.
-struct Place {
+struct RingThread {
     owner: Owner,
     from: Arc<Spsc<Box<Buffer>>>,
     to: Arc<Spsc<Box<Buffer>>>,
@@ -191,7 +191,7 @@ struct Place {
 }
 
 /// Measures the chain split between cores; the last core returns buffers to the first.
-fn hand_over(shape: &Shape, buffers: usize, on: &[usize], seconds: f64) -> Result<f64, BenchError> {
+fn hand_over(shape: &ChainShape, buffers: usize, on: &[usize], seconds: f64) -> Result<f64, BenchError> {
     let parts = shape.parts();
     let mut owners: Vec<Owner> = parts.iter().map(|_| Owner::new()).collect();
     let rings: Vec<Arc<Spsc<Box<Buffer>>>> = (0..owners.len())
@@ -207,10 +207,10 @@ fn hand_over(shape: &Shape, buffers: usize, on: &[usize], seconds: f64) -> Resul
     for (number, (owner, kernels)) in owners.into_iter().zip(parts).enumerate() {
         let before = if number == 0 { last } else { number - 1 };
         let place =
-            Place { owner, from: Arc::clone(&rings[before]), to: Arc::clone(&rings[number]), kernels };
+            RingThread { owner, from: Arc::clone(&rings[before]), to: Arc::clone(&rings[number]), kernels };
         let (stop, start, shape) = (Arc::clone(&stop), Arc::clone(&start), *shape);
         threads.push(spawn(Some(on[number]), move || {
-            let stages = Stages::new(place.kernels, &shape);
+            let stages = BareChain::new(place.kernels, &shape);
             start.wait();
             let begin_ns = clock::monotonic_ns();
             let done = place.turn(stages, &stop);
@@ -224,9 +224,9 @@ fn hand_over(shape: &Shape, buffers: usize, on: &[usize], seconds: f64) -> Resul
     Ok(done as f64 * shape.samples() as f64 * 1e9 / taken_ns as f64)
 }
 
-impl Place {
+impl RingThread {
     /// Runs until it is stopped. Returns the number of buffers passed on.
-    fn turn(mut self, mut stages: Stages, stop: &AtomicBool) -> u64 {
+    fn turn(mut self, mut stages: BareChain, stop: &AtomicBool) -> u64 {
         let mut done = 0;
         // Relaxed, here and below: see `hand_over`.
         while !stop.load(Ordering::Relaxed) {

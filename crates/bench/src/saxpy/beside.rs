@@ -5,7 +5,7 @@
 //! whether the machine was disturbed.
 
 use super::bare;
-use super::case::{Limit, Shape};
+use super::case::{ChainShape, Limit};
 use crate::BenchError;
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ const CALM_LINES: f64 = 0.85;
 
 /// One measurement with the results of its limit and witnesses.
 #[derive(Debug, Clone)]
-pub(super) struct Taken {
+pub(super) struct Measurement {
     /// Samples per second; NaN if a peer gave no figure.
     pub rate: f64,
     /// Rate of the kernel, mean of before and after.
@@ -51,11 +51,11 @@ pub(super) struct Beside<'on> {
 
 /// Witnesses for a shape: the kernel on one core. With several cores also the kernel on each, and chunks
 /// passed round.
-fn witnesses(shape: Shape) -> Vec<Limit> {
-    let one = Shape { kernels: 1, ..shape };
-    let mut all = vec![Limit::Kernel(Shape { cores: 1, ..one })];
+fn witnesses(shape: ChainShape) -> Vec<Limit> {
+    let one = ChainShape { kernels: 1, ..shape };
+    let mut all = vec![Limit::Kernel(ChainShape { cores: 1, ..one })];
     if shape.cores > 1 {
-        let split = Shape { kernels: shape.cores, ..shape };
+        let split = ChainShape { kernels: shape.cores, ..shape };
         all.extend([Limit::Replicated(one), Limit::HandOver(split, shape.cores + 1)]);
     }
     all
@@ -71,10 +71,10 @@ impl<'on> Beside<'on> {
     /// it.
     pub fn take(
         &mut self,
-        shape: Shape,
+        shape: ChainShape,
         limit: Option<Limit>,
         run: impl FnOnce() -> Result<(f64, Option<f64>), BenchError>,
-    ) -> Result<Taken, BenchError> {
+    ) -> Result<Measurement, BenchError> {
         let all = witnesses(shape);
         let before = all.iter().map(|witness| self.ask(*witness)).collect::<Result<Vec<f64>, _>>()?;
         let last = self.limit.take();
@@ -91,7 +91,7 @@ impl<'on> Beside<'on> {
         self.seen.clear();
         let after = all.iter().map(|witness| self.ask(*witness)).collect::<Result<Vec<f64>, _>>()?;
         let gave = before.iter().zip(&after).map(|(before, after)| before.min(*after));
-        Ok(Taken {
+        Ok(Measurement {
             rate,
             kernel: (before[0] + after[0]) / 2.0,
             limit: limit_before.zip(limit_after).map(|(before, after)| (before + after) / 2.0),
@@ -102,7 +102,7 @@ impl<'on> Beside<'on> {
 
     /// Degree of calm during a measurement, from its witnesses: 1 and more if the machine reached nearly its
     /// undisturbed speed, less if it was disturbed.
-    pub fn calm(&self, taken: &Taken) -> f64 {
+    pub fn calm(&self, taken: &Measurement) -> f64 {
         let of_what_it_can = |(witness, gave): &(Limit, f64)| {
             gave / self.can(witness) / if matches!(witness, Limit::HandOver(..)) { CALM_LINES } else { CALM }
         };
@@ -129,22 +129,22 @@ impl<'on> Beside<'on> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::settings::Form;
+    use super::super::settings::SaxpyForm;
     use super::*;
 
     #[test]
     fn the_worst_witness_says_how_calm_it_was() {
-        let shape = Shape { cores: 2, kernels: 3, quantum: 4096, form: Form::InPlace };
+        let shape = ChainShape { cores: 2, kernels: 3, quantum: 4096, form: SaxpyForm::InPlace };
         let all = witnesses(shape);
         assert_eq!(all.len(), 3);
-        assert_eq!(witnesses(Shape { cores: 1, ..shape }), &all[..1]);
+        assert_eq!(witnesses(ChainShape { cores: 1, ..shape }), &all[..1]);
         let mut beside = Beside::new(&[0, 1], 0.01);
         // A single high rate is not the undisturbed speed.
         let gave: Vec<f64> = (0..20).map(|_| 100.0).chain([200.0]).collect();
         beside.gave = all.iter().map(|witness| (*witness, gave.clone())).collect();
         let calm = |gave: [f64; 3]| {
             let gave = all.iter().copied().zip(gave).collect();
-            beside.calm(&Taken { rate: 1.0, kernel: 1.0, limit: None, one_core: None, gave })
+            beside.calm(&Measurement { rate: 1.0, kernel: 1.0, limit: None, one_core: None, gave })
         };
         for (gave, is_calm) in [
             ([100.0, 100.0, 100.0], true),
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn what_came_after_one_is_what_was_before_the_next() {
-        let shape = Shape { cores: 1, kernels: 1, quantum: 256, form: Form::InPlace };
+        let shape = ChainShape { cores: 1, kernels: 1, quantum: 256, form: SaxpyForm::InPlace };
         let on: Vec<usize> = onbeat_os::CoreSet::allowed().expect("the kernel says").iter().collect();
         let mut beside = Beside::new(&on, 0.002);
         let first = beside.take(shape, None, || Ok((1.0, None))).expect("a core");

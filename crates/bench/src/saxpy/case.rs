@@ -1,10 +1,10 @@
 //! The measured cases: a chain under a mode, and its limit.
 
-use super::settings::{Form, Mode, Settings, Whose};
+use super::settings::{Mode, SaxpyForm, SaxpySettings, Whose};
 
 /// A chain, independent of the runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Shape {
+pub struct ChainShape {
     /// Number of cores.
     pub cores: usize,
     /// Number of saxpy operators.
@@ -12,16 +12,16 @@ pub struct Shape {
     /// Chunk size in bytes.
     pub quantum: usize,
     /// In place or out of place.
-    pub form: Form,
+    pub form: SaxpyForm,
 }
 
 /// A case of onbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Case {
+pub struct SaxpyCase {
     /// The scheduler.
     pub mode: Mode,
     /// The chain.
-    pub shape: Shape,
+    pub shape: ChainShape,
     /// Number of chunks that circulate between cores, if the chain is split.
     pub buffers: Option<usize>,
     /// Origin of the saxpy operator.
@@ -32,16 +32,16 @@ pub struct Case {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Limit {
     /// The kernel, applied repeatedly to the same samples.
-    Kernel(Shape),
+    Kernel(ChainShape),
     /// A chain of calls of trait objects on one core.
-    Chain(Shape),
+    Chain(ChainShape),
     /// The chain split between cores, with this number of buffers in a circle of lock-free rings.
-    HandOver(Shape, usize),
+    HandOver(ChainShape, usize),
     /// The whole chain on each core, each with its own buffer.
-    Replicated(Shape),
+    Replicated(ChainShape),
 }
 
-impl Shape {
+impl ChainShape {
     /// Name in figures: "n2.m3.q16k".
     pub(super) fn name(&self) -> String {
         format!("n{}.m{}.q{}", self.cores, self.kernels, size(self.quantum))
@@ -64,7 +64,7 @@ fn size(bytes: usize) -> String {
     if bytes.is_multiple_of(1024) { format!("{}k", bytes / 1024) } else { bytes.to_string() }
 }
 
-impl Case {
+impl SaxpyCase {
     /// Name in figures: "saxpy.pinned.n2.m3.q64k.b8.in_place".
     pub(super) fn name(&self) -> String {
         let buffers = self.buffers.map_or(String::new(), |buffers| format!(".b{buffers}"));
@@ -80,18 +80,23 @@ impl Case {
             (Mode::Replicated | Mode::ReplicatedInOrder, _) if self.shape.cores > 1 => {
                 Limit::Replicated(self.shape)
             }
-            _ => Limit::Chain(Shape { cores: 1, ..self.shape }),
+            _ => Limit::Chain(ChainShape { cores: 1, ..self.shape }),
         }
     }
 
     /// The same chain on one core under `greedy`.
-    pub(super) fn alone(&self) -> Case {
-        Case { mode: Mode::Greedy, shape: Shape { cores: 1, ..self.shape }, buffers: None, whose: self.whose }
+    pub(super) fn alone(&self) -> SaxpyCase {
+        SaxpyCase {
+            mode: Mode::Greedy,
+            shape: ChainShape { cores: 1, ..self.shape },
+            buffers: None,
+            whose: self.whose,
+        }
     }
 
     /// The kernel alone.
     pub(super) fn kernel(&self) -> Limit {
-        Limit::Kernel(Shape { cores: 1, kernels: 1, ..self.shape })
+        Limit::Kernel(ChainShape { cores: 1, kernels: 1, ..self.shape })
     }
 }
 
@@ -110,17 +115,17 @@ impl Limit {
 }
 
 /// All cases; those that are compared are next to each other.
-pub(super) fn cases(settings: &Settings) -> Vec<Case> {
+pub(super) fn cases(settings: &SaxpySettings) -> Vec<SaxpyCase> {
     let mut cases = Vec::new();
     for &quantum in &settings.quanta {
         for &form in &settings.forms {
             for &kernels in &settings.kernels {
                 for &mode in &settings.modes {
                     for &cores in &settings.cores {
-                        let shape = Shape { cores, kernels, quantum, form };
+                        let shape = ChainShape { cores, kernels, quantum, form };
                         for &whose in &settings.operators {
                             for buffers in buffers(settings, mode, &shape) {
-                                cases.push(Case { mode, shape, buffers, whose });
+                                cases.push(SaxpyCase { mode, shape, buffers, whose });
                             }
                         }
                     }
@@ -132,7 +137,7 @@ pub(super) fn cases(settings: &Settings) -> Vec<Case> {
 }
 
 /// Numbers of buffers with which a mode runs on this many cores; empty if it does not.
-fn buffers(settings: &Settings, mode: Mode, shape: &Shape) -> Vec<Option<usize>> {
+fn buffers(settings: &SaxpySettings, mode: Mode, shape: &ChainShape) -> Vec<Option<usize>> {
     match (mode, shape.cores) {
         (Mode::Greedy, 1) | (Mode::Event | Mode::Replicated, _) | (Mode::ReplicatedInOrder, 2..) => {
             vec![None]

@@ -1,18 +1,18 @@
 //! Runs one chain as an ordinary graph.
 
-use super::case::Case;
+use super::case::SaxpyCase;
 use super::operators::{OutOfPlace, Own, SerialSink, SerialSource, affine};
-use super::settings::{Form, Mode, Whose};
+use super::settings::{Mode, SaxpyForm, Whose};
 use onbeat_operators::dsp::Saxpy;
 use onbeat_operators::{NullSink, NullSource};
 use onbeat_runtime::{Chunk, Graph, Idle, InPlace, Options, RunError, Scheduler, Stream};
 
 /// Reason why a case has no figure: it is skipped, and a note says so.
-pub(super) type Missing = String;
+pub(super) type SkippedCase = String;
 
 /// Creates the chain: a source that claims full chunks and writes nothing, saxpy operators, and a sink that
 /// discards them.
-fn chain(case: &Case) -> Result<Graph, onbeat_runtime::Error> {
+fn chain(case: &SaxpyCase) -> Result<Graph, onbeat_runtime::Error> {
     let affine = affine();
     let saxpy = Saxpy::new(affine.a(), affine.b())?;
     let mut graph = Graph::new("saxpy");
@@ -25,9 +25,9 @@ fn chain(case: &Case) -> Result<Graph, onbeat_runtime::Error> {
     for number in 1..=case.shape.kernels {
         let name = format!("saxpy{number}");
         match (case.shape.form, case.whose) {
-            (Form::OutOfPlace, _) => _ = graph.add(&*name, Stream::new(OutOfPlace::default())),
-            (Form::InPlace, Whose::Own) => _ = graph.add(&*name, Own::default()),
-            (Form::InPlace, Whose::BuiltIn) => _ = graph.add(&*name, InPlace::new(saxpy.clone())),
+            (SaxpyForm::OutOfPlace, _) => _ = graph.add(&*name, Stream::new(OutOfPlace::default())),
+            (SaxpyForm::InPlace, Whose::Own) => _ = graph.add(&*name, Own::default()),
+            (SaxpyForm::InPlace, Whose::BuiltIn) => _ = graph.add(&*name, InPlace::new(saxpy.clone())),
         }
         graph.connect_names(&*last, &*name);
         last = name;
@@ -40,7 +40,7 @@ fn chain(case: &Case) -> Result<Graph, onbeat_runtime::Error> {
     Ok(graph)
 }
 
-fn options(case: &Case, on: &[usize], idle: Idle, seconds: f64) -> Options {
+fn options(case: &SaxpyCase, on: &[usize], idle: Idle, seconds: f64) -> Options {
     let scheduler = match case.mode {
         Mode::Greedy => Scheduler::Greedy,
         Mode::Pinned => Scheduler::Pinned,
@@ -64,7 +64,7 @@ fn options(case: &Case, on: &[usize], idle: Idle, seconds: f64) -> Options {
 }
 
 /// Checks whether the chain can run.
-pub(super) fn plan(case: &Case, on: &[usize]) -> Result<(), Missing> {
+pub(super) fn plan(case: &SaxpyCase, on: &[usize]) -> Result<(), SkippedCase> {
     let graph = chain(case).map_err(|error| error.to_string())?;
     graph.plan(&options(case, on, Idle::Spin, 1.0)).map_err(|error| error.to_string())?;
     Ok(())
@@ -75,7 +75,7 @@ pub(super) fn plan(case: &Case, on: &[usize]) -> Result<(), Missing> {
 const TRIES: u32 = 10;
 
 /// Samples per second that reached the sink, from the record.
-pub(super) fn run(case: &Case, on: &[usize], idle: Idle, seconds: f64) -> Result<f64, Missing> {
+pub(super) fn run(case: &SaxpyCase, on: &[usize], idle: Idle, seconds: f64) -> Result<f64, SkippedCase> {
     for again in 0..TRIES {
         let graph = chain(case).map_err(|error| error.to_string())?;
         let options = options(case, on, idle, seconds * f64::from(1 << again));

@@ -27,29 +27,29 @@ mod result;
 mod rounds;
 mod settings;
 
-pub use case::{Case, Shape};
-pub use peers::Peer;
-pub use settings::{Form, Mode, Settings, Whose};
+pub use case::{ChainShape, SaxpyCase};
+pub use peers::SaxpyPeer;
+pub use settings::{Mode, SaxpyForm, SaxpySettings, Whose};
 
-use crate::{BenchError, Watch};
+use crate::{BenchError, BenchWatch};
 use onbeat_report::BenchResult;
 
 /// Results of the bench.
 #[derive(Debug, Clone)]
-pub struct Saxpy {
+pub struct SaxpyResults {
     /// All figures, in the common form of the benches.
     pub result: BenchResult,
     /// Cases of onbeat, in the order of the table.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SaxpyRow>,
     /// Peers, in the order of the table.
     pub peers: Vec<PeerRow>,
 }
 
 /// A table row for a case of onbeat.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct SaxpyRow {
     /// The case.
-    pub case: Case,
+    pub case: SaxpyCase,
     /// Prefix of the names of its figures: `.rate`, `.share`, `.of_bare`, `.of_one_core`.
     pub name: String,
     /// Name of the figure with its limit.
@@ -60,7 +60,7 @@ pub struct Row {
 #[derive(Debug, Clone)]
 pub struct PeerRow {
     /// The peer.
-    pub peer: Peer,
+    pub peer: SaxpyPeer,
     /// Prefix of the names of its figures: `.rate`, `.share`.
     pub name: String,
 }
@@ -70,11 +70,11 @@ pub struct PeerRow {
 /// # Errors
 /// [`BenchError`]: a failed run, settings that leave nothing to measure, or a stop before the first round was
 /// complete.
-pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Saxpy, BenchError> {
+pub fn run(settings: &SaxpySettings, watch: &mut dyn BenchWatch) -> Result<SaxpyResults, BenchError> {
     Ok(result::result(settings, rounds::measure(settings, watch)?))
 }
 
-impl Saxpy {
+impl SaxpyResults {
     /// Draws an SVG: for each number of cores, the rate over the number of kernels, with the ideal lines.
     #[must_use]
     pub fn to_svg(&self) -> String {

@@ -1,7 +1,7 @@
 //! The same chain in other runtimes, by the programs of `peers/`: each measurement is a separate process.
 
-use super::case::Shape;
-use super::settings::{Form, Settings};
+use super::case::ChainShape;
+use super::settings::{SaxpyForm, SaxpySettings};
 use crate::BenchError;
 use serde::Deserialize;
 use std::fs;
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A peer with its settings and one chain.
 #[derive(Debug, Clone)]
-pub struct Peer {
+pub struct SaxpyPeer {
     /// Name: "qsdr".
     pub peer: String,
     /// Version.
@@ -43,7 +43,7 @@ pub struct Peer {
 const LEAST_S: f64 = 0.2;
 
 /// Figures of one run of a peer.
-pub(super) struct Run {
+pub(super) struct PeerRun {
     /// Samples per second, or the reason why there is no such figure.
     pub rate: Result<f64, String>,
     /// CPU time of all its threads.
@@ -54,7 +54,7 @@ pub(super) struct Run {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Listed {
-    Missing {
+    SkippedCase {
         peer: String,
         missing: String,
     },
@@ -72,13 +72,16 @@ enum Listed {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Answer {
+enum PeerAnswer {
     Rate { rate: f64 },
     Refused { error: String },
 }
 
 /// Returns the installed peers with each chain that the settings ask for, and notes about missing ones.
-pub(super) fn find(folder: &Path, settings: &Settings) -> Result<(Vec<Peer>, Vec<String>), BenchError> {
+pub(super) fn find(
+    folder: &Path,
+    settings: &SaxpySettings,
+) -> Result<(Vec<SaxpyPeer>, Vec<String>), BenchError> {
     let script = folder.join(SCRIPT);
     if !script.is_file() {
         return Err(BenchError::Settings(format!(
@@ -91,11 +94,13 @@ pub(super) fn find(folder: &Path, settings: &Settings) -> Result<(Vec<Peer>, Vec
     let (mut peers, mut notes) = (Vec::new(), Vec::new());
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         match serde_json::from_str(line) {
-            Ok(Listed::Missing { peer, missing }) => notes.push(format!("{peer}: not available: {missing}")),
+            Ok(Listed::SkippedCase { peer, missing }) => {
+                notes.push(format!("{peer}: not available: {missing}"))
+            }
             Ok(Listed::There { peer, version, variant, how, in_place, quantum, cores }) => {
                 for &kernels in &settings.kernels {
                     for &cores in settings.cores.iter().filter(|count| cores.contains(count)) {
-                        peers.push(Peer {
+                        peers.push(SaxpyPeer {
                             peer: peer.clone(),
                             version: version.clone(),
                             variant: variant.clone(),
@@ -118,22 +123,22 @@ pub(super) fn find(folder: &Path, settings: &Settings) -> Result<(Vec<Peer>, Vec
     Ok((peers, notes))
 }
 
-impl Peer {
+impl SaxpyPeer {
     /// Name in figures: "qsdr.default.n2.m3".
     pub(super) fn name(&self) -> String {
         format!("{}.{}.n{}.m{}", self.peer, self.variant, self.cores, self.kernels)
     }
 
     /// The chain that it runs.
-    pub(super) fn shape(&self) -> Shape {
-        let form = if self.in_place { Form::InPlace } else { Form::OutOfPlace };
+    pub(super) fn shape(&self) -> ChainShape {
+        let form = if self.in_place { SaxpyForm::InPlace } else { SaxpyForm::OutOfPlace };
         // Limits the size that a peer may claim: at least some samples, and not all of the memory.
         let quantum = self.quantum.clamp(size_of::<f32>(), 64 << 20);
-        Shape { cores: self.cores, kernels: self.kernels, quantum, form }
+        ChainShape { cores: self.cores, kernels: self.kernels, quantum, form }
     }
 
     /// Makes one measurement.
-    pub(super) fn run(&self, on: &[usize], seconds: f64) -> Run {
+    pub(super) fn run(&self, on: &[usize], seconds: f64) -> PeerRun {
         let seconds = seconds.max(LEAST_S);
         let before_ns = children_cpu_ns();
         let list: Vec<String> = on[..self.cores].iter().map(ToString::to_string).collect();
@@ -148,13 +153,13 @@ impl Peer {
         let rate = ask(&mut command, PATIENCE + Duration::from_secs_f64(seconds)).and_then(|text| {
             let line = text.lines().last().unwrap_or("");
             match serde_json::from_str(line) {
-                Ok(Answer::Rate { rate }) if rate.is_finite() && rate > 0.0 => Ok(rate),
-                Ok(Answer::Rate { rate }) => Err(format!("it reported {rate} samples per second")),
-                Ok(Answer::Refused { error }) => Err(error),
+                Ok(PeerAnswer::Rate { rate }) if rate.is_finite() && rate > 0.0 => Ok(rate),
+                Ok(PeerAnswer::Rate { rate }) => Err(format!("it reported {rate} samples per second")),
+                Ok(PeerAnswer::Refused { error }) => Err(error),
                 Err(_) => Err(format!("unexpected output `{line}`")),
             }
         });
-        Run { rate, cpu_ns: children_cpu_ns() - before_ns }
+        PeerRun { rate, cpu_ns: children_cpu_ns() - before_ns }
     }
 }
 

@@ -1,23 +1,23 @@
 //! All measurements in turn, once per round.
 
-use super::beside::{Beside, Taken};
-use super::case::{Case, Limit, cases};
+use super::beside::{Beside, Measurement};
+use super::case::{Limit, SaxpyCase, cases};
 use super::graph;
-use super::peers::{self, Peer};
-use super::settings::{Form, Mode, Settings, Whose};
+use super::peers::{self, SaxpyPeer};
+use super::settings::{Mode, SaxpyForm, SaxpySettings, Whose};
 use crate::others::Others;
-use crate::{BenchError, Watch};
+use crate::{BenchError, BenchWatch};
 use onbeat_os::CoreSet;
 use std::collections::BTreeMap;
 
 /// All measurements.
-pub(super) struct Rounds {
+pub(super) struct SaxpyRounds {
     /// Cores used, in order.
     pub on: Vec<usize>,
     /// Cases of onbeat, each with a measurement per round.
-    pub ours: Vec<(Case, Vec<Taken>)>,
+    pub ours: Vec<(SaxpyCase, Vec<Measurement>)>,
     /// Peers, each with a measurement per round.
-    pub peers: Vec<(Peer, Vec<Taken>)>,
+    pub peers: Vec<(SaxpyPeer, Vec<Measurement>)>,
     /// Number of repeated measurements, and of those that are still disturbed.
     pub again: (usize, usize),
     /// Share of the machine used by others during the measurement.
@@ -25,12 +25,15 @@ pub(super) struct Rounds {
     pub notes: Vec<String>,
 }
 
-pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Rounds, BenchError> {
+pub(super) fn measure(
+    settings: &SaxpySettings,
+    watch: &mut dyn BenchWatch,
+) -> Result<SaxpyRounds, BenchError> {
     if let Some(fault) = settings.fault() {
         return Err(BenchError::Settings(fault));
     }
     let on = cores(settings)?;
-    let mut rounds = Rounds {
+    let mut rounds = SaxpyRounds {
         on: on.clone(),
         ours: cases(settings).into_iter().map(|case| (case, Vec::new())).collect(),
         peers: Vec::new(),
@@ -56,7 +59,7 @@ pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Roun
         return Err(BenchError::Nothing(reason));
     }
     let others = Others::watch();
-    let mut taking = Taking {
+    let mut taking = MeasuringLoop {
         settings,
         on: &on,
         beside: Beside::new(&on, settings.seconds),
@@ -85,7 +88,7 @@ pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Roun
 }
 
 /// The cores to use: as many as the largest number of cores requires.
-fn cores(settings: &Settings) -> Result<Vec<usize>, BenchError> {
+fn cores(settings: &SaxpySettings) -> Result<Vec<usize>, BenchError> {
     let most = settings.cores.iter().copied().max().unwrap_or(1);
     let allowed =
         CoreSet::allowed().map_err(|error| BenchError::System { what: "cores of this process", error })?;
@@ -102,21 +105,21 @@ fn cores(settings: &Settings) -> Result<Vec<usize>, BenchError> {
 }
 
 /// State of the measuring loop.
-struct Taking<'a> {
-    settings: &'a Settings,
+struct MeasuringLoop<'a> {
+    settings: &'a SaxpySettings,
     on: &'a [usize],
     beside: Beside<'a>,
     /// A chain on one core, and its rates on each core right after the last measurement.
-    alone: Option<(Case, Vec<f64>)>,
+    alone: Option<(SaxpyCase, Vec<f64>)>,
     /// CPU time of the peers' processes.
     helpers_ns: u64,
     notes: Vec<String>,
 }
 
-impl Taking<'_> {
-    fn ours(&mut self, case: &Case) -> Result<Taken, BenchError> {
+impl MeasuringLoop<'_> {
+    fn ours(&mut self, case: &SaxpyCase) -> Result<Measurement, BenchError> {
         let (settings, on) = (self.settings, &self.on[..case.shape.cores]);
-        let run = |case: &Case, on: &[usize], seconds: f64| {
+        let run = |case: &SaxpyCase, on: &[usize], seconds: f64| {
             let rate = graph::run(case, on, settings.idle, seconds);
             rate.map_err(|reason| BenchError::Scenario { name: case.name(), reason })
         };
@@ -146,7 +149,7 @@ impl Taking<'_> {
     }
 
     /// The rate is NaN if the peer gave none; a note says why.
-    fn peer(&mut self, peer: &Peer) -> Result<Taken, BenchError> {
+    fn peer(&mut self, peer: &SaxpyPeer) -> Result<Measurement, BenchError> {
         let mut why_not = None;
         let taken = self.beside.take(peer.shape(), None, || {
             let run = peer.run(self.on, self.settings.seconds);
@@ -163,7 +166,7 @@ impl Taking<'_> {
     }
 }
 
-impl Rounds {
+impl SaxpyRounds {
     /// Plans each case. Modes that this version or machine does not support are skipped, and a note says so.
     fn leave_out(&mut self) {
         let (on, notes) = (&self.on, &mut self.notes);
@@ -180,7 +183,12 @@ impl Rounds {
     }
 
     /// Makes one round. Returns `false` if it was stopped.
-    fn once(&mut self, round: usize, taking: &mut Taking, watch: &mut dyn Watch) -> Result<bool, BenchError> {
+    fn once(
+        &mut self,
+        round: usize,
+        taking: &mut MeasuringLoop,
+        watch: &mut dyn BenchWatch,
+    ) -> Result<bool, BenchError> {
         let (each, rounds) = (self.ours.len() + self.peers.len(), taking.settings.rounds);
         for at in 0..each {
             let text = format!("round {} of {rounds}: {}", round + 1, self.name(at));
@@ -195,7 +203,7 @@ impl Rounds {
     }
 
     /// Repeats measurements made on a disturbed machine; the calmer one counts.
-    fn again(&mut self, taking: &mut Taking, watch: &mut dyn Watch) -> Result<(), BenchError> {
+    fn again(&mut self, taking: &mut MeasuringLoop, watch: &mut dyn BenchWatch) -> Result<(), BenchError> {
         let passes = taking.settings.again;
         for pass in 1..=passes {
             let disturbed = self.disturbed(&taking.beside);
@@ -235,12 +243,12 @@ impl Rounds {
         }
     }
 
-    fn taken(&mut self, at: usize) -> &mut Vec<Taken> {
+    fn taken(&mut self, at: usize) -> &mut Vec<Measurement> {
         let ours = self.ours.len();
         if at < ours { &mut self.ours[at].1 } else { &mut self.peers[at - ours].1 }
     }
 
-    fn take(&self, at: usize, taking: &mut Taking) -> Result<Taken, BenchError> {
+    fn take(&self, at: usize, taking: &mut MeasuringLoop) -> Result<Measurement, BenchError> {
         match self.ours.get(at) {
             Some((case, _)) => taking.ours(case),
             None => taking.peer(&self.peers[at - self.ours.len()].0),
@@ -273,10 +281,10 @@ impl Rounds {
     }
 
     /// Best rate of a peer in this shape, per round.
-    pub fn best_peer(&self, case: &Case) -> Option<Vec<f64>> {
-        let alike = |peer: &Peer| {
+    pub fn best_peer(&self, case: &SaxpyCase) -> Option<Vec<f64>> {
+        let alike = |peer: &SaxpyPeer| {
             (peer.cores, peer.kernels) == (case.shape.cores, case.shape.kernels)
-                && (peer.in_place == (case.shape.form == Form::InPlace) || case.whose == Whose::Own)
+                && (peer.in_place == (case.shape.form == SaxpyForm::InPlace) || case.whose == Whose::Own)
         };
         let mut best: Option<Vec<f64>> = None;
         for (_, taken) in self.peers.iter().filter(|(peer, _)| alike(peer)) {

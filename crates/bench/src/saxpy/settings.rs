@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Settings of the bench. The default takes a minute or two.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct SaxpySettings {
     /// Numbers of cores.
     pub cores: Vec<usize>,
     /// Cores to use, in order; empty: those that the process may use.
@@ -17,7 +17,7 @@ pub struct Settings {
     /// Schedulers.
     pub modes: Vec<Mode>,
     /// In place or out of place.
-    pub forms: Vec<Form>,
+    pub forms: Vec<SaxpyForm>,
     /// Origin of the saxpy operator.
     pub operators: Vec<Whose>,
     /// Numbers of chunks that circulate between cores if the chain is split. 0 stands for one more than there
@@ -54,7 +54,7 @@ pub enum Mode {
 
 /// In place or out of place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Form {
+pub enum SaxpyForm {
     /// Changes its chunk in place.
     InPlace,
     /// Writes another chunk.
@@ -95,18 +95,18 @@ macro_rules! names {
 
 names!(Mode: Greedy = "greedy", Pinned = "pinned", Event = "event", Replicated = "replicated",
     ReplicatedInOrder = "replicated_in_order");
-names!(Form: InPlace = "in_place", OutOfPlace = "out_of_place");
+names!(SaxpyForm: InPlace = "in_place", OutOfPlace = "out_of_place");
 names!(Whose: BuiltIn = "built_in", Own = "own");
 
-impl Default for Settings {
+impl Default for SaxpySettings {
     fn default() -> Self {
-        Settings {
+        SaxpySettings {
             cores: vec![1, 2],
             on: Vec::new(),
             kernels: (1..=6).collect(),
             quanta: vec![16 << 10],
             modes: Mode::ALL.to_vec(),
-            forms: Form::ALL.to_vec(),
+            forms: SaxpyForm::ALL.to_vec(),
             operators: vec![Whose::BuiltIn],
             buffers: vec![0, 8],
             idle: Idle::Spin,
@@ -118,7 +118,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl SaxpySettings {
     /// Description of the first invalid setting, if any.
     pub(super) fn fault(&self) -> Option<String> {
         let lists =

@@ -9,20 +9,20 @@
 mod draw;
 mod operators;
 
-pub use draw::Shape;
+pub use draw::GraphShape;
 
 use crate::model::MachineCosts;
 use crate::others::Others;
 use crate::pipeline::advised;
-use crate::{BenchError, Watch};
-use crate::{told, trial};
+use crate::{BenchError, BenchWatch};
+use crate::{common, trial};
 use onbeat_report::{BenchResult, Figure, bench::Machine};
 use onbeat_runtime::{Idle, Scheduler};
 use serde_json::json;
 
 /// Settings of the bench.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ShapesSettings {
     /// Number of graphs.
     pub shapes: usize,
     /// Seed: the same number gives the same graphs.
@@ -35,24 +35,24 @@ pub struct Settings {
     pub rounds: usize,
 }
 
-impl Default for Settings {
+impl Default for ShapesSettings {
     fn default() -> Self {
-        Settings { shapes: 10, seed: 1, idle: Idle::Spin, seconds: 0.15, rounds: 5 }
+        ShapesSettings { shapes: 10, seed: 1, idle: Idle::Spin, seconds: 0.15, rounds: 5 }
     }
 }
 
 /// Results of the bench.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct ShapesResults {
     /// All figures, in the common form of the benches.
     pub result: BenchResult,
     /// Graphs in the order of their numbers.
-    pub shapes: Vec<Tried>,
+    pub shapes: Vec<ShapeTrial>,
 }
 
 /// Result of one graph.
 #[derive(Debug, Clone)]
-pub struct Tried {
+pub struct ShapeTrial {
     /// Number of the graph: its figures begin with `shape.NUMBER`.
     pub number: usize,
     /// Description in one line.
@@ -65,7 +65,7 @@ pub struct Tried {
     pub fastest: usize,
 }
 
-impl Tried {
+impl ShapeTrial {
     /// Throughput of the recommended scheduler relative to the fastest: 0 to 1.
     #[must_use]
     pub fn of_fastest(&self) -> f64 {
@@ -84,7 +84,11 @@ impl Tried {
 ///
 /// # Errors
 /// [`BenchError`]: a failed run, invalid settings, or a stop before the first graph was complete.
-pub fn run(settings: &Settings, costs: &MachineCosts, watch: &mut dyn Watch) -> Result<Found, BenchError> {
+pub fn run(
+    settings: &ShapesSettings,
+    costs: &MachineCosts,
+    watch: &mut dyn BenchWatch,
+) -> Result<ShapesResults, BenchError> {
     if settings.shapes == 0 || settings.rounds == 0 || !(0.01..=60.0).contains(&settings.seconds) {
         return Err(BenchError::Settings(
             "shapes and rounds must be 1 or more, and seconds from 0.01 to 60".to_owned(),
@@ -92,7 +96,7 @@ pub fn run(settings: &Settings, costs: &MachineCosts, watch: &mut dyn Watch) -> 
     }
     let others = Others::watch();
     let mut result = BenchResult::new("plan", Machine::read());
-    result.parameters = told::parameters(json!({
+    result.parameters = common::parameters(json!({
         "shapes": settings.shapes, "seed": settings.seed, "idle": settings.idle.to_string(),
         "seconds": settings.seconds, "rounds": settings.rounds, "costs": costs,
     }));
@@ -111,22 +115,22 @@ pub fn run(settings: &Settings, costs: &MachineCosts, watch: &mut dyn Watch) -> 
     if shapes.is_empty() {
         return Err(BenchError::Stopped);
     }
-    let count = |holds: fn(&Tried) -> bool| shapes.iter().filter(|tried| holds(tried)).count() as f64;
+    let count = |holds: fn(&ShapeTrial) -> bool| shapes.iter().filter(|tried| holds(tried)).count() as f64;
     result.add("advice.within_5_percent", &[count(|tried| tried.of_fastest() >= 0.95)], "shapes");
     result.add("advice.predicted_within_25_percent", &[count(|tried| tried.error().abs() <= 0.25)], "shapes");
-    told::doubts(&mut result, others.share(0), told::AGAIN);
-    Ok(Found { result, shapes })
+    common::doubts(&mut result, others.share(0), common::AGAIN);
+    Ok(ShapesResults { result, shapes })
 }
 
 fn one(
     number: usize,
-    settings: &Settings,
+    settings: &ShapesSettings,
     costs: &MachineCosts,
-    watch: &mut dyn Watch,
+    watch: &mut dyn BenchWatch,
     result: &mut BenchResult,
-) -> Result<Tried, BenchError> {
+) -> Result<ShapeTrial, BenchError> {
     let mut shape =
-        Shape::draw(settings.seed.wrapping_mul(1_000_003).wrapping_add(number as u64), settings.idle);
+        GraphShape::draw(settings.seed.wrapping_mul(1_000_003).wrapping_add(number as u64), settings.idle);
     let advised = advised(&mut shape, costs, settings.seconds * 2.0, watch)?;
     let mut rates = vec![Vec::new(); advised.expected.len()];
     for round in 0..settings.rounds {
@@ -153,5 +157,5 @@ fn one(
         under.push((expected.scheduler, expected.prediction.rate, measured));
     }
     let fastest = (0..under.len()).max_by(|&a, &b| under[a].2.total_cmp(&under[b].2)).unwrap_or(0);
-    Ok(Tried { number, text: shape.to_string(), under, recommended: advised.advice.chosen, fastest })
+    Ok(ShapeTrial { number, text: shape.to_string(), under, recommended: advised.advice.chosen, fastest })
 }

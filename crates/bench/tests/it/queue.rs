@@ -2,11 +2,11 @@
 
 use crate::stops::StopsAfter;
 use crate::watchdog::watched;
-use onbeat_bench::queue::{self, Design, Settings};
+use onbeat_bench::queue::{self, Design, QueueSettings};
 use onbeat_bench::{BenchError, Unwatched};
 
-fn tiny() -> Settings {
-    Settings {
+fn tiny() -> QueueSettings {
+    QueueSettings {
         single: 500,
         multi: 900,
         producers: 3,
@@ -14,14 +14,14 @@ fn tiny() -> Settings {
         lost_rounds: 0,
         latencies: 0,
         bursts: 0,
-        ..Settings::default()
+        ..QueueSettings::default()
     }
 }
 
 #[test]
 fn every_design_has_its_figures() {
     let found =
-        watched(|| queue::run(&Settings { bursts: 3, latencies: 3, ..tiny() }, &mut Unwatched)).unwrap();
+        watched(|| queue::run(&QueueSettings { bursts: 3, latencies: 3, ..tiny() }, &mut Unwatched)).unwrap();
     for design in Design::ALL {
         for case in ["single", "multi", "cpu.single", "cpu.multi", "wakeups.single", "wakeups.multi"] {
             let name = format!("{case}.{}", design.name());
@@ -45,8 +45,8 @@ fn every_design_has_its_figures() {
 #[allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 fn no_event_is_lost() {
     let rounds = 1_000_000;
-    let found =
-        watched(move || queue::run(&Settings { lost_rounds: rounds, ..tiny() }, &mut Unwatched)).unwrap();
+    let found = watched(move || queue::run(&QueueSettings { lost_rounds: rounds, ..tiny() }, &mut Unwatched))
+        .unwrap();
     for name in ["model_before", "onbeat", "onbeat_spin", "onbeat_fifo"] {
         assert!(found.result.value(&format!("lost.{name}.rounds")) >= Some(rounds as f64), "{name}");
         assert_eq!(found.result.value(&format!("lost.{name}.events")), Some(0.0), "{name}");
@@ -62,8 +62,8 @@ fn no_event_is_lost() {
 #[test]
 fn settings_that_make_no_sense_are_refused() {
     for (settings, text) in [
-        (Settings { producers: 0, ..tiny() }, "must be 1 or more"),
-        (Settings { multi: 2, ..tiny() }, "2 items for 3 producers"),
+        (QueueSettings { producers: 0, ..tiny() }, "must be 1 or more"),
+        (QueueSettings { multi: 2, ..tiny() }, "2 items for 3 producers"),
     ] {
         let error = queue::run(&settings, &mut Unwatched).unwrap_err().to_string();
         assert!(error.contains(text), "{error}");

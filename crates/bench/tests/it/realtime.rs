@@ -3,21 +3,21 @@
 
 use crate::stops::StopsAfter;
 use crate::watchdog::watched;
-use onbeat_bench::realtime::{self, Kind, Settings};
+use onbeat_bench::realtime::{self, RealtimePolicy, RealtimeSettings};
 use onbeat_bench::{BenchError, Unwatched};
 
 /// On a core that this process has; a tenth of a second per pass.
-fn tiny() -> Settings {
+fn tiny() -> RealtimeSettings {
     let core = onbeat_os::CoreSet::allowed().unwrap().iter().next().unwrap();
-    Settings {
+    RealtimeSettings {
         target_fps: 200.0,
         duration_ns: 100_000_000,
-        policies: vec![Kind::Fifo],
+        policies: vec![RealtimePolicy::Fifo],
         bg_load_intensity: 10,
         bm_load_intensity: 10,
         pin_cpu: core,
         rounds: 2,
-        ..Settings::default()
+        ..RealtimeSettings::default()
     }
 }
 
@@ -54,7 +54,7 @@ fn every_pass_has_its_figures_and_its_floor() {
 
 #[test]
 fn settings_that_make_no_sense_are_refused() {
-    type Change = fn(&mut Settings);
+    type Change = fn(&mut RealtimeSettings);
     let table: [(Change, &str); 6] = [
         (|it| it.target_fps = 0.0, "target-fps is 0: it must be from 0.1 to 10000"),
         (|it| it.target_fps = f64::NAN, "target-fps is NaN"),
@@ -79,8 +79,12 @@ fn a_stop_before_anything_says_so() {
 
 #[test]
 fn policies_have_their_published_names() {
-    for (name, kind) in [("SCHED_FIFO", Kind::Fifo), ("rr", Kind::Rr), ("Sched_Deadline", Kind::Deadline)] {
-        assert_eq!(Kind::from_name(name), Some(kind));
+    for (name, kind) in [
+        ("SCHED_FIFO", RealtimePolicy::Fifo),
+        ("rr", RealtimePolicy::Rr),
+        ("Sched_Deadline", RealtimePolicy::Deadline),
+    ] {
+        assert_eq!(RealtimePolicy::from_name(name), Some(kind));
     }
-    assert_eq!(Kind::from_name("SCHED_OTHER"), None);
+    assert_eq!(RealtimePolicy::from_name("SCHED_OTHER"), None);
 }

@@ -7,14 +7,14 @@ use super::not_finite;
 use crate::check;
 
 /// A sample with a magnitude that can be scaled.
-pub trait Level: Sample {
+pub trait GainSample: Sample {
     /// Its magnitude.
     fn size(self) -> f32;
     /// The sample times `gain`.
     fn times(self, gain: f32) -> Self;
 }
 
-impl Level for f32 {
+impl GainSample for f32 {
     #[inline(always)]
     fn size(self) -> f32 {
         self.abs()
@@ -25,7 +25,7 @@ impl Level for f32 {
     }
 }
 
-impl Level for Complex<f32> {
+impl GainSample for Complex<f32> {
     #[inline(always)]
     fn size(self) -> f32 {
         (self.re * self.re + self.im * self.im).sqrt()
@@ -50,7 +50,7 @@ impl Level for Complex<f32> {
 /// the decay keeps the level nearer to the peaks. A sample that is not finite is replaced by 0 and does not
 /// change the level; a note gives the number of such samples at the end.
 #[derive(Debug, Clone)]
-pub struct Agc<T: Level> {
+pub struct Agc<T: GainSample> {
     attack_s: f64,
     decay_s: f64,
     target: f32,
@@ -65,7 +65,7 @@ pub struct Agc<T: Level> {
     sample: std::marker::PhantomData<T>,
 }
 
-impl<T: Level> Agc<T> {
+impl<T: GainSample> Agc<T> {
     /// Creates a gain control with time constants in seconds; target and largest gain are factors, not
     /// decibels.
     ///
@@ -113,7 +113,7 @@ impl<T: Level> Agc<T> {
     }
 }
 
-impl<T: Level> Map for Agc<T> {
+impl<T: GainSample> Map for Agc<T> {
     type Sample = T;
 
     fn start(&mut self, rate_hz: f64) -> Result<(), Error> {

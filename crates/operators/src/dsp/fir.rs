@@ -16,12 +16,12 @@ use crate::check;
 #[derive(Debug, Clone)]
 pub struct FirDecimator<T> {
     factor: u32,
-    plan: Plan,
+    plan: FirDesign,
     filter: Polyphase<T>,
 }
 
 #[derive(Debug, Clone)]
-enum Plan {
+enum FirDesign {
     /// Designed when the rate is known; values that are not given are shares of the output rate.
     Design { cutoff_hz: Option<f64>, transition_hz: Option<f64>, attenuation_db: f64 },
     /// Given by the user, independent of the rate.
@@ -54,7 +54,7 @@ impl<T: FirSample> FirDecimator<T> {
         let cutoff = cutoff_hz.or(transition_hz).unwrap_or(1.0);
         let transition = transition_hz.unwrap_or(cutoff);
         LowPass { cutoff_hz: cutoff, transition_hz: transition, attenuation_db }.check()?;
-        Self::build(factor, Plan::Design { cutoff_hz, transition_hz, attenuation_db })
+        Self::build(factor, FirDesign::Design { cutoff_hz, transition_hz, attenuation_db })
     }
 
     /// Creates a filter with these taps, independent of the rate.
@@ -72,10 +72,10 @@ impl<T: FirSample> FirDecimator<T> {
         if let Some(at) = taps.iter().position(|tap| !tap.is_finite()) {
             return Err(Error::new(format!("`taps[{at}]` is {}: it must be a finite number", taps[at])));
         }
-        Self::build(factor, Plan::Taps(taps.iter().map(|&tap| tap.into()).collect()))
+        Self::build(factor, FirDesign::Taps(taps.iter().map(|&tap| tap.into()).collect()))
     }
 
-    fn build(factor: u32, plan: Plan) -> Result<Self, Error> {
+    fn build(factor: u32, plan: FirDesign) -> Result<Self, Error> {
         check::within("factor", factor.into(), 1.0, 4096.0, "1 filters without decimation")?;
         Ok(FirDecimator { factor, plan, filter: Polyphase::new(&[1.0], 1, factor as usize) })
     }
@@ -88,8 +88,8 @@ impl<T: FirSample> Kernel for FirDecimator<T> {
     fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
         let factor = self.factor as usize;
         self.filter = match &self.plan {
-            Plan::Taps(taps) => Polyphase::new(taps, 1, factor),
-            &Plan::Design { cutoff_hz, transition_hz, attenuation_db } => {
+            FirDesign::Taps(taps) => Polyphase::new(taps, 1, factor),
+            &FirDesign::Design { cutoff_hz, transition_hz, attenuation_db } => {
                 check::rate(rate_hz)?;
                 // Frequencies above half of the output rate fold down. With the cutoff below that, aliases
                 // reach at worst the transition, never the pass band.

@@ -36,7 +36,7 @@ mod resample;
 mod saxpy;
 mod shift;
 
-pub use agc::{Agc, Level};
+pub use agc::{Agc, GainSample};
 pub use convert::{cf32_le_to_complex, ci8_to_complex, ci16_le_to_complex, cu8_to_complex};
 pub use deemphasis::Deemphasis;
 pub use demod::QuadDemod;

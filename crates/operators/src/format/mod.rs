@@ -12,8 +12,8 @@ mod write;
 pub(crate) use coding::{Coding, Lost, Number};
 pub use coding::{FileSample, SampleFormat};
 pub(crate) use open::{open, read_text};
-pub(crate) use play::{Mark, Player, Playing};
-pub(crate) use read::{Channels, Layout, SampleFile};
+pub(crate) use play::{FileMark, Player, Playing};
+pub(crate) use read::{Channels, FileLayout, SampleFile};
 pub(crate) use write::SampleWriter;
 
 use onbeat_runtime::Pace;

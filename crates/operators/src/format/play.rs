@@ -6,7 +6,7 @@ use onbeat_runtime::{Chunk, Context, Error, Output, Pace, Pacer, Rate, Step, Tag
 use std::sync::Arc;
 
 /// A tag on one sample of a file.
-pub(crate) struct Mark {
+pub(crate) struct FileMark {
     pub sample: u64,
     /// The channel, if the tag is not for all.
     pub channel: Option<u64>,
@@ -30,7 +30,7 @@ impl<T: FileSample> Playing<T> {
 
     /// Creates a player of this file. `marks` must be sorted by sample. With a rate of 0 the player does not
     /// keep time.
-    pub fn player(&self, file: SampleFile, marks: Vec<Mark>, rate_hz: f64) -> Player<T> {
+    pub fn player(&self, file: SampleFile, marks: Vec<FileMark>, rate_hz: f64) -> Player<T> {
         Player::new(file, marks, rate_hz, self.pace, self.repeat)
     }
 
@@ -68,7 +68,7 @@ pub(crate) struct Player<T: FileSample> {
     file: SampleFile,
     /// Chunks for the outputs during a step.
     chunks: Vec<Chunk<T>>,
-    marks: Vec<Mark>,
+    marks: Vec<FileMark>,
     rate_hz: f64,
     pacer: Pacer,
     /// Number of samples to send.
@@ -82,7 +82,7 @@ pub(crate) struct Player<T: FileSample> {
 }
 
 impl<T: FileSample> Player<T> {
-    fn new(file: SampleFile, marks: Vec<Mark>, rate_hz: f64, pace: Pace, repeat: u64) -> Self {
+    fn new(file: SampleFile, marks: Vec<FileMark>, rate_hz: f64, pace: Pace, repeat: u64) -> Self {
         let pacer = Pacer::new(rate_hz, pace);
         let total = if repeat == 0 { u64::MAX } else { file.samples.saturating_mul(repeat) };
         let chunks = Vec::with_capacity(file.lanes() as usize);

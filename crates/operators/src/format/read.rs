@@ -20,7 +20,7 @@ const MOST_CHANNELS: u64 = 1024;
 
 /// Layout of the samples in a file. A frame is one sample of each channel, one after the other.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Layout {
+pub(crate) struct FileLayout {
     pub coding: Coding,
     /// Numbers per sample.
     pub parts: usize,
@@ -47,7 +47,7 @@ impl Channels {
     }
 }
 
-impl Layout {
+impl FileLayout {
     /// Selects channels of a file that has `channels`. If it has several, the user must have set one of the
     /// two parameters.
     ///
@@ -72,7 +72,7 @@ impl Layout {
                  at its own output, with `channels = {channels}`"
             ))),
             Channels { chosen, .. } => {
-                Ok(Layout { coding, parts, channels, first: chosen.unwrap_or(0), lanes: wanted.lanes() })
+                Ok(FileLayout { coding, parts, channels, first: chosen.unwrap_or(0), lanes: wanted.lanes() })
             }
         }
     }
@@ -98,7 +98,7 @@ pub(crate) struct SampleFile {
     pub not_finite: u64,
     file: File,
     path: PathBuf,
-    layout: Layout,
+    layout: FileLayout,
     /// Start of the samples, start of the unread part, and end of the samples, in bytes.
     begin: u64,
     next: u64,
@@ -117,7 +117,7 @@ impl SampleFile {
     pub fn open(
         path: PathBuf,
         named: &str,
-        layout: Layout,
+        layout: FileLayout,
         offset: u64,
         count: Option<u64>,
     ) -> Result<Self, Error> {
@@ -137,9 +137,7 @@ impl SampleFile {
         }
         let all = bytes / size;
         if offset >= all {
-            return Err(Error::new(format!(
-                "`offset` is {offset}: {name} has {all} samples; skip fewer"
-            )));
+            return Err(Error::new(format!("`offset` is {offset}: {name} has {all} samples; skip fewer")));
         }
         let samples = count.unwrap_or(all - offset);
         if samples == 0 || samples > all - offset {
@@ -158,7 +156,7 @@ impl SampleFile {
         file: File,
         used: FileUse,
         path: PathBuf,
-        layout: Layout,
+        layout: FileLayout,
         begin: u64,
         samples: u64,
     ) -> Result<Self, Error> {

@@ -3,7 +3,7 @@
 use super::coding::{Coding, FileSample, Lost};
 use super::open::cannot;
 use super::read::hex;
-use crate::part::Part;
+use crate::part::PartFile;
 use onbeat_runtime::{Context, Error};
 use sha2::{Digest, Sha512};
 use std::fs::File;
@@ -17,7 +17,7 @@ const BUFFER: usize = 64 << 10;
 pub(crate) struct SampleWriter {
     /// Number of samples written.
     pub samples: u64,
-    part: Part,
+    part: PartFile,
     file: File,
     coding: Coding,
     buffer: Box<[u8]>,
@@ -29,7 +29,7 @@ pub(crate) struct SampleWriter {
 impl SampleWriter {
     /// `hashed`: whether [`sha512`](SampleWriter::sha512) will be called.
     pub fn create(path: &Path, coding: Coding, hashed: bool) -> Result<Self, Error> {
-        let part = Part::create(path)?;
+        let part = PartFile::create(path)?;
         let file = part.handle()?;
         let buffer = vec![0; BUFFER].into();
         let hash = hashed.then(Sha512::new);

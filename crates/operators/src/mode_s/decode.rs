@@ -1,7 +1,7 @@
 //! Decodes frames to text.
 
 use super::Frame;
-use super::fields::{Line, read, rounded};
+use super::fields::{JsonLine, read, rounded};
 use super::position::Positions;
 use onbeat_runtime::{Context, Error, Input, Operator, Output, Ports, Step};
 
@@ -30,7 +30,7 @@ impl Decode {
             fields.latitude_deg = Some(rounded(latitude_deg, 1e5));
             fields.longitude_deg = Some(rounded(longitude_deg, 1e5));
         }
-        let line = Line {
+        let line = JsonLine {
             time_s: rounded(frame.time_s, 1e8),
             hex: frame.hex(),
             df: frame.downlink_format(),

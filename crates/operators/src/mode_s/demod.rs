@@ -1,41 +1,41 @@
 //! The frame search as an operator.
 
-use super::{Frame, RATE_HZ, Search};
+use super::{Frame, FrameSearch, RATE_HZ};
 use crate::check;
 use num_complex::Complex;
 use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Sample, Step};
 
 /// A sample that has a magnitude.
-pub trait Magnitude: Sample {
+pub trait MagnitudeSample: Sample {
     /// The magnitude; not finite if the sample is not.
     fn magnitude(self) -> f32;
 }
 
-impl Magnitude for f32 {
+impl MagnitudeSample for f32 {
     #[inline(always)]
     fn magnitude(self) -> f32 {
         self
     }
 }
 
-impl Magnitude for Complex<f32> {
+impl MagnitudeSample for Complex<f32> {
     #[inline(always)]
     fn magnitude(self) -> f32 {
         (self.re * self.re + self.im * self.im).sqrt()
     }
 }
 
-/// Finds Mode S frames in a stream at 2 MS/s, of magnitudes or of complex samples: see [`Search`].
+/// Finds Mode S frames in a stream at 2 MS/s, of magnitudes or of complex samples: see [`FrameSearch`].
 ///
 /// The result does not depend on chunk borders. A frame is sent when all its samples have arrived, with its
 /// own time as source time. A sample that is not finite counts as 0; a note gives the number of such samples
 /// at the end.
-pub struct Demod<T: Magnitude> {
+pub struct Demod<T: MagnitudeSample> {
     /// Samples to search.
     pub input: Input<Chunk<T>>,
     /// Frames found, in order of time.
     pub out: Output<Frame>,
-    search: Search,
+    search: FrameSearch,
     /// The current chunk, and the number of its samples that are used up.
     held: Option<(Chunk<T>, usize)>,
     /// Whether the search may have more frames in the samples it took.
@@ -45,9 +45,9 @@ pub struct Demod<T: Magnitude> {
     not_finite: u64,
 }
 
-impl<T: Magnitude> Demod<T> {
+impl<T: MagnitudeSample> Demod<T> {
     /// Creates a demodulator that treats an aircraft as known for `remember_s` seconds after its last frame.
-    /// [`Search`] explains which frames this affects.
+    /// [`FrameSearch`] explains which frames this affects.
     ///
     /// # Errors
     /// When `remember_s` is not from 0 to 10⁶.
@@ -56,7 +56,7 @@ impl<T: Magnitude> Demod<T> {
         Ok(Demod {
             input: Input::default(),
             out: Output::default(),
-            search: Search::new((remember_s * RATE_HZ) as u64),
+            search: FrameSearch::new((remember_s * RATE_HZ) as u64),
             held: None,
             more: false,
             started: false,
@@ -110,7 +110,7 @@ impl<T: Magnitude> Demod<T> {
     }
 }
 
-impl<T: Magnitude> Operator for Demod<T> {
+impl<T: MagnitudeSample> Operator for Demod<T> {
     fn ports(&mut self, p: &mut Ports) {
         p.input("in", &mut self.input);
         p.output("out", &mut self.out);

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 /// One line of JSON. Fields that the frame does not have, or marks as "not available", are left out.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Line {
+pub(super) struct JsonLine {
     /// Start of the preamble, in seconds since the first sample.
     pub time_s: f64,
     /// The frame.

@@ -2,7 +2,7 @@
 //!
 //! | type | description |
 //! |---|---|
-//! | [`Search`] | finds frames in magnitudes, without chunks |
+//! | [`FrameSearch`] | finds frames in magnitudes, without chunks |
 //! | [`Demod`] | the search as an operator: `mode_s.demod` |
 //! | [`Frame`] | one frame, its parity and its address |
 //! | [`Decode`] | decodes frames to lines of JSON: `mode_s.decode` |
@@ -24,7 +24,7 @@ mod slicer;
 pub use decode::Decode;
 pub use demod::Demod;
 pub use frame::Frame;
-pub use search::{RATE_HZ, Search};
+pub use search::{FrameSearch, RATE_HZ};
 
 use crate::NullSink;
 use num_complex::Complex;
@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 /// A search for Mode S frames.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct DemodParameters {
+struct ModeSDemodParameters {
     /// How long an aircraft counts as known after its last frame. Most frames have their address overlaid on
     /// the parity and are accepted only from known aircraft; with 0, only DF 11, 17 and 18 are accepted.
     #[serde(default = "minute")]
@@ -46,21 +46,22 @@ fn minute() -> Seconds {
     Seconds(60.0)
 }
 
-fn demod<T: demod::Magnitude>(p: &DemodParameters, _: &Folders) -> Result<Demod<T>, Error> {
+fn demod<T: demod::MagnitudeSample>(p: &ModeSDemodParameters, _: &Folders) -> Result<Demod<T>, Error> {
     Demod::new(p.remember.0)
 }
 
 /// These kinds have no parameters.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct NoParameters {}
+struct ModeSNoParameters {}
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
     let text = "finds the frames of aircraft transponders (Mode S), at 2 MS/s";
     registry.add(Kind::new("mode_s.demod", text, "", demod::<f32>));
     registry.add(Kind::new("mode_s.demod.complex", text, "", demod::<Complex<f32>>));
     let text = "decodes Mode S frames to lines of JSON";
-    registry.add(Kind::new("mode_s.decode", text, "", |_: &NoParameters, _| Ok(Decode::default())));
+    registry.add(Kind::new("mode_s.decode", text, "", |_: &ModeSNoParameters, _| Ok(Decode::default())));
     let text = "discards Mode S frames";
-    registry.add(Kind::new("mode_s.null", text, "", |_: &NoParameters, _| Ok(NullSink::<Frame>::default())));
+    registry
+        .add(Kind::new("mode_s.null", text, "", |_: &ModeSNoParameters, _| Ok(NullSink::<Frame>::default())));
 }

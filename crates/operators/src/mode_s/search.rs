@@ -57,7 +57,7 @@ const NEARLY: f32 = 0.06;
 /// The frames found at a sample depend on the samples around it and on earlier frames, never on how the
 /// samples were divided into calls.
 #[derive(Debug, Clone)]
-pub struct Search {
+pub struct FrameSearch {
     /// Samples from number `first` on, after one that only serves for comparison.
     samples: Vec<f32>,
     first: u64,
@@ -68,7 +68,7 @@ pub struct Search {
 
 /// A frame candidate.
 #[derive(Clone, Copy)]
-struct Found {
+struct FrameCandidate {
     /// The bytes, then zeros.
     bytes: [u8; 16],
     /// Number of bytes.
@@ -77,12 +77,12 @@ struct Found {
     distance: f32,
 }
 
-impl Search {
+impl FrameSearch {
     /// Creates a search in which an aircraft counts as known for `age` samples after its last frame.
     pub fn new(age: u64) -> Self {
         let mut samples = Vec::with_capacity(ROOM + WINDOW);
         samples.push(0.0);
-        Search { samples, first: 0, at: 1, known: Known::new(age) }
+        FrameSearch { samples, first: 0, at: 1, known: Known::new(age) }
     }
 
     /// Takes as many samples as there is room for, and returns their number. Call [`next`](Search::next)
@@ -152,7 +152,7 @@ impl Search {
     }
 
     /// Returns the frame at this index at its best position, and that position.
-    fn best(&self, at: usize) -> Option<(usize, Found)> {
+    fn best(&self, at: usize) -> Option<(usize, FrameCandidate)> {
         let samples = self.samples.get(at..at + WINDOW)?;
         let (preamble, data) = samples.split_at(PREAMBLE);
         let first: &[f32; 16] = data.first_chunk()?;
@@ -162,7 +162,7 @@ impl Search {
         let (starts, distances) = first_bytes(first, pulse);
         let least = distances.into_iter().fold(f32::MAX, less);
         let limit = less(least + NEARLY * power, (UNEXPLAINED - 1.0) * power);
-        let mut best: Option<(usize, Found)> = None;
+        let mut best: Option<(usize, FrameCandidate)> = None;
         for (phase, (byte, distance)) in starts.into_iter().zip(distances).enumerate() {
             if distance > limit {
                 continue;
@@ -174,7 +174,7 @@ impl Search {
             };
             let (bits, distance) = slice(&data[..16 * len], phase as f32 / PHASES as f32, pulse);
             let bytes = (bits << (128 - 8 * len)).to_be_bytes();
-            let found = Found { bytes, len, distance };
+            let found = FrameCandidate { bytes, len, distance };
             if best.is_none_or(|(_, best)| distance < best.distance)
                 && self.believes(&bytes[..len], self.first + at as u64)
             {

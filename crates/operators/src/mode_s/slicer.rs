@@ -42,12 +42,12 @@ pub(super) fn slice(samples: &[f32], f: f32, pulse: f32) -> (u128, f32) {
 pub(super) const PHASES: usize = 4;
 
 /// One number per position, so that the compiler vectorises the loop.
-type Lanes<T> = [T; PHASES];
+type Phases<T> = [T; PHASES];
 
 /// Slices the first byte like [`slice`], at all positions at once. Returns the bytes and their distances.
-pub(super) fn first_bytes(samples: &[f32; 16], pulse: f32) -> (Lanes<u32>, Lanes<f32>) {
-    let f: Lanes<f32> = std::array::from_fn(|n| n as f32 / PHASES as f32 * pulse);
-    let g: Lanes<f32> = f.map(|f| pulse - f);
+pub(super) fn first_bytes(samples: &[f32; 16], pulse: f32) -> (Phases<u32>, Phases<f32>) {
+    let f: Phases<f32> = std::array::from_fn(|n| n as f32 / PHASES as f32 * pulse);
+    let g: Phases<f32> = f.map(|f| pulse - f);
     let (mut d0, mut d1) = ([f32::MAX; PHASES], [0.0; PHASES]);
     let (mut bits0, mut bits1) = ([0; PHASES], [0; PHASES]);
     for x in samples.chunks_exact(2) {

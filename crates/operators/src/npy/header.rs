@@ -12,7 +12,7 @@ pub(super) const WRITTEN: usize = 192;
 
 /// Contents of a header.
 #[derive(Debug, PartialEq)]
-pub(super) struct Header {
+pub(super) struct NpyHeader {
     pub coding: Coding,
     /// Components of a sample: 2 for a complex one.
     pub parts: usize,
@@ -20,7 +20,7 @@ pub(super) struct Header {
     pub shape: Vec<u64>,
 }
 
-impl Header {
+impl NpyHeader {
     /// Reads a header; the samples follow it. The error is for users; the caller adds the file name.
     pub fn read(file: &mut impl Read) -> Result<Self, String> {
         let cut = |error: io::Error| format!("its header cannot be read: {error}");
@@ -67,7 +67,7 @@ pub(super) fn write(parts: usize, frames: u64, axes: &[u32]) -> Vec<u8> {
     bytes
 }
 
-fn parse(text: &str) -> Result<Header, String> {
+fn parse(text: &str) -> Result<NpyHeader, String> {
     let mut at = Scan(text.trim());
     let (mut descr, mut fortran, mut shape) = (None, None, None);
     at.expect("{")?;
@@ -99,7 +99,7 @@ fn parse(text: &str) -> Result<Header, String> {
         );
     }
     let (coding, parts) = coding(descr)?;
-    Ok(Header { coding, parts, shape })
+    Ok(NpyHeader { coding, parts, shape })
 }
 
 fn coding(descr: &str) -> Result<(Coding, usize), String> {
@@ -199,7 +199,7 @@ mod tests {
         for (parts, axes) in [(1, &[][..]), (2, &[5]), (1, &[u32::MAX; 3])] {
             let bytes = write(parts, u64::MAX, axes);
             assert_eq!(bytes.len(), WRITTEN);
-            let header = Header::read(&mut &bytes[..]).unwrap();
+            let header = NpyHeader::read(&mut &bytes[..]).unwrap();
             assert_eq!((header.coding, header.parts), (Coding::F32, parts));
             assert_eq!(header.shape[0], u64::MAX);
             assert!(header.shape[1..].iter().eq(&axes.iter().map(|&n| u64::from(n)).collect::<Vec<_>>()));

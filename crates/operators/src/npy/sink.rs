@@ -104,12 +104,12 @@ impl<T: FileSample> Operator for NpySink<T> {
 /// An array to write.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct NpySinkParameters {
     /// The file to write, for `numpy.load`; missing folders are created.
     path: PathBuf,
 }
 
-fn sink<T: FileSample>(p: &Parameters, folders: &Folders) -> Result<NpySink<T>, Error> {
+fn sink<T: FileSample>(p: &NpySinkParameters, folders: &Folders) -> Result<NpySink<T>, Error> {
     Ok(NpySink::new(folders.output(&p.path)))
 }
 

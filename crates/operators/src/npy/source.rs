@@ -1,8 +1,8 @@
 //! Plays NumPy arrays.
 
-use super::header::Header;
+use super::header::NpyHeader;
 use crate::check;
-use crate::format::{FileSample, Layout, Playing, SampleFile, once, open, real};
+use crate::format::{FileLayout, FileSample, Playing, SampleFile, once, open, real};
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Hertz, Kind, Operator, Output, Pace, Ports, Rate, Registry, Step,
@@ -66,14 +66,15 @@ impl<T: FileSample> NpySource<T> {
     fn open(&self) -> Result<(SampleFile, Frames), Error> {
         let wrong = |text: String| Error::new(format!("{}: {text}", self.path.display()));
         let (mut file, bytes, used) = open(&self.path)?;
-        let header = Header::read(&mut file).map_err(wrong)?;
+        let header = NpyHeader::read(&mut file).map_err(wrong)?;
         if header.parts != T::PARTS {
             let (are, kind) =
                 if T::PARTS == 2 { ("real", "npy.source") } else { ("complex", "npy.source.complex") };
             return Err(wrong(format!("its samples are {are}: play it with `{kind}`")));
         }
         let frames = frames(&header.shape).map_err(wrong)?;
-        let layout = Layout { coding: header.coding, parts: header.parts, channels: 1, first: 0, lanes: 1 };
+        let layout =
+            FileLayout { coding: header.coding, parts: header.parts, channels: 1, first: 0, lanes: 1 };
         let begin = file.stream_position().map_err(|error| wrong(error.to_string()))?;
         let samples = frames.frame.map_or(1, |(samples, _)| samples).checked_mul(frames.count);
         let expected = samples.and_then(|samples| samples.checked_mul(layout.frame_bytes() as u64));
@@ -153,7 +154,7 @@ impl<T: FileSample> Operator for NpySource<T> {
 /// An array to play.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct NpySourceParameters {
     /// The file to play, as written by `numpy.save`. The first axis is time; the remaining axes are the shape
     /// of a frame.
     path: PathBuf,
@@ -170,7 +171,7 @@ struct Parameters {
     repeat: u64,
 }
 
-fn source<T: FileSample>(p: &Parameters, folders: &Folders) -> Result<NpySource<T>, Error> {
+fn source<T: FileSample>(p: &NpySourceParameters, folders: &Folders) -> Result<NpySource<T>, Error> {
     let source = NpySource::new(folders.input(&p.path)).repeat(p.repeat);
     match p.rate {
         Some(Hertz(rate_hz)) => source.rate(rate_hz, p.pace),
@@ -179,8 +180,7 @@ fn source<T: FileSample>(p: &Parameters, folders: &Folders) -> Result<NpySource<
 }
 
 pub(super) fn add_kinds(registry: &mut Registry) {
-    let (text, example) =
-        ("plays a NumPy array, frame by frame", "path = \"frames.npy\"\nrate = \"25 Hz\"");
+    let (text, example) = ("plays a NumPy array, frame by frame", "path = \"frames.npy\"\nrate = \"25 Hz\"");
     registry.add(Kind::new("npy.source", text, example, source::<f32>));
     registry.add(Kind::new("npy.source.complex", text, example, source::<Complex<f32>>));
 }

@@ -1,7 +1,7 @@
 //! Reading and checking of a recording's metadata.
 
 use super::keys;
-use crate::format::{FileSample, Mark, SampleFormat, read_text};
+use crate::format::{FileMark, FileSample, SampleFormat, read_text};
 use onbeat_runtime::{Error, Value};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(super) fn paths(path: &Path) -> Result<(PathBuf, PathBuf), Error> {
 }
 
 /// A metadata file.
-pub(super) struct Meta {
+pub(super) struct SigmfMeta {
     path: PathBuf,
     file: MetaFile,
 }
@@ -154,13 +154,14 @@ fn value_of(json: &serde_json::Value) -> Value {
     }
 }
 
-impl Meta {
+impl SigmfMeta {
     /// Reads a metadata file and checks all that can be checked without the data.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let text = read_text(path)?;
-        let file = serde_json::from_str(&text)
-            .map_err(|error| Error::with_source(format!("{} is not SigMF metadata", path.display()), error))?;
-        let meta = Meta { path: path.to_owned(), file };
+        let file = serde_json::from_str(&text).map_err(|error| {
+            Error::with_source(format!("{} is not SigMF metadata", path.display()), error)
+        })?;
+        let meta = SigmfMeta { path: path.to_owned(), file };
         meta.check_global()?;
         meta.check_captures()?;
         Ok(meta)
@@ -253,7 +254,7 @@ impl Meta {
     }
 
     /// Marks for captures and annotations, sorted by sample.
-    pub fn marks(&self, samples: u64, rate_hz: f64) -> Result<Vec<Mark>, Error> {
+    pub fn marks(&self, samples: u64, rate_hz: f64) -> Result<Vec<FileMark>, Error> {
         let contradicts = |what: String| {
             Err(self.error(format!(
                 "the metadata contradict the data: {what}, but the data have {samples} samples: they are \
@@ -267,10 +268,10 @@ impl Meta {
                 return contradicts(format!("capture {at} begins at sample {sample}"));
             }
             if let Some(hz) = capture.frequency {
-                marks.push(Mark { sample, channel: None, key: keys::FREQUENCY.into(), value: hz.into() });
+                marks.push(FileMark { sample, channel: None, key: keys::FREQUENCY.into(), value: hz.into() });
             }
             if let Some(datetime) = &capture.datetime {
-                marks.push(Mark {
+                marks.push(FileMark {
                     sample,
                     channel: None,
                     key: keys::DATETIME.into(),
@@ -293,7 +294,7 @@ impl Meta {
                     self.channels()
                 )));
             }
-            marks.extend(tags.into_iter().map(|(key, value)| Mark {
+            marks.extend(tags.into_iter().map(|(key, value)| FileMark {
                 sample,
                 channel,
                 key: key.into(),

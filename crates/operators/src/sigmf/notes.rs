@@ -8,10 +8,10 @@ use serde_json::{Map, Value as Json, json};
 #[derive(Default)]
 pub(super) struct Notes {
     captures: Vec<(u64, Map<String, Json>)>,
-    annotations: Vec<Annotation>,
+    annotations: Vec<TagAnnotation>,
 }
 
-struct Annotation {
+struct TagAnnotation {
     sample: u64,
     /// The channel, if the annotation is not for all.
     channel: Option<u64>,
@@ -76,8 +76,8 @@ impl Notes {
         }
     }
 
-    fn begin(&mut self, sample: u64, channel: Option<u64>, open: bool) -> &mut Annotation {
-        self.annotations.push(Annotation { sample, channel, duration_s: None, fields: Map::new(), open });
+    fn begin(&mut self, sample: u64, channel: Option<u64>, open: bool) -> &mut TagAnnotation {
+        self.annotations.push(TagAnnotation { sample, channel, duration_s: None, fields: Map::new(), open });
         self.annotations.last_mut().expect("just pushed")
     }
 
@@ -86,8 +86,8 @@ impl Notes {
         &mut self,
         sample: u64,
         channel: Option<u64>,
-        room: impl Fn(&Annotation) -> bool,
-    ) -> &mut Annotation {
+        room: impl Fn(&TagAnnotation) -> bool,
+    ) -> &mut TagAnnotation {
         let here = (sample, channel);
         match self.annotations.last() {
             Some(last) if last.open && (last.sample, last.channel) == here && room(last) => {

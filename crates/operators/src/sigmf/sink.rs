@@ -6,7 +6,7 @@ use crate::format::{FileSample, SampleFormat, SampleWriter, once};
 use crate::iq::check_kind;
 use crate::lanes::{Aligned, channel_inputs, one_or_all, show_inputs};
 use crate::note;
-use crate::part::{Part, begins_anew};
+use crate::part::{PartFile, begins_anew};
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Step, Tag,
@@ -38,7 +38,7 @@ pub struct SigmfSink<T: FileSample = Complex<f32>> {
     path: PathBuf,
     format: SampleFormat,
     description: Option<String>,
-    files: Option<(SampleWriter, Part)>,
+    files: Option<(SampleWriter, PartFile)>,
     rate_hz: Option<f64>,
     notes: Notes,
 }
@@ -150,7 +150,7 @@ impl<T: FileSample> Operator for SigmfSink<T> {
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
         let (meta_path, data_path) = meta::paths(&self.path)?;
         let data = SampleWriter::create(&data_path, self.format.coding(), true)?;
-        self.files = Some((data, Part::create(&meta_path)?));
+        self.files = Some((data, PartFile::create(&meta_path)?));
         Ok(())
     }
 
@@ -196,7 +196,7 @@ impl<T: FileSample> Operator for SigmfSink<T> {
 /// A SigMF recording to write.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct SigmfSinkParameters {
     /// The recording: its `.sigmf-meta` or `.sigmf-data` file, or the common part of both names; missing
     /// folders are created.
     path: PathBuf,
@@ -212,7 +212,7 @@ struct Parameters {
     description: Option<String>,
 }
 
-fn sink<T: FileSample>(p: &Parameters, folders: &Folders) -> Result<SigmfSink<T>, Error> {
+fn sink<T: FileSample>(p: &SigmfSinkParameters, folders: &Folders) -> Result<SigmfSink<T>, Error> {
     let float = if T::PARTS == 2 { SampleFormat::Cf32Le } else { SampleFormat::Rf32Le };
     let sink = SigmfSink::new(folders.output(&p.path), p.format.unwrap_or(float))?.channels(p.channels)?;
     Ok(match &p.description {
@@ -222,7 +222,8 @@ fn sink<T: FileSample>(p: &Parameters, folders: &Folders) -> Result<SigmfSink<T>
 }
 
 pub(super) fn add_kinds(registry: &mut Registry) {
-    let (text, example) = ("writes a SigMF recording, with tags as annotations", "path = \"radio.sigmf-meta\"");
+    let (text, example) =
+        ("writes a SigMF recording, with tags as annotations", "path = \"radio.sigmf-meta\"");
     registry.add(Kind::new("sigmf.sink", text, example, sink::<Complex<f32>>));
     registry.add(Kind::new("sigmf.sink.real", text, example, sink::<f32>));
 }

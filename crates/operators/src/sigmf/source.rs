@@ -1,8 +1,8 @@
 //! Plays SigMF recordings.
 
-use super::meta::{self, Meta};
+use super::meta::{self, SigmfMeta};
 use crate::check;
-use crate::format::{Channels, FileSample, Layout, Player, Playing, SampleFile, once, real};
+use crate::format::{Channels, FileLayout, FileSample, Player, Playing, SampleFile, once, real};
 use crate::lanes::{channel_outputs, one_or_all, show_outputs};
 use num_complex::Complex;
 use onbeat_runtime::{
@@ -117,10 +117,10 @@ impl<T: FileSample> SigmfSource<T> {
 
     fn open(&self) -> Result<Player<T>, Error> {
         let (meta_path, data_path) = meta::paths(&self.path)?;
-        let meta = Meta::read(&meta_path)?;
+        let meta = SigmfMeta::read(&meta_path)?;
         let rate_hz = meta.rate_hz(self.sample_rate_hz)?;
         let format = meta.format::<T>()?;
-        let layout = Layout::choose(format.coding(), T::PARTS, meta.channels(), self.channels)
+        let layout = FileLayout::choose(format.coding(), T::PARTS, meta.channels(), self.channels)
             .map_err(|error| meta.error(format!("`core:num_channels`: {error}")))?;
         let mut file = SampleFile::open(data_path, format.name(), layout, 0, None)?;
         let marks = meta.marks(file.samples, rate_hz)?;
@@ -148,7 +148,7 @@ impl<T: FileSample> Operator for SigmfSource<T> {
 
     fn rate(&self, pace: Option<Pace>) -> Option<Rate> {
         let (meta_path, _) = meta::paths(&self.path).ok()?;
-        let rate_hz = Meta::read(&meta_path).ok()?.rate_hz(self.sample_rate_hz).ok()?;
+        let rate_hz = SigmfMeta::read(&meta_path).ok()?.rate_hz(self.sample_rate_hz).ok()?;
         self.playing.rate(pace, rate_hz, None)
     }
 
@@ -161,7 +161,7 @@ impl<T: FileSample> Operator for SigmfSource<T> {
 /// A SigMF recording to play.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct SigmfSourceParameters {
     /// The recording: its `.sigmf-meta` or `.sigmf-data` file, or the common part of both names.
     path: PathBuf,
     /// `real`: a chunk is sent when its last sample is due. `fast`: as soon as there is room.
@@ -189,7 +189,7 @@ fn yes() -> bool {
     true
 }
 
-fn source<T: FileSample>(p: &Parameters, folders: &Folders) -> Result<SigmfSource<T>, Error> {
+fn source<T: FileSample>(p: &SigmfSourceParameters, folders: &Folders) -> Result<SigmfSource<T>, Error> {
     let mut source = SigmfSource::any(folders.input(&p.path)).pace(p.pace).repeat(p.repeat).verify(p.verify);
     if let Some(channel) = p.channel {
         source = source.channel(channel);

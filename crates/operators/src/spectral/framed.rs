@@ -12,7 +12,7 @@ pub(crate) const AXIS_FIRST: &str = "axis:first_hz";
 pub(crate) const AXIS_STEP: &str = "axis:step_hz";
 
 /// A sample type that can be transformed.
-pub trait Signal: Sample {
+pub trait SpectralSample: Sample {
     /// Whether the type has an imaginary part.
     const IS_COMPLEX: bool;
 
@@ -20,14 +20,14 @@ pub trait Signal: Sample {
     fn complex(self) -> Complex<f32>;
 }
 
-impl Signal for f32 {
+impl SpectralSample for f32 {
     const IS_COMPLEX: bool = false;
     fn complex(self) -> Complex<f32> {
         Complex::new(self, 0.0)
     }
 }
 
-impl Signal for Complex<f32> {
+impl SpectralSample for Complex<f32> {
     const IS_COMPLEX: bool = true;
     fn complex(self) -> Complex<f32> {
         self
@@ -43,7 +43,7 @@ impl Signal for Complex<f32> {
 /// tags for display: `axis:first_hz`, the frequency of its first sample, and `axis:step_hz`, the step to the
 /// next one. Both are relative to the centre of the input's band. A sample that is not finite counts as 0; a
 /// note gives the number of such samples at the end.
-pub struct Framed<T: Signal, M: Measure> {
+pub struct Framed<T: SpectralSample, M: Measure> {
     /// Samples in.
     pub input: Input<Chunk<T>>,
     /// Results.
@@ -68,7 +68,7 @@ pub struct Framed<T: Signal, M: Measure> {
     not_finite: u64,
 }
 
-impl<T: Signal, M: Measure> Framed<T, M> {
+impl<T: SpectralSample, M: Measure> Framed<T, M> {
     /// Creates frames of `size` samples, one every `hop` samples.
     ///
     /// # Errors
@@ -190,7 +190,7 @@ impl<T: Signal, M: Measure> Framed<T, M> {
     }
 }
 
-impl<T: Signal, M: Measure> Operator for Framed<T, M> {
+impl<T: SpectralSample, M: Measure> Operator for Framed<T, M> {
     fn ports(&mut self, p: &mut Ports) {
         p.input("in", &mut self.input);
         p.output("out", &mut self.out).fresh();

@@ -1,6 +1,6 @@
 //! Operator kinds for spectra.
 
-use super::{Fft, Framed, Signal, Spectrum, Window};
+use super::{Fft, Framed, SpectralSample, Spectrum, Window};
 use num_complex::Complex;
 use onbeat_runtime::{Error, Folders, Kind, Registry};
 use schemars::JsonSchema;
@@ -47,11 +47,11 @@ fn ten() -> usize {
     10
 }
 
-fn fft<T: Signal>(p: &FftParameters, _: &Folders) -> Result<Framed<T, Fft>, Error> {
+fn fft<T: SpectralSample>(p: &FftParameters, _: &Folders) -> Result<Framed<T, Fft>, Error> {
     Framed::new(p.size, p.hop.unwrap_or(p.size), p.window, Fft::default())
 }
 
-fn spectrum<T: Signal>(p: &SpectrumParameters, _: &Folders) -> Result<Framed<T, Spectrum>, Error> {
+fn spectrum<T: SpectralSample>(p: &SpectrumParameters, _: &Folders) -> Result<Framed<T, Spectrum>, Error> {
     let hop = p.hop.unwrap_or((p.size / 2).max(1));
     Framed::new(p.size, hop, p.window, Spectrum::new(p.average)?)
 }

@@ -16,7 +16,7 @@ mod measure;
 mod window;
 
 pub(crate) use framed::{AXIS_FIRST, AXIS_STEP};
-pub use framed::{Framed, Signal};
+pub use framed::{Framed, SpectralSample};
 pub(crate) use kinds::add_kinds;
 pub use measure::{Fft, Measure, Spectrum};
 pub use window::Window;

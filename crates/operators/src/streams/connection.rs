@@ -36,23 +36,23 @@ pub enum Framing {
 
 /// Which end opens the connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Peer {
+pub enum TcpPeer {
     /// Calls this address.
     Connect(String),
     /// Waits for one call at this address.
     Listen(String),
 }
 
-impl Peer {
+impl TcpPeer {
     pub(super) fn of(connect: Option<&str>, listen: Option<&str>) -> Result<Self, Error> {
         match (connect, listen) {
             (Some(address), None) => {
                 check_address("connect", address)?;
-                Ok(Peer::Connect(address.to_string()))
+                Ok(TcpPeer::Connect(address.to_string()))
             }
             (None, Some(address)) => {
                 check_address("listen", address)?;
-                Ok(Peer::Listen(address.to_string()))
+                Ok(TcpPeer::Listen(address.to_string()))
             }
             _ => Err(Error::new(
                 "needs `connect` (an address to call) or `listen` (an address to be called at), not both",
@@ -62,14 +62,14 @@ impl Peer {
 
     fn address(&self) -> &str {
         match self {
-            Peer::Connect(address) | Peer::Listen(address) => address,
+            TcpPeer::Connect(address) | TcpPeer::Listen(address) => address,
         }
     }
 }
 
 /// One connection, from the first attempt to its end.
-pub(super) struct Line {
-    peer: Peer,
+pub(super) struct Connection {
+    peer: TcpPeer,
     /// Time to wait for a connection.
     pub patience_ns: u64,
     /// Listening socket; one that is open before the start is used as it is.
@@ -90,9 +90,9 @@ enum Dialed {
     NotYet(Step),
 }
 
-impl Line {
-    pub fn new(peer: Peer) -> Self {
-        Line {
+impl Connection {
+    pub fn new(peer: TcpPeer) -> Self {
+        Connection {
             peer,
             patience_ns: PATIENCE_NS,
             listener: None,
@@ -114,7 +114,7 @@ impl Line {
     /// restart.
     pub fn start(&mut self) -> Result<(), Error> {
         match &self.peer {
-            Peer::Listen(address) => {
+            TcpPeer::Listen(address) => {
                 let cannot = |error| Error::with_source(format!("cannot listen on {address}"), error);
                 let listener = match self.listener.take() {
                     Some(listener) => listener,
@@ -123,7 +123,7 @@ impl Line {
                 listener.set_nonblocking(true).map_err(cannot)?;
                 self.listener = Some(listener);
             }
-            Peer::Connect(address) => {
+            TcpPeer::Connect(address) => {
                 let found = address.to_socket_addrs();
                 let found = found
                     .map_err(|error| Error::with_source(format!("cannot connect to {address}"), error))?;
@@ -151,7 +151,7 @@ impl Line {
         let over = cx.now_ns() >= begun_ns.saturating_add(self.patience_ns);
         let ms = self.patience_ns / 1_000_000;
         match &self.peer {
-            Peer::Listen(address) => {
+            TcpPeer::Listen(address) => {
                 let Some(listener) = &self.listener else { return Ok(Dialed::NotYet(Step::Done)) };
                 match listener.accept() {
                     Ok((stream, _)) => {
@@ -168,7 +168,7 @@ impl Line {
                     Err(_) => Ok(Dialed::NotYet(self.looks.wait(cx))),
                 }
             }
-            Peer::Connect(address) => {
+            TcpPeer::Connect(address) => {
                 let mut why = None;
                 for found in &self.addresses {
                     match TcpStream::connect_timeout(found, TRY) {

@@ -31,7 +31,7 @@ pub use text::{TextSink, TextSource};
 pub use udp::UdpSource;
 pub use udp_sink::UdpSink;
 
-pub use connection::{Framing, Peer};
+pub use connection::{Framing, TcpPeer};
 
 use onbeat_runtime::Registry;
 use serde_json::Value;

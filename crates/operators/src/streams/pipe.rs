@@ -2,9 +2,9 @@
 
 use super::patience::Patience;
 use super::standard::{Outgoing, Read, Stdin};
-use super::wire::Wire;
+use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
-use crate::part::{Part, begins_anew};
+use crate::part::{PartFile, begins_anew};
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Hertz, Input, Kind, Operator, Output, Ports, Registry, Sample,
@@ -23,7 +23,7 @@ use std::path::PathBuf;
 pub struct StdinSource<T: FileSample> {
     /// The samples.
     pub out: Output<Chunk<T>>,
-    wire: Wire<T>,
+    wire: WireCodec<T>,
     rate_hz: f64,
     stdin: Option<Stdin>,
     bytes: Vec<u8>,
@@ -41,7 +41,7 @@ impl<T: FileSample> StdinSource<T> {
     pub fn new(format: Option<SampleFormat>, rate_hz: f64) -> Result<Self, Error> {
         Ok(StdinSource {
             out: Output::default(),
-            wire: Wire::new(format)?,
+            wire: WireCodec::new(format)?,
             rate_hz,
             stdin: None,
             bytes: Vec::new(),
@@ -98,7 +98,7 @@ impl<T: FileSample> Operator for StdinSource<T> {
 pub(super) fn send<T: FileSample>(
     out: &mut Output<Chunk<T>>,
     mut chunk: Chunk<T>,
-    wire: &Wire<T>,
+    wire: &WireCodec<T>,
     bytes: &[u8],
     (sent, rate_hz): (&mut u64, f64),
     cx: &mut Context,
@@ -128,7 +128,7 @@ pub(super) fn stamp<T: Sample>(chunk: &mut Chunk<T>, (sent, rate_hz): (&mut u64,
 pub struct StdoutSink<T: FileSample> {
     /// The samples.
     pub input: Input<Chunk<T>>,
-    wire: Wire<T>,
+    wire: WireCodec<T>,
     outgoing: Option<Outgoing>,
 }
 
@@ -138,7 +138,7 @@ impl<T: FileSample> StdoutSink<T> {
     /// # Errors
     /// When the format is of the other sample type.
     pub fn new(format: Option<SampleFormat>) -> Result<Self, Error> {
-        let wire = Wire::new(format)?;
+        let wire = WireCodec::new(format)?;
         Ok(StdoutSink { input: Input::default(), wire, outgoing: None })
     }
 }
@@ -177,7 +177,7 @@ pub struct FileSink<T: Sample> {
     /// The chunks.
     pub input: Input<Chunk<T>>,
     path: PathBuf,
-    open: Option<(Part, BufWriter<File>)>,
+    open: Option<(PartFile, BufWriter<File>)>,
 }
 
 impl<T: Sample> FileSink<T> {
@@ -197,7 +197,7 @@ impl<T: Sample> Operator for FileSink<T> {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        let part = Part::create(&self.path)?;
+        let part = PartFile::create(&self.path)?;
         let writer = BufWriter::with_capacity(64 << 10, part.handle()?);
         self.open = Some((part, writer));
         Ok(())
@@ -228,7 +228,7 @@ impl<T: Sample> Operator for FileSink<T> {
 /// Samples from stdin.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SourceParameters {
+struct StdinSourceParameters {
     /// Sample format; without it, 32-bit floating point.
     #[serde(default)]
     format: Option<SampleFormat>,
@@ -240,7 +240,7 @@ struct SourceParameters {
 /// Samples to stdout.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SinkParameters {
+struct StdoutSinkParameters {
     /// Sample format; without it, 32-bit floating point.
     #[serde(default)]
     format: Option<SampleFormat>,
@@ -261,11 +261,11 @@ pub(super) fn rate(rate: Option<Hertz>) -> Result<f64, Error> {
     Ok(rate_hz)
 }
 
-fn source<T: FileSample>(p: &SourceParameters, _: &Folders) -> Result<StdinSource<T>, Error> {
+fn source<T: FileSample>(p: &StdinSourceParameters, _: &Folders) -> Result<StdinSource<T>, Error> {
     StdinSource::new(p.format, rate(p.sample_rate)?)
 }
 
-fn sink<T: FileSample>(p: &SinkParameters, _: &Folders) -> Result<StdoutSink<T>, Error> {
+fn sink<T: FileSample>(p: &StdoutSinkParameters, _: &Folders) -> Result<StdoutSink<T>, Error> {
     StdoutSink::new(p.format)
 }
 

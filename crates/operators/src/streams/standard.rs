@@ -17,9 +17,9 @@ const PIPE_BYTES: usize = 4096;
 /// Whether stdin and stdout are in use. A second operator would read or write half of the stream.
 static TAKEN: Mutex<[bool; 2]> = Mutex::new([false; 2]);
 
-struct Place(usize);
+struct StreamLease(usize);
 
-impl Place {
+impl StreamLease {
     fn take(which: usize, name: &str) -> Result<Self, Error> {
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::replace(&mut taken[which], true) {
@@ -27,11 +27,11 @@ impl Place {
                 "{name} is used by another operator of this run: give one of them a file"
             )));
         }
-        Ok(Place(which))
+        Ok(StreamLease(which))
     }
 }
 
-impl Drop for Place {
+impl Drop for StreamLease {
     fn drop(&mut self) {
         TAKEN.lock().unwrap_or_else(PoisonError::into_inner)[self.0] = false;
     }
@@ -46,12 +46,12 @@ pub(super) enum Read {
 
 /// Stdin, reserved for one operator.
 pub(super) struct Stdin {
-    _place: Place,
+    _place: StreamLease,
 }
 
 impl Stdin {
     pub fn open() -> Result<Self, Error> {
-        Ok(Stdin { _place: Place::take(0, "stdin")? })
+        Ok(Stdin { _place: StreamLease::take(0, "stdin")? })
     }
 
     /// Reads what has arrived, at most as much as fits `bytes`.
@@ -71,7 +71,7 @@ impl Stdin {
 
 /// Result of writing bytes to stdout.
 #[derive(Debug, PartialEq, Eq)]
-enum Written {
+enum WriteOutcome {
     All,
     /// This many bytes were written; there is no room for more at the moment.
     Part(usize),
@@ -81,7 +81,7 @@ enum Written {
 
 /// Stdout, reserved for one operator.
 struct Stdout {
-    _place: Place,
+    _place: StreamLease,
     /// Whether it is a regular file, which always has room for any amount.
     is_file: bool,
 }
@@ -90,27 +90,27 @@ impl Stdout {
     pub fn open() -> Result<Self, Error> {
         let found = rustix::fs::fstat(io::stdout().as_fd());
         let is_file = found.is_ok_and(|found| rustix::fs::FileType::from_raw_mode(found.st_mode).is_file());
-        Ok(Stdout { _place: Place::take(1, "stdout")?, is_file })
+        Ok(Stdout { _place: StreamLease::take(1, "stdout")?, is_file })
     }
 
-    pub fn write(&mut self, bytes: &[u8]) -> Result<Written, Error> {
+    pub fn write(&mut self, bytes: &[u8]) -> Result<WriteOutcome, Error> {
         let stdout = io::stdout();
         let mut done = 0;
         while done < bytes.len() {
             let most = if self.is_file { usize::MAX } else { PIPE_BYTES };
             if !self.is_file && !is_ready(stdout.as_fd(), PollFlags::OUT) {
-                return Ok(Written::Part(done));
+                return Ok(WriteOutcome::Part(done));
             }
             match rustix::io::write(stdout.as_fd(), &bytes[done..bytes.len().min(done.saturating_add(most))])
             {
                 Ok(count) => done += count,
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Ok(Written::Part(done)),
-                Err(Errno::PIPE) => return Ok(Written::Closed),
+                Err(Errno::AGAIN) => return Ok(WriteOutcome::Part(done)),
+                Err(Errno::PIPE) => return Ok(WriteOutcome::Closed),
                 Err(error) => return Err(Error::with_source("cannot write to stdout", error)),
             }
         }
-        Ok(Written::All)
+        Ok(WriteOutcome::All)
     }
 }
 
@@ -139,25 +139,25 @@ impl Outgoing {
     /// Writes pending bytes. Returns the result of the step of an operator whose bytes come from `input`.
     pub fn step<M: Message>(&mut self, input: &Input<M>, cx: &mut Context) -> Result<Step, Error> {
         match self.send()? {
-            Written::Part(_) => Ok(self.patience.wait(cx)),
-            Written::All => {
+            WriteOutcome::Part(_) => Ok(self.patience.wait(cx)),
+            WriteOutcome::All => {
                 self.patience.reset();
                 // Messages that arrived while stdout was full are not notified again.
                 Ok(if input.is_empty(cx) { Step::Wait } else { Step::Again })
             }
-            Written::Closed => {
+            WriteOutcome::Closed => {
                 cx.note("the reader of stdout has closed it: the rest is not written");
                 Ok(Step::Done)
             }
         }
     }
 
-    /// Writes pending bytes. [`Written::Part`] only says that some are left.
-    fn send(&mut self) -> Result<Written, Error> {
+    /// Writes pending bytes. [`WriteOutcome::Part`] only says that some are left.
+    fn send(&mut self) -> Result<WriteOutcome, Error> {
         let written = self.stdout.write(&self.bytes[self.done..])?;
         match written {
-            Written::Part(count) => self.done += count,
-            Written::All | Written::Closed => {
+            WriteOutcome::Part(count) => self.done += count,
+            WriteOutcome::All | WriteOutcome::Closed => {
                 self.bytes.clear();
                 self.done = 0;
             }

@@ -1,10 +1,10 @@
 //! Receives samples over TCP.
 
-use super::connection::{Framing, LENGTH, Line, Peer, usual};
+use super::connection::{Connection, Framing, LENGTH, TcpPeer, usual};
 use super::patience::Patience;
 use super::pipe::{rate, send};
 use super::udp::time_ns;
-use super::wire::Wire;
+use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
 use num_complex::Complex;
 use onbeat_runtime::{
@@ -23,9 +23,9 @@ use std::net::TcpListener;
 pub struct TcpSource<T: FileSample> {
     /// The samples.
     pub out: Output<Chunk<T>>,
-    line: Line,
+    line: Connection,
     framing: Framing,
-    wire: Wire<T>,
+    wire: WireCodec<T>,
     rate_hz: f64,
     bytes: Vec<u8>,
     /// Unused bytes at the start of `bytes`.
@@ -41,12 +41,12 @@ impl<T: FileSample> TcpSource<T> {
     ///
     /// # Errors
     /// When the format is of the other sample type.
-    pub fn new(peer: Peer, format: Option<SampleFormat>) -> Result<Self, Error> {
+    pub fn new(peer: TcpPeer, format: Option<SampleFormat>) -> Result<Self, Error> {
         Ok(TcpSource {
             out: Output::default(),
-            line: Line::new(peer),
+            line: Connection::new(peer),
             framing: Framing::Raw,
-            wire: Wire::new(format)?,
+            wire: WireCodec::new(format)?,
             rate_hz: 0.0,
             bytes: Vec::new(),
             rest: 0,
@@ -189,7 +189,7 @@ impl<T: FileSample> Operator for TcpSource<T> {
 /// The other end of a connection.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct TcpSourceParameters {
     /// Address and port to connect to, such as `127.0.0.1:9000`; give either `connect` or `listen`.
     #[serde(default)]
     connect: Option<String>,
@@ -211,8 +211,8 @@ struct Parameters {
     patience: Seconds,
 }
 
-fn source<T: FileSample>(p: &Parameters, _: &Folders) -> Result<TcpSource<T>, Error> {
-    let peer = Peer::of(p.connect.as_deref(), p.listen.as_deref())?;
+fn source<T: FileSample>(p: &TcpSourceParameters, _: &Folders) -> Result<TcpSource<T>, Error> {
+    let peer = TcpPeer::of(p.connect.as_deref(), p.listen.as_deref())?;
     let source = TcpSource::new(peer, p.format)?.framing(p.framing).rate(rate(p.sample_rate)?);
     Ok(source.patience(time_ns("patience", p.patience)?))
 }

@@ -1,9 +1,9 @@
 //! Sends samples over TCP.
 
-use super::connection::{Framing, LENGTH, Line, Peer, usual};
+use super::connection::{Connection, Framing, LENGTH, TcpPeer, usual};
 use super::patience::Patience;
 use super::udp::time_ns;
-use super::wire::Wire;
+use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
 use num_complex::Complex;
 use onbeat_runtime::{
@@ -22,9 +22,9 @@ use std::net::{Shutdown, TcpListener};
 pub struct TcpSink<T: FileSample> {
     /// The samples.
     pub input: Input<Chunk<T>>,
-    line: Line,
+    line: Connection,
     framing: Framing,
-    wire: Wire<T>,
+    wire: WireCodec<T>,
     bytes: Vec<u8>,
     done: usize,
     /// Whether the end of the stream is in `bytes`.
@@ -40,12 +40,12 @@ impl<T: FileSample> TcpSink<T> {
     ///
     /// # Errors
     /// When the format is of the other sample type.
-    pub fn new(peer: Peer, format: Option<SampleFormat>) -> Result<Self, Error> {
+    pub fn new(peer: TcpPeer, format: Option<SampleFormat>) -> Result<Self, Error> {
         Ok(TcpSink {
             input: Input::default(),
-            line: Line::new(peer),
+            line: Connection::new(peer),
             framing: Framing::Raw,
-            wire: Wire::new(format)?,
+            wire: WireCodec::new(format)?,
             bytes: Vec::new(),
             done: 0,
             said_end: false,
@@ -168,7 +168,7 @@ impl<T: FileSample> Operator for TcpSink<T> {
 /// The other end of a connection.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct TcpSinkParameters {
     /// Address and port to connect to, such as `127.0.0.1:9000`; give either `connect` or `listen`.
     #[serde(default)]
     connect: Option<String>,
@@ -187,8 +187,8 @@ struct Parameters {
     patience: Seconds,
 }
 
-fn sink<T: FileSample>(p: &Parameters, _: &Folders) -> Result<TcpSink<T>, Error> {
-    let peer = Peer::of(p.connect.as_deref(), p.listen.as_deref())?;
+fn sink<T: FileSample>(p: &TcpSinkParameters, _: &Folders) -> Result<TcpSink<T>, Error> {
+    let peer = TcpPeer::of(p.connect.as_deref(), p.listen.as_deref())?;
     let sink = TcpSink::new(peer, p.format)?.framing(p.framing);
     Ok(sink.patience(time_ns("patience", p.patience)?))
 }

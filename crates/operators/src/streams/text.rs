@@ -2,7 +2,7 @@
 
 use super::patience::Patience;
 use super::standard::{Outgoing, Read, Stdin};
-use crate::part::{Part, begins_anew};
+use crate::part::{PartFile, begins_anew};
 use onbeat_runtime::{
     Context, Ending, Error, Folders, Input, Kind, Merge, Operator, Output, Ports, Registry, Step,
 };
@@ -35,7 +35,7 @@ pub struct TextSink {
 }
 
 enum To {
-    File { part: Part, writer: BufWriter<File> },
+    File { part: PartFile, writer: BufWriter<File> },
     Stdout(Outgoing),
 }
 
@@ -55,7 +55,7 @@ impl Operator for TextSink {
         self.to = Some(if self.path == Path::new(STANDARD) {
             To::Stdout(Outgoing::open()?)
         } else {
-            let part = Part::create(&self.path)?;
+            let part = PartFile::create(&self.path)?;
             let writer = BufWriter::with_capacity(WAITING, part.handle()?);
             To::File { part, writer }
         });
@@ -229,7 +229,7 @@ impl Operator for TextSource {
 /// Lines to write.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SinkParameters {
+struct TextSinkParameters {
     /// The file to write; missing folders are created. `-` is stdout: all other output then goes to stderr.
     path: PathBuf,
 }
@@ -237,17 +237,17 @@ struct SinkParameters {
 /// Lines to read.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SourceParameters {
+struct TextSourceParameters {
     /// The file to read; `-` is stdin.
     path: PathBuf,
 }
 
-fn sink(p: &SinkParameters, folders: &Folders) -> Result<TextSink, Error> {
+fn sink(p: &TextSinkParameters, folders: &Folders) -> Result<TextSink, Error> {
     let standard = p.path == Path::new(STANDARD);
     Ok(TextSink::new(if standard { p.path.clone() } else { folders.output(&p.path) }))
 }
 
-fn source(p: &SourceParameters, folders: &Folders) -> Result<TextSource, Error> {
+fn source(p: &TextSourceParameters, folders: &Folders) -> Result<TextSource, Error> {
     let standard = p.path == Path::new(STANDARD);
     Ok(TextSource::new(if standard { p.path.clone() } else { folders.input(&p.path) }))
 }

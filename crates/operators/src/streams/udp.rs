@@ -2,7 +2,7 @@
 
 use super::patience::Patience;
 use super::pipe::{rate, stamp};
-use super::wire::Wire;
+use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
 use num_complex::Complex;
 use onbeat_runtime::{
@@ -35,7 +35,7 @@ pub struct UdpSource<T: FileSample> {
     /// The samples.
     pub out: Output<Chunk<T>>,
     bind: String,
-    wire: Wire<T>,
+    wire: WireCodec<T>,
     header: bool,
     rate_hz: f64,
     timeout_ns: Option<u64>,
@@ -47,7 +47,7 @@ pub struct UdpSource<T: FileSample> {
     gap: u64,
     /// Number of the next datagram.
     next: u64,
-    counts: Counts,
+    counts: DatagramCounts,
     sent: u64,
     heard_ns: Option<u64>,
     ended: bool,
@@ -55,7 +55,7 @@ pub struct UdpSource<T: FileSample> {
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct DatagramCounts {
     lost: u64,
     late: u64,
     ragged: u64,
@@ -72,7 +72,7 @@ impl<T: FileSample> UdpSource<T> {
         Ok(UdpSource {
             out: Output::default(),
             bind: bind.into(),
-            wire: Wire::new(format)?,
+            wire: WireCodec::new(format)?,
             header: true,
             rate_hz: 0.0,
             timeout_ns: None,
@@ -81,7 +81,7 @@ impl<T: FileSample> UdpSource<T> {
             left: 0..0,
             gap: 0,
             next: 0,
-            counts: Counts::default(),
+            counts: DatagramCounts::default(),
             sent: 0,
             heard_ns: None,
             ended: false,
@@ -230,7 +230,7 @@ impl<T: FileSample> Operator for UdpSource<T> {
 
     fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
         self.socket = None;
-        let Counts { lost, late, ragged, short, restarts } = std::mem::take(&mut self.counts);
+        let DatagramCounts { lost, late, ragged, short, restarts } = std::mem::take(&mut self.counts);
         for (count, what) in [
             (lost, "datagrams were lost: the first sample after each gap has a tag `lost`"),
             (late, "datagrams were late or duplicates and were dropped"),
@@ -249,7 +249,7 @@ impl<T: FileSample> Operator for UdpSource<T> {
 /// The receiving end of a UDP stream.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct UdpSourceParameters {
     /// Address and port to receive on: `127.0.0.1:9000`, or `0.0.0.0:9000` for all addresses of this machine.
     bind: String,
     /// Sample format; without it, 32-bit floating point.
@@ -271,7 +271,7 @@ pub(super) fn yes() -> bool {
     true
 }
 
-fn source<T: FileSample>(p: &Parameters, _: &Folders) -> Result<UdpSource<T>, Error> {
+fn source<T: FileSample>(p: &UdpSourceParameters, _: &Folders) -> Result<UdpSource<T>, Error> {
     check_address("bind", &p.bind)?;
     let mut source = UdpSource::new(&p.bind, p.format)?.header(p.header).rate(rate(p.sample_rate)?);
     if let Some(timeout) = p.timeout {

@@ -2,7 +2,7 @@
 
 use super::patience::Patience;
 use super::udp::{HEADER, LAST, check_address, yes};
-use super::wire::Wire;
+use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
 use num_complex::Complex;
 use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Step};
@@ -37,7 +37,7 @@ pub struct UdpSink<T: FileSample> {
     /// The samples.
     pub input: Input<Chunk<T>>,
     address: String,
-    wire: Wire<T>,
+    wire: WireCodec<T>,
     header: bool,
     most: usize,
     socket: Option<UdpSocket>,
@@ -59,7 +59,7 @@ impl<T: FileSample> UdpSink<T> {
         Ok(UdpSink {
             input: Input::default(),
             address: address.into(),
-            wire: Wire::new(format)?,
+            wire: WireCodec::new(format)?,
             header: true,
             most: USUAL,
             socket: None,
@@ -205,7 +205,7 @@ impl<T: FileSample> Operator for UdpSink<T> {
 /// The sending end of a UDP stream.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct UdpSinkParameters {
     /// Address and port to send to, such as `127.0.0.1:9000`.
     address: String,
     /// Sample format; without it, 32-bit floating point.
@@ -224,7 +224,7 @@ fn usual() -> usize {
     USUAL
 }
 
-fn sink<T: FileSample>(p: &Parameters, _: &Folders) -> Result<UdpSink<T>, Error> {
+fn sink<T: FileSample>(p: &UdpSinkParameters, _: &Folders) -> Result<UdpSink<T>, Error> {
     check_address("address", &p.address)?;
     UdpSink::new(&p.address, p.format)?.header(p.header).size(p.size)
 }

@@ -5,7 +5,7 @@ use onbeat_runtime::{Context, Error};
 use std::marker::PhantomData;
 
 /// Converts samples to bytes and back.
-pub(super) struct Wire<T> {
+pub(super) struct WireCodec<T> {
     coding: Coding,
     pub format: SampleFormat,
     lost: crate::format::Lost,
@@ -17,7 +17,7 @@ fn lossless(parts: usize) -> SampleFormat {
     if parts == 2 { SampleFormat::Cf32Le } else { SampleFormat::Rf32Le }
 }
 
-impl<T: FileSample> Wire<T> {
+impl<T: FileSample> WireCodec<T> {
     /// Uses floating point unless a format is given.
     pub fn new(format: Option<SampleFormat>) -> Result<Self, Error> {
         let format = format.unwrap_or(lossless(T::PARTS));
@@ -33,7 +33,7 @@ impl<T: FileSample> Wire<T> {
                 format.name()
             )));
         }
-        Ok(Wire {
+        Ok(WireCodec {
             coding: format.coding(),
             format,
             lost: crate::format::Lost::default(),

@@ -5,7 +5,7 @@ mod ticks;
 
 use crate::check;
 use crate::note;
-use crate::part::{Part, begins_anew};
+use crate::part::{PartFile, begins_anew};
 use crate::png::{encode, heat};
 use crate::spectral::{AXIS_FIRST, AXIS_STEP};
 use canvas::{ADVANCE, BLACK, Canvas, HEIGHT};
@@ -47,7 +47,7 @@ pub struct Waterfall {
     high: Option<f32>,
     centre_hz: f64,
     rows: usize,
-    part: Option<Part>,
+    part: Option<PartFile>,
     width: usize,
     /// The last rows; the oldest is at index `oldest`.
     samples: Vec<f32>,
@@ -67,13 +67,7 @@ impl Waterfall {
     /// # Errors
     /// When `rows` is not from 1 to 16384.
     pub fn new(path: impl Into<PathBuf>, rows: usize) -> Result<Self, Error> {
-        check::within(
-            "rows",
-            rows as f64,
-            1.0,
-            MOST as f64,
-            "use a larger `average` to show a longer time",
-        )?;
+        check::within("rows", rows as f64, 1.0, MOST as f64, "use a larger `average` to show a longer time")?;
         Ok(Waterfall {
             input: Input::default(),
             path: path.into(),
@@ -125,7 +119,9 @@ impl Waterfall {
     fn take(&mut self, row: &Chunk<f32>) -> Result<(), Error> {
         if self.count == 0 {
             if row.is_empty() || row.len() > MOST {
-                return Err(self.cannot(&format!("a spectrum has from 1 to {MOST} columns, not {}", row.len())));
+                return Err(
+                    self.cannot(&format!("a spectrum has from 1 to {MOST} columns, not {}", row.len()))
+                );
             }
             self.width = row.len();
             self.row_s = if row.rate_hz() > 0.0 { row.len() as f64 / row.rate_hz() } else { 0.0 };
@@ -246,7 +242,7 @@ impl Operator for Waterfall {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        self.part = Some(Part::create(&self.path)?);
+        self.part = Some(PartFile::create(&self.path)?);
         Ok(())
     }
 
@@ -278,7 +274,7 @@ impl Operator for Waterfall {
 /// Spectra to draw.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct WaterfallParameters {
     /// The PNG file to write; missing folders are created.
     path: PathBuf,
     /// Power shown as black, in dB; without it, 60 dB below `max`.
@@ -300,7 +296,7 @@ fn rows() -> usize {
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
-    let make = |p: &Parameters, folders: &Folders| {
+    let make = |p: &WaterfallParameters, folders: &Folders| {
         let sink = Waterfall::new(folders.output(&p.path), p.rows)?.scale(p.min, p.max)?;
         sink.centre(p.centre.map_or(0.0, |centre| centre.0))
     };

@@ -1,7 +1,7 @@
 //! Connections on loopback: both ends, both framings, and peers that go away.
 #![forbid(unsafe_code)]
 
-use onbeat_operators::{Framing, Peer, TcpSink, TcpSource};
+use onbeat_operators::{Framing, TcpPeer, TcpSink, TcpSource};
 use onbeat_runtime::testing::{Feed, Seen, Trial};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -26,7 +26,7 @@ fn source(framing: Framing, peer: impl FnOnce(TcpStream) + Send) -> Result<Seen,
     let address = listener.local_addr().unwrap().to_string();
     std::thread::scope(|scope| {
         scope.spawn(|| peer(listener.accept().unwrap().0));
-        let source = TcpSource::<f32>::new(Peer::Connect(address), None).unwrap().framing(framing);
+        let source = TcpSource::<f32>::new(TcpPeer::Connect(address), None).unwrap().framing(framing);
         Trial::new(source).quantum(1000).try_run()
     })
 }
@@ -37,7 +37,7 @@ fn sink(framing: Framing, samples: Vec<f32>, peer: impl FnOnce(TcpStream) + Send
     let address = listener.local_addr().unwrap().to_string();
     std::thread::scope(|scope| {
         scope.spawn(|| peer(listener.accept().unwrap().0));
-        let sink = TcpSink::<f32>::new(Peer::Connect(address), None).unwrap().framing(framing);
+        let sink = TcpSink::<f32>::new(TcpPeer::Connect(address), None).unwrap().framing(framing);
         Trial::new(sink.patience(2_000_000_000)).feed("in", Feed::samples(samples).cut(&[333])).try_run()
     })
 }
@@ -130,14 +130,15 @@ fn one_may_listen_and_the_other_call() {
     let address = listener.local_addr().unwrap().to_string();
     let seen = std::thread::scope(|scope| {
         scope.spawn(|| {
-            let sink =
-                TcpSink::<f32>::new(Peer::Connect(address.clone()), None).unwrap().framing(Framing::Strict);
+            let sink = TcpSink::<f32>::new(TcpPeer::Connect(address.clone()), None)
+                .unwrap()
+                .framing(Framing::Strict);
             Trial::new(sink)
                 .feed("in", Feed::samples(samples()))
                 .options(|options| options.clock = onbeat_runtime::ClockKind::Real)
                 .run();
         });
-        let source = TcpSource::<f32>::new(Peer::Listen(address.clone()), None).unwrap();
+        let source = TcpSource::<f32>::new(TcpPeer::Listen(address.clone()), None).unwrap();
         let source = source.listener(listener).framing(Framing::Strict);
         Trial::new(source).options(|options| options.clock = onbeat_runtime::ClockKind::Real).run()
     });
@@ -148,11 +149,11 @@ fn one_may_listen_and_the_other_call() {
 fn nobody_there_is_an_error_after_a_while() {
     let source = |peer| TcpSource::<f32>::new(peer, None).unwrap().patience(100_000_000);
     // An address of this machine that nobody uses, at a port that is given to nobody.
-    let text = Trial::new(source(Peer::Connect("127.9.8.7:1".to_string()))).failure();
+    let text = Trial::new(source(TcpPeer::Connect("127.9.8.7:1".to_string()))).failure();
     assert!(text.contains("tried for 100 ms") && text.contains("refused"), "{text}");
-    let text = Trial::new(source(Peer::Listen("127.0.0.1:0".to_string()))).failure();
+    let text = Trial::new(source(TcpPeer::Listen("127.0.0.1:0".to_string()))).failure();
     assert!(text.contains("no connection to") && text.contains("for 100 ms"), "{text}");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let text = Trial::new(source(Peer::Listen(taken.local_addr().unwrap().to_string()))).failure();
+    let text = Trial::new(source(TcpPeer::Listen(taken.local_addr().unwrap().to_string()))).failure();
     assert!(text.contains("cannot start: cannot listen on"), "{text}");
 }

@@ -68,7 +68,11 @@ fn a_sender_that_begins_anew_is_followed() {
         [datagram(0, &[1.0]), datagram(1 << 40, &[2.0]), datagram(0, &[3.0]), datagram(1 | LAST, &[])];
     let seen = received(&datagrams, |source| source);
     assert_eq!(seen.samples::<f32>("out"), [1.0, 2.0, 3.0]);
-    assert!(seen.notes().iter().any(|note| note == "1 restarts of the sender were detected"), "{:?}", seen.notes());
+    assert!(
+        seen.notes().iter().any(|note| note == "1 restarts of the sender were detected"),
+        "{:?}",
+        seen.notes()
+    );
 }
 
 #[test]

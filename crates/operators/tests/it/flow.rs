@@ -3,7 +3,7 @@
 
 use crate::harness::{keep_numbers, manual, notes, run};
 use crate::slices::Dice;
-use onbeat_operators::{Counter, Load, Merge, NullSource, Overrun, Tap, Throttle, Timer, Work};
+use onbeat_operators::{Counter, Load, LoadWork, NullSource, NumberMerge, Overrun, Tap, Throttle, Timer};
 use onbeat_runtime::testing::{Feed, Piece, Trial};
 use onbeat_runtime::{Chunk, ClockKind, Graph, Pace};
 use serde_json::Value;
@@ -171,7 +171,7 @@ fn a_tap_without_a_file_leaves_a_note() {
 
 #[test]
 fn a_load_takes_its_time() {
-    for (work, least_ns) in [(Work::Busy(MS), 10 * MS), (Work::Rounds(1000), 0)] {
+    for (work, least_ns) in [(LoadWork::Busy(MS), 10 * MS), (LoadWork::Rounds(1000), 0)] {
         let samples: Vec<f32> = Dice::new(2).values(1000);
         let input = Feed::samples(samples.clone()).cut(&[100]);
         let trial = Trial::new(Load::<Chunk<f32>>::new(work)).feed("in", input);
@@ -183,13 +183,14 @@ fn a_load_takes_its_time() {
 
 #[test]
 fn a_load_ends_where_time_stands_still() {
-    let seen = Trial::new(Load::<u64>::new(Work::Busy(u64::MAX))).feed("in", Feed::messages(0..10u64)).run();
+    let seen =
+        Trial::new(Load::<u64>::new(LoadWork::Busy(u64::MAX))).feed("in", Feed::messages(0..10u64)).run();
     assert_eq!((seen.record().result.duration_ns, seen.messages::<u64>("out").len()), (0, 10));
 }
 
 #[test]
 fn a_merge_goes_by_source_time() {
-    let mut trial = Trial::new(Merge::<u64>::default());
+    let mut trial = Trial::new(NumberMerge::<u64>::default());
     for (start, every_ns, count) in [(1000u64, 90, 10), (2000, 30, 30), (3000, 900, 1)] {
         trial = trial.feed("in", Feed::messages(start..start + count).every(every_ns));
     }

@@ -5,7 +5,7 @@ use crate::slices::{Dice, SIZES, Size, drive, drive_map};
 use num_complex::Complex;
 use onbeat_operators::dsp::{Agc, Magnitude};
 use onbeat_operators::lanes::{Deinterleave, Interleave, Join, Joined, Sum};
-use onbeat_operators::{Closed, Delay, DelayLag, Squelch};
+use onbeat_operators::{Closed, Delay, DelayLength, Squelch};
 use onbeat_runtime::testing::{Feed, Trial, cuts};
 use onbeat_runtime::{ClockKind, InPlace, Kernel, Map, Stream, Value};
 
@@ -82,7 +82,7 @@ fn what_was_put_in_turn_comes_apart() {
 fn a_delay_is_zeros_and_then_all() {
     let samples = reals(4, 3000);
     for (lag, zeros) in
-        [(DelayLag::Samples(0), 0), (DelayLag::Samples(5000), 5000), (DelayLag::Seconds(0.1), 800)]
+        [(DelayLength::Samples(0), 0), (DelayLength::Samples(5000), 5000), (DelayLength::Seconds(0.1), 800)]
     {
         let make = || Trial::new(Delay::<f32>::new(lag).unwrap());
         let seen = cuts(|| make().feed("in", feed(&samples).tag(7, "seven", 7)));
@@ -92,7 +92,7 @@ fn a_delay_is_zeros_and_then_all() {
         assert_eq!(seen.tags("out"), [(7 + zeros as u64, "seven".to_string(), 7.into())]);
     }
     // One that has no end can be stopped all the same.
-    let endless = Trial::new(Delay::<f32>::new(DelayLag::Samples(u64::MAX)).unwrap());
+    let endless = Trial::new(Delay::<f32>::new(DelayLength::Samples(u64::MAX)).unwrap());
     let seen = endless.feed("in", feed(&samples)).options(|options| options.clock = ClockKind::Real);
     let seen = seen.stop_after(1_000_000).run();
     assert!(
@@ -100,8 +100,8 @@ fn a_delay_is_zeros_and_then_all() {
         "{:?}",
         seen.notes()
     );
-    let none =
-        Trial::new(Delay::<f32>::new(DelayLag::Seconds(1.0)).unwrap()).feed("in", Feed::samples([0.0f32; 4]));
+    let none = Trial::new(Delay::<f32>::new(DelayLength::Seconds(1.0)).unwrap())
+        .feed("in", Feed::samples([0.0f32; 4]));
     assert!(none.failure().contains("needs a sample rate"));
 }
 

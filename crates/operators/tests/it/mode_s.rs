@@ -3,7 +3,7 @@
 
 use crate::slices::Dice;
 use num_complex::Complex;
-use onbeat_operators::mode_s::{Decode, Demod, Frame, RATE_HZ, Search};
+use onbeat_operators::mode_s::{Decode, Demod, Frame, FrameSearch, RATE_HZ};
 use onbeat_runtime::testing::{Feed, Trial, cuts};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -36,7 +36,7 @@ fn magnitudes(bytes: &[u8]) -> Vec<f32> {
 
 /// What a search finds that is handed slices of these lengths.
 fn search(samples: &[f32], lengths: &[usize]) -> Vec<Frame> {
-    let mut search = Search::new(60 * RATE_HZ as u64);
+    let mut search = FrameSearch::new(60 * RATE_HZ as u64);
     let mut frames = Vec::new();
     let mut rest = samples;
     for length in lengths.iter().cycle() {

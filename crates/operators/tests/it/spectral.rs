@@ -3,7 +3,7 @@
 
 use crate::slices::Dice;
 use num_complex::Complex;
-use onbeat_operators::spectral::{Fft, Framed, Signal, Spectrum, Window};
+use onbeat_operators::spectral::{Fft, Framed, SpectralSample, Spectrum, Window};
 use onbeat_runtime::testing::{Feed, Trial, cuts};
 use std::f64::consts::TAU;
 
@@ -24,7 +24,7 @@ fn fft(size: usize, hop: usize, window: Window, samples: &[Complex<f32>]) -> Tri
     Trial::new(operator).feed("in", Feed::samples(samples.to_vec()).rate(RATE_HZ))
 }
 
-fn spectrum<T: Signal>(size: usize, hop: usize, average: usize, samples: &[T]) -> Trial {
+fn spectrum<T: SpectralSample>(size: usize, hop: usize, average: usize, samples: &[T]) -> Trial {
     let measure = Spectrum::new(average).unwrap();
     let operator = Framed::<T, Spectrum>::new(size, hop, Window::Hann, measure).unwrap();
     Trial::new(operator).feed("in", Feed::samples(samples.to_vec()).rate(RATE_HZ))

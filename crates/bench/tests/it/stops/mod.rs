@@ -1,6 +1,6 @@
 //! Somebody who stops a bench.
 
-use onbeat_bench::Watch;
+use onbeat_bench::BenchWatch;
 use std::cell::Cell;
 
 /// Stops it after so many looks.
@@ -14,7 +14,7 @@ impl StopsAfter {
     }
 }
 
-impl Watch for StopsAfter {
+impl BenchWatch for StopsAfter {
     fn at(&mut self, done: usize, all: usize, next: &str) {
         assert!(done <= all && !next.is_empty(), "{done} of {all}: {next}");
     }

@@ -38,13 +38,13 @@ impl Affine {
 
     /// Computes `y = a * y + b`.
     pub fn in_place(&self, y: &mut [f32]) {
-        self.arch.dispatch(InPlace { y, affine: self });
+        self.arch.dispatch(AffineInPlace { y, affine: self });
     }
 
     /// Computes `y = a * x + b` for as many samples as the shorter slice has.
     pub fn out_of_place(&self, x: &[f32], y: &mut [f32]) {
         let len = x.len().min(y.len());
-        self.arch.dispatch(OutOfPlace { x: &x[..len], y: &mut y[..len], affine: self });
+        self.arch.dispatch(AffineOutOfPlace { x: &x[..len], y: &mut y[..len], affine: self });
     }
 }
 
@@ -54,12 +54,12 @@ impl Affine {
 /// the book's page on nanoseconds).
 const BLOCK: usize = 4;
 
-struct InPlace<'s> {
+struct AffineInPlace<'s> {
     y: &'s mut [f32],
     affine: &'s Affine,
 }
 
-struct OutOfPlace<'s> {
+struct AffineOutOfPlace<'s> {
     x: &'s [f32],
     y: &'s mut [f32],
     affine: &'s Affine,
@@ -68,7 +68,7 @@ struct OutOfPlace<'s> {
 // Multiplication and addition are rounded separately: a fused operation would give other bits on processors
 // without one.
 
-impl WithSimd for InPlace<'_> {
+impl WithSimd for AffineInPlace<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -90,7 +90,7 @@ impl WithSimd for InPlace<'_> {
     }
 }
 
-impl WithSimd for OutOfPlace<'_> {
+impl WithSimd for AffineOutOfPlace<'_> {
     type Output = ();
 
     #[inline(always)]

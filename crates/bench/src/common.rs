@@ -32,8 +32,10 @@ pub(crate) fn doubts(result: &mut BenchResult, others: Option<f64>, about: &str)
     let percent = others * 100.0;
     result.add("machine.others", &[percent], "%");
     if others > QUIET {
-        result.notes.push(format!("other processes used {percent:.0} % of the machine during the \
-                                   measurement: {about}"));
+        result.notes.push(format!(
+            "other processes used {percent:.0} % of the machine during the \
+                                   measurement: {about}"
+        ));
     }
 }
 
