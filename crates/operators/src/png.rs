@@ -53,7 +53,7 @@ pub struct PngSink {
     part: Option<PartFile>,
     /// Number of images written.
     written: u64,
-    size: Option<Size>,
+    size: Option<ImageSize>,
     /// Samples of the image being built.
     samples: Vec<f32>,
     /// Index of the oldest row of an image built row by row, once rows are replaced.
@@ -64,7 +64,7 @@ pub struct PngSink {
 
 /// Size of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Size {
+struct ImageSize {
     width: usize,
     planes: usize,
     by_row: bool,
@@ -143,10 +143,10 @@ impl PngSink {
         }
         let shape = chunk.info().shape;
         let (rows, size) = match *axes(&shape) {
-            [] | [_] => (1, Size { width: chunk.len(), planes: 1, by_row: true }),
-            [rows, columns] => (rows, Size { width: columns as usize, planes: 1, by_row: false }),
+            [] | [_] => (1, ImageSize { width: chunk.len(), planes: 1, by_row: true }),
+            [rows, columns] => (rows, ImageSize { width: columns as usize, planes: 1, by_row: false }),
             [rows, columns, planes] => {
-                (rows, Size { width: columns as usize, planes: planes as usize, by_row: false })
+                (rows, ImageSize { width: columns as usize, planes: planes as usize, by_row: false })
             }
             _ => unreachable!("a shape has three axes"),
         };
@@ -205,7 +205,7 @@ impl PngSink {
 
     /// Writes the current image.
     fn write(&mut self) -> Result<(), Error> {
-        let Some(Size { width, planes, .. }) = self.size.filter(|_| !self.samples.is_empty()) else {
+        let Some(ImageSize { width, planes, .. }) = self.size.filter(|_| !self.samples.is_empty()) else {
             return Ok(());
         };
         let part = match self.part.take() {

@@ -159,21 +159,10 @@ pub fn run(
     let _away = place.go_to_producers();
     let each = items / producers;
     let work = ItemWork::leak(each * producers);
-    let no_thread = |error| BenchError::System { what: "thread for a worker", error };
     let fifo = design == Design::Fifo;
     match design {
-        Design::Before | Design::After => {
-            let kind = if design == Design::Before { ModelKind::Before } else { ModelKind::After };
-            let cores = place.worker();
-            let prepare = move || place::go(cores.as_ref());
-            let model =
-                Model::start(kind, each * producers, move |_| work.add(), prepare).map_err(no_thread)?;
-            drive(work, producers, |me| {
-                for item in me * each..(me + 1) * each {
-                    model.schedule(item);
-                }
-            })
-        }
+        Design::Before => model(ModelKind::Before, work, each, producers, place),
+        Design::After => model(ModelKind::After, work, each, producers, place),
         Design::Slots | Design::SlotsSpin | Design::Fifo | Design::Many => {
             let idle = if design == Design::SlotsSpin { Idle::Spin } else { Idle::Park };
             let queue = queue(fifo, idle, place)?;
@@ -230,6 +219,24 @@ pub fn run(
             )
         }
     }
+}
+
+fn model(
+    kind: ModelKind,
+    work: &'static ItemWork,
+    each: usize,
+    producers: usize,
+    place: &ThreadCores,
+) -> Result<LoadFigures, BenchError> {
+    let cores = place.worker();
+    let prepare = move || place::go(cores.as_ref());
+    let model = Model::start(kind, each * producers, move |_| work.add(), prepare)
+        .map_err(|error| BenchError::System { what: "thread for a worker", error })?;
+    drive(work, producers, |me| {
+        for item in me * each..(me + 1) * each {
+            model.schedule(item);
+        }
+    })
 }
 
 fn owned(

@@ -57,7 +57,7 @@ pub fn run(settings: &QueueSettings, watch: &mut dyn BenchWatch) -> Result<Queue
     let mut runs = result::DesignRuns::default();
     let place = ThreadCores::new(settings.placement, &mut runs.notes);
     runs.bursts =
-        settings.burst_placements().map(|placement| (placement, result::Table::default())).collect();
+        settings.burst_placements().map(|placement| (placement, result::DesignTable::default())).collect();
     let all = settings.repeats * Design::ALL.len();
     'rounds: for round in 0..settings.repeats {
         for (at, design) in Design::ALL.into_iter().enumerate() {

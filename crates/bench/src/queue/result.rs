@@ -11,9 +11,9 @@ use serde_json::json;
 
 /// Measurements of each design, in the order of the rounds.
 #[derive(Debug, Default)]
-pub struct Table(Vec<(Design, Vec<LoadFigures>)>);
+pub struct DesignTable(Vec<(Design, Vec<LoadFigures>)>);
 
-impl Table {
+impl DesignTable {
     pub fn add(&mut self, design: Design, taken: LoadFigures) {
         match self.0.iter_mut().find(|row| row.0 == design) {
             Some(row) => row.1.push(taken),
@@ -29,9 +29,9 @@ impl Table {
 /// All measurements.
 #[derive(Debug, Default)]
 pub struct DesignRuns {
-    pub single: Table,
-    pub multi: Table,
-    pub bursts: Vec<(Placement, Table)>,
+    pub single: DesignTable,
+    pub multi: DesignTable,
+    pub bursts: Vec<(Placement, DesignTable)>,
     pub latency: Vec<WakeLatencies>,
     pub lost: Vec<LostEvents>,
     pub others: Option<f64>,
@@ -89,7 +89,7 @@ pub fn result(settings: &QueueSettings, runs: DesignRuns) -> BenchResult {
     result
 }
 
-fn add(result: &mut BenchResult, case: &str, table: &Table) {
+fn add(result: &mut BenchResult, case: &str, table: &DesignTable) {
     let is_burst = case.starts_with("burst");
     let name = |design: Design| match design {
         Design::SlotsSpin if is_burst => "onbeat_spin_20us",

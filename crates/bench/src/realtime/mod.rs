@@ -49,11 +49,11 @@ pub struct RealtimeResults {
 /// One pass with all of its rounds.
 struct RealtimeRow {
     name: String,
-    runner: Runner,
+    runner: RowRunner,
     taken: Vec<PassFigures>,
 }
 
-enum Runner {
+enum RowRunner {
     Own(Pass),
     Peer(Option<RealtimePolicy>),
 }
@@ -68,7 +68,7 @@ pub fn run(settings: &RealtimeSettings, watch: &mut dyn BenchWatch) -> Result<Re
     let mut notes = Vec::new();
     let mut rows: Vec<RealtimeRow> = Pass::all(settings)
         .into_iter()
-        .map(|pass| RealtimeRow { name: pass.name(), runner: Runner::Own(pass), taken: Vec::new() })
+        .map(|pass| RealtimeRow { name: pass.name(), runner: RowRunner::Own(pass), taken: Vec::new() })
         .collect();
     let mut peer = settings.peer.as_ref().and_then(|peer| {
         watch.at(0, 1, "starting Holoscan");
@@ -78,7 +78,7 @@ pub fn run(settings: &RealtimeSettings, watch: &mut dyn BenchWatch) -> Result<Re
         let kinds = settings.policies.iter().filter(|&&kind| peer::has(kind)).copied().map(Some);
         rows.extend([None].into_iter().chain(kinds).map(|kind| RealtimeRow {
             name: format!("holoscan_{}", kind.map_or("baseline", RealtimePolicy::name)),
-            runner: Runner::Peer(kind),
+            runner: RowRunner::Peer(kind),
             taken: Vec::new(),
         }));
     }
@@ -106,8 +106,8 @@ pub fn run(settings: &RealtimeSettings, watch: &mut dyn BenchWatch) -> Result<Re
             let text = format!("round {} of {}: {}", round + 1, settings.rounds, row.name);
             watch.at(round * passes + at, all, &text);
             let answer = match row.runner {
-                Runner::Own(pass) => pass.run(settings, &mut causes, watch)?,
-                Runner::Peer(kind) => match &mut peer {
+                RowRunner::Own(pass) => pass.run(settings, &mut causes, watch)?,
+                RowRunner::Peer(kind) => match &mut peer {
                     Some(peer) => {
                         causes.begin();
                         peer.run(settings, kind)

@@ -10,7 +10,9 @@ const BLOCK: usize = 4096;
 /// A step calls [`take`](Aligned::take) to learn how many samples all streams have, reads up to that many,
 /// and releases them with [`consume`](Aligned::consume).
 pub(crate) struct Aligned<T: Sample> {
-    held: Vec<Option<Held<T>>>,
+    held: Vec<Option<HeldChunk<T>>>,
+    /// Port names, if they are not `in0`, `in1`, ...
+    names: &'static [&'static str],
     /// With several streams, their common sample rate.
     rate_hz: Option<f64>,
     /// Samples used up, per stream.
@@ -20,13 +22,13 @@ pub(crate) struct Aligned<T: Sample> {
 }
 
 /// A chunk being read, the number of samples used up, and the chunk's stamp.
-struct Held<T: Sample> {
+struct HeldChunk<T: Sample> {
     chunk: Chunk<T>,
     used: usize,
     stamp: Stamp,
 }
 
-impl<T: Sample> Held<T> {
+impl<T: Sample> HeldChunk<T> {
     fn rest(&self) -> usize {
         self.chunk.len() - self.used
     }
@@ -38,10 +40,20 @@ impl<T: Sample> Aligned<T> {
         let frames = if lanes > 1 { (BLOCK / lanes).max(1) } else { 0 };
         Aligned {
             held: (0..lanes).map(|_| None).collect(),
+            names: &[],
             rate_hz: None,
             taken: 0,
             scratch: vec![T::zeroed(); frames * lanes],
         }
+    }
+
+    /// Creates the alignment of streams whose ports have these names.
+    pub fn named(names: &'static [&'static str]) -> Self {
+        Aligned { names, ..Aligned::new(names.len()) }
+    }
+
+    fn name(&self, lane: usize) -> String {
+        self.names.get(lane).map_or_else(|| format!("in{lane}"), ToString::to_string)
     }
 
     /// Samples used up, per stream.
@@ -74,18 +86,18 @@ impl<T: Sample> Aligned<T> {
         let several = self.held.len() > 1;
         let held = &mut self.held[lane];
         while held.as_ref().is_none_or(|held| held.rest() == 0) {
-            *held = input.pop_stamped(cx).map(|(chunk, stamp)| Held { chunk, used: 0, stamp });
+            *held = input.pop_stamped(cx).map(|(chunk, stamp)| HeldChunk { chunk, used: 0, stamp });
             let Some(new) = held else { return Ok(None) };
             let rate_hz = new.chunk.rate_hz();
             if several && rate_hz != *self.rate_hz.get_or_insert(rate_hz) {
-                let known_hz = self.rate_hz.unwrap_or_default();
+                let (name, known_hz) = (self.name(lane), self.rate_hz.unwrap_or_default());
                 return Err(Error::new(format!(
-                    "the sample rate of `in{lane}` is {rate_hz} Hz, but the first stream has {known_hz} Hz: \
-                     all streams must have the same rate; resample one of them"
+                    "the sample rate of `{name}` is {rate_hz} Hz, but the first chunk had {known_hz} Hz: all \
+                     streams must have the same rate; resample one of them"
                 )));
             }
         }
-        Ok(held.as_ref().map(Held::rest))
+        Ok(held.as_ref().map(HeldChunk::rest))
     }
 
     /// The next `count` samples of a stream, which must have that many.
@@ -140,7 +152,7 @@ impl<T: Sample> Aligned<T> {
         for held in &mut self.held {
             *held = held
                 .take()
-                .map(|held| Held { used: held.used + count, ..held })
+                .map(|held| HeldChunk { used: held.used + count, ..held })
                 .filter(|held| held.rest() > 0);
         }
         self.taken += count as u64;
@@ -161,8 +173,12 @@ impl<T: Sample> Aligned<T> {
             && !open
         {
             if (0..inputs.len()).any(has) {
-                let text = "the rest of the other streams is not read";
-                cx.note(format!("`in{first}` ended after {} samples; {text}", self.taken));
+                let rest = match inputs.len() {
+                    2 => format!("`{}`", self.name(1 - first)),
+                    _ => "the other streams".to_owned(),
+                };
+                let (name, taken) = (self.name(first), self.taken);
+                cx.note(format!("`{name}` ended after {taken} samples; the rest of {rest} is not read"));
             }
             return Step::Done;
         }

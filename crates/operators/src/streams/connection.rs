@@ -68,7 +68,7 @@ impl TcpPeer {
 }
 
 /// One connection, from the first attempt to its end.
-pub(super) struct Connection {
+pub(super) struct TcpConnection {
     peer: TcpPeer,
     /// Time to wait for a connection.
     pub patience_ns: u64,
@@ -90,9 +90,9 @@ enum Dialed {
     NotYet(Step),
 }
 
-impl Connection {
+impl TcpConnection {
     pub fn new(peer: TcpPeer) -> Self {
-        Connection {
+        TcpConnection {
             peer,
             patience_ns: PATIENCE_NS,
             listener: None,

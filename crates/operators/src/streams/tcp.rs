@@ -1,6 +1,6 @@
 //! Receives samples over TCP.
 
-use super::connection::{Connection, Framing, LENGTH, TcpPeer, usual};
+use super::connection::{Framing, LENGTH, TcpConnection, TcpPeer, usual};
 use super::patience::Patience;
 use super::pipe::{rate, send};
 use super::udp::time_ns;
@@ -23,7 +23,7 @@ use std::net::TcpListener;
 pub struct TcpSource<T: FileSample> {
     /// The samples.
     pub out: Output<Chunk<T>>,
-    line: Connection,
+    line: TcpConnection,
     framing: Framing,
     wire: WireCodec<T>,
     rate_hz: f64,
@@ -44,7 +44,7 @@ impl<T: FileSample> TcpSource<T> {
     pub fn new(peer: TcpPeer, format: Option<SampleFormat>) -> Result<Self, Error> {
         Ok(TcpSource {
             out: Output::default(),
-            line: Connection::new(peer),
+            line: TcpConnection::new(peer),
             framing: Framing::Raw,
             wire: WireCodec::new(format)?,
             rate_hz: 0.0,

@@ -1,6 +1,6 @@
 //! Sends samples over TCP.
 
-use super::connection::{Connection, Framing, LENGTH, TcpPeer, usual};
+use super::connection::{Framing, LENGTH, TcpConnection, TcpPeer, usual};
 use super::patience::Patience;
 use super::udp::time_ns;
 use super::wire::WireCodec;
@@ -22,7 +22,7 @@ use std::net::{Shutdown, TcpListener};
 pub struct TcpSink<T: FileSample> {
     /// The samples.
     pub input: Input<Chunk<T>>,
-    line: Connection,
+    line: TcpConnection,
     framing: Framing,
     wire: WireCodec<T>,
     bytes: Vec<u8>,
@@ -43,7 +43,7 @@ impl<T: FileSample> TcpSink<T> {
     pub fn new(peer: TcpPeer, format: Option<SampleFormat>) -> Result<Self, Error> {
         Ok(TcpSink {
             input: Input::default(),
-            line: Connection::new(peer),
+            line: TcpConnection::new(peer),
             framing: Framing::Raw,
             wire: WireCodec::new(format)?,
             bytes: Vec::new(),

@@ -144,7 +144,7 @@ fn channels_of_other_rates_are_refused() {
             .feed("in1", Feed::samples(wave(0, 100)).rate(48e3))
             .failure();
         assert!(
-            text.contains("the sample rate of `in1` is 48000 Hz, but the first stream has 8000 Hz"),
+            text.contains("the sample rate of `in1` is 48000 Hz, but the first chunk had 8000 Hz"),
             "{kind}: {text}"
         );
         assert!(files(folder.path()).is_empty(), "{kind}");
