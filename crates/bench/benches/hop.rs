@@ -1,4 +1,4 @@
-//! What one message costs from operator to operator, beside bare calls of trait objects with a cell between
+//! Cost of one message between two operators, compared with bare calls of trait objects with a cell between
 //! two.
 //!
 //! `cargo bench -p onbeat-bench --bench hop`

@@ -23,7 +23,7 @@
 //! ```
 //! use onbeat_bench::overhead::{self, OverheadCase, OverheadSettings};
 //! let cases = vec![OverheadCase::TxRx];
-//! let settings = OverheadSettings { cases, iterations: Some(1_000), runs: 1, ..OverheadSettings::default() };
+//! let settings = OverheadSettings { cases, iterations: Some(1_000), runs: 1, ..Default::default() };
 //! let found = overhead::run(&settings, &mut onbeat_bench::Unwatched)?;
 //! assert!(found.result.value("steady.greedy.tx_rx").is_some());
 //! # Ok::<(), onbeat_bench::BenchError>(())

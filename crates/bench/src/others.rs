@@ -76,10 +76,10 @@ mod tests {
     fn a_share_is_a_part_of_the_machine() {
         let others = Others::watch();
         assert_eq!(others.share(0), None, "too short to tell");
-        let mut looks = 0;
-        while others.share(0).is_none() && looks < 1_000 {
+        let mut polls = 0;
+        while others.share(0).is_none() && polls < 1_000 {
             std::thread::sleep(std::time::Duration::from_millis(10));
-            looks += 1;
+            polls += 1;
         }
         assert!(others.share(0).is_none_or(|share| (0.0..=1.0).contains(&share)));
         assert_eq!(others.share(u64::MAX / 4), Some(0.0).filter(|_| others.share(0).is_some()));

@@ -9,8 +9,8 @@ use onbeat_operators::registry;
 use onbeat_runtime::{Overrides, Pipeline};
 use onbeat_trace::Record;
 
-/// How often the recording is played in a run, and how many runs there are. The best one counts: what else
-/// runs on the machine can only add time.
+/// Number of passes per run, and number of runs. The best run counts, because other programs can only add
+/// time.
 const REPEAT: usize = 20;
 const RUNS: usize = 7;
 

@@ -189,7 +189,7 @@ impl<T: FileSample> Operator for IqSink<T> {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        crate::part::begins_anew()
+        crate::part::not_restartable()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {

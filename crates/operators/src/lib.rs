@@ -133,7 +133,8 @@ use onbeat_runtime::Registry;
 /// ```
 /// let registry = onbeat_operators::registry();
 /// let (inputs, outputs) = registry.get("quad.demod").unwrap().ports();
-/// assert_eq!((inputs[0].message.as_str(), outputs[0].message.as_str()), ("Chunk<Complex<f32>>", "Chunk<f32>"));
+/// assert_eq!(inputs[0].message, "Chunk<Complex<f32>>");
+/// assert_eq!(outputs[0].message, "Chunk<f32>");
 /// ```
 pub fn registry() -> Registry {
     let mut registry = Registry::default();

@@ -44,12 +44,12 @@ impl LoadWork {
             LoadWork::Busy(ns) => {
                 let begin_ns = cx.now_ns();
                 let mut now_ns = begin_ns;
-                let mut looks = 0u32;
+                let mut polls = 0u32;
                 // A clock that has not moved for a thousand readings is a manual one.
-                while now_ns - begin_ns < ns && (now_ns > begin_ns || looks < 1000) {
+                while now_ns - begin_ns < ns && (now_ns > begin_ns || polls < 1000) {
                     std::hint::spin_loop();
                     now_ns = cx.now_ns();
-                    looks = looks.saturating_add(1);
+                    polls = polls.saturating_add(1);
                 }
             }
             LoadWork::Cpu(ns) => {

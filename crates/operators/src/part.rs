@@ -21,7 +21,7 @@ pub(crate) struct PartFile {
 }
 
 /// Answer of a file sink to the question whether it can be restarted after a failure: an error.
-pub(crate) fn begins_anew() -> Result<(), Error> {
+pub(crate) fn not_restartable() -> Result<(), Error> {
     Err(Error::new(
         "its file would start over, and the data already written would be lost; set `on_error = \"stop\"` or \
          `\"isolate\"`",

@@ -2,7 +2,7 @@
 
 use crate::note;
 use crate::npy::{axes, shape_text};
-use crate::part::{PartFile, begins_anew};
+use crate::part::{PartFile, not_restartable};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -315,7 +315,7 @@ impl Operator for PngSink {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        begins_anew()
+        not_restartable()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {

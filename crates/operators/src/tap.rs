@@ -1,7 +1,7 @@
 //! Statistics of a stream.
 
 use crate::check;
-use crate::part::{PartFile, begins_anew};
+use crate::part::{PartFile, not_restartable};
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Output, Ports, Seconds, Step,
 };
@@ -198,7 +198,7 @@ impl Operator for Tap {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        begins_anew()
+        not_restartable()
     }
 
     fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {

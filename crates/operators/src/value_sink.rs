@@ -1,7 +1,7 @@
 //! A sink for single values.
 
 use crate::format::once;
-use crate::part::{PartFile, begins_anew};
+use crate::part::{PartFile, not_restartable};
 use onbeat_runtime::{Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -83,7 +83,7 @@ impl Operator for ValueSink {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        begins_anew()
+        not_restartable()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {

@@ -4,7 +4,7 @@ use crate::check;
 use crate::format::once;
 use crate::lanes::{Aligned, channel_inputs, one_or_all, show_inputs};
 use crate::note;
-use crate::part::{PartFile, begins_anew};
+use crate::part::{PartFile, not_restartable};
 use hound::{SampleFormat, WavSpec, WavWriter};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
 use schemars::JsonSchema;
@@ -231,7 +231,7 @@ impl Operator for WavSink {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        begins_anew()
+        not_restartable()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {

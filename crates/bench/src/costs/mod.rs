@@ -23,7 +23,7 @@ use std::thread::JoinHandle;
 const ROUNDS: usize = 5;
 
 /// Duration of each run.
-const LOOK_NS: u64 = 30_000_000;
+const RUN_NS: u64 = 30_000_000;
 
 /// Sizes of chunks sent to another core.
 const SMALL: usize = 4 << 10;
@@ -133,7 +133,7 @@ fn run(scheduler: Scheduler, cores: &[usize], quantum: usize, kernels: usize) ->
         cores: cores.to_vec(),
         idle: Idle::Spin,
         quantum,
-        duration_ns: Some(LOOK_NS),
+        duration_ns: Some(RUN_NS),
         ..Options::default()
     };
     graph.run(&options).map_err(|error| failed(error.to_string()))

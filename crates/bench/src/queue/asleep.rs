@@ -69,12 +69,12 @@ impl Queue {
         let system = |error| BenchError::System { what: "thread for a worker", error };
         let queue = match kind {
             SleepingQueue::Model(kind) => {
-                let (own, told, cores) = (run.clone(), refused.clone(), place.worker());
+                let (own, reason, cores) = (run.clone(), refused.clone(), place.worker());
                 let run: Box<dyn Fn(usize) + Send + Sync> = Box::new(move |item| own(item));
                 let prepare = move || {
                     place::go(cores.as_ref());
                     let error = policy.and_then(|policy| policy.set(PolicyFlags::default()).err());
-                    *told.lock().unwrap_or_else(PoisonError::into_inner) =
+                    *reason.lock().unwrap_or_else(PoisonError::into_inner) =
                         error.map(|error| error.to_string());
                 };
                 Queue::Model(Model::start(kind, items, run, prepare).map_err(system)?)
@@ -235,7 +235,7 @@ fn late(
     kind: SleepingQueue,
     policy: Option<Policy>,
     place: &ThreadCores,
-    looks: usize,
+    attempts: usize,
 ) -> Result<(Vec<f64>, Option<String>), BenchError> {
     /// Long enough for the worker to sleep and for its core to idle.
     const PAUSE_NS: u64 = 300_000;
@@ -246,8 +246,8 @@ fn late(
         Arc::new(move |_| at_ns.store(clock::monotonic_ns(), Release))
     };
     let (queue, refused) = Queue::start(kind, 1, policy, place, &run)?;
-    let mut found = Vec::with_capacity(looks);
-    for look in 0..looks + 3 {
+    let mut found = Vec::with_capacity(attempts);
+    for attempt in 0..attempts + 3 {
         clock::sleep_until(clock::monotonic_ns() + PAUSE_NS);
         at_ns.store(0, Relaxed);
         let begin_ns = clock::monotonic_ns();
@@ -258,7 +258,7 @@ fn late(
             ran_ns = at_ns.load(Acquire);
         }
         // The first measurements warm the caches.
-        if look >= 3 {
+        if attempt >= 3 {
             found.push(ran_ns.saturating_sub(begin_ns) as f64);
         }
     }

@@ -28,7 +28,7 @@ const BURST: u64 = 12;
 /// Per item: the last number that the producer wrote, and the last that a run has seen.
 #[derive(Default)]
 struct Events {
-    told: [CachePadded<AtomicU64>; ITEMS],
+    written: [CachePadded<AtomicU64>; ITEMS],
     seen: [CachePadded<AtomicU64>; ITEMS],
 }
 
@@ -36,29 +36,29 @@ impl Events {
     // Relaxed throughout: the queue must make the numbers visible, without any other help.
     #[inline]
     fn run(&self, item: usize) {
-        self.seen[item].store(self.told[item].load(Relaxed), Relaxed);
+        self.seen[item].store(self.written[item].load(Relaxed), Relaxed);
     }
 
     /// Makes this many rounds. Returns the number of lost events. `settle` returns when nothing is pending.
     fn rounds(&self, rounds: u64, schedule: impl Fn(usize), settle: impl Fn()) -> u64 {
         let mut dice = 0x9e37_79b9_7f4a_7c15_u64;
-        let (mut told, mut lost, mut made) = ([0; ITEMS], 0, 0);
+        let (mut written, mut lost, mut made) = ([0; ITEMS], 0, 0);
         while made < rounds {
             for _ in 0..BURST {
                 dice ^= dice << 13;
                 dice ^= dice >> 7;
                 dice ^= dice << 17;
                 let item = dice as usize % ITEMS;
-                told[item] += 1;
-                self.told[item].store(told[item], Relaxed);
+                written[item] += 1;
+                self.written[item].store(written[item], Relaxed);
                 schedule(item);
                 made += 1;
             }
-            let unseen = || (0..ITEMS).filter(|&item| self.seen[item].load(Relaxed) < told[item]).count();
+            let unseen = || (0..ITEMS).filter(|&item| self.seen[item].load(Relaxed) < written[item]).count();
             // Wait while the worker is busy: this keeps producer and worker close together.
-            let mut looks = 0;
-            while unseen() > 0 && looks < 200 {
-                looks += 1;
+            let mut polls = 0;
+            while unseen() > 0 && polls < 200 {
+                polls += 1;
                 std::hint::spin_loop();
             }
             if unseen() > 0 {

@@ -29,11 +29,11 @@ struct SpinLock(AtomicBool);
 impl SpinLock {
     #[inline]
     fn with<R>(&self, act: impl FnOnce() -> R) -> R {
-        let mut looks = 0u32;
+        let mut polls = 0u32;
         while self.0.swap(true, Acquire) {
             while self.0.load(Relaxed) {
-                looks += 1;
-                if looks.is_multiple_of(100) {
+                polls += 1;
+                if polls.is_multiple_of(100) {
                     std::thread::yield_now();
                 } else {
                     spin_loop();
@@ -242,7 +242,7 @@ impl<F: Fn(usize) + Send + Sync + 'static> ModelInner<F> {
             }
             steps += 1;
             if steps > self.nodes.len() || item == queue {
-                return self.mend();
+                return self.reset();
             }
             self.unlink(item);
             (self.at(item).call)(&self.run, item as usize);
@@ -251,7 +251,7 @@ impl<F: Fn(usize) + Send + Sync + 'static> ModelInner<F> {
 
     /// Resets a corrupted list: the race did more than lose an event. A kernel could not continue here.
     #[cold]
-    fn mend(&self) {
+    fn reset(&self) {
         self.corrupted.fetch_add(1, Relaxed);
         self.lock.with(|| (0..self.nodes.len() as u32).for_each(|node| self.init(node)));
     }
@@ -313,10 +313,10 @@ impl<F: Fn(usize) + Send + Sync + 'static> Model<F> {
     /// Waits until the worker sleeps with nothing to do.
     pub fn settle(&self) {
         let semaphore = &self.inner.semaphore;
-        let mut looks = 0u32;
+        let mut polls = 0u32;
         while !semaphore.lock.with(|| semaphore.is_waiting.load(Relaxed)) {
-            looks += 1;
-            if looks.is_multiple_of(64) {
+            polls += 1;
+            if polls.is_multiple_of(64) {
                 std::thread::yield_now();
             }
             spin_loop();

@@ -61,7 +61,7 @@ impl FrameCauses {
     }
 
     /// Explains the frames made since the last call.
-    pub fn look(&mut self, frames: &FrameLog) {
+    pub fn update(&mut self, frames: &FrameLog) {
         let new = frames.since(self.seen);
         for frame in &new {
             let took_ns = frame.end_ns.saturating_sub(frame.start_ns);

@@ -88,7 +88,7 @@ impl Pass {
         let failed =
             |error| BenchError::Run { case: "realtime", recipe: self.name(), error: Box::new(error) };
         run.wait().map_err(failed)?;
-        causes.look(frames);
+        causes.update(frames);
         Ok(Ok(frames.since(0)))
     }
 
@@ -140,7 +140,7 @@ impl Pass {
         for load in loads {
             let _ = load.join();
         }
-        causes.look(frames);
+        causes.update(frames);
         Ok(refused.map(|()| frames.since(0)))
     }
 
@@ -192,7 +192,7 @@ impl Pass {
 }
 
 /// Interval between two checks for frames: the kernel's ring buffers have room for longer.
-const LOOK: Duration = Duration::from_millis(40);
+const POLL_INTERVAL: Duration = Duration::from_millis(40);
 
 fn set(policy: Policy) -> Result<(), String> {
     let explain = |error: io::Error| {
@@ -240,7 +240,7 @@ fn follow(
     causes.begin();
     let end_ns = clock::monotonic_ns() + settings.duration_ns;
     while clock::monotonic_ns() < end_ns && !watch.is_stopped() {
-        std::thread::sleep(LOOK);
-        causes.look(frames);
+        std::thread::sleep(POLL_INTERVAL);
+        causes.update(frames);
     }
 }

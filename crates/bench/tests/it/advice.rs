@@ -1,4 +1,4 @@
-//! What is to be expected of a graph, and a graph under each scheduler: what holds whatever the machine.
+//! Predictions for a graph, and its runs under each scheduler: properties that hold on any machine.
 
 use crate::watchdog::watched;
 use onbeat_bench::model::{GraphLoad, MachineCosts};
@@ -81,7 +81,7 @@ fn advice_names_one_of_those_that_it_expects_something_of() {
     assert!(advised.expected.iter().all(|one| one.prediction.rate > 0.0 && one.prediction.latency_ns > 0.0));
     assert_eq!(advised.expected[0].scheduler, Scheduler::Greedy);
     assert!(advised.advice.chosen < advised.expected.len() && !advised.advice.why.is_empty());
-    // One worker: what was measured and what is expected are the same.
+    // One worker: the measured and the predicted rate are equal.
     let ratio = advised.expected[0].prediction.rate / rate;
     assert!((0.95..1.05).contains(&ratio), "{ratio}");
 }
@@ -127,10 +127,10 @@ fn costs_are_measured_kept_and_thrown_away() {
     let folder = std::env::temp_dir().join(format!("onbeat-costs-{}", std::process::id()));
     assert_eq!(costs::cached(&folder), None);
     let file = costs::save(&folder, measured).unwrap();
-    // JSON has them to the last digit but one.
+    // JSON keeps all digits but the last.
     let is_same = |kept: MachineCosts| (kept.hop_ns / measured.hop_ns - 1.0).abs() < 1e-9;
     assert!(costs::cached(&folder).is_some_and(is_same), "{measured:?}");
-    // Of another machine, or broken: as if there were none.
+    // An entry of another machine, or a broken one, counts as missing.
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("\"version\": \"", "\"version\": \"9")).unwrap();
     assert_eq!(costs::cached(&folder), None);

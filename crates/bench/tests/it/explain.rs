@@ -1,4 +1,4 @@
-//! The bench of explaining gives its figures; how large they are is no test's business.
+//! The explain bench produces its figures; their values are not tested.
 
 use onbeat_bench::explain::{ExplainSettings, run};
 use onbeat_bench::{BenchError, Unwatched};

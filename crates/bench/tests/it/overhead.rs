@@ -1,5 +1,5 @@
-//! The bench itself, with counts so small that its figures mean nothing: what is there, in which form, and
-//! what is said.
+//! The bench itself, with counts so small that its figures mean nothing: presence, form and notes of the
+//! figures.
 
 use crate::stops::StopsAfter;
 use crate::watchdog::watched;
@@ -61,7 +61,7 @@ fn the_break_even_follows_from_what_a_step_costs() {
         schedulers: vec![SchedulerVariant::Greedy, SchedulerVariant::Pinned],
         ..tiny()
     });
-    // Under `pinned` two steps follow one another, the other two run beside them.
+    // Under `pinned` two steps follow one another, and the other two run in parallel.
     for (recipe, steps) in [("greedy", 4.0), ("pinned2", 2.0)] {
         let of = |name: &str| found.result.value(name).unwrap_or_else(|| panic!("{name}"));
         let step_ns = of(&format!("steady.{recipe}.chain_4")) / steps;
@@ -94,7 +94,7 @@ fn a_method_gives_its_own_figures_only() {
     }
 }
 
-/// A value's type in place of the value, and the machine's own facts left out.
+/// Replaces values by their types, and removes the machine's own facts.
 fn shape(value: &Value) -> Value {
     match value {
         Value::Object(fields) => fields
@@ -110,7 +110,7 @@ fn shape(value: &Value) -> Value {
     }
 }
 
-/// Whoever changes this changes what others parse.
+/// A change here changes the format that others parse.
 #[test]
 fn the_form_of_the_json_is_pinned() {
     let settings = OverheadSettings {
@@ -120,7 +120,7 @@ fn the_form_of_the_json_is_pinned() {
         ..tiny()
     };
     let mut found = run(settings).result;
-    // What depends on who runs it, and where.
+    // Figures that depend on the machine.
     found.machine = onbeat_trace::Machine::default();
     found.parameters.insert("placed".to_owned(), "which cores".into());
     found.notes = vec!["one".to_owned()];
@@ -163,7 +163,7 @@ fn a_stop_leaves_what_was_measured_until_then() {
     for looks in [0, 1, 2] {
         assert!(matches!(stop_after(looks), Err(BenchError::Stopped)), "{looks}");
     }
-    // One look before counting, then two in each round: the limit and the case.
+    // One poll before counting, then two in each round: the limit and the case.
     let found = stop_after(1 + 2 * 7).expect("seven rounds");
     assert_eq!(found.result.figures["steady.greedy.tx_rx"].runs, 7);
     assert!(
@@ -206,6 +206,6 @@ fn a_peer_that_is_not_there_is_said_with_how_to_get_it() {
         let note = found.result.notes.iter().find(|note| note.starts_with("holoscan: not available: "));
         let note = note.unwrap_or_else(|| panic!("{:?}", found.result.notes));
         assert!(note.contains(why) && note.contains("pip install") && note.contains(python), "{note}");
-        assert!(found.result.value("steady.greedy.tx_rx").is_some(), "the rest is measured all the same");
+        assert!(found.result.value("steady.greedy.tx_rx").is_some(), "the rest is still measured");
     }
 }

@@ -1,4 +1,4 @@
-//! The bench of the work queue: what it shows whatever the machine, and what it refuses.
+//! The bench of the work queue: results that hold on any machine, and refused settings.
 
 use crate::stops::StopsAfter;
 use crate::watchdog::watched;
@@ -38,9 +38,9 @@ fn every_design_has_its_figures() {
     assert!(found.result.value("latency.plain.dma_any.onbeat_park.p50").is_some());
 }
 
-/// In the rounds in which the model of the batching design loses events, ours loses none. Whether the model
-/// does depends on the machine; a million rounds lose some tens on two cores. What must not depend on it is
-/// ours.
+/// In the rounds in which the model of the batching design loses events, the work queue loses none. The
+/// model's losses depend on the machine: a million rounds lose a few dozen on two cores. The work queue's
+/// result must not.
 #[test]
 #[allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 fn no_event_is_lost() {

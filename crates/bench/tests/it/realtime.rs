@@ -1,12 +1,12 @@
-//! The bench of regular frames, through its public interface; what it measures depends on the machine, what
-//! it tells does not.
+//! The bench of frame jitter through its public interface. The figures depend on the machine; their form does
+//! not.
 
 use crate::stops::StopsAfter;
 use crate::watchdog::watched;
 use onbeat_bench::realtime::{self, RealtimePolicy, RealtimeSettings};
 use onbeat_bench::{BenchError, Unwatched};
 
-/// On a core that this process has; a tenth of a second per pass.
+/// On an available core, with a tenth of a second per pass.
 fn tiny() -> RealtimeSettings {
     let core = onbeat_os::CoreSet::allowed().unwrap().iter().next().unwrap();
     RealtimeSettings {
@@ -41,7 +41,7 @@ fn every_pass_has_its_figures_and_its_floor() {
         assert!(found.passes.contains(&pass.to_owned()) && found.passes.contains(&format!("floor_{pass}")));
         assert!(found.result.value(&format!("ratio.floor.{pass}.p99")).is_some());
     }
-    // Frames that were late have a cause, and are in the list of their pass.
+    // Late frames have a cause, and are in the list of their pass.
     for (pass, round, outlier) in &found.outliers {
         assert!(found.passes.contains(pass) && *round < 2 && !outlier.cause.is_empty(), "{outlier:?}");
         assert!(outlier.excess_ns > realtime::OUTLIER_NS);

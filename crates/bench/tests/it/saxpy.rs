@@ -1,4 +1,4 @@
-//! The benchmark of radio runtimes: what it shows whatever the machine, and what it refuses.
+//! The radio runtimes' benchmark: results that hold on any machine, and refused settings.
 
 use crate::stops::StopsAfter;
 use crate::watchdog::watched;
@@ -10,7 +10,7 @@ fn tiny() -> SaxpySettings {
     SaxpySettings { cores: vec![1], kernels: vec![2], seconds: 0.005, rounds: 2, ..SaxpySettings::default() }
 }
 
-/// Whether two cores can be had.
+/// Whether two cores are available.
 #[allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 fn has_two_cores() -> bool {
     let has = CoreSet::allowed().is_ok_and(|cores| cores.iter().count() >= 2);
@@ -33,7 +33,7 @@ fn every_case_has_its_figures_and_its_limit() {
     let found = watched(move || saxpy::run(&settings, &mut Unwatched)).unwrap();
     assert!(!found.rows.is_empty());
     for row in &found.rows {
-        // What greedy on one core is held against is itself.
+        // Greedy on one core is compared with itself.
         let is_greedy = row.case.mode == Mode::Greedy;
         assert_ne!(found.result.figures.contains_key(&format!("{}.of_one_core", row.name)), is_greedy);
         for what in ["rate", "share", "of_bare", "of_one_core"].iter().take(if is_greedy { 3 } else { 4 }) {

@@ -117,7 +117,7 @@ impl FrameSearch {
             for (n, near) in clear.windows(3).enumerate() {
                 if near[1] > 0.0
                     && near[1] >= PEAK * near[0].max(near[2])
-                    && let Some(frame) = self.look(begin + n)
+                    && let Some(frame) = self.attempt(begin + n)
                 {
                     return Some(frame);
                 }
@@ -128,7 +128,7 @@ impl FrameSearch {
     }
 
     /// Searches for a frame that begins at this index or less than a sample later.
-    fn look(&mut self, at: usize) -> Option<Frame> {
+    fn attempt(&mut self, at: usize) -> Option<Frame> {
         let (mut phase, mut best) = self.best(at)?;
         let mut begin = at;
         // Close to the next sample, the attempt there finds the frame too, and perhaps better.
@@ -176,7 +176,7 @@ impl FrameSearch {
             let bytes = (bits << (128 - 8 * len)).to_be_bytes();
             let found = FrameCandidate { bytes, len, distance };
             if best.is_none_or(|(_, best)| distance < best.distance)
-                && self.believes(&bytes[..len], self.first + at as u64)
+                && self.accepts(&bytes[..len], self.first + at as u64)
             {
                 best = Some((phase, found));
             }
@@ -184,7 +184,7 @@ impl FrameSearch {
         best
     }
 
-    fn believes(&self, bytes: &[u8], now: u64) -> bool {
+    fn accepts(&self, bytes: &[u8], now: u64) -> bool {
         let rest = remainder(bytes);
         match bytes[0] >> 3 {
             17 | 18 => rest == 0,

@@ -86,7 +86,7 @@ impl<T: FileSample> Operator for NpySink<T> {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        crate::part::begins_anew()
+        crate::part::not_restartable()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {

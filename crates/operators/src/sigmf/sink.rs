@@ -6,7 +6,7 @@ use crate::format::{FileSample, SampleFormat, SampleWriter, once};
 use crate::iq::check_kind;
 use crate::lanes::{Aligned, channel_inputs, one_or_all, show_inputs};
 use crate::note;
-use crate::part::{PartFile, begins_anew};
+use crate::part::{PartFile, not_restartable};
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Step, Tag,
@@ -167,7 +167,7 @@ impl<T: FileSample> Operator for SigmfSink<T> {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        begins_anew()
+        not_restartable()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {

@@ -76,7 +76,7 @@ pub(super) struct TcpConnection {
     pub listener: Option<TcpListener>,
     addresses: Vec<SocketAddr>,
     begun_ns: Option<u64>,
-    looks: Patience,
+    polls: Patience,
     dials: bool,
     /// The connection while it is open.
     pub stream: Option<TcpStream>,
@@ -98,7 +98,7 @@ impl TcpConnection {
             listener: None,
             addresses: Vec::new(),
             begun_ns: None,
-            looks: Patience::default(),
+            polls: Patience::default(),
             dials: false,
             stream: None,
             opened_ns: 0,
@@ -165,7 +165,7 @@ impl TcpConnection {
                     Err(_) if over => {
                         Err(Error::new(format!("no connection to {address} within {ms} ms (`patience`)")))
                     }
-                    Err(_) => Ok(Dialed::NotYet(self.looks.wait(cx))),
+                    Err(_) => Ok(Dialed::NotYet(self.polls.wait(cx))),
                 }
             }
             TcpPeer::Connect(address) => {

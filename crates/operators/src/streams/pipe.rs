@@ -4,7 +4,7 @@ use super::patience::Patience;
 use super::standard::{Outgoing, Read, Stdin};
 use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
-use crate::part::{PartFile, begins_anew};
+use crate::part::{PartFile, not_restartable};
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Hertz, Input, Kind, Operator, Output, Ports, Registry, Sample,
@@ -212,7 +212,7 @@ impl<T: Sample> Operator for FileSink<T> {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        begins_anew()
+        not_restartable()
     }
 
     fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {

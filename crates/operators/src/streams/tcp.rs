@@ -33,7 +33,7 @@ pub struct TcpSource<T: FileSample> {
     /// Bytes of the current frame still to come; `None` between frames.
     frame: Option<usize>,
     sent: u64,
-    looks: Patience,
+    polls: Patience,
 }
 
 impl<T: FileSample> TcpSource<T> {
@@ -52,7 +52,7 @@ impl<T: FileSample> TcpSource<T> {
             rest: 0,
             frame: None,
             sent: 0,
-            looks: Patience::default(),
+            polls: Patience::default(),
         })
     }
 
@@ -170,14 +170,14 @@ impl<T: FileSample> Operator for TcpSource<T> {
         self.bytes.copy_within(whole.end..have, 0);
         self.rest = have - whole.end;
         if moved || came > 0 {
-            self.looks.reset();
+            self.polls.reset();
             return Ok(Step::Again);
         }
         // Everything received before the end of the connection is used up.
         if closed {
             return self.closed(cx);
         }
-        Ok(self.looks.wait(cx))
+        Ok(self.polls.wait(cx))
     }
 
     fn stop(&mut self, _: &mut Context, _: Ending) -> Result<(), Error> {

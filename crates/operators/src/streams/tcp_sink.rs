@@ -32,7 +32,7 @@ pub struct TcpSink<T: FileSample> {
     /// Time at which the peer last took bytes.
     taken_ns: u64,
     sent: u64,
-    looks: Patience,
+    polls: Patience,
 }
 
 impl<T: FileSample> TcpSink<T> {
@@ -51,7 +51,7 @@ impl<T: FileSample> TcpSink<T> {
             said_end: false,
             taken_ns: 0,
             sent: 0,
-            looks: Patience::default(),
+            polls: Patience::default(),
         })
     }
 
@@ -139,14 +139,14 @@ impl<T: FileSample> Operator for TcpSink<T> {
                                 "{address} did not take the end of the stream within {ms} ms (`patience`)"
                             )));
                         }
-                        return Ok(self.looks.wait(cx));
+                        return Ok(self.polls.wait(cx));
                     }
                     ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => return self.closed(cx),
                     _ => return Err(self.line.broken(error)),
                 },
             }
         }
-        self.looks.reset();
+        self.polls.reset();
         self.bytes.clear();
         self.done = 0;
         if self.said_end {

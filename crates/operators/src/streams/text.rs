@@ -2,7 +2,7 @@
 
 use super::patience::Patience;
 use super::standard::{Outgoing, Read, Stdin};
-use crate::part::{PartFile, begins_anew};
+use crate::part::{PartFile, not_restartable};
 use onbeat_runtime::{
     Context, Ending, Error, Folders, Input, Kind, Merge, Operator, Output, Ports, Registry, Step,
 };
@@ -84,7 +84,7 @@ impl Operator for TextSink {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        begins_anew()
+        not_restartable()
     }
 
     fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {
@@ -112,7 +112,7 @@ pub struct TextSource {
     bytes: Vec<u8>,
     /// Start of the next line, and the position up to which there is no line break.
     at: usize,
-    looked: usize,
+    searched: usize,
     lines: u64,
     ended: bool,
     patience: Patience,
@@ -132,7 +132,7 @@ impl TextSource {
             from: None,
             bytes: Vec::new(),
             at: 0,
-            looked: 0,
+            searched: 0,
             lines: 0,
             ended: false,
             patience: Patience::default(),
@@ -141,12 +141,12 @@ impl TextSource {
 
     /// Returns the next line if it is complete.
     fn line(&mut self) -> Result<Option<String>, Error> {
-        let found = self.bytes[self.looked..].iter().position(|byte| *byte == b'\n');
+        let found = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n');
         let end = match found {
-            Some(offset) => self.looked + offset,
+            Some(offset) => self.searched + offset,
             None if self.ended && self.at < self.bytes.len() => self.bytes.len(),
             None => {
-                self.looked = self.bytes.len();
+                self.searched = self.bytes.len();
                 if self.bytes.len() - self.at > LINE {
                     let line = self.lines + 1;
                     let shown = self.path.display();
@@ -165,14 +165,14 @@ impl TextSource {
         })?;
         let text = text.to_string();
         self.at = (end + 1).min(self.bytes.len());
-        self.looked = self.at;
+        self.searched = self.at;
         Ok(Some(text))
     }
 
     /// Reads more. Returns whether anything arrived.
     fn read(&mut self) -> Result<bool, Error> {
         self.bytes.drain(..self.at);
-        self.looked -= self.at;
+        self.searched -= self.at;
         self.at = 0;
         let begin = self.bytes.len();
         self.bytes.resize(begin + BLOCK, 0);

@@ -49,7 +49,7 @@ pub struct UdpSource<T: FileSample> {
     next: u64,
     counts: DatagramCounts,
     sent: u64,
-    heard_ns: Option<u64>,
+    received_ns: Option<u64>,
     ended: bool,
     patience: Patience,
 }
@@ -83,7 +83,7 @@ impl<T: FileSample> UdpSource<T> {
             next: 0,
             counts: DatagramCounts::default(),
             sent: 0,
-            heard_ns: None,
+            received_ns: None,
             ended: false,
             patience: Patience::default(),
         })
@@ -210,7 +210,7 @@ impl<T: FileSample> Operator for UdpSource<T> {
         let now_ns = cx.now_ns();
         if filled > 0 {
             self.patience.reset();
-            self.heard_ns = Some(now_ns);
+            self.received_ns = Some(now_ns);
             chunk.truncate(filled);
             stamp(&mut chunk, (&mut self.sent, self.rate_hz), cx);
             self.out.push(cx, chunk)?;
@@ -219,8 +219,8 @@ impl<T: FileSample> Operator for UdpSource<T> {
         if self.ended {
             return Ok(Step::Done);
         }
-        let heard_ns = *self.heard_ns.get_or_insert(now_ns);
-        if self.timeout_ns.is_some_and(|timeout_ns| now_ns >= heard_ns.saturating_add(timeout_ns)) {
+        let received_ns = *self.received_ns.get_or_insert(now_ns);
+        if self.timeout_ns.is_some_and(|timeout_ns| now_ns >= received_ns.saturating_add(timeout_ns)) {
             let ms = self.timeout_ns.unwrap_or(0) / 1_000_000;
             cx.note(format!("no datagram on {} for {ms} ms: the stream was ended", self.bind));
             return Ok(Step::Done);

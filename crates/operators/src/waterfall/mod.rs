@@ -5,7 +5,7 @@ mod ticks;
 
 use crate::check;
 use crate::note;
-use crate::part::{PartFile, begins_anew};
+use crate::part::{PartFile, not_restartable};
 use crate::png::{encode, heat};
 use crate::spectral::{AXIS_FIRST, AXIS_STEP};
 use canvas::{ADVANCE, BLACK, Canvas, HEIGHT};
@@ -254,7 +254,7 @@ impl Operator for Waterfall {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        begins_anew()
+        not_restartable()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! The sum of two streams does not depend on where their chunks begin and end.
+//! The sum of two streams does not depend on chunk borders.
 #![forbid(unsafe_code)]
 
 use crate::slices::Dice;

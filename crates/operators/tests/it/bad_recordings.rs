@@ -1,4 +1,4 @@
-//! What the source of recordings refuses, and how it says so.
+//! Refusals of the recording source, and their messages.
 #![forbid(unsafe_code)]
 
 use crate::harness::{RECORDING, Recording, recording};
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What it says when it refuses.
+/// Message of the refusal.
 fn refusal(path: &Path) -> String {
     let text = Trial::new(SigmfSource::new(path)).failure();
-    // It can be asked before a run, too.
+    // The check before a run refuses it too.
     let checked = SigmfSource::new(path).check().expect_err("a run fails").to_string();
     assert_eq!(text, format!("cannot start: {checked}"));
     text
@@ -85,7 +85,7 @@ fn bad_metadata_are_refused() {
     }
 }
 
-/// Writes what is wrong into the folder.
+/// Damages the recording in the folder.
 type Spoil = fn(Recording, &Path);
 
 #[test]

@@ -1,4 +1,4 @@
-//! Connections on loopback: both ends, both framings, and peers that go away.
+//! Connections on loopback: both ends, both framings, and peers that disconnect.
 #![forbid(unsafe_code)]
 
 use onbeat_operators::{Framing, TcpPeer, TcpSink, TcpSource};
@@ -20,7 +20,7 @@ fn frame(samples: &[f32]) -> Vec<u8> {
     (bytes.len() as u32).to_le_bytes().into_iter().chain(bytes).collect()
 }
 
-/// What a source does with a peer that does this.
+/// Runs a source with a peer that behaves like this.
 fn source(framing: Framing, peer: impl FnOnce(TcpStream) + Send) -> Result<Seen, String> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -31,7 +31,7 @@ fn source(framing: Framing, peer: impl FnOnce(TcpStream) + Send) -> Result<Seen,
     })
 }
 
-/// What a sink does with a peer that does this.
+/// Runs a sink with a peer that behaves like this.
 fn sink(framing: Framing, samples: Vec<f32>, peer: impl FnOnce(TcpStream) + Send) -> Result<Seen, String> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -88,7 +88,7 @@ fn strict_frames_have_an_end() {
     assert!(text.contains("is not a multiple of the sample size of 4 bytes"), "{text}");
 }
 
-/// Closes a connection in which something lies that was not read: the kernel then says that it was reset.
+/// Closes a connection with unread bytes: the kernel then reports a reset.
 fn vanish(mut peer: TcpStream) {
     peer.write_all(&bytes(&[1.0; 100])).unwrap();
     let mut some = [0; 4];
@@ -97,7 +97,7 @@ fn vanish(mut peer: TcpStream) {
 
 #[test]
 fn a_peer_that_vanishes_is_an_error_of_a_strict_sink() {
-    // More than both sockets hold.
+    // More bytes than both sockets hold.
     let many = || vec![0.0; 8 << 20];
     let text = sink(Framing::Strict, many(), vanish).err().unwrap();
     assert!(text.contains("closed the connection before the end of the stream"), "{text}");
@@ -148,7 +148,7 @@ fn one_may_listen_and_the_other_call() {
 #[test]
 fn nobody_there_is_an_error_after_a_while() {
     let source = |peer| TcpSource::<f32>::new(peer, None).unwrap().patience(100_000_000);
-    // An address of this machine that nobody uses, at a port that is given to nobody.
+    // An unused address of this machine, with a port that is never assigned.
     let text = Trial::new(source(TcpPeer::Connect("127.9.8.7:1".to_string()))).failure();
     assert!(text.contains("tried for 100 ms") && text.contains("refused"), "{text}");
     let text = Trial::new(source(TcpPeer::Listen("127.0.0.1:0".to_string()))).failure();

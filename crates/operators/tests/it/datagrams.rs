@@ -1,4 +1,4 @@
-//! Datagrams on loopback: what is lost, late, cut or refused is counted.
+//! Datagrams on loopback: lost, late, cut and refused ones are counted.
 #![forbid(unsafe_code)]
 
 use num_complex::Complex;
@@ -10,8 +10,8 @@ use std::time::Duration;
 
 const LAST: u64 = 1 << 63;
 
-/// A socket of this machine, and one that sends to it. What is sent waits in the socket, so that nothing has
-/// to be timed.
+/// A socket of this machine, and one that sends to it. Datagrams wait in the socket, so the test needs no
+/// timing.
 fn pair() -> (UdpSocket, UdpSocket) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -24,7 +24,7 @@ fn datagram(number: u64, samples: &[f32]) -> Vec<u8> {
     number.to_le_bytes().into_iter().chain(samples.iter().flat_map(|x| x.to_le_bytes())).collect()
 }
 
-/// What a source makes of these datagrams.
+/// Runs a source on these datagrams.
 fn received(datagrams: &[Vec<u8>], change: impl FnOnce(UdpSource<f32>) -> UdpSource<f32>) -> Seen {
     let (socket, sender) = pair();
     for datagram in datagrams {
@@ -108,7 +108,7 @@ fn datagrams_are_cut_where_a_chunk_is_full() {
     assert_eq!(seen.samples::<f32>("out"), samples);
 }
 
-/// What a sink sends of these samples.
+/// Runs a sink on these samples.
 fn sent<T: Sample + onbeat_operators::FileSample>(
     samples: Vec<T>,
     format: Option<SampleFormat>,
@@ -152,7 +152,7 @@ fn samples_may_be_small_and_alone() {
 
 #[test]
 fn nobody_at_the_other_end_is_said() {
-    // An address of this machine that nobody uses, at a port that is given to nobody.
+    // An unused address of this machine, with a port that is never assigned.
     let sink = UdpSink::<f32>::new("127.9.8.7:1", None).unwrap();
     let seen = Trial::new(sink).feed("in", Feed::samples(vec![0.0f32; 5000])).run();
     assert!(seen.notes()[0].contains("because nothing receives there"), "{:?}", seen.notes());

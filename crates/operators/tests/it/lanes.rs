@@ -1,4 +1,4 @@
-//! Sum, interleave, deinterleave, delay and squelch: the same wherever chunks begin and end.
+//! Sum, interleave, deinterleave, delay and squelch do not depend on chunk borders.
 #![forbid(unsafe_code)]
 
 use crate::slices::{Dice, SIZES, Size, drive, drive_map};
@@ -91,7 +91,7 @@ fn a_delay_is_zeros_and_then_all() {
         assert_eq!(seen.samples::<f32>("out"), expected);
         assert_eq!(seen.tags("out"), [(7 + zeros as u64, "seven".to_string(), 7.into())]);
     }
-    // One that has no end can be stopped all the same.
+    // An operator without an end can still be stopped.
     let endless = Trial::new(Delay::<f32>::new(DelayLength::Samples(u64::MAX)).unwrap());
     let seen = endless.feed("in", feed(&samples)).options(|options| options.clock = ClockKind::Real);
     let seen = seen.stop_after(1_000_000).run();
@@ -105,7 +105,7 @@ fn a_delay_is_zeros_and_then_all() {
     assert!(none.failure().contains("needs a sample rate"));
 }
 
-/// Noise 60 dB down, a tone of -3 dB from 1000 to 2000, noise.
+/// Noise at -60 dB, a tone of -3 dB from 1000 to 2000, noise.
 fn call() -> Vec<f32> {
     let size = |n: usize| if (1000..2000).contains(&n) { 1.0 } else { 1e-3 };
     (0..3000).map(|n| size(n) * (n as f32 * 0.7).sin()).collect()
@@ -119,8 +119,8 @@ fn a_squelch_opens_and_closes() {
     let muted = seen.samples::<f32>("out");
     let tags = seen.tags("out");
     let [(open, ..), (1500, ..), (close, ..)] = tags[..] else { panic!("{tags:?}") };
-    // -20 dB of -3 are reached in a part of the time constant of 16 samples; down to -30 it takes 27 dB of
-    // 4.3 per 16.
+    // The power reaches -20 dB within a fraction of the time constant of 16 samples. Falling from -3 to -30
+    // dB takes 27 dB at 4.3 dB per 16 samples.
     assert!((1000..1006).contains(&open) && (2080..2120).contains(&close), "{open} {close}");
     assert_eq!((&tags[0].2, &tags[2].2), (&Value::Bool(true), &Value::Bool(false)));
     for (n, (y, x)) in muted.iter().zip(&samples).enumerate() {

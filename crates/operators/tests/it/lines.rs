@@ -1,4 +1,4 @@
-//! Lines of text, and chunks as plain bytes.
+//! Lines of text, and chunks as raw bytes.
 #![forbid(unsafe_code)]
 
 use onbeat_operators::{FileSink, TextSink, TextSource, registry};

@@ -1,4 +1,4 @@
-//! The WAV file: what is in it, and that there is never half of one.
+//! The WAV file: its contents, and that it is never incomplete.
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_macros, reason = "says why a test was skipped")]
 
@@ -9,7 +9,7 @@ use onbeat_runtime::{Ending, Graph, Options, Pace};
 use std::fs;
 use std::path::PathBuf;
 
-/// A sink to which these samples come.
+/// A sink that receives these samples.
 fn writer(samples: Vec<f32>, rate_hz: f64, sink: WavSink) -> Trial {
     Trial::new(sink).feed("in", Feed::samples(samples).cut(&[1000]).rate(rate_hz))
 }
@@ -146,7 +146,7 @@ fn a_full_disk_is_an_error() {
         Err(why) => return eprintln!("skipped: cannot mount a small disk: {why}"),
     };
     let folder = disk.0.path().to_path_buf();
-    // Far too much, and so much that only the last write finds the disk full.
+    // Far more than fits, and an amount for which only the last write finds the disk full.
     for samples in [1_000_000, 34_000] {
         let reason = writer(vec![0.25; samples], 48e3, WavSink::new(folder.join("out.wav"))).failure();
         assert!(reason.contains("out.wav: No space left on device"), "{reason}");

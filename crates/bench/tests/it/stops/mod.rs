@@ -1,9 +1,9 @@
-//! Somebody who stops a bench.
+//! A watch that stops a bench.
 
 use onbeat_bench::BenchWatch;
 use std::cell::Cell;
 
-/// Stops it after so many looks.
+/// Stops the bench after this many polls.
 pub(crate) struct StopsAfter {
     looks: Cell<usize>,
 }

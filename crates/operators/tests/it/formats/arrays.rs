@@ -1,4 +1,4 @@
-//! Arrays of NumPy: shapes, types, frames.
+//! NumPy arrays: shapes, types, frames.
 
 use super::{C32, play, write};
 use crate::harness::files;
@@ -25,7 +25,7 @@ pub fn npy(descr: &str, shape: &str, data: &[u8], version: u8) -> Vec<u8> {
     [&bytes, text.as_bytes(), data].concat()
 }
 
-/// What chunks came: shape, start and samples.
+/// Chunks received: shape, start and samples.
 fn chunks(path: &Path, quantum: usize) -> Vec<([u32; 3], u64, Vec<f32>)> {
     let seen = play(NpySource::<f32>::new(path), quantum);
     let mut samples = seen.samples::<f32>("out").into_iter();
@@ -75,7 +75,7 @@ fn every_type_is_taken_as_it_is() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Frames of any shape are played one by one and written as the same file.
+    /// Frames of any shape are played one by one and written to an equal file.
     #[test]
     fn frames_come_back(shape in prop::collection::vec(1u64..7, 1..5), seed in any::<u32>()) {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What sources of files refuse, and how they say so.
+//! Refusals of the file sources, and their messages.
 
 use super::add_kind;
 use super::arrays::npy;
@@ -21,7 +21,7 @@ fn parameters(kind: &str, path: &Path, more: &str) -> String {
     format!("path = {path:?}\n{needed}\n{more}")
 }
 
-/// What it says when it is started.
+/// Error at the start.
 fn refusal(kind: &str, path: &Path, more: &str) -> String {
     let text = Trial::kind(&registry(), kind, &parameters(kind, path, more)).failure();
     assert!(text.starts_with("cannot start: "), "{text}");
@@ -105,7 +105,7 @@ fn formats_of_the_other_kind_are_refused() {
     }
 }
 
-/// A WAV file with this many bytes of samples said, and there.
+/// A WAV file that announces one number of bytes and has another.
 fn wav(format: u16, channels: u16, bits: u16, said: u32, there: usize) -> Vec<u8> {
     let align = channels * bits.div_ceil(8);
     let mut bytes = b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0".to_vec();

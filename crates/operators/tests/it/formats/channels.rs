@@ -1,5 +1,4 @@
-//! Files of several channels, one sample of each after the other: written from as many streams, and read into
-//! them.
+//! Files of several interleaved channels: written from several streams, and read back.
 
 use super::C32;
 use super::samples::bytes_of;
@@ -19,7 +18,7 @@ fn trial(kind: &str, path: &Path, more: &str) -> Trial {
     Trial::kind(&registry(), kind, &format!("path = {path:?}\n{more}"))
 }
 
-/// Writes streams as channels, each in chunks of its own lengths.
+/// Writes streams as channels, each cut into chunks of its own lengths.
 fn write<T: Sample>(kind: &str, path: &Path, more: &str, streams: Vec<(Vec<T>, Vec<usize>)>) -> Seen {
     let sink = trial(kind, path, &format!("channels = {}\n{more}", streams.len()));
     let feed = |sink: Trial, (channel, (samples, lengths)): (usize, (Vec<T>, Vec<usize>))| {
@@ -28,7 +27,7 @@ fn write<T: Sample>(kind: &str, path: &Path, more: &str, streams: Vec<(Vec<T>, V
     streams.into_iter().enumerate().fold(sink, feed).run()
 }
 
-/// Numbers that every format keeps, others in each channel.
+/// Numbers that every format keeps, different in each channel.
 fn wave(channel: usize, count: usize) -> Vec<f32> {
     (0..count).map(|n| ((n * (3 + 2 * channel) + 50 * channel) % 200) as f32 / 128.0 - 0.75).collect()
 }
@@ -40,7 +39,7 @@ fn complex(samples: &[f32]) -> Vec<C32> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any bytes are read into channels, and are the same bytes when these are written again.
+    /// Any bytes can be read as channels, and writing them gives the same bytes.
     #[test]
     fn bytes_come_back(
         (length, seed) in (16usize..100_000, any::<u64>()),
@@ -96,7 +95,7 @@ fn every_kind_writes_and_reads_them() {
             let one = trial(&source, &path, &format!("{read}\nchannel = {channel}")).run();
             assert_eq!(&one.samples::<f32>("out"), wave, "{kind}, channel {channel} alone");
         }
-        // Once more, without a seam.
+        // A second pass without a gap.
         let twice = trial(&source, &path, &format!("{read}\nrepeat = 2")).run();
         assert_eq!(twice.samples::<f32>("out1"), [&waves[1][..], &waves[1][..]].concat(), "{kind}");
     }
@@ -213,7 +212,7 @@ fn tags_of_all_channels_and_of_one_come_back() {
         let seen = trial("sigmf.source.real", &path, &format!("channel = {channel}")).run();
         assert_eq!(seen.tags("out"), expected, "channel {channel}");
     }
-    // A channel that is not there.
+    // A channel that does not exist.
     let text = fs::read_to_string(path.with_extension("sigmf-meta")).unwrap();
     let text = text.replacen("\"onbeat:channel\": 1", "\"onbeat:channel\": 2", 1);
     fs::write(path.with_extension("sigmf-meta"), text).unwrap();

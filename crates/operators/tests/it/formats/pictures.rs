@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
 
-/// A sink to which these chunks come, with their shapes.
+/// A sink that receives these chunks, with their shapes.
 fn drawn(frames: impl IntoIterator<Item = ([u32; 3], Vec<f32>)>, sink: PngSink) -> Trial {
     Trial::new(sink).feed("in", Feed::frames(frames))
 }
@@ -83,7 +83,7 @@ fn what_makes_no_picture_is_refused() {
     ] {
         let text = drawn(chunks, PngSink::new(&path)).failure();
         assert!(text.contains(expected), "{text}");
-        // Pictures that were complete stay.
+        // Completed pictures stay.
         assert_eq!(files(folder.path()).len(), left, "{expected}");
     }
     fs::remove_file(folder.path().join("000000.png")).unwrap();
