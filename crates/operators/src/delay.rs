@@ -134,7 +134,7 @@ fn make<T: Sample>(p: &DelayParameters, _: &Folders) -> Result<Delay<T>, Error> 
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
-    let text = "delays a stream by samples or time";
+    let text = "delays a stream by a number of samples or a time";
     registry.add(Kind::new("delay", text, "samples = 100", make::<f32>));
     registry.add(Kind::new("delay.complex", text, "time = \"1 ms\"", make::<Complex<f32>>));
 }

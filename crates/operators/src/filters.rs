@@ -167,7 +167,7 @@ struct AgcParameters {
     /// Time constant while the signal gets softer.
     #[serde(default = "half_second")]
     decay: Seconds,
-    /// Highest gain, so that silence stays silent.
+    /// Highest gain. It keeps the noise in silence from being amplified to the target.
     #[serde(default = "sixty")]
     most: Decibels,
 }
@@ -217,7 +217,12 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
     registry.add(Kind::new("agc.complex", text, "target = 0.25", agc::<Complex<f32>>));
     registry.add(Kind::new("magnitude", "magnitude of complex samples, or their power", "", magnitude));
     registry.add(Kind::new("quad.demod", "frequency demodulation", "deviation = \"75 kHz\"", demod));
-    registry.add(Kind::new("deemphasis", "the treble cut of an FM receiver", "tau = \"50 us\"", deemphasis));
+    registry.add(Kind::new(
+        "deemphasis",
+        "FM de-emphasis: the treble cut of a receiver",
+        "tau = \"50 us\"",
+        deemphasis,
+    ));
     let rate = "changes the sample rate";
     registry.add(Kind::new("resample", rate, "rate = \"48 kHz\"", resample::<f32>));
     registry.add(Kind::new("resample.complex", rate, "up = 3\ndown = 2", resample::<Complex<f32>>));

@@ -212,7 +212,7 @@ fn sink<M: Message>(_: &NullSinkParameters, _: &Folders) -> Result<NullSink<M>, 
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
-    let text = "sends unwritten chunks";
+    let text = "sends chunks with arbitrary content, for benchmarks";
     registry.add(Kind::new("null.source", text, "count = 1000", source::<f32>));
     registry.add(Kind::new("null.source.complex", text, "count = 1000", source::<Complex<f32>>));
     let text = "discards chunks";

@@ -160,7 +160,7 @@ impl PngSink {
         }
         if !size.by_row && rows as usize * size.width * size.planes != chunk.len() {
             return Err(self.cannot(&format!(
-                "a chunk of shape {} has {} samples",
+                "a chunk of shape {} has {} samples, which does not match its shape",
                 shape_text(&shape),
                 chunk.len()
             )));
@@ -352,7 +352,7 @@ struct PngSinkParameters {
     /// Colour map. `grey`: black to white. `heat`: black, violet, red, yellow, white.
     #[serde(default)]
     map: ColourMap,
-    /// Rows of an image built row by row, if each chunk is one row.
+    /// Rows per image, if each chunk is a single row.
     #[serde(default = "rows")]
     rows: u32,
 }

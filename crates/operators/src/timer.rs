@@ -88,7 +88,7 @@ struct TimerParameters {
 pub(crate) fn kind() -> Kind {
     Kind::new(
         "timer",
-        "ticks with a fixed period",
+        "sends ticks with a fixed period",
         "period = \"10 ms\"",
         |p: &TimerParameters, _: &Folders| {
             let period_ns = p.period.0.as_ns().ok_or_else(|| {

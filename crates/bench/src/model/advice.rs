@@ -70,13 +70,10 @@ fn pairs(workload: &GraphLoad, layout: &WorkerLayout, costs: &MachineCosts) -> V
         if is_cut {
             all.push((
                 f64::INFINITY,
-                format!("cut between {a} and {b}: {work} of work against {way} of hand-over"),
+                format!("cut between {a} and {b}: {work} of work, {way} for a hand-over"),
             ));
         } else if work_ns < way_ns {
-            all.push((
-                way_ns / work_ns,
-                format!("merge {a} and {b}: {work} of work against {way} of hand-over"),
-            ));
+            all.push((way_ns / work_ns, format!("merge {a} and {b}: {work} of work, {way} for a hand-over")));
         }
     }
     all.sort_by(|(a, _), (b, _)| b.total_cmp(a));
@@ -144,11 +141,11 @@ mod tests {
     fn light_neighbours_stay_together_and_heavy_ones_part() {
         let light = advice(&pair(200.0));
         assert_eq!(light.chosen, 0);
-        assert_eq!(light.why[1], "merge a and b: 0.4 µs of work against 1.9 µs of hand-over");
+        assert_eq!(light.why[1], "merge a and b: 0.4 µs of work, 1.9 µs for a hand-over");
         let heavy = advice(&pair(50_000.0));
         assert_eq!(heavy.chosen, 1);
         assert!(heavy.why[0].starts_with("pinned is expected to be 1.9 times as fast"), "{:?}", heavy.why);
-        assert_eq!(heavy.why[1], "cut between a and b: 0.1 ms of work against 1.9 µs of hand-over");
+        assert_eq!(heavy.why[1], "cut between a and b: 0.1 ms of work, 1.9 µs for a hand-over");
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl<T: FirSample> Kernel for FirDecimator<T> {
                 check::rate(rate_hz)?;
                 // Frequencies above half of the output rate fold down. With the cutoff below that, aliases
                 // reach at worst the transition, never the pass band.
-                let fix = "lower it, or use a smaller `factor`";
+                let fix = "lower `cutoff`, or use a smaller `factor`";
                 let out_hz = rate_hz / f64::from(self.factor);
                 let low_pass = LowPass {
                     cutoff_hz: cutoff_hz.unwrap_or(0.45 * out_hz),

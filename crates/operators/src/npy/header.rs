@@ -106,7 +106,7 @@ fn coding(descr: &str) -> Result<(Coding, usize), String> {
     let number = match descr.trim_start_matches(['<', '|']) {
         _ if descr.starts_with('>') => {
             return Err(format!(
-                "its samples are `{descr}`, high byte first: save `a.astype(\"<{}\")`",
+                "its samples are `{descr}` (big-endian), which is not supported: save `a.astype(\"<{}\")`",
                 &descr[1..]
             ));
         }
@@ -223,7 +223,10 @@ mod tests {
             format!("{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}}}")
         };
         for (text, expected) in [
-            (with("'>f4'", "False", "(3,)"), "high byte first: save `a.astype(\"<f4\")`"),
+            (
+                with("'>f4'", "False", "(3,)"),
+                "(big-endian), which is not supported: save `a.astype(\"<f4\")`",
+            ),
             (with("'<f4'", "True", "(3, 4)"), "numpy.ascontiguousarray"),
             (with("'<U8'", "False", "(3,)"), "`<U8`, which is not supported"),
             (with("[('a', '<f4')]", "False", "(3,)"), "structures"),

@@ -281,7 +281,7 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
     let text = "writes samples to stdout";
     registry.add(Kind::new("stdout.sink", text, "format = \"ri16_le\"", sink::<f32>));
     registry.add(Kind::new("stdout.sink.complex", text, "", sink::<Complex<f32>>));
-    let text = "writes the bytes of chunks to a file";
+    let text = "writes the raw bytes of chunks to a file";
     registry.add(Kind::new("file.sink", text, "path = \"samples.f32\"", file::<f32>));
     registry.add(Kind::new("file.sink.complex", text, "path = \"samples.cf32\"", file::<Complex<f32>>));
     registry.add(Kind::new("file.sink.bytes", text, "path = \"bytes\"", file::<u8>));

@@ -261,8 +261,8 @@ struct UdpSourceParameters {
     /// Samples per second; without it there is no source time.
     #[serde(default)]
     sample_rate: Option<Hertz>,
-    /// Ends the stream when no datagram has arrived for this time; without it, only a last datagram or a stop
-    /// ends it.
+    /// Ends the stream when no datagram has arrived for this time; without it, only an end
+    /// datagram or a stop of the run ends it.
     #[serde(default)]
     timeout: Option<Seconds>,
 }

@@ -211,8 +211,8 @@ struct UdpSinkParameters {
     /// Sample format; without it, 32-bit floating point.
     #[serde(default)]
     format: Option<SampleFormat>,
-    /// Whether each datagram begins with its number (8 bytes, low byte first); the end of the stream is then
-    /// sent too.
+    /// Whether each datagram begins with its number (8 bytes, low byte first). If so, the end of the stream
+    /// is sent too.
     #[serde(default = "yes")]
     header: bool,
     /// Most bytes of samples per datagram.
