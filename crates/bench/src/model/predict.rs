@@ -154,9 +154,9 @@ fn waves(workload: &GraphLoad, workers: usize, costs: &MachineCosts) -> f64 {
     let capacity = workload.edges.iter().map(|edge| edge.capacity).fold(f64::INFINITY, f64::min);
     let (most, n) = (WAVE_CHUNKS.min(capacity / workers as f64), workers as f64);
     let chunks = (WAVE_BYTES / bytes).floor().clamp(1.0, most.max(1.0));
-    // In each leg, the cache lines of its operators come from another core.
-    let legs = (n + 1.0).min(with_hop.len() as f64);
-    let together_ns = (alone_ns + legs * costs.hand_over_ns / chunks) / n;
+    // In each stage, the cache lines of its operators come from another core.
+    let stages = (n + 1.0).min(with_hop.len() as f64);
+    let together_ns = (alone_ns + stages * costs.hand_over_ns / chunks) / n;
     let most_ns = with_hop.iter().fold(0.0, |most: f64, ns| most.max(*ns)) + costs.hand_over_ns / chunks;
     together_ns.max(most_ns).min(alone_ns)
 }
@@ -298,9 +298,9 @@ mod tests {
             // 110 for each half, 1700 for 16 KiB.
             (&light, &split, false, 1_810.0),
             (&light, &shared, true, 280.0),
-            // 220 and three legs for each other chunk, shared by two; alone it would be 220.
+            // 220 and three stages for each other chunk, shared by two; alone it would be 220.
             (&light, &waves, true, 185.0),
-            // 50 005 in one leg, and half of a hand-over.
+            // 50 005 in one stage, and half of a hand-over.
             (&heavy, &waves, true, 50_085.0),
             (&light, &replicated(StretchEnds::Copies), false, 110.0),
             // Two turns of 105 are less than half of 420.
