@@ -124,7 +124,7 @@ struct ResampleParameters {
     /// lowest terms.
     #[serde(default)]
     down: Option<u32>,
-    /// Flat share of half the lower rate, from 0.1 to 0.98; values near 1 cost more computation.
+    /// Pass band as a share of the lower Nyquist frequency, from 0.1 to 0.98; values near 1 cost more.
     #[serde(default = "most")]
     pass_band: f64,
     /// Attenuation of images and aliases, from 20 to 120 dB.

@@ -13,7 +13,7 @@ const LARGEST_TERM: u32 = 1024;
 /// Quality of a [`Resampler`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quality {
-    /// Flat share of the lower of both Nyquist frequencies; the rest is the transition.
+    /// Pass band as a share of the lower Nyquist frequency; the rest is the transition.
     pub pass_band: f64,
     /// Attenuation of images and aliases in decibels; the pass-band ripple is equally small.
     pub attenuation_db: f64,
