@@ -233,7 +233,7 @@ mod tests {
             (with("'<f4'", "Perhaps", "(3,)"), "near `Perhaps"),
             (with("'<f4'", "False", "(-3,)"), "near `-3"),
             (with("'<f4'", "False", "(99999999999999999999,)"), "near `9999"),
-            (with("'<f4'", "False", "(3"), "not an NPY file"),
+            (with("'<f4'", "False", "(3"), "cannot be parsed"),
             ("{'descr': '<f4'}".into(), "lacks one of"),
             ("{'colour': 1}".into(), "`colour`"),
             (String::new(), "cannot be parsed"),

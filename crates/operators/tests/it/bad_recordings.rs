@@ -52,7 +52,7 @@ fn bad_metadata_are_refused() {
         ("core:metadata_only", json!(true), "`core:metadata_only` is true"),
         ("core:dataset", json!("a.wav"), "`core:dataset`"),
         ("core:trailing_bytes", json!(8), "`core:trailing_bytes`"),
-        ("core:extensions", extension, "cannot be understood without `x`"),
+        ("core:extensions", extension, "cannot be read without `x`"),
         (
             "core:sha512",
             json!("00"),

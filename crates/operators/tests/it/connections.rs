@@ -150,9 +150,9 @@ fn nobody_there_is_an_error_after_a_while() {
     let source = |peer| TcpSource::<f32>::new(peer, None).unwrap().patience(100_000_000);
     // An unused address of this machine, with a port that is never assigned.
     let text = Trial::new(source(TcpPeer::Connect("127.9.8.7:1".to_string()))).failure();
-    assert!(text.contains("tried for 100 ms") && text.contains("refused"), "{text}");
+    assert!(text.contains("within 100 ms") && text.contains("refused"), "{text}");
     let text = Trial::new(source(TcpPeer::Listen("127.0.0.1:0".to_string()))).failure();
-    assert!(text.contains("no connection to") && text.contains("for 100 ms"), "{text}");
+    assert!(text.contains("no connection to") && text.contains("within 100 ms"), "{text}");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let text = Trial::new(source(TcpPeer::Listen(taken.local_addr().unwrap().to_string()))).failure();
     assert!(text.contains("cannot start: cannot listen on"), "{text}");

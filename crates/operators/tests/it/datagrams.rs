@@ -59,7 +59,7 @@ fn a_gap_is_counted_and_marked() {
     assert_eq!(seen.samples::<f32>("out"), expected);
     let notes = seen.notes();
     assert!(notes[0].starts_with("4 datagrams were lost"), "{notes:?}");
-    assert!(notes[1].starts_with("2 datagrams came too late or again"), "{notes:?}");
+    assert!(notes[1].starts_with("2 datagrams were late or duplicates"), "{notes:?}");
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn wrong_parameters_are_named() {
         ("quad.demod", "deviation = -1", "`deviation` is -1"),
         ("deemphasis", "tau = 50", "`tau` is 50"),
         ("resample", "", "needs `rate`"),
-        ("resample", "rate = 48000\nup = 2", "give one of these"),
+        ("resample", "rate = 48000\nup = 2", "give either `rate`"),
         ("resample", "rate = 0.5", "`rate` is 0.5"),
         ("resample.complex", "up = 0", "`up` is 0"),
         ("resample.complex", "up = 3\ndown = 4\npass_band = 1", "`pass_band` is 1"),

@@ -54,7 +54,7 @@ fn a_rate_between_whole_hertz_is_rounded_and_said() {
     let path = folder.path().join("out.wav");
     let seen = write(vec![0.0; 10], 47_999.7, WavSink::new(&path));
     assert_eq!(hound::WavReader::open(&path).unwrap().spec().sample_rate, 48_000);
-    assert!(seen.notes()[0].contains("47999.7 Hz became 48000 Hz"));
+    assert!(seen.notes()[0].contains("47999.7 Hz was rounded to 48000 Hz"));
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn the_shortest_channel_ends_the_file() {
         let seen = write(kind, &path, more, streams);
         assert_eq!(
             seen.notes(),
-            ["`in1` ended after 900 samples; the rest of the other streams is not read"]
+            ["`in1` ended after 900 samples; the rest of `in0` is not read"]
         );
         let data = if kind == "sigmf.sink.real" { path.with_extension("sigmf-data") } else { path };
         let header = if kind == "wav.sink" { fs::read(&data).unwrap().len() - bytes } else { 0 };

@@ -135,7 +135,7 @@ fn what_is_lost_is_said() {
     );
     assert_eq!(fs::read(&path).unwrap(), [0, 64, 0, 0, 255, 127, 0, 0]);
     let seen = write(samples.clone(), &[4], 0.0, sink(SampleFormat::Rf32Le));
-    assert_eq!(seen.notes(), ["2 numbers were not finite and were written as they are"]);
+    assert_eq!(seen.notes(), ["2 numbers were not finite and were written unchanged"]);
     let seen = play(IqSource::<f32>::new(&path, SampleFormat::Rf32Le, 1.0).unwrap(), 1000);
     let bits = |samples: &[f32]| samples.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
     assert_eq!(bits(&seen.samples("out")), bits(&samples));
