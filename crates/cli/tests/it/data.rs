@@ -167,7 +167,7 @@ fn hostile_data_are_refused() {
         ),
         ("another type", "npy.source.complex", npy("<f4", "(2,)", 8), "play it with `npy.source`"),
         ("no number", "npy.source", npy("|O", "(2,)", 8), "not supported"),
-        ("no text", "text.source", vec![b'a', b'\n', 0xff], "line 2 is no text"),
+        ("no text", "text.source", vec![b'a', b'\n', 0xff], "line 2 is not valid UTF-8"),
         ("a line without end", "text.source", vec![b'x'; 2 << 20], "longer than 1 MiB"),
         ("nothing", "sigmf.source", vec![], "is not SigMF metadata"),
         ("NULs", "sigmf.source", vec![0; 4096], "is not SigMF metadata"),
