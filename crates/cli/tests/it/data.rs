@@ -155,7 +155,7 @@ fn hostile_data_are_refused() {
         ("a length beyond", "wav.source", wav(8000, u32::MAX - 1, 98), "it is truncated"),
         ("a rate of 0", "wav.source", wav(0, 98, 98), "its sample rate is 0"),
         ("nothing", "npy.source", vec![], "its header cannot be read"),
-        ("NULs", "npy.source", vec![0; 4096], "no NPY file"),
+        ("NULs", "npy.source", vec![0; 4096], "not an NPY file"),
         ("a truncated file", "npy.source", npy("<f4", "(9,)", 35), "it is truncated"),
         ("too much", "npy.source", npy("<f4", "(9,)", 37), "needs 36 bytes"),
         ("a huge shape", "npy.source", npy("<f4", "(4294967295, 4294967295, 4294967295)", 8), "too large"),
