@@ -12,7 +12,7 @@ use crate::maker::FileMaker;
 use crate::output;
 use crate::progress::StatusLine;
 use onbeat::trace::replace::replace;
-use onbeat_bench::{Watch, explain, overhead, pipeline, queue, realtime, saxpy};
+use onbeat_bench::{BenchWatch, explain, overhead, pipeline, queue, realtime, saxpy};
 use std::path::{Path, PathBuf};
 
 pub fn bench(command: &BenchCommand, abort: fn() -> !) -> Result<u8, Failure> {
@@ -163,7 +163,7 @@ impl Watched {
     }
 }
 
-impl Watch for Watched {
+impl BenchWatch for Watched {
     fn at(&mut self, done: usize, all: usize, next: &str) {
         let percent = 100 * done / all.max(1);
         self.line.draw(&format!("{percent:3} %, {next}"));

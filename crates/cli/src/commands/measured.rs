@@ -9,9 +9,9 @@ use crate::failure::Failure;
 use crate::maker::{FileMaker, cache_folder};
 use onbeat::Scheduler;
 use onbeat::trace::replace::replace;
-use onbeat_bench::costs::Measured;
+use onbeat_bench::costs::MeasuredCosts;
 use onbeat_bench::model::MachineCosts;
-use onbeat_bench::{BenchError, Watch, costs, pipeline, shapes};
+use onbeat_bench::{BenchError, BenchWatch, costs, pipeline, shapes};
 use std::fs;
 use std::path::Path;
 use toml_edit::{DocumentMut, value};
@@ -60,18 +60,18 @@ struct Known {
 }
 
 /// What this machine costs: as it was kept, or measured now and kept.
-fn machine(fresh: bool, watch: &mut dyn Watch) -> Result<Known, Failure> {
+fn machine(fresh: bool, watch: &mut dyn BenchWatch) -> Result<Known, Failure> {
     let folder = cache_folder();
     if fresh && let Some(folder) = &folder {
         costs::forget(folder).map_err(|error| {
             Failure::new(format!("--fresh: {}: cannot be thrown away: {error}", folder.display()))
         })?;
     }
-    if let Some(costs) = folder.as_deref().and_then(costs::kept) {
+    if let Some(costs) = folder.as_deref().and_then(costs::cached) {
         let note = "what this machine costs was measured before: --fresh measures it again".to_owned();
         return Ok(Known { costs, note: Some(note) });
     }
-    let Measured { costs, others } = costs::measure(watch).map_err(|error| failure(&error))?;
+    let MeasuredCosts { costs, others } = costs::measure(watch).map_err(|error| failure(&error))?;
     if let Some(others) = others.filter(|others| *others > BUSY) {
         let note = format!(
             "others used {:.0} % of the machine while it was measured: what is said here is worth little, and is not kept",
@@ -79,7 +79,7 @@ fn machine(fresh: bool, watch: &mut dyn Watch) -> Result<Known, Failure> {
         );
         return Ok(Known { costs, note: Some(note) });
     }
-    let note = match folder.map(|folder| costs::keep(&folder, costs)) {
+    let note = match folder.map(|folder| costs::save(&folder, costs)) {
         Some(Ok(path)) => format!("what this machine costs is kept in {}", path.display()),
         Some(Err(error)) => format!("what this machine costs could not be kept: {error}"),
         None => "what this machine costs is not kept: set XDG_CACHE_HOME to a folder".to_owned(),

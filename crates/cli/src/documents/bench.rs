@@ -2,7 +2,7 @@
 
 use super::Document;
 use super::table::{Cell, Column, Table, Unit};
-use onbeat_bench::overhead::{Overhead, Row, SHARES};
+use onbeat_bench::overhead::{Overhead, OverheadRow, SHARES};
 use onbeat_report::Figure;
 use std::path::Path;
 
@@ -32,12 +32,12 @@ pub fn overhead(found: &Overhead, plot: Option<&Path>) -> Document {
 }
 
 /// Two cells that name a row.
-fn names(row: &Row) -> [Cell; 2] {
+fn names(row: &OverheadRow) -> [Cell; 2] {
     [row.recipe.as_str().into(), row.case.name().into()]
 }
 
 /// A figure of this row.
-fn figure<'f>(found: &'f Overhead, kind: &str, row: &Row) -> Option<&'f Figure> {
+fn figure<'f>(found: &'f Overhead, kind: &str, row: &OverheadRow) -> Option<&'f Figure> {
     found.result.figures.get(&format!("{kind}.{}.{}", row.recipe, row.case.name()))
 }
 
@@ -51,7 +51,7 @@ fn range(figure: &Figure) -> [Cell; 3] {
 }
 
 /// The rows that have this figure, each with its names and its cells.
-fn rows(found: &Overhead, kind: &str, cells: impl Fn(&Row, &Figure) -> Vec<Cell>) -> Vec<Vec<Cell>> {
+fn rows(found: &Overhead, kind: &str, cells: impl Fn(&OverheadRow, &Figure) -> Vec<Cell>) -> Vec<Vec<Cell>> {
     let with = found.rows.iter().filter_map(|row| Some((row, figure(found, kind, row)?)));
     with.map(|(row, figure)| names(row).into_iter().chain(cells(row, figure)).collect()).collect()
 }
@@ -59,12 +59,12 @@ fn rows(found: &Overhead, kind: &str, cells: impl Fn(&Row, &Figure) -> Vec<Cell>
 const SCHEDULER: Column = Column::new("scheduler", "scheduler", Unit::Text);
 const CASE: Column = Column::new("case", "case", Unit::Text);
 
-fn limit(found: &Overhead, row: &Row) -> Option<f64> {
+fn limit(found: &Overhead, row: &OverheadRow) -> Option<f64> {
     found.result.value(row.limit.as_ref()?)
 }
 
 fn steady(found: &Overhead) -> Table {
-    let cells = |row: &Row, figure_here: &Figure| {
+    let cells = |row: &OverheadRow, figure_here: &Figure| {
         let limit = limit(found, row);
         let factor = limit.map(|limit| Cell::Decimal(figure_here.value / limit));
         let more = [
@@ -92,7 +92,7 @@ fn steady(found: &Overhead) -> Table {
 }
 
 fn process(found: &Overhead) -> Table {
-    let cells = |row: &Row, figure_here: &Figure| {
+    let cells = |row: &OverheadRow, figure_here: &Figure| {
         let ends = [value(figure(found, "start", row)), value(figure(found, "stop", row))];
         range(figure_here).into_iter().chain(ends).collect()
     };
@@ -111,7 +111,7 @@ fn process(found: &Overhead) -> Table {
 }
 
 fn break_even(found: &Overhead) -> Table {
-    let cells = |row: &Row, steady: &Figure| {
+    let cells = |row: &OverheadRow, steady: &Figure| {
         let of = |share: &str| {
             let name = format!("break_even.{}.{}.{share}", row.recipe, row.case.name());
             value(found.result.figures.get(&name))

@@ -8,7 +8,7 @@ use serde_json::json;
 
 const SCHEDULER: Column = Column::new("scheduler", "scheduler", Unit::Text);
 
-pub fn bench_pipeline(found: &pipeline::Found) -> Document {
+pub fn bench_pipeline(found: &pipeline::PipelineResults) -> Document {
     let result = &found.result;
     let parameter = |name: &str| match result.parameters.get(name) {
         Some(serde_json::Value::String(text)) => text.clone(),
@@ -168,7 +168,7 @@ fn machine(costs: &MachineCosts) -> Table {
     }
 }
 
-pub fn shapes(found: &shapes::Found) -> Document {
+pub fn shapes(found: &shapes::ShapesResults) -> Document {
     let result = &found.result;
     let value = |name: &str| result.value(name).unwrap_or(0.0) as usize;
     let head = vec![

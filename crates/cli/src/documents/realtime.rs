@@ -2,11 +2,11 @@
 
 use super::Document;
 use super::table::{Cell, Column, Table, Unit};
-use onbeat_bench::realtime::Found;
+use onbeat_bench::realtime::RealtimeResults;
 use onbeat_report::BenchResult;
 use std::path::PathBuf;
 
-pub fn realtime(found: &Found, files: &[PathBuf]) -> Document {
+pub fn realtime(found: &RealtimeResults, files: &[PathBuf]) -> Document {
     let result = &found.result;
     let mut tail = changes(result, &found.passes);
     tail.push(
@@ -99,7 +99,7 @@ fn row(result: &BenchResult, pass: &str, figures: &[&str]) -> Vec<Cell> {
     [Cell::from(pass)].into_iter().chain(figures.iter().map(of)).collect()
 }
 
-fn periods(found: &Found) -> Table {
+fn periods(found: &RealtimeResults) -> Table {
     let figures = [
         "period.mean",
         "period.std",
@@ -133,7 +133,7 @@ fn periods(found: &Found) -> Table {
     Table { columns, rows: found.passes.iter().map(|pass| row(&found.result, pass, &figures)).collect() }
 }
 
-fn executions(found: &Found) -> Table {
+fn executions(found: &RealtimeResults) -> Table {
     let names = ["mean", "std", "min", "p1", "p50", "p99", "max"];
     let figures = names.map(|name| format!("execution.{name}"));
     let figures = figures.each_ref().map(String::as_str);
@@ -151,7 +151,7 @@ fn executions(found: &Found) -> Table {
     Table { columns, rows: found.passes.iter().map(|pass| row(&found.result, pass, &figures)).collect() }
 }
 
-fn causes(found: &Found) -> Table {
+fn causes(found: &RealtimeResults) -> Table {
     let mut rows = Vec::new();
     for pass in &found.passes {
         for (cause, frames, most_ns) in found.causes(pass) {

@@ -2,11 +2,11 @@
 
 use super::Document;
 use super::table::{Cell, Column, Table, Unit};
-use onbeat_bench::saxpy::{Row, Saxpy};
+use onbeat_bench::saxpy::{SaxpyResults, SaxpyRow};
 use onbeat_report::BenchResult;
 use std::path::Path;
 
-pub fn saxpy(found: &Saxpy, plot: Option<&Path>) -> Document {
+pub fn saxpy(found: &SaxpyResults, plot: Option<&Path>) -> Document {
     let result = &found.result;
     let parameter = |name: &str| result.parameters.get(name).map_or(String::new(), ToString::to_string);
     let cpu = result.machine.cpu_model.as_deref().unwrap_or("unknown processor");
@@ -51,9 +51,9 @@ const RATE: [Column; 3] = [
     Column::new("max", "most", Unit::Plain),
 ];
 
-fn ours(found: &Saxpy) -> Table {
+fn ours(found: &SaxpyResults) -> Table {
     let result = &found.result;
-    let row = |row: &Row| {
+    let row = |row: &SaxpyRow| {
         let (name, shape) = (&row.name, row.case.shape);
         let form = if name.ends_with(".own") { "in place, own" } else { spaced(shape.form.name()) };
         let mut cells: Vec<Cell> = vec![
@@ -103,7 +103,7 @@ fn limits(result: &BenchResult) -> Table {
     Table { columns, rows: names.map(row).collect() }
 }
 
-fn peers(found: &Saxpy) -> Table {
+fn peers(found: &SaxpyResults) -> Table {
     let result = &found.result;
     let row = |row: &onbeat_bench::saxpy::PeerRow| {
         let peer = &row.peer;

@@ -96,7 +96,10 @@ fn the_work_queue_is_measured_too() {
     assert!(fs::read_to_string(place.path("q.svg")).expect("a plot").contains("model: batching change"));
     for (arguments, part) in [
         (&["bench", "queue", "0"][..], "'0' for '[SINGLE]'"),
-        (&["bench", "queue", "10", "2", "3", "1"], "2 items are too few for 3 producers: each needs one"),
+        (
+            &["bench", "queue", "10", "2", "3", "1"],
+            "2 items for 3 producers: each producer needs at least one",
+        ),
     ] {
         let answer = place.onbeat(arguments);
         assert!(answer.status == Some(1) && answer.stderr.contains(part), "{answer:?}");

@@ -70,9 +70,9 @@ const CASES: &[(&[&str], &[&str], &[&str])] = &[
         &["in 0 s there are fewer than 5 frames", "0.083 s or more"],
     ),
     (&["bench", "realtime"], &["--duration", "30s"], &["'30s' for '--duration <SECONDS>': write a number"]),
-    (&["bench", "realtime"], &["--duration", "1e12"], &["frames in a pass", "make the pass shorter"]),
-    (&["bench", "realtime"], &["--target-fps", "nan"], &["NaN frames per second: from 0.1 to 10000"]),
-    (&["bench", "realtime"], &["--target-fps", "0"], &["0 frames per second: from 0.1 to 10000"]),
+    (&["bench", "realtime"], &["--duration", "1e12"], &["frames per pass", "make the pass shorter"]),
+    (&["bench", "realtime"], &["--target-fps", "nan"], &["target-fps is NaN: it must be from 0.1 to 10000"]),
+    (&["bench", "realtime"], &["--target-fps", "0"], &["target-fps is 0: it must be from 0.1 to 10000"]),
     (&["bench", "realtime"], &["--priority", "f:80"], &["'f:80' for '--priority <N>': write a whole number"]),
     (&["bench", "realtime"], &["--priority", "99"], &["99 is not in 1..=98"]),
     (

@@ -111,7 +111,7 @@ fn a_reader_that_goes_away_ends_the_run() {
     drop(stdout);
     assert_eq!(wait(&mut child), Some(0));
     let stderr = fs::read_to_string(place.path("stderr.txt")).expect("a file");
-    assert!(stderr.contains("the reader of stdout has gone"), "{stderr}");
+    assert!(stderr.contains("the reader of stdout has closed it"), "{stderr}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::arguments::Format;
 use clap::Args;
 use onbeat::Bytes;
-use onbeat_bench::explain::Settings;
+use onbeat_bench::explain::ExplainSettings;
 
 pub const EXAMPLES: &str = "\
 EXAMPLES
@@ -39,8 +39,8 @@ fn bytes(text: &str) -> Result<usize, String> {
 }
 
 impl ExplainArguments {
-    pub fn settings(&self) -> Settings {
-        Settings {
+    pub fn settings(&self) -> ExplainSettings {
+        ExplainSettings {
             kernels: self.kernels.iter().map(|&kernels| usize::from(kernels)).collect(),
             quantum: self.quantum,
             pairs: usize::from(self.pairs),

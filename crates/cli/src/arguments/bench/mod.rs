@@ -14,7 +14,7 @@ use super::Format;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use onbeat::Idle;
-use onbeat_bench::overhead::{Case, Kind, Method, Peer, Settings};
+use onbeat_bench::overhead::{Method, OverheadCase, OverheadPeer, OverheadSettings, SchedulerVariant};
 use onbeat_bench::queue;
 use onbeat_os::CoreSet;
 use std::path::PathBuf;
@@ -100,8 +100,8 @@ pub struct QueueArguments {
 }
 
 impl QueueArguments {
-    pub fn settings(&self) -> queue::Settings {
-        queue::Settings {
+    pub fn settings(&self) -> queue::QueueSettings {
+        queue::QueueSettings {
             single: self.single as usize,
             multi: self.multi as usize,
             producers: usize::from(self.producers),
@@ -120,10 +120,10 @@ impl QueueArguments {
 pub struct OverheadArguments {
     /// Which graphs [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAMES", value_parser = cases())]
-    cases: Vec<Case>,
+    cases: Vec<OverheadCase>,
     /// Which schedulers; event_shared is event with every worker made to take part [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAMES", value_parser = kinds())]
-    schedulers: Vec<Kind>,
+    schedulers: Vec<SchedulerVariant>,
     /// How many workers event and pinned have, one number after the other [default: 1,2 for event, 2 for pinned]
     #[arg(long, value_delimiter = ',', value_name = "N,...", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..))]
@@ -138,7 +138,7 @@ pub struct OverheadArguments {
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = count())]
     iterations: Option<u64>,
     /// Iterations before that
-    #[arg(long, value_name = "N", default_value_t = Settings::default().warm_up, allow_hyphen_values = true, value_parser = count())]
+    #[arg(long, value_name = "N", default_value_t = OverheadSettings::default().warm_up, allow_hyphen_values = true, value_parser = count())]
     warm_up: u64,
     /// How often everything is measured, all cases in turn; shown is the median
     #[arg(long, value_name = "N", default_value_t = 9, allow_hyphen_values = true,
@@ -165,11 +165,14 @@ pub struct OverheadArguments {
 }
 
 impl OverheadArguments {
-    pub fn settings(&self) -> Settings {
-        let or_all = |chosen: &[Case]| if chosen.is_empty() { Case::ALL.to_vec() } else { once(chosen) };
-        let schedulers = if self.schedulers.is_empty() { Kind::ALL.to_vec() } else { once(&self.schedulers) };
+    pub fn settings(&self) -> OverheadSettings {
+        let or_all = |chosen: &[OverheadCase]| {
+            if chosen.is_empty() { OverheadCase::ALL.to_vec() } else { once(chosen) }
+        };
+        let schedulers =
+            if self.schedulers.is_empty() { SchedulerVariant::ALL.to_vec() } else { once(&self.schedulers) };
         let workers: Vec<usize> = self.workers.iter().map(|&workers| usize::from(workers)).collect();
-        Settings {
+        OverheadSettings {
             cases: or_all(&self.cases),
             schedulers,
             workers: once(&workers),
@@ -182,7 +185,7 @@ impl OverheadArguments {
             peer: self
                 .peer
                 .as_ref()
-                .map(|_| Peer { python: self.python.clone(), iterations: self.peer_iterations }),
+                .map(|_| OverheadPeer { python: self.python.clone(), iterations: self.peer_iterations }),
         }
     }
 }
@@ -198,14 +201,14 @@ fn once<T: PartialEq + Copy>(chosen: &[T]) -> Vec<T> {
     once
 }
 
-fn cases() -> impl TypedValueParser<Value = Case> {
-    PossibleValuesParser::new(Case::ALL.map(Case::name))
-        .try_map(|name| Case::from_name(&name).ok_or("no case"))
+fn cases() -> impl TypedValueParser<Value = OverheadCase> {
+    PossibleValuesParser::new(OverheadCase::ALL.map(OverheadCase::name))
+        .try_map(|name| OverheadCase::from_name(&name).ok_or("no case"))
 }
 
-fn kinds() -> impl TypedValueParser<Value = Kind> {
-    PossibleValuesParser::new(Kind::ALL.map(Kind::name))
-        .try_map(|name| Kind::from_name(&name).ok_or("no scheduler"))
+fn kinds() -> impl TypedValueParser<Value = SchedulerVariant> {
+    PossibleValuesParser::new(SchedulerVariant::ALL.map(SchedulerVariant::name))
+        .try_map(|name| SchedulerVariant::from_name(&name).ok_or("no scheduler"))
 }
 
 fn methods() -> impl TypedValueParser<Value = Method> {

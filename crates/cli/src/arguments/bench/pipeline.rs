@@ -26,7 +26,7 @@ pub struct BenchPipelineArguments {
     #[arg(long, value_delimiter = ',', value_name = "NAMES", value_parser = schedulers())]
     mode: Vec<Scheduler>,
     /// How long one run takes at most
-    #[arg(long, value_name = "S", default_value_t = pipeline::Settings::default().seconds, allow_hyphen_values = true)]
+    #[arg(long, value_name = "S", default_value_t = pipeline::PipelineSettings::default().seconds, allow_hyphen_values = true)]
     seconds: f64,
     /// How often it is run under each scheduler, all in turn; shown is the median
     #[arg(long, value_name = "N", default_value_t = 5, allow_hyphen_values = true,
@@ -38,8 +38,8 @@ pub struct BenchPipelineArguments {
 }
 
 impl BenchPipelineArguments {
-    pub fn settings(&self) -> pipeline::Settings {
-        pipeline::Settings {
+    pub fn settings(&self) -> pipeline::PipelineSettings {
+        pipeline::PipelineSettings {
             schedulers: once(&self.mode),
             seconds: self.seconds,
             rounds: usize::from(self.rounds),
@@ -54,13 +54,13 @@ pub struct BenchPlanArguments {
           value_parser = clap::value_parser!(u16).range(1..))]
     shapes: u16,
     /// Where the drawing begins: the same number draws the same graphs
-    #[arg(long, value_name = "NUMBER", default_value_t = shapes::Settings::default().seed)]
+    #[arg(long, value_name = "NUMBER", default_value_t = shapes::ShapesSettings::default().seed)]
     seed: u64,
     /// How workers wait for something to do: park, spin, spin:20us, or early:150us
     #[arg(long, value_name = "HOW", default_value = "spin", value_parser = idle)]
     idle: Idle,
     /// How long one run takes
-    #[arg(long, value_name = "S", default_value_t = shapes::Settings::default().seconds, allow_hyphen_values = true)]
+    #[arg(long, value_name = "S", default_value_t = shapes::ShapesSettings::default().seconds, allow_hyphen_values = true)]
     seconds: f64,
     /// How often each graph is run under each scheduler, all in turn
     #[arg(long, value_name = "N", default_value_t = 5, allow_hyphen_values = true,
@@ -75,8 +75,8 @@ pub struct BenchPlanArguments {
 }
 
 impl BenchPlanArguments {
-    pub fn settings(&self) -> shapes::Settings {
-        shapes::Settings {
+    pub fn settings(&self) -> shapes::ShapesSettings {
+        shapes::ShapesSettings {
             shapes: usize::from(self.shapes),
             seed: self.seed,
             idle: self.idle,

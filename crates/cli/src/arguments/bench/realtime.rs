@@ -3,7 +3,7 @@
 use super::{Format, once};
 use clap::Args;
 use onbeat::Idle;
-use onbeat_bench::realtime::{Kind, Peer, Settings};
+use onbeat_bench::realtime::{RealtimePeer, RealtimePolicy, RealtimeSettings};
 use std::path::PathBuf;
 
 pub(super) const EXAMPLES: &str = "\
@@ -25,7 +25,7 @@ pub struct RealtimeArguments {
     duration: f64,
     /// The real-time policies: SCHED_FIFO, SCHED_RR, SCHED_DEADLINE [default: all of them]
     #[arg(long, value_delimiter = ',', value_name = "NAMES", value_parser = policies)]
-    scheduling_policy: Vec<Kind>,
+    scheduling_policy: Vec<RealtimePolicy>,
     /// Priority of SCHED_FIFO and SCHED_RR
     #[arg(long, short = 'P', value_name = "N", default_value_t = 80, value_parser = clap::value_parser!(u8).range(1..=98))]
     priority: u8,
@@ -75,9 +75,9 @@ pub struct RealtimeArguments {
 }
 
 impl RealtimeArguments {
-    pub fn settings(&self) -> Settings {
-        let all = Kind::ALL.to_vec();
-        Settings {
+    pub fn settings(&self) -> RealtimeSettings {
+        let all = RealtimePolicy::ALL.to_vec();
+        RealtimeSettings {
             target_fps: self.target_fps,
             // A negative or senseless one becomes 0, which is too short.
             duration_ns: (self.duration * 1e9) as u64,
@@ -92,11 +92,11 @@ impl RealtimeArguments {
             pin_cpu: usize::from(self.pin_cpu),
             idle: self.idle,
             rounds: usize::from(self.rounds),
-            peer: self.peer.as_ref().map(|_| Peer { python: self.python.clone() }),
+            peer: self.peer.as_ref().map(|_| RealtimePeer { python: self.python.clone() }),
         }
     }
 }
 
-fn policies(name: &str) -> Result<Kind, String> {
-    Kind::from_name(name).ok_or("SCHED_FIFO, SCHED_RR or SCHED_DEADLINE".to_owned())
+fn policies(name: &str) -> Result<RealtimePolicy, String> {
+    RealtimePolicy::from_name(name).ok_or("SCHED_FIFO, SCHED_RR or SCHED_DEADLINE".to_owned())
 }

@@ -4,7 +4,7 @@ use super::{Format, idle, once};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use onbeat::{Bytes, Idle};
-use onbeat_bench::saxpy::{Form, Mode, Settings, Whose};
+use onbeat_bench::saxpy::{Mode, SaxpyForm, SaxpySettings, Whose};
 use onbeat_os::CoreSet;
 use std::path::PathBuf;
 
@@ -49,7 +49,7 @@ pub struct SaxpyArguments {
     #[arg(long, value_name = "HOW", default_value = "spin", value_parser = idle)]
     idle: Idle,
     /// How long one measurement takes; one of a peer takes 0.2 s at least
-    #[arg(long, value_name = "S", default_value_t = Settings::default().seconds, allow_hyphen_values = true)]
+    #[arg(long, value_name = "S", default_value_t = SaxpySettings::default().seconds, allow_hyphen_values = true)]
     seconds: f64,
     /// How often everything is measured, all in turn; shown is the median
     #[arg(long, value_name = "N", default_value_t = 15, allow_hyphen_values = true,
@@ -70,13 +70,13 @@ pub struct SaxpyArguments {
 }
 
 impl SaxpyArguments {
-    pub fn settings(&self) -> Settings {
+    pub fn settings(&self) -> SaxpySettings {
         let forms = match (self.in_place, self.out_of_place) {
-            (true, false) => vec![Form::InPlace],
-            (false, true) => vec![Form::OutOfPlace],
-            _ => Form::ALL.to_vec(),
+            (true, false) => vec![SaxpyForm::InPlace],
+            (false, true) => vec![SaxpyForm::OutOfPlace],
+            _ => SaxpyForm::ALL.to_vec(),
         };
-        Settings {
+        SaxpySettings {
             cores: self.cores.0.clone(),
             on: self.on.as_ref().map_or(Vec::new(), |cores| cores.iter().collect()),
             kernels: self.kernels.0.clone(),

@@ -1,12 +1,12 @@
-//! What every bench tells in the same way.
+//! Parameters and notes that all benches share.
 
 use onbeat_report::BenchResult;
 use serde_json::{Map, Value};
 
-/// Below this the ranges of the rounds say enough.
+/// Below this share, the ranges of the rounds are sufficient information.
 const QUIET: f64 = 0.05;
 
-/// What it was asked for, which is an object, and what it was made with.
+/// Adds version and build profile to the bench's own parameters, which must be an object.
 pub(crate) fn parameters(own: Value) -> Map<String, Value> {
     let mut all = match own {
         Value::Object(own) => own,
@@ -17,12 +17,13 @@ pub(crate) fn parameters(own: Value) -> Map<String, Value> {
     all
 }
 
-/// How this program was built.
+/// Build profile of this program.
 pub(crate) fn profile() -> &'static str {
     if cfg!(debug_assertions) { "dev" } else { "release" }
 }
 
-/// What a reader has to know before quoting the figures: how busy `others` kept the machine, and what to do `about` it.
+/// Adds notes that a reader needs before quoting the figures: whether this is a debug build, how much of the
+/// machine `others` used, and `about`, which says what to do then.
 pub(crate) fn doubts(result: &mut BenchResult, others: Option<f64>, about: &str) {
     if cfg!(debug_assertions) {
         result.notes.push("this is a debug build: its figures say nothing about a release build".to_owned());
@@ -31,11 +32,14 @@ pub(crate) fn doubts(result: &mut BenchResult, others: Option<f64>, about: &str)
     let percent = others * 100.0;
     result.add("machine.others", &[percent], "%");
     if others > QUIET {
-        result.notes.push(format!("others used {percent:.0} % of the machine meanwhile: {about}"));
+        result.notes.push(format!(
+            "other processes used {percent:.0} % of the machine during the \
+                                   measurement: {about}"
+        ));
     }
 }
 
-/// About what is compared within a round.
-pub(crate) const AGAIN: &str = "measure again on a quiet one";
-/// About what is measured by itself.
-pub(crate) const LEAST: &str = "the least of the runs is nearer to the truth than their median";
+/// Advice if figures are compared within a round.
+pub(crate) const AGAIN: &str = "measure again on a quiet machine";
+/// Advice if figures stand alone.
+pub(crate) const LEAST: &str = "the lowest of the runs is nearer to the truth than their median";
