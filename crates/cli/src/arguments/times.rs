@@ -1,4 +1,4 @@
-//! Lengths of time, as rtla takes them: a whole number, and its unit if that is not the usual one.
+//! Times in rtla's syntax: a whole number, and a unit unless it is the default one.
 
 use clap::builder::TypedValueParser;
 use std::ffi::OsStr;
@@ -14,10 +14,10 @@ const UNITS: [(&str, u64); 8] = [
     ("d", 86_400_000_000_000),
 ];
 
-/// Half a century; the kernel's own numbers end at 292 years.
+/// Longest time, half a century. The kernel's own 64-bit times end at 292 years.
 const MOST_NS: u64 = 50 * 365 * 86_400_000_000_000;
 
-/// Reads a length of time into nanoseconds; a bare number is so many of `usual`.
+/// Parser of a time into nanoseconds; a number without a unit is in units of `usual`.
 #[derive(Debug, Clone, Copy)]
 pub struct Time {
     usual: &'static str,
@@ -25,17 +25,17 @@ pub struct Time {
 }
 
 impl Time {
-    /// A bare number is microseconds.
+    /// Reads a number without a unit as microseconds.
     pub const fn micros() -> Self {
         Time { usual: "us", least_ns: 1 }
     }
 
-    /// A bare number is seconds.
+    /// Reads a number without a unit as seconds.
     pub const fn seconds() -> Self {
         Time { usual: "s", least_ns: 1 }
     }
 
-    /// 0 is a time, too.
+    /// Allows 0, too.
     pub const fn or_none(self) -> Self {
         Time { least_ns: 0, ..self }
     }
@@ -53,7 +53,7 @@ impl Time {
         match ns.filter(|ns| (self.least_ns..=MOST_NS).contains(ns)) {
             Some(ns) => Ok(ns),
             None => Err(format!(
-                "write a whole number above 0 and at most 50 years, with its unit if that is not {}: ns, us, ms, s, m, h, d",
+                "write a whole number above 0, at most 50 years, with a unit (ns, us, ms, s, m, h, d) unless it is {}",
                 self.usual
             )),
         }

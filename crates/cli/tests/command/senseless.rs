@@ -8,8 +8,8 @@ const RUN: &[&str] = &["run", "late.toml"];
 /// After which words; what is typed; parts of what is said.
 const CASES: &[(&[&str], &[&str], &[&str])] = &[
     (RUN, &["--explain=maybe"], &["--explain maybe", "`auto`, `on`, `off`"]),
-    (RUN, &["--max-misses", "-1"], &["'-1' for '--max-misses <N>'", "write a whole number: digits alone"]),
-    (RUN, &["--max-misses", "1.5"], &["'1.5' for '--max-misses <N>'", "write a whole number: digits alone"]),
+    (RUN, &["--max-misses", "-1"], &["'-1' for '--max-misses <N>'", "write a whole number: only digits"]),
+    (RUN, &["--max-misses", "1.5"], &["'1.5' for '--max-misses <N>'", "write a whole number: only digits"]),
     (RUN, &["--max-misses", "99999999999999999999"], &["'--max-misses <N>': it is too large"]),
     (RUN, &["--metrics", "127.0.0.1:99999"], &["--metrics 127.0.0.1:99999: it is no address with a port"]),
     (
