@@ -95,7 +95,8 @@ pub enum Command {
 pub struct RunArguments {
     #[command(flatten)]
     pub pipeline: PipelineArguments,
-    /// Write the record to this file, `-` for stdout [default: NAME.record.json in the pipeline's `output` folder]
+    /// Write the record to this file, `-` for stdout [default: NAME.record.json in the pipeline's `output`
+    /// folder]
     #[arg(long, value_name = "PATH")]
     pub record: Option<PathBuf>,
     /// Output on stdout: tables, the record as JSON, or the tables as CSV
@@ -107,8 +108,8 @@ pub struct RunArguments {
     /// Exit with status 2 if there are more misses than N
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub max_misses: Option<u64>,
-    /// Action when a message is late: trace[,file=FILE]; signal,num=N,pid=PID|parent; shell,command=COMMAND; continue.
-    /// Ends the run with status 2 unless `continue` is given; repeatable
+    /// Action when a message is late: trace[,file=FILE]; signal,num=N,pid=PID|parent; shell,command=COMMAND;
+    /// continue. Ends the run with status 2 unless `continue` is given; repeatable
     #[arg(long, value_name = "ACTION")]
     pub on_miss: Vec<Action>,
     /// Show a live view, updated every second; press `q` to end the run
@@ -199,7 +200,7 @@ pub struct PipelineArguments {
     /// Number of workers, placed by the kernel; greedy has one
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     workers: Option<String>,
-    /// How idle workers wait: park, spin, spin:20us (spin, then park) or early:150us (wake before a source is due)
+    /// How idle workers wait: park, spin, spin:20us (then park) or early:150us (before a source is due)
     #[arg(long, value_name = "HOW")]
     idle: Option<String>,
     /// Cores for non-worker threads; workers avoid them unless --cores names them
@@ -211,7 +212,8 @@ pub struct PipelineArguments {
     /// Longest time that idle cores may take to wake up during the run, e.g. 0us
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     dma_latency: Option<String>,
-    /// Allow settings that can hang this machine: a real-time worker that always spins on a core that others need
+    /// Allow settings that can hang this machine: a real-time worker that always spins on a core that others
+    /// need
     #[arg(long)]
     force: bool,
     /// Create a control socket for `onbeat ctl` at this path

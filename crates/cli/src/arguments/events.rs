@@ -1,9 +1,11 @@
-//! Additional kernel events in a trace: `-e SYSTEM:EVENT`, each with the `--filter` and `--trigger` that follow it.
+//! Additional kernel events in a trace: `-e SYSTEM:EVENT`, each with the `--filter` and `--trigger` that
+//! follow it.
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, error::ErrorKind};
 use onbeat_noise::extra::Asked;
 
-/// Events in command-line order. Parsed by hand, because only the order assigns a filter or trigger to an event.
+/// Events in command-line order. Parsed by hand, because only the order assigns a filter or trigger to an
+/// event.
 #[derive(Debug, Clone, Default)]
 pub struct EventArguments {
     pub events: Vec<Asked>,

@@ -63,7 +63,8 @@ pub struct DoctorArguments {
 /// Which machine to examine, and for which pipeline.
 #[derive(Debug, Args)]
 pub struct CaseArguments {
-    /// Cores that should be quiet, e.g. 2-5,7 [default: those of the pipeline, isolated ones, or all but the first]
+    /// Cores that should be quiet, e.g. 2-5,7 [default: those of the pipeline, isolated ones, or all but the
+    /// first]
     #[arg(long, short, visible_alias = "cores", value_name = "LIST")]
     pub cpus: Option<CoreSet>,
     /// Pipeline that will run on these cores
@@ -75,7 +76,8 @@ pub struct CaseArguments {
     /// House-keeping cores of the pipeline, as `onbeat run -H`
     #[arg(long, short = 'H', value_name = "LIST", requires = "pipeline", allow_hyphen_values = true)]
     pub house_keeping: Option<String>,
-    /// Folder with copies of /proc, /sys and /etc of another machine; only files are read, nothing is measured
+    /// Folder with copies of /proc, /sys and /etc of another machine; only files are read, nothing is
+    /// measured
     #[arg(long, value_name = "FOLDER")]
     pub root: Option<PathBuf>,
 }

@@ -198,8 +198,8 @@ pub struct SessionArguments {
     /// Write the same events to this file, for ui.perfetto.dev
     #[arg(long, value_name = "FILE.json")]
     pub perfetto: Option<PathBuf>,
-    /// Action at a limit: trace[,file=FILE]; signal,num=N,pid=PID|parent; shell,command=COMMAND; continue, which goes on
-    /// measuring; repeatable
+    /// Action at a limit: trace[,file=FILE]; signal,num=N,pid=PID|parent; shell,command=COMMAND; continue,
+    /// which goes on measuring; repeatable
     #[arg(long, value_name = "ACTION")]
     pub on_threshold: Vec<Action>,
     /// Action at the end of the measurement, whatever the result; repeatable

@@ -1,4 +1,5 @@
-//! Error messages for invalid numbers. Those of the standard library say what went wrong, but not what to write.
+//! Error messages for invalid numbers. Those of the standard library say what went wrong, but not what to
+//! write.
 
 use std::error::Error;
 use std::num::{IntErrorKind, ParseFloatError, ParseIntError};

@@ -77,14 +77,16 @@ pub struct TimerArguments {
     /// Stop when the latency of the thread exceeds this, in us
     #[arg(long, short = 'T', value_name = "US", allow_hyphen_values = true, value_parser = Time::micros())]
     pub thread: Option<u64>,
-    /// Measure with threads of this program (the default); with --backend tracer they wait on the kernel's timerlat_fd
+    /// Measure with threads of this program (the default); with --backend tracer they wait on the kernel's
+    /// timerlat_fd
     #[arg(long, short)]
     pub user_threads: bool,
     /// Measure with kernel threads; needs --backend tracer, and is its default
     #[arg(long, short = 'k', conflicts_with = "user_threads")]
     pub kernel_threads: bool,
-    /// With --backend tracer: measure threads of your own program. Each is bound to a measured CPU and repeatedly reads its
-    /// /sys/kernel/tracing/osnoise/per_cpu/cpuN/timerlat_fd; the kernel kills them at the end
+    /// With --backend tracer: measure threads of your own program. Each is bound to a measured CPU and
+    /// repeatedly reads its /sys/kernel/tracing/osnoise/per_cpu/cpuN/timerlat_fd; the kernel kills them at
+    /// the end
     #[arg(long, short = 'U', conflicts_with_all = ["user_threads", "kernel_threads"])]
     pub user_load: bool,
     /// With --backend tracer: print the kernel stack at the interrupt if the thread is later than this, in us

@@ -6,8 +6,8 @@ use crate::arguments::host::DoctorArguments;
 use crate::costs;
 use crate::documents::{self, Findings};
 use crate::failure::Failure;
-use crate::interrupt::Interrupts;
-use crate::output;
+use crate::interrupt::CtrlC;
+use crate::{output, stderr};
 use crate::progress::StatusLine;
 use onbeat_host::measured::Watch;
 use onbeat_host::verify::{self, Agreement};
@@ -22,8 +22,8 @@ pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failu
         return list(arguments.format);
     }
     let format = arguments.format.tables().ok_or_else(|| {
-        Failure::new("--format markdown: only the list of checks is a page")
-            .help("onbeat doctor --list --format markdown")
+        Failure::new("--format markdown: only the list of checks is available as Markdown")
+            .help("use onbeat doctor --list --format markdown")
     })?;
     let root = host::root(&arguments.case)?;
     let record = arguments.record.as_deref().map(costs::read_record).transpose()?;
@@ -36,7 +36,7 @@ pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failu
         show(&documents::verified(&rows, &misspelt), format)?;
         return Ok(if is_wrong { 2 } else { 0 });
     }
-    look(&mut case, &root, arguments, abort)?;
+    observe(&mut case, &root, arguments, abort)?;
     let report = examine(&case);
     let shown = Findings { report: &report, case: &case, all: arguments.all };
     match format {
@@ -44,7 +44,7 @@ pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failu
             let is_terminal = io::stdout().is_terminal();
             let width =
                 terminal_size::terminal_size().filter(|_| is_terminal).map(|(width, _)| usize::from(width.0));
-            output::to_stdout(&shown.text(width, output::may_colour(is_terminal)))?;
+            output::to_stdout(&shown.text(width, stderr::may_colour(is_terminal)))?;
         }
         format => show(&documents::findings(&shown), format)?,
     }
@@ -52,11 +52,11 @@ pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failu
     Ok(if is_found { 2 } else { 0 })
 }
 
-/// Tries and measures, where that is this machine.
-fn look(case: &mut Case, root: &Root, arguments: &DoctorArguments, abort: fn() -> !) -> Result<(), Failure> {
+/// Tests rights and measures, if the files are those of this machine.
+fn observe(case: &mut Case, root: &Root, arguments: &DoctorArguments, abort: fn() -> !) -> Result<(), Failure> {
     if !root.is_this_machine() {
-        case.tried = Tried::not("files of another machine are looked at");
-        case.measured = Measured::not("files of another machine are looked at");
+        case.tried = Tried::not("only files of another machine are read");
+        case.measured = Measured::not("only files of another machine are read");
         return Ok(());
     }
     let priority = case.pipeline.as_ref().map_or(80, |pipeline| pipeline.priority().max(1));
@@ -65,28 +65,28 @@ fn look(case: &mut Case, root: &Root, arguments: &DoctorArguments, abort: fn() -
         case.measured = Measured::not("nothing was measured (--no-measure)");
         return Ok(());
     }
-    let mut live = Live { interrupts: Interrupts::listen(abort), line: StatusLine::new("doctor") };
+    let mut live = DoctorProgress { ctrl_c: CtrlC::listen(abort), line: StatusLine::new("doctor") };
     case.measured = Measured::now(&case.cpus, &mut live);
     live.line.clear();
-    match live.interrupts.is_asked() {
-        true => Err(Failure::new("interrupted before everything was measured")
-            .help("--no-measure looks at files and rights only")),
+    match live.ctrl_c.is_asked() {
+        true => Err(Failure::new("interrupted before all measurements were done")
+            .help("--no-measure checks files and rights only")),
         false => Ok(()),
     }
 }
 
-struct Live {
-    interrupts: Interrupts,
+struct DoctorProgress {
+    ctrl_c: CtrlC,
     line: StatusLine,
 }
 
-impl Watch for Live {
+impl Watch for DoctorProgress {
     fn now(&mut self, what: &'static str) {
-        self.line.draw(&format!("measures {what}"));
+        self.line.draw(&format!("measuring {what}"));
     }
 
     fn is_stopped(&self) -> bool {
-        self.interrupts.is_asked()
+        self.ctrl_c.is_asked()
     }
 }
 
@@ -94,21 +94,21 @@ fn explain(id: &str) -> Result<u8, Failure> {
     let Some(check) = checks::named(id) else {
         return Err(unknown(id));
     };
-    let colour = output::may_colour(io::stdout().is_terminal());
+    let colour = stderr::may_colour(io::stdout().is_terminal());
     output::to_stdout(&documents::explained(check, colour))?;
     Ok(0)
 }
 
-/// A name that no check has.
+/// Returns the error for an unknown check.
 pub fn unknown(id: &str) -> Failure {
     let near = checks::all().map(|check| (distance(id, check.id), check.id)).min();
     let near =
         near.filter(|(distance, _)| *distance <= 3).map(|(_, near)| format!("; did you mean `{near}`?"));
     Failure::new(format!("there is no check `{id}`{}", near.unwrap_or_default()))
-        .help("onbeat doctor --list names all of them")
+        .help("onbeat doctor --list shows all checks")
 }
 
-/// How many letters are changed, added or left out.
+/// Returns the edit distance: the number of letters changed, added or left out.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,4 +1,4 @@
-//! What `doctor` and `tune` look at: this machine or files of another one, and a pipeline.
+//! The case that `doctor` and `tune` examine: this machine or files of another one, and a pipeline.
 
 use crate::arguments::host::CaseArguments;
 use crate::failure::Failure;
@@ -7,17 +7,17 @@ use onbeat_host::{Case, Facts, Pipeline, Root, Worker};
 use onbeat_os::CoreSet;
 use std::path::Path;
 
-/// The files of the machine.
+/// Returns the root of the machine's files.
 pub fn root(arguments: &CaseArguments) -> Result<Root, Failure> {
     let folder = arguments.root.as_deref().unwrap_or(Path::new("/"));
     if !folder.join("proc").is_dir() {
-        return Err(Failure::new(format!("--root {}: there is no folder `proc` in it", folder.display()))
-            .help("give a folder with copies of /proc and /sys"));
+        return Err(Failure::new(format!("--root {}: it has no folder `proc`", folder.display()))
+            .help("name a folder with copies of /proc and /sys"));
     }
     Ok(Root::new(folder))
 }
 
-/// What files tell, and what it is for.
+/// Reads the machine's files and the pipeline.
 pub fn case(arguments: &CaseArguments, root: &Root) -> Result<Case, Failure> {
     let pipeline = arguments.pipeline.as_deref().map(|path| pipeline(path, arguments)).transpose()?;
     let mut case = Case { facts: Facts::read(root), pipeline, ..Case::default() };
@@ -26,7 +26,7 @@ pub fn case(arguments: &CaseArguments, root: &Root) -> Result<Case, Failure> {
     let missing = case.cpus.without(&online);
     if arguments.cpus.is_some() && !missing.is_empty() {
         return Err(Failure::new(format!("--cpus {}: {missing} are not online", case.cpus))
-            .help(format!("name some of {online}")));
+            .help(format!("choose from {online}")));
     }
     Ok(case)
 }
@@ -69,7 +69,7 @@ fn workers(plan: &Plan) -> Vec<Worker> {
     plan.workers.iter().map(one).collect()
 }
 
-/// The shortest time that something has to be done in.
+/// Returns the shortest time limit of the pipeline, and its description.
 fn shortest(pipeline: &onbeat::Pipeline) -> (Option<u64>, String) {
     let plan = &pipeline.plan;
     let deadlines = plan

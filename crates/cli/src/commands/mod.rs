@@ -19,10 +19,10 @@ mod tune;
 use crate::arguments::{Command, Format};
 use crate::documents::Document;
 use crate::failure::Failure;
-use crate::{output, views};
+use crate::{output, stderr, views};
 use std::io::{self, IsTerminal};
 
-/// Gives the exit status.
+/// Runs a command and returns the exit status.
 pub fn dispatch(command: &Command, abort: fn() -> !) -> Result<u8, Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments, abort),
@@ -42,8 +42,8 @@ pub fn dispatch(command: &Command, abort: fn() -> !) -> Result<u8, Failure> {
     }
 }
 
-/// Shows a document on stdout.
+/// Prints a document on stdout.
 fn show(document: &Document, format: Format) -> Result<(), Failure> {
-    let colour = output::may_colour(io::stdout().is_terminal());
+    let colour = stderr::may_colour(io::stdout().is_terminal());
     output::to_stdout(&views::view(format, colour).text(document))
 }

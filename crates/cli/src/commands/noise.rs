@@ -10,14 +10,14 @@ use crate::arguments::Format;
 use crate::arguments::noise::{HistArguments, NoiseCommand, SessionArguments, ShapeArguments, TopArguments};
 use crate::documents::{self, NoiseView};
 use crate::failure::Failure;
-use crate::output;
+use crate::{output, stderr};
 use onbeat::trace::KernelEvent;
 use onbeat::trace::replace::replace;
 use onbeat_noise::record::Stopped;
 use onbeat_noise::{CpuNoise, Error, NoiseRecord, Settings, Watch, measure, tracer};
 use std::path::Path;
 
-pub use live::Live;
+pub use live::LiveMeasurement;
 use trace::Traced;
 
 pub fn noise(command: &NoiseCommand, abort: fn() -> !) -> Result<u8, Failure> {
@@ -49,24 +49,24 @@ fn hist(arguments: &HistArguments, abort: fn() -> !) -> Result<u8, Failure> {
     run(&settings, session, Some(&arguments.shape), &measure, abort)
 }
 
-/// What measures.
-type Measure<'m> = dyn Fn(&Settings, &mut dyn Watch<CpuNoise>) -> Result<NoiseRecord, Error> + 'm;
+/// Function that measures.
+type MeasureFn<'m> = dyn Fn(&Settings, &mut dyn Watch<CpuNoise>) -> Result<NoiseRecord, Error> + 'm;
 
 fn run(
     settings: &Settings,
     session: &SessionArguments,
     shape: Option<&ShapeArguments>,
-    by: &Measure<'_>,
+    by: &MeasureFn<'_>,
     abort: fn() -> !,
 ) -> Result<u8, Failure> {
     prepare(session, "noise")?;
-    let mut live = Live::new("noise", session, shape.is_none(), abort)?;
+    let mut live = LiveMeasurement::new("noise", session, shape.is_none(), abort)?;
     let record = by(settings, &mut live);
     let more = live.end()?;
     let mut record = record.map_err(|error| Failure::new(error.to_string()))?;
     record.name = record_name(session, "noise");
     if !session.quiet {
-        documents::noise_notes(&record).iter().for_each(|line| output::to_stderr(&format!("{line}\n")));
+        documents::noise_notes(&record).iter().for_each(|line| stderr::to_stderr(&format!("{line}\n")));
     }
     if let Some(path) = &session.record {
         write_record(path, &record)?;
@@ -86,13 +86,13 @@ fn run(
     Ok(if record.stopped.is_some() || record.hits > 0 { 2 } else { 0 })
 }
 
-/// What it is called where it is compared.
+/// Returns the name of a record in comparisons.
 pub fn record_name(session: &SessionArguments, usual: &str) -> String {
     let stem = session.record.as_deref().and_then(Path::file_stem);
     stem.map_or_else(|| usual.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
-/// All that can be refused before minutes are spent on measuring.
+/// Checks the arguments before a long measurement, and enters the control group.
 pub fn prepare(session: &SessionArguments, usual: &str) -> Result<(), Failure> {
     if let Some((flag, instead)) = session.not_here() {
         return Err(Failure::new(format!("{flag} is not available")).help(instead));
@@ -102,34 +102,34 @@ pub fn prepare(session: &SessionArguments, usual: &str) -> Result<(), Failure> {
     }
     trace::check(session, usual)?;
     if let Some(Some(folder)) = &session.cgroup {
-        // An absolute one stays as it is.
+        // `join` keeps an absolute path.
         let folder = Path::new("/sys/fs/cgroup").join(folder);
         let procs = folder.join("cgroup.procs");
         std::fs::write(&procs, std::process::id().to_string()).map_err(|error| {
             Failure::new(format!("-C {}: {}: {error}", folder.display(), procs.display()))
-                .help("name the folder of a control group that may be written, such as /sys/fs/cgroup/NAME")
+                .help("name the folder of a writable control group, e.g. /sys/fs/cgroup/NAME")
         })?;
     }
     Ok(())
 }
 
-/// What the kernel does not tell, for those who want to know.
+/// With `--debug`, lists the data that the kernel does not provide.
 pub fn debug(session: &SessionArguments, missing: &[String]) {
     if session.debug {
-        missing.iter().for_each(|line| output::to_stderr(&format!("debug: not told: {line}\n")));
+        missing.iter().for_each(|line| stderr::to_stderr(&format!("debug: not available: {line}\n")));
     }
 }
 
 fn check_record(path: &Path) -> Result<(), Failure> {
     let cannot = |why: &dyn std::fmt::Display| {
         Failure::new(format!("--record {}: cannot be written: {why}", path.display()))
-            .help("name a file in a folder of yours")
+            .help("name a file in a writable folder")
     };
     let is_other = std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0)
         && !std::fs::read_to_string(path)
             .is_ok_and(|text| text.contains("\"onbeat.noise\"") || text.contains("\"onbeat.timerlat\""));
     if is_other {
-        return Err(cannot(&"there is a file that is no record of noise, and it would be lost"));
+        return Err(cannot(&"the file exists, is not a noise record and would be overwritten"));
     }
     output::can_be_written(path).map_err(|error| cannot(&error))
 }
@@ -138,16 +138,16 @@ fn write_record(path: &Path, record: &NoiseRecord) -> Result<(), Failure> {
     replace(path, record.to_json().as_bytes()).map_err(|error| Failure::new(format!("--record: {error}")))
 }
 
-impl Watch<CpuNoise> for Live<'_> {
+impl Watch<CpuNoise> for LiveMeasurement<'_> {
     fn at(&mut self, so_far: &dyn Fn() -> Vec<CpuNoise>, elapsed_ns: u64) {
-        Live::at(self, elapsed_ns, &|| documents::noise_screen(&so_far(), elapsed_ns));
+        LiveMeasurement::at(self, elapsed_ns, &|| documents::noise_screen(&so_far(), elapsed_ns));
     }
 
     fn is_stopped(&self) -> bool {
-        Live::is_stopped(self)
+        LiveMeasurement::is_stopped(self)
     }
 
     fn hit(&mut self, _: &Stopped, events: &[KernelEvent]) {
-        Live::hit(self, events);
+        LiveMeasurement::hit(self, events);
     }
 }

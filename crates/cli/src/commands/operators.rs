@@ -12,7 +12,7 @@ pub fn operators(arguments: &OperatorsArguments) -> Result<u8, Failure> {
     let kind = arguments.name.as_ref().map(|name| {
         registry.get(name).ok_or_else(|| {
             let message = format!("there is no operator kind `{name}`{}", registry.nearest(name));
-            Failure::new(message).help("`onbeat operators` lists them")
+            Failure::new(message).help("`onbeat operators` lists all kinds")
         })
     });
     let kind = kind.transpose()?;

@@ -15,10 +15,10 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
     let given = arguments.records.len();
     if given > page::MOST {
         return Err(Failure::new(format!(
-            "{given} records: at most {} are shown beside each other",
+            "{given} records: at most {} can be compared",
             page::MOST
         ))
-        .help("give fewer, or one report for each"));
+        .help("name fewer, or make one report for each"));
     }
     let to = arguments.output.as_deref().filter(|path| *path != Path::new("-"));
     if to.is_none()
@@ -26,8 +26,8 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
         && arguments.format == ReportFormat::Html
         && io::stdout().is_terminal()
     {
-        return Err(Failure::new("the page is for a browser and not for a terminal")
-            .help("give it a file: -o report.html"));
+        return Err(Failure::new("the report is an HTML page, and stdout is a terminal")
+            .help("write it to a file: -o report.html"));
     }
     if let Some(to) = to {
         check_output(to, &arguments.records)?;
@@ -52,12 +52,12 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// A report takes no record's place.
+/// Checks the path of the report, which must not overwrite a record.
 fn check_output(to: &Path, records: &[PathBuf]) -> Result<(), Failure> {
     let place = fs::canonicalize(to).ok();
     if place.is_some() && records.iter().any(|record| fs::canonicalize(record).ok() == place) {
         return Err(Failure::new(format!(
-            "report `{}`: it is one of the records, which would be lost",
+            "report `{}`: it is one of the records and would be overwritten",
             to.display()
         ))
         .help("choose another file with -o FILE"));
@@ -68,7 +68,7 @@ fn check_output(to: &Path, records: &[PathBuf]) -> Result<(), Failure> {
     })
 }
 
-/// Names of the files; with their folders where the names alone are not different.
+/// Returns a label for each record: its file name, or its path if several have that name.
 fn labels(paths: &[PathBuf]) -> Vec<String> {
     let name = |path: &PathBuf| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let names: Vec<String> = paths.iter().map(name).collect();

@@ -1,13 +1,13 @@
 //! `onbeat timerlat`
 
 use super::noise::trace::Traced;
-use super::noise::{Live, actions, debug, prepare, record_name};
+use super::noise::{LiveMeasurement, actions, debug, prepare, record_name};
 use super::show;
 use crate::arguments::Format;
 use crate::arguments::timerlat::{HistArguments, TimerArguments, TimerlatCommand};
 use crate::documents;
 use crate::failure::Failure;
-use crate::output;
+use crate::stderr;
 use onbeat::trace::KernelEvent;
 use onbeat::trace::replace::replace;
 use onbeat_noise::Watch;
@@ -30,13 +30,13 @@ fn run(arguments: &TimerArguments, hist: Option<&HistArguments>, abort: fn() -> 
     prepare(session, "timerlat")?;
     let settings = arguments.settings(hist.map(|hist| &hist.shape));
     let is_drawn = hist.is_none() && arguments.aa_only.is_none();
-    let mut watch = Watched { live: Live::new("timerlat", session, is_drawn, abort)?, nano: arguments.nano };
+    let mut watch = TimerlatProgress { live: LiveMeasurement::new("timerlat", session, is_drawn, abort)?, nano: arguments.nano };
     let record = measure(&settings, &mut watch);
     let more = watch.live.end()?;
     let mut record = record.map_err(|error| Failure::new(error.to_string()))?;
     record.name = record_name(session, "timerlat");
     if !session.quiet {
-        documents::timerlat_notes(&record).iter().for_each(|line| output::to_stderr(&format!("{line}\n")));
+        documents::timerlat_notes(&record).iter().for_each(|line| stderr::to_stderr(&format!("{line}\n")));
     }
     if let Some(path) = &session.record {
         replace(path, record.to_json().as_bytes())
@@ -53,12 +53,12 @@ fn run(arguments: &TimerArguments, hist: Option<&HistArguments>, abort: fn() -> 
     Ok(if record.stopped.is_some() || record.hits > 0 { 2 } else { 0 })
 }
 
-struct Watched<'s> {
-    live: Live<'s>,
+struct TimerlatProgress<'s> {
+    live: LiveMeasurement<'s>,
     nano: bool,
 }
 
-impl Watch<CpuLatency> for Watched<'_> {
+impl Watch<CpuLatency> for TimerlatProgress<'_> {
     fn at(&mut self, so_far: &dyn Fn() -> Vec<CpuLatency>, elapsed_ns: u64) {
         let nano = self.nano;
         self.live.at(elapsed_ns, &|| documents::timerlat_screen(&so_far(), elapsed_ns, nano));

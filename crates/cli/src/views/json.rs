@@ -1,4 +1,4 @@
-//! JSON: everything there is.
+//! JSON: all data of a document.
 
 use super::View;
 use crate::documents::Document;

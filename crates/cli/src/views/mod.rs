@@ -1,4 +1,4 @@
-//! One file per form of output.
+//! Output formats, one file each.
 
 mod csv;
 mod human;
@@ -8,9 +8,9 @@ pub mod live;
 use crate::arguments::Format;
 use crate::documents::Document;
 
-/// A way to write a document.
+/// Output format of a document.
 pub trait View {
-    /// The whole text, the last line ended.
+    /// Returns the whole text, with a newline at the end.
     fn text(&self, document: &Document) -> String;
 }
 

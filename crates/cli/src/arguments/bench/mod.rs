@@ -69,8 +69,8 @@ pub struct QueueArguments {
     /// Number of producers, one thread each
     #[arg(default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024))]
     producers: u16,
-    /// Placement of the threads: apart (worker on the first core, producers on the others) or free (placed by the kernel).
-    /// With apart, bursts are measured both ways
+    /// Placement of the threads: apart (worker on the first core, producers on the others) or free (placed by
+    /// the kernel). With apart, bursts are measured both ways
     #[arg(long, value_name = "HOW", default_value = "apart", value_parser = placements())]
     place: queue::Placement,
     /// Number of measurements of each design, in turn; the result is the median
@@ -124,14 +124,15 @@ pub struct OverheadArguments {
     /// Schedulers to measure; event_shared is event with `share = "always"` [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAMES", value_parser = kinds())]
     schedulers: Vec<Kind>,
-    /// Numbers of workers of event and pinned, measured one after the other [default: 1,2 for event, 2 for pinned]
+    /// Numbers of workers of event and pinned, measured one after the other [default: 1,2 for event, 2 for
+    /// pinned]
     #[arg(long, value_delimiter = ',', value_name = "N,...", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..))]
     workers: Vec<u16>,
     /// Cores for the workers [default: the first ones for pinned, any for the others]
     #[arg(long, short, visible_alias = "cpus", value_name = "LIST", allow_hyphen_values = true)]
     cores: Option<CoreSet>,
-    /// How idle workers wait: park, spin, spin:20us (spin, then park) or early:150us (wake before a source is due)
+    /// How idle workers wait: park, spin, spin:20us (then park) or early:150us (before a source is due)
     #[arg(long, value_name = "HOW", default_value = "park", value_parser = idle)]
     idle: Idle,
     /// Measured iterations per run [default: 100000 for process, as many as take 50 ms for steady]
@@ -144,8 +145,8 @@ pub struct OverheadArguments {
     #[arg(long, value_name = "N", default_value_t = 9, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
-    /// Measured time span: process (from building to the end, including start and stop), steady (within the run, after
-    /// the warm-up) or both
+    /// Measured time span: process (from building to the end, including start and stop), steady (within the
+    /// run, after the warm-up) or both
     #[arg(long, value_name = "HOW", default_value = "both", value_parser = methods())]
     method: Method,
     /// Other runtime to compare with, which runs the same cases in turn

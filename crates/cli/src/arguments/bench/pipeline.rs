@@ -57,7 +57,7 @@ pub struct BenchPlanArguments {
     /// Seed of the random numbers; the same seed gives the same graphs
     #[arg(long, value_name = "NUMBER", default_value_t = shapes::Settings::default().seed)]
     seed: u64,
-    /// How idle workers wait: park, spin, spin:20us (spin, then park) or early:150us (wake before a source is due)
+    /// How idle workers wait: park, spin, spin:20us (then park) or early:150us (before a source is due)
     #[arg(long, value_name = "HOW", default_value = "spin", value_parser = idle)]
     idle: Idle,
     /// Duration of one run, in seconds

@@ -50,8 +50,8 @@ pub struct RealtimeArguments {
     /// Core that all threads share
     #[arg(long, value_name = "CORE", default_value_t = 0)]
     pin_cpu: u16,
-    /// How the worker waits for the next frame under the real-time policies: park, spin:20us, or early:200us, which wakes
-    /// up that long before the frame
+    /// How the worker waits for the next frame under the real-time policies: park, spin:20us, or early:200us,
+    /// which wakes up that long before the frame
     #[arg(long, value_name = "HOW", default_value = "early:200us", value_parser = super::idle)]
     idle: Idle,
     /// Number of rounds over all passes; the result is the median

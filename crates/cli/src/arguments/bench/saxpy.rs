@@ -31,8 +31,8 @@ pub struct SaxpyArguments {
     /// Chunk sizes, e.g. 4,8,16KiB; a number without a unit has that of the next one
     #[arg(long, value_name = "SIZES", default_value = "16KiB", allow_hyphen_values = true, value_parser = sizes)]
     quantum: Numbers,
-    /// Schedulers to measure: pinned splits the chain between the workers and keeps the order, with replicated each worker
-    /// has the whole chain
+    /// Schedulers to measure: pinned splits the chain between the workers and keeps the order, with
+    /// replicated each worker has the whole chain
     #[arg(long, value_delimiter = ',', value_name = "NAMES", value_parser = modes())]
     mode: Vec<Mode>,
     /// Measure in place: saxpy changes its input chunk [default: both in and out of place]
@@ -44,10 +44,11 @@ pub struct SaxpyArguments {
     /// Implementation of saxpy in place: the built-in one, or one written as a user would
     #[arg(long, value_delimiter = ',', value_name = "NAMES", default_value = "built_in", value_parser = operators())]
     operator: Vec<Whose>,
-    /// Numbers of chunks in circulation between cores, for pinned and for plain loops; 0 means one more than cores
+    /// Numbers of chunks in circulation between cores, for pinned and for plain loops; 0 means one more than
+    /// cores
     #[arg(long, value_name = "LIST", default_value = "0,8", allow_hyphen_values = true, value_parser = zero_or_more)]
     buffers: Numbers,
-    /// How idle workers wait: park, spin, spin:20us (spin, then park) or early:150us (wake before a source is due)
+    /// How idle workers wait: park, spin, spin:20us (then park) or early:150us (before a source is due)
     #[arg(long, value_name = "HOW", default_value = "spin", value_parser = idle)]
     idle: Idle,
     /// Duration of one measurement, in seconds; at least 0.2 s for a peer

@@ -1,4 +1,4 @@
-//! What is done when a limit is hit, and at the end.
+//! Actions at a limit and at the end of a measurement.
 
 use super::trace::Traced;
 use crate::arguments::actions::Action;
@@ -6,13 +6,14 @@ use crate::failure::Failure;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Does those of `--on-threshold`, if a limit was hit, and those of `--on-end`. All are tried; the first that fails is told.
+/// Runs the actions of `--on-threshold`, if a limit was hit, and those of `--on-end`. Returns the first error, after
+/// trying all.
 pub fn act(is_hit: bool, traced: &Traced<'_>) -> Result<(), Failure> {
     let hit = if is_hit { at_limit(traced) } else { Ok(()) };
     hit.and(all(&traced.session.on_end, traced))
 }
 
-/// Does those of `--on-threshold`.
+/// Runs the actions of `--on-threshold`.
 pub fn at_limit(traced: &Traced<'_>) -> Result<(), Failure> {
     all(&traced.session.on_threshold, traced)
 }
@@ -33,7 +34,7 @@ fn all(actions: &[Action], traced: &Traced<'_>) -> Result<(), Failure> {
     failed.map_or(Ok(()), Err)
 }
 
-/// An action that is about other programs: a signal, a command. Of others it does nothing.
+/// Runs an action on other programs: a signal or a command. Ignores other actions.
 pub fn elsewhere(action: &Action) -> Result<(), Failure> {
     match action {
         Action::Signal { number, pid } => {
@@ -43,7 +44,7 @@ pub fn elsewhere(action: &Action) -> Result<(), Failure> {
                 &format!("signal {number} to {pid}"),
             )
         }
-        // What it has to say is talk: our data go to stdout.
+        // Its output goes to stderr: stdout has our data.
         Action::Shell(command) => {
             ran(Command::new("sh").args(["-c", &format!("{{ {command}\n}} >&2")]), &format!("`{command}`"))
         }
