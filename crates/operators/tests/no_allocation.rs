@@ -2,6 +2,7 @@
 //! the test runner and are left alone.)
 #![forbid(unsafe_code)]
 
+#[path = "it/harness/mod.rs"]
 mod harness;
 
 use harness::{fast, recording, run, watched};

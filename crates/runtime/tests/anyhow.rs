@@ -1,11 +1,13 @@
 //! Pauses, gates, parameters and looks at random, from several threads, for a while: nothing is lost, nothing leaks, nothing stands
 //! still. `ONBEAT_STRESS_SECONDS` says for how long. It has its process for itself, because it measures its memory.
 
-#[path = "ones/mod.rs"]
+#[path = "it/ones/mod.rs"]
 mod ones;
-#[path = "random/splitmix.rs"]
+#[path = "it/random/splitmix.rs"]
 mod splitmix;
+#[path = "it/watchdog/mod.rs"]
 mod watchdog;
+#[path = "it/ways/mod.rs"]
 mod ways;
 
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU64, Ordering};

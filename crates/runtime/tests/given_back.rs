@@ -3,6 +3,7 @@
 
 #![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 
+#[path = "it/watchdog/mod.rs"]
 mod watchdog;
 
 use onbeat_os::policy::PolicyFlags;

@@ -1,15 +1,15 @@
 //! After the start nothing is allocated: not by a hop, not by chunks, not by forks and joins, with measuring on.
 
-#[path = "random/operators.rs"]
+#[path = "it/random/operators.rs"]
 #[allow(dead_code, reason = "not all of them are needed here")]
 mod operators;
 #[allow(dead_code, reason = "not all of it is needed here")]
-#[path = "random/reference.rs"]
+#[path = "it/random/reference.rs"]
 mod reference;
 #[allow(dead_code, reason = "not all of it is needed here")]
-#[path = "random/spec.rs"]
+#[path = "it/random/spec.rs"]
 mod spec;
-#[path = "random/splitmix.rs"]
+#[path = "it/random/splitmix.rs"]
 #[allow(dead_code, reason = "not all of it is needed here")]
 mod splitmix;
 

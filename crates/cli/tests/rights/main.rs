@@ -7,7 +7,7 @@ mod explained;
 mod given_back;
 mod guards;
 #[allow(dead_code, reason = "not all of it is needed here")]
-#[path = "../command/harness.rs"]
+#[path = "../it/harness.rs"]
 mod harness;
 mod machine;
 mod meanwhile;

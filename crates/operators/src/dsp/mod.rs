@@ -12,7 +12,7 @@
 //! | [`Saxpy`] | real | `a * x + b` |
 //! | [`ci8_to_complex`] and its like | bytes → complex | unpack a recording |
 //!
-//! Three rules hold for all of them, and `tests/kernel_contract.rs` checks them:
+//! Three rules hold for all of them, and `tests/it/kernel_contract.rs` checks them:
 //! - What comes out is the same, bit for bit, however the input and the output were cut into slices.
 //! - No kernel moves its signal in time: output sample `k` belongs to the instant of input sample `k * down / up`.
 //! - Nothing is allocated after `start`.

@@ -1,7 +1,7 @@
 //! The agenda against a plain reference, what it refuses, and who frees what.
 #![cfg(not(loom))]
 
-#[path = "../stress/mod.rs"]
+#[path = "../it/stress/mod.rs"]
 mod stress;
 mod threads;
 

@@ -39,7 +39,7 @@ const STYLE: &str = include_str!("style.css");
 /// The page. Of more than [`MOST`] runs it shows the first ones.
 ///
 /// ```
-/// # let json = include_str!("../../tests/page/record.json");
+/// # let json = include_str!("../../tests/it/page/record.json");
 /// let record = onbeat_trace::Record::from_json(json)?;
 /// let html = onbeat_report::page::page(&[onbeat_report::page::Shown { label: "run.json", record: &record }]);
 /// assert!(html.starts_with("<!doctype html>") && !html.contains("<script"));

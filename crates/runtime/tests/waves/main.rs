@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_macros, reason = "a long test says what it does")]
 
 mod chain;
-#[path = "../watchdog/mod.rs"]
+#[path = "../it/watchdog/mod.rs"]
 mod watchdog;
 
 use chain::{Case, Mishap, Seen, graph};

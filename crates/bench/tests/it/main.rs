@@ -1,0 +1,10 @@
+//! Tests of the benches, through the public interface.
+
+mod advice;
+mod explain;
+mod overhead;
+mod queue;
+mod realtime;
+mod saxpy;
+mod stops;
+mod watchdog;

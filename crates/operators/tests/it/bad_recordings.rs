@@ -1,0 +1,177 @@
+//! What the source of recordings refuses, and how it says so.
+#![forbid(unsafe_code)]
+
+use crate::harness::{RECORDING, Recording, recording};
+use onbeat_operators::SigmfSource;
+use onbeat_runtime::testing::Trial;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What it says when it refuses.
+fn refusal(path: &Path) -> String {
+    let text = Trial::new(SigmfSource::new(path)).failure();
+    // It can be asked before a run, too.
+    let checked = SigmfSource::new(path).check().expect_err("a run fails").to_string();
+    assert_eq!(text, format!("cannot start: {checked}"));
+    text
+}
+
+#[test]
+fn bad_metadata_are_refused() {
+    let first = json!([{ "core:sample_start": 1000 }]);
+    let falling = json!([{ "core:sample_start": 9 }, { "core:sample_start": 3 }]);
+    let header = json!([{ "core:sample_start": 0, "core:header_bytes": 44 }]);
+    let long = json!([{ "core:sample_start": 990, "core:sample_count": 11, "core:label": "A" }]);
+    let huge = json!([{ "core:sample_start": u64::MAX, "core:sample_count": u64::MAX }]);
+    let extension = json!([{ "name": "x", "version": "1", "optional": false }]);
+    for (key, value, expected) in [
+        ("core:version", Value::Null, "`core:version` is missing"),
+        ("core:datatype", Value::Null, "`core:datatype` is missing"),
+        (
+            "core:datatype",
+            json!("rf32_le"),
+            "`rf32_le`: its samples are real; play it with `sigmf.source.real`",
+        ),
+        (
+            "core:datatype",
+            json!("ci16_be"),
+            "`ci16_be`, which is not supported: supported are cu8, ci8, ci16_le, ",
+        ),
+        ("core:datatype", json!(8), "invalid type: integer `8`, expected a string"),
+        ("core:sample_rate", Value::Null, "`core:sample_rate` is missing; correct it, or give `sample_rate`"),
+        ("core:sample_rate", json!(0), "`core:sample_rate` is 0: it must be a finite number above 0"),
+        ("core:sample_rate", json!(-48e3), "`core:sample_rate` is -48000"),
+        ("core:sample_rate", json!("48k"), "expected f64"),
+        (
+            "core:num_channels",
+            json!(2),
+            "`core:num_channels`: it has 2 channels: choose one with `channel`, from 0 to 1, or have all of them",
+        ),
+        ("core:num_channels", json!(0), "it has 0 channels: there must be from 1 to 1024"),
+        ("core:metadata_only", json!(true), "`core:metadata_only` is true"),
+        ("core:dataset", json!("a.wav"), "`core:dataset`"),
+        ("core:trailing_bytes", json!(8), "`core:trailing_bytes`"),
+        ("core:extensions", extension, "cannot be understood without `x`"),
+        (
+            "core:sha512",
+            json!("00"),
+            "do not match their checksum `core:sha512`: they are truncated or changed",
+        ),
+        ("captures", header, "`core:header_bytes` of capture 0 is 44"),
+        ("captures", falling, "`core:sample_start` of capture 1 is 3, before the 9"),
+        ("captures", json!([{}]), "missing field `core:sample_start`"),
+        ("captures", first, "the metadata contradict the data: capture 0 begins at sample 1000"),
+        ("annotations", long, "annotation 0 (`A`) ends with sample 1000, and the data have 1000 samples"),
+        ("annotations", huge, "the metadata contradict the data"),
+        ("annotations", json!([{ "core:sample_start": -1 }]), "invalid value: integer `-1`"),
+        ("annotations", json!(3), "invalid type: integer `3`, expected a sequence"),
+        ("global", Value::Null, "missing field `global`"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recording = recording(1000);
+        let place =
+            if key.starts_with("core:") { &mut recording.meta["global"] } else { &mut recording.meta };
+        let place = place.as_object_mut().unwrap();
+        if place.insert(key.to_string(), value.clone()).is_some() && value.is_null() {
+            place.remove(key);
+        }
+        let text = refusal(&recording.write(folder.path()));
+        assert!(text.contains(expected), "{key} = {value}: {text}");
+        assert!(
+            text.contains(&folder.path().join("test.sigmf-").display().to_string()),
+            "no file is named: {text}"
+        );
+    }
+}
+
+/// Writes what is wrong into the folder.
+type Spoil = fn(Recording, &Path);
+
+#[test]
+fn bad_files_are_refused() {
+    const META: &str = "test.sigmf-meta";
+    const DATA: &str = "test.sigmf-data";
+    let table: [(Spoil, &str, &str); 12] = [
+        (
+            |recording, folder| truncate(recording, folder, 1999),
+            DATA,
+            "has 1999 bytes, which is no whole number of samples: one of ci8 has 2 bytes",
+        ),
+        (|recording, folder| truncate(recording, folder, 0), DATA, "is empty: there are no samples"),
+        (|_, folder| fs::remove_file(folder.join(DATA)).unwrap(), DATA, "No such file or directory"),
+        (|_, folder| folder_for(folder.join(DATA)), DATA, "it is no file"),
+        (|_, folder| fs::remove_file(folder.join(META)).unwrap(), META, "No such file or directory"),
+        (|_, folder| folder_for(folder.join(META)), META, "it is no file but a folder"),
+        (
+            |_, folder| fs::write(folder.join(META), "{\"global\": {").unwrap(),
+            META,
+            "is no SigMF metadata: EOF while parsing",
+        ),
+        (|_, folder| pipe_for(folder.join(DATA)), DATA, "it is no file but a pipe"),
+        (|_, folder| pipe_for(folder.join(META)), META, "it is no file but a pipe"),
+        (|_, folder| link_for(folder.join(DATA), DATA), DATA, "Too many levels of symbolic links"),
+        (|_, folder| link_for(folder.join(DATA), "/dev/zero"), DATA, "it is no file but a device"),
+        (|_, folder| fs::write(folder.join(META), [0xff, 0xfe]).unwrap(), META, "valid UTF-8"),
+    ];
+    for (spoil, file, expected) in table {
+        let folder = tempfile::tempdir().unwrap();
+        let recording = recording(1000);
+        let path = recording.write(folder.path());
+        spoil(recording, folder.path());
+        let text = refusal(&path);
+        assert!(text.contains(expected), "{text}");
+        assert!(text.contains(&folder.path().join(file).display().to_string()), "no file is named: {text}");
+    }
+}
+
+fn truncate(mut recording: Recording, folder: &Path, bytes: usize) {
+    recording.data.truncate(bytes);
+    recording.write(folder);
+}
+
+fn folder_for(file: PathBuf) {
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(file).unwrap();
+}
+
+fn pipe_for(file: PathBuf) {
+    fs::remove_file(&file).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(file).status().unwrap().success());
+}
+
+fn link_for(file: PathBuf, to: &str) {
+    fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(to, file).unwrap();
+}
+
+#[test]
+fn a_truncated_copy_of_the_example_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = fs::read(Path::new(RECORDING).with_extension("sigmf-data")).unwrap();
+    let mut meta: Value = serde_json::from_str(&fs::read_to_string(RECORDING).unwrap()).unwrap();
+    let cut = Recording { data: data[..600_000].to_vec(), meta: meta.clone() };
+    let text = refusal(&cut.write(folder.path()));
+    assert!(
+        text.contains("annotation 0 (`station A`) ends with sample 511999, and the data have 300000 samples"),
+        "{text}"
+    );
+    meta["annotations"] = json!([]);
+    let text = refusal(&Recording { meta, ..cut }.write(folder.path()));
+    assert!(text.contains("truncated or changed"), "{text}");
+}
+
+#[test]
+fn what_is_no_recording_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, expected) in [
+        (folder.path().join("missing"), "missing.sigmf-meta: No such file"),
+        (folder.path().to_path_buf(), "No such file"),
+        (folder.path().join("a.sigmf"), "`.sigmf` files are not supported: unpack it"),
+        (folder.path().join("a.sigmf-collection"), "not supported"),
+        (PathBuf::from("/dev/zero"), "cannot open /dev/zero.sigmf-meta"),
+    ] {
+        let text = refusal(&path);
+        assert!(text.contains(expected), "{text}");
+    }
+}

@@ -1,0 +1,33 @@
+//! Tests of the operators, through the public interface.
+//!
+//! Apart: `no_allocation`, which replaces the allocator of its process.
+
+mod add;
+mod adsb;
+mod any_cut;
+mod bad_recordings;
+mod connections;
+mod control;
+mod datagrams;
+mod flow;
+mod fm_chain;
+mod fm_receiver;
+mod formats;
+mod harness;
+mod kernel_contract;
+mod kinds;
+mod lanes;
+mod lines;
+mod mode_s;
+mod not_finite;
+mod parameters;
+mod periods;
+mod receiver;
+mod recording;
+mod settings;
+mod sigmf_source;
+mod slices;
+mod spectral;
+mod tags;
+mod wav_sink;
+mod writers;

@@ -1,0 +1,242 @@
+//! Items that wander between threads, through their public interface and with threads.
+#![cfg(not(loom))]
+#![expect(clippy::disallowed_macros, reason = "long tests say what they do")]
+
+use crate::stress::{Dice, stress_time};
+use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
+use onbeat_queue::{Crew, Identity, Meta, Seed, Store};
+use std::time::Instant;
+
+#[test]
+fn an_item_is_in_one_hand_at_most() {
+    let crew = Crew::new(1, 2);
+    assert!(crew.take(0).is_none(), "it has not entered");
+    assert!(!crew.wake(0));
+    crew.enter(0, 7);
+    let item = crew.take(0).unwrap();
+    assert!(crew.take(0).is_none());
+    assert!(crew.leave(0).is_none(), "it is held");
+    item.put_back();
+    assert!(crew.leave(0).is_none(), "it is ready");
+    assert!(crew.take(0).unwrap().rest().is_ok());
+    assert!(crew.leave(0).is_none(), "it rests");
+    assert!(crew.wake(0) && !crew.wake(0), "woken once");
+    crew.take(0).unwrap().over();
+    assert!(!crew.wake(0) && crew.take(0).is_none(), "it is over");
+    assert_eq!(crew.leave(0), Some(7));
+    assert_eq!(crew.leave(0), None);
+    crew.enter(0, 8);
+    assert_eq!(*crew.take(0).unwrap(), 8);
+}
+
+#[test]
+#[should_panic(expected = "item 0 has entered already")]
+fn a_place_is_for_one() {
+    let crew = Crew::new(1, 1);
+    crew.enter(0, ());
+    crew.enter(0, ());
+}
+
+#[test]
+fn a_panic_ends_an_item() {
+    let crew = Crew::new(1, 1);
+    crew.enter(0, 5);
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _item = crew.take(0);
+        panic!("in the middle of it");
+    }));
+    assert!(caught.is_err());
+    assert!(!crew.wake(0));
+    assert_eq!(crew.leave(0), Some(5));
+}
+
+#[test]
+fn who_claims_below_the_last_one_goes_round() {
+    let crew = Crew::<()>::new(1, 64);
+    for item in [0, 5, 63] {
+        let _ = crew.offer(0, item);
+    }
+    let mut last = u32::MAX;
+    let mut next = || {
+        last = crew.claim_below(0, last)?;
+        // Again at once.
+        let _ = crew.offer(0, last);
+        Some(last)
+    };
+    assert_eq!([(); 7].map(|()| next().unwrap()), [63, 5, 0, 63, 5, 0, 63]);
+}
+
+#[test]
+fn offers_rouse_one_sleeper_each() {
+    let crew = Crew::<()>::new(3, 3);
+    assert!(crew.lie_down(1) && crew.lie_down(2));
+    assert_eq!(crew.offer(2, 0), Some(2), "its own, if that sleeps");
+    assert_eq!(crew.offer(2, 1), Some(1));
+    assert_eq!(crew.offer(2, 2), None);
+    assert!(!crew.lie_down(1), "there is something to do");
+    assert_eq!(
+        [crew.claim(2), crew.claim(2), crew.claim(2), crew.claim(2)],
+        [Some(2), Some(1), Some(0), None]
+    );
+    assert!(crew.claim(0).is_none());
+}
+
+#[test]
+fn alarms_are_handed_out_once() {
+    let crew = Crew::<()>::new(1, 3);
+    let due = |now_ns| {
+        let mut items = Vec::new();
+        crew.take_due(now_ns, |item| items.push(item));
+        items
+    };
+    for (item, time_ns) in [(0, 30), (1, 10), (2, 20)] {
+        crew.set_alarm(item, time_ns);
+    }
+    assert_eq!(crew.next_alarm_ns(), 10);
+    assert_eq!(due(9), []);
+    assert_eq!(due(20), [1, 2]);
+    assert_eq!((due(20), crew.next_alarm_ns()), (vec![], 30));
+    crew.set_alarm(0, u64::MAX);
+    assert_eq!((due(40), crew.next_alarm_ns()), (vec![], u64::MAX));
+    crew.set_alarm(2, 50);
+    assert!(crew.lie_down(0));
+    assert_eq!(crew.sleeps_until_ns(0), 50);
+    assert_eq!(crew.watch_alarms(0), None, "it is watched");
+    crew.set_alarm(1, 45);
+    assert_eq!(crew.watch_alarms(0), Some(0), "that one is too early for its sleep");
+}
+
+/// Four threads pass items around: each run adds 1 and wakes two others. Every wake-up that answered `true` leads to a
+/// run, every run was woken, and at the end nothing is left.
+#[test]
+fn stress_nothing_is_run_twice_or_forgotten() {
+    const ITEMS: u32 = 7;
+    let crew = Crew::new(4, ITEMS as usize);
+    let (woken, runs) = (AtomicU64::new(0), AtomicU64::new(0));
+    for item in 0..ITEMS {
+        crew.enter(item, 0u64);
+        woken.fetch_add(1, Ordering::Relaxed);
+        let _ = crew.offer(0, item);
+    }
+    let end = Instant::now() + stress_time();
+    println!("four threads pass {ITEMS} items around for {:?}", stress_time());
+    std::thread::scope(|scope| {
+        for thread in 0..4usize {
+            let (crew, woken, runs) = (&crew, &woken, &runs);
+            scope.spawn(move || {
+                let mut dice = Dice(0x9e37_79b9 * (thread as u64 + 1));
+                let mut idle = 0;
+                while idle < 10_000 {
+                    let claimed = (0..4).find_map(|step| crew.claim((thread + step) % 4));
+                    let Some(item) = claimed else {
+                        idle += u32::from(Instant::now() >= end);
+                        std::thread::yield_now();
+                        continue;
+                    };
+                    idle = 0;
+                    let mut taken = crew.take(item).expect("claimed by us alone");
+                    loop {
+                        *taken += 1;
+                        runs.fetch_add(1, Ordering::Relaxed);
+                        if Instant::now() < end {
+                            for _ in 0..2 {
+                                let other = dice.below(u64::from(ITEMS)) as u32;
+                                if crew.wake(other) {
+                                    woken.fetch_add(1, Ordering::Relaxed);
+                                    let _ = crew.offer(thread, other);
+                                }
+                            }
+                        }
+                        match taken.rest() {
+                            Ok(()) => break,
+                            // Told while it ran: that is one more run.
+                            Err(again) => {
+                                taken = again;
+                                woken.fetch_add(1, Ordering::Relaxed);
+                            }
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let mut sum = 0;
+    for item in 0..ITEMS {
+        assert!(crew.wake(item), "item {item} rests");
+        sum += *crew.take(item).unwrap();
+    }
+    let (woken, runs) = (woken.into_inner(), runs.into_inner());
+    assert_eq!((sum, runs), (woken, woken));
+    assert!(runs > 1000, "{runs} runs");
+}
+
+#[derive(Default, Clone)]
+struct Label;
+
+impl Meta for Label {
+    fn reset(&mut self) {}
+}
+
+/// A store goes with its identity from thread to thread, while its blocks are dropped elsewhere.
+#[test]
+fn stress_a_store_wanders() {
+    let mut identity = Identity::new();
+    let seed = Seed::<Label>::new(8, 64).unwrap();
+    let mut store: Option<Store<Label>> = Some(identity.wear(|| seed.open()));
+    let end = Instant::now() + stress_time();
+    let (send, receive) = std::sync::mpsc::sync_channel(4);
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            for block in receive {
+                drop::<onbeat_queue::Block<u64, Label>>(block);
+            }
+        });
+        let mut rounds = 0u64;
+        while Instant::now() < end {
+            let mine = store.take().unwrap();
+            store = Some(std::thread::scope(|inner| {
+                let (identity, send) = (&mut identity, &send);
+                inner
+                    .spawn(move || {
+                        identity.wear(|| {
+                            for round in 0..100 {
+                                let Some(mut block) = mine.get::<u64>() else {
+                                    std::thread::yield_now();
+                                    continue;
+                                };
+                                block.edit().unwrap()[0] = round;
+                                if round % 3 == 0 {
+                                    send.send(block).unwrap();
+                                }
+                            }
+                            mine
+                        })
+                    })
+                    .join()
+                    .unwrap()
+            }));
+            rounds += 1;
+        }
+        println!("on {rounds} threads");
+        drop(send);
+        assert!(rounds > 10);
+    });
+    let store = store.unwrap();
+    identity.wear(|| {
+        let all: Vec<_> = std::iter::from_fn(|| store.get::<u64>()).collect();
+        assert_eq!(all.len(), 8, "a block was lost");
+        drop((all, store));
+    });
+}
+
+#[test]
+#[should_panic(expected = "used on a thread that it does not belong to")]
+fn a_store_is_not_used_by_strangers() {
+    let store = Seed::<Label>::new(1, 64).unwrap().open();
+    let mut identity = Identity::new();
+    identity.wear(|| {
+        // Not dropped here either: that would be a second panic.
+        let store = std::mem::ManuallyDrop::new(store);
+        let _ = store.get::<u8>();
+    });
+}

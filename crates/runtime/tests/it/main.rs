@@ -1,0 +1,37 @@
+//! Tests of the runtime, through the public interface.
+//!
+//! Apart: `no_allocation` and `waves`, which replace the allocator of their processes; `given_back`, which compares threads and
+//! locked memory of the whole process; `anyhow`, which measures the memory of the whole process.
+
+mod conditions;
+mod conformance;
+mod control;
+mod endings;
+mod explain;
+mod faults;
+mod filled_again;
+mod graph_errors;
+mod limits;
+mod lying_down;
+mod messages;
+mod one_step;
+mod ones;
+#[path = "random/operators.rs"]
+mod operators;
+mod pinned;
+mod pipeline;
+#[path = "random/reference.rs"]
+mod reference;
+mod replicated;
+mod response;
+mod serve;
+#[path = "random/spec.rs"]
+mod spec;
+#[path = "random/splitmix.rs"]
+mod splitmix;
+mod testing;
+mod two_workers;
+mod watchdog;
+mod ways;
+mod whole_passes;
+mod written_afresh;
