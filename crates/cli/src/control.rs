@@ -69,9 +69,11 @@ impl Connection {
         let read = (&mut self.stream).take(ANSWER_BYTES).read_until(b'\n', &mut line);
         match (written.and(read.map(drop)), line.last()) {
             (_, Some(b'\n')) => self.answer(&line),
-            (Err(error), _) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Err(
-                RequestError::Other(self.failure("no answer").help("check that it is the socket of an onbeat run")),
-            ),
+            (Err(error), _) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                Err(RequestError::Other(
+                    self.failure("no answer").help("check that it is the socket of an onbeat run"),
+                ))
+            }
             (Err(error), _) if is_end(&error) => Err(self.gone()),
             (Err(error), _) => Err(self.other(&error.to_string())),
             (Ok(()), None) => Err(self.gone()),
@@ -139,9 +141,9 @@ fn cannot_connect(socket: &Path, error: &io::Error) -> RequestError {
             let what = format!("{error}: you are user {}, who cannot access its folder", local::user());
             RequestError::Other(failure(&what).help("run the command as the user of the run, or as root"))
         }
-        (ErrorKind::TimedOut, _) => {
-            RequestError::Other(failure("no answer").help("too many clients are waiting, or the process is stopped"))
-        }
+        (ErrorKind::TimedOut, _) => RequestError::Other(
+            failure("no answer").help("too many clients are waiting, or the process is stopped"),
+        ),
         _ => RequestError::Other(failure(&error.to_string())),
     }
 }

@@ -18,8 +18,8 @@ pub struct FileMaker {
 }
 
 impl FileMaker {
-    /// Reads the pipeline once, to report errors with their line. Sources run as fast as possible unless `--pace` is
-    /// given.
+    /// Reads the pipeline once, to report errors with their line. Sources run as fast as possible unless
+    /// `--pace` is given.
     pub fn new(arguments: &PipelineArguments, what: &str) -> Result<(FileMaker, Pipeline), Failure> {
         let registry = operators::registry();
         let scratch = Scratch::make()?;

@@ -33,8 +33,7 @@ mod tests {
     #[test]
     fn the_place_of_a_worker_s_panic_is_kept() {
         super::install();
-        let thread =
-            onbeat_os::thread::spawn("onbeat-w9", || panic!("on purpose")).expect("a thread");
+        let thread = onbeat_os::thread::spawn("onbeat-w9", || panic!("on purpose")).expect("a thread");
         assert!(thread.join().is_err());
         assert!(super::last().is_some_and(|place| place.contains("panics.rs")));
     }

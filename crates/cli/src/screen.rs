@@ -1,7 +1,8 @@
 //! A full-screen view on the terminal, and its keys.
 //!
-//! Dropping the [`Screen`], a panic, and the first or second Ctrl-C or `SIGTERM` restore the terminal. Ctrl-C stays
-//! a signal and goes to [`CtrlC`](crate::interrupt::CtrlC). Messages on stderr wait until the terminal is restored.
+//! Dropping the [`Screen`], a panic, and the first or second Ctrl-C or `SIGTERM` restore the terminal. Ctrl-C
+//! stays a signal and goes to [`CtrlC`](crate::interrupt::CtrlC). Messages on stderr wait until the terminal
+//! is restored.
 
 use crate::failure::Failure;
 use crate::stderr::{self, may_colour};
@@ -69,11 +70,13 @@ impl Screen {
         self.terminal.draw(render).map(|_| ()).map_err(|error| cannot(&error))
     }
 
-    /// Waits for input for the time `within`, and returns the first one. Reports a closed terminal once, as the key `q`.
+    /// Waits for input for the time `within`, and returns the first one. Reports a closed terminal once, as
+    /// the key `q`.
     pub fn input(&mut self, within: Duration) -> Option<UserInput> {
         let end = Instant::now() + within;
         while let Some(keys) = &self.keys {
-            // Crossterm never returns from a terminal that was closed. So it is called only while there is one, and never waits.
+            // Crossterm never returns from a terminal that was closed. So it is called only while there is
+            // one, and never waits.
             let waited = keys.wait(end.saturating_duration_since(Instant::now()));
             if waited == Waited::Gone {
                 self.keys = None;
@@ -101,8 +104,9 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // The terminal of ratatui is never dropped. If the terminal was closed, its drop would report that on stderr,
-        // which is closed too, and panic. Its buffers live until the process ends: there is no second screen.
+        // The terminal of ratatui is never dropped. If the terminal was closed, its drop would report that on
+        // stderr, which is closed too, and panic. Its buffers live until the process ends: there is no second
+        // screen.
         restore();
     }
 }

@@ -12,7 +12,8 @@ pub fn may_colour(is_terminal: bool) -> bool {
     is_terminal && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Writes a message to stderr, or keeps it for [`release`]. Errors are ignored: there is no place to report them.
+/// Writes a message to stderr, or keeps it for [`release`]. Errors are ignored: there is no place to report
+/// them.
 pub fn to_stderr(text: &str) {
     if is_held(text) {
         return;

@@ -61,7 +61,8 @@ fn notify_until(handle: &RunHandle, watchdog: Option<Duration>, ended: &Receiver
     if !is_ended {
         notify(&[NotifyState::Ready, NotifyState::Status(&line(handle))]);
     }
-    // systemd recommends two notifications per watchdog period; a third of it also leaves time for the answer.
+    // systemd recommends two notifications per watchdog period; a third of it also leaves time for the
+    // answer.
     let every = watchdog.map(|time| (time / 3).clamp(SHORTEST, LONGEST));
     let mut last = Instant::now();
     while !is_ended {

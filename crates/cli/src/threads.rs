@@ -17,8 +17,8 @@ const PURPOSES: [(&str, &str); 6] = [
     (onbeat_os::signal::THREAD_NAME, "handles Ctrl-C"),
 ];
 
-/// Moves the calling thread, and the threads that it starts later, to the house-keeping cores. Returns what was
-/// obtained; `None` if `cores` is empty.
+/// Moves the calling thread, and the threads that it starts later, to the house-keeping cores. Returns what
+/// was obtained; `None` if `cores` is empty.
 pub fn keep_house(cores: &[usize]) -> Option<Obtained> {
     if cores.is_empty() {
         return None;

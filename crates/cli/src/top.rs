@@ -2,8 +2,8 @@
 
 use crate::documents;
 use crate::failure::Failure;
+use crate::screen::{Screen, UserInput};
 use crate::stderr::to_stderr;
-use crate::screen::{UserInput, Screen};
 use crate::views::live::{ViewState, plain, render};
 use onbeat::{RunHandle, RunState, RunStatus};
 use ratatui::crossterm::event::KeyCode;
@@ -93,7 +93,8 @@ impl Top {
                 to_stderr(&format!("--top: {}\n", failure.message()));
             }
         });
-        let thread = thread.map_err(|error| Failure::new(format!("--top: cannot start a thread: {error}")))?;
+        let thread =
+            thread.map_err(|error| Failure::new(format!("--top: cannot start a thread: {error}")))?;
         Ok(Top(Some((end, thread))))
     }
 }

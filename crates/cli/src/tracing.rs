@@ -22,11 +22,14 @@ pub fn check(path: &Path, plan: &mut Plan) -> Result<(), Failure> {
             .help("remove --explain=off, or `explain` from the file"));
     }
     if plan.options.clock != ClockKind::Real || plan.options.scale != 1.0 {
-        return Err(wrong(&"a trace needs the real clock, and this run uses another one")
-            .help("use --clock real"));
+        return Err(
+            wrong(&"a trace needs the real clock, and this run uses another one").help("use --clock real")
+        );
     }
     if path == Path::new("-") {
-        return Err(wrong(&"a trace must be written to a file").help("name a file; ./- for a file with the name `-`"));
+        return Err(
+            wrong(&"a trace must be written to a file").help("name a file; ./- for a file with the name `-`")
+        );
     }
     plan.options.explain = Explain::On;
     Ok(())

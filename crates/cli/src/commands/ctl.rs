@@ -27,9 +27,10 @@ pub fn ctl(arguments: &CtlArguments) -> Result<u8, Failure> {
         CtlOrder::Pause(of) => {
             (json!({ "command": "pause", "operator": of.operator }), format!("paused{}", named(&of.operator)))
         }
-        CtlOrder::Resume(of) => {
-            (json!({ "command": "resume", "operator": of.operator }), format!("resumed{}", named(&of.operator)))
-        }
+        CtlOrder::Resume(of) => (
+            json!({ "command": "resume", "operator": of.operator }),
+            format!("resumed{}", named(&of.operator)),
+        ),
         CtlOrder::Stop(of) => {
             let done = match &of.operator {
                 Some(name) => format!("stopped `{name}`"),
@@ -48,7 +49,9 @@ pub fn ctl(arguments: &CtlArguments) -> Result<u8, Failure> {
                 format!("gate `{}` is {word}", gate.gate),
             )
         }
-        CtlOrder::Ring { event } => (json!({ "command": "ring", "name": event }), format!("triggered `{event}`")),
+        CtlOrder::Ring { event } => {
+            (json!({ "command": "ring", "name": event }), format!("triggered `{event}`"))
+        }
     };
     Connection::open(&arguments.socket)?.ask(request).map_err(|error| {
         let failure = Failure::from(error);
@@ -81,7 +84,9 @@ fn assignment(set: &SetArguments) -> Result<(Value, String), Failure> {
         }
         Ok(other) => {
             let what = other.type_str();
-            return Err(wrong(&format!("the value must be a number, a word, true or false, not of type {what}")));
+            return Err(wrong(&format!(
+                "the value must be a number, a word, true or false, not of type {what}"
+            )));
         }
         // Not TOML: a word without quotes.
         Err(_) => Value::from(text),
@@ -158,10 +163,8 @@ fn draw(screen: &mut RepeatedText, status: &RunStatus, format: Format) -> Result
 fn status(socket: &Path) -> Result<RunStatus, RequestError> {
     let mut answer = Connection::open(socket)?.ask(json!({ "command": "status" }))?;
     serde_json::from_value(answer["status"].take()).map_err(|error| {
-        let failure = Failure::new(format!(
-            "control socket `{}`: cannot read the status: {error}",
-            socket.display()
-        ));
+        let failure =
+            Failure::new(format!("control socket `{}`: cannot read the status: {error}", socket.display()));
         RequestError::Other(failure.help("use the same version of onbeat as the run"))
     })
 }

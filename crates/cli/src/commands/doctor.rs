@@ -4,11 +4,11 @@ use super::{host, show};
 use crate::arguments::KindsFormat;
 use crate::arguments::host::DoctorArguments;
 use crate::costs;
-use crate::documents::{self, Findings};
+use crate::documents::{self, FindingsView};
 use crate::failure::Failure;
 use crate::interrupt::CtrlC;
-use crate::{output, stderr};
 use crate::progress::StatusLine;
+use crate::{output, stderr};
 use onbeat_host::measured::Watch;
 use onbeat_host::verify::{self, Agreement};
 use onbeat_host::{Case, Causes, Measured, Root, Tried, checks, examine};
@@ -38,7 +38,7 @@ pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failu
     }
     observe(&mut case, &root, arguments, abort)?;
     let report = examine(&case);
-    let shown = Findings { report: &report, case: &case, all: arguments.all };
+    let shown = FindingsView { report: &report, case: &case, all: arguments.all };
     match format {
         crate::arguments::Format::Human => {
             let is_terminal = io::stdout().is_terminal();
@@ -53,7 +53,12 @@ pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failu
 }
 
 /// Tests rights and measures, if the files are those of this machine.
-fn observe(case: &mut Case, root: &Root, arguments: &DoctorArguments, abort: fn() -> !) -> Result<(), Failure> {
+fn observe(
+    case: &mut Case,
+    root: &Root,
+    arguments: &DoctorArguments,
+    abort: fn() -> !,
+) -> Result<(), Failure> {
     if !root.is_this_machine() {
         case.tried = Tried::not("only files of another machine are read");
         case.measured = Measured::not("only files of another machine are read");
@@ -125,7 +130,7 @@ fn distance(a: &str, b: &str) -> usize {
 
 fn list(format: KindsFormat) -> Result<u8, Failure> {
     match format.tables() {
-        Some(format) => show(&documents::Findings::list(), format)?,
+        Some(format) => show(&documents::FindingsView::list(), format)?,
         None => output::to_stdout(&documents::findings_page())?,
     }
     Ok(0)

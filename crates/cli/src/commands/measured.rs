@@ -68,7 +68,8 @@ fn machine(fresh: bool, watch: &mut dyn Watch) -> Result<CachedCosts, Failure> {
         })?;
     }
     if let Some(costs) = folder.as_deref().and_then(costs::kept) {
-        let note = "costs of this machine: cached from an earlier measurement; --fresh measures them again".to_owned();
+        let note = "costs of this machine: cached from an earlier measurement; --fresh measures them again"
+            .to_owned();
         return Ok(CachedCosts { costs, note: Some(note) });
     }
     let Measured { costs, others } = costs::measure(watch).map_err(|error| failure(&error))?;

@@ -14,11 +14,8 @@ use std::path::{Path, PathBuf};
 pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
     let given = arguments.records.len();
     if given > page::MOST {
-        return Err(Failure::new(format!(
-            "{given} records: at most {} can be compared",
-            page::MOST
-        ))
-        .help("name fewer, or make one report for each"));
+        return Err(Failure::new(format!("{given} records: at most {} can be compared", page::MOST))
+            .help("name fewer, or make one report for each"));
     }
     let to = arguments.output.as_deref().filter(|path| *path != Path::new("-"));
     if to.is_none()

@@ -29,7 +29,8 @@ pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
     }
     let metrics = arguments.metrics.as_deref().map(MetricsListener::new).transpose()?;
     let outputs = RunOutputs::prepare(arguments, &pipeline)?;
-    let started = StartedRun::start(arguments, pipeline, abort).inspect_err(|_| outputs.paths.remove_empty())?;
+    let started =
+        StartedRun::start(arguments, pipeline, abort).inspect_err(|_| outputs.paths.remove_empty())?;
     started.wait(arguments, metrics, outputs.stdout_is_taken)?.report(arguments, &outputs)
 }
 
@@ -67,7 +68,8 @@ struct StartedRun {
 impl StartedRun {
     fn start(arguments: &RunArguments, pipeline: Pipeline, abort: fn() -> !) -> Result<Self, Failure> {
         let name = pipeline.name().to_string();
-        // First of all: threads that start after this inherit these cores, and workers get cores of their own.
+        // First of all: threads that start after this inherit these cores, and workers get cores of their
+        // own.
         let house = threads::keep_house(&pipeline.options.house_keeping);
         if pipeline.options.strict {
             house.as_ref().map_or(Ok(()), check_obtained)?;
@@ -237,9 +239,7 @@ fn position_ns(record: &Record, last: Position) -> u64 {
 fn failure_of(record: &Record) -> Failure {
     let failure = Failure::new(record.result.reason.clone());
     match panics::last() {
-        Some(place) => {
-            failure.help(format!("panic at {place}; RUST_BACKTRACE=1 shows a backtrace"))
-        }
+        Some(place) => failure.help(format!("panic at {place}; RUST_BACKTRACE=1 shows a backtrace")),
         None => failure,
     }
 }

@@ -30,7 +30,10 @@ fn run(arguments: &TimerArguments, hist: Option<&HistArguments>, abort: fn() -> 
     prepare(session, "timerlat")?;
     let settings = arguments.settings(hist.map(|hist| &hist.shape));
     let is_drawn = hist.is_none() && arguments.aa_only.is_none();
-    let mut watch = TimerlatProgress { live: LiveMeasurement::new("timerlat", session, is_drawn, abort)?, nano: arguments.nano };
+    let mut watch = TimerlatProgress {
+        live: LiveMeasurement::new("timerlat", session, is_drawn, abort)?,
+        nano: arguments.nano,
+    };
     let record = measure(&settings, &mut watch);
     let more = watch.live.end()?;
     let mut record = record.map_err(|error| Failure::new(error.to_string()))?;

@@ -131,7 +131,7 @@ fn undo_all(root: &Root) -> Result<u8, Failure> {
         output::to_stdout("nothing to restore: no settings were applied since the machine booted\n")?;
         return Ok(0);
     };
-    let (text, is_whole) = documents::put_back(&outcomes);
+    let (text, is_whole) = documents::undone(&outcomes);
     output::to_stdout(&text)?;
     Ok(u8::from(!is_whole))
 }

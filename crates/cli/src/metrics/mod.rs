@@ -1,7 +1,7 @@
 //! `--metrics`: metrics of a run over HTTP, for Prometheus and similar programs.
 //!
-//! One thread serves all connections in turn, each for a short time. It reads the state of the run at most ten times a
-//! second, for any number of requests. So a client can delay neither the run nor other clients.
+//! One thread serves all connections in turn, each for a short time. It reads the state of the run at most
+//! ten times a second, for any number of requests. So a client can delay neither the run nor other clients.
 
 mod client;
 mod text;
@@ -57,11 +57,14 @@ impl MetricsListener {
             Ok(listener)
         });
         let listener = listener.map_err(|error| match error.kind() {
-            ErrorKind::AddrInUse => wrong(&"the address is already in use")
-                .help("choose another port, or 0 for any free one"),
+            ErrorKind::AddrInUse => {
+                wrong(&"the address is already in use").help("choose another port, or 0 for any free one")
+            }
             ErrorKind::AddrNotAvailable => wrong(&"this machine has no such address")
                 .help("use 127.0.0.1:9464 for this machine only, 0.0.0.0:9464 for all networks"),
-            ErrorKind::PermissionDenied => wrong(&error).help("choose a port from 1024 on, or 0 for any free one"),
+            ErrorKind::PermissionDenied => {
+                wrong(&error).help("choose a port from 1024 on, or 0 for any free one")
+            }
             _ => wrong(&error),
         })?;
         let address = listener.local_addr().map_err(|error| wrong(&error))?;
@@ -80,9 +83,8 @@ impl MetricsListener {
 
     /// Starts the server thread.
     pub fn serve(self, handle: RunHandle) -> Result<Metrics, Failure> {
-        let cannot = |error: io::Error| {
-            Failure::new(format!("--metrics: cannot start the server thread: {error}"))
-        };
+        let cannot =
+            |error: io::Error| Failure::new(format!("--metrics: cannot start the server thread: {error}"));
         let (end, ended) = UnixStream::pair().map_err(cannot)?;
         let door = Door::new(self.listener, ended);
         let server = Server { door, handle, clients: Vec::new(), latest: None };
@@ -128,8 +130,8 @@ impl Server {
         self.door.wait(self.clients.iter().map(HttpClient::waits), until)
     }
 
-    /// Accepts new connections. If there are too many, the oldest one is closed, so that idle clients cannot block
-    /// others.
+    /// Accepts new connections. If there are too many, the oldest one is closed, so that idle clients cannot
+    /// block others.
     fn let_in(&mut self) {
         let clients = &mut self.clients;
         self.door.let_in(CLIENTS, |stream| {

@@ -68,7 +68,8 @@ impl Collector for StatusCollector {
         let state = |one: RunState| ([("state", word(one))], f64::from(u8::from(status.state == one)));
         let states =
             [RunState::Starting, RunState::Running, RunState::Paused, RunState::Stopping, RunState::Ended];
-        metric!("run_state", "1 for the current state of the run, 0 for the others", None).gauges(states.into_iter().map(state))?;
+        metric!("run_state", "1 for the current state of the run, 0 for the others", None)
+            .gauges(states.into_iter().map(state))?;
         let elapsed = std::iter::once(([("", ""); 0], seconds(status.elapsed_ns)));
         metric!("run_elapsed", "time since the first step", SECONDS).gauges(elapsed)?;
         let missing = status.obtained.iter().filter(|one| one.asked != one.obtained).count();
@@ -145,7 +146,8 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// Returns the number of latencies up to each power of two from 1 µs to 137 s. The buckets of the run end there too.
+/// Returns the number of latencies up to each power of two from 1 µs to 137 s. The buckets of the run end
+/// there too.
 fn octaves(path: &PathStatus) -> Vec<(f64, u64)> {
     const FIRST: u32 = 10;
     const LAST: u32 = 37;

@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Runs the actions of `--on-threshold`, if a limit was hit, and those of `--on-end`. Returns the first error, after
-/// trying all.
+/// Runs the actions of `--on-threshold`, if a limit was hit, and those of `--on-end`. Returns the first
+/// error, after trying all.
 pub fn act(is_hit: bool, traced: &Traced<'_>) -> Result<(), Failure> {
     let hit = if is_hit { at_limit(traced) } else { Ok(()) };
     hit.and(all(&traced.session.on_end, traced))

@@ -5,8 +5,8 @@ use crate::commands::{bench::check_plot, show};
 use crate::documents;
 use crate::failure::Failure;
 use crate::interrupt::CtrlC;
-use crate::stderr;
 use crate::progress::StatusLine;
+use crate::stderr;
 use onbeat::trace::replace::replace;
 use onbeat_noise::project::project;
 use onbeat_noise::{CpuNoise, NoiseRecord, Settings, Watch, measure, place};
@@ -29,8 +29,10 @@ pub fn projected(arguments: &ProjectArguments) -> Result<u8, Failure> {
     let record = read(&arguments.record)?;
     let found = project(&record, arguments.step, &arguments.nodes);
     if found.is_empty() {
-        let message =
-            format!("{}: no measured time in the record, so nothing can be projected", arguments.record.display());
+        let message = format!(
+            "{}: no measured time in the record, so nothing can be projected",
+            arguments.record.display()
+        );
         return Err(Failure::new(message).help("measure longer: onbeat noise hist -d 60s --record FILE"));
     }
     show(&documents::noise_projected(&record, arguments.step, &found), arguments.format)?;

@@ -8,7 +8,7 @@ use crate::documents::{self, LiveView};
 use crate::failure::Failure;
 use crate::interrupt::CtrlC;
 use crate::progress::StatusLine;
-use crate::screen::{UserInput, Screen};
+use crate::screen::{Screen, UserInput};
 use crate::views::live::{ViewState, render};
 use onbeat::trace::KernelEvent;
 use onbeat_noise::extra::Extra;
