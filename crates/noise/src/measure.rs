@@ -261,7 +261,7 @@ impl Sampled {
         // In this order: what is told is told of the time before it, and the ring is read after that.
         let seen_ns = self.line.seen_ns.load(Ordering::Acquire);
         let mut told = Vec::new();
-        self.line.told.look(&mut self.owner);
+        self.line.told.poll(&mut self.owner);
         self.line.told.drain(&mut self.owner, |one| told.push(one));
         self.line.told.release(&mut self.owner);
         let gap_of = |one: &Told| match *one {

@@ -199,7 +199,7 @@ impl Timed {
         // In this order: what is told is told of the time before it, and the ring is read after that.
         let seen_ns = self.line.seen_ns.load(Ordering::Acquire);
         let mut told: Vec<Woken> = Vec::new();
-        self.line.told.look(&mut self.owner);
+        self.line.told.poll(&mut self.owner);
         self.line.told.drain(&mut self.owner, |one| told.push(one));
         self.line.told.release(&mut self.owner);
         let mut kernel = perf.map(|(perf, at)| {

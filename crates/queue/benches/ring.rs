@@ -75,7 +75,7 @@ fn stream(publish: u64, release: u64) -> f64 {
         let mut sum = 0u64;
         let mut left = ITEMS;
         while left > 0 {
-            let visible = ring.look(&mut consumer);
+            let visible = ring.poll(&mut consumer);
             if visible == 0 {
                 spin_loop();
                 continue;
@@ -109,7 +109,7 @@ fn stream_batches() -> f64 {
     let receive = || {
         let (mut sum, mut left) = (0u64, ITEMS);
         while left > 0 {
-            if ring.look(&mut consumer) == 0 {
+            if ring.poll(&mut consumer) == 0 {
                 spin_loop();
                 continue;
             }
@@ -155,7 +155,7 @@ fn ping_rings() -> f64 {
     let (mut here, mut there) = (Owner::new(), Owner::new());
     let (to, back) = (Spsc::new(&here, &there, 4), Spsc::new(&there, &here, 4));
     let receive = |ring: &Spsc<u64>, owner: &mut Owner| {
-        while ring.look(owner) == 0 {
+        while ring.poll(owner) == 0 {
             spin_loop();
         }
         let item = ring.pop(owner).expect("it was seen");

@@ -5,25 +5,25 @@ const LINE: usize = 64;
 
 /// A piece of memory, by where it lies. Nothing is ever read or written through it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct MemoryRange {
     address: usize,
     bytes: usize,
 }
 
-impl Place {
+impl MemoryRange {
     /// Where this value lies.
     pub fn of<T: ?Sized>(value: &T) -> Self {
-        Place { address: std::ptr::from_ref(value).addr(), bytes: size_of_val(value) }
+        MemoryRange { address: std::ptr::from_ref(value).addr(), bytes: size_of_val(value) }
     }
 
     /// So many bytes from there on.
     pub fn at<T>(begin: *const T, bytes: usize) -> Self {
-        Place { address: begin.addr(), bytes }
+        MemoryRange { address: begin.addr(), bytes }
     }
 
     /// At most so many bytes of it.
     pub fn at_most(self, bytes: usize) -> Self {
-        Place { bytes: self.bytes.min(bytes), ..self }
+        MemoryRange { bytes: self.bytes.min(bytes), ..self }
     }
 
     /// Asks for its cache lines, to write there: they come all at once, while the caller goes on, and each makes the way from the core
@@ -57,13 +57,13 @@ const MOST: usize = 256;
 /// most): they come over while the caller goes on, instead of one after the other when it comes to them. A hint.
 #[inline(always)]
 pub fn fetch_to_write<V: ?Sized>(value: &V) {
-    Place::of(value).at_most(MOST).fetch_to_write();
+    MemoryRange::of(value).at_most(MOST).fetch_to_write();
 }
 
 /// As [`fetch_to_write`], to read there: lines that this core has stay as they are, also where others have them.
 #[inline(always)]
 pub fn fetch_to_read<V: ?Sized>(value: &V) {
-    Place::of(value).at_most(MOST).fetch_to_read();
+    MemoryRange::of(value).at_most(MOST).fetch_to_read();
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]

@@ -8,11 +8,11 @@
 //!   and finds its way home; `src/store/README.md` has the protocol.
 //! - [`Inbox`] and [`Sleeper`]: the work that other threads schedule for a worker, and how it sleeps and is woken;
 //!   `src/list/README.md` has the protocol.
-//! - [`Agenda`]: the work queue without its thread, for items of many kinds, each with its own callback;
-//!   `src/agenda/README.md` says who owns what when.
-//! - [`Crew`]: items that wander between the threads of a pool, one hand at a time; `src/crew/README.md` has the protocol.
-//! - [`Seat`]: turns in a fixed order with one value; `src/rota/README.md` has the protocol.
-//! - [`Relay`]: values that are passed one after another, by whoever comes, in the order in which they began; `src/relay/README.md`.
+//! - [`QueueCore`]: the work queue without its thread, for items of many kinds, each with its own callback;
+//!   `src/work_queue/README.md` says who owns what when.
+//! - [`TaskPool`]: items that wander between the threads of a pool, one hand at a time; `src/pool/README.md` has the protocol.
+//! - [`TurnMember`]: turns in a fixed order with one value; `src/rota/README.md` has the protocol.
+//! - [`TicketedPipeline`]: values that are passed one after another, by whoever comes, in the order in which they began; `src/relay/README.md`.
 //! - [`Ranges`]: numbers that are shared out in ranges.
 //! - [`Identity`]: whose chunk stores a thread acts for, where work wanders.
 //! - [`sync`]: the one door for atomics and cells of the whole workspace, so that loom can replace them.
@@ -27,25 +27,24 @@
 //! assert_eq!(ring.pop(&mut owner), Some(('a', 2)));
 //! ```
 
-mod agenda;
-mod crew;
 mod fetch;
 mod identity;
 mod inbox;
 mod list;
 mod lossy;
+#[cfg(all(loom, test))]
+mod model;
 mod owner;
 mod ranges;
-mod relay;
 mod ring;
-mod rota;
 mod side;
 mod spsc;
 mod store;
 pub mod sync;
+mod task_pool;
+mod ticket;
+mod work_queue;
 
-pub use agenda::{Agenda, Item, OnWorker, Owned, Ready, Scope, Shared, Turn};
-pub use crew::{Crew, Taken};
 pub use fetch::{fetch_to_read, fetch_to_write};
 pub use identity::Identity;
 pub use inbox::Inbox;
@@ -53,8 +52,9 @@ pub use list::Sleeper;
 pub use lossy::Lossy;
 pub use owner::Owner;
 pub use ranges::Ranges;
-pub use relay::{Relay, Runner, Stay};
 pub use ring::{Full, Ring};
-pub use rota::{Entry, Seat, Taking, Watch};
 pub use spsc::Spsc;
 pub use store::{Block, Meta, Seed, Store, StoreError};
+pub use task_pool::{TaskLease, TaskPool};
+pub use ticket::{MemberEntry, MemberGuard, Ticket, TicketGuard, TicketedPipeline, TurnMember, TurnWatch};
+pub use work_queue::{Item, OnWorker, Owned, QueueCore, Ready, Scope, Shared, Turn};

@@ -1,6 +1,6 @@
 //! A bounded first-in-first-out ring for two operators of one worker.
 
-use crate::Owner;
+use crate::owner::Owner;
 use crate::sync::UnsafeCell;
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -31,12 +31,12 @@ pub struct Ring<T, S: Copy = ()> {
     /// Slots minus one; there is a power of two of them, so that a counter becomes an index by one `and`.
     mask: u32,
     counters: UnsafeCell<Counters>,
-    slots: Box<[Slot<T, S>]>,
+    slots: Box<[RingSlot<T, S>]>,
 }
 
 /// Two cells and not one, so that each is stored and loaded in one piece: a wide load that spans two younger stores
 /// waits for both to reach the cache.
-struct Slot<T, S> {
+struct RingSlot<T, S> {
     item: UnsafeCell<MaybeUninit<T>>,
     side: UnsafeCell<S>,
 }
@@ -72,7 +72,7 @@ impl<T, S: Copy + Default> Ring<T, S> {
             mask: slots as u32 - 1,
             counters: UnsafeCell::new(Counters { pushed: 0, taken: 0, deepest: 0 }),
             slots: (0..slots)
-                .map(|_| Slot {
+                .map(|_| RingSlot {
                     item: UnsafeCell::new(MaybeUninit::uninit()),
                     side: UnsafeCell::new(S::default()),
                 })
@@ -153,7 +153,7 @@ impl<T, S: Copy + Default> Ring<T, S> {
     /// # Panics
     /// When `owner` is not the one the ring was made with.
     #[inline]
-    pub fn peek<R>(&self, owner: &Owner, look: impl FnOnce(&S) -> R) -> Option<R> {
+    pub fn peek<R>(&self, owner: &Owner, inspect: impl FnOnce(&S) -> R) -> Option<R> {
         self.check(owner);
         let counters = self.counters(owner);
         if counters.pushed == counters.taken {
@@ -161,7 +161,7 @@ impl<T, S: Copy + Default> Ring<T, S> {
         }
         let side = &self.slot(counters.taken).side;
         // SAFETY: a shared `Owner` excludes writers, and every side holds a value from the start.
-        Some(side.with(|side| look(unsafe { &*side })))
+        Some(side.with(|side| inspect(unsafe { &*side })))
     }
 
     /// Items inside.
@@ -200,7 +200,7 @@ impl<T, S: Copy + Default> Ring<T, S> {
 
     /// The slot of the item with this number.
     #[inline(always)]
-    fn slot(&self, number: u64) -> &Slot<T, S> {
+    fn slot(&self, number: u64) -> &RingSlot<T, S> {
         // SAFETY: `mask` is the number of slots minus one, a power of two minus one, so the index is below that number.
         unsafe { self.slots.get_unchecked((number as u32 & self.mask) as usize) }
     }

@@ -1,6 +1,6 @@
 //! What one side of a ring between two workers keeps for itself.
 
-use crate::Owner;
+use crate::owner::Owner;
 use crate::sync::UnsafeCell;
 
 /// State that only the worker with this [`Owner`] touches.

@@ -105,7 +105,7 @@ pub(crate) fn next_number() -> u32 {
 /// right before its own exchange hides the load of another thread that came before both, and an order is never tried.
 /// Under loom this is an exchange that always fails: it counts as an access that no other one hides.
 #[inline(always)]
-pub(crate) fn look<T>(word: &atomic::AtomicPtr<T>) -> *mut T {
+pub(crate) fn load_before_rmw<T>(word: &atomic::AtomicPtr<T>) -> *mut T {
     #[cfg(not(loom))]
     let now = word.load(atomic::Ordering::Relaxed);
     #[cfg(loom)]

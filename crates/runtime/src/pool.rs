@@ -13,7 +13,7 @@ use crate::wave::Help;
 use crate::worker::Worker;
 use onbeat_os::{Parker, Unparker};
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use onbeat_queue::{Crew, Identity, Taken};
+use onbeat_queue::{Identity, TaskLease, TaskPool};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -36,7 +36,7 @@ pub(crate) struct Roaming {
 
 /// What the threads of one pool share.
 pub(crate) struct Pool {
-    pub crew: Crew<Roaming>,
+    pub tasks: TaskPool<Roaming>,
     unparkers: Box<[Unparker]>,
     /// By part: its steps are worth the way to another thread.
     heavy: Box<[AtomicBool]>,
@@ -78,8 +78,8 @@ struct Hand {
 
 impl Hand {
     /// In turn: a part that always has something to do is offered again after each of its long steps.
-    fn claim(&mut self, crew: &Crew<Roaming>) -> Option<u32> {
-        let claimed = crew.claim_below(self.thread, self.claimed)?;
+    fn claim(&mut self, tasks: &TaskPool<Roaming>) -> Option<u32> {
+        let claimed = tasks.claim_below(self.thread, self.claimed)?;
         self.claimed = claimed;
         Some(claimed)
     }
@@ -108,7 +108,7 @@ impl Pool {
     /// `workers` has the number of each thread among the workers.
     pub fn new(parkers: &[Parker], workers: &[usize], parts: usize, idle: Idle, share: Share) -> Self {
         Pool {
-            crew: Crew::new(parkers.len(), parts),
+            tasks: TaskPool::new(parkers.len(), parts),
             unparkers: parkers.iter().map(Parker::unparker).collect(),
             heavy: (0..parts).map(|_| AtomicBool::new(false)).collect(),
             last: (0..parts).map(|part| AtomicU32::new((part * parkers.len() / parts) as u32)).collect(),
@@ -129,7 +129,7 @@ impl Pool {
 
     /// Brings a part that sleeps back to work. From any thread.
     pub fn wake(&self, part: u32) {
-        if self.crew.wake(part) {
+        if self.tasks.wake(part) {
             self.queue(part);
         }
     }
@@ -153,7 +153,7 @@ impl Pool {
     }
 
     fn offer(&self, thread: usize, part: u32, counts: &mut Counts) {
-        if let Some(sleeper) = self.crew.offer(thread, part) {
+        if let Some(sleeper) = self.tasks.offer(thread, part) {
             counts.woken += 1;
             self.unparkers[sleeper].unpark();
         }
@@ -169,7 +169,7 @@ impl Pool {
     }
 
     /// A part ran out of its turn and has more to do.
-    pub fn put_back(&self, part: u32, item: Taken<'_, Roaming>) {
+    pub fn put_back(&self, part: u32, item: TaskLease<'_, Roaming>) {
         let heavy = item.worker.heavy;
         item.put_back();
         with_hand(|hand| match heavy {
@@ -182,7 +182,7 @@ impl Pool {
     pub fn others_wait(&self) -> bool {
         HAND.with_borrow(|hand| {
             hand.as_ref().is_some_and(|hand| {
-                hand.next.is_some() || !hand.list.is_empty() || self.crew.has_offers(hand.thread)
+                hand.next.is_some() || !hand.list.is_empty() || self.tasks.has_offers(hand.thread)
             })
         })
     }
@@ -199,7 +199,7 @@ impl Pool {
 
     /// Whether an alarm is due that nobody has heard yet.
     pub fn has_due(&self, now_ns: impl Fn() -> u64) -> bool {
-        let next_ns = self.crew.next_alarm_ns();
+        let next_ns = self.tasks.next_alarm_ns();
         next_ns != u64::MAX && now_ns() >= next_ns
     }
 
@@ -230,15 +230,15 @@ impl Pool {
 
     /// Puts a part in its place and among those that this thread is to run.
     pub fn enter(&self, part: u32, roaming: Roaming) {
-        self.crew.enter(part, roaming);
+        self.tasks.enter(part, roaming);
         with_hand(|hand| hand.list.push_back(part));
     }
 
     /// The next part for this thread: the one that was woken last, then those it keeps, then those it offers, then those of
     /// others.
-    pub fn next(&self, thread: usize, round: u32) -> Option<(u32, Taken<'_, Roaming>)> {
+    pub fn next(&self, thread: usize, round: u32) -> Option<(u32, TaskLease<'_, Roaming>)> {
         loop {
-            let offered = || with_hand(|hand| hand.claim(&self.crew)).flatten();
+            let offered = || with_hand(|hand| hand.claim(&self.tasks)).flatten();
             let kept = || with_hand(|hand| hand.next.take().or_else(|| hand.list.pop_front())).flatten();
             let own =
                 if round.is_multiple_of(ROUNDS) { offered().or_else(kept) } else { kept().or_else(offered) };
@@ -250,7 +250,7 @@ impl Pool {
                     part
                 }
             };
-            if let Some(item) = self.crew.take(part) {
+            if let Some(item) = self.tasks.take(part) {
                 if self.last(part) != thread {
                     self.last[part as usize].store(thread as u32, Ordering::Relaxed);
                 }
@@ -262,12 +262,12 @@ impl Pool {
 
     fn steal(&self, thread: usize) -> Option<u32> {
         let threads = self.unparkers.len();
-        (1..threads).find_map(|step| self.crew.claim((thread + step) % threads))
+        (1..threads).find_map(|step| self.tasks.claim((thread + step) % threads))
     }
 
     /// Whether there is a part for whoever comes, or nothing any more.
     fn has_parts(&self) -> bool {
-        self.is_over() || (0..self.unparkers.len()).any(|thread| self.crew.has_offers(thread))
+        self.is_over() || (0..self.unparkers.len()).any(|thread| self.tasks.has_offers(thread))
     }
 
     /// Threads may help with a run of a part from now on; most often there is one in each.
@@ -317,14 +317,14 @@ impl Pool {
 
     /// Lets alarms ring that are due.
     pub fn ring(&self, now_ns: impl Fn() -> u64) {
-        if self.crew.next_alarm_ns() != u64::MAX {
-            self.crew.take_due(now_ns(), |part| self.wake(part));
+        if self.tasks.next_alarm_ns() != u64::MAX {
+            self.tasks.take_due(now_ns(), |part| self.wake(part));
         }
     }
 
     /// This thread is about to do something long: somebody else is to look at alarms, if anyone has time.
     pub fn leave_alarms_to_others(&self, thread: usize) {
-        if let Some(sleeper) = self.crew.watch_alarms(thread) {
+        if let Some(sleeper) = self.tasks.watch_alarms(thread) {
             self.unparkers[sleeper].unpark();
         }
     }
@@ -338,19 +338,20 @@ impl Pool {
             is_new.set(is_new.get() || !is_open);
             is_open && is_new.get() || self.has_parts()
         };
-        if idle.spin(u64::MAX, || has_work() || self.has_due(&now_ns), &now_ns) || !self.crew.lie_down(thread)
+        if idle.spin(u64::MAX, || has_work() || self.has_due(&now_ns), &now_ns)
+            || !self.tasks.begin_park(thread)
         {
             return;
         }
         with_hand(|hand| hand.counts.parked += 1);
-        match self.crew.sleeps_until_ns(thread) {
+        match self.tasks.parked_until_ns(thread) {
             _ if self.is_over() => {}
             u64::MAX => parker.park(),
             alarm_ns => {
                 let _ = idle.park_until(parker, alarm_ns, has_work, &now_ns);
             }
         }
-        self.crew.get_up(thread);
+        self.tasks.end_park(thread);
     }
 
     /// One part is over. The last one lets all threads go.
@@ -362,7 +363,7 @@ impl Pool {
     }
 
     pub fn is_over(&self) -> bool {
-        // Acquire, partner: `close_one`. Relaxed: what is left goes through the crew.
+        // Acquire, partner: `close_one`. Relaxed: what is left goes through the task pool.
         self.open.load(Ordering::Acquire) == 0 || self.is_given_up.load(Ordering::Relaxed)
     }
 

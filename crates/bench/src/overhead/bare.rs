@@ -174,7 +174,7 @@ pub(super) fn two_threads(case: Case, iterations: u64, capacity: usize) -> Resul
                 while item.is_none() {
                     spin_loop();
                     ring.release(&mut receiver);
-                    ring.look(&mut receiver);
+                    ring.poll(&mut receiver);
                     item = ring.pop(&mut receiver);
                 }
                 black_box(item);
@@ -252,7 +252,7 @@ fn send(ring: &Spsc<u64>, owner: &mut Owner, mut item: u64) {
 
 fn receive(ring: &Spsc<u64>, owner: &mut Owner) -> u64 {
     loop {
-        ring.look(owner);
+        ring.poll(owner);
         if let Some(item) = ring.pop(owner) {
             ring.release(owner);
             return item;

@@ -228,7 +228,7 @@ impl Place {
         let mut done = 0;
         // Relaxed, here and below: see `hand_over`.
         while !stop.load(Ordering::Relaxed) {
-            self.from.look(&mut self.owner);
+            self.from.poll(&mut self.owner);
             while let Some(mut buffer) = self.from.pop(&mut self.owner) {
                 self.from.release(&mut self.owner);
                 stages.carry(&mut buffer);

@@ -6,7 +6,7 @@
 //! | `worker` | what the thread does |
 //! | `error` | what can go wrong |
 //!
-//! The lock-free part is [`onbeat_queue::Agenda`].
+//! The lock-free part is [`onbeat_queue::QueueCore`].
 
 mod error;
 mod settings;
@@ -20,7 +20,7 @@ pub use worker::Waker;
 
 use crate::trace::record::Obtained;
 use onbeat_os::Parker;
-use onbeat_queue::Agenda;
+use onbeat_queue::QueueCore;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -76,7 +76,7 @@ use worker::{Panics, Rest};
 ///
 /// To drop a queue is to stop it.
 pub struct WorkQueue {
-    agenda: Arc<Agenda<Waker>>,
+    queue: Arc<QueueCore<Waker>>,
     settings: WorkQueueSettings,
     /// Held while a thread is started or stopped. Callbacks may run meanwhile, and never take it.
     change: Mutex<()>,
@@ -106,9 +106,9 @@ impl WorkQueue {
     fn start_with(settings: WorkQueueSettings) -> Result<Self, WorkQueueError> {
         let rest = Rest::new();
         let slots = if settings.is_fifo { 1 } else { settings::SLOTS };
-        let agenda = Arc::new(Agenda::new(&rest.owner, slots, rest.waker()));
+        let queue = Arc::new(QueueCore::new(&rest.owner, slots, rest.waker()));
         let queue = WorkQueue {
-            agenda,
+            queue,
             settings,
             change: Mutex::new(()),
             life: Mutex::new(Life { thread: None, obtained: Vec::new() }),
@@ -124,12 +124,12 @@ impl WorkQueue {
     /// # Errors
     /// As [`WorkQueueSettings::start`]; it is stopped then.
     pub fn start(&self) -> Result<(), WorkQueueError> {
-        if self.agenda.is_running_here() {
+        if self.queue.is_running_here() {
             return Ok(());
         }
         let _change = lock(&self.change);
         if !self.is_running() {
-            let (thread, obtained) = worker::start(&self.settings, &self.agenda, &self.rest, &self.panics)?;
+            let (thread, obtained) = worker::start(&self.settings, &self.queue, &self.rest, &self.panics)?;
             *lock(&self.life) = Life { thread: Some(thread), obtained };
         }
         Ok(())
@@ -141,14 +141,14 @@ impl WorkQueue {
     /// Everything that the caller did before is visible to the run that follows, whosever call it was that queued it.
     #[inline]
     pub fn schedule(&self, item: impl Ready) -> bool {
-        self.agenda.schedule(item)
+        self.queue.schedule(item)
     }
 
     /// Schedules several items with one access to the queue, in their order, and says how many were queued: those that
     /// are pending already are left out.
     #[inline]
     pub fn schedule_many<R: Ready>(&self, items: impl IntoIterator<Item = R>) -> usize {
-        self.agenda.schedule_many(items)
+        self.queue.schedule_many(items)
     }
 
     /// Schedules an item for good: its callback gets it.
@@ -157,7 +157,7 @@ impl WorkQueue {
     /// The item, when the queue is stopped.
     #[inline]
     pub fn schedule_owned<T: Send + 'static>(&self, item: Box<Owned<T>>) -> Result<(), Box<Owned<T>>> {
-        self.agenda.schedule_owned(item)
+        self.queue.schedule_owned(item)
     }
 
     /// As [`schedule_owned`](WorkQueue::schedule_owned) for several, with one access to the queue, in their order.
@@ -169,7 +169,7 @@ impl WorkQueue {
         &self,
         items: impl IntoIterator<Item = Box<Owned<T>>>,
     ) -> Result<usize, Vec<Box<Owned<T>>>> {
-        self.agenda.schedule_owned_many(items)
+        self.queue.schedule_owned_many(items)
     }
 
     /// Waits until everything has run that was scheduled before, and everything that those runs schedule. Any number
@@ -179,7 +179,7 @@ impl WorkQueue {
     /// [`WorkQueueError::OnWorker`] in a callback of this queue: it would wait for itself.
     pub fn flush(&self) -> Result<(), WorkQueueError> {
         let parker = Parker::new();
-        let flushed = self.agenda.flush(Waker::new(parker.unparker()), || parker.park());
+        let flushed = self.queue.flush(Waker::new(parker.unparker()), || parker.park());
         flushed.map_err(|_| self.on_worker("flush"))
     }
 
@@ -193,7 +193,7 @@ impl WorkQueue {
         act: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env, Waker>) -> R,
     ) -> Result<R, WorkQueueError> {
         let parker = Parker::new();
-        let scoped = self.agenda.scope(Waker::new(parker.unparker()), || parker.park(), act);
+        let scoped = self.queue.scope(Waker::new(parker.unparker()), || parker.park(), act);
         scoped.map_err(|_| self.on_worker("scope"))
     }
 
@@ -204,7 +204,7 @@ impl WorkQueue {
     /// [`WorkQueueError::OnWorker`] in a callback of this queue; it goes on then.
     /// [`WorkQueueError::Panicked`] when callbacks have panicked since the start; it is stopped all the same.
     pub fn stop(&self) -> Result<(), WorkQueueError> {
-        if self.agenda.is_running_here() {
+        if self.queue.is_running_here() {
             return Err(self.on_worker("stop"));
         }
         let _change = lock(&self.change);
@@ -212,7 +212,7 @@ impl WorkQueue {
             return Ok(());
         }
         self.flush()?;
-        self.agenda.ask_to_close();
+        self.queue.ask_to_close();
         let Some(thread) = lock(&self.life).thread.take() else { return Ok(()) };
         // The worker catches what its callbacks throw, and has nothing of its own to throw.
         let joined = thread.join();
@@ -234,7 +234,7 @@ impl WorkQueue {
     /// Whether nothing waits to be run. A hint, and cheap.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.agenda.is_empty()
+        self.queue.is_empty()
     }
 
     /// How often callbacks have panicked since the last start or stop.
@@ -264,8 +264,8 @@ impl WorkQueue {
 /// Stops it. In a callback of its own it cannot wait: then the thread runs what was promised and ends by itself.
 impl Drop for WorkQueue {
     fn drop(&mut self) {
-        if self.agenda.is_running_here() {
-            self.agenda.ask_to_close();
+        if self.queue.is_running_here() {
+            self.queue.ask_to_close();
         } else {
             // A panic of a callback was printed when it happened; who wants to know more calls `stop`.
             let _ = self.stop();

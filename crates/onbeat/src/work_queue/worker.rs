@@ -7,7 +7,7 @@ use onbeat_os::policy::PolicyFlags;
 use onbeat_os::rights::{self, Rights};
 use onbeat_os::{Parker, Policy, Unparker, clock, stack_node, thread};
 use onbeat_queue::sync::atomic::{AtomicU32, Ordering};
-use onbeat_queue::{Agenda, Owner, Sleeper};
+use onbeat_queue::{Owner, QueueCore, Sleeper};
 use std::any::Any;
 use std::io;
 use std::sync::mpsc;
@@ -78,15 +78,14 @@ impl Panics {
 /// Starts the thread, and waits until it is as it was asked to be.
 pub(super) fn start(
     settings: &WorkQueueSettings,
-    agenda: &Arc<Agenda<Waker>>,
+    queue: &Arc<QueueCore<Waker>>,
     rest: &Arc<Mutex<Option<Rest>>>,
     panics: &Arc<Panics>,
 ) -> Result<(JoinHandle<()>, Vec<Obtained>), WorkQueueError> {
     let system = |error| WorkQueueError::System { queue: settings.name.clone(), error };
     let (ready, is_ready) = mpsc::channel();
     let body = {
-        let (settings, agenda, rest, panics) =
-            (settings.clone(), agenda.clone(), rest.clone(), panics.clone());
+        let (settings, queue, rest, panics) = (settings.clone(), queue.clone(), rest.clone(), panics.clone());
         move || {
             let prepared = prepare(&settings);
             let is_good = prepared.is_ok();
@@ -94,9 +93,9 @@ pub(super) fn start(
                 let _ = ready.send(prepared);
                 return;
             };
-            agenda.open(&mut own.owner);
+            queue.open(&mut own.owner);
             let _ = ready.send(prepared);
-            work(&settings, &agenda, &mut own, &panics);
+            work(&settings, &queue, &mut own, &panics);
             *lock(&rest) = Some(own);
         }
     };
@@ -216,15 +215,15 @@ const FEW: usize = 256;
 const MOMENT: usize = 24;
 
 /// Until it is asked to close: runs what there is, and waits for more.
-fn work(settings: &WorkQueueSettings, agenda: &Agenda<Waker>, own: &mut Rest, panics: &Panics) {
+fn work(settings: &WorkQueueSettings, queue: &QueueCore<Waker>, own: &mut Rest, panics: &Panics) {
     let Rest { owner, parker } = own;
     let mut panicked = |thrown: Box<dyn Any + Send>| panics.add(&*thrown);
     let mut linger = Linger { patience: Linger::PATIENCE, has_paid: false, shares_core: false };
     let mut passes = 0u32;
     loop {
-        let ran = agenda.drain(owner, &mut panicked);
-        if agenda.is_close_asked() {
-            agenda.close(owner, &mut panicked);
+        let ran = queue.drain(owner, &mut panicked);
+        if queue.is_close_asked() {
+            queue.close(owner, &mut panicked);
             return;
         }
         if ran > 0 {
@@ -243,25 +242,25 @@ fn work(settings: &WorkQueueSettings, agenda: &Agenda<Waker>, own: &mut Rest, pa
             std::thread::yield_now();
         }
         let idle = linger_ns.map_or(settings.idle, Idle::SpinFor);
-        if !agenda.is_empty() || idle.spin(u64::MAX, || !agenda.is_empty(), clock::monotonic_ns) {
+        if !queue.is_empty() || idle.spin(u64::MAX, || !queue.is_empty(), clock::monotonic_ns) {
             (linger.has_paid, linger.patience) = (true, Linger::PATIENCE);
             continue;
         }
-        if idle != Idle::Spin && agenda.sleep(owner) {
+        if idle != Idle::Spin && queue.sleep(owner) {
             if linger_ns == Some(FIRST_NS) {
                 linger.patience -= 1;
             }
             let asleep_ns = clock::monotonic_ns();
-            while !agenda.is_woken(owner) {
+            while !queue.is_woken(owner) {
                 parker.park();
             }
-            agenda.wake_up(owner);
+            queue.wake_up(owner);
             if linger_ns.is_none() && clock::monotonic_ns() - asleep_ns < FIRST_NS {
                 linger.patience = Linger::PATIENCE;
             }
             linger.has_paid = false;
             linger.shares_core =
-                agenda.sleeper().core.load(Ordering::Relaxed) == thread::current_core() as u32;
+                queue.sleeper().core.load(Ordering::Relaxed) == thread::current_core() as u32;
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{Link, Sleeper};
 use crate::sync::atomic::{AtomicPtr, Ordering};
-use crate::sync::{look, order, planted};
+use crate::sync::{load_before_rmw, order, planted};
 use std::ptr::{NonNull, null_mut};
 
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Head {
     ) -> bool {
         let mut claimed = false;
         // Relaxed: only the value is compared; what the list points to is not read here.
-        let mut top = look(&self.0);
+        let mut top = load_before_rmw(&self.0);
         loop {
             if top == closed() {
                 if claimed {
@@ -105,7 +105,7 @@ impl Head {
             self.0.store(closed(), Ordering::Relaxed);
             return top;
         }
-        // Acquire: as in `take`. Release, partner: the fence of who was refused and asks why (`agenda/flush.rs`).
+        // Acquire: as in `take`. Release, partner: the fence of who was refused and asks why (`work_queue/flush.rs`).
         let top = self.0.swap(closed(), Ordering::AcqRel);
         if is_link(top) { top } else { null_mut() }
     }
@@ -120,14 +120,14 @@ impl Head {
     #[inline]
     pub(super) fn is_closed(&self) -> bool {
         // Relaxed: nothing is read through it.
-        look(&self.0) == closed()
+        load_before_rmw(&self.0) == closed()
     }
 
     /// A hint.
     #[inline]
     pub(super) fn has_links(&self) -> bool {
         // Relaxed: nothing is read through it.
-        is_link(look(&self.0))
+        is_link(load_before_rmw(&self.0))
     }
 
     /// 3; false when there are links. Consumer only.
@@ -149,7 +149,7 @@ impl Head {
     #[inline]
     pub(super) fn is_marked(&self) -> bool {
         // Relaxed: nothing is read through it.
-        look(&self.0) == mark()
+        load_before_rmw(&self.0) == mark()
     }
 
     /// 5; false when a push had replaced the mark. Consumer only, after [`mark`](Self::mark).

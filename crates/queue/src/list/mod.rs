@@ -2,8 +2,6 @@
 //! `README.md` beside this file for the states, the protocol and the races it closes.
 
 mod head;
-#[cfg(all(loom, test))]
-mod model;
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{CachePadded, UnsafeCell, planted};
@@ -74,6 +72,13 @@ impl<S: Sleeper + ?Sized> Sleeper for Arc<S> {
     fn wake(&self) {
         (**self).wake();
     }
+}
+
+/// A sleeper that needs no wake-up: it polls.
+pub(crate) struct Poller;
+
+impl Sleeper for Poller {
+    fn wake(&self) {}
 }
 
 /// What an item carries to be put on a list.
@@ -155,7 +160,7 @@ impl Link {
 /// A link that was not pushed after all.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Left;
+pub(crate) struct NotPushed;
 
 /// The lock-free core: one head per producer slot, so that producers do not meet on one cache line.
 #[derive(Debug)]
@@ -184,7 +189,7 @@ impl<S: Sleeper> WorkList<S> {
     /// the link is pending already.
     ///
     /// # Safety
-    /// `link` is valid, and stays so until it has been handed out by [`Taken`] for the last time or its list is gone;
+    /// `link` is valid, and stays so until it has been handed out by [`LinkBatch`] for the last time or its list is gone;
     /// it may be used from any thread. Moving it while it is pending is forbidden.
     #[inline]
     pub(crate) unsafe fn schedule(&self, slot: usize, link: NonNull<Link>) -> bool {
@@ -210,7 +215,7 @@ impl<S: Sleeper> WorkList<S> {
         slot: usize,
         link: NonNull<Link>,
         prepare: impl FnOnce(),
-    ) -> Result<bool, Left> {
+    ) -> Result<bool, NotPushed> {
         let head = self.head(slot);
         // Before pending begins, so that a list that is closed for good never makes an item look pending.
         // SAFETY: valid, as promised by the caller.
@@ -219,7 +224,7 @@ impl<S: Sleeper> WorkList<S> {
         }
         prepare();
         // SAFETY: pending was begun by this call, and the rest is promised by the caller.
-        if unsafe { head.push(link, link, &self.sleeper) } { Ok(true) } else { Err(Left) }
+        if unsafe { head.push(link, link, &self.sleeper) } { Ok(true) } else { Err(NotPushed) }
     }
 
     /// Puts links that are nobody else's on the list of `slot`, all at once: from the newest through `next` to the
@@ -248,12 +253,12 @@ impl<S: Sleeper> WorkList<S> {
 
     /// Takes all that is on the list of `slot`, oldest first.
     #[inline]
-    pub(crate) fn take(&self, slot: usize) -> Taken<'_, S> {
+    pub(crate) fn take(&self, slot: usize) -> LinkBatch<'_, S> {
         self.taken(slot, self.head(slot).take())
     }
 
     /// The same, and from here on the slot refuses everything. Consumer only, not while it sleeps.
-    pub(crate) fn close(&self, slot: usize) -> Taken<'_, S> {
+    pub(crate) fn close(&self, slot: usize) -> LinkBatch<'_, S> {
         self.taken(slot, self.head(slot).close())
     }
 
@@ -264,7 +269,7 @@ impl<S: Sleeper> WorkList<S> {
 
     /// Turns the list round.
     #[inline]
-    fn taken(&self, slot: usize, mut newest: *mut Link) -> Taken<'_, S> {
+    fn taken(&self, slot: usize, mut newest: *mut Link) -> LinkBatch<'_, S> {
         let mut oldest = null_mut();
         while let Some(link) = NonNull::new(newest) {
             // SAFETY: pending links are valid, as promised to `schedule`.
@@ -274,7 +279,7 @@ impl<S: Sleeper> WorkList<S> {
             });
             oldest = link.as_ptr();
         }
-        Taken { list: self, slot, next: oldest }
+        LinkBatch { list: self, slot, next: oldest }
     }
 
     /// Whether no list has anything. A hint: a few loads.
@@ -318,13 +323,13 @@ fn unmark(heads: &[CachePadded<Head>]) -> u32 {
 /// Links that were taken out, oldest first. Each is handed out when its pending has ended and the list is done with
 /// it: whoever gets it may schedule it again or free it. What is left over when this is dropped goes back on the list.
 #[derive(Debug)]
-pub(crate) struct Taken<'l, S: Sleeper> {
+pub(crate) struct LinkBatch<'l, S: Sleeper> {
     list: &'l WorkList<S>,
     slot: usize,
     next: *mut Link,
 }
 
-impl<S: Sleeper> Taken<'_, S> {
+impl<S: Sleeper> LinkBatch<'_, S> {
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.next.is_null()
@@ -347,7 +352,7 @@ impl<S: Sleeper> Taken<'_, S> {
     }
 }
 
-impl<S: Sleeper> Iterator for Taken<'_, S> {
+impl<S: Sleeper> Iterator for LinkBatch<'_, S> {
     type Item = NonNull<Link>;
 
     #[inline]
@@ -359,7 +364,7 @@ impl<S: Sleeper> Iterator for Taken<'_, S> {
     }
 }
 
-impl<S: Sleeper> Drop for Taken<'_, S> {
+impl<S: Sleeper> Drop for LinkBatch<'_, S> {
     #[inline]
     fn drop(&mut self) {
         while let Some(link) = self.pop() {

@@ -1,15 +1,15 @@
 //! The side that takes items out.
 
-use super::word::{Position, Word};
-use super::{Lossy, Receiver};
-use crate::Owner;
+use super::word::{Position, SlotWord};
+use super::{Lossy, Reader};
+use crate::owner::Owner;
 use crate::sync::atomic::Ordering;
 use crate::sync::order;
 
 impl<T> Lossy<T> {
     /// Looks how many items can be taken out now, and says so: at most the capacity.
     #[inline]
-    pub fn look(&self, consumer: &mut Owner) -> usize {
+    pub fn poll(&self, consumer: &mut Owner) -> usize {
         self.receiver.with(consumer, |receiver| {
             // Acquire: partner is the Release in `push`. What was counted can be found.
             receiver.tail = self.sent.tail.load(Ordering::Acquire);
@@ -17,7 +17,7 @@ impl<T> Lossy<T> {
         })
     }
 
-    /// Items that could be taken out as of the last [`look`](Lossy::look), less what was popped since: 0
+    /// Items that could be taken out as of the last [`poll`](Lossy::poll), less what was popped since: 0
     /// although newer ones came, if that is so. What is above 0 is true in so far as [`pop`](Lossy::pop)
     /// gives an item.
     #[inline]
@@ -26,13 +26,13 @@ impl<T> Lossy<T> {
     }
 
     #[inline(always)]
-    fn visible(&self, receiver: &Receiver) -> usize {
+    fn visible(&self, receiver: &Reader) -> usize {
         // The item that lies in the hand counts, and it has left its slot: there may be one more than slots.
         let waiting = receiver.tail.saturating_sub(receiver.head) + u64::from(receiver.held);
         waiting.min(self.layout.slots()) as usize
     }
 
-    /// Takes the oldest item out that is still there, whether a [`look`](Lossy::look) has seen it or not.
+    /// Takes the oldest item out that is still there, whether a [`poll`](Lossy::poll) has seen it or not.
     #[inline]
     pub fn pop(&self, consumer: &mut Owner) -> Option<T> {
         self.receiver.with(consumer, |receiver| {
@@ -49,14 +49,14 @@ impl<T> Lossy<T> {
 
     /// Looks at the oldest item that is still there. From then on it does not make room any more: it is out
     /// of the ring and the next [`pop`](Lossy::pop) gives it.
-    pub fn peek<R>(&self, consumer: &mut Owner, look: impl FnOnce(&T) -> R) -> Option<R> {
+    pub fn peek<R>(&self, consumer: &mut Owner, inspect: impl FnOnce(&T) -> R) -> Option<R> {
         self.receiver.with(consumer, |receiver| {
             self.claim(receiver).then(|| {
                 self.cell(receiver.hand).with(|cell| {
                     // SAFETY: the cell is in our hand, and `&mut Owner` keeps everybody else of our side out.
                     let cell = unsafe { &*cell };
                     // SAFETY: `claim` put a cell with an item into our hand.
-                    look(unsafe { cell.assume_init_ref() })
+                    inspect(unsafe { cell.assume_init_ref() })
                 })
             })
         })
@@ -64,7 +64,7 @@ impl<T> Lossy<T> {
 
     /// Takes the oldest item into the hand, unless one is there already. False: there is none.
     #[inline(always)]
-    fn claim(&self, receiver: &mut Receiver) -> bool {
+    fn claim(&self, receiver: &mut Reader) -> bool {
         if receiver.held {
             return true;
         }
@@ -85,7 +85,7 @@ impl<T> Lossy<T> {
                 continue;
             }
             debug_assert!(word.full, "only the consumer empties a slot, and it moves on then");
-            let empty = Word { lap: word.lap, cell: receiver.hand, full: false };
+            let empty = SlotWord { lap: word.lap, cell: receiver.hand, full: false };
             // Acquire: partner is the Release in `push`, for the item. Release: partner is the Acquire in
             // `push`. We have done with the cell that we give away.
             match self.slots[receiver.at.slot as usize].compare_exchange(

@@ -7,13 +7,13 @@ mod model;
 mod producer;
 mod word;
 
-use crate::Owner;
+use crate::owner::Owner;
 use crate::side::Side;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{CachePadded, UnsafeCell};
 use std::fmt;
 use std::mem::MaybeUninit;
-use word::{Layout, Position, Word};
+use word::{Layout, Position, SlotWord};
 
 /// A first-in-first-out ring from one worker (the producer) to another (the consumer) in which the oldest
 /// item makes room for a new one when it is full. With a capacity of 1 it holds the latest item.
@@ -32,26 +32,26 @@ use word::{Layout, Position, Word};
 /// assert_eq!(ring.push(&mut producer, 'a'), None);
 /// assert_eq!(ring.push(&mut producer, 'b'), None);
 /// assert_eq!(ring.push(&mut producer, 'c'), Some('a'));
-/// assert_eq!(ring.look(&mut consumer), 2);
+/// assert_eq!(ring.poll(&mut consumer), 2);
 /// assert_eq!(ring.pop(&mut consumer), Some('b'));
 /// assert_eq!((ring.sent(&producer), ring.dropped(&producer), ring.taken(&consumer)), (3, 1, 1));
 /// ```
 pub struct Lossy<T> {
     /// How the words in `slots` are put together.
     layout: Layout,
-    /// One [`Word`] per slot.
+    /// One [`SlotWord`] per slot.
     slots: Box<[AtomicU64]>,
     /// Two more than slots: each side has one in its hand.
     cells: Box<[UnsafeCell<MaybeUninit<T>>]>,
-    sender: CachePadded<Side<Sender>>,
-    receiver: CachePadded<Side<Receiver>>,
-    sent: CachePadded<Sent>,
-    taken: CachePadded<Taken>,
+    sender: CachePadded<Side<Writer>>,
+    receiver: CachePadded<Side<Reader>>,
+    sent: CachePadded<WriterShared>,
+    taken: CachePadded<ReaderShared>,
 }
 
 /// Only the producer touches this.
 #[derive(Clone, Copy)]
-struct Sender {
+struct Writer {
     /// Where the next item goes.
     at: Position,
     /// The cell in the producer's hand. It holds no item.
@@ -60,7 +60,7 @@ struct Sender {
     tail: u64,
     /// Items of these that came back because they had to make room.
     dropped: u64,
-    /// [`Taken::head`] as of the last look.
+    /// [`ReaderShared::head`] as of the last look.
     head: u64,
     /// Most items that were ever inside at once.
     deepest: u32,
@@ -68,7 +68,7 @@ struct Sender {
 
 /// Only the consumer touches this.
 #[derive(Clone, Copy)]
-struct Receiver {
+struct Reader {
     /// Where the oldest item is that can still be there.
     at: Position,
     /// The cell in the consumer's hand.
@@ -79,12 +79,12 @@ struct Receiver {
     head: u64,
     /// Items ever popped.
     taken: u64,
-    /// [`Sent::tail`] as of the last look.
+    /// [`WriterShared::tail`] as of the last look.
     tail: u64,
 }
 
 /// Written by the producer, read by the consumer.
-struct Sent {
+struct WriterShared {
     /// Items ever put in.
     tail: AtomicU64,
     /// No more will come.
@@ -92,8 +92,8 @@ struct Sent {
 }
 
 /// Written by the consumer, read by the producer.
-struct Taken {
-    /// [`Receiver::head`], for the producer's statistics.
+struct ReaderShared {
+    /// [`Reader::head`], for the producer's statistics.
     head: AtomicU64,
     /// The consumer takes no more.
     left: AtomicBool,
@@ -118,18 +118,18 @@ impl<T> Lossy<T> {
         let slots = capacity as u32;
         let layout = Layout::new(slots);
         let at = Position { lap: 1, slot: 0 };
-        let sender = Sender { at, hand: slots, tail: 0, dropped: 0, head: 0, deepest: 0 };
-        let receiver = Receiver { at, hand: slots + 1, held: false, head: 0, taken: 0, tail: 0 };
+        let sender = Writer { at, hand: slots, tail: 0, dropped: 0, head: 0, deepest: 0 };
+        let receiver = Reader { at, hand: slots + 1, held: false, head: 0, taken: 0, tail: 0 };
         Lossy {
             layout,
             slots: (0..slots)
-                .map(|cell| AtomicU64::new(layout.pack(Word { lap: 0, cell, full: false })))
+                .map(|cell| AtomicU64::new(layout.pack(SlotWord { lap: 0, cell, full: false })))
                 .collect(),
             cells: (0..slots + 2).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect(),
             sender: CachePadded::new(Side::new(producer, sender)),
             receiver: CachePadded::new(Side::new(consumer, receiver)),
-            sent: CachePadded::new(Sent { tail: AtomicU64::new(0), closed: AtomicBool::new(false) }),
-            taken: CachePadded::new(Taken { head: AtomicU64::new(0), left: AtomicBool::new(false) }),
+            sent: CachePadded::new(WriterShared { tail: AtomicU64::new(0), closed: AtomicBool::new(false) }),
+            taken: CachePadded::new(ReaderShared { head: AtomicU64::new(0), left: AtomicBool::new(false) }),
         }
     }
 

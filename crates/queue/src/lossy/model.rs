@@ -2,7 +2,7 @@
 //! model`.
 
 use super::Lossy;
-use crate::Owner;
+use crate::owner::Owner;
 use crate::sync::plant;
 use loom::sync::Arc;
 use loom::thread;
@@ -35,7 +35,7 @@ fn items_are_popped_or_come_back(capacity: usize, items: u32, peek: bool) {
             popped.extend(item);
         }
         let back = thread.join().unwrap();
-        assert!(ring.look(&mut consumer) <= capacity);
+        assert!(ring.poll(&mut consumer) <= capacity);
         while let Some(item) = ring.pop(&mut consumer) {
             popped.push(item);
         }
@@ -61,7 +61,7 @@ fn the_end_comes_after_the_items() {
         });
         if ring.is_closed(&consumer) {
             assert_eq!(ring.pop(&mut consumer), Some(0));
-            assert_eq!(ring.look(&mut consumer), 1);
+            assert_eq!(ring.poll(&mut consumer), 1);
         }
         thread.join().unwrap();
     });
@@ -79,7 +79,7 @@ fn a_look_is_kept() {
                 }
             }
         });
-        if ring.look(&mut consumer) > 0 {
+        if ring.poll(&mut consumer) > 0 {
             assert!(ring.pop(&mut consumer).is_some());
         }
         thread.join().unwrap();

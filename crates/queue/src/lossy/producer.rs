@@ -1,8 +1,8 @@
 //! The side that puts items in.
 
-use super::word::Word;
-use super::{Lossy, Sender};
-use crate::Owner;
+use super::word::SlotWord;
+use super::{Lossy, Writer};
+use crate::owner::Owner;
 use crate::sync::atomic::Ordering;
 use crate::sync::order;
 
@@ -14,7 +14,7 @@ impl<T> Lossy<T> {
             self.keep_record(sender);
             // SAFETY: the cell is in our hand and holds no item.
             self.cell(sender.hand).with_mut(|cell| unsafe { (*cell).write(item) });
-            let word = Word { lap: sender.at.lap, cell: sender.hand, full: true };
+            let word = SlotWord { lap: sender.at.lap, cell: sender.hand, full: true };
             // Release: partner is the Acquire in `claim`. The item is written before the cell can be taken.
             // Acquire: partner is the Release in `claim`. The consumer has done with the cell that we get.
             let old = self.slots[sender.at.slot as usize]
@@ -23,7 +23,7 @@ impl<T> Lossy<T> {
             sender.hand = old.cell;
             sender.at = self.layout.next(sender.at);
             sender.tail += 1;
-            // Release: partner is the Acquire in `look`. Who sees the count finds the item, or a younger one.
+            // Release: partner is the Acquire in `poll`. Who sees the count finds the item, or a younger one.
             self.sent.tail.store(sender.tail, Ordering::Release);
             old.full.then(|| {
                 sender.dropped += 1;
@@ -35,7 +35,7 @@ impl<T> Lossy<T> {
 
     /// Counts the item to come, when that is a new record. A full ring can have no more.
     #[inline(always)]
-    fn keep_record(&self, sender: &mut Sender) {
+    fn keep_record(&self, sender: &mut Writer) {
         if u64::from(sender.deepest) < self.layout.slots()
             && sender.tail - sender.head >= u64::from(sender.deepest)
         {

@@ -10,7 +10,7 @@ pub(super) struct Position {
 
 /// A slot: in which lap it was last written, which cell lies in it, whether that cell holds an item.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Word {
+pub(super) struct SlotWord {
     pub(super) lap: u64,
     pub(super) cell: u32,
     pub(super) full: bool,
@@ -36,14 +36,14 @@ impl Layout {
     }
 
     #[inline(always)]
-    pub(super) fn pack(self, word: Word) -> u64 {
+    pub(super) fn pack(self, word: SlotWord) -> u64 {
         word.lap << self.shift | u64::from(word.cell) << 1 | u64::from(word.full)
     }
 
     #[inline(always)]
-    pub(super) fn unpack(self, bits: u64) -> Word {
+    pub(super) fn unpack(self, bits: u64) -> SlotWord {
         let cell = (bits & ((1 << self.shift) - 1)) >> 1;
-        Word { lap: bits >> self.shift, cell: cell as u32, full: bits & 1 == 1 }
+        SlotWord { lap: bits >> self.shift, cell: cell as u32, full: bits & 1 == 1 }
     }
 
     #[inline(always)]
@@ -69,7 +69,7 @@ mod tests {
             for cell in [0, 1, slots / 2, slots, slots + 1] {
                 for lap in [0, 1, laps / 3, laps] {
                     for full in [false, true] {
-                        let word = Word { lap, cell, full };
+                        let word = SlotWord { lap, cell, full };
                         assert!(layout.unpack(layout.pack(word)) == word, "{slots} slots, cell {cell}");
                     }
                 }

@@ -1,14 +1,14 @@
 //! The side that takes items out.
 
-use super::{NOBODY, Spsc, tell};
-use crate::Owner;
+use super::{NOBODY, Spsc, notify};
+use crate::owner::Owner;
 use crate::sync::atomic::Ordering;
 use crate::sync::{full_fence, order};
 
 impl<T> Spsc<T> {
     /// Makes visible what was published, and says how many items are visible.
     #[inline(always)]
-    pub fn look(&self, consumer: &mut Owner) -> usize {
+    pub fn poll(&self, consumer: &mut Owner) -> usize {
         self.receiver.with(consumer, |receiver| {
             // Acquire: partner is the Release in `publish`. The items are there before we see their count.
             receiver.tail = self.sent.tail.load(Ordering::Acquire);
@@ -18,7 +18,7 @@ impl<T> Spsc<T> {
         })
     }
 
-    /// Whether a [`look`](Spsc::look) would find more. A hint: nothing goes by it.
+    /// Whether a [`poll`](Spsc::poll) would find more. A hint: nothing goes by it.
     #[inline(always)]
     pub fn has_come(&self, consumer: &Owner) -> bool {
         // Relaxed: the look does the synchronising.
@@ -27,35 +27,35 @@ impl<T> Spsc<T> {
 
     /// Says that the consumer looks by itself from now on, and need be told of nothing, until it [asks](Spsc::wait_for_item).
     /// (It may be told once all the same.)
-    pub fn look_myself(&self, consumer: &Owner) {
+    pub fn decline_notifications(&self, consumer: &Owner) {
         self.receiver.check(consumer);
         // Relaxed: whether the producer has seen it makes a word too many, never one too few.
-        self.tell.store(tell::NOTHING, Ordering::Relaxed);
+        self.notify.store(notify::NOTHING, Ordering::Relaxed);
     }
 
     /// Asks to be told of the next item.
     ///
-    /// True: there is none that a [`look`](Spsc::look) has not found, and [`must_tell`](Spsc::must_tell) after the next one returns
+    /// True: there is none that a [`poll`](Spsc::poll) has not found, and [`must_notify`](Spsc::must_notify) after the next one returns
     /// true, once. False: there is one now. (It may be told all the same.)
     pub fn wait_for_item(&self, consumer: &mut Owner) -> bool {
         self.receiver.check(consumer);
         // Relaxed: the fence orders it.
-        self.tell.store(tell::NEXT, Ordering::Relaxed);
-        // Partner: the fence in `must_tell`. Either we see the new tail, or the producer sees that we ask.
+        self.notify.store(notify::NEXT, Ordering::Relaxed);
+        // Partner: the fence in `must_notify`. Either we see the new tail, or the producer sees that we ask.
         full_fence("spsc ask fence");
         if !self.has_come(consumer) {
             return true;
         }
-        self.look_myself(consumer);
+        self.decline_notifications(consumer);
         false
     }
 
-    /// Most items that a [`look`](Spsc::look) found.
+    /// Most items that a [`poll`](Spsc::poll) found.
     pub fn most_visible(&self, consumer: &Owner) -> u32 {
         self.receiver.get(consumer).deepest
     }
 
-    /// Visible items, as of the last [`look`](Spsc::look).
+    /// Visible items, as of the last [`poll`](Spsc::poll).
     #[inline(always)]
     pub fn len(&self, consumer: &Owner) -> usize {
         let receiver = self.receiver.get(consumer);
@@ -82,18 +82,18 @@ impl<T> Spsc<T> {
     }
 
     /// Looks at the oldest visible item.
-    pub fn peek<R>(&self, consumer: &Owner, look: impl FnOnce(&T) -> R) -> Option<R> {
+    pub fn peek<R>(&self, consumer: &Owner, inspect: impl FnOnce(&T) -> R) -> Option<R> {
         let receiver = self.receiver.get(consumer);
         if receiver.head == receiver.tail {
             return None;
         }
         Some(self.slot(receiver.head).with(|slot| {
-            // SAFETY: the slot is the consumer's, and while `look` runs the shared `Owner` excludes its
+            // SAFETY: the slot is the consumer's, and while `poll` runs the shared `Owner` excludes its
             // writers.
             let slot = unsafe { &*slot };
             // SAFETY: it holds the oldest visible value. Only this thread looks at it (`Owner` is not `Sync`), so
             // `T: Send` is enough.
-            look(unsafe { slot.assume_init_ref() })
+            inspect(unsafe { slot.assume_init_ref() })
         }))
     }
 
@@ -108,7 +108,7 @@ impl<T> Spsc<T> {
                 return false;
             }
             receiver.released = head;
-            // Release: partner is the Acquire in `look_at_head`. The items are out before their places are
+            // Release: partner is the Acquire in `refresh_head`. The items are out before their places are
             // used again.
             self.taken.head.store(head, order("spsc release", Ordering::Release));
             // Partner: the fence in `wait_for_room`. Either the producer sees the new head, or we see what it
@@ -127,7 +127,7 @@ impl<T> Spsc<T> {
         })
     }
 
-    /// Whether the producer has closed. A [`look`](Spsc::look) after this returned true sees all that was
+    /// Whether the producer has closed. A [`poll`](Spsc::poll) after this returned true sees all that was
     /// sent.
     #[inline]
     pub fn is_closed(&self, consumer: &Owner) -> bool {

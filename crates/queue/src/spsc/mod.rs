@@ -6,7 +6,7 @@ mod consumer;
 mod model;
 mod producer;
 
-use crate::Owner;
+use crate::owner::Owner;
 use crate::side::Side;
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::sync::{CachePadded, UnsafeCell};
@@ -22,7 +22,7 @@ use std::mem::MaybeUninit;
 /// consumer is.
 ///
 /// Both sides batch: [`stage`](Spsc::stage) and [`pop`](Spsc::pop) touch no shared counter,
-/// [`publish`](Spsc::publish), [`look`](Spsc::look) and [`release`](Spsc::release) touch one.
+/// [`publish`](Spsc::publish), [`poll`](Spsc::poll) and [`release`](Spsc::release) touch one.
 ///
 /// Every method panics when it is called with another owner than that of its side.
 ///
@@ -34,7 +34,7 @@ use std::mem::MaybeUninit;
 /// assert_eq!(ring.stage(&mut producer, 'b'), Ok(1));
 /// assert!(ring.wait_for_room(&mut producer, 1)); // Publishes as well: otherwise no room could ever come.
 ///
-/// assert_eq!(ring.look(&mut consumer), 2);
+/// assert_eq!(ring.poll(&mut consumer), 2);
 /// assert_eq!(ring.pop(&mut consumer), Some('a'));
 /// assert!(ring.release(&mut consumer), "the producer wants to know");
 /// assert_eq!(ring.room(&mut producer), 1);
@@ -46,15 +46,15 @@ pub struct Spsc<T> {
     slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
     sender: CachePadded<Side<Sender>>,
     receiver: CachePadded<Side<Receiver>>,
-    sent: CachePadded<Sent>,
-    taken: CachePadded<Taken>,
-    /// Of what the consumer wants to be told: one of [`tell`]. A line of its own, as the producer reads it after each item: it is written
+    sent: CachePadded<SenderShared>,
+    taken: CachePadded<ReceiverShared>,
+    /// Of what the consumer wants to be told: one of [`notify`]. A line of its own, as the producer reads it after each item: it is written
     /// when the consumer begins to sleep, and not with each item that is taken out.
-    tell: CachePadded<AtomicU32>,
+    notify: CachePadded<AtomicU32>,
 }
 
 /// Of what the consumer wants to be told.
-mod tell {
+mod notify {
     /// Of nothing: it looks by itself.
     pub const NOTHING: u32 = 0;
     /// Of the next item; after that, of nothing.
@@ -70,7 +70,7 @@ struct Sender {
     tail: u64,
     /// Items of these that were published.
     published: u64,
-    /// [`Taken::head`] as of the last look.
+    /// [`ReceiverShared::head`] as of the last look.
     head: u64,
     /// Most items that were inside when it looked at the other side.
     deepest: u32,
@@ -83,14 +83,14 @@ struct Receiver {
     head: u64,
     /// Items of these that were published as room.
     released: u64,
-    /// [`Sent::tail`] as of the last look.
+    /// [`SenderShared::tail`] as of the last look.
     tail: u64,
     /// Most items that were visible after a look.
     deepest: u32,
 }
 
 /// Written by the producer, read by the consumer.
-struct Sent {
+struct SenderShared {
     /// Items ever published.
     tail: AtomicU64,
     /// No more will come.
@@ -98,7 +98,7 @@ struct Sent {
 }
 
 /// Written by the consumer, read by the producer, except as noted.
-struct Taken {
+struct ReceiverShared {
     /// Items ever taken out, as published.
     head: AtomicU64,
     /// The value of `head` that leaves the ring full: the producer waits until `head` is above it. [`NOBODY`]
@@ -136,13 +136,13 @@ impl<T> Spsc<T> {
             slots: (0..slots).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect(),
             sender: CachePadded::new(Side::new(producer, sender)),
             receiver: CachePadded::new(Side::new(consumer, receiver)),
-            sent: CachePadded::new(Sent { tail: AtomicU64::new(0), closed: AtomicBool::new(false) }),
-            taken: CachePadded::new(Taken {
+            sent: CachePadded::new(SenderShared { tail: AtomicU64::new(0), closed: AtomicBool::new(false) }),
+            taken: CachePadded::new(ReceiverShared {
                 head: AtomicU64::new(0),
                 wanted: AtomicU64::new(NOBODY),
                 left: AtomicBool::new(false),
             }),
-            tell: CachePadded::new(AtomicU32::new(tell::EACH)),
+            notify: CachePadded::new(AtomicU32::new(notify::EACH)),
         }
     }
 
@@ -154,7 +154,7 @@ impl<T> Spsc<T> {
 
     /// Learns what the consumer has given back, and says how many items are inside.
     #[inline(always)]
-    fn look_at_head(&self, sender: &mut Sender) -> u32 {
+    fn refresh_head(&self, sender: &mut Sender) -> u32 {
         // Acquire: partner is the Release in `release`. The items are out before their places are used again.
         sender.head = self.taken.head.load(Ordering::Acquire);
         let inside = (sender.tail - sender.head) as u32;

@@ -2,7 +2,7 @@
 //! model`.
 
 use super::Spsc;
-use crate::Owner;
+use crate::owner::Owner;
 use crate::sync::plant;
 use loom::sync::{Arc, Notify};
 use loom::thread;
@@ -14,7 +14,7 @@ fn ring(capacity: usize) -> (Arc<Spsc<u32>>, Owner, Owner) {
 }
 
 fn take_all(ring: &Spsc<u32>, consumer: &mut Owner, into: &mut Vec<u32>) {
-    ring.look(consumer);
+    ring.poll(consumer);
     while let Some(item) = ring.pop(consumer) {
         into.push(item);
     }
@@ -60,7 +60,7 @@ fn the_end_comes_after_the_items() {
             }
         });
         if ring.is_closed(&consumer) {
-            assert_eq!(ring.look(&mut consumer), 2);
+            assert_eq!(ring.poll(&mut consumer), 2);
         }
         thread.join().unwrap();
         assert!(ring.is_closed(&consumer));
@@ -73,7 +73,7 @@ fn one_of_two_sees_the_other() {
     loom::model(|| {
         let (ring, mut producer, mut consumer) = ring(1);
         ring.push(&mut producer, 0).unwrap();
-        ring.look(&mut consumer);
+        ring.poll(&mut consumer);
         let thread = thread::spawn({
             let ring = ring.clone();
             move || {
@@ -92,14 +92,14 @@ fn one_of_two_sees_the_other() {
 fn one_of_two_sees_the_item() {
     loom::model(|| {
         let (ring, mut producer, mut consumer) = ring(2);
-        ring.look_myself(&consumer);
+        ring.decline_notifications(&consumer);
         let thread = thread::spawn({
             let ring = ring.clone();
             move || {
                 let mut said = 0;
                 for item in 0..2 {
                     ring.push(&mut producer, item).unwrap();
-                    said += u32::from(ring.must_tell(&producer));
+                    said += u32::from(ring.must_notify(&producer));
                 }
                 said
             }
@@ -111,7 +111,7 @@ fn one_of_two_sees_the_item() {
             if waits {
                 break;
             }
-            ring.look(&mut consumer);
+            ring.poll(&mut consumer);
         }
         let visible = ring.len(&consumer);
         let said = thread.join().unwrap();
@@ -124,14 +124,14 @@ fn one_of_two_sees_the_item() {
 fn sleeping_consumers_are_woken(items: u32) {
     loom::model(move || {
         let (ring, mut producer, mut consumer) = ring(4);
-        ring.look_myself(&consumer);
+        ring.decline_notifications(&consumer);
         let data = Arc::new(Notify::new());
         let thread = thread::spawn({
             let (ring, data) = (ring.clone(), data.clone());
             move || {
                 for item in 0..items {
                     ring.push(&mut producer, item).unwrap();
-                    if ring.must_tell(&producer) {
+                    if ring.must_notify(&producer) {
                         data.notify();
                     }
                 }
@@ -139,7 +139,7 @@ fn sleeping_consumers_are_woken(items: u32) {
         });
         let mut expected = 0;
         while expected < items {
-            if ring.look(&mut consumer) == 0 {
+            if ring.poll(&mut consumer) == 0 {
                 if ring.wait_for_item(&mut consumer) {
                     data.wait();
                 }
@@ -173,7 +173,7 @@ fn sleepers_are_woken(items: u32) {
         });
         let mut expected = 0;
         while expected < items {
-            if ring.look(&mut consumer) == 0 {
+            if ring.poll(&mut consumer) == 0 {
                 data.wait();
                 continue;
             }
@@ -227,7 +227,7 @@ fn a_missing_fence_before_the_question_is_found() {
 #[test]
 #[should_panic(expected = "the consumer would wait for ever")]
 fn a_missing_fence_before_the_answer_is_found() {
-    plant("spsc tell fence");
+    plant("spsc notify fence");
     one_of_two_sees_the_item();
 }
 

@@ -1,9 +1,10 @@
 //! The side that puts items in.
 
-use super::{NOBODY, Sender, Spsc, tell};
+use super::{NOBODY, Sender, Spsc, notify};
+use crate::owner::Owner;
+use crate::ring::Full;
 use crate::sync::atomic::Ordering;
 use crate::sync::{full_fence, order};
-use crate::{Full, Owner};
 
 impl<T> Spsc<T> {
     /// Puts an item in, publishes it and all staged ones, and says how many were there before, as far as the
@@ -55,7 +56,7 @@ impl<T> Spsc<T> {
         let mut len = (sender.tail - sender.head) as u32;
         // Only now: a look at what the consumer writes costs a cache miss.
         if len >= self.capacity {
-            len = self.look_at_head(sender);
+            len = self.refresh_head(sender);
         }
         (len < self.capacity).then_some(len)
     }
@@ -77,35 +78,35 @@ impl<T> Spsc<T> {
         self.sender.with(producer, |sender| {
             if sender.published != sender.tail {
                 sender.published = sender.tail;
-                // Release: the items are written before the consumer's Acquire load in `look` sees the count.
+                // Release: the items are written before the consumer's Acquire load in `poll` sees the count.
                 self.sent.tail.store(sender.tail, order("spsc publish", Ordering::Release));
             }
         });
     }
 
     /// Whether the consumer is to be told of what was published just now: always, unless it
-    /// [looks by itself](Spsc::look_myself).
+    /// [looks by itself](Spsc::decline_notifications).
     #[inline(always)]
-    pub fn must_tell(&self, producer: &Owner) -> bool {
+    pub fn must_notify(&self, producer: &Owner) -> bool {
         self.sender.check(producer);
         // Relaxed: that it wants to be told of each is only ever taken back, and then a word too many is no harm.
-        if self.tell.load(Ordering::Relaxed) == tell::EACH {
+        if self.notify.load(Ordering::Relaxed) == notify::EACH {
             return true;
         }
         // Partner: the fence in `wait_for_item`. Either the consumer sees the new tail, or we see that it asks.
-        full_fence("spsc tell fence");
+        full_fence("spsc notify fence");
         // Relaxed, both: the fences order them. If it is another wish by now, the consumer is told of that one, and asks again.
-        self.tell.load(Ordering::Relaxed) == tell::NEXT
+        self.notify.load(Ordering::Relaxed) == notify::NEXT
             && self
-                .tell
-                .compare_exchange(tell::NEXT, tell::NOTHING, Ordering::Relaxed, Ordering::Relaxed)
+                .notify
+                .compare_exchange(notify::NEXT, notify::NOTHING, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok()
     }
 
     /// Items that still fit, exact at this moment.
     #[inline]
     pub fn room(&self, producer: &mut Owner) -> usize {
-        self.sender.with(producer, |sender| (self.capacity - self.look_at_head(sender)) as usize)
+        self.sender.with(producer, |sender| (self.capacity - self.refresh_head(sender)) as usize)
     }
 
     /// Items that still fit as of the producer's last look at the other side: never too many.
@@ -137,14 +138,14 @@ impl<T> Spsc<T> {
         let most = self.capacity - items;
         self.publish(producer);
         self.sender.with(producer, |sender| {
-            if self.look_at_head(sender) <= most {
+            if self.refresh_head(sender) <= most {
                 return false;
             }
             // Relaxed: the fence orders it. (More than `most` are inside, so this does not underflow.)
             self.taken.wanted.store(sender.tail - u64::from(most) - 1, Ordering::Relaxed);
             // Partner: the fence in `release`. Either we see the new head, or the consumer sees what we want.
             full_fence("spsc wait fence");
-            if self.look_at_head(sender) > most {
+            if self.refresh_head(sender) > most {
                 return true;
             }
             // Relaxed: if the consumer has already seen the wish, it says so, and nothing is lost by that.

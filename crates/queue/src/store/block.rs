@@ -1,8 +1,8 @@
 //! A handle to one block of a store.
 
 use super::Meta;
-use super::home::{Head, Home, data_offset};
-use crate::fetch::{Place, fetch_to_write};
+use super::home::{BlockHead, Home, data_offset};
+use crate::fetch::{MemoryRange, fetch_to_write};
 use crate::sync::atomic::{Ordering, fence};
 use bytemuck::Pod;
 use std::fmt;
@@ -15,7 +15,7 @@ use std::ptr::NonNull;
 /// It reads like a slice. Cloning shares it; dropping the last handle brings it home, from any thread. It can be
 /// changed while it is unique.
 pub struct Block<T: Pod, M: Meta> {
-    head: NonNull<Head<M>>,
+    head: NonNull<BlockHead<M>>,
     samples: PhantomData<T>,
 }
 
@@ -35,7 +35,7 @@ impl<T: Pod, M: Meta> Block<T, M> {
     /// # Safety
     /// `head` is a block of a live home that is in no list and has no handle.
     #[inline]
-    pub(super) unsafe fn from_free(head: NonNull<Head<M>>, bytes: usize) -> Self {
+    pub(super) unsafe fn from_free(head: NonNull<BlockHead<M>>, bytes: usize) -> Self {
         // SAFETY: the head is valid while its home is.
         let free = unsafe { head.as_ref() };
         // Relaxed: the block is ours alone; whoever else gets a handle gets it through us.
@@ -49,7 +49,7 @@ impl<T: Pod, M: Meta> Block<T, M> {
     }
 
     #[inline(always)]
-    fn head(&self) -> &Head<M> {
+    fn head(&self) -> &BlockHead<M> {
         // SAFETY: the head is valid while a handle is out.
         unsafe { self.head.as_ref() }
     }
@@ -67,7 +67,7 @@ impl<T: Pod, M: Meta> Block<T, M> {
     pub fn fetch(&self, bytes: usize) {
         fetch_to_write(self.head());
         // How many there are is not looked up: that would be the first miss. And not more: behind them lies another thread's block.
-        Place::at(self.data(), bytes.min(FIRST)).fetch_to_read();
+        MemoryRange::at(self.data(), bytes.min(FIRST)).fetch_to_read();
     }
 
     /// Samples that fit.

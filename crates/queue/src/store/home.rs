@@ -3,15 +3,15 @@
 use super::place::stride;
 use super::{Meta, StoreError};
 use crate::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU32, Ordering};
-use crate::sync::{self, CachePadded, UnsafeCell, look, planted};
+use crate::sync::{self, CachePadded, UnsafeCell, load_before_rmw, planted};
 use std::alloc::{Layout, alloc, dealloc};
 use std::mem::MaybeUninit;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
-/// Head of a block. The samples follow at [`data_offset`]; one block is one cache-aligned stretch of memory.
+/// BlockHead of a block. The samples follow at [`data_offset`]; one block is one cache-aligned stretch of memory.
 #[repr(C, align(64))]
-pub(super) struct Head<M> {
+pub(super) struct BlockHead<M> {
     /// Handles to this block. 1 means unique; the last one to go brings the block home.
     pub(super) refs: AtomicU32,
     /// Samples that are valid. Changed by a unique handle only.
@@ -20,22 +20,22 @@ pub(super) struct Head<M> {
     pub(super) bytes: u32,
     pub(super) home: NonNull<Home<M>>,
     /// Its place in a free list.
-    link: NonNull<Link<M>>,
+    link: NonNull<BlockLink<M>>,
     /// Changed by a unique handle only.
     pub(super) meta: UnsafeCell<M>,
 }
 
 /// A block's place in a free list, beside those of other blocks: a list that comes from other threads is gone through one after the other,
 /// and where each link lay in its block that would be a line from another core for each of them.
-pub(super) struct Link<M> {
+pub(super) struct BlockLink<M> {
     /// The next free block's, while this one is in a free list; unused while it is out.
-    next: UnsafeCell<*mut Link<M>>,
-    head: NonNull<Head<M>>,
+    next: UnsafeCell<*mut BlockLink<M>>,
+    head: NonNull<BlockHead<M>>,
 }
 
 /// Bytes from a head to its samples.
 pub(super) const fn data_offset<M>() -> usize {
-    size_of::<Head<M>>().next_multiple_of(64)
+    size_of::<BlockHead<M>>().next_multiple_of(64)
 }
 
 /// What is called when a block comes home that the owner [wanted](Home::want).
@@ -49,14 +49,14 @@ pub(super) struct Home<M> {
     memory: NonNull<u8>,
     layout: Layout,
     /// One for each block.
-    links: NonNull<[Link<M>]>,
+    links: NonNull<[BlockLink<M>]>,
     /// Owner thread only.
     local: UnsafeCell<Local<M>>,
     /// Set before the home is opened, constant from then on.
     home_coming: Option<HomeComing>,
     /// Blocks dropped on other threads, newest first; [`wanted`] while there is none and the owner waits for one;
     /// [`closed`] once the store is gone. Its own line: the owner polls `local`, others push here.
-    remote: CachePadded<AtomicPtr<Link<M>>>,
+    remote: CachePadded<AtomicPtr<BlockLink<M>>>,
     /// Only after the end of the store: blocks still out. Drops that come before the store has counted make it
     /// negative for a moment; whoever brings it to 0 frees the memory.
     remaining: AtomicIsize,
@@ -64,7 +64,7 @@ pub(super) struct Home<M> {
 
 struct Local<M> {
     /// Free blocks, last home first.
-    free: *mut Link<M>,
+    free: *mut BlockLink<M>,
     /// How many `free` has.
     count: usize,
     /// Fewest that it ever had.
@@ -72,12 +72,12 @@ struct Local<M> {
 }
 
 /// The mark in `remote` that says: no store any more, count down instead.
-fn closed<M>() -> *mut Link<M> {
+fn closed<M>() -> *mut BlockLink<M> {
     std::ptr::without_provenance_mut(1)
 }
 
 /// The mark in `remote` that says: no block here, and the owner wants to know when there is one.
-fn wanted<M>() -> *mut Link<M> {
+fn wanted<M>() -> *mut BlockLink<M> {
     std::ptr::without_provenance_mut(2)
 }
 
@@ -96,7 +96,7 @@ impl<M: Meta> Home<M> {
         }
         let stride = stride(data_offset::<M>(), bytes);
         let total = stride.checked_mul(blocks).ok_or(too_large)?;
-        let align = align_of::<Head<M>>().max(64);
+        let align = align_of::<BlockHead<M>>().max(64);
         let layout = Layout::from_size_align(total, align).map_err(|_| too_large)?;
         // SAFETY: the layout has a size above 0.
         let memory =
@@ -107,10 +107,10 @@ impl<M: Meta> Home<M> {
         unsafe { memory.write_bytes(0, total) };
         let at = |index: usize| {
             // SAFETY: `index < blocks`, so this stays inside the allocation.
-            unsafe { memory.add(index * stride) }.cast::<Head<M>>()
+            unsafe { memory.add(index * stride) }.cast::<BlockHead<M>>()
         };
-        let links = (0..blocks).map(|index| Link { next: UnsafeCell::new(null_mut()), head: at(index) });
-        let links = NonNull::from(Box::leak(links.collect::<Box<[Link<M>]>>()));
+        let links = (0..blocks).map(|index| BlockLink { next: UnsafeCell::new(null_mut()), head: at(index) });
+        let links = NonNull::from(Box::leak(links.collect::<Box<[BlockLink<M>]>>()));
         let home = NonNull::from(Box::leak(Box::new(Home {
             owner: AtomicU32::new(0),
             blocks,
@@ -126,8 +126,8 @@ impl<M: Meta> Home<M> {
         let mut free = null_mut();
         for index in (0..blocks).rev() {
             // SAFETY: `index < blocks`, and so many links there are.
-            let link = unsafe { links.cast::<Link<M>>().add(index) };
-            let value = Head {
+            let link = unsafe { links.cast::<BlockLink<M>>().add(index) };
+            let value = BlockHead {
                 refs: AtomicU32::new(0),
                 len: UnsafeCell::new(0),
                 bytes: bytes as u32,
@@ -169,7 +169,7 @@ impl<M: Meta> Home<M> {
     /// # Safety
     /// On the owning thread, with the store alive.
     #[inline]
-    pub(super) unsafe fn take(this: NonNull<Self>) -> Option<NonNull<Head<M>>> {
+    pub(super) unsafe fn take(this: NonNull<Self>) -> Option<NonNull<BlockHead<M>>> {
         // SAFETY: the store is alive, so the home is.
         let home = unsafe { this.as_ref() };
         home.local.with_mut(|local| {
@@ -218,7 +218,7 @@ impl<M: Meta> Home<M> {
     /// Whether blocks lie on the remote list. Owner only; a hint: `fetch` does the synchronising.
     fn has_remote(&self) -> bool {
         // Relaxed: nothing is read through it.
-        let top = look(&self.remote);
+        let top = load_before_rmw(&self.remote);
         !top.is_null() && top != wanted()
     }
 
@@ -227,7 +227,7 @@ impl<M: Meta> Home<M> {
     /// # Safety
     /// `head` is a block of a live home, and no handle to it is left.
     #[inline]
-    pub(super) unsafe fn give_back(head: NonNull<Head<M>>) {
+    pub(super) unsafe fn give_back(head: NonNull<BlockHead<M>>) {
         // SAFETY: heads are valid while their home is, and this one still counts as out.
         let block = unsafe { head.as_ref() };
         block.meta.with_mut(|meta| {
@@ -258,14 +258,14 @@ impl<M: Meta> Home<M> {
     /// # Safety
     /// As [`give_back`](Self::give_back), and the calling thread is not the owner.
     #[inline(never)]
-    unsafe fn give_back_from_afar(head: NonNull<Head<M>>) {
+    unsafe fn give_back_from_afar(head: NonNull<BlockHead<M>>) {
         // SAFETY: heads are valid while their home is, and this one still counts as out.
         let block = unsafe { head.as_ref() };
         let (this, link) = (block.home, block.link);
         // SAFETY: the home lives as long as one of its blocks is out.
         let home = unsafe { this.as_ref() };
         // Relaxed: only the value is compared; what the list points to is not read here.
-        let mut top = look(&home.remote);
+        let mut top = load_before_rmw(&home.remote);
         while top != closed() {
             let is_wanted = top == wanted();
             // A clone, and before the exchange: after it the owner may close the store and free the home.

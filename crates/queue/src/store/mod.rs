@@ -12,7 +12,7 @@ pub use block::Block;
 use crate::sync;
 use crate::sync::atomic::Ordering;
 use bytemuck::Pod;
-use home::{Home, HomeComing, Link, data_offset};
+use home::{BlockLink, Home, HomeComing, data_offset};
 use place::stride;
 use std::cell::Cell;
 use std::fmt;
@@ -116,7 +116,7 @@ impl<M: Meta> Seed<M> {
     /// ```
     #[must_use]
     pub const fn bytes_per_block(bytes: usize) -> usize {
-        stride(data_offset::<M>(), bytes) + size_of::<Link<M>>()
+        stride(data_offset::<M>(), bytes) + size_of::<BlockLink<M>>()
     }
 
     /// Makes the calling thread the owner.

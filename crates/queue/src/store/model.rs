@@ -89,28 +89,28 @@ fn a_store_may_end_before_its_blocks() {
 
 /// What a store calls when a wanted block comes home: counts, and wakes who waits.
 #[derive(Default)]
-struct Bell {
+struct HomeNotifier {
     parker: Notify,
-    rung: AtomicUsize,
+    notified: AtomicUsize,
 }
 
-fn open_with_bell(blocks: usize) -> (super::Store<Visits>, std::sync::Arc<Bell>) {
-    let bell = std::sync::Arc::new(Bell::default());
+fn open_with_notifier(blocks: usize) -> (super::Store<Visits>, std::sync::Arc<HomeNotifier>) {
+    let notifier = std::sync::Arc::new(HomeNotifier::default());
     let store = Seed::new(blocks, 8).unwrap().open_with({
-        let bell = bell.clone();
+        let notifier = notifier.clone();
         std::sync::Arc::new(move || {
-            bell.rung.fetch_add(1, Ordering::Relaxed);
-            bell.parker.notify();
+            notifier.notified.fetch_add(1, Ordering::Relaxed);
+            notifier.parker.notify();
         })
     });
-    (store, bell)
+    (store, notifier)
 }
 
 /// A starved owner sleeps until a block comes home from another thread. A wake-up that is lost leaves both threads
 /// blocked, which loom reports.
 fn starved(blocks: usize) {
     loom::model(move || {
-        let (store, bell) = open_with_bell(blocks);
+        let (store, notifier) = open_with_notifier(blocks);
         let out: Vec<_> = std::iter::from_fn(|| store.get::<u64>()).collect();
         let others: Vec<_> = out.into_iter().map(|block| thread::spawn(move || drop(block))).collect();
         let mut wishes = 0;
@@ -121,14 +121,14 @@ fn starved(blocks: usize) {
             if store.want(1) {
                 wishes = 1;
                 // It may wake for no reason; the wish stands then, and is not counted again.
-                bell.parker.wait();
+                notifier.parker.wait();
             }
         };
         for other in others {
             other.join().unwrap();
         }
         drop(block);
-        assert!(bell.rung.load(Ordering::Relaxed) == wishes, "one call for a wish");
+        assert!(notifier.notified.load(Ordering::Relaxed) == wishes, "one call for a wish");
         assert_eq!(
             std::iter::from_fn(|| store.get::<u64>()).collect::<Vec<_>>().len(),
             blocks,
@@ -150,13 +150,13 @@ fn only_the_first_wanted_block_announces_itself() {
 /// The same without waiting, because a dead-lock in a model ends the process: whatever was wanted was announced.
 fn wanted_once() {
     loom::model(|| {
-        let (store, bell) = open_with_bell(1);
+        let (store, notifier) = open_with_notifier(1);
         let block = store.get::<u64>().unwrap();
         let other = thread::spawn(move || drop(block));
         let is_wanted = store.want(1);
         other.join().unwrap();
-        let rung = bell.rung.load(Ordering::Relaxed);
-        assert_eq!((rung, store.free()), (usize::from(is_wanted), 1), "a wake-up was lost");
+        let notified = notifier.notified.load(Ordering::Relaxed);
+        assert_eq!((notified, store.free()), (usize::from(is_wanted), 1), "a wake-up was lost");
     });
 }
 
@@ -172,12 +172,12 @@ fn a_wish_over_a_block_is_found() {
     wanted_once();
 }
 
-/// The store goes while a block that it wants is on its way home: the memory is freed once, and the bell with it.
+/// The store goes while a block that it wants is on its way home: the memory is freed once, and the notifier with it.
 #[test]
 fn a_store_may_end_while_it_wants() {
     loom::model(|| {
         let visits = Arc::new(AtomicUsize::new(0));
-        let (store, bell) = open_with_bell(1);
+        let (store, notifier) = open_with_notifier(1);
         let mut block = store.get::<u64>().unwrap();
         block.meta_mut().unwrap().0 = Some(visits.clone());
         assert!(store.want(1));
@@ -186,8 +186,12 @@ fn a_store_may_end_while_it_wants() {
         drop(store);
         other.join().unwrap();
         assert_eq!(visits.load(Ordering::Relaxed), 1);
-        assert!(bell.rung.load(Ordering::Relaxed) <= 1);
-        assert_eq!(std::sync::Arc::strong_count(&bell), 1, "the home is gone, or has forgotten the bell");
+        assert!(notifier.notified.load(Ordering::Relaxed) <= 1);
+        assert_eq!(
+            std::sync::Arc::strong_count(&notifier),
+            1,
+            "the home is gone, or has forgotten the notifier"
+        );
     });
 }
 
@@ -196,12 +200,12 @@ fn a_store_may_end_while_it_wants() {
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_relaxed_push_is_found() {
-    struct Node {
+    struct PushedBlock {
         value: UnsafeCell<u64>,
     }
     loom::model(|| {
-        let node = Arc::new(Node { value: UnsafeCell::new(0) });
-        let list = Arc::new(AtomicPtr::new(null_mut::<Node>()));
+        let node = Arc::new(PushedBlock { value: UnsafeCell::new(0) });
+        let list = Arc::new(AtomicPtr::new(null_mut::<PushedBlock>()));
         let (node2, list2) = (node.clone(), list.clone());
         let other = thread::spawn(move || {
             // SAFETY: as in the store, the block is ours until it is pushed; that the push does not publish it is

@@ -1,4 +1,4 @@
-//! The agenda against a plain reference, what it refuses, and who frees what.
+//! The queue against a plain reference, what it refuses, and who frees what.
 #![cfg(not(loom))]
 
 #[path = "../it/stress/mod.rs"]
@@ -6,7 +6,7 @@ mod stress;
 mod threads;
 
 use onbeat_queue::sync::atomic::{AtomicU32, Ordering};
-use onbeat_queue::{Agenda, Item, OnWorker, Owned, Owner, Shared, Sleeper, Turn};
+use onbeat_queue::{Item, OnWorker, Owned, Owner, QueueCore, Shared, Sleeper, Turn};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, mpsc};
@@ -17,14 +17,14 @@ impl Sleeper for Nobody {
     fn wake(&self) {}
 }
 
-fn one_slot() -> (Owner, Agenda<Nobody>) {
+fn one_slot() -> (Owner, QueueCore<Nobody>) {
     let owner = Owner::new();
-    let agenda = Agenda::new(&owner, 1, Nobody);
-    (owner, agenda)
+    let queue = QueueCore::new(&owner, 1, Nobody);
+    (owner, queue)
 }
 
-fn drain(agenda: &Agenda<Nobody>, owner: &mut Owner) -> usize {
-    agenda.drain(owner, &mut |thrown| std::panic::resume_unwind(thrown))
+fn drain(queue: &QueueCore<Nobody>, owner: &mut Owner) -> usize {
+    queue.drain(owner, &mut |thrown| std::panic::resume_unwind(thrown))
 }
 
 const ITEMS: usize = 4;
@@ -89,7 +89,7 @@ impl Reference {
 proptest! {
     #[test]
     fn it_does_what_the_reference_does(steps in prop::collection::vec(step(), 0..60), shared in any::<bool>()) {
-        let (mut owner, agenda) = one_slot();
+        let (mut owner, queue) = one_slot();
         let ran = Arc::new(Mutex::new(Vec::new()));
         let again = Arc::new(AtomicU32::new(0));
         let body = |me: usize| {
@@ -103,7 +103,7 @@ proptest! {
             }
         };
         let shares: Vec<_> = (0..ITEMS).map(|me| Shared::new(body(me))).collect();
-        // Leaked, for the agenda takes what lives for ever; a few hundred bytes per case.
+        // Leaked, for the queue takes what lives for ever; a few hundred bytes per case.
         let items: Vec<&'static Item<_>> = (0..ITEMS).map(|me| &*Box::leak(Box::new(Item::new(body(me))))).collect();
         let mut reference = Reference::default();
         let mut next = ITEMS;
@@ -114,24 +114,24 @@ proptest! {
         for step in steps {
             match step {
                 Step::Schedule(item) => {
-                    let queued = if shared { agenda.schedule(&shares[item]) } else { agenda.schedule(items[item]) };
+                    let queued = if shared { queue.schedule(&shares[item]) } else { queue.schedule(items[item]) };
                     prop_assert_eq!(queued, reference.schedule(item));
                 }
                 Step::Many(chosen) => {
                     let queued = if shared {
-                        agenda.schedule_many(chosen.iter().map(|&item| &shares[item]))
+                        queue.schedule_many(chosen.iter().map(|&item| &shares[item]))
                     } else {
-                        agenda.schedule_many(chosen.iter().map(|&item| items[item]))
+                        queue.schedule_many(chosen.iter().map(|&item| items[item]))
                     };
                     prop_assert_eq!(queued, chosen.iter().filter(|&&item| reference.schedule(item)).count());
                 }
                 Step::Own => {
                     let (number, item) = own();
-                    prop_assert_eq!(agenda.schedule_owned(item).is_ok(), reference.schedule(number));
+                    prop_assert_eq!(queue.schedule_owned(item).is_ok(), reference.schedule(number));
                 }
                 Step::OwnMany(count) => {
                     let (numbers, items): (Vec<usize>, Vec<_>) = (0..count).map(|_| own()).unzip();
-                    match agenda.schedule_owned_many(items) {
+                    match queue.schedule_owned_many(items) {
                         Ok(queued) => {
                             prop_assert_eq!(queued, count);
                             prop_assert!(numbers.iter().all(|&number| reference.schedule(number)));
@@ -145,24 +145,24 @@ proptest! {
                 Step::Drain(turns) => {
                     again.store(turns, Ordering::Relaxed);
                     reference.again = turns;
-                    let count = drain(&agenda, &mut owner);
+                    let count = drain(&queue, &mut owner);
                     let ran = std::mem::take(&mut *ran.lock().unwrap());
                     prop_assert_eq!(count, ran.len());
                     prop_assert_eq!(ran, reference.drain());
                 }
                 Step::Close => {
-                    agenda.close(&mut owner, &mut |_| ());
+                    queue.close(&mut owner, &mut |_| ());
                     reference.closed = true;
                     reference.again = again.load(Ordering::Relaxed);
                     prop_assert_eq!(std::mem::take(&mut *ran.lock().unwrap()), reference.drain());
                 }
                 Step::Open => {
-                    agenda.open(&mut owner);
+                    queue.open(&mut owner);
                     reference.closed = false;
                 }
             }
-            prop_assert_eq!(agenda.is_empty(), reference.queue.is_empty());
-            prop_assert_eq!(agenda.is_closed(), reference.closed);
+            prop_assert_eq!(queue.is_empty(), reference.queue.is_empty());
+            prop_assert_eq!(queue.is_closed(), reference.closed);
         }
     }
 }
@@ -170,7 +170,7 @@ proptest! {
 /// With a sanitizer or valgrind this also shows that nobody touches the item afterwards.
 #[test]
 fn an_item_may_be_freed_in_its_own_callback() {
-    let (mut owner, agenda) = one_slot();
+    let (mut owner, queue) = one_slot();
     type Boxed = Shared<Box<dyn Fn(&Turn<'_>) + Send + Sync>>;
     let place: Arc<Mutex<Option<Boxed>>> = Arc::default();
     let freed = Arc::new(());
@@ -180,9 +180,9 @@ fn an_item_may_be_freed_in_its_own_callback() {
         assert_eq!(Arc::strong_count(&freed), 1, "it lives as long as it runs");
     };
     let item = Shared::new(Box::new(run) as Box<dyn Fn(&Turn<'_>) + Send + Sync>);
-    assert!(agenda.schedule(&item));
+    assert!(queue.schedule(&item));
     *place.lock().unwrap() = Some(item);
-    assert_eq!(drain(&agenda, &mut owner), 1);
+    assert_eq!(drain(&queue, &mut owner), 1);
     assert!(seen.upgrade().is_none(), "it is gone with its run");
 
     // And one that is its callback's own.
@@ -192,8 +192,8 @@ fn an_item_may_be_freed_in_its_own_callback() {
         drop(item);
         done.send(numbers.len()).unwrap();
     });
-    agenda.schedule_owned(item).unwrap();
-    drain(&agenda, &mut owner);
+    queue.schedule_owned(item).unwrap();
+    drain(&queue, &mut owner);
     assert_eq!(is_done.recv(), Ok(1000));
 }
 
@@ -205,25 +205,25 @@ fn an_item_may_be_set_up_anew_in_its_own_callback() {
         RUNS.fetch_add(1, Ordering::Relaxed);
     }
     static RUNS: AtomicU32 = AtomicU32::new(0);
-    let (mut owner, agenda) = one_slot();
+    let (mut owner, queue) = one_slot();
     let first = Owned::new(Vec::new(), |mut item, turn| {
         item.push(1);
         item.set_up(last);
         assert!(!turn.again(), "the callback has it");
         turn.schedule_owned(item).unwrap();
     });
-    agenda.schedule_owned(first).unwrap();
-    assert_eq!((drain(&agenda, &mut owner), drain(&agenda, &mut owner)), (1, 1));
+    queue.schedule_owned(first).unwrap();
+    assert_eq!((drain(&queue, &mut owner), drain(&queue, &mut owner)), (1, 1));
     assert_eq!(RUNS.load(Ordering::Relaxed), 1);
 }
 
 #[test]
 fn an_item_dropped_while_pending_runs() {
-    let (mut owner, agenda) = one_slot();
+    let (mut owner, queue) = one_slot();
     let (done, is_done) = mpsc::channel();
-    agenda.schedule(&Shared::new(move |_| done.send(()).unwrap()));
+    queue.schedule(&Shared::new(move |_| done.send(()).unwrap()));
     assert!(is_done.try_recv().is_err());
-    drain(&agenda, &mut owner);
+    drain(&queue, &mut owner);
     assert_eq!(is_done.recv(), Ok(()));
     assert!(is_done.recv().is_err(), "and is gone");
 }
@@ -231,20 +231,20 @@ fn an_item_dropped_while_pending_runs() {
 #[test]
 fn an_agenda_that_ends_runs_what_it_promised() {
     let (done, is_done) = mpsc::channel();
-    let (_owner, agenda) = one_slot();
+    let (_owner, queue) = one_slot();
     let turns = AtomicU32::new(0);
-    agenda.schedule(&Shared::new(move |turn| {
+    queue.schedule(&Shared::new(move |turn| {
         turns.fetch_add(1, Ordering::Relaxed);
         assert!(!turn.again(), "it closes");
         done.send(turns.load(Ordering::Relaxed)).unwrap();
     }));
-    drop(agenda);
+    drop(queue);
     assert_eq!(is_done.recv(), Ok(1));
 }
 
 #[test]
 fn a_panic_ends_one_run_and_no_other() {
-    let (mut owner, agenda) = one_slot();
+    let (mut owner, queue) = one_slot();
     let ran = Arc::new(Mutex::new(Vec::new()));
     let items: Vec<_> = (0..4)
         .map(|me| {
@@ -255,41 +255,41 @@ fn a_panic_ends_one_run_and_no_other() {
             })
         })
         .collect();
-    agenda.schedule_many(&items);
+    queue.schedule_many(&items);
     let mut thrown = Vec::new();
-    let count = agenda.drain(&mut owner, &mut |panic| thrown.push(*panic.downcast::<String>().unwrap()));
+    let count = queue.drain(&mut owner, &mut |panic| thrown.push(*panic.downcast::<String>().unwrap()));
     assert_eq!((count, thrown), (4, vec!["item 1".to_owned(), "item 3".to_owned()]));
     assert_eq!(*ran.lock().unwrap(), [0, 2]);
-    assert!(agenda.schedule(&items[1]), "it is not pending");
+    assert!(queue.schedule(&items[1]), "it is not pending");
 }
 
 #[test]
 fn an_iterator_that_panics_loses_nothing() {
-    let (mut owner, agenda) = one_slot();
+    let (mut owner, queue) = one_slot();
     let runs = Arc::new(AtomicU32::new(0));
     let again = runs.clone();
     let item = Shared::new(move |_| {
         again.fetch_add(1, Ordering::Relaxed);
     });
     let broken = (0..3).map(|at| if at < 2 { &item } else { panic!("broken") });
-    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| agenda.schedule_many(broken)));
-    assert!(caught.is_err() && !agenda.schedule(&item));
-    drain(&agenda, &mut owner);
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| queue.schedule_many(broken)));
+    assert!(caught.is_err() && !queue.schedule(&item));
+    drain(&queue, &mut owner);
     assert_eq!(runs.load(Ordering::Relaxed), 1);
 }
 
 #[test]
 fn waiting_for_oneself_is_an_error() {
-    let (mut owner, agenda) = one_slot();
-    let agenda = Arc::new(agenda);
+    let (mut owner, queue) = one_slot();
+    let queue = Arc::new(queue);
     let (answer, answers) = mpsc::channel();
-    let on = Arc::downgrade(&agenda);
-    agenda.schedule(&Shared::new(move |_| {
+    let on = Arc::downgrade(&queue);
+    queue.schedule(&Shared::new(move |_| {
         let on = on.upgrade().unwrap();
         answer.send(on.flush(Nobody, || ())).unwrap();
         answer.send(on.scope(Nobody, || (), |_| ())).unwrap();
     }));
-    drain(&agenda, &mut owner);
+    drain(&queue, &mut owner);
     assert_eq!(answers.iter().take(2).collect::<Vec<_>>(), [Err(OnWorker), Err(OnWorker)]);
     assert!(OnWorker.to_string().contains("never end"), "{OnWorker}");
 }
@@ -297,12 +297,12 @@ fn waiting_for_oneself_is_an_error() {
 #[test]
 #[should_panic(expected = "another owner")]
 fn the_wrong_owner_is_refused() {
-    let (_owner, agenda) = one_slot();
-    drain(&agenda, &mut Owner::new());
+    let (_owner, queue) = one_slot();
+    drain(&queue, &mut Owner::new());
 }
 
 #[test]
 #[should_panic(expected = "at least one slot")]
 fn an_agenda_without_slots_is_refused() {
-    let _ = Agenda::new(&Owner::new(), 0, Nobody);
+    let _ = QueueCore::new(&Owner::new(), 0, Nobody);
 }

@@ -1,9 +1,9 @@
-//! The agenda under threads.
+//! The queue under threads.
 
 use super::Nobody;
 use crate::stress::{Dice, stress_time, watched};
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use onbeat_queue::{Agenda, Item, Owned, Owner, Shared, Sleeper, Turn};
+use onbeat_queue::{Item, Owned, Owner, QueueCore, Shared, Sleeper, Turn};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -17,36 +17,36 @@ impl Sleeper for Parked {
 }
 
 /// A worker that parks, on a thread of its own for as long as `act` runs.
-fn with_worker<R: Send>(slots: usize, act: impl FnOnce(&Agenda<Parked>) -> R + Send) -> R {
+fn with_worker<R: Send>(slots: usize, act: impl FnOnce(&QueueCore<Parked>) -> R + Send) -> R {
     let (send, agendas) = std::sync::mpsc::channel();
     thread::scope(|scope| {
         let worker = scope.spawn(move || {
             let mut owner = Owner::new();
-            let agenda = Arc::new(Agenda::new(&owner, slots, Parked(thread::current())));
-            send.send(agenda.clone()).unwrap();
+            let queue = Arc::new(QueueCore::new(&owner, slots, Parked(thread::current())));
+            send.send(queue.clone()).unwrap();
             loop {
-                agenda.drain(&mut owner, &mut |thrown| std::panic::resume_unwind(thrown));
-                if agenda.is_close_asked() {
-                    return agenda.close(&mut owner, &mut |_| ());
+                queue.drain(&mut owner, &mut |thrown| std::panic::resume_unwind(thrown));
+                if queue.is_close_asked() {
+                    return queue.close(&mut owner, &mut |_| ());
                 }
-                if agenda.sleep(&mut owner) {
-                    while !agenda.is_woken(&owner) {
+                if queue.sleep(&mut owner) {
+                    while !queue.is_woken(&owner) {
                         thread::park();
                     }
-                    agenda.wake_up(&mut owner);
+                    queue.wake_up(&mut owner);
                 }
             }
         });
-        let agenda = agendas.recv().unwrap();
-        let result = act(&agenda);
-        agenda.ask_to_close();
+        let queue = agendas.recv().unwrap();
+        let result = act(&queue);
+        queue.ask_to_close();
         worker.join().unwrap();
         result
     })
 }
 
-fn flush(agenda: &Agenda<Parked>) {
-    agenda.flush(Parked(thread::current()), thread::park).unwrap();
+fn flush(queue: &QueueCore<Parked>) {
+    queue.flush(Parked(thread::current()), thread::park).unwrap();
 }
 
 const THREADS: usize = 4;
@@ -58,23 +58,23 @@ fn stress_every_true_is_one_run() {
     let time = stress_time();
     watched(time, move || {
         for slots in [1, 4] {
-            with_worker(slots, |agenda| rounds(agenda, time / 2));
+            with_worker(slots, |queue| rounds(queue, time / 2));
         }
     });
 }
 
-fn rounds(agenda: &Agenda<Parked>, time: Duration) {
+fn rounds(queue: &QueueCore<Parked>, time: Duration) {
     let end = Instant::now() + time;
     let (runs, promised, told, read) =
         (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-    // Relaxed throughout: the agenda is to make it visible.
+    // Relaxed throughout: the queue is to make it visible.
     let run = |_: &Turn<'_>| {
         runs.fetch_add(1, Ordering::Relaxed);
         read.fetch_max(told.load(Ordering::Relaxed), Ordering::Relaxed);
     };
     let common = [Item::new(run), Item::new(run)];
     let freed = Arc::new(AtomicU64::new(0));
-    let made: u64 = agenda
+    let made: u64 = queue
         .scope(Parked(thread::current()), thread::park, |scope| {
             let (common, promised, told, freed) = (&common, &promised, &told, &freed);
             thread::scope(|threads| {
@@ -92,17 +92,17 @@ fn rounds(agenda: &Agenda<Parked>, time: Duration) {
                                     let item = Shared::new(move |_| {
                                         mine.fetch_add(1, Ordering::Relaxed);
                                     });
-                                    assert!(agenda.schedule(&item));
+                                    assert!(queue.schedule(&item));
                                 } else {
                                     let item = Owned::new(mine, |mine, _| {
                                         mine.fetch_add(1, Ordering::Relaxed);
                                     });
-                                    agenda.schedule_owned(item).unwrap();
+                                    queue.schedule_owned(item).unwrap();
                                 }
                                 made += 1;
                                 if dice.below(64) == 0 {
                                     let before = freed.load(Ordering::Relaxed);
-                                    flush(agenda);
+                                    flush(queue);
                                     assert!(freed.load(Ordering::Relaxed) >= before.max(made));
                                 }
                                 dice.maybe_stop();
@@ -128,7 +128,7 @@ fn the_order_is_kept() {
             let seen = Arc::new(Mutex::new(Vec::new()));
             // Which thread, and its how-manieth.
             let next = Arc::new(Mutex::new(0));
-            with_worker(slots, |agenda| {
+            with_worker(slots, |queue| {
                 thread::scope(|scope| {
                     for me in 0..THREADS {
                         let (seen, next) = (seen.clone(), next.clone());
@@ -138,12 +138,12 @@ fn the_order_is_kept() {
                                 let mut next = next.lock().unwrap();
                                 *next += 1;
                                 let entry = (me, at, *next);
-                                agenda.schedule(&Shared::new(move |_| seen.lock().unwrap().push(entry)));
+                                queue.schedule(&Shared::new(move |_| seen.lock().unwrap().push(entry)));
                             }
                         });
                     }
                 });
-                flush(agenda);
+                flush(queue);
             });
             let seen = seen.lock().unwrap();
             assert_eq!(seen.len(), THREADS * 2_000);
@@ -162,7 +162,7 @@ fn the_order_is_kept() {
 #[test]
 fn a_scope_ends_what_never_ends_by_itself() {
     watched(Duration::ZERO, || {
-        with_worker(4, |agenda| {
+        with_worker(4, |queue| {
             for _ in 0..200 {
                 let over = AtomicBool::new(false);
                 let runs = AtomicU32::new(0);
@@ -171,7 +171,7 @@ fn a_scope_ends_what_never_ends_by_itself() {
                     runs.fetch_add(1, Ordering::Relaxed);
                     turn.again();
                 });
-                let scoped = agenda.scope(Nobody, thread::yield_now, |scope| {
+                let scoped = queue.scope(Nobody, thread::yield_now, |scope| {
                     assert!(scope.schedule(&item));
                     while runs.load(Ordering::Relaxed) < 3 {
                         thread::yield_now();

@@ -4,63 +4,63 @@
 
 use crate::stress::{Dice, stress_time};
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
-use onbeat_queue::{Crew, Identity, Meta, Seed, Store};
+use onbeat_queue::{Identity, Meta, Seed, Store, TaskPool};
 use std::time::Instant;
 
 #[test]
 fn an_item_is_in_one_hand_at_most() {
-    let crew = Crew::new(1, 2);
-    assert!(crew.take(0).is_none(), "it has not entered");
-    assert!(!crew.wake(0));
-    crew.enter(0, 7);
-    let item = crew.take(0).unwrap();
-    assert!(crew.take(0).is_none());
-    assert!(crew.leave(0).is_none(), "it is held");
+    let pool = TaskPool::new(1, 2);
+    assert!(pool.take(0).is_none(), "it has not entered");
+    assert!(!pool.wake(0));
+    pool.enter(0, 7);
+    let item = pool.take(0).unwrap();
+    assert!(pool.take(0).is_none());
+    assert!(pool.leave(0).is_none(), "it is held");
     item.put_back();
-    assert!(crew.leave(0).is_none(), "it is ready");
-    assert!(crew.take(0).unwrap().rest().is_ok());
-    assert!(crew.leave(0).is_none(), "it rests");
-    assert!(crew.wake(0) && !crew.wake(0), "woken once");
-    crew.take(0).unwrap().over();
-    assert!(!crew.wake(0) && crew.take(0).is_none(), "it is over");
-    assert_eq!(crew.leave(0), Some(7));
-    assert_eq!(crew.leave(0), None);
-    crew.enter(0, 8);
-    assert_eq!(*crew.take(0).unwrap(), 8);
+    assert!(pool.leave(0).is_none(), "it is ready");
+    assert!(pool.take(0).unwrap().rest().is_ok());
+    assert!(pool.leave(0).is_none(), "it rests");
+    assert!(pool.wake(0) && !pool.wake(0), "woken once");
+    pool.take(0).unwrap().finish();
+    assert!(!pool.wake(0) && pool.take(0).is_none(), "it is over");
+    assert_eq!(pool.leave(0), Some(7));
+    assert_eq!(pool.leave(0), None);
+    pool.enter(0, 8);
+    assert_eq!(*pool.take(0).unwrap(), 8);
 }
 
 #[test]
 #[should_panic(expected = "item 0 has entered already")]
 fn a_place_is_for_one() {
-    let crew = Crew::new(1, 1);
-    crew.enter(0, ());
-    crew.enter(0, ());
+    let pool = TaskPool::new(1, 1);
+    pool.enter(0, ());
+    pool.enter(0, ());
 }
 
 #[test]
 fn a_panic_ends_an_item() {
-    let crew = Crew::new(1, 1);
-    crew.enter(0, 5);
+    let pool = TaskPool::new(1, 1);
+    pool.enter(0, 5);
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let _item = crew.take(0);
+        let _item = pool.take(0);
         panic!("in the middle of it");
     }));
     assert!(caught.is_err());
-    assert!(!crew.wake(0));
-    assert_eq!(crew.leave(0), Some(5));
+    assert!(!pool.wake(0));
+    assert_eq!(pool.leave(0), Some(5));
 }
 
 #[test]
 fn who_claims_below_the_last_one_goes_round() {
-    let crew = Crew::<()>::new(1, 64);
+    let pool = TaskPool::<()>::new(1, 64);
     for item in [0, 5, 63] {
-        let _ = crew.offer(0, item);
+        let _ = pool.offer(0, item);
     }
     let mut last = u32::MAX;
     let mut next = || {
-        last = crew.claim_below(0, last)?;
+        last = pool.claim_below(0, last)?;
         // Again at once.
-        let _ = crew.offer(0, last);
+        let _ = pool.offer(0, last);
         Some(last)
     };
     assert_eq!([(); 7].map(|()| next().unwrap()), [63, 5, 0, 63, 5, 0, 63]);
@@ -68,42 +68,42 @@ fn who_claims_below_the_last_one_goes_round() {
 
 #[test]
 fn offers_rouse_one_sleeper_each() {
-    let crew = Crew::<()>::new(3, 3);
-    assert!(crew.lie_down(1) && crew.lie_down(2));
-    assert_eq!(crew.offer(2, 0), Some(2), "its own, if that sleeps");
-    assert_eq!(crew.offer(2, 1), Some(1));
-    assert_eq!(crew.offer(2, 2), None);
-    assert!(!crew.lie_down(1), "there is something to do");
+    let pool = TaskPool::<()>::new(3, 3);
+    assert!(pool.begin_park(1) && pool.begin_park(2));
+    assert_eq!(pool.offer(2, 0), Some(2), "its own, if that sleeps");
+    assert_eq!(pool.offer(2, 1), Some(1));
+    assert_eq!(pool.offer(2, 2), None);
+    assert!(!pool.begin_park(1), "there is something to do");
     assert_eq!(
-        [crew.claim(2), crew.claim(2), crew.claim(2), crew.claim(2)],
+        [pool.claim(2), pool.claim(2), pool.claim(2), pool.claim(2)],
         [Some(2), Some(1), Some(0), None]
     );
-    assert!(crew.claim(0).is_none());
+    assert!(pool.claim(0).is_none());
 }
 
 #[test]
 fn alarms_are_handed_out_once() {
-    let crew = Crew::<()>::new(1, 3);
+    let pool = TaskPool::<()>::new(1, 3);
     let due = |now_ns| {
         let mut items = Vec::new();
-        crew.take_due(now_ns, |item| items.push(item));
+        pool.take_due(now_ns, |item| items.push(item));
         items
     };
     for (item, time_ns) in [(0, 30), (1, 10), (2, 20)] {
-        crew.set_alarm(item, time_ns);
+        pool.set_alarm(item, time_ns);
     }
-    assert_eq!(crew.next_alarm_ns(), 10);
+    assert_eq!(pool.next_alarm_ns(), 10);
     assert_eq!(due(9), []);
     assert_eq!(due(20), [1, 2]);
-    assert_eq!((due(20), crew.next_alarm_ns()), (vec![], 30));
-    crew.set_alarm(0, u64::MAX);
-    assert_eq!((due(40), crew.next_alarm_ns()), (vec![], u64::MAX));
-    crew.set_alarm(2, 50);
-    assert!(crew.lie_down(0));
-    assert_eq!(crew.sleeps_until_ns(0), 50);
-    assert_eq!(crew.watch_alarms(0), None, "it is watched");
-    crew.set_alarm(1, 45);
-    assert_eq!(crew.watch_alarms(0), Some(0), "that one is too early for its sleep");
+    assert_eq!((due(20), pool.next_alarm_ns()), (vec![], 30));
+    pool.set_alarm(0, u64::MAX);
+    assert_eq!((due(40), pool.next_alarm_ns()), (vec![], u64::MAX));
+    pool.set_alarm(2, 50);
+    assert!(pool.begin_park(0));
+    assert_eq!(pool.parked_until_ns(0), 50);
+    assert_eq!(pool.watch_alarms(0), None, "it is watched");
+    pool.set_alarm(1, 45);
+    assert_eq!(pool.watch_alarms(0), Some(0), "that one is too early for its sleep");
 }
 
 /// Four threads pass items around: each run adds 1 and wakes two others. Every wake-up that answered `true` leads to a
@@ -111,39 +111,39 @@ fn alarms_are_handed_out_once() {
 #[test]
 fn stress_nothing_is_run_twice_or_forgotten() {
     const ITEMS: u32 = 7;
-    let crew = Crew::new(4, ITEMS as usize);
+    let pool = TaskPool::new(4, ITEMS as usize);
     let (woken, runs) = (AtomicU64::new(0), AtomicU64::new(0));
     for item in 0..ITEMS {
-        crew.enter(item, 0u64);
+        pool.enter(item, 0u64);
         woken.fetch_add(1, Ordering::Relaxed);
-        let _ = crew.offer(0, item);
+        let _ = pool.offer(0, item);
     }
     let end = Instant::now() + stress_time();
     println!("four threads pass {ITEMS} items around for {:?}", stress_time());
     std::thread::scope(|scope| {
         for thread in 0..4usize {
-            let (crew, woken, runs) = (&crew, &woken, &runs);
+            let (pool, woken, runs) = (&pool, &woken, &runs);
             scope.spawn(move || {
                 let mut dice = Dice(0x9e37_79b9 * (thread as u64 + 1));
                 let mut idle = 0;
                 while idle < 10_000 {
-                    let claimed = (0..4).find_map(|step| crew.claim((thread + step) % 4));
+                    let claimed = (0..4).find_map(|step| pool.claim((thread + step) % 4));
                     let Some(item) = claimed else {
                         idle += u32::from(Instant::now() >= end);
                         std::thread::yield_now();
                         continue;
                     };
                     idle = 0;
-                    let mut taken = crew.take(item).expect("claimed by us alone");
+                    let mut taken = pool.take(item).expect("claimed by us alone");
                     loop {
                         *taken += 1;
                         runs.fetch_add(1, Ordering::Relaxed);
                         if Instant::now() < end {
                             for _ in 0..2 {
                                 let other = dice.below(u64::from(ITEMS)) as u32;
-                                if crew.wake(other) {
+                                if pool.wake(other) {
                                     woken.fetch_add(1, Ordering::Relaxed);
-                                    let _ = crew.offer(thread, other);
+                                    let _ = pool.offer(thread, other);
                                 }
                             }
                         }
@@ -162,8 +162,8 @@ fn stress_nothing_is_run_twice_or_forgotten() {
     });
     let mut sum = 0;
     for item in 0..ITEMS {
-        assert!(crew.wake(item), "item {item} rests");
-        sum += *crew.take(item).unwrap();
+        assert!(pool.wake(item), "item {item} rests");
+        sum += *pool.take(item).unwrap();
     }
     let (woken, runs) = (woken.into_inner(), runs.into_inner());
     assert_eq!((sum, runs), (woken, woken));

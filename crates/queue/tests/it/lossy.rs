@@ -34,7 +34,7 @@ proptest! {
                 }
                 6 => {
                     let there = (plain.len() + usize::from(held.is_some())).min(capacity);
-                    prop_assert_eq!(ring.look(&mut consumer), there);
+                    prop_assert_eq!(ring.poll(&mut consumer), there);
                     prop_assert_eq!(ring.len(&consumer), there);
                 }
                 _ => {
@@ -151,7 +151,7 @@ fn send_and_take(capacity: usize, time: Duration) {
     let mut popped = Had::default();
     loop {
         let closed = ring.is_closed(&consumer);
-        let visible = ring.look(&mut consumer);
+        let visible = ring.poll(&mut consumer);
         assert!(visible <= capacity);
         for _ in 0..dice.below(visible as u64 + 1) {
             let peeked = if dice.below(4) == 0 { ring.peek(&mut consumer, |item| item.number) } else { None };

@@ -2,14 +2,14 @@
 #![cfg(not(loom))]
 
 use crate::stress::{Dice, stress_time, watched};
-use onbeat_queue::Relay;
+use onbeat_queue::TicketedPipeline;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 #[test]
 fn who_may_not_begin_was_never_there() {
-    let relay = Relay::new([1, 2]);
+    let relay = TicketedPipeline::new([1, 2]);
     assert!(relay.begin_if(|value| *value == 7).is_none());
     assert!(!relay.is_broken());
     let mut runner = relay.begin_if(|value| *value == 1).unwrap();
@@ -24,7 +24,7 @@ fn who_may_not_begin_was_never_there() {
 
 #[test]
 fn a_stay_that_lasts_keeps_the_next_one_out() {
-    let relay = Relay::new([0, 0]);
+    let relay = TicketedPipeline::new([0, 0]);
     let mut first = relay.begin().unwrap();
     drop(first.arrive());
     let at_second = first.arrive().unwrap();
@@ -42,7 +42,7 @@ fn a_stay_that_lasts_keeps_the_next_one_out() {
 
 #[test]
 fn a_runner_that_is_lost_breaks_the_relay() {
-    let relay = Relay::new([0, 0]);
+    let relay = TicketedPipeline::new([0, 0]);
     let mut runner = relay.begin().unwrap();
     drop(runner.arrive());
     let mut behind = relay.begin().unwrap();
@@ -54,7 +54,7 @@ fn a_runner_that_is_lost_breaks_the_relay() {
 
 #[test]
 fn a_panic_at_a_station_leaves_it_to_the_next_one() {
-    let relay = Relay::new([5]);
+    let relay = TicketedPipeline::new([5]);
     let caught = catch_unwind(AssertUnwindSafe(|| {
         let mut runner = relay.begin().unwrap();
         let _stay = runner.arrive().unwrap();
@@ -68,9 +68,9 @@ fn a_panic_at_a_station_leaves_it_to_the_next_one() {
 }
 
 #[test]
-#[should_panic(expected = "a relay without stations")]
+#[should_panic(expected = "a pipeline without stations")]
 fn a_relay_has_a_station() {
-    drop(Relay::<()>::new([]));
+    drop(TicketedPipeline::<()>::new([]));
 }
 
 /// Threads run again and again, with stops in between; each station sees all of them in the order in which they began, alone.
@@ -80,7 +80,7 @@ fn runs_are_in_order() {
     let time = stress_time();
     watched(time, move || {
         for (threads, stations) in [(2, 1), (2, 3), (3, 2), (4, 5)] {
-            let relay = Arc::new(Relay::new((0..stations).map(|_| 0u64)));
+            let relay = Arc::new(TicketedPipeline::new((0..stations).map(|_| 0u64)));
             let (is_over, sum) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
             let threads: Vec<_> = (0..threads)
                 .map(|place| {

@@ -3,39 +3,39 @@
 
 use crate::stress::{Dice, stress_time, watched};
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use onbeat_queue::{Entry, Ranges, Seat};
+use onbeat_queue::{MemberEntry, Ranges, TurnMember};
 use std::sync::Arc;
 use std::time::Instant;
 
 #[test]
 fn a_turn_that_is_not_passed_stays() {
-    let mut seats = Seat::rota(2, 0);
+    let mut seats = TurnMember::round_robin(2, 0);
     let mut second = seats.pop().unwrap();
     let mut first = seats.pop().unwrap();
-    let Entry::Turn(mut turn) = first.enter() else { panic!("it begins") };
+    let MemberEntry::Turn(mut turn) = first.enter() else { panic!("it begins") };
     *turn += 1;
-    assert!(matches!(second.enter(), Entry::Others) && second.take_over().is_none());
+    assert!(matches!(second.enter(), MemberEntry::NotYet) && second.take_over().is_none());
     drop(turn);
-    assert!(matches!(second.enter(), Entry::Others));
+    assert!(matches!(second.enter(), MemberEntry::NotYet));
     assert_eq!(*second.take_over().unwrap(), 1);
-    let Entry::Turn(turn) = first.enter() else { panic!("it is still its turn") };
+    let MemberEntry::Turn(turn) = first.enter() else { panic!("it is still its turn") };
     assert_eq!(turn.pass(), None, "nobody has asked");
     assert!(!second.wait(), "it is its turn already");
     assert!(first.wait());
-    let Entry::Turn(turn) = second.enter() else { panic!("it is its turn") };
+    let MemberEntry::Turn(turn) = second.enter() else { panic!("it is its turn") };
     assert_eq!(turn.close().collect::<Vec<_>>(), [0]);
-    assert!(matches!(first.enter(), Entry::Closed) && matches!(second.enter(), Entry::Closed));
+    assert!(matches!(first.enter(), MemberEntry::Closed) && matches!(second.enter(), MemberEntry::Closed));
     assert!(!first.wait());
     assert_eq!(*first.take_over().unwrap(), 1);
 }
 
 #[test]
 fn a_turn_that_is_kept_is_nobody_elses() {
-    let mut seats = Seat::rota(2, 0);
+    let mut seats = TurnMember::round_robin(2, 0);
     let mut second = seats.pop().unwrap();
     let mut first = seats.pop().unwrap();
-    let keep = |seat: &mut Seat<i32>| match seat.enter() {
-        Entry::Turn(mut turn) => {
+    let keep = |seat: &mut TurnMember<i32>| match seat.enter() {
+        MemberEntry::Turn(mut turn) => {
             *turn += 1;
             turn.keep();
             true
@@ -53,7 +53,7 @@ fn a_turn_that_is_kept_is_nobody_elses() {
     assert_eq!(*first.take_over().unwrap(), 3, "what it has kept it has");
     assert_eq!(*second.take_over().unwrap(), 3);
     assert!(keep(&mut first));
-    let Entry::Turn(turn) = first.enter() else { panic!("it is in it") };
+    let MemberEntry::Turn(turn) = first.enter() else { panic!("it is in it") };
     assert_eq!(turn.pass(), None);
     assert!(!keep(&mut first) && keep(&mut second));
     drop(second);
@@ -62,19 +62,19 @@ fn a_turn_that_is_kept_is_nobody_elses() {
 
 #[test]
 fn a_panic_in_a_turn_leaves_it_where_it_is() {
-    let mut seats = Seat::rota(1, 5);
+    let mut seats = TurnMember::round_robin(1, 5);
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let _turn = seats[0].enter();
         panic!("in the middle of it");
     }));
     assert!(caught.is_err());
-    assert!(matches!(seats[0].enter(), Entry::Turn(turn) if *turn == 5));
+    assert!(matches!(seats[0].enter(), MemberEntry::Turn(turn) if *turn == 5));
 }
 
 #[test]
-#[should_panic(expected = "a rota of 65")]
+#[should_panic(expected = "a round robin of 65")]
 fn a_rota_has_a_limit() {
-    drop(Seat::rota(65, ()));
+    drop(TurnMember::round_robin(65, ()));
 }
 
 /// Members take turns for a while, asleep between two of them, and stop now and then in the middle; all turns are in order.
@@ -86,7 +86,7 @@ fn turns_are_in_order() {
         for members in [2, 3, 5] {
             let end = Instant::now() + time / 3;
             let is_over = Arc::new(AtomicBool::new(false));
-            let seats = Seat::rota(members, 0u64);
+            let seats = TurnMember::round_robin(members, 0u64);
             let threads: Vec<_> = seats
                 .into_iter()
                 .map(|mut seat| {
@@ -101,9 +101,9 @@ fn turns_are_in_order() {
                                 std::thread::yield_now();
                             }
                             match seat.enter() {
-                                Entry::Closed => return,
-                                Entry::Others => std::thread::yield_now(),
-                                Entry::Turn(mut count) => {
+                                MemberEntry::Closed => return,
+                                MemberEntry::NotYet => std::thread::yield_now(),
+                                MemberEntry::Turn(mut count) => {
                                     assert_eq!(*count % members as u64, place as u64);
                                     *count += 1;
                                     if place == 0 && Instant::now() > end {

@@ -65,7 +65,7 @@ proptest! {
                     prop_assert_eq!(ring.has_come(&consumer), seen < published);
                     visible.extend(seen..published);
                     seen = published;
-                    prop_assert_eq!(ring.look(&mut consumer), visible.len());
+                    prop_assert_eq!(ring.poll(&mut consumer), visible.len());
                 }
                 8..=10 => {
                     prop_assert_eq!(ring.peek(&consumer, |item| *item), visible.front().copied());
@@ -79,11 +79,11 @@ proptest! {
                     tells = Some(u32::from(waits));
                 }
                 13 => {
-                    ring.look_myself(&consumer);
+                    ring.decline_notifications(&consumer);
                     tells = Some(0);
                 }
                 14 => {
-                    prop_assert_eq!(ring.must_tell(&producer), tells != Some(0));
+                    prop_assert_eq!(ring.must_notify(&producer), tells != Some(0));
                     tells = tells.map(|_| 0);
                 }
                 _ => {
@@ -119,7 +119,7 @@ fn the_deepest_is_no_guess() {
     let ring = Spsc::new(&producer, &consumer, 8);
     for item in 0..100 {
         ring.push(&mut producer, item).unwrap();
-        ring.look(&mut consumer);
+        ring.poll(&mut consumer);
         assert_eq!(ring.pop(&mut consumer), Some(item));
         ring.release(&mut consumer);
     }
@@ -133,7 +133,7 @@ fn items_are_dropped_once() {
     let ring = Spsc::new(&producer, &consumer, 3);
     for _ in 0..5 {
         ring.push(&mut producer, Arc::clone(&item)).unwrap();
-        ring.look(&mut consumer);
+        ring.poll(&mut consumer);
         drop(ring.pop(&mut consumer));
         ring.release(&mut consumer);
     }
@@ -189,7 +189,7 @@ fn send_and_take(capacity: usize, time: Duration, leave_early: bool) {
         let (ring, alive) = (Arc::clone(&ring), Arc::clone(&alive));
         move || {
             let tell = |producer: &Owner| {
-                if ring.must_tell(producer) {
+                if ring.must_notify(producer) {
                     receiver.unpark();
                 }
             };
@@ -239,10 +239,10 @@ fn send_and_take(capacity: usize, time: Duration, leave_early: bool) {
     });
     let mut dice = Dice(0xd1b5_4a32_d192_ed03);
     let mut expected = 0;
-    ring.look_myself(&consumer);
+    ring.decline_notifications(&consumer);
     loop {
         let closed = ring.is_closed(&consumer);
-        let visible = ring.look(&mut consumer);
+        let visible = ring.poll(&mut consumer);
         assert!(visible <= capacity);
         if visible == 0 {
             if closed {
@@ -316,11 +316,11 @@ fn what_is_made_in_place_is_made_only_where_there_is_room() {
         })
     };
     assert_eq!([push(&mut producer), push(&mut producer), push(&mut producer)], [true, true, false]);
-    assert_eq!(ring.look(&mut consumer), 2, "each is published at once");
+    assert_eq!(ring.poll(&mut consumer), 2, "each is published at once");
     assert_eq!(ring.pop(&mut consumer).as_deref(), Some("item 1"));
     ring.release(&mut consumer);
     assert!(push(&mut producer));
-    ring.look(&mut consumer);
+    ring.poll(&mut consumer);
     let rest: Vec<String> = std::iter::from_fn(|| ring.pop(&mut consumer)).collect();
     assert_eq!(rest, ["item 2", "item 3"], "none was made for nothing");
 }

@@ -183,7 +183,7 @@ impl<'w> Work<'w> {
         let is_followed = self.control.told.is_followed();
         for (part, rings) in self.rings.iter().enumerate() {
             let Work { owner, fresh, steps, spans, seen, .. } = self;
-            rings.spans.look(owner);
+            rings.spans.poll(owner);
             let count = rings.spans.drain(owner, |span| {
                 if is_followed {
                     fresh.push(span);

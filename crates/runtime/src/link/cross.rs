@@ -103,7 +103,7 @@ impl<M: Message> Cross<M> {
                         cx.full.push(number);
                         cx.unmeet(from);
                     }
-                    ring.must_tell(&cx.owner)
+                    ring.must_notify(&cx.owner)
                 }
                 Err(Full(_)) if when_full == WhenFull::DropNewest => {
                     // What it knew may be old: the ring has looked again before it refused.
@@ -254,18 +254,18 @@ impl<M: Message> Far for Cross<M> {
         match &self.ring {
             Kind::Strict(ring) => {
                 let closed = ring.is_closed(owner);
-                (before, ring.look(owner), closed)
+                (before, ring.poll(owner), closed)
             }
             Kind::Lossy(ring) => {
                 let closed = ring.is_closed(owner);
-                (before, ring.look(owner), closed)
+                (before, ring.poll(owner), closed)
             }
         }
     }
 
     fn look_myself(&self, owner: &Owner) {
         if let Kind::Strict(ring) = &self.ring {
-            ring.look_myself(owner);
+            ring.decline_notifications(owner);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::message::{LAST, SEQUENCE_MASK};
 use crate::operator::{Ending, Operator, Step};
 use crate::ports::Bound;
 use crate::{Error, Ports, Value};
-use onbeat_queue::{Entry, Seat, Taking, Watch};
+use onbeat_queue::{MemberEntry, MemberGuard, TurnMember, TurnWatch};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ struct Guest {
 
 /// One worker's end of a stretch.
 pub(crate) struct End {
-    seat: Seat<Guest>,
+    seat: TurnMember<Guest>,
     /// What its ports are connected to on this worker, while it is not here.
     ends: Vec<Bound>,
     /// How the other workers are told, by place.
@@ -88,7 +88,7 @@ impl End {
             wish: 0,
             settable,
         };
-        Seat::rota_with(workers, guest, |guest| &*guest.operator).into_iter().map(end).collect()
+        TurnMember::round_robin_with(workers, guest, |guest| &*guest.operator).into_iter().map(end).collect()
     }
 
     /// The one that an operator is, if it is one.
@@ -144,7 +144,7 @@ impl End {
 }
 
 /// For an end's worker: whether its turn has come.
-pub(crate) struct Upcoming(Watch<Guest>);
+pub(crate) struct Upcoming(TurnWatch<Guest>);
 
 impl Upcoming {
     #[inline]
@@ -219,8 +219,8 @@ impl Operator for End {
             let End { seat, ends, bells, edge, block, ahead, .. } = self;
             let ends = Ends { place: seat.place() as u32, bound: ends };
             match seat.enter() {
-                Entry::Closed => return Ok(Step::Done),
-                Entry::Turn(turn) => {
+                MemberEntry::Closed => return Ok(Step::Done),
+                MemberEntry::Turn(turn) => {
                     return match edge {
                         None => send(turn, ends, bells, cx, block),
                         Some((edge, probe)) => {
@@ -228,7 +228,7 @@ impl Operator for End {
                         }
                     };
                 }
-                Entry::Others => {}
+                MemberEntry::NotYet => {}
             }
             cx.wishes |= self.wish;
             if self.wish != 0 || self.seat.wait() {
@@ -269,7 +269,7 @@ impl Operator for End {
 
 /// A turn of a source, or a part of one that ends early: then it is still this worker's.
 fn send(
-    mut turn: Taking<'_, Guest>,
+    mut turn: MemberGuard<'_, Guest>,
     mut ends: Ends<'_>,
     bells: &[Bell],
     cx: &mut Context,
@@ -347,7 +347,7 @@ impl Guest {
 
 /// Messages of a sink's turn, as many as lie there; behind the last one comes the next worker's.
 fn take(
-    mut turn: Taking<'_, Guest>,
+    mut turn: MemberGuard<'_, Guest>,
     mut ends: Ends<'_>,
     (bells, ahead): (&[Bell], Option<&Upcoming>),
     cx: &mut Context,

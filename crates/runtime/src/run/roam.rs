@@ -8,7 +8,7 @@ use crate::pool::{Pool, Roaming};
 use crate::record::{ThreadReport, Time, report};
 use crate::team::{Lying, Rested};
 use crate::worker::{Failure, Pause, Worker};
-use onbeat_queue::{Identity, Seed, Taken};
+use onbeat_queue::{Identity, Seed, TaskLease};
 use std::sync::Arc;
 
 /// All of it. `place` is the thread's in the pool.
@@ -53,9 +53,9 @@ pub(super) fn live(
     let mut time = Time::begin(&clock);
     if failed {
         for &number in &numbers {
-            if let Some(mut part) = pool.crew.take(number) {
+            if let Some(mut part) = pool.tasks.take(number) {
                 part.end_ns = note_end(&part.worker, &part.cx, control);
-                part.over();
+                part.finish();
             }
         }
     } else {
@@ -70,12 +70,12 @@ pub(super) fn live(
     let is_there = thread.stop_in_turn(|turn, ending| {
         let numbers = in_pool(turn).and_then(|place| pool.started[place].get());
         for &number in numbers.into_iter().flatten() {
-            if let Some(mut part) = pool.crew.take(number) {
+            if let Some(mut part) = pool.tasks.take(number) {
                 // It lay with a thread that does not come back.
                 part.end_ns = note_end(&part.worker, &part.cx, control);
-                part.over();
+                part.finish();
             }
-            let Some(mut part) = pool.crew.leave(number) else { continue };
+            let Some(mut part) = pool.tasks.leave(number) else { continue };
             let Roaming { worker, cx, identity, started, end_ns, .. } = &mut part;
             worker.slot.set_worker(thread.worker);
             identity.wear(|| {
@@ -106,7 +106,7 @@ fn work(thread: &Thread<'_>, pool: &Pool, place: usize, clock: &Clock, time: &mu
             }
             let begin_ns = now_ns();
             // Without a look at the alarms of others: who rests wakes up for the earliest.
-            let alarm_ns = pool.crew.next_alarm_ns();
+            let alarm_ns = pool.tasks.next_alarm_ns();
             pool.rest(place, thread.idle(), &thread.parker, now_ns);
             time.waited(begin_ns, now_ns(), alarm_ns);
             continue;
@@ -119,7 +119,7 @@ fn work(thread: &Thread<'_>, pool: &Pool, place: usize, clock: &Clock, time: &mu
 }
 
 /// Runs one part until it rests, is over, or others are to have their turn.
-fn run(thread: &Thread<'_>, pool: &Pool, number: u32, mut part: Taken<'_, Roaming>) {
+fn run(thread: &Thread<'_>, pool: &Pool, number: u32, mut part: TaskLease<'_, Roaming>) {
     let mut up = false;
     part.worker.slot.set_worker(thread.worker);
     loop {
@@ -134,7 +134,7 @@ fn run(thread: &Thread<'_>, pool: &Pool, number: u32, mut part: Taken<'_, Roamin
                     worker.seat.retire();
                 }
                 part.end_ns = note_end(&part.worker, &part.cx, thread.control);
-                part.over();
+                part.finish();
                 return pool.close_one();
             }
             Some(Went::Paused(Pause::Yield)) => {
@@ -152,7 +152,7 @@ fn run(thread: &Thread<'_>, pool: &Pool, number: u32, mut part: Taken<'_, Roamin
                 let alarm_ns = alarm_ns.map(|alarm_ns| cx.clock.to_real(alarm_ns));
                 *lying = worker.lie_down(cx, alarm_ns);
                 if let Some(lying) = lying {
-                    pool.crew.set_alarm(number, lying.alarm_ns);
+                    pool.tasks.set_alarm(number, lying.alarm_ns);
                 }
                 up = lying.is_none();
                 if up {
@@ -189,11 +189,11 @@ fn go(
         let due = || how.alarm_ns != u64::MAX && cx.clock.real_ns() >= how.alarm_ns;
         if !worker.seat.is_called(&cx.owner, how) && !due() {
             // Its alarm may have been taken and not be due on its own clock, which is another thread's by some nanoseconds.
-            pool.crew.set_alarm(number, how.alarm_ns);
+            pool.tasks.set_alarm(number, how.alarm_ns);
             return Ok(Went::Nowhere);
         }
         *lying = None;
-        pool.crew.set_alarm(number, u64::MAX);
+        pool.tasks.set_alarm(number, u64::MAX);
         let rested = worker.seat.get_up(&mut cx.owner, how);
         worker.wake_up(cx, rested, cx.clock.real_ns())?;
     } else if up {

@@ -9,7 +9,7 @@ use crate::operator::{Operator, Step};
 use crate::ports::Ports;
 use crate::run::PartSlot;
 use crate::{Error, Output};
-use onbeat_queue::Relay;
+use onbeat_queue::TicketedPipeline;
 use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -44,7 +44,7 @@ impl<T: Sample> Crest<T> {
         };
         let legs = (0..legs(threads, operators)).map(|_| Leg::new(operators, MOST * threads));
         let wave = Wave {
-            relay: Relay::new(legs),
+            relay: TicketedPipeline::new(legs),
             is_open: CachePadded::new(AtomicBool::new(false)),
             lender: AtomicU32::new(0),
             hands: contexts.into_iter().map(hand).collect(),

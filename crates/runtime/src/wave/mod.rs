@@ -2,7 +2,7 @@
 //!
 //! A run goes over one core, because to hand each chunk to another one costs more than most steps take. But its operators may as well go
 //! from core to core, and the chunks stay: what an operator keeps is a line or two, a chunk is hundreds. So the run is cut into a few legs,
-//! each a station of a [`Relay`]; who has time takes some new chunks from station to station. At each the operators see all messages in
+//! each a station of a [`TicketedPipeline`]; who has time takes some new chunks from station to station. At each the operators see all messages in
 //! order, and one at a time, so they may keep whatever they like. With as many threads as legs all of them are at work, each with chunks
 //! in its own cache.
 //!
@@ -28,7 +28,7 @@ pub(crate) use leg::Failed;
 use leg::{Ends, Item, Leg};
 use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use onbeat_queue::{Relay, Runner};
+use onbeat_queue::{Ticket, TicketedPipeline};
 use std::hint::spin_loop;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -57,7 +57,7 @@ pub(crate) trait Help: Send + Sync {
 
 /// What the threads share.
 struct Wave<T: Sample> {
-    relay: Relay<Leg<T>>,
+    relay: TicketedPipeline<Leg<T>>,
     is_open: CachePadded<AtomicBool>,
     /// The place of the thread whose worker lends the operators.
     lender: AtomicU32,
@@ -139,7 +139,7 @@ impl<T: Sample> Wave<T> {
     /// One block goes from station to station. `None` where a runner before it does not come back.
     fn run(
         &self,
-        mut runner: Runner<'_, Leg<T>>,
+        mut runner: Ticket<'_, Leg<T>>,
         (cx, block, slot): (&mut Context, &mut Block<T>, &PartSlot),
         mut waits: impl FnMut(Option<u32>) -> bool,
     ) -> Option<bool> {
@@ -152,7 +152,7 @@ impl<T: Sample> Wave<T> {
     }
 
     /// Begins as the next runner, when the first station is free.
-    fn begin(&self, ride: &Ride<'_>) -> Option<Runner<'_, Leg<T>>> {
+    fn begin(&self, ride: &Ride<'_>) -> Option<Ticket<'_, Leg<T>>> {
         let mut looks = 0;
         loop {
             if let Some(runner) = self.relay.begin() {
@@ -233,7 +233,7 @@ impl<T: Sample> Help for Wave<T> {
 
 /// Does something at a runner's next station, when its turn there has come. `None` where that is not waited for any more.
 fn at_next<T: Sample, R>(
-    runner: &mut Runner<'_, Leg<T>>,
+    runner: &mut Ticket<'_, Leg<T>>,
     mut waits: impl FnMut(Option<u32>) -> bool,
     act: impl FnOnce(&mut Leg<T>) -> R,
 ) -> Option<R> {

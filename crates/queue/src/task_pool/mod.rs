@@ -25,30 +25,30 @@ const MOST: usize = 64;
 
 /// Up to 64 items that up to 64 threads take turns to run, one thread at a time for each item.
 ///
-/// An item rests until somebody [wakes](Crew::wake) it. Who wakes it puts it in a queue: one of its own, or the
-/// [offers](Crew::offer) of a thread, from where any thread of the pool may [claim](Crew::claim) it. Who got the number from a
-/// queue [takes](Crew::take) the item, runs it, and lets it [rest](Taken::rest) again. A thread without work
-/// [lies down](Crew::lie_down); the next offer says whom to wake. Alarms are seen by whoever looks next.
+/// An item rests until somebody [wakes](TaskPool::wake) it. Who wakes it puts it in a queue: one of its own, or the
+/// [offers](TaskPool::offer) of a thread, from where any thread of the pool may [claim](TaskPool::claim) it. Who got the number from a
+/// queue [takes](TaskPool::take) the item, runs it, and lets it [rest](TaskLease::rest) again. A thread without work
+/// [lies down](TaskPool::begin_park); the next offer says whom to wake. Alarms are seen by whoever looks next.
 ///
 /// ```
-/// use onbeat_queue::Crew;
+/// use onbeat_queue::TaskPool;
 ///
-/// let crew = Crew::new(2, 1);
-/// crew.enter(0, String::from("a"));                // an item is ready when it enters
-/// let mut item = crew.take(0).unwrap();
-/// assert!(crew.take(0).is_none());                 // one hand at a time
+/// let pool = TaskPool::new(2, 1);
+/// pool.enter(0, String::from("a"));                // an item is ready when it enters
+/// let mut item = pool.take(0).unwrap();
+/// assert!(pool.take(0).is_none());                 // one hand at a time
 /// item.push('b');
-/// assert!(!crew.wake(0));                          // held: it is its holder who will see to it
+/// assert!(!pool.wake(0));                          // held: it is its holder who will see to it
 /// let mut item = item.rest().unwrap_err();         // not yet: it was woken meanwhile
 /// item.push('c');
 /// assert!(item.rest().is_ok());
-/// assert!(crew.wake(0));                           // true: ours to queue
-/// assert_eq!(crew.offer(1, 0), None);              // nobody sleeps
-/// let number = crew.claim(1).unwrap();
-/// assert_eq!(*crew.take(number).unwrap(), "abc");
+/// assert!(pool.wake(0));                           // true: ours to queue
+/// assert_eq!(pool.offer(1, 0), None);              // nobody sleeps
+/// let number = pool.claim(1).unwrap();
+/// assert_eq!(*pool.take(number).unwrap(), "abc");
 /// ```
-pub struct Crew<T> {
-    items: Box<[Item<T>]>,
+pub struct TaskPool<T> {
+    items: Box<[TaskSlot<T>]>,
     /// By thread: items that anyone may claim.
     offers: Box<[CachePadded<AtomicU64>]>,
     /// Threads that sleep.
@@ -57,28 +57,28 @@ pub struct Crew<T> {
 }
 
 #[repr(align(64))]
-struct Item<T> {
+struct TaskSlot<T> {
     state: AtomicU32,
     value: UnsafeCell<Option<T>>,
 }
 
 // SAFETY: a value is touched by the thread only that turned its state to HELD, until it gives that up again; both are
 // read-modify-writes of one word (Acquire and Release), so the value goes from hand to hand as if it were sent.
-unsafe impl<T: Send> Sync for Crew<T> {}
+unsafe impl<T: Send> Sync for TaskPool<T> {}
 // SAFETY: as above.
-unsafe impl<T: Send> Send for Crew<T> {}
+unsafe impl<T: Send> Send for TaskPool<T> {}
 
-impl<T> Crew<T> {
-    /// A crew of `threads` threads for `items` items, none of which has entered yet.
+impl<T> TaskPool<T> {
+    /// A pool of `threads` threads for `items` items, none of which has entered yet.
     ///
     /// # Panics
     /// When either is 0 or above 64.
     #[must_use]
     pub fn new(threads: usize, items: usize) -> Self {
-        assert!((1..=MOST).contains(&threads), "a crew has 1 to 64 threads, not {threads}");
-        assert!((1..=MOST).contains(&items), "a crew has 1 to 64 items, not {items}");
-        let item = |_| Item { state: AtomicU32::new(OVER), value: UnsafeCell::new(None) };
-        Crew {
+        assert!((1..=MOST).contains(&threads), "a pool has 1 to 64 threads, not {threads}");
+        assert!((1..=MOST).contains(&items), "a pool has 1 to 64 items, not {items}");
+        let item = |_| TaskSlot { state: AtomicU32::new(OVER), value: UnsafeCell::new(None) };
+        TaskPool {
             items: (0..items).map(item).collect(),
             offers: (0..threads).map(|_| CachePadded::new(AtomicU64::new(0))).collect(),
             asleep: CachePadded::new(AtomicU64::new(0)),
@@ -91,7 +91,7 @@ impl<T> Crew<T> {
     /// # Panics
     /// When there is one, or no such place.
     pub fn enter(&self, item: u32, value: T) {
-        let Item { state, value: place } = &self.items[item as usize];
+        let TaskSlot { state, value: place } = &self.items[item as usize];
         assert!(close(state), "item {item} has entered already");
         place.with_mut(|place| {
             // SAFETY: HELD is ours, so nobody else touches the place.
@@ -103,7 +103,7 @@ impl<T> Crew<T> {
 
     /// Takes out an item that is over; `None` for all others.
     pub fn leave(&self, item: u32) -> Option<T> {
-        let Item { state, value } = &self.items[item as usize];
+        let TaskSlot { state, value } = &self.items[item as usize];
         if !close(state) {
             return None;
         }
@@ -120,18 +120,18 @@ impl<T> Crew<T> {
     /// to the coming run.
     #[inline]
     pub fn wake(&self, item: u32) -> bool {
-        // AcqRel, partners: `take` and `Taken::rest`, which acquire; the Acquire here makes the chain of wakers whole.
+        // AcqRel, partners: `take` and `TaskLease::rest`, which acquire; the Acquire here makes the chain of wakers whole.
         self.items[item as usize].state.fetch_or(WOKEN, order("relaxed wake", Ordering::AcqRel)) == RESTING
     }
 
     /// Takes an item that was woken and that nobody holds. Each wake-up that answered `true` is good for one such call.
     #[inline]
-    pub fn take(&self, item: u32) -> Option<Taken<'_, T>> {
-        let Item { state, value } = &self.items[item as usize];
+    pub fn take(&self, item: u32) -> Option<TaskLease<'_, T>> {
+        let TaskSlot { state, value } = &self.items[item as usize];
         // Acquire, partners: the Release of `wake` and of whoever had the item before. Relaxed on failure: nothing is read.
         let acquire = order("relaxed take", Ordering::Acquire);
         state.compare_exchange(WOKEN, HELD, acquire, Ordering::Relaxed).ok()?;
-        Some(Taken { crew: self, item, value })
+        Some(TaskLease { pool: self, item, value })
     }
 
     /// Offers an item that was woken to all threads, in the set of `thread`. Says which sleeping thread the caller is to wake
@@ -141,9 +141,9 @@ impl<T> Crew<T> {
     pub fn offer(&self, thread: usize, item: u32) -> Option<usize> {
         // Release, partner: the Acquire in `claim`. (The item itself is handed over by its state.)
         self.offers[thread].fetch_or(1 << item, Ordering::Release);
-        // Partner: the fence in `lie_down`. Either the sleeper sees the offer, or we see the sleeper.
+        // Partner: the fence in `begin_park`. Either the sleeper sees the offer, or we see the sleeper.
         full_fence("no fence after the offer");
-        self.rouse(thread)
+        self.pick_sleeper(thread)
     }
 
     /// Takes an item out of the offers of `thread`, the highest number first.
@@ -185,17 +185,17 @@ impl<T> Crew<T> {
     }
 
     /// Announces that `thread` goes to sleep. False: there is an offer, so it must not. True: it sleeps, until somebody gets its
-    /// number from [`offer`](Crew::offer) and wakes it, or until the time that
-    /// [`sleeps_until_ns`](Crew::sleeps_until_ns) says; then it [gets up](Crew::get_up).
+    /// number from [`offer`](TaskPool::offer) and wakes it, or until the time that
+    /// [`parked_until_ns`](TaskPool::parked_until_ns) says; then it [gets up](TaskPool::end_park).
     #[must_use]
-    pub fn lie_down(&self, thread: usize) -> bool {
+    pub fn begin_park(&self, thread: usize) -> bool {
         self.alarms.begin_sleep(thread);
-        // Release, partner: the fence in `rouse`: who sees the bit sees that no alarm is known yet.
+        // Release, partner: the fence in `pick_sleeper`: who sees the bit sees that no alarm is known yet.
         self.asleep.fetch_or(1 << thread, Ordering::Release);
         // Partners: the fences in `offer` and in `alarms_are_watched`.
         full_fence("no fence before the last look");
         if !self.nothing_offered() {
-            self.get_up(thread);
+            self.end_park(thread);
             return false;
         }
         self.alarms.sleep_until_next(thread);
@@ -203,7 +203,7 @@ impl<T> Crew<T> {
     }
 
     /// `thread` is awake; it may have been told so by somebody, or may have woken by itself.
-    pub fn get_up(&self, thread: usize) {
+    pub fn end_park(&self, thread: usize) {
         // Relaxed: the bit publishes nothing when it goes away.
         self.asleep.fetch_and(!(1 << thread), Ordering::Relaxed);
     }
@@ -211,7 +211,7 @@ impl<T> Crew<T> {
     /// Picks a thread that sleeps, `wanted` if that does, and counts it as awake: the caller wakes it.
     #[must_use = "a thread that is to be woken is counted as awake already"]
     #[inline]
-    fn rouse(&self, wanted: usize) -> Option<usize> {
+    fn pick_sleeper(&self, wanted: usize) -> Option<usize> {
         loop {
             // Relaxed: the caller's fence has made it late enough.
             let asleep = self.asleep.load(Ordering::Relaxed);
@@ -243,8 +243,8 @@ impl<T> Crew<T> {
     }
 
     /// For a thread that sleeps: when it must get up by itself.
-    pub fn sleeps_until_ns(&self, thread: usize) -> u64 {
-        self.alarms.sleeps_until_ns(thread)
+    pub fn parked_until_ns(&self, thread: usize) -> u64 {
+        self.alarms.parked_until_ns(thread)
     }
 
     /// For a thread that will not look at alarms for a while: makes sure that another one does, if any sleeps. Says which
@@ -255,18 +255,18 @@ impl<T> Crew<T> {
         if next_ns == u64::MAX {
             return None;
         }
-        // Partner: the fence in `lie_down`: either the sleeper sees the alarm that was set before, or we see the sleeper.
+        // Partner: the fence in `begin_park`: either the sleeper sees the alarm that was set before, or we see the sleeper.
         full_fence("no fence after the alarm");
-        // Acquire, partner: the Release in `lie_down`.
+        // Acquire, partner: the Release in `begin_park`.
         let mut asleep = self.asleep.load(Ordering::Acquire);
         while asleep != 0 {
             let sleeper = asleep.trailing_zeros() as usize;
-            if self.alarms.sleeps_until_ns(sleeper) <= next_ns {
+            if self.alarms.parked_until_ns(sleeper) <= next_ns {
                 return None;
             }
             asleep &= asleep - 1;
         }
-        self.rouse(thread)
+        self.pick_sleeper(thread)
     }
 }
 
@@ -283,22 +283,22 @@ fn close(state: &AtomicU32) -> bool {
     false
 }
 
-impl<T> fmt::Debug for Crew<T> {
+impl<T> fmt::Debug for TaskPool<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Crew({} threads, {} items)", self.offers.len(), self.items.len())
+        write!(f, "TaskPool({} threads, {} items)", self.offers.len(), self.items.len())
     }
 }
 
 /// An item in the hand of a thread. Dropped without a word, the item is over: its thread panicked.
-pub struct Taken<'c, T> {
-    crew: &'c Crew<T>,
+pub struct TaskLease<'c, T> {
+    pool: &'c TaskPool<T>,
     item: u32,
     value: &'c UnsafeCell<Option<T>>,
 }
 
-impl<'c, T> Taken<'c, T> {
+impl<'c, T> TaskLease<'c, T> {
     fn state(&self) -> &'c AtomicU32 {
-        &self.crew.items[self.item as usize].state
+        &self.pool.items[self.item as usize].state
     }
 
     /// Lets the item rest until it is woken.
@@ -332,20 +332,20 @@ impl<'c, T> Taken<'c, T> {
         std::mem::forget(self);
     }
 
-    /// The item is done for good: wakes are ignored from now on, and [`Crew::leave`] takes it out.
-    pub fn over(self) {
+    /// The item is done for good: wakes are ignored from now on, and [`TaskPool::leave`] takes it out.
+    pub fn finish(self) {
         drop(self);
     }
 }
 
-impl<T> Drop for Taken<'_, T> {
+impl<T> Drop for TaskLease<'_, T> {
     fn drop(&mut self) {
         // Release, partner: the Acquire in `leave`.
         self.state().swap(OVER, Ordering::AcqRel);
     }
 }
 
-impl<T> Deref for Taken<'_, T> {
+impl<T> Deref for TaskLease<'_, T> {
     type Target = T;
 
     #[inline]
@@ -357,7 +357,7 @@ impl<T> Deref for Taken<'_, T> {
     }
 }
 
-impl<T> DerefMut for Taken<'_, T> {
+impl<T> DerefMut for TaskLease<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         self.value.with_mut(|value| {

@@ -1,79 +1,33 @@
 //! The work list and the inbox, through every interleaving (`ci/loom`). Each property has mistakes planted in the code
 //! itself, which loom must find.
 
-use super::Sleeper;
+use super::Inbox;
+use crate::list::{Poller, Sleeper};
+use crate::model::{Event, ParkedThread};
+use crate::owner::Owner;
 use crate::sync::atomic::{AtomicIsize, AtomicU32, Ordering};
-use crate::sync::{UnsafeCell, plant};
-use crate::{Inbox, Owner};
+use crate::sync::plant;
 use loom::sync::{Arc, Notify};
 use loom::thread;
-
-/// Stands in for a parked thread, and counts.
-struct Thread {
-    parker: Notify,
-    claims: AtomicIsize,
-    wakes: AtomicIsize,
-}
-
-impl Thread {
-    fn new() -> Self {
-        Thread { parker: Notify::new(), claims: AtomicIsize::new(0), wakes: AtomicIsize::new(0) }
-    }
-}
-
-impl Sleeper for Thread {
-    fn claim(&self) {
-        self.claims.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn unclaim(&self) {
-        self.claims.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    fn wake(&self) {
-        self.wakes.fetch_add(1, Ordering::Relaxed);
-        self.parker.notify();
-    }
-}
-
-struct Nobody;
-
-impl Sleeper for Nobody {
-    fn wake(&self) {}
-}
-
-/// What a producer leaves behind for the run, where loom sees it.
-struct Event(UnsafeCell<u32>);
-
-// SAFETY: as with the events of users, the inbox is what makes the accesses take turns; loom watches them.
-unsafe impl Send for Event {}
-// SAFETY: as above.
-unsafe impl Sync for Event {}
 
 /// Two producers with an item of their own each; the worker drains meanwhile. Everything runs once, and sees what was
 /// written before.
 fn own_items(slots: usize) {
     loom::model(move || {
         let mut owner = Owner::new();
-        let inbox = Arc::new(Inbox::new(&owner, slots, 2, Nobody));
-        let events = Arc::new([Event(UnsafeCell::new(0)), Event(UnsafeCell::new(0))]);
+        let inbox = Arc::new(Inbox::new(&owner, slots, 2, Poller));
+        let events = Arc::new([Event::new(), Event::new()]);
         let producers = [0, 1].map(|me| {
             let (inbox, events) = (inbox.clone(), events.clone());
             thread::spawn(move || {
-                events[me].0.with_mut(|event| {
-                    // SAFETY: nobody else touches it before the item is scheduled.
-                    unsafe { *event = 7 }
-                });
+                events[me].write();
                 assert!(inbox.schedule(me, me as u32));
             })
         });
         let mut ran = [0, 0];
         let mut run = |_: &mut Owner, item: u32| {
             ran[item as usize] += 1;
-            events[item as usize].0.with_mut(|event| {
-                // SAFETY: the producer is done with it.
-                assert_eq!(std::mem::take(unsafe { &mut *event }), 7);
-            });
+            events[item as usize].take();
         };
         inbox.drain(&mut owner, &mut run);
         for producer in producers {
@@ -107,7 +61,7 @@ fn a_relaxed_push_is_found() {
 fn one_item() {
     loom::model(|| {
         let mut owner = Owner::new();
-        let inbox = Arc::new(Inbox::new(&owner, 2, 1, Nobody));
+        let inbox = Arc::new(Inbox::new(&owner, 2, 1, Poller));
         let events = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
         let producers = [0, 1].map(|me| {
             let (inbox, events) = (inbox.clone(), events.clone());
@@ -163,7 +117,7 @@ fn a_link_that_is_read_too_late_is_found() {
 fn an_item_may_schedule_itself() {
     loom::model(|| {
         let mut owner = Owner::new();
-        let inbox = Arc::new(Inbox::new(&owner, 1, 1, Nobody));
+        let inbox = Arc::new(Inbox::new(&owner, 1, 1, Poller));
         let other = inbox.clone();
         let producer = thread::spawn(move || usize::from(other.schedule(0, 0)));
         let mut queued = usize::from(inbox.schedule(0, 0));
@@ -176,7 +130,7 @@ fn an_item_may_schedule_itself() {
 }
 
 /// So many threads, each of which schedules an item of its own.
-fn one_item_each(inbox: &Arc<Inbox<Thread>>, producers: usize) -> Vec<thread::JoinHandle<()>> {
+fn one_item_each(inbox: &Arc<Inbox<ParkedThread>>, producers: usize) -> Vec<thread::JoinHandle<()>> {
     (0..producers)
         .map(|me| {
             let inbox = inbox.clone();
@@ -190,7 +144,7 @@ fn one_item_each(inbox: &Arc<Inbox<Thread>>, producers: usize) -> Vec<thread::Jo
 fn sleeping(slots: usize, producers: usize) {
     loom::model(move || {
         let mut owner = Owner::new();
-        let inbox = Arc::new(Inbox::new(&owner, slots, producers, Thread::new()));
+        let inbox = Arc::new(Inbox::new(&owner, slots, producers, ParkedThread::new()));
         let threads = one_item_each(&inbox, producers);
         let (mut ran, mut replaced) = (0, 0);
         while ran < producers {
@@ -212,7 +166,7 @@ fn sleeping(slots: usize, producers: usize) {
     });
 }
 
-fn finish(inbox: &Inbox<Thread>, replaced: u32) {
+fn finish(inbox: &Inbox<ParkedThread>, replaced: u32) {
     // Relaxed: everybody has joined.
     assert_eq!(inbox.sleeper().claims.load(Ordering::Relaxed), replaced as isize);
     assert_eq!(inbox.sleeper().wakes.load(Ordering::Relaxed), replaced as isize);
@@ -234,7 +188,7 @@ fn no_wake_up_is_lost_with_two_slots() {
 fn giving_up(slots: usize, producers: usize) {
     loom::model(move || {
         let mut owner = Owner::new();
-        let inbox = Arc::new(Inbox::new(&owner, slots, producers, Thread::new()));
+        let inbox = Arc::new(Inbox::new(&owner, slots, producers, ParkedThread::new()));
         let threads = one_item_each(&inbox, producers);
         let mut replaced = 0;
         match inbox.sleep(&mut owner) {

@@ -1,30 +1,30 @@
-//! Items that go over to the agenda.
+//! Items that go over to the queue.
 
-use super::turn::{Hand, Node, Turn};
+use super::turn::{DrainPass, Node, Turn};
 use crate::list::Link;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// An item that goes over to the agenda when it is scheduled, and comes back to its callback, in the box that it was made
+/// An item that goes over to the queue when it is scheduled, and comes back to its callback, in the box that it was made
 /// in. Who has the box knows that it is not pending, so nothing needs to be asked or counted: it is the cheapest kind.
 ///
 /// The callback may drop the box, keep it for later, set it up anew or schedule it again. None of that allocates.
 ///
 /// ```
-/// # use onbeat_queue::{Agenda, Owned, Owner, Sleeper};
+/// # use onbeat_queue::{QueueCore, Owned, Owner, Sleeper};
 /// # struct Nobody;
 /// # impl Sleeper for Nobody { fn wake(&self) {} }
 /// # let mut owner = Owner::new();
-/// # let agenda = Agenda::new(&owner, 1, Nobody);
+/// # let queue = QueueCore::new(&owner, 1, Nobody);
 /// let item = Owned::new(1, |mut item, turn| {
 ///     **item *= 2;
 ///     if **item < 8 {
 ///         turn.schedule_owned(item).unwrap();
 ///     }
 /// });
-/// agenda.schedule_owned(item).unwrap();
-/// let runs: usize = (0..5).map(|_| agenda.drain(&mut owner, &mut |_| ())).sum();
+/// queue.schedule_owned(item).unwrap();
+/// let runs: usize = (0..5).map(|_| queue.drain(&mut owner, &mut |_| ())).sum();
 /// assert_eq!(runs, 3);
 /// ```
 #[repr(C)]
@@ -66,8 +66,8 @@ impl<T: Send + 'static> Owned<T> {
 }
 
 /// # Safety
-/// As `Run`, for an `Owned<T>` that was given to the list.
-unsafe fn call<T: Send + 'static>(node: NonNull<Node>, hand: Option<&Hand>) {
+/// As `RunFn`, for an `Owned<T>` that was given to the list.
+unsafe fn call<T: Send + 'static>(node: NonNull<Node>, hand: Option<&DrainPass>) {
     // SAFETY: this function is only in such items, and who takes one off the list has it alone.
     let item = unsafe { Owned::<T>::from_link(node.cast()) };
     // Given back, it is dropped: who wants it back has not lost it.

@@ -8,13 +8,13 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// The begin of everything that is scheduled on an agenda.
+/// The begin of everything that is scheduled on an queue.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Node {
     /// First: a pointer to the link is one to the node.
     link: Link,
-    run: Run,
+    run: RunFn,
 }
 
 /// Runs what a node is the begin of, ending its pending first; without a hand it is given back without having run: what
@@ -22,16 +22,16 @@ pub struct Node {
 ///
 /// # Safety
 /// The node is the begin of what the function is for, valid, and the caller's alone: pending, and on no list.
-pub(super) type Run = unsafe fn(NonNull<Node>, Option<&Hand>);
+pub(super) type RunFn = unsafe fn(NonNull<Node>, Option<&DrainPass>);
 
 impl Node {
     #[cfg(not(loom))]
-    pub(super) const fn new(run: Run) -> Self {
+    pub(super) const fn new(run: RunFn) -> Self {
         Node { link: Link::new(), run }
     }
 
     #[cfg(loom)]
-    pub(super) fn new(run: Run) -> Self {
+    pub(super) fn new(run: RunFn) -> Self {
         Node { link: Link::new(), run }
     }
 
@@ -41,9 +41,9 @@ impl Node {
     }
 
     /// # Safety
-    /// As for [`Run`].
+    /// As for [`RunFn`].
     #[inline(always)]
-    pub(super) unsafe fn run(node: NonNull<Node>, hand: &Hand) {
+    pub(super) unsafe fn run(node: NonNull<Node>, hand: &DrainPass) {
         // SAFETY: valid, as promised by the caller.
         let run = unsafe { node.as_ref() }.run;
         // SAFETY: it is the function for what this is the begin of, and the rest is promised by the caller.
@@ -51,7 +51,7 @@ impl Node {
     }
 
     /// # Safety
-    /// As for [`Run`].
+    /// As for [`RunFn`].
     #[cold]
     pub(super) unsafe fn give_back(node: NonNull<Node>) {
         // SAFETY: valid, as promised by the caller.
@@ -111,16 +111,16 @@ pub(super) trait Finish: Send + Sync {
 }
 
 /// The worker in one pass over all slots.
-pub struct Hand<'l> {
+pub struct DrainPass<'l> {
     list: &'l dyn Lists,
     slot: usize,
     waiting: RefCell<Vec<Arc<dyn Finish>>>,
 }
 
-impl<'l> Hand<'l> {
+impl<'l> DrainPass<'l> {
     #[inline]
     pub(super) fn new(list: &'l dyn Lists, slot: usize) -> Self {
-        Hand { list, slot, waiting: RefCell::new(Vec::new()) }
+        DrainPass { list, slot, waiting: RefCell::new(Vec::new()) }
     }
 
     /// To be told when this pass is over.
@@ -139,7 +139,7 @@ impl<'l> Hand<'l> {
 
 /// What a callback gets to know of its run.
 pub struct Turn<'t> {
-    hand: &'t Hand<'t>,
+    hand: &'t DrainPass<'t>,
     /// What runs, unless it is gone or the callback's.
     item: Option<&'t dyn sealed::Ready>,
     /// Closed when it must not be scheduled again.
@@ -150,7 +150,7 @@ pub struct Turn<'t> {
 impl<'t> Turn<'t> {
     #[inline(always)]
     pub(super) fn new(
-        hand: &'t Hand<'t>,
+        hand: &'t DrainPass<'t>,
         item: Option<&'t dyn sealed::Ready>,
         gate: Option<&'t AtomicBool>,
     ) -> Self {
@@ -158,7 +158,7 @@ impl<'t> Turn<'t> {
     }
 
     /// Schedules the item that runs again, behind all that waits. False when somebody else has done so meanwhile, when the
-    /// agenda closes or the scope of the item ends, and for an [`Owned`] item: the callback has it, and schedules it
+    /// queue closes or the scope of the item ends, and for an [`Owned`] item: the callback has it, and schedules it
     /// by [`schedule_owned`](Turn::schedule_owned).
     pub fn again(&self) -> bool {
         let Some(item) = self.item else { return false };
@@ -171,10 +171,10 @@ impl<'t> Turn<'t> {
         unsafe { self.hand.list.offer(self.hand.slot, item.node(), &|| item.prepare()) }
     }
 
-    /// Schedules an owned item on the agenda that runs this one.
+    /// Schedules an owned item on the queue that runs this one.
     ///
     /// # Errors
-    /// The item, when the agenda closes.
+    /// The item, when the queue closes.
     pub fn schedule_owned<T: Send + 'static>(&self, item: Box<Owned<T>>) -> Result<(), Box<Owned<T>>> {
         let link = item.into_link();
         // SAFETY: it came from a box just now, so it is valid and nobody else's; `T` may be sent to the worker.

@@ -18,32 +18,32 @@ pub use scope::Scope;
 pub use shared::Shared;
 pub use turn::Turn;
 
-use crate::Owner;
-use crate::list::{Link, Sleeper, Taken, WorkList};
+use crate::list::{Link, LinkBatch, Sleeper, WorkList};
+use crate::owner::Owner;
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::sync::thread_number;
-use chain::Chain;
+use chain::LinkChain;
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-use turn::{Hand, Node, offer};
+use turn::{DrainPass, Node, offer};
 
 /// What is to be done: items that any thread schedules, and one worker runs, each with its own callback.
 ///
-/// - [`schedule`](Agenda::schedule) neither allocates, blocks nor waits for anybody. True: the item was queued by this
-///   call, and runs once for it. False: it is pending already, on this agenda or another one, and the coming run sees
-///   all that the caller wrote before; or this agenda is closed.
+/// - [`schedule`](QueueCore::schedule) neither allocates, blocks nor waits for anybody. True: the item was queued by this
+///   call, and runs once for it. False: it is pending already, on this queue or another one, and the coming run sees
+///   all that the caller wrote before; or this queue is closed.
 /// - Pending ends just before the callback, so an item may be scheduled again while it runs, also by itself.
 /// - What one thread has scheduled runs in that order. With one slot there is one order for all threads.
-/// - The worker sleeps through [`sleep`](Agenda::sleep): the first push after that wakes it, and only that one pays.
+/// - The worker sleeps through [`sleep`](QueueCore::sleep): the first push after that wakes it, and only that one pays.
 ///
-/// An item cannot go away while it is pending: what may be scheduled is [`Item`], which outlives the agenda or a
-/// [scope](Agenda::scope); [`Shared`], which the agenda owns together with the caller; and [`Owned`], which is the
-/// agenda's alone. The worker's side takes the [`Owner`] token that the agenda was made with.
+/// An item cannot go away while it is pending: what may be scheduled is [`Item`], which outlives the queue or a
+/// [scope](QueueCore::scope); [`Shared`], which the queue owns together with the caller; and [`Owned`], which is the
+/// queue's alone. The worker's side takes the [`Owner`] token that the queue was made with.
 ///
 /// ```
-/// use onbeat_queue::{Agenda, Item, Owner, Sleeper};
+/// use onbeat_queue::{QueueCore, Item, Owner, Sleeper};
 /// use std::cell::RefCell;
 /// use std::sync::atomic::{AtomicU32, Ordering};
 ///
@@ -57,15 +57,15 @@ use turn::{Hand, Node, offer};
 /// });
 ///
 /// let mut owner = Owner::new();
-/// let agenda = Agenda::new(&owner, 1, Nobody);
-/// assert!(agenda.schedule(&THREE));
-/// assert!(!agenda.schedule(&THREE));              // pending already
-/// while !agenda.is_empty() {
-///     agenda.drain(&mut owner, &mut |_| ());
+/// let queue = QueueCore::new(&owner, 1, Nobody);
+/// assert!(queue.schedule(&THREE));
+/// assert!(!queue.schedule(&THREE));              // pending already
+/// while !queue.is_empty() {
+///     queue.drain(&mut owner, &mut |_| ());
 /// }
 /// assert_eq!(RUNS.load(Ordering::Relaxed), 3);
 /// ```
-pub struct Agenda<S: Sleeper> {
+pub struct QueueCore<S: Sleeper> {
     list: WorkList<S>,
     /// Slots less one: their number is a power of two.
     mask: usize,
@@ -99,7 +99,7 @@ pub(crate) mod sealed {
     }
 }
 
-impl<S: Sleeper> Agenda<S> {
+impl<S: Sleeper> QueueCore<S> {
     /// One that is open, drained by `owner`. `slots` is rounded up to a power of two; `sleeper` is how the worker is
     /// woken. With several slots threads keep off each other's cache lines; with one there is one order for all.
     ///
@@ -107,9 +107,9 @@ impl<S: Sleeper> Agenda<S> {
     /// When `slots` is 0.
     #[must_use]
     pub fn new(owner: &Owner, slots: usize, sleeper: S) -> Self {
-        assert!(slots > 0, "an agenda needs at least one slot");
+        assert!(slots > 0, "an queue needs at least one slot");
         let slots = slots.next_power_of_two();
-        Agenda {
+        QueueCore {
             list: WorkList::new(slots, sleeper),
             mask: slots - 1,
             owner: owner.id(),
@@ -121,12 +121,12 @@ impl<S: Sleeper> Agenda<S> {
     }
 
     /// Schedules an item from any thread, and wakes the worker if it sleeps. False when the item was pending already,
-    /// anywhere, or this agenda is closed.
+    /// anywhere, or this queue is closed.
     ///
     /// Everything that the caller did before is visible to the run that follows, if it is pending already as well.
     ///
-    /// Where one thread schedules an item on an agenda just as that is closed, and another thread schedules the same
-    /// item on another agenda, both may get false. An item that is used with one agenda at a time knows no such corner.
+    /// Where one thread schedules an item on an queue just as that is closed, and another thread schedules the same
+    /// item on another queue, both may get false. An item that is used with one queue at a time knows no such corner.
     #[inline]
     #[expect(clippy::needless_pass_by_value, reason = "it is a reference")]
     pub fn schedule(&self, item: impl Ready) -> bool {
@@ -149,7 +149,7 @@ impl<S: Sleeper> Agenda<S> {
         node: impl Fn(&R) -> NonNull<Node>,
         prepare: impl Fn(&R),
     ) -> usize {
-        let mut chain = Chain { list: &self.list, slot: self.slot(), ends: None, count: 0 };
+        let mut chain = LinkChain { list: &self.list, slot: self.slot(), ends: None, count: 0 };
         if self.list.is_closed(chain.slot) {
             return 0;
         }
@@ -167,7 +167,7 @@ impl<S: Sleeper> Agenda<S> {
     /// Schedules an item for good: the run gets it, and may keep it, schedule it again or drop it.
     ///
     /// # Errors
-    /// The item, when this agenda is closed.
+    /// The item, when this queue is closed.
     #[inline]
     pub fn schedule_owned<T: Send + 'static>(&self, item: Box<Owned<T>>) -> Result<(), Box<Owned<T>>> {
         let link = item.into_link();
@@ -182,12 +182,12 @@ impl<S: Sleeper> Agenda<S> {
     /// As [`schedule_owned`](Self::schedule_owned) for several, with one access to the list, in their order.
     ///
     /// # Errors
-    /// The items, in their order, when this agenda is closed.
+    /// The items, in their order, when this queue is closed.
     pub fn schedule_owned_many<T: Send + 'static>(
         &self,
         items: impl IntoIterator<Item = Box<Owned<T>>>,
     ) -> Result<usize, Vec<Box<Owned<T>>>> {
-        let mut chain = Chain { list: &self.list, slot: self.slot(), ends: None, count: 0 };
+        let mut chain = LinkChain { list: &self.list, slot: self.slot(), ends: None, count: 0 };
         for item in items {
             chain.add(item.into_link());
         }
@@ -216,7 +216,7 @@ impl<S: Sleeper> Agenda<S> {
     /// When a callback panics, `panicked` gets what it threw, and the next item runs.
     ///
     /// # Panics
-    /// When `owner` is not the one of this agenda.
+    /// When `owner` is not the one of this queue.
     pub fn drain(&self, owner: &mut Owner, panicked: &mut dyn FnMut(Box<dyn Any + Send>)) -> usize {
         self.check(owner);
         self.pass(|slot| self.list.take(slot), panicked)
@@ -226,7 +226,7 @@ impl<S: Sleeper> Agenda<S> {
     /// for items that run now. When it returns every true has had its run. Nothing happens to one that is closed.
     ///
     /// # Panics
-    /// When `owner` is not the one of this agenda.
+    /// When `owner` is not the one of this queue.
     pub fn close(&self, owner: &mut Owner, panicked: &mut dyn FnMut(Box<dyn Any + Send>)) -> usize {
         if self.is_closed() {
             return 0;
@@ -243,7 +243,7 @@ impl<S: Sleeper> Agenda<S> {
     /// Takes items again, after [`close`](Self::close). Nothing happens to one that is open.
     ///
     /// # Panics
-    /// When `owner` is not the one of this agenda.
+    /// When `owner` is not the one of this queue.
     pub fn open(&self, owner: &mut Owner) {
         self.check(owner);
         if self.is_closed() {
@@ -277,7 +277,7 @@ impl<S: Sleeper> Agenda<S> {
         self.close_asked.load(Ordering::Acquire)
     }
 
-    /// Whether the calling thread is in a callback of this agenda at this moment.
+    /// Whether the calling thread is in a callback of this queue at this moment.
     #[must_use]
     pub fn is_running_here(&self) -> bool {
         // Relaxed: only the runner itself writes and then finds its own number.
@@ -288,7 +288,7 @@ impl<S: Sleeper> Agenda<S> {
     /// [`is_woken`](Self::is_woken) turns true; [`wake_up`](Self::wake_up) ends the sleep. False: something waits.
     ///
     /// # Panics
-    /// When `owner` is not the one of this agenda.
+    /// When `owner` is not the one of this queue.
     #[must_use]
     pub fn sleep(&self, owner: &mut Owner) -> bool {
         self.check(owner);
@@ -301,7 +301,7 @@ impl<S: Sleeper> Agenda<S> {
     /// Whether the worker is asleep and a push has come since: a few loads, to spin on.
     ///
     /// # Panics
-    /// When `owner` is not the one of this agenda.
+    /// When `owner` is not the one of this queue.
     #[inline]
     pub fn is_woken(&self, owner: &Owner) -> bool {
         self.check(owner);
@@ -312,7 +312,7 @@ impl<S: Sleeper> Agenda<S> {
     /// Ends the sleep, woken or not. What was pushed waits for [`drain`](Self::drain).
     ///
     /// # Panics
-    /// When `owner` is not the one of this agenda.
+    /// When `owner` is not the one of this queue.
     pub fn wake_up(&self, owner: &mut Owner) {
         self.check(owner);
         // Relaxed: only the owner writes it.
@@ -336,12 +336,12 @@ impl<S: Sleeper> Agenda<S> {
     #[inline]
     fn pass<'a>(
         &'a self,
-        take: impl Fn(usize) -> Taken<'a, S>,
+        take: impl Fn(usize) -> LinkBatch<'a, S>,
         panicked: &mut dyn FnMut(Box<dyn Any + Send>),
     ) -> usize {
         // Relaxed: only the thread that writes it here can find its own number.
         self.runner.store(thread_number(), Ordering::Relaxed);
-        let hand = Hand::new(&self.list, self.slot());
+        let hand = DrainPass::new(&self.list, self.slot());
         let mut count = 0;
         for slot in 0..=self.mask {
             let mut taken = take(slot);
@@ -352,7 +352,7 @@ impl<S: Sleeper> Agenda<S> {
             while let Err(thrown) = catch_unwind(AssertUnwindSafe(|| {
                 while let Some(link) = taken.pop() {
                     count += 1;
-                    // SAFETY: all links of an agenda are the first field of a node; it was taken out, still pending.
+                    // SAFETY: all links of an queue are the first field of a node; it was taken out, still pending.
                     unsafe { Node::run(link.cast(), &hand) };
                 }
             })) {
@@ -367,12 +367,12 @@ impl<S: Sleeper> Agenda<S> {
 
     #[inline(always)]
     fn check(&self, owner: &Owner) {
-        assert!(self.owner == owner.id(), "this agenda belongs to another owner");
+        assert!(self.owner == owner.id(), "this queue belongs to another owner");
     }
 }
 
 /// Everything that was promised runs, on the thread that drops it.
-impl<S: Sleeper> Drop for Agenda<S> {
+impl<S: Sleeper> Drop for QueueCore<S> {
     fn drop(&mut self) {
         if !self.is_closed() {
             self.pass(|slot| self.list.close(slot), &mut |_| ());
@@ -380,8 +380,8 @@ impl<S: Sleeper> Drop for Agenda<S> {
     }
 }
 
-impl<S: Sleeper> fmt::Debug for Agenda<S> {
+impl<S: Sleeper> fmt::Debug for QueueCore<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Agenda({} slots)", self.mask + 1)
+        write!(f, "QueueCore({} slots)", self.mask + 1)
     }
 }

@@ -39,7 +39,7 @@ impl Alarms {
 
     #[inline]
     pub fn next_ns(&self) -> u64 {
-        // Relaxed: a look. `lie_down` has its fence before.
+        // Relaxed: a look. `begin_park` has its fence before.
         self.next.load(Ordering::Relaxed)
     }
 
@@ -85,7 +85,7 @@ impl Alarms {
         self.sleepers[thread].store(self.next_ns(), Ordering::Relaxed);
     }
 
-    pub fn sleeps_until_ns(&self, thread: usize) -> u64 {
+    pub fn parked_until_ns(&self, thread: usize) -> u64 {
         self.sleepers[thread].load(Ordering::Relaxed)
     }
 }

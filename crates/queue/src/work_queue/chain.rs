@@ -5,7 +5,7 @@ use crate::list::{Link, Sleeper, WorkList};
 use std::ptr::NonNull;
 
 /// Links that are to be pushed together. Dropped half-way (an iterator has panicked), it pushes what it has.
-pub(super) struct Chain<'l, S: Sleeper> {
+pub(super) struct LinkChain<'l, S: Sleeper> {
     pub list: &'l WorkList<S>,
     pub slot: usize,
     /// The newest and the oldest.
@@ -13,7 +13,7 @@ pub(super) struct Chain<'l, S: Sleeper> {
     pub count: usize,
 }
 
-impl<S: Sleeper> Chain<'_, S> {
+impl<S: Sleeper> LinkChain<'_, S> {
     /// The link must be the caller's alone: pending by its own call, or owned.
     #[inline]
     pub fn add(&mut self, link: NonNull<Link>) {
@@ -52,7 +52,7 @@ impl<S: Sleeper> Chain<'_, S> {
     }
 }
 
-impl<S: Sleeper> Drop for Chain<'_, S> {
+impl<S: Sleeper> Drop for LinkChain<'_, S> {
     fn drop(&mut self) {
         if !self.try_push() {
             while let Some(link) = self.pop() {

@@ -1,6 +1,6 @@
 //! Items that stay where their owner has put them.
 
-use super::turn::{Hand, Node, Turn};
+use super::turn::{DrainPass, Node, Turn};
 use super::{Ready, sealed};
 use crate::sync::UnsafeCell;
 use crate::sync::atomic::AtomicBool;
@@ -8,14 +8,14 @@ use std::fmt;
 use std::ptr::{NonNull, null};
 
 /// An item in memory of the caller: a static, a field, a local variable. It is scheduled by a reference that outlives the
-/// agenda ([`Agenda::schedule`](super::Agenda::schedule) takes `&'static Item`), or the [scope](super::Agenda::scope)
+/// queue ([`QueueCore::schedule`](super::QueueCore::schedule) takes `&'static Item`), or the [scope](super::QueueCore::scope)
 /// in which that happens: so it can neither move nor end while it is pending or runs, and nothing has to be counted.
 ///
 /// ```compile_fail,E0597
-/// use onbeat_queue::{Agenda, Item, Sleeper};
-/// fn late(agenda: &Agenda<impl Sleeper>) {
+/// use onbeat_queue::{QueueCore, Item, Sleeper};
+/// fn late(queue: &QueueCore<impl Sleeper>) {
 ///     let item = Item::new(|_| ());
-///     agenda.schedule(&item);            // it ends before the agenda may have run it
+///     queue.schedule(&item);            // it ends before the queue may have run it
 /// }
 /// ```
 #[repr(C)]
@@ -81,8 +81,8 @@ unsafe impl<F: Fn(&Turn<'_>) + Sync> sealed::Ready for Again<'_, F> {
 }
 
 /// # Safety
-/// As `Run`, for an `Item<F>`.
-unsafe fn call<F: Fn(&Turn<'_>) + Sync>(node: NonNull<Node>, hand: Option<&Hand>) {
+/// As `RunFn`, for an `Item<F>`.
+unsafe fn call<F: Fn(&Turn<'_>) + Sync>(node: NonNull<Node>, hand: Option<&DrainPass>) {
     // SAFETY: this function is only in nodes of such items, which stay at least until the run is over: that is what
     // 'static says, or the scope sees to.
     let item = unsafe { node.cast::<Item<F>>().as_ref() };

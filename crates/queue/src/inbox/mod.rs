@@ -1,7 +1,10 @@
 //! What other threads schedule for one worker.
 
-use crate::Owner;
+#[cfg(all(loom, test))]
+mod model;
+
 use crate::list::{Link, Sleeper, WorkList};
+use crate::owner::Owner;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use std::fmt;
 use std::ptr::NonNull;
@@ -42,13 +45,13 @@ pub struct Inbox<S: Sleeper> {
     /// Between `sleep` and `wake_up`. Written by the owner only.
     asleep: AtomicBool,
     /// Not a `Box`: to move a box says that nobody else points into it, and the list does.
-    items: Vec<Item>,
+    items: Vec<InboxItem>,
     list: WorkList<S>,
 }
 
 /// On a cache line of its own, so that items which different threads schedule do not disturb each other.
 #[repr(align(64))]
-struct Item(Link);
+struct InboxItem(Link);
 
 impl<S: Sleeper> Inbox<S> {
     /// An inbox for `items` items with `slots` heads, drained by `owner`; `sleeper` is how its thread is woken.
@@ -62,7 +65,7 @@ impl<S: Sleeper> Inbox<S> {
         Inbox {
             owner: owner.id(),
             asleep: AtomicBool::new(false),
-            items: (0..items).map(|_| Item(Link::new())).collect(),
+            items: (0..items).map(|_| InboxItem(Link::new())).collect(),
             list: WorkList::new(slots, sleeper),
         }
     }
@@ -76,7 +79,7 @@ impl<S: Sleeper> Inbox<S> {
     /// When there is no such item.
     #[inline]
     pub fn schedule(&self, slot: usize, item: u32) -> bool {
-        let Some(Item(link)) = self.items.get(item as usize) else { self.no_such_item(item) };
+        let Some(InboxItem(link)) = self.items.get(item as usize) else { self.no_such_item(item) };
         // SAFETY: the items belong to the inbox, as the list does, and stay in their place on the heap; links may be
         // used from any thread.
         unsafe { self.list.schedule(slot, NonNull::from(link)) }
@@ -108,7 +111,7 @@ impl<S: Sleeper> Inbox<S> {
         let mut count = 0;
         for slot in 0..self.list.slots() {
             for link in self.list.take(slot) {
-                run(owner, ((link.addr().get() - first) / size_of::<Item>()) as u32);
+                run(owner, ((link.addr().get() - first) / size_of::<InboxItem>()) as u32);
                 count += 1;
             }
         }

@@ -1,36 +1,36 @@
-//! Items that the agenda keeps together with their owner.
+//! Items that the queue keeps together with their owner.
 
-use super::turn::{Hand, Node, Turn};
+use super::turn::{DrainPass, Node, Turn};
 use super::{Ready, sealed};
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// An item that may be dropped at any time, in its own callback, too. While it is pending or runs the agenda has a share in
+/// An item that may be dropped at any time, in its own callback, too. While it is pending or runs the queue has a share in
 /// it: a run that was promised takes place, and the memory goes when the last share does. To clone it is to get
 /// another share in the same item.
 ///
 /// That share costs two counts per run, which an [`Item`](super::Item) does without. It is made by one allocation.
 ///
 /// ```
-/// # use onbeat_queue::{Agenda, Owner, Shared, Sleeper};
+/// # use onbeat_queue::{QueueCore, Owner, Shared, Sleeper};
 /// # struct Nobody;
 /// # impl Sleeper for Nobody { fn wake(&self) {} }
 /// # let mut owner = Owner::new();
-/// # let agenda = Agenda::new(&owner, 1, Nobody);
+/// # let queue = QueueCore::new(&owner, 1, Nobody);
 /// let (done, is_done) = std::sync::mpsc::channel();
 /// let item = Shared::new(move |_| done.send("it ran").unwrap());
-/// agenda.schedule(&item);
-/// drop(item);                                       // it is pending: the agenda keeps it
-/// agenda.drain(&mut owner, &mut |_| ());
+/// queue.schedule(&item);
+/// drop(item);                                       // it is pending: the queue keeps it
+/// queue.drain(&mut owner, &mut |_| ());
 /// assert_eq!(is_done.recv(), Ok("it ran"));
 /// ```
 pub struct Shared<F> {
-    body: Arc<Body<F>>,
+    body: Arc<SharedBody<F>>,
 }
 
 #[repr(C)]
-struct Body<F> {
+struct SharedBody<F> {
     /// First: a pointer to the node is one to the body.
     node: Node,
     run: F,
@@ -40,7 +40,7 @@ impl<F: Fn(&Turn<'_>) + Send + Sync + 'static> Shared<F> {
     /// One that is not pending, and calls `run` on the worker.
     #[must_use]
     pub fn new(run: F) -> Self {
-        Shared { body: Arc::new(Body { node: Node::new(call::<F>), run }) }
+        Shared { body: Arc::new(SharedBody { node: Node::new(call::<F>), run }) }
     }
 }
 
@@ -63,10 +63,10 @@ unsafe impl<F: Fn(&Turn<'_>) + Send + Sync + 'static> sealed::Ready for &Shared<
 impl<F: Fn(&Turn<'_>) + Send + Sync + 'static> Ready for &Shared<F> {}
 
 /// # Safety
-/// As `Run`, for the body of a `Shared<F>`, with a share that the list has had.
-unsafe fn call<F: Fn(&Turn<'_>) + Send + Sync + 'static>(node: NonNull<Node>, hand: Option<&Hand>) {
+/// As `RunFn`, for the body of a `Shared<F>`, with a share that the list has had.
+unsafe fn call<F: Fn(&Turn<'_>) + Send + Sync + 'static>(node: NonNull<Node>, hand: Option<&DrainPass>) {
     // SAFETY: this function is only in such bodies, and `prepare` has left this share for whoever takes it off the list.
-    let share = Shared { body: unsafe { Arc::from_raw(node.cast::<Body<F>>().as_ptr()) } };
+    let share = Shared { body: unsafe { Arc::from_raw(node.cast::<SharedBody<F>>().as_ptr()) } };
     share.body.node.end_pending();
     if let Some(hand) = hand {
         (share.body.run)(&Turn::new(hand, Some(&&share), None));

@@ -1,17 +1,17 @@
 //! Items on the stack.
 
 use super::turn::offer;
-use super::{Agenda, Item, OnWorker, Turn};
-use crate::list::Sleeper;
+use super::{Item, OnWorker, QueueCore, Turn};
+use crate::list::{Poller, Sleeper};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::planted;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// In which items that do not live for ever may be scheduled: see [`Agenda::scope`].
+/// In which items that do not live for ever may be scheduled: see [`QueueCore::scope`].
 pub struct Scope<'scope, 'env: 'scope, S: Sleeper> {
-    agenda: &'scope Agenda<S>,
+    queue: &'scope QueueCore<S>,
     /// True when the scope ends.
     gate: AtomicBool,
     /// Neither lifetime may be shortened: both are promises to whoever schedules.
@@ -20,20 +20,20 @@ pub struct Scope<'scope, 'env: 'scope, S: Sleeper> {
 }
 
 impl<'scope, S: Sleeper> Scope<'scope, '_, S> {
-    /// As [`Agenda::schedule`], for an item that outlives the scope.
+    /// As [`QueueCore::schedule`], for an item that outlives the scope.
     #[inline]
     pub fn schedule<F: Fn(&Turn<'_>) + Sync>(&'scope self, item: &'scope Item<F>) -> bool {
         // Acquire, partner: the Release at the end of the scope.
         if self.gate.load(Ordering::Acquire) {
             return false;
         }
-        let list = &self.agenda.list;
+        let list = &self.queue.list;
         // SAFETY: the item stays until the scope ends, which happens when all its runs are over; `F` may be called
         // from any thread.
-        unsafe { offer(list, self.agenda.slot(), item.node(), || item.set_gate(&self.gate)) }
+        unsafe { offer(list, self.queue.slot(), item.node(), || item.set_gate(&self.gate)) }
     }
 
-    /// As [`Agenda::schedule_many`], for items that outlive the scope.
+    /// As [`QueueCore::schedule_many`], for items that outlive the scope.
     pub fn schedule_many<F>(&'scope self, items: impl IntoIterator<Item = &'scope Item<F>>) -> usize
     where
         F: Fn(&Turn<'_>) + Sync + 'scope,
@@ -41,35 +41,35 @@ impl<'scope, S: Sleeper> Scope<'scope, '_, S> {
         if self.gate.load(Ordering::Acquire) {
             return 0;
         }
-        self.agenda.schedule_chain(items, |item| Item::node(item), |item| item.set_gate(&self.gate))
+        self.queue.schedule_chain(items, |item| Item::node(item), |item| item.set_gate(&self.gate))
     }
 }
 
-impl<S: Sleeper> Agenda<S> {
+impl<S: Sleeper> QueueCore<S> {
     /// Calls `act` with a scope, in which items may be scheduled that live only until it ends: in a local variable, or
     /// borrowed from one. The end waits as [`flush`](Self::flush) does, whether `act` returns or panics; from then on
     /// nothing of the scope is pending or runs, and a callback that asks for another run is refused.
     ///
     /// # Errors
-    /// [`OnWorker`] in a callback of this agenda; then `act` is not called.
+    /// [`OnWorker`] in a callback of this queue; then `act` is not called.
     ///
     /// ```
-    /// # use onbeat_queue::{Agenda, Item, Owner, Sleeper};
+    /// # use onbeat_queue::{QueueCore, Item, Owner, Sleeper};
     /// # use std::sync::Arc;
     /// # use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
     /// # struct Nobody;
     /// # impl Sleeper for Nobody { fn wake(&self) {} }
     /// let mut owner = Owner::new();
-    /// let agenda = Arc::new(Agenda::new(&owner, 1, Nobody));
+    /// let queue = Arc::new(QueueCore::new(&owner, 1, Nobody));
     /// # let over = Arc::new(AtomicBool::new(false));
     /// # let worker = std::thread::spawn({
-    /// #     let (agenda, over) = (agenda.clone(), over.clone());
-    /// #     move || while !over.load(Ordering::Acquire) { agenda.drain(&mut owner, &mut |_| ()); }
+    /// #     let (queue, over) = (queue.clone(), over.clone());
+    /// #     move || while !over.load(Ordering::Acquire) { queue.drain(&mut owner, &mut |_| ()); }
     /// # });
     /// let runs = AtomicU32::new(0);
     /// let item = Item::new(|_| { runs.fetch_add(1, Ordering::Relaxed); });
-    /// // A worker drains the agenda meanwhile.
-    /// agenda.scope(Nobody, std::thread::yield_now, |scope| assert!(scope.schedule(&item)))?;
+    /// // A worker drains the queue meanwhile.
+    /// queue.scope(Nobody, std::thread::yield_now, |scope| assert!(scope.schedule(&item)))?;
     /// assert_eq!(runs.into_inner(), 1);
     /// # over.store(true, Ordering::Release);
     /// # worker.join().unwrap();
@@ -84,8 +84,7 @@ impl<S: Sleeper> Agenda<S> {
         if self.is_running_here() {
             return Err(OnWorker);
         }
-        let scope =
-            Scope { agenda: self, gate: AtomicBool::new(false), scope: PhantomData, env: PhantomData };
+        let scope = Scope { queue: self, gate: AtomicBool::new(false), scope: PhantomData, env: PhantomData };
         let result = catch_unwind(AssertUnwindSafe(|| act(&scope)));
         // Release, partner: the Acquire of `schedule` and `again`. Who has missed it has pushed before the worker sees
         // the second sentinel of the flush: a callback, since all else in the scope is over.
@@ -96,7 +95,7 @@ impl<S: Sleeper> Agenda<S> {
         let flushed = catch_unwind(AssertUnwindSafe(|| self.flush(waker, wait)));
         if flushed.is_err() {
             // The items may go only when they have run, come what may.
-            let again = self.flush(Nobody, crate::sync::yield_now);
+            let again = self.flush(Poller, crate::sync::yield_now);
             debug_assert!(again.is_ok(), "it was not the worker before");
         }
         match (result, flushed) {
@@ -104,13 +103,6 @@ impl<S: Sleeper> Agenda<S> {
             (Err(thrown), _) | (_, Err(thrown)) => resume_unwind(thrown),
         }
     }
-}
-
-/// Is not told: it looks.
-struct Nobody;
-
-impl Sleeper for Nobody {
-    fn wake(&self) {}
 }
 
 impl<S: Sleeper> fmt::Debug for Scope<'_, '_, S> {

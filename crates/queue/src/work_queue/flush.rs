@@ -1,7 +1,7 @@
 //! Waiting until everything has run.
 
-use super::Agenda;
-use super::turn::{Finish, Hand, Node};
+use super::QueueCore;
+use super::turn::{DrainPass, Finish, Node};
 use crate::list::Sleeper;
 use crate::sync::atomic::{AtomicU32, Ordering, fence};
 use crate::sync::{self, planted};
@@ -32,13 +32,13 @@ struct Sentinel {
     signal: Option<Arc<dyn Finish>>,
 }
 
-struct Signal<W> {
+struct FlushSignal<W> {
     /// Passes that have ended.
     ended: AtomicU32,
     waker: W,
 }
 
-impl<W: Sleeper> Finish for Signal<W> {
+impl<W: Sleeper> Finish for FlushSignal<W> {
     fn finish(&self) {
         // Release, partner: the Acquire of `flush`: what all the runs did.
         self.ended.fetch_add(1, Ordering::Release);
@@ -47,30 +47,30 @@ impl<W: Sleeper> Finish for Signal<W> {
 }
 
 /// # Safety
-/// As `Run`, for a `Sentinel` that was leaked from its box.
-unsafe fn call(node: NonNull<Node>, hand: Option<&Hand>) {
+/// As `RunFn`, for a `Sentinel` that was leaked from its box.
+unsafe fn call(node: NonNull<Node>, hand: Option<&DrainPass>) {
     // SAFETY: this function is only in sentinels, and who takes one off the list has it alone.
     let sentinel = unsafe { Box::from_raw(node.cast::<Sentinel>().as_ptr()) };
     if let (Some(hand), Some(signal)) = (hand, sentinel.signal) {
-        if planted("told before the pass is over") {
+        if planted("notified before the pass is over") {
             return signal.finish();
         }
         hand.wait(signal);
     }
 }
 
-impl<S: Sleeper> Agenda<S> {
+impl<S: Sleeper> QueueCore<S> {
     /// Waits until everything has run that was scheduled before, and everything that those runs schedule. Any number of
     /// threads may do so at once. While it waits it calls `wait` again and again, which may block until `waker` is
-    /// told, and may return early. On an agenda that is closed there is nothing to wait for.
+    /// told, and may return early. On an queue that is closed there is nothing to wait for.
     ///
     /// # Errors
-    /// [`OnWorker`] in a callback of this agenda.
+    /// [`OnWorker`] in a callback of this queue.
     pub fn flush<W: Sleeper + 'static>(&self, waker: W, mut wait: impl FnMut()) -> Result<(), OnWorker> {
         if self.is_running_here() {
             return Err(OnWorker);
         }
-        let signal = Arc::new(Signal { ended: AtomicU32::new(0), waker });
+        let signal = Arc::new(FlushSignal { ended: AtomicU32::new(0), waker });
         // The first for what was scheduled before, the second for what that has scheduled.
         let sentinels = if planted("one sentinel") { 1 } else { 2 };
         for ended in 1..=sentinels {
@@ -85,7 +85,7 @@ impl<S: Sleeper> Agenda<S> {
         Ok(())
     }
 
-    /// False when the agenda is closed and everything has run.
+    /// False when the queue is closed and everything has run.
     fn send(&self, signal: Option<Arc<dyn Finish>>) -> bool {
         let sentinel = Box::leak(Box::new(Sentinel { node: Node::new(call), signal }));
         let link = NonNull::from(sentinel).cast();
@@ -108,6 +108,6 @@ impl<S: Sleeper> Agenda<S> {
 }
 
 /// Wakes the worker with nothing to run.
-pub(super) fn prod<S: Sleeper>(agenda: &Agenda<S>) {
-    agenda.send(None);
+pub(super) fn prod<S: Sleeper>(queue: &QueueCore<S>) {
+    queue.send(None);
 }
