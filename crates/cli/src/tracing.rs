@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::stderr::to_stderr;
 use onbeat::{ClockKind, Explain, Plan, RunHandle};
-use onbeat_report::pftrace::{Names, Trace};
+use onbeat_report::pftrace::{Trace, TraceNames};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ fn cannot(path: &Path, error: &io::Error) -> Failure {
     Failure::new(format!("--trace {}: cannot be written: {error}", path.display()))
 }
 
-fn names(plan: &Plan) -> Names {
+fn names(plan: &Plan) -> TraceNames {
     let place = |end: &str| {
         let operator = end.rsplit_once('.').map_or(end, |(operator, _)| operator);
         plan.operators.iter().position(|one| one.name == operator).map_or(u32::MAX, |place| place as u32)
@@ -60,7 +60,7 @@ fn names(plan: &Plan) -> Names {
     // With copies of the same name, the edge of a message would be ambiguous.
     let mut seen = std::collections::HashSet::new();
     let has_copies = plan.operators.iter().any(|operator| !seen.insert(&operator.name));
-    Names {
+    TraceNames {
         run: plan.name.clone(),
         workers: plan.workers.iter().map(|worker| worker.name.clone()).collect(),
         operators: plan.operators.iter().map(|operator| operator.name.clone()).collect(),

@@ -86,7 +86,8 @@ pub mod trace {
     pub use onbeat_trace::*;
 }
 
-/// Counting what threads allocate: a program that installs the allocator has allocations of its workers in its records.
+/// Counting what threads allocate: a program that installs the allocator has allocations of its workers in
+/// its records.
 ///
 /// ```
 /// use onbeat::Graph;

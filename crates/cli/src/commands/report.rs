@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::output;
 use onbeat::Record;
 use onbeat::trace::replace::replace;
-use onbeat_report::page::{self, Shown};
+use onbeat_report::page::{self, LabelledRun};
 use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -32,8 +32,8 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
     let records =
         arguments.records.iter().map(|path| costs::read_record(path)).collect::<Result<Vec<Record>, _>>()?;
     let labels = labels(&arguments.records);
-    let runs: Vec<Shown<'_>> =
-        labels.iter().zip(&records).map(|(label, record)| Shown { label, record }).collect();
+    let runs: Vec<LabelledRun<'_>> =
+        labels.iter().zip(&records).map(|(label, record)| LabelledRun { label, record }).collect();
     let text = match arguments.format {
         ReportFormat::Html => page::page(&runs),
         ReportFormat::Json => page::json(&runs),

@@ -28,19 +28,22 @@ use worker::{Panics, Rest};
 
 /// A thread with a name, and the items that any thread schedules for it: what a work queue of the kernel is.
 ///
-/// - [`schedule`](WorkQueue::schedule) neither allocates, blocks nor waits for anybody. **True**: queued by this call; it
-///   runs once for it. **False**: pending already, here or on any other queue, or this queue is stopped. When an item is
-///   pending already, its coming run sees all that the caller wrote before: no event is lost.
-/// - Pending ends just *before* the callback, so an item may be scheduled again while it runs, by itself as well
-///   ([`Turn::again`]), and the queue is done with it: a callback may drop its own item.
+/// - [`schedule`](WorkQueue::schedule) neither allocates, blocks nor waits for anybody. **True**: queued by
+///   this call; it runs once for it. **False**: pending already, here or on any other queue, or this queue is
+///   stopped. When an item is pending already, its coming run sees all that the caller wrote before: no event
+///   is lost.
+/// - Pending ends just *before* the callback, so an item may be scheduled again while it runs, by itself as
+///   well ([`Turn::again`]), and the queue is done with it: a callback may drop its own item.
 /// - One worker runs everything: what one thread has scheduled, in that order. With
 ///   [`fifo`](WorkQueueSettings::fifo) there is one order for all threads.
-/// - The worker is woken by the first item that comes while it sleeps, and by no other; it runs all there is in one pass.
+/// - The worker is woken by the first item that comes while it sleeps, and by no other; it runs all there is
+///   in one pass.
 ///
 /// # Who has an item while it is pending
 ///
-/// A queue that was not set up cannot be scheduled on, for there is none: [`start`](WorkQueueSettings::start) gives it with
-/// its thread. And an item that is pending cannot be moved or dropped behind the queue's back, whichever kind it is:
+/// A queue that was not set up cannot be scheduled on, for there is none: [`start`](WorkQueueSettings::start)
+/// gives it with its thread. And an item that is pending cannot be moved or dropped behind the queue's back,
+/// whichever kind it is:
 ///
 /// | kind | scheduled by | while it is pending or runs |
 /// |---|---|---|
@@ -97,7 +100,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl WorkQueue {
-    /// The settings of a queue whose thread has this name, of 15 bytes at most; [`start`](WorkQueueSettings::start) starts it.
+    /// The settings of a queue whose thread has this name, of 15 bytes at most;
+    /// [`start`](WorkQueueSettings::start) starts it.
     #[must_use]
     pub fn named(name: impl Into<String>) -> WorkQueueSettings {
         WorkQueueSettings::new(name.into())
@@ -135,17 +139,18 @@ impl WorkQueue {
         Ok(())
     }
 
-    /// Schedules an item, from any thread: a `&'static` [`Item`], or a reference to a [`Shared`]. False when it is
-    /// pending already, on any queue, or this queue is stopped.
+    /// Schedules an item, from any thread: a `&'static` [`Item`], or a reference to a [`Shared`]. False when
+    /// it is pending already, on any queue, or this queue is stopped.
     ///
-    /// Everything that the caller did before is visible to the run that follows, whosever call it was that queued it.
+    /// Everything that the caller did before is visible to the run that follows, whosever call it was that
+    /// queued it.
     #[inline]
     pub fn schedule(&self, item: impl Ready) -> bool {
         self.queue.schedule(item)
     }
 
-    /// Schedules several items with one access to the queue, in their order, and says how many were queued: those that
-    /// are pending already are left out.
+    /// Schedules several items with one access to the queue, in their order, and says how many were queued:
+    /// those that are pending already are left out.
     #[inline]
     pub fn schedule_many<R: Ready>(&self, items: impl IntoIterator<Item = R>) -> usize {
         self.queue.schedule_many(items)
@@ -160,7 +165,8 @@ impl WorkQueue {
         self.queue.schedule_owned(item)
     }
 
-    /// As [`schedule_owned`](WorkQueue::schedule_owned) for several, with one access to the queue, in their order.
+    /// As [`schedule_owned`](WorkQueue::schedule_owned) for several, with one access to the queue, in their
+    /// order.
     ///
     /// # Errors
     /// The items, in their order, when the queue is stopped.
@@ -172,8 +178,8 @@ impl WorkQueue {
         self.queue.schedule_owned_many(items)
     }
 
-    /// Waits until everything has run that was scheduled before, and everything that those runs schedule. Any number
-    /// of threads may do so at once.
+    /// Waits until everything has run that was scheduled before, and everything that those runs schedule. Any
+    /// number of threads may do so at once.
     ///
     /// # Errors
     /// [`WorkQueueError::OnWorker`] in a callback of this queue: it would wait for itself.
@@ -183,8 +189,8 @@ impl WorkQueue {
         flushed.map_err(|_| self.on_worker("flush"))
     }
 
-    /// Calls `act` with a scope, in which items may be scheduled that live only until it ends. The end waits, as
-    /// [`flush`](WorkQueue::flush) does; a callback that asks for another run from then on is refused.
+    /// Calls `act` with a scope, in which items may be scheduled that live only until it ends. The end waits,
+    /// as [`flush`](WorkQueue::flush) does; a callback that asks for another run from then on is refused.
     ///
     /// # Errors
     /// [`WorkQueueError::OnWorker`] in a callback of this queue; `act` is not called then.
@@ -197,8 +203,8 @@ impl WorkQueue {
         scoped.map_err(|_| self.on_worker("scope"))
     }
 
-    /// Flushes, refuses everything from then on, and ends the thread. Every true that was given has had its run. A
-    /// second stop does nothing; [`start`](WorkQueue::start) goes on.
+    /// Flushes, refuses everything from then on, and ends the thread. Every true that was given has had its
+    /// run. A second stop does nothing; [`start`](WorkQueue::start) goes on.
     ///
     /// # Errors
     /// [`WorkQueueError::OnWorker`] in a callback of this queue; it goes on then.
@@ -261,7 +267,8 @@ impl WorkQueue {
     }
 }
 
-/// Stops it. In a callback of its own it cannot wait: then the thread runs what was promised and ends by itself.
+/// Stops it. In a callback of its own it cannot wait: then the thread runs what was promised and ends by
+/// itself.
 impl Drop for WorkQueue {
     fn drop(&mut self) {
         if self.queue.is_running_here() {

@@ -4,8 +4,8 @@ use super::{WorkQueue, WorkQueueError};
 use crate::Idle;
 use onbeat_os::{CoreSet, Policy};
 
-/// Heads that threads are spread over, so that they keep off each other's cache lines. Measured with 8 producers; more cost
-/// the worker a look each, per pass.
+/// Heads that threads are spread over, so that they keep off each other's cache lines. Measured with 8
+/// producers; more cost the worker a look each, per pass.
 pub(super) const SLOTS: usize = 8;
 
 /// How the thread of a [`WorkQueue`] is to be. From [`WorkQueue::named`].
@@ -61,8 +61,8 @@ impl WorkQueueSettings {
         WorkQueueSettings { policy: Some(policy), ..self }
     }
 
-    /// How it waits when there is nothing to run. Without: it parks. Where items come in bursts it looks for 7 µs more
-    /// before, so that a burst wakes it once and not again and again.
+    /// How it waits when there is nothing to run. Without: it parks. Where items come in bursts it looks for
+    /// 7 µs more before, so that a burst wakes it once and not again and again.
     #[must_use]
     pub fn idle(self, idle: Idle) -> Self {
         WorkQueueSettings { idle, ..self }
@@ -74,8 +74,8 @@ impl WorkQueueSettings {
         WorkQueueSettings { node: Some(node), ..self }
     }
 
-    /// One order for all threads: what is scheduled first runs first, whoever did it. Costs more when many threads
-    /// schedule at once. Without, each thread has its order.
+    /// One order for all threads: what is scheduled first runs first, whoever did it. Costs more when many
+    /// threads schedule at once. Without, each thread has its order.
     #[must_use]
     pub fn fifo(self) -> Self {
         WorkQueueSettings { is_fifo: true, ..self }
@@ -87,8 +87,9 @@ impl WorkQueueSettings {
         WorkQueueSettings { is_strict: true, ..self }
     }
 
-    /// Allows a real-time policy together with [`Idle::Spin`] on cores that are not isolated. Such a thread never lets
-    /// others run there; the kernel takes the core away from it, for 50 ms of each second by default.
+    /// Allows a real-time policy together with [`Idle::Spin`] on cores that are not isolated. Such a thread
+    /// never lets others run there; the kernel takes the core away from it, for 50 ms of each second by
+    /// default.
     #[must_use]
     pub fn spin_for_ever(self) -> Self {
         WorkQueueSettings { spins_for_ever: true, ..self }
@@ -97,8 +98,9 @@ impl WorkQueueSettings {
     /// Starts its thread.
     ///
     /// # Errors
-    /// [`WorkQueueError`]: a name that the kernel would cut, cores that are not there, no room for a thread, a thread that
-    /// would keep others off a core for ever; where [`strict`](Self::strict), a policy or node that was refused.
+    /// [`WorkQueueError`]: a name that the kernel would cut, cores that are not there, no room for a thread,
+    /// a thread that would keep others off a core for ever; where [`strict`](Self::strict), a policy or node
+    /// that was refused.
     pub fn start(self) -> Result<WorkQueue, WorkQueueError> {
         self.check()?;
         WorkQueue::start_with(self)

@@ -175,15 +175,16 @@ fn set_policy(policy: Policy) -> Obtained {
     setting("policy", policy.to_string(), there, reason)
 }
 
-/// How long a worker that parks looks for more when it has nothing more to do after a wake-up. To wake it costs the waker and the
-/// worker a few microseconds each, and in a burst the second item comes when the call that has sent the first wake-up returns:
-/// without this the worker may fall asleep four times in a burst of 32 items, with it once.
+/// How long a worker that parks looks for more when it has nothing more to do after a wake-up. To wake it
+/// costs the waker and the worker a few microseconds each, and in a burst the second item comes when the call
+/// that has sent the first wake-up returns: without this the worker may fall asleep four times in a burst of
+/// 32 items, with it once.
 const FIRST_NS: u64 = 7_000;
 /// And each further time: then the items of a burst are at most a few lines of cache apart.
 const NEXT_NS: u64 = 1_000;
 
-/// Whether it is worth while to look for more before falling asleep. Where items come one by one, or all of a burst in one
-/// pass, the first look is vain, and costs as much as the wake-up that it was to save.
+/// Whether it is worth while to look for more before falling asleep. Where items come one by one, or all of a
+/// burst in one pass, the first look is vain, and costs as much as the wake-up that it was to save.
 struct Linger {
     /// How often the first look may be vain until it is left out.
     patience: u32,
@@ -205,9 +206,9 @@ impl Linger {
     }
 }
 
-/// When this many passes in a row have found something, but only a few items each, it waits for a moment, of about 0.4 µs, before each
-/// further one: it is as fast as the producers then, and to take items one by one from a producer that is at it costs both sides a
-/// line of cache per item, 16 to 20 ns in place of 7.
+/// When this many passes in a row have found something, but only a few items each, it waits for a moment, of
+/// about 0.4 µs, before each further one: it is as fast as the producers then, and to take items one by one
+/// from a producer that is at it costs both sides a line of cache per item, 16 to 20 ns in place of 7.
 const PASSES: u32 = 2;
 /// Items that are few.
 const FEW: usize = 256;
@@ -238,7 +239,8 @@ fn work(settings: &WorkQueueSettings, queue: &QueueCore<Waker>, own: &mut Rest, 
         let parks = matches!(settings.idle, Idle::Park | Idle::Early(_));
         let linger_ns = linger.time_ns().filter(|_| parks && !linger.shares_core);
         if parks && linger.shares_core {
-            // Once, and always: it is a fraction of what falling asleep costs. After that it is woken with all haste.
+            // Once, and always: it is a fraction of what falling asleep costs. After that it is woken with
+            // all haste.
             std::thread::yield_now();
         }
         let idle = linger_ns.map_or(settings.idle, Idle::SpinFor);

@@ -34,7 +34,8 @@ fn counts_of_proc_tell_the_class() {
     });
 }
 
-/// Somebody switches our trace instance off: the run goes on, and its record says from what on nothing more is known.
+/// Somebody switches our trace instance off: the run goes on, and its record says from what on nothing more
+/// is known.
 #[test]
 fn tracing_that_is_switched_off_meanwhile_is_said() {
     alone(|| {

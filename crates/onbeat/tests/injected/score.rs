@@ -28,7 +28,8 @@ pub struct Score {
     pub timed: usize,
 }
 
-/// `truth` is when the cause was there, in nanoseconds of `CLOCK_MONOTONIC`; `start_ns` is when the run began on that clock.
+/// `truth` is when the cause was there, in nanoseconds of `CLOCK_MONOTONIC`; `start_ns` is when the run began
+/// on that clock.
 pub fn score(what: &str, record: &Record, start_ns: u64, truth: &[Range<u64>], expected: Expected) -> Score {
     let mut score = Score::default();
     let mut wrong = Vec::new();

@@ -1,11 +1,11 @@
 //! Traces through the public interface; `ci/formats` reads one with the schema that Perfetto publishes.
 
-use onbeat_report::pftrace::{Names, Trace};
+use onbeat_report::pftrace::{Trace, TraceNames};
 use onbeat_trace::{Class, KernelEvent, Span};
 use std::io::{self, Write};
 
-fn names() -> Names {
-    Names {
+fn names() -> TraceNames {
+    TraceNames {
         run: "loop".into(),
         workers: vec!["onbeat-w0".into()],
         operators: vec!["tick".into(), "end".into()],
@@ -43,7 +43,7 @@ fn whatever_comes_is_written() {
         depth: 0,
     };
     let mut bytes = Vec::new();
-    let mut trace = Trace::new(&mut bytes, Names::default(), u64::MAX).unwrap();
+    let mut trace = Trace::new(&mut bytes, TraceNames::default(), u64::MAX).unwrap();
     trace.spans(&[Span { operator: 7, held_by: 9, due_ns: u64::MAX, end_ns: u64::MAX, ..Span::default() }]);
     for class in [Class::Hardware, Class::Nmi, Class::Irq, Class::Softirq, Class::Thread, Class::PageFault] {
         trace.kernel(&[event(class, 0), event(class, i32::MIN)]);

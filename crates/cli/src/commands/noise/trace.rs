@@ -7,7 +7,7 @@ use onbeat::trace::replace::replace;
 use onbeat::trace::{Class, KernelEvent};
 use onbeat_noise::extra::{Asked, Clock, Counted, Extra};
 use onbeat_noise::{Backend, NoiseRecord, Settings, Verdict, place, text};
-use onbeat_report::perfetto::{Slice, trace};
+use onbeat_report::perfetto::{TraceSlice, trace};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -109,20 +109,20 @@ fn perfetto(events: &[KernelEvent], record: Option<&NoiseRecord>) -> String {
     let cpus: BTreeSet<u32> = events.iter().map(|event| event.cpu).collect();
     let groups: Vec<(u32, String)> = cpus.into_iter().map(|cpu| (cpu, format!("CPU {cpu}"))).collect();
     let tracks: Vec<(u32, String)> = (0..).zip(TRACKS.map(str::to_owned)).collect();
-    let mut slices: Vec<Slice> = events.iter().map(slice).collect();
+    let mut slices: Vec<TraceSlice> = events.iter().map(slice).collect();
     let samples = record.iter().flat_map(|record| &record.cpus).flat_map(|cpu| &cpu.samples);
     slices.extend(samples.map(gap));
     trace(&groups, &tracks, &slices)
 }
 
-fn slice(event: &KernelEvent) -> Slice {
+fn slice(event: &KernelEvent) -> TraceSlice {
     let track = match event.class {
         Class::Thread | Class::Wakeup | Class::Migration | Class::PageFault => 1,
         Class::Softirq => 2,
         Class::Irq => 3,
         Class::Nmi | Class::Hardware => 4,
     };
-    Slice {
+    TraceSlice {
         group: event.cpu,
         track,
         name: event.name.clone(),
@@ -132,8 +132,8 @@ fn slice(event: &KernelEvent) -> Slice {
     }
 }
 
-fn gap(verdict: &Verdict) -> Slice {
-    Slice {
+fn gap(verdict: &Verdict) -> TraceSlice {
+    TraceSlice {
         group: verdict.gap.cpu,
         track: 0,
         name: "gap".to_owned(),

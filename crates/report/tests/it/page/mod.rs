@@ -1,6 +1,6 @@
 //! The page of a run: complete, well formed, and deaf to what is in the record.
 
-use onbeat_report::page::{Shown, Tone, csv, json, markdown, page, verdict};
+use onbeat_report::page::{LabelledRun, Tone, csv, json, markdown, page, verdict};
 use onbeat_trace::cause::{Cause, CauseClass, Explained, Part};
 use onbeat_trace::record::{SlowMessage, SlowStep};
 use onbeat_trace::{Record, Verdict};
@@ -12,7 +12,7 @@ fn record() -> Record {
 }
 
 fn page_of(record: &Record) -> String {
-    page(&[Shown { label: "run.json", record }])
+    page(&[LabelledRun { label: "run.json", record }])
 }
 
 /// Everything between `<main>` and its end, read as XML: each element is closed where it must be.
@@ -225,7 +225,8 @@ fn several_runs_are_beside_each_other() {
     let (one, mut two) = (record(), record());
     two.machine.kernel = Some("another".to_string());
     two.operators.remove(0);
-    let runs = [Shown { label: "one.json", record: &one }, Shown { label: "two.json", record: &two }];
+    let runs =
+        [LabelledRun { label: "one.json", record: &one }, LabelledRun { label: "two.json", record: &two }];
     let html = page(&runs);
     main_of(&html);
     assert!(html.contains("one.json") && html.contains("two.json") && html.contains("differs"));
@@ -290,7 +291,10 @@ fn poisoned(text: &str) -> Record {
 fn hostile_names_are_text() {
     for text in HOSTILE {
         let record = poisoned(text);
-        let html = page(&[Shown { label: text, record: &record }, Shown { label: text, record: &record }]);
+        let html = page(&[
+            LabelledRun { label: text, record: &record },
+            LabelledRun { label: text, record: &record },
+        ]);
         let document = main_of(&html);
         let known = [
             "main",
@@ -333,9 +337,9 @@ fn hostile_names_are_text() {
         let head = &html[..html.find("<style>").unwrap()];
         assert!(!head.contains("<script") && head.matches("</title>").count() == 1, "{head}");
         assert!(!html.contains('\u{202e}') && !html.contains('\u{1b}'));
-        assert!(!markdown(&[Shown { label: text, record: &record }]).contains("<script"));
+        assert!(!markdown(&[LabelledRun { label: text, record: &record }]).contains("<script"));
         let _: serde_json::Value =
-            serde_json::from_str(&json(&[Shown { label: text, record: &record }])).unwrap();
+            serde_json::from_str(&json(&[LabelledRun { label: text, record: &record }])).unwrap();
     }
 }
 
