@@ -69,7 +69,7 @@ fn a_full_disk_is_told() {
     assert!(error.to_string().contains("No space left"), "{error}");
 }
 
-/// Values of the counters, in the order in which they were written: the field 30 of an event, read by hand.
+/// Returns the values of the counters in file order: field 30 of an event, decoded by hand.
 fn counts(bytes: &[u8]) -> Vec<u8> {
     let counter = [0x48, 4];
     let mut counts = Vec::new();
@@ -86,7 +86,7 @@ fn counts(bytes: &[u8]) -> Vec<u8> {
 fn a_message_lies_in_an_edge_from_the_step_that_sent_it_to_the_one_that_takes_it() {
     let mut bytes = Vec::new();
     let mut trace = Trace::new(&mut bytes, names(), u64::MAX).unwrap();
-    // The source waits for its time in a step before each message; its consumer follows at once, or after the next one.
+    // The source waits in a step before each message. Its consumer follows at once, or after the next message.
     trace.spans(&[span(0, 0, 1_000), span(0, 0, 2_000), span(1, 0, 2_100)]);
     trace.spans(&[
         span(0, 1, 3_000),
