@@ -101,7 +101,7 @@ pub struct RunArguments {
     pub record: Option<PathBuf>,
     /// Output on stdout: tables, the record as JSON, or the tables as CSV
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
     /// Print no progress and no tables; errors and --format json|csv are still printed
     #[arg(long, short)]
     pub quiet: bool,
@@ -129,7 +129,7 @@ pub struct PlanArguments {
     pub pipeline: PipelineArguments,
     /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
     /// Print the plan for Graphviz instead of tables: onbeat plan FILE --dot | dot -Tsvg
     #[arg(long, conflicts_with = "format")]
     pub dot: bool,
@@ -283,7 +283,7 @@ impl PipelineArguments {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Format {
+pub enum OutputFormat {
     /// Tables for reading
     #[default]
     Human,
@@ -309,11 +309,11 @@ pub enum KindsFormat {
 
 impl KindsFormat {
     /// Returns the format of the tables; `None` for a page.
-    pub fn tables(self) -> Option<Format> {
+    pub fn tables(self) -> Option<OutputFormat> {
         match self {
-            KindsFormat::Human => Some(Format::Human),
-            KindsFormat::Json => Some(Format::Json),
-            KindsFormat::Csv => Some(Format::Csv),
+            KindsFormat::Human => Some(OutputFormat::Human),
+            KindsFormat::Json => Some(OutputFormat::Json),
+            KindsFormat::Csv => Some(OutputFormat::Csv),
             KindsFormat::Markdown => None,
         }
     }

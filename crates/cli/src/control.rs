@@ -1,6 +1,6 @@
 //! Client of a run's control socket.
 
-use crate::failure::Failure;
+use crate::error::CommandError;
 use onbeat_os::local;
 use serde_json::{Value, json};
 use std::fs;
@@ -31,11 +31,11 @@ pub struct Connection {
 /// Error of a request.
 pub enum RequestError {
     /// The run has ended, or never existed.
-    Gone(Failure),
-    Other(Failure),
+    Gone(CommandError),
+    Other(CommandError),
 }
 
-impl From<RequestError> for Failure {
+impl From<RequestError> for CommandError {
     fn from(error: RequestError) -> Self {
         match error {
             RequestError::Gone(failure) | RequestError::Other(failure) => failure,
@@ -85,7 +85,7 @@ impl Connection {
         let answer: Value = serde_json::from_slice(line).map_err(|_| self.not_ours())?;
         let version = answer["version"].as_u64().ok_or_else(|| self.not_ours())?;
         match (&answer["ok"], &answer["error"]) {
-            (Value::Bool(false), Value::String(error)) => Err(RequestError::Other(Failure::new(error.clone()))),
+            (Value::Bool(false), Value::String(error)) => Err(RequestError::Other(CommandError::new(error.clone()))),
             (Value::Bool(true), _) if version == VERSION => Ok(answer),
             (Value::Bool(true), _) => Err(self.other(&format!(
                 "the run uses protocol version {version}, this command {VERSION}: use the same version of onbeat"
@@ -94,8 +94,8 @@ impl Connection {
         }
     }
 
-    fn failure(&self, what: &str) -> Failure {
-        Failure::new(format!("control socket `{}`: {what}", self.socket.display()))
+    fn failure(&self, what: &str) -> CommandError {
+        CommandError::new(format!("control socket `{}`: {what}", self.socket.display()))
     }
 
     fn other(&self, what: &str) -> RequestError {
@@ -120,7 +120,7 @@ fn cannot_connect(socket: &Path, error: &io::Error) -> RequestError {
     const MAKE: &str =
         "create one with `onbeat run FILE --control SOCKET`, or with `control` in the pipeline file";
     let found = fs::metadata(socket).ok();
-    let failure = |what: &str| Failure::new(format!("control socket `{}`: {what}", socket.display()));
+    let failure = |what: &str| CommandError::new(format!("control socket `{}`: {what}", socket.display()));
     match (error.kind(), found) {
         (ErrorKind::NotFound, _) => RequestError::Gone(failure("no such socket").help(MAKE)),
         (ErrorKind::ConnectionRefused, Some(found)) if found.file_type().is_socket() => RequestError::Gone(

@@ -8,7 +8,7 @@
 //! | `documents` | results of a command as tables and lines, without layout |
 //! | `views` | layouts of a document: text, CSV, JSON |
 //! | `costs`, `maker` | reading a pipeline with the costs of a record; making it repeatedly for benchmarks |
-//! | `failure` | errors, with the line of the file |
+//! | `error` | errors, with the line of the file |
 //! | `screen` | full-screen view on the terminal, and its keys |
 //! | `metrics`, `top`, `tracing` | monitoring of a run: by HTTP, on the terminal, in a trace file |
 //! | `systemd` | notifications to systemd |
@@ -21,7 +21,7 @@ mod commands;
 mod control;
 mod costs;
 mod documents;
-mod failure;
+mod error;
 mod interrupt;
 mod maker;
 mod metrics;
@@ -39,7 +39,7 @@ mod views;
 
 use arguments::{Arguments, numbers};
 use clap::Parser;
-use failure::Failure;
+use error::CommandError;
 use onbeat_os::allocations::CountingAllocator;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
 }
 
 /// Prints help or version, which are not errors, or the error in the command line.
-fn unparsed(answer: &clap::Error) -> Result<u8, Failure> {
+fn unparsed(answer: &clap::Error) -> Result<u8, CommandError> {
     let text = |is_terminal| {
         let styled = answer.render();
         let text =
@@ -73,7 +73,7 @@ fn unparsed(answer: &clap::Error) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn ended(result: Result<u8, Failure>) -> ExitCode {
+fn ended(result: Result<u8, CommandError>) -> ExitCode {
     match result {
         Ok(status) => ExitCode::from(status),
         Err(failure) => {

@@ -1,7 +1,7 @@
 //! Pipelines that are made repeatedly, for the runs of a benchmark.
 
 use crate::arguments::PipelineArguments;
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::stdout;
 use onbeat::{Graph, Options, Overrides, Pipeline, Registry, operators};
 use onbeat_bench::Maker;
@@ -20,7 +20,7 @@ pub struct FileMaker {
 impl FileMaker {
     /// Reads the pipeline once, to report errors with their line. Sources run as fast as possible unless
     /// `--pace` is given.
-    pub fn new(arguments: &PipelineArguments, what: &str) -> Result<(FileMaker, Pipeline), Failure> {
+    pub fn new(arguments: &PipelineArguments, what: &str) -> Result<(FileMaker, Pipeline), CommandError> {
         let registry = operators::registry();
         let scratch = Scratch::make()?;
         let mut overrides = arguments.overrides();
@@ -30,7 +30,7 @@ impl FileMaker {
         overrides.text("--set output", "output", scratch.0.display().to_string());
         let pipeline = Pipeline::read(&arguments.file, &registry, &overrides)?;
         if stdout::is_taken(&pipeline)? {
-            return Err(Failure::new(format!(
+            return Err(CommandError::new(format!(
                 "{what} runs the pipeline many times, but an operator of it writes to stdout"
             ))
             .help("let that operator write to a file instead"));
@@ -52,7 +52,7 @@ impl Maker for FileMaker {
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn make() -> Result<Scratch, Failure> {
+    fn make() -> Result<Scratch, CommandError> {
         let of = |number: u32| env::temp_dir().join(format!("onbeat-{}-{number}", process::id()));
         // It must be new: others can write to the parent folder and prepare one of this name.
         let mut made = Err(std::io::ErrorKind::AlreadyExists.into());
@@ -63,7 +63,7 @@ impl Scratch {
             }
         }
         made.map_err(|error| {
-            Failure::new(format!("{}: cannot create a folder: {error}", env::temp_dir().display()))
+            CommandError::new(format!("{}: cannot create a folder: {error}", env::temp_dir().display()))
                 .help("set TMPDIR to a writable folder")
         })
     }

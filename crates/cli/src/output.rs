@@ -1,21 +1,21 @@
 //! Output of a command: stdout, the output folder, the record.
 
-use crate::failure::Failure;
+use crate::error::CommandError;
 use onbeat::Record;
 use std::fs;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Writes data to stdout. A reader that closed the pipe is not an error.
-pub fn to_stdout(text: &str) -> Result<(), Failure> {
+pub fn to_stdout(text: &str) -> Result<(), CommandError> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).or_else(|error| unless_unread(&error))
 }
 
-fn unless_unread(error: &io::Error) -> Result<(), Failure> {
+fn unless_unread(error: &io::Error) -> Result<(), CommandError> {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Ok(()),
-        _ => Err(Failure::new(format!("stdout: cannot be written: {error}"))),
+        _ => Err(CommandError::new(format!("stdout: cannot be written: {error}"))),
     }
 }
 
@@ -37,7 +37,7 @@ impl RepeatedText {
     }
 
     /// Prints a text: on a terminal over the previous one, as far as it fits; elsewhere below it.
-    pub fn draw(&mut self, text: &str) -> Result<(), Failure> {
+    pub fn draw(&mut self, text: &str) -> Result<(), CommandError> {
         let begin = if self.is_first { "\x1b[2J" } else { "" };
         let text = match terminal_size::terminal_size().filter(|_| self.is_terminal) {
             Some((_, terminal_size::Height(height))) => {
@@ -59,7 +59,7 @@ impl RepeatedText {
     }
 
     /// Prints a text below the previous one.
-    pub fn add(&mut self, text: &str) -> Result<(), Failure> {
+    pub fn add(&mut self, text: &str) -> Result<(), CommandError> {
         self.is_first = false;
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
@@ -84,7 +84,7 @@ pub enum RecordTo {
 
 impl OutputPaths {
     /// Creates the output folder, and checks that files can be created there and at the record's path.
-    pub fn prepare(output: &Path, record: Option<&Path>, name: &str) -> Result<Self, Failure> {
+    pub fn prepare(output: &Path, record: Option<&Path>, name: &str) -> Result<Self, CommandError> {
         let missing =
             output.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
         let mut made: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
@@ -99,18 +99,18 @@ impl OutputPaths {
         Ok(paths)
     }
 
-    fn check(&self) -> Result<(), Failure> {
+    fn check(&self) -> Result<(), CommandError> {
         const FIX: &str = "choose another folder: `output` in the file, or --set output=DIR";
         let shown = self.output.display();
         fs::create_dir_all(&self.output).map_err(|error| {
-            Failure::new(format!("output folder `{shown}`: cannot be created: {error}")).help(FIX)
+            CommandError::new(format!("output folder `{shown}`: cannot be created: {error}")).help(FIX)
         })?;
         try_to_write(&self.output).map_err(|error| {
-            Failure::new(format!("output folder `{shown}`: cannot be written: {error}")).help(FIX)
+            CommandError::new(format!("output folder `{shown}`: cannot be written: {error}")).help(FIX)
         })?;
         let RecordTo::File(path) = &self.record else { return Ok(()) };
         let cannot = |error: &dyn std::fmt::Display| {
-            Failure::new(format!("record `{}`: cannot be written: {error}", path.display()))
+            CommandError::new(format!("record `{}`: cannot be written: {error}", path.display()))
                 .help("choose another file with --record PATH, or --record - for stdout")
         };
         let is_full = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0);
@@ -141,12 +141,12 @@ fn is_record(path: &Path) -> bool {
 
 impl RecordTo {
     /// Writes the record. Returns its path, unless it went to stdout.
-    pub fn write(&self, record: &Record) -> Result<Option<PathBuf>, Failure> {
+    pub fn write(&self, record: &Record) -> Result<Option<PathBuf>, CommandError> {
         match self {
             RecordTo::Stdout => to_stdout(&record.to_json_pretty()).map(|()| None),
             RecordTo::File(path) => match record.write(path) {
                 Ok(()) => Ok(Some(path.clone())),
-                Err(error) => Err(Failure::new(format!("record {error}"))
+                Err(error) => Err(CommandError::new(format!("record {error}"))
                     .help("choose another file with --record PATH, or --record - for stdout")),
             },
         }

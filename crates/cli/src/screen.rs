@@ -4,7 +4,7 @@
 //! stays a signal and goes to [`CtrlC`](crate::interrupt::CtrlC). Messages on stderr wait until the terminal
 //! is restored.
 
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::stderr::{self, may_colour};
 use onbeat_os::terminal::{KeyMode, Keys, Waited};
 use ratatui::backend::CrosstermBackend;
@@ -49,7 +49,7 @@ impl Screen {
     }
 
     /// Clears the terminal and takes it over. Without a keyboard the view works, but has no keys.
-    pub fn take() -> Result<Self, Failure> {
+    pub fn take() -> Result<Self, CommandError> {
         let mode = KeyMode::take().ok();
         let keys = mode.as_ref().and_then(|mode| mode.keys().ok());
         if let Ok(mut lease) = LEASE.lock() {
@@ -66,7 +66,7 @@ impl Screen {
     }
 
     /// Draws the whole view. Parts that `render` does not draw are empty.
-    pub fn draw(&mut self, render: impl FnOnce(&mut Frame<'_>)) -> Result<(), Failure> {
+    pub fn draw(&mut self, render: impl FnOnce(&mut Frame<'_>)) -> Result<(), CommandError> {
         self.terminal.draw(render).map(|_| ()).map_err(|error| cannot(&error))
     }
 
@@ -128,7 +128,7 @@ pub fn restore() {
     }
 }
 
-fn cannot(error: &io::Error) -> Failure {
-    Failure::new(format!("cannot draw on the terminal: {error}"))
+fn cannot(error: &io::Error) -> CommandError {
+    CommandError::new(format!("cannot draw on the terminal: {error}"))
         .help("redirect the output to a file or a pipe, e.g. `| cat`")
 }

@@ -1,7 +1,7 @@
 //! LiveRun view of a run: full-screen on a terminal, else line by line.
 
 use crate::documents;
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::screen::{Screen, UserInput};
 use crate::stderr::to_stderr;
 use crate::views::live::{ViewState, plain, render};
@@ -28,7 +28,7 @@ pub struct LiveRun {
 
 impl LiveRun {
     /// Takes the terminal, if there is one and stdout is not used for data.
-    pub fn new(stdout_is_taken: bool) -> Result<Self, Failure> {
+    pub fn new(stdout_is_taken: bool) -> Result<Self, CommandError> {
         let screen = (Screen::is_there() && !stdout_is_taken).then(Screen::take).transpose()?;
         Ok(LiveRun { screen, state: ViewState::default(), last: None, now: None })
     }
@@ -37,8 +37,8 @@ impl LiveRun {
     pub fn draw(
         &mut self,
         status: RunStatus,
-        say: impl FnOnce(&str) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        say: impl FnOnce(&str) -> Result<(), CommandError>,
+    ) -> Result<(), CommandError> {
         self.last = self.now.replace(status);
         if self.screen.is_some() { self.draw_again() } else { say(&plain(&self.view())) }
     }
@@ -49,14 +49,14 @@ impl LiveRun {
             .map_or_else(documents::LiveView::default, |now| documents::top(self.last.as_ref(), now))
     }
 
-    fn draw_again(&mut self) -> Result<(), Failure> {
+    fn draw_again(&mut self) -> Result<(), CommandError> {
         let view = self.view();
         let state = &mut self.state;
         self.screen.as_mut().map_or(Ok(()), |screen| screen.draw(|frame| render(frame, &view, state)))
     }
 
     /// Waits for the next update and handles keys. Returns whether the view continues.
-    pub fn wait(&mut self, is_over: impl Fn() -> bool) -> Result<bool, Failure> {
+    pub fn wait(&mut self, is_over: impl Fn() -> bool) -> Result<bool, CommandError> {
         let end = Instant::now() + EVERY;
         loop {
             let left = end.saturating_duration_since(Instant::now());
@@ -85,7 +85,7 @@ pub struct Top(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Top {
     /// Starts the view. The key `q` ends the run. If stdout is taken, the view is text on stderr.
-    pub fn start(handle: RunHandle, stdout_is_taken: bool) -> Result<Self, Failure> {
+    pub fn start(handle: RunHandle, stdout_is_taken: bool) -> Result<Self, CommandError> {
         let live = LiveRun::new(stdout_is_taken)?;
         let (end, ended) = mpsc::channel();
         let thread = onbeat_os::thread::spawn(THREAD_NAME, move || {
@@ -94,7 +94,7 @@ impl Top {
             }
         });
         let thread =
-            thread.map_err(|error| Failure::new(format!("--top: cannot start a thread: {error}")))?;
+            thread.map_err(|error| CommandError::new(format!("--top: cannot start a thread: {error}")))?;
         Ok(Top(Some((end, thread))))
     }
 }
@@ -109,7 +109,7 @@ impl Drop for Top {
     }
 }
 
-fn watch(mut live: LiveRun, handle: &RunHandle, ended: &Receiver<()>) -> Result<(), Failure> {
+fn watch(mut live: LiveRun, handle: &RunHandle, ended: &Receiver<()>) -> Result<(), CommandError> {
     let is_over = || ended.try_recv() == Err(TryRecvError::Disconnected);
     loop {
         let status = handle.status();

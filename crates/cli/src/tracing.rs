@@ -1,6 +1,6 @@
 //! `--trace`: a trace of a run, in a file for Perfetto.
 
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::output;
 use crate::stderr::to_stderr;
 use onbeat::{ClockKind, Explain, Plan, RunHandle};
@@ -15,8 +15,9 @@ const LIMIT_BYTES: u64 = 1 << 30;
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Checks that the run can be traced, and makes it record all operators.
-pub fn check(path: &Path, plan: &mut Plan) -> Result<(), Failure> {
-    let wrong = |what: &dyn std::fmt::Display| Failure::new(format!("--trace {}: {what}", path.display()));
+pub fn check(path: &Path, plan: &mut Plan) -> Result<(), CommandError> {
+    let wrong =
+        |what: &dyn std::fmt::Display| CommandError::new(format!("--trace {}: {what}", path.display()));
     if plan.options.explain == Explain::Off {
         return Err(wrong(&"steps are not recorded when `explain` is off")
             .help("remove --explain=off, or `explain` from the file"));
@@ -36,7 +37,7 @@ pub fn check(path: &Path, plan: &mut Plan) -> Result<(), Failure> {
 }
 
 /// Checks that the file can be written, after the output folder was created.
-pub fn check_place(path: &Path) -> Result<(), Failure> {
+pub fn check_place(path: &Path) -> Result<(), CommandError> {
     output::can_be_replaced(path)
         .map_err(|error| cannot(path, &error).help("name a file in a writable folder: --trace FILE"))
 }
@@ -48,8 +49,8 @@ pub struct Tracing {
     trace: Arc<Mutex<Option<Trace<BufWriter<File>>>>>,
 }
 
-fn cannot(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(format!("--trace {}: cannot be written: {error}", path.display()))
+fn cannot(path: &Path, error: &io::Error) -> CommandError {
+    CommandError::new(format!("--trace {}: cannot be written: {error}", path.display()))
 }
 
 fn names(plan: &Plan) -> TraceNames {
@@ -75,7 +76,7 @@ fn names(plan: &Plan) -> TraceNames {
 
 impl Tracing {
     /// Creates the file.
-    pub fn begin(path: &Path, plan: &Plan) -> Result<Self, Failure> {
+    pub fn begin(path: &Path, plan: &Plan) -> Result<Self, CommandError> {
         let file = File::create(path).and_then(|file| {
             Trace::new(BufWriter::with_capacity(BUFFER_BYTES, file), names(plan), LIMIT_BYTES)
         });
@@ -109,7 +110,7 @@ impl Tracing {
     }
 
     /// Finishes the file, and reports its size and lost events.
-    pub fn end(self, quiet: bool) -> Result<(), Failure> {
+    pub fn end(self, quiet: bool) -> Result<(), CommandError> {
         let trace = self.trace.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(trace) = trace else { return Ok(()) };
         let path = self.path.display();

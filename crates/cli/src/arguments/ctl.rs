@@ -1,6 +1,6 @@
 //! Arguments of `onbeat ctl SOCKET`.
 
-use super::Format;
+use super::OutputFormat;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -50,7 +50,7 @@ pub enum CtlOrder {
 pub struct StatusArguments {
     /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
     /// Repeat every second until the run ends; with --format json, one line per second
     #[arg(long, short)]
     pub watch: bool,

@@ -1,9 +1,9 @@
 //! Arguments of `onbeat noise`. Flags have the letters and meanings of rtla.
 
-use super::Format;
+use super::OutputFormat;
 use super::actions::Action;
 use super::events::EventArguments;
-use super::times::Time;
+use super::times::TimeParser;
 use clap::{Args, Subcommand, ValueEnum};
 use onbeat_noise::{Backend, Settings};
 use onbeat_os::{CoreSet, Policy};
@@ -65,7 +65,7 @@ pub struct CompareArguments {
     pub plot: Option<PathBuf>,
     /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 #[derive(Debug, Args)]
@@ -74,14 +74,14 @@ pub struct ExperimentArguments {
     #[arg(long, short, value_name = "LIST", allow_hyphen_values = true)]
     pub cpus: Option<CoreSet>,
     /// Duration of the measurement of each setup
-    #[arg(long, short, value_name = "TIME", default_value = "10s", allow_hyphen_values = true, value_parser = Time::seconds())]
+    #[arg(long, short, value_name = "TIME", default_value = "10s", allow_hyphen_values = true, value_parser = TimeParser::seconds())]
     pub duration: u64,
     /// Folder for the records and the plot
     #[arg(long, value_name = "FOLDER", default_value = "noise")]
     pub output: PathBuf,
     /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 #[derive(Debug, Args)]
@@ -93,11 +93,11 @@ pub struct ProjectArguments {
           value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub nodes: Vec<u64>,
     /// Computing time of each node per step
-    #[arg(long, value_name = "TIME", default_value = "1ms", allow_hyphen_values = true, value_parser = Time::micros())]
+    #[arg(long, value_name = "TIME", default_value = "1ms", allow_hyphen_values = true, value_parser = TimeParser::micros())]
     pub step: u64,
     /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 #[derive(Debug, Args)]
@@ -118,7 +118,7 @@ pub struct HistArguments {
 #[derive(Debug, Args)]
 pub struct ShapeArguments {
     /// Width of a bucket, in us
-    #[arg(long, short = 'b', value_name = "US", default_value = "1", allow_hyphen_values = true, value_parser = Time::micros())]
+    #[arg(long, short = 'b', value_name = "US", default_value = "1", allow_hyphen_values = true, value_parser = TimeParser::micros())]
     pub bucket_size: u64,
     /// Number of buckets
     #[arg(long, short = 'E', value_name = "N", default_value_t = 256, allow_hyphen_values = true,
@@ -141,23 +141,23 @@ pub struct ShapeArguments {
 #[derive(Debug, Args)]
 pub struct NoiseArguments {
     /// Stop at the first gap above this, in us; same as -s US -T 1
-    #[arg(long, short, value_name = "US", allow_hyphen_values = true, value_parser = Time::micros(),
+    #[arg(long, short, value_name = "US", allow_hyphen_values = true, value_parser = TimeParser::micros(),
           conflicts_with_all = ["stop", "threshold"])]
     pub auto: Option<u64>,
     /// Period of the measurements, in us
-    #[arg(long, short, value_name = "US", default_value = "1000000", allow_hyphen_values = true, value_parser = Time::micros())]
+    #[arg(long, short, value_name = "US", default_value = "1000000", allow_hyphen_values = true, value_parser = TimeParser::micros())]
     pub period: u64,
     /// Duration of each measurement, in us; for the rest of the period the CPU is free [default: the period]
-    #[arg(long, short, value_name = "US", allow_hyphen_values = true, value_parser = Time::micros())]
+    #[arg(long, short, value_name = "US", allow_hyphen_values = true, value_parser = TimeParser::micros())]
     pub runtime: Option<u64>,
     /// Stop when a single gap exceeds this, in us
-    #[arg(long, short, value_name = "US", allow_hyphen_values = true, value_parser = Time::micros())]
+    #[arg(long, short, value_name = "US", allow_hyphen_values = true, value_parser = TimeParser::micros())]
     pub stop: Option<u64>,
     /// Stop when the total noise of a measurement exceeds this, in us
-    #[arg(long, short = 'S', value_name = "US", allow_hyphen_values = true, value_parser = Time::micros())]
+    #[arg(long, short = 'S', value_name = "US", allow_hyphen_values = true, value_parser = TimeParser::micros())]
     pub stop_total: Option<u64>,
     /// Shortest gap that counts as noise, in us
-    #[arg(long, short = 'T', value_name = "US", default_value = "5", allow_hyphen_values = true, value_parser = Time::micros())]
+    #[arg(long, short = 'T', value_name = "US", default_value = "5", allow_hyphen_values = true, value_parser = TimeParser::micros())]
     pub threshold: u64,
     #[command(flatten)]
     pub session: SessionArguments,
@@ -176,10 +176,10 @@ pub struct SessionArguments {
     #[arg(long, short = 'P', value_name = "POLICY", allow_hyphen_values = true)]
     pub priority: Option<Policy>,
     /// Duration, e.g. 20s, 5m or 1h [default: until Ctrl-C]
-    #[arg(long, short, value_name = "TIME", allow_hyphen_values = true, value_parser = Time::seconds())]
+    #[arg(long, short, value_name = "TIME", allow_hyphen_values = true, value_parser = TimeParser::seconds())]
     pub duration: Option<u64>,
     /// Warm-up time to discard, e.g. 5s
-    #[arg(long, value_name = "TIME", default_value = "0", allow_hyphen_values = true, value_parser = Time::seconds().or_none())]
+    #[arg(long, value_name = "TIME", default_value = "0", allow_hyphen_values = true, value_parser = TimeParser::seconds().or_none())]
     pub warm_up: u64,
     /// Source of the causes
     #[arg(long, value_enum, default_value_t)]
@@ -224,7 +224,7 @@ pub struct SessionArguments {
     pub quiet: bool,
     /// Output on stdout: tables, the record as JSON, or the tables as CSV
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

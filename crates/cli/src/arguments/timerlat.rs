@@ -1,7 +1,7 @@
 //! Arguments of `onbeat timerlat`. Flags have the letters and meanings of rtla.
 
 use super::noise::{BackendName, SessionArguments, ShapeArguments};
-use super::times::Time;
+use super::times::TimeParser;
 use clap::{Args, Subcommand, ValueEnum};
 use onbeat_noise::timerlat::{Settings, Workload};
 
@@ -23,20 +23,20 @@ EXIT STATUS
 pub enum TimerlatCommand {
     /// Show a live table: one row per CPU with the last, least, mean and largest latency
     #[command(before_help = EXAMPLES, after_help = EXIT_STATUS)]
-    Top(TopArguments),
+    Top(TimerlatTopArguments),
     /// Print histograms of the latencies, with columns per CPU
     #[command(before_help = EXAMPLES, after_help = EXIT_STATUS)]
-    Hist(HistArguments),
+    Hist(TimerlatHistArguments),
 }
 
 #[derive(Debug, Args)]
-pub struct TopArguments {
+pub struct TimerlatTopArguments {
     #[command(flatten)]
     pub timer: TimerArguments,
 }
 
 #[derive(Debug, Args)]
-pub struct HistArguments {
+pub struct TimerlatHistArguments {
     #[command(flatten)]
     pub timer: TimerArguments,
     #[command(flatten)]
@@ -55,27 +55,27 @@ pub struct HistArguments {
 #[derive(Debug, Args)]
 pub struct TimerArguments {
     /// Stop at the first wake-up later than this, in us, and show its cause; same as -T US
-    #[arg(long, short, value_name = "US", allow_hyphen_values = true, value_parser = Time::micros(),
+    #[arg(long, short, value_name = "US", allow_hyphen_values = true, value_parser = TimeParser::micros(),
           conflicts_with_all = ["thread", "aa_only"])]
     pub auto: Option<u64>,
     /// Same as -a, but print only the analysis
-    #[arg(long, value_name = "US", allow_hyphen_values = true, value_parser = Time::micros(),
+    #[arg(long, value_name = "US", allow_hyphen_values = true, value_parser = TimeParser::micros(),
           conflicts_with_all = ["thread", "no_aa"])]
     pub aa_only: Option<u64>,
     /// Omit the analysis of the causes
     #[arg(long)]
     pub no_aa: bool,
     /// Period of the wake-ups, in us
-    #[arg(long, short, value_name = "US", default_value = "1000", allow_hyphen_values = true, value_parser = Time::micros())]
+    #[arg(long, short, value_name = "US", default_value = "1000", allow_hyphen_values = true, value_parser = TimeParser::micros())]
     pub period: u64,
     /// Delay of each CPU's wake-ups after those of the previous CPU, in us
-    #[arg(long, short = 'A', value_name = "US", allow_hyphen_values = true, value_parser = Time::micros().or_none())]
+    #[arg(long, short = 'A', value_name = "US", allow_hyphen_values = true, value_parser = TimeParser::micros().or_none())]
     pub aligned: Option<u64>,
     /// Stop when the latency of the timer interrupt exceeds this, in us
-    #[arg(long, short, value_name = "US", allow_hyphen_values = true, value_parser = Time::micros())]
+    #[arg(long, short, value_name = "US", allow_hyphen_values = true, value_parser = TimeParser::micros())]
     pub irq: Option<u64>,
     /// Stop when the latency of the thread exceeds this, in us
-    #[arg(long, short = 'T', value_name = "US", allow_hyphen_values = true, value_parser = Time::micros())]
+    #[arg(long, short = 'T', value_name = "US", allow_hyphen_values = true, value_parser = TimeParser::micros())]
     pub thread: Option<u64>,
     /// Measure with threads of this program (the default); with --backend tracer they wait on the kernel's
     /// timerlat_fd
@@ -90,7 +90,7 @@ pub struct TimerArguments {
     #[arg(long, short = 'U', conflicts_with_all = ["user_threads", "kernel_threads"])]
     pub user_load: bool,
     /// With --backend tracer: print the kernel stack at the interrupt if the thread is later than this, in us
-    #[arg(long, short = 's', value_name = "US", allow_hyphen_values = true, value_parser = Time::micros())]
+    #[arg(long, short = 's', value_name = "US", allow_hyphen_values = true, value_parser = TimeParser::micros())]
     pub stack: Option<u64>,
     /// Handling of stack frames without a name
     #[arg(long, value_enum, default_value_t)]

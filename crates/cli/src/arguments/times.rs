@@ -19,25 +19,25 @@ const MOST_NS: u64 = 50 * 365 * 86_400_000_000_000;
 
 /// Parser of a time into nanoseconds; a number without a unit is in units of `usual`.
 #[derive(Debug, Clone, Copy)]
-pub struct Time {
+pub struct TimeParser {
     usual: &'static str,
     least_ns: u64,
 }
 
-impl Time {
+impl TimeParser {
     /// Reads a number without a unit as microseconds.
     pub const fn micros() -> Self {
-        Time { usual: "us", least_ns: 1 }
+        TimeParser { usual: "us", least_ns: 1 }
     }
 
     /// Reads a number without a unit as seconds.
     pub const fn seconds() -> Self {
-        Time { usual: "s", least_ns: 1 }
+        TimeParser { usual: "s", least_ns: 1 }
     }
 
     /// Allows 0, too.
     pub const fn or_none(self) -> Self {
-        Time { least_ns: 0, ..self }
+        TimeParser { least_ns: 0, ..self }
     }
 
     fn read(self, text: &str) -> Result<u64, String> {
@@ -60,7 +60,7 @@ impl Time {
     }
 }
 
-impl TypedValueParser for Time {
+impl TypedValueParser for TimeParser {
     type Value = u64;
 
     fn parse_ref(
@@ -77,17 +77,17 @@ impl TypedValueParser for Time {
 
 #[cfg(test)]
 mod tests {
-    use super::Time;
+    use super::TimeParser;
 
     #[test]
     fn times_have_units() {
         for (text, ns) in [("20", 20_000), ("500ns", 500), ("3 ms", 3_000_000), ("2m", 120_000_000_000)] {
-            assert_eq!(Time::micros().read(text), Ok(ns), "{text}");
+            assert_eq!(TimeParser::micros().read(text), Ok(ns), "{text}");
         }
-        assert_eq!(Time::seconds().read("1h"), Ok(3_600_000_000_000));
-        assert_eq!(Time::micros().or_none().read("0"), Ok(0));
+        assert_eq!(TimeParser::seconds().read("1h"), Ok(3_600_000_000_000));
+        assert_eq!(TimeParser::micros().or_none().read("0"), Ok(0));
         for text in ["", "0", "-5", "1.5", "five", "9x", "99999999999999999999", "99999999d", "+3", "5 0"] {
-            assert!(Time::micros().read(text).is_err(), "{text}");
+            assert!(TimeParser::micros().read(text).is_err(), "{text}");
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use crate::arguments::CheckArguments;
 use crate::documents::counted;
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::{costs, output, stdout};
 use onbeat::{Folders, Pipeline, Registry, operators};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Reads and plans the pipeline as `run` does, and checks that its input files exist. Opens none of them.
-pub fn check(arguments: &CheckArguments) -> Result<u8, Failure> {
+pub fn check(arguments: &CheckArguments) -> Result<u8, CommandError> {
     let registry = operators::registry();
     let pipeline = costs::read(&arguments.pipeline, &registry)?;
     stdout::is_taken(&pipeline)?;
@@ -21,7 +21,7 @@ pub fn check(arguments: &CheckArguments) -> Result<u8, Failure> {
     if let [first, others @ ..] = &wrong[..] {
         let mut message = first.clone();
         others.iter().for_each(|other| message += &format!("\n{other}"));
-        return Err(Failure::new(message)
+        return Err(CommandError::new(message)
             .help("relative paths start at the folder of the pipeline file, or else at the current folder"));
     }
     if !arguments.quiet {

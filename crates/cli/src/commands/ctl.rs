@@ -1,11 +1,11 @@
 //! `onbeat ctl SOCKET ...`
 
 use super::show;
-use crate::arguments::Format;
+use crate::arguments::OutputFormat;
 use crate::arguments::ctl::{CtlArguments, CtlOrder, GatePosition, SetArguments, StatusArguments};
 use crate::control::{Connection, RequestError};
 use crate::documents;
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::output::{self, RepeatedText};
 use crate::top::LiveRun;
 use crate::{stderr, views};
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Interval between two updates.
 const EVERY: Duration = Duration::from_secs(1);
 
-pub fn ctl(arguments: &CtlArguments) -> Result<u8, Failure> {
+pub fn ctl(arguments: &CtlArguments) -> Result<u8, CommandError> {
     let named =
         |operator: &Option<String>| operator.as_ref().map_or(String::new(), |name| format!(" `{name}`"));
     let (request, done) = match &arguments.order {
@@ -54,7 +54,7 @@ pub fn ctl(arguments: &CtlArguments) -> Result<u8, Failure> {
         }
     };
     Connection::open(&arguments.socket)?.ask(request).map_err(|error| {
-        let failure = Failure::from(error);
+        let failure = CommandError::from(error);
         if failure.message().starts_with("there is no ") {
             failure.help(format!("`onbeat ctl {} status` lists the names", arguments.socket.display()))
         } else {
@@ -66,9 +66,9 @@ pub fn ctl(arguments: &CtlArguments) -> Result<u8, Failure> {
 }
 
 /// Returns the request, and the message after it was carried out.
-fn assignment(set: &SetArguments) -> Result<(Value, String), Failure> {
+fn assignment(set: &SetArguments) -> Result<(Value, String), CommandError> {
     const FORM: &str = "write OPERATOR.PARAMETER=VALUE, e.g. squelch.open=-40";
-    let wrong = |what: &str| Failure::new(format!("{}: {what}", set.assignment)).help(FORM);
+    let wrong = |what: &str| CommandError::new(format!("{}: {what}", set.assignment)).help(FORM);
     let (key, text) = set.assignment.split_once('=').ok_or_else(|| wrong("the `=` is missing"))?;
     let (operator, parameter) = key.trim().split_once('.').ok_or_else(|| wrong("the operator is missing"))?;
     if operator.is_empty() || parameter.is_empty() {
@@ -102,7 +102,7 @@ fn assignment(set: &SetArguments) -> Result<(Value, String), Failure> {
     Ok((request, done))
 }
 
-fn show_status(socket: &Path, arguments: &StatusArguments) -> Result<u8, Failure> {
+fn show_status(socket: &Path, arguments: &StatusArguments) -> Result<u8, CommandError> {
     let status = status(socket)?;
     if !arguments.watch {
         show(&documents::status(&status), arguments.format)?;
@@ -127,7 +127,7 @@ fn show_status(socket: &Path, arguments: &StatusArguments) -> Result<u8, Failure
     }
 }
 
-fn top(socket: &Path) -> Result<u8, Failure> {
+fn top(socket: &Path) -> Result<u8, CommandError> {
     let mut next = Ok(status(socket)?);
     let mut live = LiveRun::new(false)?;
     loop {
@@ -147,15 +147,15 @@ fn top(socket: &Path) -> Result<u8, Failure> {
     }
 }
 
-fn draw(screen: &mut RepeatedText, status: &RunStatus, format: Format) -> Result<(), Failure> {
+fn draw(screen: &mut RepeatedText, status: &RunStatus, format: OutputFormat) -> Result<(), CommandError> {
     let document = documents::status(status);
     match format {
-        Format::Human => {
+        OutputFormat::Human => {
             let text = views::view(format, stderr::may_colour(io::stdout().is_terminal())).text(&document);
             screen.draw(&text)
         }
-        Format::Json => screen.add(&format!("{}\n", document.json)),
-        Format::Csv => screen.add(&format!("{}\n", views::view(format, false).text(&document))),
+        OutputFormat::Json => screen.add(&format!("{}\n", document.json)),
+        OutputFormat::Csv => screen.add(&format!("{}\n", views::view(format, false).text(&document))),
     }
 }
 
@@ -163,8 +163,10 @@ fn draw(screen: &mut RepeatedText, status: &RunStatus, format: Format) -> Result
 fn status(socket: &Path) -> Result<RunStatus, RequestError> {
     let mut answer = Connection::open(socket)?.ask(json!({ "command": "status" }))?;
     serde_json::from_value(answer["status"].take()).map_err(|error| {
-        let failure =
-            Failure::new(format!("control socket `{}`: cannot read the status: {error}", socket.display()));
+        let failure = CommandError::new(format!(
+            "control socket `{}`: cannot read the status: {error}",
+            socket.display()
+        ));
         RequestError::Other(failure.help("use the same version of onbeat as the run"))
     })
 }

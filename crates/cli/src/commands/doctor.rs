@@ -5,7 +5,7 @@ use crate::arguments::KindsFormat;
 use crate::arguments::host::DoctorArguments;
 use crate::costs;
 use crate::documents::{self, FindingsView};
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::interrupt::CtrlC;
 use crate::progress::StatusLine;
 use crate::{output, stderr};
@@ -14,7 +14,7 @@ use onbeat_host::verify::{self, Agreement};
 use onbeat_host::{Case, Causes, Measured, Root, Tried, checks, examine};
 use std::io::{self, IsTerminal};
 
-pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failure> {
+pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, CommandError> {
     if let Some(id) = &arguments.explain {
         return explain(id);
     }
@@ -22,7 +22,7 @@ pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failu
         return list(arguments.format);
     }
     let format = arguments.format.tables().ok_or_else(|| {
-        Failure::new("--format markdown: only the list of checks is available as Markdown")
+        CommandError::new("--format markdown: only the list of checks is available as Markdown")
             .help("use onbeat doctor --list --format markdown")
     })?;
     let root = host::root(&arguments.case)?;
@@ -40,7 +40,7 @@ pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failu
     let report = examine(&case);
     let shown = FindingsView { report: &report, case: &case, all: arguments.all };
     match format {
-        crate::arguments::Format::Human => {
+        crate::arguments::OutputFormat::Human => {
             let is_terminal = io::stdout().is_terminal();
             let width =
                 terminal_size::terminal_size().filter(|_| is_terminal).map(|(width, _)| usize::from(width.0));
@@ -58,7 +58,7 @@ fn observe(
     root: &Root,
     arguments: &DoctorArguments,
     abort: fn() -> !,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     if !root.is_this_machine() {
         case.tried = Tried::not("only files of another machine are read");
         case.measured = Measured::not("only files of another machine are read");
@@ -74,7 +74,7 @@ fn observe(
     case.measured = Measured::now(&case.cpus, &mut live);
     live.line.clear();
     match live.ctrl_c.is_asked() {
-        true => Err(Failure::new("interrupted before all measurements were done")
+        true => Err(CommandError::new("interrupted before all measurements were done")
             .help("--no-measure checks files and rights only")),
         false => Ok(()),
     }
@@ -95,7 +95,7 @@ impl Watch for DoctorProgress {
     }
 }
 
-fn explain(id: &str) -> Result<u8, Failure> {
+fn explain(id: &str) -> Result<u8, CommandError> {
     let Some(check) = checks::named(id) else {
         return Err(unknown(id));
     };
@@ -105,11 +105,11 @@ fn explain(id: &str) -> Result<u8, Failure> {
 }
 
 /// Returns the error for an unknown check.
-pub fn unknown(id: &str) -> Failure {
+pub fn unknown(id: &str) -> CommandError {
     let near = checks::all().map(|check| (distance(id, check.id), check.id)).min();
     let near =
         near.filter(|(distance, _)| *distance <= 3).map(|(_, near)| format!("; did you mean `{near}`?"));
-    Failure::new(format!("there is no check `{id}`{}", near.unwrap_or_default()))
+    CommandError::new(format!("there is no check `{id}`{}", near.unwrap_or_default()))
         .help("onbeat doctor --list shows all checks")
 }
 
@@ -128,7 +128,7 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-fn list(format: KindsFormat) -> Result<u8, Failure> {
+fn list(format: KindsFormat) -> Result<u8, CommandError> {
     match format.tables() {
         Some(format) => show(&documents::FindingsView::list(), format)?,
         None => output::to_stdout(&documents::findings_page())?,

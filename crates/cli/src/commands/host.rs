@@ -1,37 +1,37 @@
 //! The case that `doctor` and `tune` examine: this machine or files of another one, and a pipeline.
 
 use crate::arguments::host::CaseArguments;
-use crate::failure::Failure;
+use crate::error::CommandError;
 use onbeat::{Idle, Overrides, Plan, operators};
 use onbeat_host::{Case, Facts, Pipeline, Root, Worker};
 use onbeat_os::CoreSet;
 use std::path::Path;
 
 /// Returns the root of the machine's files.
-pub fn root(arguments: &CaseArguments) -> Result<Root, Failure> {
+pub fn root(arguments: &CaseArguments) -> Result<Root, CommandError> {
     let folder = arguments.root.as_deref().unwrap_or(Path::new("/"));
     if !folder.join("proc").is_dir() {
-        return Err(Failure::new(format!("--root {}: it has no folder `proc`", folder.display()))
+        return Err(CommandError::new(format!("--root {}: it has no folder `proc`", folder.display()))
             .help("name a folder with copies of /proc and /sys"));
     }
     Ok(Root::new(folder))
 }
 
 /// Reads the machine's files and the pipeline.
-pub fn case(arguments: &CaseArguments, root: &Root) -> Result<Case, Failure> {
+pub fn case(arguments: &CaseArguments, root: &Root) -> Result<Case, CommandError> {
     let pipeline = arguments.pipeline.as_deref().map(|path| pipeline(path, arguments)).transpose()?;
     let mut case = Case { facts: Facts::read(root), pipeline, ..Case::default() };
     case.choose_cpus(arguments.cpus.as_ref());
     let online = case.online();
     let missing = case.cpus.without(&online);
     if arguments.cpus.is_some() && !missing.is_empty() {
-        return Err(Failure::new(format!("--cpus {}: {missing} are not online", case.cpus))
+        return Err(CommandError::new(format!("--cpus {}: {missing} are not online", case.cpus))
             .help(format!("choose from {online}")));
     }
     Ok(case)
 }
 
-fn pipeline(path: &Path, arguments: &CaseArguments) -> Result<Pipeline, Failure> {
+fn pipeline(path: &Path, arguments: &CaseArguments) -> Result<Pipeline, CommandError> {
     let mut overrides = Overrides::default();
     for setting in &arguments.set {
         overrides.set(setting);

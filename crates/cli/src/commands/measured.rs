@@ -4,7 +4,7 @@ use super::show;
 use crate::arguments::PlanArguments;
 use crate::arguments::bench::BenchPlanArguments;
 use crate::documents;
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::maker::{FileMaker, cache_folder};
 use crate::progress::BenchProgress;
 use onbeat::Scheduler;
@@ -16,10 +16,10 @@ use std::fs;
 use std::path::Path;
 use toml_edit::{DocumentMut, value};
 
-pub fn measured(arguments: &PlanArguments, abort: fn() -> !) -> Result<u8, Failure> {
+pub fn measured(arguments: &PlanArguments, abort: fn() -> !) -> Result<u8, CommandError> {
     let (mut maker, given) = FileMaker::new(&arguments.pipeline, "plan --measure")?;
     if arguments.write && given.options.scheduler == Scheduler::Custom {
-        return Err(Failure::new(
+        return Err(CommandError::new(
             "--write: this pipeline defines its own pools, and other schedulers do not use them",
         )
         .help("omit --write, or first remove [[pool]] and `scheduler = \"custom\"` from the file"));
@@ -39,7 +39,7 @@ pub fn measured(arguments: &PlanArguments, abort: fn() -> !) -> Result<u8, Failu
     Ok(0)
 }
 
-pub fn shapes(arguments: &BenchPlanArguments, abort: fn() -> !) -> Result<u8, Failure> {
+pub fn shapes(arguments: &BenchPlanArguments, abort: fn() -> !) -> Result<u8, CommandError> {
     let mut progress = BenchProgress::new("plan", abort);
     let known = machine(arguments.fresh, &mut progress)?;
     let found = shapes::run(&arguments.settings(), &known.costs, &mut progress);
@@ -60,11 +60,11 @@ struct CachedCosts {
 }
 
 /// Returns the costs of this machine, from the cache or measured now.
-fn machine(fresh: bool, watch: &mut dyn Watch) -> Result<CachedCosts, Failure> {
+fn machine(fresh: bool, watch: &mut dyn Watch) -> Result<CachedCosts, CommandError> {
     let folder = cache_folder();
     if fresh && let Some(folder) = &folder {
         costs::forget(folder).map_err(|error| {
-            Failure::new(format!("--fresh: {}: cannot be deleted: {error}", folder.display()))
+            CommandError::new(format!("--fresh: {}: cannot be deleted: {error}", folder.display()))
         })?;
     }
     if let Some(costs) = folder.as_deref().and_then(costs::kept) {
@@ -88,14 +88,14 @@ fn machine(fresh: bool, watch: &mut dyn Watch) -> Result<CachedCosts, Failure> {
     Ok(CachedCosts { costs, note: Some(note) })
 }
 
-fn failure(error: &BenchError) -> Failure {
-    Failure::new(error.to_string())
+fn failure(error: &BenchError) -> CommandError {
+    CommandError::new(error.to_string())
 }
 
 /// Writes the scheduler into the file and leaves everything else unchanged. Returns a message.
-fn write(file: &Path, scheduler: Scheduler) -> Result<String, Failure> {
+fn write(file: &Path, scheduler: Scheduler) -> Result<String, CommandError> {
     let shown = file.display();
-    let cannot = |error: &dyn std::fmt::Display| Failure::new(format!("--write: {shown}: {error}"));
+    let cannot = |error: &dyn std::fmt::Display| CommandError::new(format!("--write: {shown}: {error}"));
     let text = fs::read_to_string(file).map_err(|error| cannot(&error))?;
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| cannot(&error))?;
     let wanted = scheduler.to_string();

@@ -6,10 +6,10 @@ mod live;
 pub mod trace;
 
 use super::show;
-use crate::arguments::Format;
+use crate::arguments::OutputFormat;
 use crate::arguments::noise::{HistArguments, NoiseCommand, SessionArguments, ShapeArguments, TopArguments};
 use crate::documents::{self, NoiseView};
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::{output, stderr};
 use onbeat::trace::KernelEvent;
 use onbeat::trace::replace::replace;
@@ -20,7 +20,7 @@ use std::path::Path;
 pub use live::LiveMeasurement;
 use trace::Traced;
 
-pub fn noise(command: &NoiseCommand, abort: fn() -> !) -> Result<u8, Failure> {
+pub fn noise(command: &NoiseCommand, abort: fn() -> !) -> Result<u8, CommandError> {
     match command {
         NoiseCommand::Top(arguments) => top(arguments, abort),
         NoiseCommand::Hist(arguments) => hist(arguments, abort),
@@ -31,19 +31,19 @@ pub fn noise(command: &NoiseCommand, abort: fn() -> !) -> Result<u8, Failure> {
     }
 }
 
-fn top(arguments: &TopArguments, abort: fn() -> !) -> Result<u8, Failure> {
+fn top(arguments: &TopArguments, abort: fn() -> !) -> Result<u8, CommandError> {
     let session = &arguments.noise.session;
     run(&arguments.noise.settings(None), session, None, &measure, abort)
 }
 
-fn hw(arguments: &TopArguments, abort: fn() -> !) -> Result<u8, Failure> {
+fn hw(arguments: &TopArguments, abort: fn() -> !) -> Result<u8, CommandError> {
     let session = &arguments.noise.session;
     let by_tracer =
         |settings: &Settings, watch: &mut dyn Watch<CpuNoise>| tracer::measure(settings, true, watch);
     run(&arguments.noise.settings(None), session, None, &by_tracer, abort)
 }
 
-fn hist(arguments: &HistArguments, abort: fn() -> !) -> Result<u8, Failure> {
+fn hist(arguments: &HistArguments, abort: fn() -> !) -> Result<u8, CommandError> {
     let session = &arguments.noise.session;
     let settings = arguments.noise.settings(Some(&arguments.shape));
     run(&settings, session, Some(&arguments.shape), &measure, abort)
@@ -58,12 +58,12 @@ fn run(
     shape: Option<&ShapeArguments>,
     by: &MeasureFn<'_>,
     abort: fn() -> !,
-) -> Result<u8, Failure> {
+) -> Result<u8, CommandError> {
     prepare(session, "noise")?;
     let mut live = LiveMeasurement::new("noise", session, shape.is_none(), abort)?;
     let record = by(settings, &mut live);
     let more = live.end()?;
-    let mut record = record.map_err(|error| Failure::new(error.to_string()))?;
+    let mut record = record.map_err(|error| CommandError::new(error.to_string()))?;
     record.name = record_name(session, "noise");
     if !session.quiet {
         documents::noise_notes(&record).iter().for_each(|line| stderr::to_stderr(&format!("{line}\n")));
@@ -80,7 +80,7 @@ fn run(
         Some(shape) => NoiseView::Hist(shape),
         None => NoiseView::Top,
     };
-    if session.format != Format::Human || !session.quiet {
+    if session.format != OutputFormat::Human || !session.quiet {
         show(&documents::noise(&record, view), session.format)?;
     }
     Ok(if record.stopped.is_some() || record.hits > 0 { 2 } else { 0 })
@@ -93,9 +93,9 @@ pub fn record_name(session: &SessionArguments, usual: &str) -> String {
 }
 
 /// Checks the arguments before a long measurement, and enters the control group.
-pub fn prepare(session: &SessionArguments, usual: &str) -> Result<(), Failure> {
+pub fn prepare(session: &SessionArguments, usual: &str) -> Result<(), CommandError> {
     if let Some((flag, instead)) = session.not_here() {
-        return Err(Failure::new(format!("{flag} is not available")).help(instead));
+        return Err(CommandError::new(format!("{flag} is not available")).help(instead));
     }
     if let Some(path) = &session.record {
         check_record(path)?;
@@ -106,7 +106,7 @@ pub fn prepare(session: &SessionArguments, usual: &str) -> Result<(), Failure> {
         let folder = Path::new("/sys/fs/cgroup").join(folder);
         let procs = folder.join("cgroup.procs");
         std::fs::write(&procs, std::process::id().to_string()).map_err(|error| {
-            Failure::new(format!("-C {}: {}: {error}", folder.display(), procs.display()))
+            CommandError::new(format!("-C {}: {}: {error}", folder.display(), procs.display()))
                 .help("name the folder of a writable control group, e.g. /sys/fs/cgroup/NAME")
         })?;
     }
@@ -120,9 +120,9 @@ pub fn debug(session: &SessionArguments, missing: &[String]) {
     }
 }
 
-fn check_record(path: &Path) -> Result<(), Failure> {
+fn check_record(path: &Path) -> Result<(), CommandError> {
     let cannot = |why: &dyn std::fmt::Display| {
-        Failure::new(format!("--record {}: cannot be written: {why}", path.display()))
+        CommandError::new(format!("--record {}: cannot be written: {why}", path.display()))
             .help("name a file in a writable folder")
     };
     let is_other = std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0)
@@ -134,8 +134,9 @@ fn check_record(path: &Path) -> Result<(), Failure> {
     output::can_be_written(path).map_err(|error| cannot(&error))
 }
 
-fn write_record(path: &Path, record: &NoiseRecord) -> Result<(), Failure> {
-    replace(path, record.to_json().as_bytes()).map_err(|error| Failure::new(format!("--record: {error}")))
+fn write_record(path: &Path, record: &NoiseRecord) -> Result<(), CommandError> {
+    replace(path, record.to_json().as_bytes())
+        .map_err(|error| CommandError::new(format!("--record: {error}")))
 }
 
 impl Watch<CpuNoise> for LiveMeasurement<'_> {

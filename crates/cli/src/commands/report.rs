@@ -2,7 +2,7 @@
 
 use crate::arguments::report::{ReportArguments, ReportFormat};
 use crate::costs;
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::output;
 use onbeat::Record;
 use onbeat::trace::replace::replace;
@@ -11,10 +11,10 @@ use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
+pub fn report(arguments: &ReportArguments) -> Result<u8, CommandError> {
     let given = arguments.records.len();
     if given > page::MOST {
-        return Err(Failure::new(format!("{given} records: at most {} can be compared", page::MOST))
+        return Err(CommandError::new(format!("{given} records: at most {} can be compared", page::MOST))
             .help("name fewer, or make one report for each"));
     }
     let to = arguments.output.as_deref().filter(|path| *path != Path::new("-"));
@@ -23,7 +23,7 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
         && arguments.format == ReportFormat::Html
         && io::stdout().is_terminal()
     {
-        return Err(Failure::new("the report is an HTML page, and stdout is a terminal")
+        return Err(CommandError::new("the report is an HTML page, and stdout is a terminal")
             .help("write it to a file: -o report.html"));
     }
     if let Some(to) = to {
@@ -44,23 +44,24 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
         output::to_stdout(&text)?;
         return Ok(0);
     };
-    replace(to, text.as_bytes())
-        .map_err(|error| Failure::new(format!("report {error}")).help("choose another file with -o FILE"))?;
+    replace(to, text.as_bytes()).map_err(|error| {
+        CommandError::new(format!("report {error}")).help("choose another file with -o FILE")
+    })?;
     Ok(0)
 }
 
 /// Checks the path of the report, which must not overwrite a record.
-fn check_output(to: &Path, records: &[PathBuf]) -> Result<(), Failure> {
+fn check_output(to: &Path, records: &[PathBuf]) -> Result<(), CommandError> {
     let place = fs::canonicalize(to).ok();
     if place.is_some() && records.iter().any(|record| fs::canonicalize(record).ok() == place) {
-        return Err(Failure::new(format!(
+        return Err(CommandError::new(format!(
             "report `{}`: it is one of the records and would be overwritten",
             to.display()
         ))
         .help("choose another file with -o FILE"));
     }
     output::can_be_replaced(to).map_err(|error| {
-        Failure::new(format!("report `{}`: cannot be written: {error}", to.display()))
+        CommandError::new(format!("report `{}`: cannot be written: {error}", to.display()))
             .help("choose another file with -o FILE")
     })
 }

@@ -2,9 +2,9 @@
 
 pub mod late;
 
-use crate::arguments::{Format, RunArguments};
+use crate::arguments::{OutputFormat, RunArguments};
 use crate::documents::{self, RunFacts};
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::interrupt::CtrlC;
 use crate::metrics::{Metrics, MetricsListener};
 use crate::output::{self, OutputPaths, RecordTo};
@@ -18,12 +18,12 @@ use onbeat::trace::record::{Obtained, Outcome};
 use onbeat::{FileUse, OnHang, Pipeline, Position, Record, Run, RunError, RunHandle, operators};
 use std::io::{self, IsTerminal};
 
-pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, Failure> {
+pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, CommandError> {
     let mut pipeline = costs::read(&arguments.pipeline, &operators::registry())?;
     if let Some(path) = &arguments.trace {
         tracing::check(path, &mut pipeline.plan)?;
         if !arguments.on_miss.is_empty() {
-            return Err(Failure::new("--trace and --on-miss cannot be used together")
+            return Err(CommandError::new("--trace and --on-miss cannot be used together")
                 .help("--on-miss trace,file=FILE writes the steps around each late message"));
         }
     }
@@ -44,7 +44,7 @@ struct RunOutputs {
 }
 
 impl RunOutputs {
-    fn prepare(arguments: &RunArguments, pipeline: &Pipeline) -> Result<Self, Failure> {
+    fn prepare(arguments: &RunArguments, pipeline: &Pipeline) -> Result<Self, CommandError> {
         let stdout_is_taken = stdout::is_taken(pipeline)?;
         let paths = OutputPaths::prepare(&pipeline.output, arguments.record.as_deref(), pipeline.name())?;
         let in_use = stdout::check_record(stdout_is_taken, &paths.record)
@@ -66,7 +66,7 @@ struct StartedRun {
 }
 
 impl StartedRun {
-    fn start(arguments: &RunArguments, pipeline: Pipeline, abort: fn() -> !) -> Result<Self, Failure> {
+    fn start(arguments: &RunArguments, pipeline: Pipeline, abort: fn() -> !) -> Result<Self, CommandError> {
         let name = pipeline.name().to_string();
         // First of all: threads that start after this inherit these cores, and workers get cores of their
         // own.
@@ -82,7 +82,7 @@ impl StartedRun {
         let evidence = onbeat::evidence(&pipeline.plan);
         let plan = pipeline.plan.clone();
         let trace = arguments.trace.as_deref().map(|path| Tracing::begin(path, &plan)).transpose()?;
-        let run = pipeline.start_explained(evidence).map_err(|error| Failure::new(error.to_string()))?;
+        let run = pipeline.start_explained(evidence).map_err(|error| CommandError::new(error.to_string()))?;
         let handle = run.handle();
         if let Some(trace) = &trace {
             trace.follow(&handle);
@@ -112,7 +112,7 @@ impl StartedRun {
         arguments: &RunArguments,
         metrics: Option<MetricsListener>,
         stdout_is_taken: bool,
-    ) -> Result<EndedRun, Failure> {
+    ) -> Result<EndedRun, CommandError> {
         let handle = self.run.handle();
         let service = Service::start(handle.clone());
         // If a requested monitor cannot start, the run stops: it should not run unseen.
@@ -135,7 +135,7 @@ impl StartedRun {
                 let failure = failure_of(&record);
                 (*record, Some(failure))
             }
-            Err(error) => return Err(Failure::new(error.to_string())),
+            Err(error) => return Err(CommandError::new(error.to_string())),
         };
         record.threads.extend(helpers);
         record.obtained.extend(self.house);
@@ -152,14 +152,14 @@ struct EndedRun {
     position_ns: u64,
     ctrl_c: CtrlC,
     trace: Option<Tracing>,
-    failed: Option<Failure>,
-    unwatched: Option<Failure>,
-    acted: Option<Failure>,
+    failed: Option<CommandError>,
+    unwatched: Option<CommandError>,
+    acted: Option<CommandError>,
 }
 
 impl EndedRun {
     /// Writes the record, shows the results and returns the exit status.
-    fn report(self, arguments: &RunArguments, outputs: &RunOutputs) -> Result<u8, Failure> {
+    fn report(self, arguments: &RunArguments, outputs: &RunOutputs) -> Result<u8, CommandError> {
         let EndedRun { record, position_ns, ctrl_c, trace, failed, unwatched, acted } = self;
         // If an operator uses the record's file, the run failed, and the file stays as it is.
         let is_contested = outputs.in_use.iter().any(FileUse::is_contested);
@@ -174,27 +174,27 @@ impl EndedRun {
         let shown = show(arguments, &record, &facts, &outputs.paths.record, outputs.stdout_is_taken);
         let traced = trace.and_then(|trace| trace.end(arguments.quiet).err());
         // All failures are shown, the last one by the caller.
-        let mut failures: Vec<Failure> =
+        let mut failures: Vec<CommandError> =
             [failed, unwatched, written.err(), traced, shown.err(), acted].into_iter().flatten().collect();
         let last = failures.pop();
-        failures.iter().for_each(Failure::show);
+        failures.iter().for_each(CommandError::show);
         last.map_or(Ok(record.result.exit_status), Err)
     }
 }
 
 /// Refuses a setting that was not obtained as requested.
-fn check_obtained(setting: &Obtained) -> Result<(), Failure> {
+fn check_obtained(setting: &Obtained) -> Result<(), CommandError> {
     if setting.asked == setting.obtained {
         return Ok(());
     }
     let reason = setting.reason.as_deref().unwrap_or("not available");
     let (what, asked) = (&setting.what, &setting.asked);
-    Err(Failure::new(format!("strict: {what}: {asked} was asked for and not obtained: {reason}")))
+    Err(CommandError::new(format!("strict: {what}: {asked} was asked for and not obtained: {reason}")))
 }
 
 /// Registers the pipeline file and all output files of this command, so that no operator overwrites them.
-fn in_use(arguments: &RunArguments, record: &RecordTo, name: &str) -> Result<Vec<FileUse>, Failure> {
-    let failure = |error: onbeat::Error| Failure::new(error.to_string());
+fn in_use(arguments: &RunArguments, record: &RecordTo, name: &str) -> Result<Vec<FileUse>, CommandError> {
+    let failure = |error: onbeat::Error| CommandError::new(error.to_string());
     let mut uses =
         vec![FileUse::reading(&arguments.pipeline.file, "onbeat, as the pipeline,").map_err(failure)?];
     if let Some(path) = &arguments.trace {
@@ -220,7 +220,7 @@ impl Monitors {
         handle: &RunHandle,
         metrics: Option<MetricsListener>,
         stdout_is_taken: bool,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandError> {
         if let Some(listener) = metrics.as_ref().filter(|_| !arguments.quiet) {
             stderr::to_stderr(&format!("{}\n", listener.line()));
         }
@@ -236,8 +236,8 @@ fn position_ns(record: &Record, last: Position) -> u64 {
     last.length_ns.filter(|_| ended).unwrap_or(last.position_ns)
 }
 
-fn failure_of(record: &Record) -> Failure {
-    let failure = Failure::new(record.result.reason.clone());
+fn failure_of(record: &Record) -> CommandError {
+    let failure = CommandError::new(record.result.reason.clone());
     match panics::last() {
         Some(place) => failure.help(format!("panic at {place}; RUST_BACKTRACE=1 shows a backtrace")),
         None => failure,
@@ -261,12 +261,12 @@ fn show(
     facts: &RunFacts<'_>,
     record_to: &RecordTo,
     stdout_is_taken: bool,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let is_there = matches!(record_to, RecordTo::Stdout);
     let on_stdout = !is_there && !stdout_is_taken;
     match arguments.format {
-        Format::Human if arguments.quiet => return Ok(()),
-        Format::Json if is_there => return Ok(()),
+        OutputFormat::Human if arguments.quiet => return Ok(()),
+        OutputFormat::Json if is_there => return Ok(()),
         _ => {}
     }
     let is_terminal = if on_stdout { io::stdout().is_terminal() } else { io::stderr().is_terminal() };

@@ -1,25 +1,25 @@
 //! `onbeat completions SHELL` and `onbeat man`: made from the command-line definition.
 
 use crate::arguments::{Arguments, CompletionsArguments, EXAMPLES, EXIT_STATUS};
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::output;
 use clap::CommandFactory;
 use clap_mangen::roff::{Roff, bold, roman};
 use std::io;
 
-pub fn completions(arguments: &CompletionsArguments) -> Result<u8, Failure> {
+pub fn completions(arguments: &CompletionsArguments) -> Result<u8, CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut Arguments::command(), "onbeat", &mut script);
     write(&script)
 }
 
 /// Prints one manual page with all commands.
-pub fn man() -> Result<u8, Failure> {
+pub fn man() -> Result<u8, CommandError> {
     let mut page = Vec::new();
     let mut command = Arguments::command();
     command.build();
     let made = pages(&command, &mut page);
-    made.map_err(|error| Failure::new(format!("cannot make the manual page: {error}")))?;
+    made.map_err(|error| CommandError::new(format!("cannot make the manual page: {error}")))?;
     write(&page)
 }
 
@@ -76,7 +76,7 @@ fn section(page: &mut Vec<u8>, title: &str, fill: impl FnOnce(&mut Roff)) -> io:
     roff.to_writer(page)
 }
 
-fn write(bytes: &[u8]) -> Result<u8, Failure> {
+fn write(bytes: &[u8]) -> Result<u8, CommandError> {
     output::to_stdout(&String::from_utf8_lossy(bytes))?;
     Ok(0)
 }

@@ -3,7 +3,7 @@
 use super::{doctor, host};
 use crate::arguments::host::{LoaderName, TuneArguments, TuneFormat};
 use crate::documents::{self, Tuning};
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::{output, stderr};
 use onbeat::trace::replace::replace;
 use onbeat_host::tune::{self, Plan, apply, boot, grants, undo};
@@ -11,13 +11,13 @@ use onbeat_host::{Case, Measured, Root, Tried, checks, examine};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
-impl From<tune::Error> for Failure {
+impl From<tune::Error> for CommandError {
     fn from(error: tune::Error) -> Self {
-        Failure::new(error.what).help(error.fix)
+        CommandError::new(error.what).help(error.fix)
     }
 }
 
-pub fn tune(arguments: &TuneArguments) -> Result<u8, Failure> {
+pub fn tune(arguments: &TuneArguments) -> Result<u8, CommandError> {
     if let Some(id) = arguments.only.iter().chain(&arguments.skip).find(|id| checks::named(id).is_none()) {
         return Err(doctor::unknown(id));
     }
@@ -52,7 +52,7 @@ pub fn tune(arguments: &TuneArguments) -> Result<u8, Failure> {
     let release = case.facts.kernel.release.known().map_or("", String::as_str);
     let edits = boot::edits(&root, release, arguments.loader.map(LoaderName::loader), &plan.parameters);
     if let (Some(loader), true) = (arguments.loader, edits.is_empty()) {
-        return Err(Failure::new(format!(
+        return Err(CommandError::new(format!(
             "--loader: no configuration file of {} on this machine",
             loader.loader().name()
         ))
@@ -66,16 +66,16 @@ pub fn tune(arguments: &TuneArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn systemd(path: &Path, case: &Case, plan: &Plan) -> Result<u8, Failure> {
+fn systemd(path: &Path, case: &Case, plan: &Plan) -> Result<u8, CommandError> {
     let command = std::env::current_exe()
-        .map_err(|error| Failure::new(format!("cannot find the path of this command: {error}")))?;
+        .map_err(|error| CommandError::new(format!("cannot find the path of this command: {error}")))?;
     let house = plan.house.parse().unwrap_or_default();
     let pipeline = case.pipeline.as_ref().expect("clap asks for it");
     let run = grants::Run { command: &command.to_string_lossy(), pipeline, house: &house };
     write(path, &grants::systemd(&run, case, plan)?)
 }
 
-fn write(path: &Path, text: &str) -> Result<u8, Failure> {
+fn write(path: &Path, text: &str) -> Result<u8, CommandError> {
     if path == Path::new("-") {
         output::to_stdout(text)?;
         return Ok(0);
@@ -84,19 +84,19 @@ fn write(path: &Path, text: &str) -> Result<u8, Failure> {
         .is_ok_and(|there| !there.is_empty() && !there.contains("Made by `onbeat tune"))
         || std::fs::metadata(path).is_ok_and(|found| found.is_dir());
     if is_other {
-        return Err(Failure::new(format!(
+        return Err(CommandError::new(format!(
             "{}: the file exists, was not made by onbeat and would be overwritten",
             path.display()
         ))
         .help("name another file"));
     }
-    replace(path, text.as_bytes()).map_err(|error| Failure::new(error.to_string()))?;
+    replace(path, text.as_bytes()).map_err(|error| CommandError::new(error.to_string()))?;
     stderr::to_stderr(&format!("written: {}\n", path.display()));
     Ok(0)
 }
 
 /// Applies the settings that need no reboot.
-fn carry_out(root: &Root, plan: &Plan, with_partition: bool) -> Result<u8, Failure> {
+fn carry_out(root: &Root, plan: &Plan, with_partition: bool) -> Result<u8, CommandError> {
     let mut prepared = apply::prepare(root, plan, with_partition)?;
     let refused = std::mem::take(&mut prepared.refused);
     let (count, already) = (prepared.len(), prepared.already);
@@ -126,7 +126,7 @@ fn carry_out(root: &Root, plan: &Plan, with_partition: bool) -> Result<u8, Failu
     Ok(u8::from(failed > 0 || !refused.is_empty()))
 }
 
-fn undo_all(root: &Root) -> Result<u8, Failure> {
+fn undo_all(root: &Root) -> Result<u8, CommandError> {
     let Some(outcomes) = apply::undo(root)? else {
         output::to_stdout("nothing to restore: no settings were applied since the machine booted\n")?;
         return Ok(0);

@@ -3,7 +3,7 @@
 use super::noise::{bucket_rows, clock, histogram_lines, went_on};
 use super::table::{Cell, Column, Table, Unit};
 use super::{Document, time};
-use crate::arguments::timerlat::{HistArguments, StackFormat, TimerArguments};
+use crate::arguments::timerlat::{StackFormat, TimerArguments, TimerlatHistArguments};
 use onbeat_noise::Backend;
 use onbeat_noise::analysis::{Analysis, Step, What};
 use onbeat_noise::record::Buckets;
@@ -13,7 +13,7 @@ use onbeat_noise::timerlat::{CpuLatency, LatencyRecord, Series};
 pub fn timerlat(
     record: &LatencyRecord,
     arguments: &TimerArguments,
-    hist: Option<&HistArguments>,
+    hist: Option<&TimerlatHistArguments>,
 ) -> Document {
     let mut head = match hist {
         _ if arguments.aa_only.is_some() => Vec::new(),
@@ -136,7 +136,7 @@ fn join(all: &mut Series, series: &Series) {
     sum.max_ns = sum.max_ns.max(one.max_ns);
 }
 
-fn hist_lines(record: &LatencyRecord, hist: &HistArguments) -> Vec<String> {
+fn hist_lines(record: &LatencyRecord, hist: &TimerlatHistArguments) -> Vec<String> {
     let mut columns: Vec<(String, &Buckets)> = Vec::new();
     for cpu in &record.cpus {
         for (name, series, is_off) in [

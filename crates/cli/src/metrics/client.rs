@@ -53,13 +53,13 @@ impl HttpClient {
         }
         if let ClientState::Requesting(request) = &mut self.state {
             match read(&mut self.stream, request) {
-                Received::All => {
+                ReadOutcome::All => {
                     let answer = answer(request, metrics);
                     self.deadline = Instant::now() + PATIENCE;
                     self.state = ClientState::Answering(answer, 0);
                 }
-                Received::Part => {}
-                Received::Closed => self.state = ClientState::Gone,
+                ReadOutcome::Part => {}
+                ReadOutcome::Closed => self.state = ClientState::Gone,
             }
         }
         if let ClientState::Answering(answer, written) = &mut self.state {
@@ -89,7 +89,7 @@ impl HttpClient {
     }
 }
 
-enum Received {
+enum ReadOutcome {
     /// All headers arrived, or the limit was reached.
     All,
     Part,
@@ -101,17 +101,17 @@ fn is_later(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-fn read(stream: &mut TcpStream, request: &mut Vec<u8>) -> Received {
+fn read(stream: &mut TcpStream, request: &mut Vec<u8>) -> ReadOutcome {
     let mut bytes = [0; 2048];
     match stream.read(&mut bytes) {
-        Ok(0) => return Received::Closed,
+        Ok(0) => return ReadOutcome::Closed,
         Ok(count) => request.extend_from_slice(&bytes[..count]),
-        Err(error) if is_later(&error) => return Received::Part,
-        Err(_) => return Received::Closed,
+        Err(error) if is_later(&error) => return ReadOutcome::Part,
+        Err(_) => return ReadOutcome::Closed,
     }
     let is_whole =
         request.windows(4).any(|four| four == b"\r\n\r\n") || request.windows(2).any(|two| two == b"\n\n");
-    if is_whole || request.len() > REQUEST_BYTES { Received::All } else { Received::Part }
+    if is_whole || request.len() > REQUEST_BYTES { ReadOutcome::All } else { ReadOutcome::Part }
 }
 
 /// Returns the answer to a request. Only its first line counts; other headers do not change the answer.

@@ -6,7 +6,7 @@
 mod client;
 mod text;
 
-use crate::failure::Failure;
+use crate::error::CommandError;
 use client::HttpClient;
 use onbeat::RunHandle;
 use onbeat_os::door::{Door, Woken};
@@ -46,8 +46,8 @@ fn parse(text: &str) -> Option<SocketAddr> {
 
 impl MetricsListener {
     /// Listens on an address.
-    pub fn new(text: &str) -> Result<Self, Failure> {
-        let wrong = |what: &dyn std::fmt::Display| Failure::new(format!("--metrics {text}: {what}"));
+    pub fn new(text: &str) -> Result<Self, CommandError> {
+        let wrong = |what: &dyn std::fmt::Display| CommandError::new(format!("--metrics {text}: {what}"));
         let address = parse(text).ok_or_else(|| {
             wrong(&"not an address with a port")
                 .help("use 127.0.0.1:9464 or [::1]:9464 for this machine only, 0.0.0.0:9464 for all networks")
@@ -82,9 +82,10 @@ impl MetricsListener {
     }
 
     /// Starts the server thread.
-    pub fn serve(self, handle: RunHandle) -> Result<Metrics, Failure> {
-        let cannot =
-            |error: io::Error| Failure::new(format!("--metrics: cannot start the server thread: {error}"));
+    pub fn serve(self, handle: RunHandle) -> Result<Metrics, CommandError> {
+        let cannot = |error: io::Error| {
+            CommandError::new(format!("--metrics: cannot start the server thread: {error}"))
+        };
         let (end, ended) = UnixStream::pair().map_err(cannot)?;
         let door = Door::new(self.listener, ended);
         let server = Server { door, handle, clients: Vec::new(), latest: None };

@@ -1,12 +1,12 @@
 //! CSV (RFC 4180, with plain line ends): all tables with their headers, separated by empty lines.
 //! Numbers are as in the record: nanoseconds, bytes, shares of 1. A missing value is empty.
 
-use super::View;
+use super::Renderer;
 use crate::documents::{Cell, Document, Table};
 
 pub struct Csv;
 
-impl View for Csv {
+impl Renderer for Csv {
     fn text(&self, document: &Document) -> String {
         let tables = document.tables.iter().filter(|table| !table.rows.is_empty());
         tables.map(table_text).collect::<Vec<_>>().join("\n")

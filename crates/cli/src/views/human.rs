@@ -1,6 +1,6 @@
 //! Tables as text: aligned columns, units in the header, `-` for no value.
 
-use super::View;
+use super::Renderer;
 use crate::documents::{Cell, Column, Document, Table, Unit};
 
 pub struct Human {
@@ -16,7 +16,7 @@ const BOLD: &str = "1";
 const DIM: &str = "2";
 const ALARM: &str = "33";
 
-impl View for Human {
+impl Renderer for Human {
     fn text(&self, document: &Document) -> String {
         let mut parts = Vec::new();
         let mut head = document.head.iter().map(|line| printable(line));

@@ -1,5 +1,5 @@
-//! Hostile data: files that are none, that are cut short or contradict themselves, and peers that go away. Each is answered
-//! with a message that names it and with status 1, and leaves nothing half written.
+//! Hostile data: files that are none, that are cut short or contradict themselves, and peers that go away.
+//! Each is answered with a message that names it and with status 1, and leaves nothing half written.
 
 use super::harness::{Answer, Place};
 use onbeat::operators::registry;
@@ -93,7 +93,7 @@ fn what_is_no_file_is_no_data() {
             ("", ""),
         ] {
             // A look says less.
-            let looked = if expected.starts_with("it is no file") { "is no file" } else { expected };
+            let looked = if expected.starts_with("it is no file") { "is not a file" } else { expected };
             for (command, expected) in [("check", looked), ("run", expected)] {
                 let answer = copy(&place, command, &kind, &format!("\"{path}\""), more);
                 if let Err(said) = refused(&place, &answer, expected) {
@@ -134,11 +134,11 @@ fn npy(descr: &str, shape: &str, has: usize) -> Vec<u8> {
     bytes
 }
 
-#[test]
-fn hostile_data_are_refused() {
+/// Hostile data: title, kind of the source, content of its file, part of the message.
+fn hostile_data() -> Vec<(&'static str, &'static str, Vec<u8>, &'static str)> {
     let digits = "9".repeat(300);
     let deep = "[".repeat(100_000);
-    let cases: Vec<(&str, &str, Vec<u8>, &str)> = vec![
+    vec![
         ("nothing", "iq.source", vec![], "is empty"),
         ("half a sample", "iq.source", vec![0; 7], "no whole number of samples"),
         ("half a real sample", "iq.source.real", vec![0; 3], "no whole number of samples"),
@@ -206,11 +206,15 @@ fn hostile_data_are_refused() {
             "do not match their checksum",
         ),
         ("another type", "sigmf.source.real", meta("", ""), "its samples are complex"),
-    ];
+    ]
+}
+
+#[test]
+fn hostile_data_are_refused() {
     let place = Place::new();
     fs::write(place.path("in.sigmf-data"), [0; 64]).expect("a file");
     let mut wrong = Vec::new();
-    for (title, kind, bytes, expected) in cases {
+    for (title, kind, bytes, expected) in hostile_data() {
         let name = if kind.starts_with("sigmf") { "in.sigmf-meta" } else { "in" };
         fs::write(place.path(name), bytes).expect("a file");
         let answer = copy(&place, "run", kind, "\"in\"", needed(kind));

@@ -16,14 +16,14 @@ fn operator(lines: &str) -> String {
     format!("[[operator]]\nname = \"it\"\n{lines}\n")
 }
 
-#[test]
-fn hostile_pipelines_are_refused() {
+/// Hostile pipelines: title, text of the file, part of the message.
+fn hostile_pipelines() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let deep = format!("x = {}{}", "[".repeat(10_000), "]".repeat(10_000));
     let tables = format!("x = {}1{}", "{ x = ".repeat(10_000), " }".repeat(10_000));
     let keys = format!("{} = 1", vec!["x"; 10_000].join("."));
     let long = format!("name = \"{}\"", "x".repeat(1 << 20));
     let huge = "9".repeat(400);
-    let cases: Vec<(&str, Vec<u8>, &str)> = vec![
+    vec![
         ("NUL", b"name = \"a\0b\"".to_vec(), "hostile.toml:1:"),
         ("only NULs", vec![0; 4096], "not TOML"),
         ("no UTF-8", vec![b'n', 0xff, 0xfe], "is no text in UTF-8"),
@@ -94,9 +94,13 @@ fn hostile_pipelines_are_refused() {
             "`format` is cu8",
         ),
         ("half a file", b"[[operator".to_vec(), "hostile.toml:1:"),
-    ];
+    ]
+}
+
+#[test]
+fn hostile_pipelines_are_refused() {
     let mut wrong = Vec::new();
-    for (title, text, expected) in cases {
+    for (title, text, expected) in hostile_pipelines() {
         let answer = answer(text);
         let short = answer.stderr.len() < 2_000 && !answer.stderr.contains(['\0', '\u{1b}']);
         if answer.status != Some(1)

@@ -1,4 +1,5 @@
-//! `onbeat plan FILE --measure`, `onbeat bench pipeline` and `onbeat bench plan`, so short that their figures mean nothing.
+//! `onbeat plan FILE --measure`, `onbeat bench pipeline` and `onbeat bench plan`, so short that their figures
+//! mean nothing.
 
 use super::harness::Place;
 use serde_json::Value;
@@ -56,8 +57,8 @@ fn a_plan_measures_recommends_and_keeps_what_it_learned() {
     }
     assert!(!place.path("out/all.f32").exists());
     // What is measured beside others that are busy is said not to be kept, and is not.
-    let is_kept = |text: &str| text.contains("is kept in") && text.contains("costs.json");
-    let is_told = |text: &str| is_kept(text) || text.contains("and is not kept");
+    let is_kept = |text: &str| text.contains("cached in") && text.contains("costs.json");
+    let is_told = |text: &str| is_kept(text) || text.contains("and not cached");
     assert!(is_told(&text), "{text}");
     assert_eq!(place.path("cache/onbeat/costs.json").exists(), is_kept(&text), "{text}");
     if is_kept(&text) {
@@ -97,7 +98,7 @@ fn graphs_are_drawn_and_tried() {
         &[("XDG_CACHE_HOME", "relative"), ("HOME", "")],
     );
     assert_eq!((answer.status, &*answer.stderr), (Some(0), ""), "{answer:?}");
-    for part in ["plan: 1 graph drawn at random", "recommended", "rate off by", "not kept"] {
+    for part in ["plan: 1 random graph", "recommended", "error of rate", "not cached"] {
         assert!(answer.stdout.contains(part), "{part}: {}", answer.stdout);
     }
 }

@@ -97,12 +97,12 @@ fn peers_run_the_same_chains_in_turn() {
 fn what_cannot_be_is_refused() {
     let place = Place::new();
     for (arguments, parts) in [
-        (&["--cores", "0"][..], &["'0' for '--cores", "0 is too few"][..]),
-        (&["--cores", "2-1"], &["`2-1` is no number and no range"]),
+        (&["--cores", "0"][..], &["'0' for '--cores", "0 is too small"][..]),
+        (&["--cores", "2-1"], &["`2-1` is not a number or range"]),
         (&["--cores", "900"], &["cores: 900 are asked for, and there are"]),
         (&["--kernels", "x"], &["'x' for '--kernels", "1-4 or 1,2,8"]),
         (&["--kernels", "5000"], &["kernels: 1000 at most"]),
-        (&["--quantum", "16 parsecs"], &["`16 parsecs` is no size"]),
+        (&["--quantum", "16 parsecs"], &["`16 parsecs` is not a size"]),
         (&["--quantum", "5"], &["quantum: 5 bytes: it must be a multiple of 4"]),
         (&["--mode", "gredy"], &["'gredy' for '--mode", "'greedy'"]),
         (&["--mode", "pinned", "--cores", "1"], &["nothing can be measured", "pinned splits"]),

@@ -153,7 +153,7 @@ fn stdout_has_one_writer() {
     fs::write(place.path("two.toml"), two).expect("a file");
     let answer = place.onbeat(&["run", "two.toml"]);
     assert_eq!(answer.status, Some(1));
-    assert!(answer.stderr.contains("`out` and `too` both write to stdout"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("operators `out` and `too` both write to stdout"), "{}", answer.stderr);
     let answer = place.onbeat(&["run", "copy.toml", "--record", "-"]);
     assert_eq!(answer.status, Some(1));
     assert!(answer.stderr.contains("--record -: an operator"), "{}", answer.stderr);

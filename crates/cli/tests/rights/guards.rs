@@ -34,7 +34,8 @@ fn who_spins_for_ever_needs_a_core_of_its_own() {
         all += &planned(&place, &["--set", &idle, "--set", &policy, "--set", "pool.radio.cores=[0]"]);
     }
     insta::assert_snapshot!("spins_for_ever", all);
-    // It is run where somebody insists (three messages do not take long), where it sleeps after a while, and without priority.
+    // It is run where somebody insists (three messages do not take long), where it sleeps after a while, and
+    // without priority.
     for (idle, more) in [
         ("spin", &["--force"][..]),
         ("spin:20us", &[]),

@@ -3,8 +3,8 @@
 use std::fs;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// A file under `/proc/sys` that has another value as long as this lives. A process of its own puts the old one back when its
-/// input ends: so that it comes back after `kill -9` as well.
+/// A file under `/proc/sys` that has another value as long as this lives. A process of its own puts the old
+/// one back when its input ends: so that it comes back after `kill -9` as well.
 pub struct Sysctl {
     restorer: Child,
     input: Option<ChildStdin>,

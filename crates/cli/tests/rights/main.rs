@@ -1,5 +1,6 @@
-//! What the command asks of the kernel, against a kernel that grants it and against one that does not. These tests need root,
-//! to take rights away from others and to give real-time policies; where they cannot run they say "skipped: why".
+//! What the command asks of the kernel, against a kernel that grants it and against one that does not. These
+//! tests need root, to take rights away from others and to give real-time policies; where they cannot run
+//! they say "skipped: why".
 
 #![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 
@@ -28,7 +29,8 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a thread of this process may have these policies, and everybody may be made nobody. Says so if not.
+/// Whether a thread of this process may have these policies, and everybody may be made nobody. Says so if
+/// not.
 fn may(policies: &[&str]) -> bool {
     if !is_root() {
         eprintln!("skipped: these tests need root, to give and take rights");
@@ -51,7 +53,8 @@ fn is_root() -> bool {
     status.lines().any(|line| line.starts_with("Uid:\t0\t0"))
 }
 
-/// Whether the kernel's events are there to be asked for: what is said where they are not is another test's. Says so if not.
+/// Whether the kernel's events are there to be asked for: what is said where they are not is another test's.
+/// Says so if not.
 fn has_tracefs() -> bool {
     let found = onbeat_os::tracefs::Tracefs::find();
     if let Err(error) = &found {
@@ -99,8 +102,8 @@ fn place() -> Place {
     place
 }
 
-/// Without what differs from machine to machine: which threads handle interrupts there, whether locked pages move, and the
-/// niceness that tests have.
+/// Without what differs from machine to machine: which threads handle interrupts there, whether locked pages
+/// move, and the niceness that tests have.
 fn shown(answer: &Answer) -> String {
     let local = ["above that of interrupt threads", "the kernel may move locked pages"];
     let is_local = |line: &&str| line.starts_with("note: ") && local.iter().any(|part| line.contains(part));

@@ -1,4 +1,5 @@
-//! What is taken away from a run while it goes on. All of it happens to a name space of mounts that ends with its shell.
+//! What is taken away from a run while it goes on. All of it happens to a name space of mounts that ends with
+//! its shell.
 
 use super::harness::{Answer, Place};
 use super::{alone, may};
@@ -65,7 +66,8 @@ fn a_full_disk_takes_no_record_and_the_table_is_there() {
     }
 }
 
-/// Somebody takes tracefs out of the file system: the files that the run has open stay, and so does what they tell.
+/// Somebody takes tracefs out of the file system: the files that the run has open stay, and so does what they
+/// tell.
 const UNMOUNTED: &str = r#"
 "$onbeat" run late.toml --set numbers.rate="100 Hz" --set numbers.count=150 -q & run=$!
 sleep 0.7

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// One run of the example, and its record. While it runs, `ps` and `/proc` are to say this of the priority branch's thread.
+/// One run of the example, and its record. While it runs, `ps` and `/proc` are to say this of the priority
+/// branch's thread.
 fn run(place: &Place, settings: &[&str], expected: Option<[&str; 2]>) -> serde_json::Value {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/multi_branch_two_cores.toml");
     let mut arguments = vec!["run", file, "--set", "output=out", "--strict", "--policy", "o:0"];
@@ -31,7 +32,8 @@ fn run(place: &Place, settings: &[&str], expected: Option<[&str; 2]>) -> serde_j
     record(place, "multi_branch_two_cores")
 }
 
-/// Policy and priority of the thread `priority`, as `ps` and as `/proc` have them. Nothing while it is not up.
+/// Policy and priority of the thread `priority`, as `ps` and as `/proc` have them. Nothing while it is not
+/// up.
 fn look(process: u32) -> Vec<String> {
     let tasks = Path::new("/proc").join(process.to_string()).join("task");
     let Ok(tasks) = fs::read_dir(tasks) else { return Vec::new() };
@@ -87,7 +89,8 @@ fn the_priority_branch_keeps_its_deadline() {
     if !may(&["f:81", "r:81", "d:1ms:100ms"]) || !two_cores() {
         return;
     }
-    // While others build, the kernel makes room and moves pages, locked ones too; touching one meanwhile is a page fault.
+    // While others build, the kernel makes room and moves pages, locked ones too; touching one meanwhile is a
+    // page fault.
     let _stay = match Sysctl::set("/proc/sys/vm/compact_unevictable_allowed", "0") {
         Ok(set) => Some(set),
         Err(why) if memory::moves_locked_pages() => {

@@ -7,7 +7,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-/// Runs a command through one that takes rights away (`{}` is where the command goes), in a folder that everybody may write.
+/// Runs a command through one that takes rights away (`{}` is where the command goes), in a folder that
+/// everybody may write.
 fn through(taker: &str, arguments: &str) -> Answer {
     let place = reachable();
     fs::set_permissions(place.path(""), fs::Permissions::from_mode(0o777)).expect("our folder");
@@ -91,8 +92,8 @@ fn without_tracefs_it_is_said_how_to_mount_it() {
     assert!(answer.stderr.contains("mount -t tracefs none /sys/kernel/tracing"), "{answer:?}");
 }
 
-/// A kernel that says this of itself: files of these names under `/proc/sys/kernel`, and whether it is a real-time one. All of it
-/// happens to a name space of mounts that ends with its shell.
+/// A kernel that says this of itself: files of these names under `/proc/sys/kernel`, and whether it is a
+/// real-time one. All of it happens to a name space of mounts that ends with its shell.
 fn said_by_a_kernel(files: &[(&str, &str)], is_real_time: bool) -> String {
     let mut script = String::new();
     for (name, value) in files {

@@ -1,4 +1,5 @@
-//! Every way in which the kernel refuses: what is said, what would grant it, and the exit status, with `strict` and without.
+//! Every way in which the kernel refuses: what is said, what would grant it, and the exit status, with
+//! `strict` and without.
 
 use super::harness::{Answer, Place};
 use super::{alone, may, place, record, shown, two_cores};
@@ -7,8 +8,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Runs the pipeline with and without `strict`, through a command that takes rights away (`{}` is where the command goes), and
-/// compares all that is said, and the exit status, with the snapshot of that name. What differs from machine to machine is hidden.
+/// Runs the pipeline with and without `strict`, through a command that takes rights away (`{}` is where the
+/// command goes), and compares all that is said, and the exit status, with the snapshot of that name. What
+/// differs from machine to machine is hidden.
 fn refused(name: &str, place: &Place, through: &str, settings: &[&str], hidden: &[(&str, &str)]) {
     // Somebody else must be able to read and write there.
     let everybody = fs::Permissions::from_mode(0o777);
@@ -91,7 +93,8 @@ fn a_limit_of_ten() {
     if !may(&[]) {
         return;
     }
-    // A hard limit is raised by CAP_SYS_RESOURCE of the first user namespace only: root without it cannot, and no namespace helps.
+    // A hard limit is raised by CAP_SYS_RESOURCE of the first user namespace only: root without it cannot,
+    // and no namespace helps.
     let raised = Command::new("prlimit").args(["--rtprio=10:10", "true"]).output().expect("prlimit");
     if !raised.status.success() {
         let limit = hard_limit("Max realtime priority");
@@ -181,7 +184,8 @@ fn a_deadline_beyond_the_bandwidth() {
     if limit.trim() != "950000" {
         return eprintln!("skipped: kernel.sched_rt_runtime_us is {}, not 950000", limit.trim());
     }
-    // One thread may have no more than a core has, and all together no more than all have: these are too many by a little.
+    // One thread may have no more than a core has, and all together no more than all have: these are too many
+    // by a little.
     let cores = onbeat_os::CoreSet::online().expect("cores").len();
     let pools: Vec<usize> = (0..=cores).collect();
     let mut text = "name = \"pools\"\nscheduler = \"custom\"\n".to_string();

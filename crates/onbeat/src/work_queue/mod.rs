@@ -16,7 +16,7 @@ pub use error::WorkQueueError;
 pub use onbeat_os::{CoreSet, Policy};
 pub use onbeat_queue::{Item, Owned, Ready, Scope, Shared, Turn};
 pub use settings::WorkQueueSettings;
-pub use worker::Waker;
+pub use worker::QueueWaker;
 
 use crate::trace::record::Obtained;
 use onbeat_os::Parker;
@@ -77,7 +77,7 @@ use worker::{Panics, Rest};
 ///
 /// Dropping a queue stops it.
 pub struct WorkQueue {
-    queue: Arc<QueueCore<Waker>>,
+    queue: Arc<QueueCore<QueueWaker>>,
     settings: WorkQueueSettings,
     /// Held while a thread is started or stopped. Callbacks can run in the meantime, and never take this lock.
     change: Mutex<()>,
@@ -182,7 +182,7 @@ impl WorkQueue {
     /// [`WorkQueueError::OnWorker`] in a callback of this queue: it would wait for its own end.
     pub fn flush(&self) -> Result<(), WorkQueueError> {
         let parker = Parker::new();
-        let flushed = self.queue.flush(Waker::new(parker.unparker()), || parker.park());
+        let flushed = self.queue.flush(QueueWaker::new(parker.unparker()), || parker.park());
         flushed.map_err(|_| self.on_worker("flush"))
     }
 
@@ -193,10 +193,10 @@ impl WorkQueue {
     /// [`WorkQueueError::OnWorker`] in a callback of this queue; `act` is not called then.
     pub fn scope<'env, R>(
         &'env self,
-        act: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env, Waker>) -> R,
+        act: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env, QueueWaker>) -> R,
     ) -> Result<R, WorkQueueError> {
         let parker = Parker::new();
-        let scoped = self.queue.scope(Waker::new(parker.unparker()), || parker.park(), act);
+        let scoped = self.queue.scope(QueueWaker::new(parker.unparker()), || parker.park(), act);
         scoped.map_err(|_| self.on_worker("scope"))
     }
 

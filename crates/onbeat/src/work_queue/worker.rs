@@ -14,21 +14,21 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// Waker of the thread of a queue, or of a thread that waits for the queue.
+/// QueueWaker of the thread of a queue, or of a thread that waits for the queue.
 #[derive(Debug)]
-pub struct Waker {
+pub struct QueueWaker {
     unparker: Unparker,
     /// Core of the thread that woke it last. Relaxed, since it is only a hint.
     core: AtomicU32,
 }
 
-impl Waker {
+impl QueueWaker {
     pub(super) fn new(unparker: Unparker) -> Self {
-        Waker { unparker, core: AtomicU32::new(u32::MAX) }
+        QueueWaker { unparker, core: AtomicU32::new(u32::MAX) }
     }
 }
 
-impl Sleeper for Waker {
+impl Sleeper for QueueWaker {
     fn wake(&self) {
         self.core.store(thread::current_core() as u32, Ordering::Relaxed);
         self.unparker.unpark();
@@ -46,8 +46,8 @@ impl Rest {
         Rest { owner: Owner::new(), parker: Parker::new() }
     }
 
-    pub fn waker(&self) -> Waker {
-        Waker::new(self.parker.unparker())
+    pub fn waker(&self) -> QueueWaker {
+        QueueWaker::new(self.parker.unparker())
     }
 }
 
@@ -78,7 +78,7 @@ impl Panics {
 /// Starts the thread, and waits until its settings are applied.
 pub(super) fn start(
     settings: &WorkQueueSettings,
-    queue: &Arc<QueueCore<Waker>>,
+    queue: &Arc<QueueCore<QueueWaker>>,
     rest: &Arc<Mutex<Option<Rest>>>,
     panics: &Arc<Panics>,
 ) -> Result<(JoinHandle<()>, Vec<Obtained>), WorkQueueError> {
@@ -216,7 +216,7 @@ const FEW: usize = 256;
 const MOMENT: usize = 24;
 
 /// Runs items and waits for more, until the queue closes.
-fn work(settings: &WorkQueueSettings, queue: &QueueCore<Waker>, own: &mut Rest, panics: &Panics) {
+fn work(settings: &WorkQueueSettings, queue: &QueueCore<QueueWaker>, own: &mut Rest, panics: &Panics) {
     let Rest { owner, parker } = own;
     let mut panicked = |thrown: Box<dyn Any + Send>| panics.add(&*thrown);
     let mut linger = Linger { patience: Linger::PATIENCE, has_paid: false, shares_core: false };

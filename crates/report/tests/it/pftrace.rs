@@ -86,7 +86,8 @@ fn counts(bytes: &[u8]) -> Vec<u8> {
 fn a_message_lies_in_an_edge_from_the_step_that_sent_it_to_the_one_that_takes_it() {
     let mut bytes = Vec::new();
     let mut trace = Trace::new(&mut bytes, names(), u64::MAX).unwrap();
-    // The source waits in a step before each message. Its consumer follows at once, or after the next message.
+    // The source waits in a step before each message. Its consumer follows at once, or after the next
+    // message.
     trace.spans(&[span(0, 0, 1_000), span(0, 0, 2_000), span(1, 0, 2_100)]);
     trace.spans(&[
         span(0, 1, 3_000),

@@ -1,6 +1,6 @@
 //! Arguments of `onbeat bench explain`.
 
-use crate::arguments::Format;
+use crate::arguments::OutputFormat;
 use clap::Args;
 use onbeat::Bytes;
 use onbeat_bench::explain::Settings;
@@ -27,7 +27,7 @@ pub struct ExplainArguments {
     seconds: f64,
     /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 fn bytes(text: &str) -> Result<usize, String> {

@@ -10,7 +10,7 @@ pub use pipeline::{BenchPipelineArguments, BenchPlanArguments};
 pub use realtime::RealtimeArguments;
 pub use saxpy::SaxpyArguments;
 
-use super::Format;
+use super::OutputFormat;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use onbeat::Idle;
@@ -96,7 +96,7 @@ pub struct QueueArguments {
     pub plot: Option<PathBuf>,
     /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 impl QueueArguments {
@@ -163,7 +163,7 @@ pub struct OverheadArguments {
     pub plot: Option<PathBuf>,
     /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 impl OverheadArguments {

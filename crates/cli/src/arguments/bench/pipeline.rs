@@ -1,6 +1,6 @@
 //! Arguments of `onbeat bench pipeline` and `onbeat bench plan`.
 
-use super::{Format, idle, once};
+use super::{OutputFormat, idle, once};
 use crate::arguments::PipelineArguments;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -35,7 +35,7 @@ pub struct BenchPipelineArguments {
     rounds: u16,
     /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 impl BenchPipelineArguments {
@@ -72,7 +72,7 @@ pub struct BenchPlanArguments {
     pub fresh: bool,
     /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 impl BenchPlanArguments {

@@ -1,6 +1,6 @@
 //! Arguments of `onbeat bench realtime`.
 
-use super::{Format, once};
+use super::{OutputFormat, once};
 use clap::Args;
 use onbeat::Idle;
 use onbeat_bench::realtime::{Kind, Peer, Settings};
@@ -71,7 +71,7 @@ pub struct RealtimeArguments {
     pub plot: Option<PathBuf>,
     /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 impl RealtimeArguments {

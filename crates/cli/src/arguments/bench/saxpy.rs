@@ -1,6 +1,6 @@
 //! Arguments of `onbeat bench saxpy`.
 
-use super::{Format, idle, once};
+use super::{OutputFormat, idle, once};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use onbeat::{Bytes, Idle};
@@ -19,18 +19,18 @@ EXAMPLES
 
 #[derive(Debug, Args)]
 pub struct SaxpyArguments {
-    /// Numbers of cores, e.g. 1-2 or 1,2,4
+    /// NumberList of cores, e.g. 1-2 or 1,2,4
     #[arg(long, value_name = "LIST", default_value = "1-2", allow_hyphen_values = true, value_parser = numbers)]
-    cores: Numbers,
+    cores: NumberList,
     /// Cores to run on [default: the first ones that the process may use]
     #[arg(long, value_name = "LIST", visible_alias = "cpus", allow_hyphen_values = true)]
     on: Option<CoreSet>,
-    /// Numbers of saxpy operators in the chain
+    /// NumberList of saxpy operators in the chain
     #[arg(long, value_name = "LIST", default_value = "1-6", allow_hyphen_values = true, value_parser = numbers)]
-    kernels: Numbers,
+    kernels: NumberList,
     /// Chunk sizes, e.g. 4,8,16KiB; a number without a unit has that of the next one
     #[arg(long, value_name = "SIZES", default_value = "16KiB", allow_hyphen_values = true, value_parser = sizes)]
-    quantum: Numbers,
+    quantum: NumberList,
     /// Schedulers to measure: pinned splits the chain between the workers and keeps the order, with
     /// replicated each worker has the whole chain
     #[arg(long, value_delimiter = ',', value_name = "NAMES", value_parser = modes())]
@@ -44,10 +44,10 @@ pub struct SaxpyArguments {
     /// Implementation of saxpy in place: the built-in one, or one written as a user would
     #[arg(long, value_delimiter = ',', value_name = "NAMES", default_value = "built_in", value_parser = operators())]
     operator: Vec<Whose>,
-    /// Numbers of chunks in circulation between cores, for pinned and for plain loops; 0 means one more than
+    /// NumberList of chunks in circulation between cores, for pinned and for plain loops; 0 means one more than
     /// cores
     #[arg(long, value_name = "LIST", default_value = "0,8", allow_hyphen_values = true, value_parser = zero_or_more)]
-    buffers: Numbers,
+    buffers: NumberList,
     /// How idle workers wait: park, spin, spin:20us (then park) or early:150us (before a source is due)
     #[arg(long, value_name = "HOW", default_value = "spin", value_parser = idle)]
     idle: Idle,
@@ -69,7 +69,7 @@ pub struct SaxpyArguments {
     pub plot: Option<PathBuf>,
     /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 impl SaxpyArguments {
@@ -97,12 +97,12 @@ impl SaxpyArguments {
     }
 }
 
-/// Numbers without duplicates, in command-line order.
+/// NumberList without duplicates, in command-line order.
 #[derive(Debug, Clone)]
-struct Numbers(Vec<usize>);
+struct NumberList(Vec<usize>);
 
 /// Parses a list of numbers from 1, e.g. "1-3,8".
-fn numbers(text: &str) -> Result<Numbers, String> {
+fn numbers(text: &str) -> Result<NumberList, String> {
     let numbers = zero_or_more(text)?;
     if numbers.0.contains(&0) {
         return Err("0 is too small: use numbers from 1, e.g. 1-4 or 1,2,8".to_owned());
@@ -110,7 +110,7 @@ fn numbers(text: &str) -> Result<Numbers, String> {
     Ok(numbers)
 }
 
-fn zero_or_more(text: &str) -> Result<Numbers, String> {
+fn zero_or_more(text: &str) -> Result<NumberList, String> {
     const MOST: usize = 100_000;
     let wrong = |part: &str| format!("`{part}` is not a number or range: write e.g. 1-4 or 1,2,8");
     let mut all = Vec::new();
@@ -125,11 +125,11 @@ fn zero_or_more(text: &str) -> Result<Numbers, String> {
         }
         all.extend(first..=last);
     }
-    Ok(Numbers(once(&all)))
+    Ok(NumberList(once(&all)))
 }
 
 /// Parses sizes, e.g. "4,8,16KiB": a number without a unit has the unit of the next number that has one.
-fn sizes(text: &str) -> Result<Numbers, String> {
+fn sizes(text: &str) -> Result<NumberList, String> {
     let mut all = Vec::new();
     let mut unit = "";
     for part in text.split(',').rev() {
@@ -144,7 +144,7 @@ fn sizes(text: &str) -> Result<Numbers, String> {
         all.push(bytes.as_usize().ok_or_else(|| format!("`{part}` is not a whole number of bytes"))?);
     }
     all.reverse();
-    Ok(Numbers(once(&all)))
+    Ok(NumberList(once(&all)))
 }
 
 fn modes() -> impl TypedValueParser<Value = Mode> {

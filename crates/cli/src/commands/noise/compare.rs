@@ -3,7 +3,7 @@
 use crate::arguments::noise::{CompareArguments, ExperimentArguments, ProjectArguments};
 use crate::commands::{bench::check_plot, show};
 use crate::documents;
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::interrupt::CtrlC;
 use crate::progress::StatusLine;
 use crate::stderr;
@@ -13,7 +13,7 @@ use onbeat_noise::{CpuNoise, NoiseRecord, Settings, Watch, measure, place};
 use onbeat_os::{CoreSet, Policy};
 use std::path::Path;
 
-pub fn compare(arguments: &CompareArguments) -> Result<u8, Failure> {
+pub fn compare(arguments: &CompareArguments) -> Result<u8, CommandError> {
     if let Some(path) = &arguments.plot {
         check_plot(path)?;
     }
@@ -25,7 +25,7 @@ pub fn compare(arguments: &CompareArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
-pub fn projected(arguments: &ProjectArguments) -> Result<u8, Failure> {
+pub fn projected(arguments: &ProjectArguments) -> Result<u8, CommandError> {
     let record = read(&arguments.record)?;
     let found = project(&record, arguments.step, &arguments.nodes);
     if found.is_empty() {
@@ -33,17 +33,17 @@ pub fn projected(arguments: &ProjectArguments) -> Result<u8, Failure> {
             "{}: no measured time in the record, so nothing can be projected",
             arguments.record.display()
         );
-        return Err(Failure::new(message).help("measure longer: onbeat noise hist -d 60s --record FILE"));
+        return Err(CommandError::new(message).help("measure longer: onbeat noise hist -d 60s --record FILE"));
     }
     show(&documents::noise_projected(&record, arguments.step, &found), arguments.format)?;
     Ok(0)
 }
 
 /// Measures with a normal and a real-time thread, on normal cores and on isolated ones.
-pub fn experiment(arguments: &ExperimentArguments, abort: fn() -> !) -> Result<u8, Failure> {
+pub fn experiment(arguments: &ExperimentArguments, abort: fn() -> !) -> Result<u8, CommandError> {
     let folder = &arguments.output;
     std::fs::create_dir_all(folder).map_err(|error| {
-        Failure::new(format!("--output {}: cannot be created: {error}", folder.display()))
+        CommandError::new(format!("--output {}: cannot be created: {error}", folder.display()))
             .help("name a writable folder")
     })?;
     let mut watch = ExperimentProgress {
@@ -57,7 +57,7 @@ pub fn experiment(arguments: &ExperimentArguments, abort: fn() -> !) -> Result<u
         // All checks come before the first measurement.
         place::cpus(Some(cpus))
             .and_then(|cpus| place::check_policy(*policy, true, &cpus))
-            .map_err(|error| Failure::new(format!("{name}: {error}")))?;
+            .map_err(|error| CommandError::new(format!("{name}: {error}")))?;
     }
     let mut records = Vec::new();
     for (name, policy, cpus) in setups {
@@ -70,14 +70,14 @@ pub fn experiment(arguments: &ExperimentArguments, abort: fn() -> !) -> Result<u
         };
         let record = measure(&settings, &mut watch);
         watch.line.clear();
-        let mut record = record.map_err(|error| Failure::new(error.to_string()))?;
+        let mut record = record.map_err(|error| CommandError::new(error.to_string()))?;
         record.name = name.to_owned();
         documents::noise_notes(&record)
             .iter()
             .for_each(|line| stderr::to_stderr(&format!("{name}: {line}\n")));
         let path = folder.join(format!("{name}.json"));
         replace(&path, record.to_json().as_bytes()).map_err(|error| {
-            Failure::new(format!("record {}: cannot be written: {error}", path.display()))
+            CommandError::new(format!("record {}: cannot be written: {error}", path.display()))
         })?;
         records.push(record);
         if watch.ctrl_c.is_asked() {
@@ -94,11 +94,11 @@ pub fn experiment(arguments: &ExperimentArguments, abort: fn() -> !) -> Result<u
 type Setup = (&'static str, Option<Policy>, CoreSet);
 
 /// Returns the setups: normal cores, and, if there are any, cores that the kernel keeps free (tuned).
-fn setups(arguments: &ExperimentArguments) -> Result<Vec<Setup>, Failure> {
+fn setups(arguments: &ExperimentArguments) -> Result<Vec<Setup>, CommandError> {
     let free = free_cores();
     let cpus = match &arguments.cpus {
         Some(cpus) => cpus.clone(),
-        None => onbeat_os::thread::cores().map_err(|error| Failure::new(error.to_string()))?,
+        None => onbeat_os::thread::cores().map_err(|error| CommandError::new(error.to_string()))?,
     };
     let part = |is_free: bool| {
         CoreSet::from_cores(cpus.iter().filter(|cpu| free.contains(*cpu) == is_free)).expect("they are cores")
@@ -132,19 +132,19 @@ fn free_cores() -> CoreSet {
     CoreSet::from_cores(isolated.iter().chain(without_ticks.iter())).expect("the kernel's own numbers")
 }
 
-fn draw(path: &Path, records: &[NoiseRecord]) -> Result<(), Failure> {
+fn draw(path: &Path, records: &[NoiseRecord]) -> Result<(), CommandError> {
     replace(path, documents::noise_figures(records).to_svg().as_bytes())
-        .map_err(|error| Failure::new(format!("plot {}: cannot be written: {error}", path.display())))
+        .map_err(|error| CommandError::new(format!("plot {}: cannot be written: {error}", path.display())))
 }
 
-fn read(path: &Path) -> Result<NoiseRecord, Failure> {
+fn read(path: &Path) -> Result<NoiseRecord, CommandError> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::new(format!("{shown}: cannot be read: {error}"))
+        CommandError::new(format!("{shown}: cannot be read: {error}"))
             .help("make a record: onbeat noise hist -d 20s --record FILE")
     })?;
     let mut record =
-        NoiseRecord::from_json(&text).map_err(|error| Failure::new(format!("{shown}: {error}")))?;
+        NoiseRecord::from_json(&text).map_err(|error| CommandError::new(format!("{shown}: {error}")))?;
     if record.name.is_empty() {
         record.name = shown.to_string();
     }

@@ -2,10 +2,10 @@
 
 use super::actions;
 use super::trace::{self, Traced};
-use crate::arguments::Format;
+use crate::arguments::OutputFormat;
 use crate::arguments::noise::SessionArguments;
 use crate::documents::{self, LiveView};
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::interrupt::CtrlC;
 use crate::progress::StatusLine;
 use crate::screen::{Screen, UserInput};
@@ -30,7 +30,7 @@ pub struct LiveMeasurement<'s> {
     drawn_ns: Option<u64>,
     is_ended: bool,
     extra: Option<Extra>,
-    failure: Option<Failure>,
+    failure: Option<CommandError>,
 }
 
 impl<'s> LiveMeasurement<'s> {
@@ -39,8 +39,9 @@ impl<'s> LiveMeasurement<'s> {
         session: &'s SessionArguments,
         has_screen: bool,
         abort: fn() -> !,
-    ) -> Result<Self, Failure> {
-        let is_live = has_screen && Screen::is_there() && session.format == Format::Human && !session.quiet;
+    ) -> Result<Self, CommandError> {
+        let is_live =
+            has_screen && Screen::is_there() && session.format == OutputFormat::Human && !session.quiet;
         // The handler comes first: Ctrl-C must restore the terminal and the trace.
         let ctrl_c = CtrlC::listen(abort);
         let extra = trace::extra(session)?;
@@ -96,9 +97,9 @@ impl<'s> LiveMeasurement<'s> {
     }
 
     /// Returns the lines of additional events.
-    fn more(&self) -> Result<Vec<(u64, String)>, Failure> {
+    fn more(&self) -> Result<Vec<(u64, String)>, CommandError> {
         let lines = self.extra.as_ref().map_or(Ok(Vec::new()), Extra::lines);
-        lines.map_err(|error| Failure::new(error.to_string()))
+        lines.map_err(|error| CommandError::new(error.to_string()))
     }
 
     pub fn is_stopped(&self) -> bool {
@@ -106,14 +107,14 @@ impl<'s> LiveMeasurement<'s> {
     }
 
     /// Clears the line, restores the terminal and returns the lines of additional events.
-    pub fn end(&mut self) -> Result<Vec<(u64, String)>, Failure> {
+    pub fn end(&mut self) -> Result<Vec<(u64, String)>, CommandError> {
         self.line.clear();
         self.screen = None;
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
         if let Some(extra) = &self.extra {
-            extra.stop().map_err(|error| Failure::new(error.to_string()))?;
+            extra.stop().map_err(|error| CommandError::new(error.to_string()))?;
             trace::write_counted(self.session, extra)?;
         }
         self.more()

@@ -1,7 +1,7 @@
 //! Files with the latest kernel events.
 
 use crate::arguments::noise::SessionArguments;
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::{output, stderr};
 use onbeat::trace::replace::replace;
 use onbeat::trace::{Class, KernelEvent};
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Checks the paths before a long measurement.
-pub fn check(session: &SessionArguments, usual: &str) -> Result<(), Failure> {
+pub fn check(session: &SessionArguments, usual: &str) -> Result<(), CommandError> {
     let files = [("--trace", session.trace_path(usual)), ("--perfetto", session.perfetto.clone())];
     for (flag, path) in files {
         if let Some(path) = path {
@@ -22,8 +22,8 @@ pub fn check(session: &SessionArguments, usual: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn cannot(flag: &str, path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("{flag} {}: cannot be written: {error}", path.display()))
+fn cannot(flag: &str, path: &Path, error: &std::io::Error) -> CommandError {
+    CommandError::new(format!("{flag} {}: cannot be written: {error}", path.display()))
         .help("name a file in a writable folder")
 }
 
@@ -42,7 +42,7 @@ pub struct Traced<'t> {
 
 impl Traced<'_> {
     /// Writes the requested files, and prints their paths.
-    pub fn write(&self) -> Result<(), Failure> {
+    pub fn write(&self) -> Result<(), CommandError> {
         if let Some(path) = self.session.trace_path(self.usual) {
             self.write_lines("--trace", &path)?;
         }
@@ -54,7 +54,7 @@ impl Traced<'_> {
         Ok(())
     }
 
-    pub fn write_lines(&self, flag: &str, path: &Path) -> Result<(), Failure> {
+    pub fn write_lines(&self, flag: &str, path: &Path) -> Result<(), CommandError> {
         let text = if self.lines.is_empty() {
             text::lines(self.events, self.record, self.more)
         } else {
@@ -73,26 +73,26 @@ impl Traced<'_> {
 }
 
 /// Starts to record additional events, if any were requested.
-pub fn extra(session: &SessionArguments) -> Result<Option<Extra>, Failure> {
+pub fn extra(session: &SessionArguments) -> Result<Option<Extra>, CommandError> {
     let asked = &session.extra.events;
     if asked.is_empty() {
         return Ok(None);
     }
     let counts = |event: &Asked| event.trigger.as_ref().is_some_and(|trigger| trigger.starts_with("hist:"));
     if !session.has_trace() && !asked.iter().any(counts) {
-        return Err(Failure::new("-e: these events would not be shown")
+        return Err(CommandError::new("-e: these events would not be shown")
             .help("also write a trace: -t, --trace=FILE or --on-threshold trace"));
     }
-    let cpus = place::cpus(session.cpus.as_ref()).map_err(|error| Failure::new(error.to_string()))?;
+    let cpus = place::cpus(session.cpus.as_ref()).map_err(|error| CommandError::new(error.to_string()))?;
     let is_tracer = session.backend.backend() == Backend::Tracer;
     let clock = if is_tracer { Clock::Tracer } else { Clock::Monotonic };
     let opened = Extra::open(asked, &cpus, session.ring_bytes(Settings::default().ring_bytes), clock);
-    opened.map(Some).map_err(|error| Failure::new(error.to_string()))
+    opened.map(Some).map_err(|error| CommandError::new(error.to_string()))
 }
 
 /// Writes the counts of each trigger to a separate file in the current folder.
-pub fn write_counted(session: &SessionArguments, extra: &Extra) -> Result<(), Failure> {
-    for Counted { file, text } in extra.counted().map_err(|error| Failure::new(error.to_string()))? {
+pub fn write_counted(session: &SessionArguments, extra: &Extra) -> Result<(), CommandError> {
+    for Counted { file, text } in extra.counted().map_err(|error| CommandError::new(error.to_string()))? {
         let path = Path::new(&file);
         replace(path, text.as_bytes()).map_err(|error| cannot("--trigger", path, &error))?;
         if !session.quiet {

@@ -3,7 +3,7 @@
 use crate::arguments::actions::Action;
 use crate::commands::noise::actions::elsewhere;
 use crate::documents::flight;
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::{output, threads};
 use onbeat::trace::record::Record;
 use onbeat::trace::replace::replace;
@@ -23,20 +23,20 @@ const KEPT: usize = 1 << 15;
 const PATIENCE: Duration = Duration::from_millis(400);
 
 /// Returns the error for a pipeline without limits.
-pub fn no_limit() -> Failure {
-    Failure::new("--on-miss: no message of this pipeline can be late").help(
+pub fn no_limit() -> CommandError {
+    CommandError::new("--on-miss: no message of this pipeline can be late").help(
         "set a `deadline` for an operator or a `max_latency` for a path, use the real clock, and do not set `explain` to off",
     )
 }
 
 /// Registers the files of `trace` actions. They must be writable, and not be used otherwise.
-pub fn uses(actions: &[Action], name: &str) -> Result<Vec<FileUse>, Failure> {
+pub fn uses(actions: &[Action], name: &str) -> Result<Vec<FileUse>, CommandError> {
     let one = |action: &Action| {
         let Action::Trace(file) = action else { return None };
         let file = file.clone().unwrap_or_else(|| usual(name));
         let used = output::can_be_replaced(&file).map_err(|error| cannot(&file, &error));
         let replacing = |()| {
-            FileUse::replacing(&file, "--on-miss trace").map_err(|error| Failure::new(error.to_string()))
+            FileUse::replacing(&file, "--on-miss trace").map_err(|error| CommandError::new(error.to_string()))
         };
         Some(used.and_then(replacing))
     };
@@ -47,8 +47,8 @@ fn usual(name: &str) -> PathBuf {
     PathBuf::from(format!("{name}_trace.txt"))
 }
 
-fn cannot(file: &Path, error: &dyn std::fmt::Display) -> Failure {
-    Failure::new(format!("--on-miss trace,file={}: cannot be written: {error}", file.display()))
+fn cannot(file: &Path, error: &dyn std::fmt::Display) -> CommandError {
+    CommandError::new(format!("--on-miss trace,file={}: cannot be written: {error}", file.display()))
         .help("name a file in a writable folder: trace,file=FILE")
 }
 
@@ -61,7 +61,7 @@ pub struct Actions {
 struct ActionsResult {
     /// Sentence about the late message that ended the run.
     ended_by: Option<String>,
-    failed: Option<Failure>,
+    failed: Option<CommandError>,
 }
 
 /// Latest steps and kernel events.
@@ -109,7 +109,7 @@ impl Actions {
     }
 
     /// Ends the thread. Notes in the record if a late message ended the run.
-    pub fn end(self, record: &mut Record) -> Result<(), Failure> {
+    pub fn end(self, record: &mut Record) -> Result<(), CommandError> {
         let Some((tell, thread)) = self.thread else { return Ok(()) };
         // Fails if the thread has ended.
         let _ = tell.send(None);
@@ -160,7 +160,7 @@ impl ActionThread {
     }
 
     /// Runs all actions. Returns the first error.
-    fn act(&self, late: &LateMessage) -> Option<Failure> {
+    fn act(&self, late: &LateMessage) -> Option<CommandError> {
         let mut failed = None;
         for action in &self.actions {
             let done = match action {
@@ -172,7 +172,7 @@ impl ActionThread {
         failed
     }
 
-    fn trace(&self, late: &LateMessage, file: &Path) -> Result<(), Failure> {
+    fn trace(&self, late: &LateMessage, file: &Path) -> Result<(), CommandError> {
         // Kernel events are known after they have ended.
         std::thread::sleep(PATIENCE);
         let start_ns = self.handle.start_ns().unwrap_or(0);
@@ -182,7 +182,7 @@ impl ActionThread {
         };
         // The error names the file.
         replace(file, text.as_bytes()).map_err(|error| {
-            Failure::new(format!("--on-miss trace: {error}"))
+            CommandError::new(format!("--on-miss trace: {error}"))
                 .help("name a file in a writable folder: trace,file=FILE")
         })
     }

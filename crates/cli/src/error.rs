@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal};
 
 /// Error of a command. It ends the command with status 1.
 #[derive(Debug)]
-pub struct Failure {
+pub struct CommandError {
     message: String,
     help: Option<String>,
     excerpt: Option<Excerpt>,
@@ -26,13 +26,13 @@ struct Excerpt {
     span: std::ops::Range<usize>,
 }
 
-impl Failure {
+impl CommandError {
     pub fn new(message: impl Into<String>) -> Self {
-        Failure { message: printable(&message.into()), help: None, excerpt: None, prefix: String::new() }
+        CommandError { message: printable(&message.into()), help: None, excerpt: None, prefix: String::new() }
     }
 
     pub fn help(self, help: impl Into<String>) -> Self {
-        Failure { help: Some(help.into()), ..self }
+        CommandError { help: Some(help.into()), ..self }
     }
 
     pub fn message(&self) -> &str {
@@ -94,7 +94,7 @@ fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
 }
 
-impl From<PipelineError> for Failure {
+impl From<PipelineError> for CommandError {
     fn from(error: PipelineError) -> Self {
         let excerpt = error.span().map(|span| Excerpt {
             source: NamedSource::new(error.file(), error.text().to_string()),
@@ -107,19 +107,19 @@ impl From<PipelineError> for Failure {
         };
         let message = if prefix.is_empty() { error.to_string() } else { error.message().to_string() };
         let message = printable(&message);
-        Failure { message, help: error.help().map(str::to_string), excerpt, prefix }
+        CommandError { message, help: error.help().map(str::to_string), excerpt, prefix }
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for CommandError {}
 
-impl Diagnostic for Failure {
+impl Diagnostic for CommandError {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }
@@ -141,10 +141,10 @@ mod tests {
     use super::*;
     use onbeat::{Overrides, Pipeline, Registry};
 
-    fn failure(text: &str) -> Failure {
+    fn failure(text: &str) -> CommandError {
         let error =
             Pipeline::parse(text, "x.toml", "", &Registry::default(), &Overrides::default()).unwrap_err();
-        Failure::from(error)
+        CommandError::from(error)
     }
 
     #[test]
