@@ -9,8 +9,8 @@ use onbeat_trace::{Evidence, NoEvidence};
 /// Size of the ring of one core, in bytes: enough for 50 ms of a busy core.
 const RING_BYTES: usize = 1 << 20;
 
-/// Opens the source of kernel events for the cores of a plan: tracepoints if they can be read, else the counters in
-/// `/proc`. The record has the source and the reason.
+/// Opens the source of kernel events for the cores of a plan: tracepoints if they can be read, else the
+/// counters in `/proc`. The record has the source and the reason.
 ///
 /// ```
 /// use onbeat::Graph;

@@ -86,8 +86,8 @@ pub mod trace {
     pub use onbeat_trace::*;
 }
 
-/// Counters of the allocations of each thread. A program that installs the allocator has the allocations of its
-/// workers in its records.
+/// Counters of the allocations of each thread. A program that installs the allocator has the allocations of
+/// its workers in its records.
 ///
 /// ```
 /// use onbeat::Graph;

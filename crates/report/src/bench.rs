@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 /// use onbeat_report::{BenchResult, Figure};
 /// let mut result = BenchResult::new("overhead", onbeat_report::bench::Machine::default());
 /// result.add("steady.greedy.tx_rx", &[9.0, 8.0, 13.0], "ns");
-/// assert_eq!(result.figures["steady.greedy.tx_rx"], Figure { value: 9.0, unit: "ns".into(), min: 8.0, max: 13.0, runs: 3 });
+/// let figure = Figure { value: 9.0, unit: "ns".into(), min: 8.0, max: 13.0, runs: 3 };
+/// assert_eq!(result.figures["steady.greedy.tx_rx"], figure);
 /// assert_eq!(result.raw["steady.greedy.tx_rx"][2], 13.0);
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -24,10 +24,12 @@ pub struct TraceSlice {
 ///
 /// ```
 /// use onbeat_report::perfetto::{TraceSlice, trace};
-/// let slice = TraceSlice { group: 1, track: 2, name: "RCU".into(), start_ns: 1500, duration_ns: 700, details: ().into() };
+/// let (start_ns, duration_ns, details) = (1500, 700, ().into());
+/// let slice = TraceSlice { group: 1, track: 2, name: "RCU".into(), start_ns, duration_ns, details };
 /// let text = trace(&[(1, "CPU 1".into())], &[(2, "softirq".into())], &[slice]);
 /// let read: serde_json::Value = serde_json::from_str(&text)?;
-/// assert_eq!((&read["traceEvents"][2]["ts"], &read["traceEvents"][2]["dur"]), (&1.5.into(), &0.7.into()));
+/// assert_eq!(read["traceEvents"][2]["ts"], 1.5);
+/// assert_eq!(read["traceEvents"][2]["dur"], 0.7);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[must_use]

@@ -148,7 +148,7 @@ fn what_cannot_be_is_refused() {
     assert!(answer.status == Some(1) && answer.stderr.contains("overhead"), "{answer:?}");
 }
 
-/// Speaks as `peers/holoscan/overhead.py --serve` does.
+/// Script with the interface of `peers/holoscan/overhead.py --serve`.
 const PEER: &str = r#"#!/bin/sh
 [ "$1" = -c ] && [ "$3" = --serve ] || { echo "asked for $1 $3" >&2; exit 9; }
 echo '{"holoscan": "4.6.0", "python": "3.11.7"}'

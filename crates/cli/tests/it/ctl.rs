@@ -1,4 +1,4 @@
-//! `onbeat ctl` and a run, each a process of its own.
+//! `onbeat ctl` and a run, in separate processes.
 
 use super::harness::{Answer, Place, until, wait};
 use std::fs::{self, File};
@@ -44,7 +44,7 @@ from = "numbers"
 to = "count"
 "#;
 
-/// A run under way, with a socket.
+/// Running run with a control socket.
 struct Running {
     place: Place,
     child: Child,
@@ -67,14 +67,14 @@ impl Running {
         serde_json::from_str(&answer.stdout).unwrap_or_else(|error| panic!("{error}: {answer:?}"))
     }
 
-    /// What it has worked off.
+    /// Number of messages sent.
     fn goes_on(&self) {
         let sent = || self.status()["edges"][1]["sent"].as_u64().expect("a number");
         let before = sent();
         until("it goes on", || (sent() > before).then_some(())).expect("it does");
     }
 
-    /// Ends it, and sees that it was good.
+    /// Stops the run, and checks its result.
     fn end(mut self) -> serde_json::Value {
         let answer = self.ctl(&["stop"]);
         assert_eq!((answer.status, answer.stderr.as_str()), (Some(0), ""), "{answer:?}");
@@ -100,7 +100,7 @@ fn said(place: &Place) -> String {
     fs::read_to_string(place.path("run.txt")).unwrap_or_default()
 }
 
-/// Until it is served.
+/// Waits until the socket answers.
 fn run(place: &Place) -> Child {
     let text = File::create(place.path("run.txt")).expect("a file");
     let mut child = place
@@ -261,7 +261,7 @@ fn the_socket_of_the_file_is_served_where_the_house_is_kept() {
     assert_eq!(wait(&mut child), Some(0));
 }
 
-/// Every kind of rubbish, against the real process.
+/// Sends every kind of rubbish to the real process.
 #[test]
 fn rubbish_hurts_nobody() {
     let running = Running::start();
@@ -315,18 +315,18 @@ fn others_are_refused() {
     let (status, said) = as_nobody();
     let expected = "Permission denied (os error 13): it belongs to user 0, and you are user 65534\nhelp: run the command as its owner or as root: sudo -u '#0'";
     assert!(status == Some(1) && said.contains(expected), "{said}");
-    // One who may connect, because somebody made it so, is still not served.
+    // A user with access to the socket is still refused.
     fs::set_permissions(running.place.path(SOCKET), fs::Permissions::from_mode(0o666)).expect("its mode");
     let (status, said) = as_nobody();
     let expected = "refused: this is a run of user 0, and you are user 65534";
     assert!(status == Some(1) && said.contains(expected), "{said}");
-    // And one who may not even look into the folder.
+    // A user without access to the folder.
     fs::set_permissions(running.place.path(""), fs::Permissions::from_mode(0o711)).expect("its mode");
     running.goes_on();
     running.end();
 }
 
-/// Somebody else at the other end.
+/// Other programs at the other end of the socket.
 #[test]
 fn what_is_no_onbeat_is_found_out() {
     let place = Place::new();

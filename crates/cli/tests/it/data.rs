@@ -9,7 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
-/// All kinds that read a file, with what they need besides its path.
+/// All kinds that read a file, with their other required parameters.
 fn readers() -> Vec<(String, &'static str)> {
     let registry = registry();
     let reads = |kind: &&onbeat::Kind| {
@@ -30,7 +30,7 @@ fn needed(kind: &str) -> &'static str {
     }
 }
 
-/// Runs a copy of what a kind reads at `path`, a string of TOML.
+/// Runs a pipeline that copies the data of a source; `path` is a string in TOML.
 fn copy(place: &Place, command: &str, kind: &str, path: &str, more: &str) -> Answer {
     let registry = registry();
     let (_, outputs) = registry.get(kind).expect("a kind").ports();
@@ -49,7 +49,7 @@ fn copy(place: &Place, command: &str, kind: &str, path: &str, more: &str) -> Ans
     place.onbeat(&[&[command, "data.toml"], pace].concat())
 }
 
-/// It has said no, in a few words, and left nothing.
+/// Checks that the command failed with a short message and left no files.
 fn refused(place: &Place, answer: &Answer, expected: &str) -> Result<(), String> {
     let short = answer.stderr.len() < 1_000 && !answer.stderr.contains(['\0', '\u{1b}']);
     let left = ["end", "end.part"].map(|name| place.path("out").join(name)).iter().any(|path| path.exists());
@@ -92,7 +92,7 @@ fn what_is_no_file_is_no_data() {
             ("a\\u0000b", "NUL"),
             ("", ""),
         ] {
-            // A look says less.
+            // `check` says less.
             let looked = if expected.starts_with("it is no file") { "is not a file" } else { expected };
             for (command, expected) in [("check", looked), ("run", expected)] {
                 let answer = copy(&place, command, &kind, &format!("\"{path}\""), more);
@@ -105,7 +105,7 @@ fn what_is_no_file_is_no_data() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The metadata of a recording, with something put in.
+/// Returns the metadata of a recording with additions.
 fn meta(global: &str, rest: &str) -> Vec<u8> {
     let rate = if global.contains("core:sample_rate") { "" } else { "\"core:sample_rate\": 1000," };
     format!(
@@ -114,7 +114,7 @@ fn meta(global: &str, rest: &str) -> Vec<u8> {
     .into()
 }
 
-/// A WAV file that says it has so many bytes of samples, and has some.
+/// Returns a WAV file with `says` bytes of samples in its header, and `has` in fact.
 fn wav(rate_hz: u32, says: u32, has: usize) -> Vec<u8> {
     let mut bytes = b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0".to_vec();
     bytes.extend(rate_hz.to_le_bytes());

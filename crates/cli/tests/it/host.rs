@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Two cores, many interrupts on both, nothing tuned.
+/// Machine with two cores and many interrupts on both, untuned.
 pub fn machine(place: &Place) -> PathBuf {
     let root = place.path("machine");
     let mut files: Vec<(String, String)> = [
@@ -211,7 +211,7 @@ fn what_a_killed_process_left_is_taken_back() {
         let answer = place.onbeat(&["tune", "--root", &text, "--undo"]);
         assert_eq!(answer.status, Some(0), "{answer:?}");
         let mut left = all(&root);
-        // A file that was being written when the process ended is no undo file, and nobody reads it.
+        // A temporary file of an interrupted write is ignored.
         left.retain(|path, _| !path.to_string_lossy().ends_with(".tmp"));
         assert_eq!(left, before, "round {round}");
     }

@@ -1,4 +1,4 @@
-//! What is done when something is late, and what a record then tells the doctor.
+//! Actions on late messages, and the findings of the doctor from their record.
 
 use super::harness::Place;
 use super::host::machine;
@@ -47,7 +47,7 @@ fn actions_that_cannot_be_are_refused() {
     }
 }
 
-/// All classes of causes, and names that lead elsewhere.
+/// All classes of causes, and names with their own findings.
 const CAUSES: &[(CauseClass, &str)] = &[
     (CauseClass::Preempted, "kdamond.0"),
     (CauseClass::Preempted, "kcompactd0"),

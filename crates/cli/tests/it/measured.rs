@@ -1,5 +1,5 @@
-//! `onbeat plan FILE --measure`, `onbeat bench pipeline` and `onbeat bench plan`, so short that their figures
-//! mean nothing.
+//! `onbeat plan FILE --measure`, `onbeat bench pipeline` and `onbeat bench plan`, with runs so short that
+//! their figures mean nothing.
 
 use super::harness::Place;
 use serde_json::Value;
@@ -33,7 +33,7 @@ from = "gain.out"
 to = "file.in"
 "#;
 
-/// A place with that pipeline, and a folder for caches of its own.
+/// Returns a place with that pipeline and its own cache folder.
 fn place() -> Place {
     let place = Place::new();
     fs::write(place.path("p.toml"), PIPELINE).expect("a file");

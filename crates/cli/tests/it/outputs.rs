@@ -1,4 +1,4 @@
-//! Data on stdout, talk on stderr, files where they belong.
+//! Data on stdout, messages on stderr, and output files.
 
 use super::harness::{Place, wait};
 use onbeat::Record;

@@ -52,7 +52,7 @@ fn programs_get_json() {
     assert!(found["figures"]["bare.kernel.q4k.in_place.rate"]["value"].is_f64());
 }
 
-/// Speaks as `peers/saxpy.sh` does.
+/// Script with the interface of `peers/saxpy.sh`.
 const PEERS: &str = r#"
 case "$1" in
 list)

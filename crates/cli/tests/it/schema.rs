@@ -174,7 +174,7 @@ fn what_the_reader_refuses_does_not_fit() {
     }
 }
 
-/// The reader says which keys a table may have; the schema has the same.
+/// The schema has exactly the keys that the reader knows.
 #[test]
 fn the_keys_are_those_of_the_reader() {
     let schema = schema();

@@ -291,7 +291,7 @@ const CASES: &[Case] = &[
     ),
     ("a report without a record", &["report"], 1, &[], &["<RECORD>"]),
     (
-        "a report of what is no record",
+        "a report of a file that is not a record",
         &["report", "count.toml"],
         1,
         &[],

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixDatagram;
 use std::process::Child;
 use std::time::Duration;
 
-/// A run with metrics at a port that the system chose.
+/// Run with metrics at a port chosen by the system.
 struct Running {
     place: Place,
     child: Child,
@@ -40,7 +40,7 @@ impl Running {
 
     fn asked(&self, request: &[u8]) -> String {
         let mut stream = self.connect();
-        // Whoever is turned away may not hear all of it.
+        // A refused client might not receive the whole answer.
         let _cut = stream.write_all(request);
         let mut answer = String::new();
         let _cut = stream.read_to_string(&mut answer);
@@ -173,7 +173,7 @@ fn an_address_of_others_is_said_to_be_one() {
     assert!(answer.stderr.contains("--metrics nowhere: not an address with a port"), "{answer:?}");
 }
 
-/// What a service manager hears, until it hears `last`.
+/// Returns the notifications to a service manager, up to `last`.
 fn heard(socket: &UnixDatagram, last: &str) -> Vec<String> {
     let mut all = Vec::new();
     let mut bytes = [0; 4096];

@@ -26,22 +26,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use worker::{Panics, Rest};
 
-/// Thread with a name, and the items that any thread schedules for it. It corresponds to a work queue of the kernel.
+/// Thread with a name, and the items that any thread schedules for it. It corresponds to a work queue of the
+/// kernel.
 ///
-/// - [`schedule`](WorkQueue::schedule) neither allocates nor blocks. It returns **true** if the call queued the item,
-///   which then runs once. It returns **false** if the item is already pending on any queue, or if this queue is
-///   stopped. If the item is already pending, its next run sees everything that the caller wrote before: no event is
-///   lost.
-/// - An item stops being pending just *before* its callback. So it can be scheduled again while it runs, also by its
-///   own callback ([`Turn::again`]). The queue does not use the item any more: a callback can drop its own item.
+/// - [`schedule`](WorkQueue::schedule) neither allocates nor blocks. It returns **true** if the call queued
+///   the item, which then runs once. It returns **false** if the item is already pending on any queue, or if
+///   this queue is stopped. If the item is already pending, its next run sees everything that the caller
+///   wrote before: no event is lost.
+/// - An item stops being pending just *before* its callback. So it can be scheduled again while it runs, also
+///   by its own callback ([`Turn::again`]). The queue does not use the item any more: a callback can drop its
+///   own item.
 /// - One worker runs all items, those of one scheduling thread in their order. With
 ///   [`fifo`](WorkQueueSettings::fifo) there is one order for all threads.
-/// - Only the first item that arrives while the worker sleeps wakes it. The worker then runs all items in one pass.
+/// - Only the first item that arrives while the worker sleeps wakes it. The worker then runs all items in one
+///   pass.
 ///
 /// # Ownership of a pending item
 ///
-/// A queue that is not set up cannot be used: [`start`](WorkQueueSettings::start) returns the queue together with its
-/// thread. A pending item cannot be moved or dropped, whichever kind it is:
+/// A queue that is not set up cannot be used: [`start`](WorkQueueSettings::start) returns the queue together
+/// with its thread. A pending item cannot be moved or dropped, whichever kind it is:
 ///
 /// | kind | scheduled with | while it is pending or runs |
 /// |---|---|---|
@@ -79,7 +82,8 @@ use worker::{Panics, Rest};
 pub struct WorkQueue {
     queue: Arc<QueueCore<QueueWaker>>,
     settings: WorkQueueSettings,
-    /// Held while a thread is started or stopped. Callbacks can run in the meantime, and never take this lock.
+    /// Held while a thread is started or stopped. Callbacks can run in the meantime, and never take this
+    /// lock.
     change: Mutex<()>,
     life: Mutex<Life>,
     /// State of the thread, while there is none.

@@ -239,8 +239,8 @@ fn work(settings: &WorkQueueSettings, queue: &QueueCore<QueueWaker>, own: &mut R
         let parks = matches!(settings.idle, Idle::Park | Idle::Early(_));
         let linger_ns = linger.time_ns().filter(|_| parks && !linger.shares_core);
         if parks && linger.shares_core {
-            // Lets the waking thread continue, which costs a fraction of a sleep. If nothing arrives, the worker
-            // then sleeps without polling.
+            // Lets the waking thread continue, which costs a fraction of a sleep. If nothing arrives, the
+            // worker then sleeps without polling.
             std::thread::yield_now();
         }
         let idle = linger_ns.map_or(settings.idle, Idle::SpinFor);

@@ -42,7 +42,8 @@ const STYLE: &str = include_str!("style.css");
 /// ```
 /// # let json = include_str!("../../tests/it/page/record.json");
 /// let record = onbeat_trace::Record::from_json(json)?;
-/// let html = onbeat_report::page::page(&[onbeat_report::page::LabelledRun { label: "run.json", record: &record }]);
+/// let run = onbeat_report::page::LabelledRun { label: "run.json", record: &record };
+/// let html = onbeat_report::page::page(&[run]);
 /// assert!(html.starts_with("<!doctype html>") && !html.contains("<script"));
 /// # Ok::<(), onbeat_trace::ReadError>(())
 /// ```

@@ -44,7 +44,8 @@ mod kind {
 /// ```
 /// use onbeat_report::pftrace::{TraceNames, Trace};
 /// use onbeat_trace::Span;
-/// let names = TraceNames { run: "fm".into(), workers: vec!["onbeat-w0".into()], operators: vec!["iq".into()], ..TraceNames::default() };
+/// let (workers, operators) = (vec!["onbeat-w0".into()], vec!["iq".into()]);
+/// let names = TraceNames { run: "fm".into(), workers, operators, ..TraceNames::default() };
 /// let mut bytes = Vec::new();
 /// let mut trace = Trace::new(&mut bytes, names, 1 << 20)?;
 /// trace.spans(&[Span { start_ns: 1_000, end_ns: 3_000, ..Span::default() }]);

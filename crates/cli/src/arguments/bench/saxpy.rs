@@ -44,8 +44,8 @@ pub struct SaxpyArguments {
     /// Implementation of saxpy in place: the built-in one, or one written as a user would
     #[arg(long, value_delimiter = ',', value_name = "NAMES", default_value = "built_in", value_parser = operators())]
     operator: Vec<Whose>,
-    /// NumberList of chunks in circulation between cores, for pinned and for plain loops; 0 means one more than
-    /// cores
+    /// NumberList of chunks in circulation between cores, for pinned and for plain loops; 0 means one more
+    /// than cores
     #[arg(long, value_name = "LIST", default_value = "0,8", allow_hyphen_values = true, value_parser = zero_or_more)]
     buffers: NumberList,
     /// How idle workers wait: park, spin, spin:20us (then park) or early:150us (before a source is due)
