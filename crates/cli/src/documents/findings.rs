@@ -1,4 +1,4 @@
-//! FindingsView of the doctor: as text, worst first, with the fix; as tables; and the list of all checks.
+//! Findings of the doctor: as text, worst first, with the fix; as tables; and the list of all checks.
 
 use super::table::{Cell, Column, Table, Unit};
 use super::{Document, counted};

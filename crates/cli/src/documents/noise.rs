@@ -177,7 +177,7 @@ fn parts(cpus: &[CpuNoise]) -> Table {
     }
 }
 
-/// CauseRow of the table of causes. The times of a core's rows add up to its noise.
+/// Row of the table of causes. The times of a core's rows add up to its noise.
 pub(super) struct CauseRow<'c> {
     pub cpu: &'c CpuNoise,
     pub name: &'c str,

@@ -97,7 +97,7 @@ impl Tuning<'_> {
     }
 }
 
-/// Commands for the writes of each finding, those of one value together.
+/// Returns the commands for the settings of each finding. Files with the same value share a command.
 fn by_finding(writes: &[Write]) -> Vec<(String, Vec<String>)> {
     let mut found: Vec<(String, Vec<finding::Fix>)> = Vec::new();
     for write in writes {
@@ -110,7 +110,7 @@ fn by_finding(writes: &[Write]) -> Vec<(String, Vec<String>)> {
     found.into_iter().map(|(id, fixes)| (id, finding::in_words(&fixes))).collect()
 }
 
-/// For programs.
+/// Returns the plan as JSON, for programs.
 pub fn tuning(shown: &Tuning<'_>) -> serde_json::Value {
     json!({
         "schema": "onbeat.tune",

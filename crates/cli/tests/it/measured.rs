@@ -56,13 +56,13 @@ fn a_plan_measures_recommends_and_keeps_what_it_learned() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!place.path("out/all.f32").exists());
-    // What is measured beside others that are busy is said not to be kept, and is not.
+    // Costs measured next to busy programs are not cached, and the output says so.
     let is_kept = |text: &str| text.contains("cached in") && text.contains("costs.json");
     let is_told = |text: &str| is_kept(text) || text.contains("and not cached");
     assert!(is_told(&text), "{text}");
     assert_eq!(place.path("cache/onbeat/costs.json").exists(), is_kept(&text), "{text}");
     if is_kept(&text) {
-        assert!(measure(&[]).contains("was measured before: --fresh"));
+        assert!(measure(&[]).contains("cached from an earlier measurement; --fresh"));
     }
     assert!(is_told(&measure(&["--fresh"])));
     let json: Value = serde_json::from_str(&measure(&["--format", "json"])).expect("JSON");

@@ -14,7 +14,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// QueueWaker of the thread of a queue, or of a thread that waits for the queue.
+/// Waker of the thread of a queue, or of a thread that waits for the queue.
 #[derive(Debug)]
 pub struct QueueWaker {
     unparker: Unparker,

@@ -1,4 +1,4 @@
-//! RunVerdict of a record, and its figures by name.
+//! Verdict of a record, and its figures by name.
 
 use super::words;
 use onbeat_trace::Record;
@@ -17,12 +17,12 @@ pub enum Tone {
     Plain,
 }
 
-/// RunVerdict of a run.
+/// Verdict of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunVerdict {
     /// Rating of the run.
     pub tone: Tone,
-    /// RunVerdict in a sentence.
+    /// Verdict in a sentence.
     pub sentence: String,
     /// Further sentences.
     pub details: Vec<String>,

@@ -14,16 +14,16 @@ use prost::Message;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
 
-/// TraceNames in a trace, in the order of the plan.
+/// Names in a trace, in the order of the plan.
 #[derive(Debug, Clone, Default)]
 pub struct TraceNames {
     /// Name of the pipeline.
     pub run: String,
-    /// TraceNames of the workers.
+    /// Names of the workers.
     pub workers: Vec<String>,
-    /// TraceNames of the operators.
+    /// Names of the operators.
     pub operators: Vec<String>,
-    /// TraceNames of the edges, with the operators at their ends.
+    /// Names of the edges, with the operators at their ends.
     pub edges: Vec<(String, u32, u32)>,
 }
 

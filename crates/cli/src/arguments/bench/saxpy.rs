@@ -19,13 +19,13 @@ EXAMPLES
 
 #[derive(Debug, Args)]
 pub struct SaxpyArguments {
-    /// NumberList of cores, e.g. 1-2 or 1,2,4
+    /// Numbers of cores, e.g. 1-2 or 1,2,4
     #[arg(long, value_name = "LIST", default_value = "1-2", allow_hyphen_values = true, value_parser = numbers)]
     cores: NumberList,
     /// Cores to run on [default: the first ones that the process may use]
     #[arg(long, value_name = "LIST", visible_alias = "cpus", allow_hyphen_values = true)]
     on: Option<CoreSet>,
-    /// NumberList of saxpy operators in the chain
+    /// Numbers of saxpy operators in the chain
     #[arg(long, value_name = "LIST", default_value = "1-6", allow_hyphen_values = true, value_parser = numbers)]
     kernels: NumberList,
     /// Chunk sizes, e.g. 4,8,16KiB; a number without a unit has that of the next one
@@ -44,7 +44,7 @@ pub struct SaxpyArguments {
     /// Implementation of saxpy in place: the built-in one, or one written as a user would
     #[arg(long, value_delimiter = ',', value_name = "NAMES", default_value = "built_in", value_parser = operators())]
     operator: Vec<Whose>,
-    /// NumberList of chunks in circulation between cores, for pinned and for plain loops; 0 means one more
+    /// Numbers of chunks in circulation between cores, for pinned and for plain loops; 0 means one more
     /// than cores
     #[arg(long, value_name = "LIST", default_value = "0,8", allow_hyphen_values = true, value_parser = zero_or_more)]
     buffers: NumberList,
@@ -97,7 +97,7 @@ impl SaxpyArguments {
     }
 }
 
-/// NumberList without duplicates, in command-line order.
+/// Numbers without duplicates, in command-line order.
 #[derive(Debug, Clone)]
 struct NumberList(Vec<usize>);
 
