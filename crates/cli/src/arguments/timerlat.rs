@@ -41,13 +41,13 @@ pub struct TimerlatHistArguments {
     pub timer: TimerArguments,
     #[command(flatten)]
     pub shape: ShapeArguments,
-    /// Omit the columns for the interrupt
+    /// Omit the columns with latencies of the timer interrupt
     #[arg(long)]
     pub no_irq: bool,
-    /// Omit the columns for the thread
+    /// Omit the columns with latencies of the thread
     #[arg(long)]
     pub no_thread: bool,
-    /// Omit the columns for the return to user space
+    /// Omit the columns with latencies of the return to user space
     #[arg(long)]
     pub no_user: bool,
 }

@@ -104,7 +104,7 @@ fn carry_out(root: &Root, plan: &Plan, with_partition: bool) -> Result<u8, Comma
         stderr::to_stderr(&format!("skipped: /{path}: {why}\n"));
     }
     if prepared.is_nothing() {
-        let text = format!("nothing to do: {already} settings already have their values\n");
+        let text = format!("nothing to do: all {already} settings are already correct\n");
         output::to_stdout(&text)?;
         return Ok(u8::from(!refused.is_empty()));
     }
@@ -119,7 +119,7 @@ fn carry_out(root: &Root, plan: &Plan, with_partition: bool) -> Result<u8, Comma
         }
     }
     output::to_stdout(&format!(
-        "{} of {count} settings changed, {already} already had their values; `onbeat tune --undo` restores them ({})\n",
+        "{} of {count} settings changed, {already} were already correct; `onbeat tune --undo` restores them ({})\n",
         count - failed,
         root.path(undo::FILE).display()
     ))?;

@@ -48,7 +48,7 @@ pub fn noise(record: &NoiseRecord, view: NoiseView<'_>) -> Document {
 pub fn noise_notes(record: &NoiseRecord) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(fix) = &record.source.fix {
-        lines.push(format!("note: classes only, no names: {}", record.source.why));
+        lines.push(format!("note: causes have classes but no names: {}", record.source.why));
         lines.push(format!("  fix: {fix}"));
     }
     lines.extend(record.notes.iter().map(|note| format!("note: {note}")));
@@ -202,8 +202,8 @@ pub(super) fn rows(cpus: &[CpuNoise]) -> Vec<CauseRow<'_>> {
         }));
         let hardware = cpu.parts.hardware;
         for (name, class, total_ns, count) in [
-            ("(no event at all)", "hardware", hardware.ns, Some(hardware.count)),
-            ("(beside the events)", "unexplained", cpu.parts.unexplained_ns, None),
+            ("(no event recorded)", "hardware", hardware.ns, Some(hardware.count)),
+            ("(outside of events)", "unexplained", cpu.parts.unexplained_ns, None),
         ] {
             if total_ns > 0 {
                 rows.push(CauseRow { cpu, name, class, total_ns, count, max_ns: None });

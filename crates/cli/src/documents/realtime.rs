@@ -83,7 +83,7 @@ fn changes(result: &BenchResult, passes: &[String]) -> Vec<String> {
         let ratio = |figure: &str| result.value(&format!("ratio.floor.{pass}.{figure}"));
         if let (Some(p50), Some(p99)) = (ratio("p50"), ratio("p99")) {
             lines.push(format!(
-                "{pass}: deviations are {p50:.2} × (median) and {p99:.2} × (99 %) those of its floor"
+                "{pass}: deviations relative to its floor: {p50:.2} × (median), {p99:.2} × (99 %)"
             ));
         }
     }

@@ -76,7 +76,10 @@ pub fn timerlat(
 pub fn timerlat_notes(record: &LatencyRecord) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(fix) = &record.source.fix {
-        lines.push(format!("note: no interrupt and no thread latency, no names: {}", record.source.why));
+        lines.push(format!(
+            "note: latencies of interrupts and threads, and names of causes, are missing: {}",
+            record.source.why
+        ));
         lines.push(format!("  fix: {fix}"));
     }
     lines.extend(record.notes.iter().map(|note| format!("note: {note}")));

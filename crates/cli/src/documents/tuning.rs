@@ -52,7 +52,7 @@ impl Tuning<'_> {
         text += "  then: onbeat doctor --verify\n";
         text += &format!("\n{}", head("settings until the next boot: onbeat tune --apply, and --undo"));
         if plan.writes.is_empty() {
-            text += "  none: all settings already have their values\n";
+            text += "  none: all settings are already correct\n";
         }
         for (finding, lines) in by_finding(&plan.writes) {
             for line in lines {
@@ -151,7 +151,8 @@ pub fn undone(outcomes: &[(Change, Outcome)]) -> (String, bool) {
             }
         }
     }
-    text += &format!("{} restored, {untouched} already had their values", counted(back, "setting"));
+    text +=
+        &format!("{} restored, {untouched} were already back at their old values", counted(back, "setting"));
     text += &match wrong {
         0 => "\n".to_owned(),
         wrong => format!(", {wrong} not restored: run the command again\n"),
