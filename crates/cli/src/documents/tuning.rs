@@ -151,8 +151,7 @@ pub fn undone(outcomes: &[(Change, Outcome)]) -> (String, bool) {
             }
         }
     }
-    text +=
-        &format!("{} restored, {untouched} were already back at their old values", counted(back, "setting"));
+    text += &format!("{} restored, {untouched} had not changed", counted(back, "setting"));
     text += &match wrong {
         0 => "\n".to_owned(),
         wrong => format!(", {wrong} not restored: run the command again\n"),

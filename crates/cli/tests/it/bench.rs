@@ -108,7 +108,7 @@ fn a_plot_is_a_file() {
     let place = Place::new();
     let answer = place.onbeat(&tiny(&["--plot", "o.svg", "--schedulers", "greedy"]));
     assert_eq!(answer.status, Some(0), "{answer:?}");
-    assert!(answer.stdout.contains("plot in o.svg"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("plot written to o.svg"), "{}", answer.stdout);
     let svg = fs::read_to_string(place.path("o.svg")).expect("a plot");
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("Tx → Rx"), "{svg}");
 }
@@ -250,7 +250,7 @@ fn regular_frames_are_measured_too() {
         "baseline",
         "floor_no_load",
         "execution",
-        "written: rt/realtime.json",
+        "written to rt/realtime.json",
     ] {
         assert!(answer.stdout.contains(part), "{part}: {}", answer.stdout);
     }

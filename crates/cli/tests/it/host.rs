@@ -226,7 +226,7 @@ fn changes_are_made_once_and_taken_back() {
     let text = root.to_str().expect("a path").to_owned();
     let before = all(&root);
     let applied = place.onbeat(&["tune", "--root", &text, "--cpus", "1", "--apply"]);
-    assert!(applied.status == Some(0) && applied.stdout.contains("of 203 changes made"), "{applied:?}");
+    assert!(applied.status == Some(0) && applied.stdout.contains("of 203 settings changed"), "{applied:?}");
     let again = place.onbeat(&["tune", "--root", &text, "--cpus", "1", "--apply"]);
     assert!(again.status == Some(0) && again.stdout.contains("nothing to do"), "{again:?}");
     let undone = place.onbeat(&["tune", "--root", &text, "--undo"]);

@@ -142,7 +142,7 @@ fn records_are_compared_and_projected() {
     }
     let answer = place.onbeat(&["noise", "compare", "a.json", "b.json", "--plot", "n.svg"]);
     assert_eq!(answer.status, Some(0), "{answer:?}");
-    assert!(answer.stdout.contains("set-up") && answer.stdout.contains("plot in n.svg"), "{answer:?}");
+    assert!(answer.stdout.contains("setup") && answer.stdout.contains("plot written to n.svg"), "{answer:?}");
     let svg = fs::read_to_string(place.path("n.svg")).expect("a plot");
     assert!(svg.contains("All gaps by their length") && svg.contains("b, CPU 0"), "{svg}");
     let answer =
