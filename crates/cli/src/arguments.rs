@@ -26,21 +26,22 @@ EXAMPLES
   onbeat plan fm.toml                                   show which worker runs which operator
   onbeat plan fm.toml --measure                         find the fastest scheduler on this machine
   onbeat run fm.toml --scheduler pinned --cores 0,1     run one worker on each of two cores
-  onbeat operators fir.decimate                         show the ports and parameters of an operator kind
-  onbeat run fm.toml --control fm.ctl                   run with a control socket, for `onbeat ctl fm.ctl status`
+  onbeat operators fir.decimate                         show ports and parameters of an operator
+  onbeat run fm.toml --control fm.ctl                   run with a socket for `onbeat ctl fm.ctl`
   onbeat run fm.toml --top                              run with a live view
   onbeat run fm.toml --trace fm.pftrace                 write a trace for ui.perfetto.dev
-  onbeat run fm.toml --metrics 9464                     serve OpenMetrics at http://127.0.0.1:9464/metrics
+  onbeat run fm.toml --metrics 9464                     serve metrics at http://127.0.0.1:9464/
   onbeat report out/fm.record.json -o report.html       make an HTML report of a run, with plots
-  onbeat bench overhead                                 measure the overhead of the engine on this machine
-  onbeat noise top                                      show what takes CPU time away from programs, and why
-  onbeat doctor                                         check this machine for real time, and show how to fix it";
+  onbeat bench overhead                                 measure the overhead of the engine
+  onbeat noise top                                      show what takes CPU time from programs
+  onbeat doctor                                         check this machine, and show fixes";
 
 pub const EXIT_STATUS: &str = "\
 EXIT STATUS
   0  success
   1  error, including a wrong command line
-  2  limit exceeded: --max-misses, --on-miss or `on_miss = \"stop\"`; for noise: -s or -S; for doctor: --fail-on
+  2  limit exceeded: --max-misses, --on-miss or `on_miss = \"stop\"`;
+     for noise: -s or -S; for doctor: --fail-on
   3  messages were lost unexpectedly; drops by `when_full` do not count";
 
 /// A real-time dataflow runtime that explains its own jitter

@@ -8,10 +8,10 @@ pub const EXAMPLES: &str = "\
 EXAMPLES
   onbeat run fm.toml --control fm.ctl                   start a run with a control socket
   onbeat ctl fm.ctl status --watch                      show operators and edges, once a second
-  onbeat ctl fm.ctl top                                 show rates, latencies, misses and their causes, live
+  onbeat ctl fm.ctl top                                 show rates, latencies and misses, live
   onbeat ctl fm.ctl set squelch.open=-40                change a parameter, from the next sample on
   onbeat ctl fm.ctl set tune.shift=\"-40 kHz\" --at 96000
-                                                        change a parameter at one sample of the operator's input
+                                                        change a parameter at one input sample
   onbeat ctl fm.ctl pause                               pause all sources; `resume` continues them
   onbeat ctl fm.ctl stop                                end the run and finish its files";
 

@@ -11,10 +11,10 @@ EXAMPLES
   onbeat doctor                                         check this machine, in ten seconds
   onbeat doctor --cpus 2-5                              check it for these cores
   onbeat doctor --pipeline fm.toml --record out/fm.record.json
-                                                        check it for a pipeline, and rank findings by its last run
-  onbeat doctor --explain isolcpus                      explain a finding, how to fix it, and the cost of the fix
-  onbeat doctor --verify                                after a reboot: check that the kernel applied its command line
-  onbeat doctor --fail-on warn --format json            print JSON; exit with status 2 if there is a warning";
+                                                        rank findings by the last run of a pipeline
+  onbeat doctor --explain isolcpus                      explain a finding and its fix
+  onbeat doctor --verify                                check the kernel command line after a reboot
+  onbeat doctor --fail-on warn --format json            print JSON; exit status 2 after a warning";
 
 pub const DOCTOR_STATUS: &str = "\
 EXIT STATUS
@@ -24,8 +24,8 @@ EXIT STATUS
 
 pub const TUNE_EXAMPLES: &str = "\
 EXAMPLES
-  onbeat tune --cpus 2-5                                print the settings that make these cores quiet
-  onbeat tune --pipeline fm.toml                        print them for the cores and rights that a pipeline needs
+  onbeat tune --cpus 2-5                                print settings that make these cores quiet
+  onbeat tune --pipeline fm.toml                        print the settings that a pipeline needs
   sudo onbeat tune --cpus 2-5 --apply                   apply the settings that need no reboot
   sudo onbeat tune --undo                               restore the previous settings
   onbeat tune --pipeline fm.toml --systemd fm.service   write a systemd unit that runs the pipeline";

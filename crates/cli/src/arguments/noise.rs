@@ -12,10 +12,10 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 EXAMPLES
   onbeat noise top                                      measure all CPUs until Ctrl-C
-  onbeat noise hist -c 1,3 -d 20s                       print a histogram of two CPUs, and the causes
+  onbeat noise hist -c 1,3 -d 20s                       print a histogram of two CPUs, and causes
   onbeat noise hist -c 1 -P f:1 -d 1m                   measure with a real-time thread
-  onbeat noise top -c 1 -a 100                          stop at the first gap above 100 us, and show its cause
-  onbeat noise hist -d 10s --record idle.json           write a record, for programs or for `noise compare`";
+  onbeat noise top -c 1 -a 100                          stop at a gap above 100 us, show its cause
+  onbeat noise hist -d 10s --record idle.json           write a record, for `noise compare`";
 
 const EXIT_STATUS: &str = "\
 EXIT STATUS

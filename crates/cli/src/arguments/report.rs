@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 pub const EXAMPLES: &str = "\
 EXAMPLES
-  onbeat report out/fm.record.json -o report.html       make a page that opens offline: plots, causes, plan, host
+  onbeat report out/fm.record.json -o report.html       make a page with plots, causes, plan, host
   onbeat report before.json after.json -o both.html     compare two runs on one page
   onbeat report run.json --format markdown              print tables for a comment or a wiki
   onbeat report run.json --format csv | head            print figures by name, for programs";

@@ -9,9 +9,9 @@ const EXAMPLES: &str = "\
 EXAMPLES
   onbeat timerlat top                                   measure all CPUs until Ctrl-C
   onbeat timerlat hist -c 1,3 -d 20s                    print histograms of two CPUs
-  onbeat timerlat top -c 1 -a 100                       stop at the first wake-up later than 100 us, and show its cause
+  onbeat timerlat top -c 1 -a 100                       stop at a latency above 100 us, explain it
   onbeat timerlat hist -d 1m --dma-latency 0            measure without deep idle states
-  onbeat timerlat top -c 1 -a 100 --backend tracer      use the kernel's tracer, with the stack at the interrupt";
+  onbeat timerlat top -c 1 -a 100 --backend tracer      use the kernel's tracer, with a stack";
 
 const EXIT_STATUS: &str = "\
 EXIT STATUS

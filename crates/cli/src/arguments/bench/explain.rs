@@ -7,7 +7,7 @@ use onbeat_bench::explain::Settings;
 
 pub const EXAMPLES: &str = "\
 EXAMPLES
-  onbeat bench explain                                  measure chains with and without explaining, in turn
+  onbeat bench explain                                  measure chains with and without explaining
   onbeat bench explain --kernels 3 --pairs 9            measure less exactly, in a few seconds";
 
 #[derive(Debug, Args)]

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 EXAMPLES
-  onbeat bench overhead                                 measure the overhead per iteration, and the break-even point
+  onbeat bench overhead                                 measure the overhead per iteration
   onbeat bench overhead --cases tx_rx --format json     measure one case, and print JSON
   onbeat bench overhead --plot overhead.svg             also write a plot
   onbeat bench overhead --peer holoscan --python holoscan/bin/python
@@ -29,7 +29,7 @@ EXAMPLES
 
 const QUEUE_EXAMPLES: &str = "\
 EXAMPLES
-  onbeat bench queue                                    measure as published: 300000 items, 600000 from 8 producers, 10 rounds
+  onbeat bench queue                                    measure as in the published benchmark
   onbeat bench queue --plot queue.svg                   also write a plot
   onbeat bench queue 30000 60000 4 3 --format json      measure fewer items, and print JSON";
 

@@ -9,14 +9,14 @@ use onbeat_bench::{pipeline, shapes};
 
 pub const EXAMPLES: &str = "\
 EXAMPLES
-  onbeat bench pipeline fm.toml                         measure under each scheduler, as fast as possible
+  onbeat bench pipeline fm.toml                         measure under each scheduler
   onbeat bench pipeline fm.toml --mode greedy,pinned --cores 0,1
                                                         measure two schedulers, on two cores
   onbeat bench pipeline fm.toml --pace real --seconds 5 measure at the sample rates of its sources";
 
 pub const PLAN_EXAMPLES: &str = "\
 EXAMPLES
-  onbeat bench plan                                     check the recommended scheduler for ten random graphs
+  onbeat bench plan                                     check recommendations for ten random graphs
   onbeat bench plan --shapes 30 --seed 7                check it for thirty other graphs";
 
 #[derive(Debug, Args)]

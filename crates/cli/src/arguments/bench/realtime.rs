@@ -8,10 +8,10 @@ use std::path::PathBuf;
 
 pub(super) const EXAMPLES: &str = "\
 EXAMPLES
-  onbeat bench realtime                                 measure as published: 60 frames per second, two loads, 30 s per pass
-  onbeat bench realtime --duration 5 --rounds 5         measure shorter passes, each five times in turn
+  onbeat bench realtime                                 measure as in the published benchmark
+  onbeat bench realtime --duration 5 --rounds 5         measure shorter passes, five times each
   onbeat bench realtime --scheduling-policy SCHED_FIFO --output realtime
-                                                        measure one policy; write JSON and SVG to that folder
+                                                        measure one policy; write JSON and SVG
   onbeat bench realtime --peer holoscan --python holoscan/bin/python
                                                         compare with Holoscan, in turn";
 

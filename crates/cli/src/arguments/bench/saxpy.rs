@@ -10,12 +10,12 @@ use std::path::PathBuf;
 
 pub const EXAMPLES: &str = "\
 EXAMPLES
-  onbeat bench saxpy                                    measure one and two cores, chains of 1 to 6 operators, chunks of 16 KiB
+  onbeat bench saxpy                                    measure chains of 1 to 6 operators
   onbeat bench saxpy --quantum 4,8,16,32,64KiB          measure several chunk sizes
   onbeat bench saxpy --mode greedy --kernels 3 --in-place
-                                                        measure one scheduler and one chain length, in place
+                                                        measure one scheduler and chain length
   onbeat bench saxpy --plot saxpy.svg                   also write a plot
-  onbeat bench saxpy --peers=peers                      compare with other runtimes, in turn (see peers/README.md)";
+  onbeat bench saxpy --peers=peers                      compare with others (see peers/README.md)";
 
 #[derive(Debug, Args)]
 pub struct SaxpyArguments {
