@@ -345,8 +345,8 @@ fn what_is_no_onbeat_is_found_out() {
         (&[], "the run ended before it answered"),
         (&[hello], "the run ended before it answered"),
         (&[hello, "what?"], "not from an onbeat run"),
-        (&[hello, hello], "its status is not understood: "),
-        (&[hello, r#"{"version":1,"ok":true,"status":{"name":7}}"#], "its status is not understood: "),
+        (&[hello, hello], "cannot read the status: "),
+        (&[hello, r#"{"version":1,"ok":true,"status":{"name":7}}"#], "cannot read the status: "),
         (&[hello, "{\"version\":1,\"ok\":false,\"error\":\"\\u001b[2Jno\"}"], " [2Jno"),
     ];
     for (number, (answers, part)) in cases.iter().enumerate() {
