@@ -1,5 +1,5 @@
-//! Hostile data: files that are none, that are cut short or contradict themselves, and peers that go away. Each is answered
-//! with a message that names it and with status 1, and leaves nothing half written.
+//! Hostile data: files that are none, that are cut short or contradict themselves, and peers that go away.
+//! Each is answered with a message that names it and with status 1, and leaves nothing half written.
 
 use super::harness::{Answer, Place};
 use onbeat::operators::registry;
@@ -9,7 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
-/// All kinds that read a file, with what they need besides its path.
+/// All kinds that read a file, with their other required parameters.
 fn readers() -> Vec<(String, &'static str)> {
     let registry = registry();
     let reads = |kind: &&onbeat::Kind| {
@@ -30,7 +30,7 @@ fn needed(kind: &str) -> &'static str {
     }
 }
 
-/// Runs a copy of what a kind reads at `path`, a string of TOML.
+/// Runs a pipeline that copies the data of a source; `path` is a string in TOML.
 fn copy(place: &Place, command: &str, kind: &str, path: &str, more: &str) -> Answer {
     let registry = registry();
     let (_, outputs) = registry.get(kind).expect("a kind").ports();
@@ -49,7 +49,7 @@ fn copy(place: &Place, command: &str, kind: &str, path: &str, more: &str) -> Ans
     place.onbeat(&[&[command, "data.toml"], pace].concat())
 }
 
-/// It has said no, in a few words, and left nothing.
+/// Checks that the command failed with a short message and left no files.
 fn refused(place: &Place, answer: &Answer, expected: &str) -> Result<(), String> {
     let short = answer.stderr.len() < 1_000 && !answer.stderr.contains(['\0', '\u{1b}']);
     let left = ["end", "end.part"].map(|name| place.path("out").join(name)).iter().any(|path| path.exists());
@@ -105,7 +105,7 @@ fn what_is_no_file_is_no_data() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The metadata of a recording, with something put in.
+/// Returns the metadata of a recording with additions.
 fn meta(global: &str, rest: &str) -> Vec<u8> {
     let rate = if global.contains("core:sample_rate") { "" } else { "\"core:sample_rate\": 1000," };
     format!(
@@ -114,7 +114,7 @@ fn meta(global: &str, rest: &str) -> Vec<u8> {
     .into()
 }
 
-/// A WAV file that says it has so many bytes of samples, and has some.
+/// Returns a WAV file with `says` bytes of samples in its header, and `has` in fact.
 fn wav(rate_hz: u32, says: u32, has: usize) -> Vec<u8> {
     let mut bytes = b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0".to_vec();
     bytes.extend(rate_hz.to_le_bytes());
@@ -134,11 +134,11 @@ fn npy(descr: &str, shape: &str, has: usize) -> Vec<u8> {
     bytes
 }
 
-#[test]
-fn hostile_data_are_refused() {
+/// Hostile data: title, kind of the source, content of its file, part of the message.
+fn hostile_data() -> Vec<(&'static str, &'static str, Vec<u8>, &'static str)> {
     let digits = "9".repeat(300);
     let deep = "[".repeat(100_000);
-    let cases: Vec<(&str, &str, Vec<u8>, &str)> = vec![
+    vec![
         ("nothing", "iq.source", vec![], "is empty"),
         ("half a sample", "iq.source", vec![0; 7], "not a whole number of samples"),
         ("half a real sample", "iq.source.real", vec![0; 3], "not a whole number of samples"),
@@ -216,11 +216,15 @@ fn hostile_data_are_refused() {
             "do not match their checksum",
         ),
         ("another type", "sigmf.source.real", meta("", ""), "its samples are complex"),
-    ];
+    ]
+}
+
+#[test]
+fn hostile_data_are_refused() {
     let place = Place::new();
     fs::write(place.path("in.sigmf-data"), [0; 64]).expect("a file");
     let mut wrong = Vec::new();
-    for (title, kind, bytes, expected) in cases {
+    for (title, kind, bytes, expected) in hostile_data() {
         let name = if kind.starts_with("sigmf") { "in.sigmf-meta" } else { "in" };
         fs::write(place.path(name), bytes).expect("a file");
         let answer = copy(&place, "run", kind, "\"in\"", needed(kind));

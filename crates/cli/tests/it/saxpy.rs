@@ -16,7 +16,9 @@ fn people_get_tables_and_a_plot() {
     let place = Place::new();
     let answer = place.onbeat(&tiny(&["greedy,event", "--kernels", "1-2", "--plot", "s.svg"]));
     assert_eq!((answer.status, &*answer.stderr), (Some(0), ""), "{answer:?}");
-    for part in ["saxpy: source, M times", "Gsamples/s", "out of place", "chain.n1.m2.q4k", "plot in s.svg"] {
+    for part in
+        ["saxpy: source, M times", "Gsamples/s", "out of place", "chain.n1.m2.q4k", "plot written to s.svg"]
+    {
         assert!(answer.stdout.contains(part), "{part}: {}", answer.stdout);
     }
     let svg = fs::read_to_string(place.path("s.svg")).expect("a plot");
@@ -52,7 +54,7 @@ fn programs_get_json() {
     assert!(found["figures"]["bare.kernel.q4k.in_place.rate"]["value"].is_f64());
 }
 
-/// Speaks as `peers/saxpy.sh` does.
+/// Script with the interface of `peers/saxpy.sh`.
 const PEERS: &str = r#"
 case "$1" in
 list)

@@ -1,6 +1,6 @@
-//! What goes wrong, shown with the line of the file where there is one.
+//! Errors, shown with the line of the file if there is one.
 
-use crate::output;
+use crate::stderr;
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan,
 };
@@ -8,49 +8,49 @@ use onbeat::PipelineError;
 use std::fmt::{self, Write};
 use std::io::{self, IsTerminal};
 
-/// An error for the person at the terminal. It ends the command with status 1.
+/// Error of a command. It ends the command with status 1.
 #[derive(Debug)]
-pub struct Failure {
+pub struct CommandError {
     message: String,
     help: Option<String>,
-    place: Option<Place>,
-    /// `file:line:column: `, which a drawing shows elsewhere.
+    excerpt: Option<Excerpt>,
+    /// `file:line:column: `, which the drawn form shows in its frame.
     prefix: String,
 }
 
-/// A place in a file, or in a setting.
+/// Place of an error in a file or a setting.
 #[derive(Debug)]
-struct Place {
+struct Excerpt {
     source: NamedSource<String>,
     text: String,
     span: std::ops::Range<usize>,
 }
 
-impl Failure {
+impl CommandError {
     pub fn new(message: impl Into<String>) -> Self {
-        Failure { message: printable(&message.into()), help: None, place: None, prefix: String::new() }
+        CommandError { message: printable(&message.into()), help: None, excerpt: None, prefix: String::new() }
     }
 
     pub fn help(self, help: impl Into<String>) -> Self {
-        Failure { help: Some(help.into()), ..self }
+        CommandError { help: Some(help.into()), ..self }
     }
 
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// On stderr: drawn on a terminal, `file:line:column: message` elsewhere.
+    /// Prints the error on stderr: drawn on a terminal, else as `file:line:column: message`.
     pub fn show(&self) {
         let is_terminal = io::stderr().is_terminal();
-        let text = if is_terminal { self.drawn(output::may_colour(is_terminal)) } else { self.plain() };
-        output::to_stderr(&text);
+        let text = if is_terminal { self.drawn(stderr::may_colour(is_terminal)) } else { self.plain() };
+        stderr::to_stderr(&text);
     }
 
     fn drawn(&self, colour: bool) -> String {
         let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
         let handler = GraphicalReportHandler::new_themed(theme).with_width(100).with_context_lines(1);
         let mut text = String::new();
-        // Into a string: it cannot fail but by a mistake in a Display.
+        // Writing to a string fails only if a `Display` is wrong.
         match handler.render_report(&mut text, self) {
             Ok(()) => text,
             Err(fmt::Error) => self.plain(),
@@ -59,8 +59,8 @@ impl Failure {
 
     fn plain(&self) -> String {
         let mut text = format!("{}{}\n", self.prefix, self.message);
-        if let Some(place) = &self.place {
-            place.write(&mut text).expect("a string takes all");
+        if let Some(excerpt) = &self.excerpt {
+            excerpt.write(&mut text).expect("a string takes all");
         }
         if let Some(help) = &self.help {
             writeln!(text, "help: {}", help.replace('\n', "\n      ")).expect("a string takes all");
@@ -69,10 +69,10 @@ impl Failure {
     }
 }
 
-impl Place {
-    /// The line, and what in it.
+impl Excerpt {
+    /// Writes the line, and marks the place in it.
     fn write(&self, out: &mut String) -> fmt::Result {
-        /// Characters of a line before the place, and in all.
+        /// Characters shown before the place, and of the line in total.
         const BEFORE: usize = 60;
         const SHOWN: usize = 160;
         let line_start = self.text[..self.span.start].rfind('\n').map_or(0, |newline| newline + 1);
@@ -89,14 +89,14 @@ impl Place {
     }
 }
 
-/// What comes from elsewhere does not steer the terminal.
+/// Replaces control characters, so that text from a file cannot control the terminal.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
 }
 
-impl From<PipelineError> for Failure {
+impl From<PipelineError> for CommandError {
     fn from(error: PipelineError) -> Self {
-        let place = error.span().map(|span| Place {
+        let excerpt = error.span().map(|span| Excerpt {
             source: NamedSource::new(error.file(), error.text().to_string()),
             text: error.text().to_string(),
             span,
@@ -107,31 +107,31 @@ impl From<PipelineError> for Failure {
         };
         let message = if prefix.is_empty() { error.to_string() } else { error.message().to_string() };
         let message = printable(&message);
-        Failure { message, help: error.help().map(str::to_string), place, prefix }
+        CommandError { message, help: error.help().map(str::to_string), excerpt, prefix }
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for CommandError {}
 
-impl Diagnostic for Failure {
+impl Diagnostic for CommandError {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.place.as_ref().map(|place| &place.source as &dyn SourceCode)
+        self.excerpt.as_ref().map(|excerpt| &excerpt.source as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let place = self.place.as_ref()?;
+        let excerpt = self.excerpt.as_ref()?;
         let label =
-            LabeledSpan::new_with_span(Some("here".to_string()), SourceSpan::from(place.span.clone()));
+            LabeledSpan::new_with_span(Some("here".to_string()), SourceSpan::from(excerpt.span.clone()));
         Some(Box::new(std::iter::once(label)))
     }
 }
@@ -141,10 +141,10 @@ mod tests {
     use super::*;
     use onbeat::{Overrides, Pipeline, Registry};
 
-    fn failure(text: &str) -> Failure {
+    fn failure(text: &str) -> CommandError {
         let error =
             Pipeline::parse(text, "x.toml", "", &Registry::default(), &Overrides::default()).unwrap_err();
-        Failure::from(error)
+        CommandError::from(error)
     }
 
     #[test]

@@ -1,23 +1,24 @@
-//! Messages on their way through an edge.
+//! Messages in flight on an edge.
 
 use std::collections::VecDeque;
 
-/// Messages that are followed through one edge: more are not counted.
+/// Most messages that are counted on one edge.
 const FOLLOWED: usize = 65_536;
 
-/// Messages of one source in one edge. A step that waits for its time tells of the message that it is going to send: of several steps
-/// with one message the last one has sent it.
+/// Messages of one source on one edge. A step that waits already reports the message that it will send. So
+/// the last of several steps with the same message sent it.
 #[derive(Debug, Default)]
-pub(super) struct Way {
-    /// The last step before the edge: its message, and when it ended.
+pub(super) struct EdgeMessages {
+    /// Message and end of the producer's last step.
     last: Option<(u64, u64)>,
-    /// The first that was not sent yet.
+    /// First message that was not sent yet.
     next: u64,
     pub messages: VecDeque<u64>,
 }
 
-impl Way {
-    /// A step before the edge has ended. If that tells that a message was sent before: when.
+impl EdgeMessages {
+    /// Notes the end of a producer's step. Returns the time at which the previous message was sent, if it is
+    /// known now.
     pub fn ends(&mut self, sequence: u64, time_ns: u64) -> Option<u64> {
         let sent = self.last.filter(|&(last, _)| last < sequence).and_then(|_| self.sent());
         if sequence >= self.next {
@@ -26,7 +27,7 @@ impl Way {
         sent
     }
 
-    /// The last step has sent its message.
+    /// Notes that the last step sent its message. Returns the time, unless there are too many messages.
     pub fn sent(&mut self) -> Option<u64> {
         let (sequence, time_ns) = self.last.take()?;
         self.next = sequence.saturating_add(1);
@@ -37,8 +38,8 @@ impl Way {
         Some(time_ns)
     }
 
-    /// A step behind the edge takes this message, and with it those before it. Says when it was sent, if that is new, and how many
-    /// are taken.
+    /// Notes that a consumer's step takes this message and those before it. Returns the time at which it was
+    /// sent, if it is known now, and the number of messages taken.
     pub fn takes(&mut self, sequence: u64) -> (Option<u64>, usize) {
         let sent = self.last.filter(|&(last, _)| last <= sequence).and_then(|_| self.sent());
         let before = self.messages.len();
