@@ -8,6 +8,7 @@
 //! | [`park`] | a thread that waits and others that wake it, on one futex word |
 //! | [`local`] | sockets with a name in the file system, and who is at their other end |
 //! | [`poll`], [`door`] | files that can be read without waiting, and waiting for that; those who connect as well |
+//! | [`file`] | which file a name stands for, for as long as it is held |
 //! | [`thread`] | the one place where threads are made; every one has a name |
 //! | [`policy`], [`rights`] | what the scheduler gives a thread, and why it refuses it |
 //! | [`latency`], [`memory`], [`stack_node`] | how late the kernel may be; where memory and stacks stay |
@@ -48,6 +49,7 @@ pub mod clock;
 pub mod cores;
 pub mod count;
 pub mod door;
+pub mod file;
 pub mod ftrace;
 pub mod futex;
 pub mod interrupts;
