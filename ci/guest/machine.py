@@ -29,6 +29,8 @@ OF_RTLA = re.compile(r"libtrace(event|fs)\S*")
 # The clock counts the guest's instructions, two nanoseconds for each, and leaps over the time in which it sleeps: whoever else has this
 # machine's cores meanwhile takes nothing from it.
 COUNTED = ["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off"]
+# At once: one guest keeps one CPU busy.
+GUESTS = int(os.environ.get("ONBEAT_GUESTS") or os.cpu_count() or 1)
 PROGRAMS = ["busybox", "rtla", "cyclictest", "prlimit", "setpriv"]
 
 

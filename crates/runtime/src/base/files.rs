@@ -1,7 +1,7 @@
 //! Which files a process reads and which it replaces, so that no run destroys its own input.
 
 use crate::Error;
-use std::os::unix::fs::MetadataExt;
+use onbeat_os::file::HeldFile;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -30,8 +30,8 @@ pub struct FileUse {
 
 struct Used {
     number: u64,
-    /// Device and inode, where there is a file.
-    id: Option<(u64, u64)>,
+    /// The file itself, if it exists. It is held because another file could get its inode number otherwise, and be refused.
+    file: Option<HeldFile>,
     /// The path with its links followed, as far as it exists.
     path: PathBuf,
     replaces: bool,
@@ -75,16 +75,18 @@ impl FileUse {
     }
 
     fn new(path: &Path, replaces: bool, by: String) -> Result<Self, Error> {
+        let file = HeldFile::open(path).ok();
         // Devices and pipes are not replaced, and any number may use them.
-        let found = std::fs::metadata(path).ok();
-        let id = found.as_ref().filter(|found| found.is_file()).map(|found| (found.dev(), found.ino()));
-        if found.is_some() && id.is_none() {
+        if file.as_ref().is_some_and(|file| !file.is_regular()) {
             return Ok(FileUse { number: u64::MAX });
         }
+        let identity = file.as_ref().map(HeldFile::identity);
         let whole = whole(path);
         let mut all = all();
         let same = |used: &&Used| {
-            (id.is_some() && used.id == id || used.path == whole) && (replaces || used.replaces)
+            let is_same = used.path == whole
+                || identity.is_some() && used.file.as_ref().map(HeldFile::identity) == identity;
+            is_same && (replaces || used.replaces)
         };
         if let Some(other) = all.used.iter_mut().find(|used| same(&&**used)) {
             other.contested = true;
@@ -99,7 +101,7 @@ impl FileUse {
         }
         let number = all.next;
         all.next += 1;
-        all.used.push(Used { number, id, path: whole, replaces, by, contested: false });
+        all.used.push(Used { number, file, path: whole, replaces, by, contested: false });
         Ok(FileUse { number })
     }
 }

@@ -9,6 +9,7 @@ mod control;
 mod endings;
 mod explain;
 mod faults;
+mod files;
 mod filled_again;
 mod graph_errors;
 mod limits;
