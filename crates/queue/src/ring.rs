@@ -23,6 +23,8 @@ impl<T> fmt::Debug for Full<T> {
 ///
 /// Each item has a plain value of type `S` beside it, which is read on demand ([`side`](Ring::side)).
 ///
+/// Every method panics if it is called with an owner other than that of the ring.
+///
 /// Both counters only grow, so they also serve as statistics: [`sent`](Ring::sent) and
 /// [`taken`](Ring::taken).
 pub struct Ring<T, S: Copy = ()> {
@@ -86,9 +88,6 @@ impl<T, S: Copy + Default> Ring<T, S> {
     ///
     /// # Errors
     /// [`Full`] returns the item.
-    ///
-    /// # Panics
-    /// If `owner` is not the one that the ring was made with.
     #[inline(always)]
     pub fn push(&self, owner: &mut Owner, item: T, side: &S) -> Result<u32, Full<T>> {
         self.check(owner);
@@ -115,9 +114,6 @@ impl<T, S: Copy + Default> Ring<T, S> {
     }
 
     /// Returns the value beside the item that was taken last. Valid only until the next push.
-    ///
-    /// # Panics
-    /// If `owner` is not the one that the ring was made with.
     #[inline(always)]
     pub fn side(&self, owner: &Owner) -> S {
         let slot = self.slot(self.counters(owner).taken.wrapping_sub(1));
@@ -126,9 +122,6 @@ impl<T, S: Copy + Default> Ring<T, S> {
     }
 
     /// Takes the oldest item out. Returns it and how many items were inside before.
-    ///
-    /// # Panics
-    /// If `owner` is not the one that the ring was made with.
     #[inline(always)]
     pub fn pop(&self, owner: &mut Owner) -> Option<(T, u32)> {
         self.check(owner);
@@ -153,9 +146,6 @@ impl<T, S: Copy + Default> Ring<T, S> {
     }
 
     /// Inspects the value beside the oldest item.
-    ///
-    /// # Panics
-    /// If `owner` is not the one that the ring was made with.
     #[inline]
     pub fn peek<R>(&self, owner: &Owner, inspect: impl FnOnce(&S) -> R) -> Option<R> {
         self.check(owner);

@@ -20,8 +20,9 @@ use std::ptr::NonNull;
 /// - The worker sleeps through [`sleep`](Inbox::sleep). The first push after that wakes it, and only that
 ///   push pays for it.
 ///
-/// The worker's side takes the [`Owner`] token that the inbox was made with. An inbox is shared by reference
-/// or `Arc`. Threads should use different slots, which keeps them off each other's cache lines, but need not.
+/// The worker's side takes the [`Owner`] token that the inbox was made with, and panics with any other. An
+/// inbox is shared by reference or `Arc`. Threads should use different slots, which keeps them off each
+/// other's cache lines, but need not.
 ///
 /// ```
 /// # use onbeat_queue::{Inbox, Owner, Sleeper};
@@ -103,9 +104,6 @@ impl<S: Sleeper> Inbox<S> {
     /// Pending ends just before `run` gets the item's number. `run` can schedule on this inbox; items that it
     /// adds to slots already drained wait for the next call. If `run` panics, the items that did not run are
     /// still scheduled.
-    ///
-    /// # Panics
-    /// If `owner` is not the one of this inbox.
     #[inline]
     pub fn drain(&self, owner: &mut Owner, mut run: impl FnMut(&mut Owner, u32)) -> usize {
         self.check(owner);
@@ -138,9 +136,6 @@ impl<S: Sleeper> Inbox<S> {
     }
 
     /// Whether the worker is between [`sleep`](Inbox::sleep) and [`wake_up`](Inbox::wake_up).
-    ///
-    /// # Panics
-    /// If `owner` is not the one of this inbox.
     #[inline]
     pub fn is_asleep(&self, owner: &Owner) -> bool {
         self.check(owner);
@@ -149,9 +144,6 @@ impl<S: Sleeper> Inbox<S> {
     }
 
     /// Whether the worker is asleep and a push has come since: a few loads, to spin on.
-    ///
-    /// # Panics
-    /// If `owner` is not the one of this inbox.
     #[inline]
     pub fn is_woken(&self, owner: &Owner) -> bool {
         self.is_asleep(owner) && self.list.is_woken()
@@ -161,9 +153,6 @@ impl<S: Sleeper> Inbox<S> {
     /// pushes that found the worker asleep: that many calls of [`Sleeper::claim`] had no `unclaim`, and
     /// everything done before and in those calls is visible now. At most one per slot; 0 if the worker was
     /// not asleep.
-    ///
-    /// # Panics
-    /// If `owner` is not the one of this inbox.
     pub fn wake_up(&self, owner: &mut Owner) -> u32 {
         if !self.is_asleep(owner) {
             return 0;

@@ -42,7 +42,7 @@ use turn::{DrainPass, ItemNode, offer};
 ///
 /// An item cannot go away while it is pending. There are three kinds: an [`Item`] outlives the queue or a
 /// [scope](QueueCore::scope), the queue shares a [`Shared`] with the caller, and it owns an [`Owned`]. The
-/// worker's side takes the [`Owner`] token that the queue was made with.
+/// worker's side takes the [`Owner`] token that the queue was made with, and panics with any other.
 ///
 /// ```
 /// use onbeat_queue::{QueueCore, Item, Owner, Sleeper};
@@ -219,9 +219,6 @@ impl<S: Sleeper> QueueCore<S> {
     /// that are scheduled meanwhile to slots already drained wait for the next call.
     ///
     /// If a callback panics, `panicked` gets the payload, and the next item runs.
-    ///
-    /// # Panics
-    /// If `owner` is not the one of this queue.
     pub fn drain(&self, owner: &mut Owner, panicked: &mut dyn FnMut(Box<dyn Any + Send>)) -> usize {
         self.check(owner);
         self.pass(|slot| self.list.take(slot), panicked)
@@ -230,9 +227,6 @@ impl<S: Sleeper> QueueCore<S> {
     /// Runs all queued items, as [`drain`](Self::drain), and closes the queue: `schedule` returns false from
     /// here on, also to callbacks. When it returns, each `true` has had its run. Does nothing on a closed
     /// queue.
-    ///
-    /// # Panics
-    /// If `owner` is not the one of this queue.
     pub fn close(&self, owner: &mut Owner, panicked: &mut dyn FnMut(Box<dyn Any + Send>)) -> usize {
         if self.is_closed() {
             return 0;
@@ -247,9 +241,6 @@ impl<S: Sleeper> QueueCore<S> {
     }
 
     /// Accepts items again, after [`close`](Self::close). Does nothing on an open queue.
-    ///
-    /// # Panics
-    /// If `owner` is not the one of this queue.
     pub fn open(&self, owner: &mut Owner) {
         self.check(owner);
         if self.is_closed() {
@@ -293,9 +284,6 @@ impl<S: Sleeper> QueueCore<S> {
     /// Announces that the worker goes to sleep. After true the next push wakes it: [`Sleeper::wake`] is
     /// called, and [`is_woken`](Self::is_woken) turns true. [`wake_up`](Self::wake_up) ends the sleep. False:
     /// an item is queued.
-    ///
-    /// # Panics
-    /// If `owner` is not the one of this queue.
     #[must_use]
     pub fn sleep(&self, owner: &mut Owner) -> bool {
         self.check(owner);
@@ -306,9 +294,6 @@ impl<S: Sleeper> QueueCore<S> {
     }
 
     /// Whether the worker is asleep and a push has come since: a few loads, to spin on.
-    ///
-    /// # Panics
-    /// If `owner` is not the one of this queue.
     #[inline]
     pub fn is_woken(&self, owner: &Owner) -> bool {
         self.check(owner);
@@ -317,9 +302,6 @@ impl<S: Sleeper> QueueCore<S> {
     }
 
     /// Ends the sleep, woken or not. Queued items wait for [`drain`](Self::drain).
-    ///
-    /// # Panics
-    /// If `owner` is not the one of this queue.
     pub fn wake_up(&self, owner: &mut Owner) {
         self.check(owner);
         // Relaxed: only the owner writes it.

@@ -167,7 +167,7 @@ fn stress_nothing_is_run_twice_or_forgotten() {
     }
     let (woken, runs) = (woken.into_inner(), runs.into_inner());
     assert_eq!((sum, runs), (woken, woken));
-    assert!(runs > 1000, "{runs} runs");
+    assert!(runs > if cfg!(miri) { 7 } else { 1000 }, "{runs} runs");
 }
 
 #[derive(Default, Clone)]
@@ -192,7 +192,7 @@ fn stress_a_store_wanders() {
             }
         });
         let mut rounds = 0u64;
-        while Instant::now() < end {
+        while rounds < 11 || Instant::now() < end {
             let mine = store.take().unwrap();
             store = Some(std::thread::scope(|inner| {
                 let (identity, send) = (&mut identity, &send);
@@ -219,7 +219,6 @@ fn stress_a_store_wanders() {
         }
         println!("on {rounds} threads");
         drop(send);
-        assert!(rounds > 10);
     });
     let store = store.unwrap();
     identity.wear(|| {
