@@ -122,10 +122,7 @@ fn the_shortest_channel_ends_the_file() {
         let path = folder.path().join("file");
         let streams = vec![(wave(0, 1000), vec![300]), (wave(1, 900), vec![7])];
         let seen = write(kind, &path, more, streams);
-        assert_eq!(
-            seen.notes(),
-            ["`in1` ended after 900 samples; the rest of `in0` is not read"]
-        );
+        assert_eq!(seen.notes(), ["`in1` ended after 900 samples; the rest of `in0` is not read"]);
         let data = if kind == "sigmf.sink.real" { path.with_extension("sigmf-data") } else { path };
         let header = if kind == "wav.sink" { fs::read(&data).unwrap().len() - bytes } else { 0 };
         assert!(header < 100, "{kind}: {header}");
