@@ -95,7 +95,7 @@ pub(super) fn find(
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         match serde_json::from_str(line) {
             Ok(Listed::SkippedCase { peer, missing }) => {
-                notes.push(format!("{peer}: not available: {missing}"))
+                notes.push(format!("{peer}: not available: {missing}"));
             }
             Ok(Listed::There { peer, version, variant, how, in_place, quantum, cores }) => {
                 for &kernels in &settings.kernels {
