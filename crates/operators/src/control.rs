@@ -320,16 +320,13 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
     };
     registry.add(Kind::new(
         "pid",
-        "a PID controller: measured values to commands",
+        "PID controller: measured values to commands",
         "setpoint = 1.0\nkp = 2.0",
         pid,
     ));
-    registry.add(Kind::new(
-        "lag",
-        "a first-order lag",
-        "tau = \"50 ms\"",
-        |p: &LagParameters, _: &Folders| Lag::new(p.gain, p.tau.0),
-    ));
+    registry.add(Kind::new("lag", "first-order lag", "tau = \"50 ms\"", |p: &LagParameters, _: &Folders| {
+        Lag::new(p.gain, p.tau.0)
+    }));
     registry.add(Kind::new(
         "route",
         "sends each value to one of two outputs",

@@ -117,7 +117,7 @@ pub fn run(settings: &RealtimeSettings, watch: &mut dyn BenchWatch) -> Result<Re
             };
             match answer {
                 Ok(frames) => {
-                    row.taken.push(PassFigures::of(&frames, &causes.outliers, settings.period_ns()))
+                    row.taken.push(PassFigures::of(&frames, &causes.outliers, settings.period_ns()));
                 }
                 Err(reason) => {
                     let note = format!("{}: not available: {reason}", row.name);

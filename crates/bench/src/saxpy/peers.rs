@@ -54,7 +54,7 @@ pub(super) struct PeerRun {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Listed {
-    SkippedCase {
+    Missing {
         peer: String,
         missing: String,
     },
@@ -94,8 +94,8 @@ pub(super) fn find(
     let (mut peers, mut notes) = (Vec::new(), Vec::new());
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         match serde_json::from_str(line) {
-            Ok(Listed::SkippedCase { peer, missing }) => {
-                notes.push(format!("{peer}: not available: {missing}"))
+            Ok(Listed::Missing { peer, missing }) => {
+                notes.push(format!("{peer}: not available: {missing}"));
             }
             Ok(Listed::There { peer, version, variant, how, in_place, quantum, cores }) => {
                 for &kernels in &settings.kernels {
