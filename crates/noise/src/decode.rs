@@ -127,7 +127,7 @@ pub fn decode(
     let mut strange = 0;
     let broken = entries(bytes, form, |time_ns, entry| match entry {
         RingEntry::Lost(lost) => {
-            take(RingRecord { time_ns, pid: -1, is_going: false, kind: RecordKind::Lost(lost) })
+            take(RingRecord { time_ns, pid: -1, is_going: false, kind: RecordKind::Lost(lost) });
         }
         RingEntry::Raw(raw) => match record(raw, time_ns, layout) {
             Some(Some(record)) => take(record),

@@ -60,7 +60,7 @@ fn they_come_with_their_moments_and_are_counted() {
         (event("sched:no_such_event", None, None), "has no such event"),
         (event("sched:sched_switch", Some("nothing == 7"), None), "filter `nothing == 7`"),
         (event("sched:sched_switch", None, Some("explode")), "trigger `explode`"),
-        (event("sched", None, Some("stacktrace")), "not a system's"),
+        (event("sched", None, Some("stacktrace")), "needs a single event, not a system"),
     ] {
         let error = open(&[asked]).expect_err(part).to_string();
         assert!(error.contains(part), "{error}");
