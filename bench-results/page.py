@@ -3,7 +3,7 @@
 
     onbeat bench saxpy --quantum 4,8,16,32,64KiB --peers=peers --format json > bench-results/saxpy.json
     bench-results/page.py            writes the page
-    bench-results/page.py --check    says whether the page is what the figures make of it
+    bench-results/page.py --check    checks that the page agrees with the figures
 """
 
 import json
@@ -62,8 +62,8 @@ def page(found: Found) -> str:
     )
     text += f"; others used {others:.1f} % of the machine" if others is not None else ""
     again = found.value("machine.again")
-    text += f"; {again} measurements were made again as it was disturbed.\n" if again != "-" else ".\n"
-    text += "The raw values of each round are in `bench-results/saxpy.json`.\n\n"
+    text += f"; {again} measurements were repeated because the machine was disturbed.\n" if again != "-" else ".\n"
+    text += "The values of each round are in `bench-results/saxpy.json`.\n\n"
     quanta = found.quanta()
     text += "**The kernel alone**, in place and out of place, Gsamples/s:\n\n" + table(
         ["", *(size for size, _ in quanta)],
@@ -71,7 +71,7 @@ def page(found: Found) -> str:
     ) + "\n"
     rows = lambda pattern, form: [(size, pattern.replace("{q}", q).replace("{form}", form)) for size, q in quanta]  # noqa: E731
     text += found.by_kernels("**One core, `greedy`, in place**: % of the kernel / M", rows("saxpy.greedy.n1.m{m}.q{q}.{form}.share", "in_place"))
-    text += found.by_kernels("The same with an operator as a user writes it:", rows("saxpy.greedy.n1.m{m}.q{q}.{form}.own.share", "in_place"))
+    text += found.by_kernels("The same with an operator that a user wrote:", rows("saxpy.greedy.n1.m{m}.q{q}.{form}.own.share", "in_place"))
     text += found.by_kernels("**One core, `greedy`, out of place**: % of the bare chain", rows("saxpy.greedy.n1.m{m}.q{q}.{form}.of_bare", "out_of_place"))
     text += found.by_kernels("**Two cores, `replicated`**, ends in ranges, in place: % of twice our own rate on one core", rows("saxpy.replicated.n2.m{m}.q{q}.{form}.of_one_core", "in_place"))
     text += found.by_kernels("The same: % of the fair line", rows("saxpy.replicated.n2.m{m}.q{q}.{form}.share", "in_place"))
@@ -81,7 +81,7 @@ def page(found: Found) -> str:
         text += found.by_kernels(f"**Two cores, `pinned` in order**, {buffers} chunks: Gsamples/s", rows(name + ".rate", "in_place"), None)
         text += found.by_kernels("The same: % of the bare hand-over", rows(name + ".of_bare", "in_place"))
     text += found.by_kernels("**Two cores, `event`**, in place: Gsamples/s", rows("saxpy.event.n2.m{m}.q{q}.{form}.rate", "in_place"), None)
-    text += found.by_kernels("The same beside `greedy` on one core: Gsamples/s", rows("saxpy.greedy.n1.m{m}.q{q}.{form}.rate", "in_place"), None)
+    text += found.by_kernels("For comparison, `greedy` on one core: Gsamples/s", rows("saxpy.greedy.n1.m{m}.q{q}.{form}.rate", "in_place"), None)
     for cores in (1, 2):
         peers = [(label, f"peer.{name}.n{cores}.m{{m}}.rate") for label, name in found.peers()]
         text += found.by_kernels(f"**Other runtimes, {cores} core{'s' if cores > 1 else ''}**: Gsamples/s", peers, None)
@@ -98,7 +98,7 @@ def main() -> int:
     new = before + BEGIN + "\n" + page(found) + END + after
     if "--check" in sys.argv[1:]:
         if new != old:
-            print("docs/book/src/saxpy.md is not what bench-results/saxpy.json says: bench-results/page.py", file=sys.stderr)
+            print("docs/book/src/saxpy.md differs from bench-results/saxpy.json: run bench-results/page.py", file=sys.stderr)
         return int(new != old)
     PAGE.write_text(new)
     return 0

@@ -1,10 +1,10 @@
 #!/bin/sh
 # The saxpy chain in other runtimes, for `onbeat bench saxpy --peers`.
 #
-#   sh saxpy.sh build [PEER...]                                  compile those that can be had here, all unless named
-#   sh saxpy.sh list                                             what is there, a line of JSON for each peer and setting
+#   sh saxpy.sh build [PEER...]                                  compile these, or all available ones
+#   sh saxpy.sh list                                             a line of JSON per peer and setting
 #   sh saxpy.sh run PEER VARIANT CORES KERNELS SECONDS CORE,...  one measurement: {"rate": samples per second}
-#   sh saxpy.sh all [SECONDS]                                    everything that is there once, a line of JSON each
+#   sh saxpy.sh all [SECONDS]                                    each case once, a line of JSON per case
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 known="qsdr futuresdr gnuradio tbb"
@@ -20,7 +20,7 @@ how() {
     esac
 }
 
-# With the kernel that all sides share, which is in Rust.
+# Links the kernel that all sides share, which is in Rust.
 compile_cpp() {
     peer=$1
     shift
@@ -31,11 +31,11 @@ compile_cpp() {
 build() {
     case $1 in
     qsdr) (cd "$here/qsdr" && cargo build --release --quiet) ;;
-    # It uses a feature that is not stable yet.
+    # It uses an unstable feature.
     futuresdr)
         (cd "$here/futuresdr" && RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zcrate-attr=feature(float_algebraic)" cargo build --release --quiet)
         ;;
-    # Headers of the system are not ours: no warnings from there.
+    # No warnings from headers of the system.
     gnuradio)
         # shellcheck disable=SC2046 # several words each
         compile_cpp gnuradio $(pkg-config --cflags gnuradio-runtime | sed 's/-I/-isystem /g') $(pkg-config --libs gnuradio-runtime) -lfmt -lspdlog
@@ -59,7 +59,7 @@ list() {
     echo '{"peer": "gnuradio4", "missing": "it is in no registry: neither Debian nor crates.io nor PyPI has it"}'
 }
 
-# Everything once, on the first cores.
+# Each case once, on the first cores.
 all() {
     seconds=${1:-0.2}
     list | while read -r line; do

@@ -1,4 +1,4 @@
-//! The reader of pipeline files: whatever the bytes are, it gives a plan or an error that can be shown.
+//! The reader of pipeline files: any bytes give a plan, or an error that can be shown.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +9,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(onbeat::operators::registry)
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    // The first line may be a setting, as `--set` has it.
+    // The first line can be a setting, as in `--set`.
     let mut overrides = Overrides::default();
     let text = match text.split_once('\n') {
         Some((setting, rest)) if setting.starts_with("#set ") => {

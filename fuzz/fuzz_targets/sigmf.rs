@@ -1,4 +1,4 @@
-//! The reader of SigMF metadata: whatever they say, the recording plays or there is an error.
+//! The reader of SigMF metadata: for any metadata, the recording plays or there is an error.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -7,7 +7,7 @@ use onbeat::testing::Trial;
 use onbeat::{Error, Operator};
 use std::path::PathBuf;
 
-/// A recording of a few samples whose metadata are what the fuzzer says.
+/// Recording of a few samples, with metadata from the fuzzer.
 struct Recording {
     path: PathBuf,
 }
@@ -25,14 +25,14 @@ thread_local! {
     static RECORDING: Recording = Recording::new();
 }
 
-/// A run takes a thousand times longer than a look: only every so many recordings that can be played are.
+/// One of this many playable recordings is played: a run takes a thousand times longer than a check.
 const PLAYED: usize = 16;
 
 fuzz_target!(|bytes: &[u8]| {
     let path = RECORDING.with(|recording| recording.path.clone());
     std::fs::write(&path, bytes).expect("a file");
     let (complex, real) = (SigmfSource::new(&path), SigmfSource::real(&path));
-    // Of several channels it could be any.
+    // If there are several channels, any of them could be wrong.
     let second = SigmfSource::new(&path).channel(1);
     let sum = bytes.iter().fold(0usize, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
     judge(complex.check(), complex, sum);
@@ -44,9 +44,9 @@ fn judge(checked: Result<(), Error>, source: impl Operator, sum: usize) {
     match checked {
         Err(error) => assert!(!error.to_string().is_empty()),
         Ok(()) if sum.is_multiple_of(PLAYED) => {
-            // The stop is for recordings whose rate is so low that they last for years.
+            // The time limit is for recordings whose rate is so low that they last for years.
             let played = Trial::new(source).stop_after(1_000_000_000).try_run();
-            assert!(played.is_ok(), "it is good, and cannot be played: {:?}", played.err());
+            assert!(played.is_ok(), "`check` accepts it, but it cannot be played: {:?}", played.err());
         }
         Ok(()) => {}
     }

@@ -1,4 +1,4 @@
-// Dummy source → saxpy operators → benchmark sink in GNU Radio 3.10: three blocks, a thread each, as its scheduler has it.
+// Dummy source → saxpy operators → benchmark sink in GNU Radio 3.10. Its scheduler gives each block a thread.
 
 #include "../kernel/program.hpp"
 #include <gnuradio/constants.h>
@@ -9,7 +9,7 @@
 static const auto one = [] { return gr::io_signature::make(1, 1, sizeof(float)); };
 static const auto none = [] { return gr::io_signature::make(0, 0, 0); };
 
-// Gives on all the room that there is, and writes nothing.
+// Claims all free room, and writes nothing.
 struct DummySource : gr::sync_block {
     DummySource() : gr::sync_block("source", none(), one()) {}
     int work(int count, gr_vector_const_void_star&, gr_vector_void_star&) override { return count; }

@@ -1,15 +1,15 @@
 """The cases of `onbeat bench overhead` in Holoscan, in Python.
 
-By hand:     python3 overhead.py tx_rx event 2 --iterations 10000 --warm-up 100
+Directly:    python3 overhead.py tx_rx event 2 --iterations 10000 --warm-up 100
 By onbeat:   onbeat bench overhead --peer holoscan
              It starts `overhead.py --serve` once and writes a line of JSON per run to it:
              {"case": "tx_rx", "scheduler": "event", "workers": 2, "iterations": 10000, "warm_up": 100}
              The answer is a line of JSON on stdout.
 
 An answer has, in nanoseconds,
-    wall_ns    around constructing, composing and running the application: the published method divides this by the iterations
-    begin_ns   when the first of the operators at the end of the graph had counted `warm_up` iterations; on CLOCK_MONOTONIC
-    end_ns     when the last of them had counted all
+    wall_ns    time to construct, compose and run the application; the published method divides this by the iterations
+    begin_ns   time at which the first operator at the end of the graph had counted `warm_up` iterations; on CLOCK_MONOTONIC
+    end_ns     time at which the last of these operators had counted all
 or "error", in words.
 """
 
@@ -25,7 +25,7 @@ MARK = "ONBEAT_PEER_READY"
 
 
 def prepare():
-    """Holoscan wants a larger stack and its CUDA libraries in the loader's path: both are read when a process begins."""
+    """Restarts this process with a larger stack and the CUDA libraries in the loader's path, as Holoscan requires."""
     if os.environ.get(MARK):
         return
     os.environ[MARK] = "1"
@@ -42,7 +42,7 @@ def prepare():
     if soft != resource.RLIM_INFINITY and soft < STACK_BYTES:
         wanted = STACK_BYTES if hard == resource.RLIM_INFINITY else min(STACK_BYTES, hard)
         resource.setrlimit(resource.RLIMIT_STACK, (wanted, hard))
-    # The interpreter that was asked for, not what it links to: a virtual environment is known by its path.
+    # The interpreter as given, not the target of the link: Python finds a virtual environment by its path.
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
@@ -53,7 +53,7 @@ def build():
     from holoscan.schedulers import EventBasedScheduler, GreedyScheduler
 
     class Counted(Operator):
-        """Counts its steps, and looks at the clock at two of them."""
+        """Counts its steps, and reads the clock at two of them."""
 
         def __init__(self, fragment, *conditions, warm_up, iterations, name):
             self.warm_up, self.iterations = warm_up, iterations
@@ -161,7 +161,7 @@ def build():
 
 
 def serve(measure, version):
-    """Answers each line of stdin on the stdout that there was; what the libraries print goes to stderr."""
+    """Answers each line of stdin on the original stdout; output of the libraries goes to stderr."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     print(json.dumps({"holoscan": version, "python": sys.version.split()[0]}), file=answers, flush=True)
@@ -171,7 +171,7 @@ def serve(measure, version):
             answer = measure(
                 wanted["case"], wanted["scheduler"], wanted["workers"], wanted["iterations"], wanted["warm_up"]
             )
-        except Exception as error:  # noqa: BLE001: whatever it is, onbeat shows it
+        except Exception as error:  # noqa: BLE001: onbeat shows any error
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)
 

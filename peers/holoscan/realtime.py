@@ -1,6 +1,6 @@
 """The passes of `onbeat bench realtime` in Holoscan, in Python.
 
-By hand:     python3 realtime.py --policy fifo --duration 10
+Directly:    python3 realtime.py --policy fifo --duration 10
 By onbeat:   onbeat bench realtime --peer holoscan
              It starts `realtime.py --serve` once and writes a line of JSON per pass to it; the answer is one on stdout.
 
@@ -20,7 +20,7 @@ MARK = "ONBEAT_PEER_READY"
 
 
 def prepare():
-    """Holoscan wants a larger stack and its CUDA libraries in the loader's path: both are read when a process begins."""
+    """Restarts this process with a larger stack and the CUDA libraries in the loader's path, as Holoscan requires."""
     if os.environ.get(MARK):
         return
     os.environ[MARK] = "1"
@@ -37,12 +37,12 @@ def prepare():
     if soft != resource.RLIM_INFINITY and soft < STACK_BYTES:
         wanted = STACK_BYTES if hard == resource.RLIM_INFINITY else min(STACK_BYTES, hard)
         resource.setrlimit(resource.RLIMIT_STACK, (wanted, hard))
-    # The interpreter that was asked for, not what it links to: a virtual environment is known by its path.
+    # The interpreter as given, not the target of the link: Python finds a virtual environment by its path.
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def build():
-    """What makes a pass. Holoscan is imported here, after `prepare`."""
+    """The function that makes a pass. Holoscan is imported here, after `prepare`."""
     from holoscan.conditions import PeriodicCondition, PeriodicConditionPolicy
     from holoscan.core import Application, Operator, OperatorSpec
     from holoscan.resources import SchedulingPolicy
@@ -140,14 +140,14 @@ def build():
 
 
 def serve(measure, version):
-    """Answers each line of stdin on the stdout that there was; what the libraries print goes to stderr."""
+    """Answers each line of stdin on the original stdout; output of the libraries goes to stderr."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     print(json.dumps({"holoscan": version, "python": sys.version.split()[0]}), file=answers, flush=True)
     for line in sys.stdin:
         try:
             answer = measure(json.loads(line))
-        except Exception as error:  # noqa: BLE001: whatever it is, onbeat shows it
+        except Exception as error:  # noqa: BLE001: onbeat shows any error
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)
 

@@ -1,4 +1,4 @@
-// What the programs in C++ share: their command line, and how they say what they found.
+// Command line and output of the programs in C++.
 #pragma once
 
 #include <chrono>
@@ -21,14 +21,14 @@ extern "C" void onbeat_saxpy_into(const float* x, float* y, std::size_t len, con
 struct Variant {
     std::string name, how;
     bool in_place;
-    std::size_t quantum;  // bytes that an operator gets at a time
-    std::vector<std::size_t> cores;  // numbers of cores that it can have
+    std::size_t quantum;  // bytes per call of an operator
+    std::vector<std::size_t> cores;  // supported numbers of cores
 };
 
 struct Asked {
     std::size_t variant, cores, kernels;
     double seconds;
-    std::vector<std::size_t> on;  // which cores
+    std::vector<std::size_t> on;  // the cores to use
     const Affine* affine;
 };
 
@@ -45,7 +45,7 @@ class Count {
 
     void add(std::size_t count) {
         samples += count;
-        // A look at the clock costs 20 ns: not each time.
+        // To read the clock costs 20 ns, so it is not read each time.
         if (++calls % 64 == 0) look();
     }
 
@@ -74,7 +74,7 @@ struct Free {
     void operator()(float* samples) const { std::free(samples); }
 };
 
-// They begin at a cache line.
+// Aligned to a cache line.
 inline std::unique_ptr<float[], Free> samples(std::size_t len) {
     float* all = static_cast<float*>(std::aligned_alloc(64, (len * sizeof(float) + 63) / 64 * 64));
     if (all == nullptr) std::abort();
@@ -82,7 +82,7 @@ inline std::unique_ptr<float[], Free> samples(std::size_t len) {
     return std::unique_ptr<float[], Free>(all);
 }
 
-// The calling thread, and those that it starts, to these cores.
+// Pins the calling thread, and the threads that it starts, to these cores.
 inline void pin(const std::vector<std::size_t>& on, std::size_t cores) {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -106,7 +106,7 @@ inline int program(
         return 0;
     }
     if (argc == 6) {
-        // The compiler does not get to know the factors.
+        // Hides the factors from the compiler.
         volatile float a = 1.0f, b = 0.0f;
         Asked asked{variants.size(), std::strtoul(argv[2], nullptr, 10), std::strtoul(argv[3], nullptr, 10),
                     std::strtod(argv[4], nullptr), {}, onbeat_affine(a, b)};

@@ -8,8 +8,8 @@
 #include <vector>
 
 struct Setting {
-    bool parallel;        // saxpy filters may run side by side
-    std::size_t tokens;   // chunks on their way per core
+    bool parallel;        // saxpy filters can run in parallel
+    std::size_t tokens;   // chunks in flight per core
 };
 
 static const std::vector<Variant> variants = {
@@ -31,7 +31,7 @@ static void run(const Asked& asked) {
     std::size_t next = 0;
     Count count(asked.seconds);
     const auto mode = setting.parallel ? tbb::filter_mode::parallel : tbb::filter_mode::serial_in_order;
-    // There are never more chunks under way than tokens, so that the one whose turn it is has come back.
+    // At most `tokens` chunks are in flight, so the next chunk to use has come back.
     tbb::filter<void, float*> chain = tbb::make_filter<void, float*>(
         tbb::filter_mode::serial_in_order, [&](tbb::flow_control&) { return chunks[next++ % chunks.size()].get(); });
     for (std::size_t kernel = 0; kernel < asked.kernels; kernel++)

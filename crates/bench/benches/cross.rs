@@ -1,5 +1,5 @@
-//! What a message costs from worker to worker, through the public interface: one after the other (how many per second), and
-//! there and back (how soon). The bare rings beside it: `cargo bench -p onbeat-queue --bench ring`.
+//! Cost of a message between two workers, through the public interface: one after the other (throughput), and
+//! there and back (latency). For bare rings see `cargo bench -p onbeat-queue --bench ring`.
 //!
 //! `cargo bench -p onbeat-bench --bench cross`
 #![allow(clippy::disallowed_macros, reason = "a bench prints")]
@@ -11,7 +11,7 @@ const STREAM: u64 = 1_000_000;
 const ROUND_TRIPS: u64 = 100_000;
 const ROUNDS: usize = 9;
 
-/// Sends back what comes, so often.
+/// Sends each message back, a given number of times.
 struct Pong {
     input: Input<u64>,
     out: Output<u64>,
@@ -56,7 +56,7 @@ fn stream(idle: Idle, capacity: usize) -> f64 {
     graph.run(&options(idle)).expect("it runs").result.duration_ns as f64 / STREAM as f64
 }
 
-/// ns for one way of a message that goes round between two workers.
+/// ns for one way of a message that circulates between two workers.
 fn one_way(idle: Idle, trips: u64) -> f64 {
     let mut graph = Graph::new("ping-pong");
     let ping = graph.add("ping", Pong { input: Input::default(), out: Output::default(), left: trips });
@@ -66,7 +66,7 @@ fn one_way(idle: Idle, trips: u64) -> f64 {
     graph.run(&options(idle)).expect("it runs").result.duration_ns as f64 / trips as f64 / 2.0
 }
 
-/// What is measured, and its name.
+/// Measurement with its name.
 type Case = (&'static str, fn() -> f64);
 
 fn show(values: &[f64]) -> String {

@@ -1,4 +1,5 @@
-//! What one message costs from operator to operator, beside bare calls of trait objects with a cell between two.
+//! Cost of one message between two operators, compared with bare calls of trait objects with a cell between
+//! two.
 //!
 //! `cargo bench -p onbeat-bench --bench hop`
 #![allow(clippy::disallowed_macros, reason = "a bench prints")]

@@ -3,7 +3,7 @@
 //! `cargo run --release -p onbeat-bench --example scale -- WORK_NS HOP_NS HAND_OVER_NS TURN_NS SAMPLES`
 #![allow(clippy::disallowed_macros, reason = "an example prints")]
 
-use onbeat_bench::model::{Core, Scaled, scaled};
+use onbeat_bench::model::{CoreTimes, Scaled, scaled};
 
 fn main() -> Result<(), String> {
     let numbers: Result<Vec<f64>, _> = std::env::args().skip(1).map(|text| text.parse()).collect();
@@ -11,7 +11,7 @@ fn main() -> Result<(), String> {
     else {
         return Err("give WORK_NS HOP_NS HAND_OVER_NS TURN_NS SAMPLES".to_owned());
     };
-    let core = Core { work_ns, hop_ns, hand_over_ns, turn_ns };
+    let core = CoreTimes { work_ns, hop_ns, hand_over_ns, turn_ns };
     println!("| N | M | fair | static | greedy | pinned | replicated, in order | replicated |");
     println!("|---|---|---|---|---|---|---|---|");
     for cores in [1, 2, 4, 8, 16, 32, 64, 128] {

@@ -1,56 +1,58 @@
-//! Why a bench gives no figures.
+//! Errors of a bench.
 
 use onbeat_runtime::RunError;
 
-/// What went wrong. A case that this version or this machine does not have is none: it is left out, and a note says so.
+/// Reason why a bench failed. A case that this version or this machine does not support is not an error: it
+/// is skipped, and a note says so.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BenchError {
-    /// Settings that make no sense.
+    /// Invalid settings.
     #[error("{0}")]
     Settings(String),
-    /// A run that was to be measured failed.
+    /// A measured run failed.
     #[error("{case} under {recipe}: {error}")]
     Run {
-        /// The name of the case.
+        /// Name of the case.
         case: &'static str,
-        /// The name of the scheduler with its workers.
+        /// Name of the scheduler with its number of workers.
         recipe: String,
-        /// What the engine says.
+        /// Error of the engine.
         #[source]
         error: Box<RunError>,
     },
-    /// One of many scenarios could not be measured.
+    /// One of several scenarios could not be measured.
     #[error("{name}: {reason}")]
     Scenario {
-        /// Which one, as its figures name it.
+        /// Scenario, as its figures name it.
         name: String,
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// A run that was to be measured did not do all that it was to do.
+    /// A measured run ended before all its iterations were done.
     #[error(
-        "{case} under {recipe} ended before all its iterations were made: its figures would be wrong; please report this"
+        "{case} under {recipe} ended before all its iterations were done: its figures would be wrong; please \
+         report this"
     )]
     Short {
-        /// The name of the case.
+        /// Name of the case.
         case: &'static str,
-        /// The name of the scheduler with its workers.
+        /// Name of the scheduler with its number of workers.
         recipe: String,
     },
-    /// The system refused something without which nothing can be measured.
+    /// The system refused something that the measurement requires.
     #[error("{what}: {error}")]
     System {
-        /// What was tried.
+        /// The refused action.
         what: &'static str,
-        /// What the kernel says.
+        /// Error of the kernel.
         #[source]
         error: std::io::Error,
     },
-    /// Nothing is left to be measured.
+    /// Nothing is left to measure.
     #[error("nothing can be measured: {0}")]
     Nothing(String),
-    /// It was stopped before there was anything to tell.
-    #[error("stopped before the first measurement was made")]
+    /// The bench was stopped before the first result.
+    #[error("stopped before the first measurement was complete")]
     Stopped,
 }

@@ -1,11 +1,11 @@
-//! What explaining costs: the same chain with it and without, in turn, on one core.
+//! The cost of explaining late messages: the same chain with and without it, in turn, on one core.
 //!
-//! Two chains. That of the radio benchmark has steps that come so close together that a sample of them is timed: what it loses is what
-//! a user loses. That of long steps has each of them timed, in a rhythm at which stamps have all of their share: what it loses, by
-//! stamp, is what a stamp costs.
+//! There are two chains. In the chain of the radio benchmark, steps follow so closely that only a sample of
+//! them is timed: its loss is a user's loss. In the long chain every step is timed, at intervals at which
+//! each clock reading has its full cost: its loss per clock reading is the cost of a reading.
 
 use crate::others::Others;
-use crate::{BenchError, Watch, told};
+use crate::{BenchError, BenchWatch, common};
 use onbeat_operators::{NullSink, NullSource, dsp::Saxpy};
 use onbeat_os::CoreSet;
 use onbeat_report::{BenchResult, bench::Machine};
@@ -13,65 +13,67 @@ use onbeat_runtime::{Chunk, Explain, Graph, InPlace, Options, Scheduler};
 use onbeat_trace::Record;
 use serde_json::json;
 
-/// What is to be measured.
+/// Settings of the bench.
 #[derive(Debug, Clone)]
-pub struct Settings {
-    /// How many saxpy operators, one number after the other.
+pub struct ExplainSettings {
+    /// Numbers of saxpy operators, one chain each.
     pub kernels: Vec<usize>,
-    /// Bytes in a chunk.
+    /// Chunk size in bytes.
     pub quantum: usize,
-    /// How often each chain is run with and without.
+    /// How often each chain is run with and without explaining.
     pub pairs: usize,
-    /// How long each of these takes, in seconds.
+    /// Duration of each run, in seconds.
     pub seconds: f64,
 }
 
-impl Default for Settings {
+impl Default for ExplainSettings {
     fn default() -> Self {
-        Settings { kernels: vec![3, 6], quantum: 16 << 10, pairs: 41, seconds: 0.05 }
+        ExplainSettings { kernels: vec![3, 6], quantum: 16 << 10, pairs: 41, seconds: 0.05 }
     }
 }
 
-/// A chain.
+/// A chain to measure.
 #[derive(Debug, Clone, Copy)]
-enum Chain {
-    /// Of the radio benchmark, with so many saxpy.
+enum ExplainChain {
+    /// The chain of the radio benchmark, with this many saxpy operators.
     Saxpy(usize),
-    /// Of one operator that computes for so long that each step is timed.
+    /// A chain with one operator that computes long enough for each step to be timed.
     Long,
 }
 
-/// How long a step of the long chain takes: its three operators come at an interval of somewhat more than what the recorder wants for
-/// timing all of them.
+/// Duration of a step of the long chain. Its three operators are stepped at slightly longer intervals than
+/// the recorder requires to time all of them.
 const LONG_NS: u64 = 5_000;
 
-/// Steps of the long chain per message: what begins where the step before ended needs no look of its own.
+/// Clock readings of the long chain per message: a step that begins where the previous one ended needs no
+/// reading of its own.
 const STAMPS: f64 = 4.0;
 
-/// How long a run may take.
+/// Shortest and longest duration of a run.
 const SHORTEST_SECONDS: f64 = 0.001;
 const LONGEST_SECONDS: f64 = 3600.0;
 
-/// Measures all that the settings ask for.
+/// Runs the bench.
 ///
 /// # Errors
-/// [`BenchError`]: settings that make no sense, a run that failed, a stop before the first pair was over.
-pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<BenchResult, BenchError> {
+/// [`BenchError`]: invalid settings, a failed run, or a stop before the first pair was complete.
+pub fn run(settings: &ExplainSettings, watch: &mut dyn BenchWatch) -> Result<BenchResult, BenchError> {
     if settings.pairs == 0
         || settings.kernels.contains(&0)
         || !(SHORTEST_SECONDS..=LONGEST_SECONDS).contains(&settings.seconds)
     {
         let text = format!(
-            "pairs and kernels are 1 or more each, seconds from {SHORTEST_SECONDS} to {LONGEST_SECONDS}: {} and {:?}, {}",
+            "pairs and kernels must be 1 or more, and seconds from {SHORTEST_SECONDS} to {LONGEST_SECONDS}: \
+             they are {}, {:?} and {}",
             settings.pairs, settings.kernels, settings.seconds
         );
         return Err(BenchError::Settings(text));
     }
-    let chains: Vec<Chain> =
-        settings.kernels.iter().map(|&it| Chain::Saxpy(it)).chain([Chain::Long]).collect();
+    let chains: Vec<ExplainChain> =
+        settings.kernels.iter().map(|&it| ExplainChain::Saxpy(it)).chain([ExplainChain::Long]).collect();
     let mut result = BenchResult::new("explain", Machine::read());
     let (core, house) = cores()?;
-    result.parameters = told::parameters(json!({
+    result.parameters = common::parameters(json!({
         "kernels": settings.kernels,
         "quantum_bytes": settings.quantum,
         "pairs": settings.pairs,
@@ -91,7 +93,7 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<BenchResult, Be
             }
             let text = format!("pair {} of {}: {}", pair + 1, settings.pairs, chain.name());
             watch.at(pair * chains.len() + at, settings.pairs * chains.len(), &text);
-            // Whoever comes first may find the machine in another state: they take turns.
+            // The first run may find the machine in another state than the second, so the order alternates.
             let order = if pair % 2 == 0 { [Explain::Off, Explain::On] } else { [Explain::On, Explain::Off] };
             for explain in order {
                 let record = once(*chain, explain, settings, core, &house)?;
@@ -102,25 +104,25 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<BenchResult, Be
     for (chain, found) in chains.iter().zip(&found) {
         found.enter(*chain, &mut result);
     }
-    told::doubts(&mut result, others.share(0), told::AGAIN);
+    common::doubts(&mut result, others.share(0), common::AGAIN);
     Ok(result)
 }
 
-/// The core that is measured, and those for all else.
+/// The core to measure, and the cores for everything else.
 fn cores() -> Result<(usize, Vec<usize>), BenchError> {
     let allowed =
-        CoreSet::allowed().map_err(|error| BenchError::System { what: "which cores there are", error })?;
+        CoreSet::allowed().map_err(|error| BenchError::System { what: "cores of this process", error })?;
     let all: Vec<usize> = allowed.iter().collect();
     let (&core, house) = all.split_last().ok_or_else(|| BenchError::Nothing("no core".to_owned()))?;
     Ok((core, house.to_vec()))
 }
 
-/// What came of the runs of one chain, pair by pair.
+/// Results of one chain, pair by pair.
 #[derive(Debug, Default)]
 struct Pairs {
     off: Vec<f64>,
     on: Vec<f64>,
-    /// Of the worker, with it.
+    /// Allocations of the worker with explaining.
     allocations: u64,
     sampled: Vec<String>,
     source: String,
@@ -144,42 +146,42 @@ impl Pairs {
         }
     }
 
-    fn enter(&self, chain: Chain, result: &mut BenchResult) {
+    fn enter(&self, chain: ExplainChain, result: &mut BenchResult) {
         let name = chain.name();
         let pairs = || self.off.iter().zip(&self.on);
         let cost: Vec<f64> = pairs().map(|(off, on)| (1.0 - on / off) * 100.0).collect();
         result.add(&format!("{name}.off"), &self.off, "1/s");
         result.add(&format!("{name}.on"), &self.on, "1/s");
         result.add(&format!("{name}.cost"), &cost, "%");
-        if matches!(chain, Chain::Long) {
+        if matches!(chain, ExplainChain::Long) {
             let stamp: Vec<f64> = pairs().map(|(off, on)| (1e9 / on - 1e9 / off) / STAMPS).collect();
             result.add("stamp", &stamp, "ns");
         }
         result.add(&format!("{name}.allocations"), &[self.allocations as f64], "");
         let sampled = match self.sampled.as_slice() {
             [] => "every step was timed".to_owned(),
-            names => format!("a sample was timed of {}", names.join(", ")),
+            names => format!("one step in {} was timed", names.join(", ")),
         };
         let lost = match self.unread {
             0 => String::new(),
             steps => format!("; {steps} steps were not read in time"),
         };
-        result.notes.push(format!("{name}: {sampled}; the kernel's doings by {}{lost}", self.source));
+        result.notes.push(format!("{name}: {sampled}; kernel events from {}{lost}", self.source));
     }
 }
 
-impl Chain {
+impl ExplainChain {
     fn name(self) -> String {
         match self {
-            Chain::Saxpy(kernels) => format!("saxpy.m{kernels}"),
-            Chain::Long => "long".to_owned(),
+            ExplainChain::Saxpy(kernels) => format!("saxpy.m{kernels}"),
+            ExplainChain::Long => "long".to_owned(),
         }
     }
 
     fn graph(self) -> Result<Graph, onbeat_runtime::Error> {
         let mut graph = Graph::new("explain");
         match self {
-            Chain::Saxpy(kernels) => {
+            ExplainChain::Saxpy(kernels) => {
                 graph.add("source", NullSource::<f32>::new(None));
                 let mut last = "source".to_owned();
                 for number in 1..=kernels {
@@ -192,7 +194,7 @@ impl Chain {
                 graph.add("sink", NullSink::<Chunk<f32>>::default());
                 graph.connect_names(last, "sink");
             }
-            Chain::Long => {
+            ExplainChain::Long => {
                 let rounds = rounds(LONG_NS);
                 let source = graph.source("source", || Some(1u64));
                 let work = graph.map("work", move |number: u64| calculate(number, rounds));
@@ -210,7 +212,7 @@ fn calculate(number: u64, rounds: u64) -> u64 {
         .fold(number, |x, _| std::hint::black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1)))
 }
 
-/// How many take about `ns` here; found once.
+/// Rounds of arithmetic that take about `ns` on this machine; determined once.
 fn rounds(ns: u64) -> u64 {
     static FOUND: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
     const TRIED: u64 = 100_000;
@@ -225,9 +227,9 @@ fn rounds(ns: u64) -> u64 {
 }
 
 fn once(
-    chain: Chain,
+    chain: ExplainChain,
     explain: Explain,
-    settings: &Settings,
+    settings: &ExplainSettings,
     core: usize,
     house: &[usize],
 ) -> Result<Record, BenchError> {

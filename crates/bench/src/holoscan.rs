@@ -1,4 +1,4 @@
-//! Another runtime in a process of its own: a script that answers each line of JSON with one.
+//! Another runtime in its own process: a script that answers each line of JSON with one.
 
 use onbeat_os::thread;
 use serde::Deserialize;
@@ -10,32 +10,34 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How to get it.
-const HOW: &str = "to get it: python3 -m venv holoscan; holoscan/bin/pip install --no-deps holoscan-cu12==4.6.0 \
-                   wheel-axle-runtime; holoscan/bin/pip install numpy 'cloudpickle<4,>=3' nvidia-cuda-runtime-cu12 \
-                   nvidia-nvtx-cu12 filelock pillow; then --python holoscan/bin/python";
+/// Installation instructions.
+const HOW: &str = "to install it: python3 -m venv holoscan; holoscan/bin/pip install --no-deps \
+                   holoscan-cu12==4.6.0 wheel-axle-runtime; holoscan/bin/pip install numpy \
+                   'cloudpickle<4,>=3' nvidia-cuda-runtime-cu12 nvidia-nvtx-cu12 filelock pillow; then \
+                   --python holoscan/bin/python";
 
-/// Importing it takes seconds.
+/// Time limit for the start; importing Holoscan takes seconds.
 pub(crate) const START: Duration = Duration::from_secs(120);
 
-/// A Holoscan that waits for work.
+/// A running Holoscan process that waits for requests.
 pub(crate) struct Holoscan {
     child: Child,
     to: Option<ChildStdin>,
     from: Receiver<String>,
     talk: Arc<Mutex<String>>,
-    /// Of Holoscan and of its Python.
+    /// Versions of Holoscan and its Python.
     pub versions: (String, String),
 }
 
 #[derive(Deserialize)]
-struct Ready {
+struct HoloscanReply {
     holoscan: String,
     python: String,
 }
 
 impl Holoscan {
-    /// Has that Python run this script with `--serve`, or says why not and how to get it.
+    /// Starts this script with `--serve` under that Python. On failure the error says why, and how to install
+    /// Holoscan.
     pub fn start(program: &Path, script: &str) -> Result<Holoscan, String> {
         let python = program.display();
         let missing = |why: &str| format!("holoscan: not available: {why}; {HOW}");
@@ -51,7 +53,7 @@ impl Holoscan {
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let to = child.stdin.take();
         let kept = Arc::clone(&talk);
-        // From here on dropping it ends the child.
+        // From here on, dropping it ends the child.
         let holoscan = |child, versions| Holoscan { child, to, from, talk, versions };
         let mut holoscan = holoscan(child, (String::new(), String::new()));
         let readers = thread::spawn("onbeat-peer", move || {
@@ -66,25 +68,25 @@ impl Holoscan {
             return Err(format!("holoscan: not available: cannot start a thread: {error}"));
         }
         let line = holoscan.line(START).map_err(|why| missing(&format!("{python}: {why}")))?;
-        let ready: Ready =
-            serde_json::from_str(&line).map_err(|_| missing(&format!("{python}: it says `{line}`")))?;
+        let ready: HoloscanReply = serde_json::from_str(&line)
+            .map_err(|_| missing(&format!("{python}: unexpected answer `{line}`")))?;
         holoscan.versions = (ready.holoscan, ready.python);
         Ok(holoscan)
     }
 
-    /// Of its process.
+    /// CPU time of its process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it answers. After a silence it is not asked again.
+    /// Sends a request and returns the answer. After a timeout no more requests are sent.
     pub fn ask(&mut self, wanted: &Value, limit: Duration) -> Result<String, String> {
-        let to = self.to.as_mut().ok_or("it has ended")?;
+        let to = self.to.as_mut().ok_or("the process has ended")?;
         writeln!(to, "{wanted}").and_then(|()| to.flush()).map_err(|error| error.to_string())?;
         self.line(limit).inspect_err(|_| self.to = None)
     }
 
-    /// The next line that it writes.
+    /// Returns the next line of its output.
     fn line(&self, limit: Duration) -> Result<String, String> {
         match self.from.recv_timeout(limit) {
             Ok(line) => Ok(line),
@@ -92,7 +94,7 @@ impl Holoscan {
             Err(RecvTimeoutError::Disconnected) => {
                 let talk = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
                 let last = talk.lines().rev().find(|line| !line.trim().is_empty());
-                Err(last.unwrap_or("it ended without a word").trim().to_owned())
+                Err(last.unwrap_or("the process ended without output").trim().to_owned())
             }
         }
     }
@@ -100,14 +102,14 @@ impl Holoscan {
 
 impl Drop for Holoscan {
     fn drop(&mut self) {
-        // It ends by itself when nobody can ask any more; one that hangs does not.
+        // The process exits when its input closes; one that hangs does not.
         self.to = None;
         let _gone = self.child.kill();
         let _reaped = self.child.wait();
     }
 }
 
-/// Reads until the end and keeps the last of it.
+/// Reads until the end and keeps the last part.
 fn keep(mut from: impl Read, kept: &Mutex<String>) {
     const MOST: usize = 4096;
     let mut part = [0; 1024];

@@ -1,34 +1,36 @@
-//! The benchmarks that onbeat is compared by, each with the limit that the machine sets, measured in the same call.
+//! The benchmarks of onbeat, each with the machine's own limit measured in the same call.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
-//! | [`overhead`] | what the engine itself costs per iteration, as Holoscan's scheduler overhead benchmark asks |
-//! | [`queue`] | what the work queue costs per item, beside models of a kernel's and channels |
-//! | [`saxpy`] | the benchmark of radio runtimes: a chain of `y = a · x + b`, beside the same without an engine, and peers |
-//! | [`pipeline`] | somebody's own graph under each scheduler that can run it; what is to be expected, and which is recommended |
-//! | [`shapes`] | whether the advice holds: graphs drawn at random |
-//! | [`costs`] | what the engine and the ways between cores cost on this machine |
-//! | [`model`] | what follows from such costs: pure functions |
-//! | `trial` | one graph under one scheduler, for a while |
-//! | [`realtime`] | how regularly frames come beside a load, as Holoscan's benchmark of real-time threads asks |
-//! | [`explain`] | what it costs to say why something was late |
-//! | `holoscan` | another runtime in a process of its own |
-//! | `watch` | how a bench tells how far it is, and hears that it is to stop: [`Watch`] |
-//! | `told`, `pinned` | what all benches tell in the same way; threads beside the engine |
-//! | `others` | whether the machine was quiet meanwhile |
-//! | `error` | why a bench could not be run: [`BenchError`] |
+//! | [`overhead`] | cost of the engine per iteration, like Holoscan's scheduler overhead benchmark |
+//! | [`queue`] | cost of the work queue per item, next to models of a kernel's queues and channels |
+//! | [`saxpy`] | the radio runtimes' benchmark: a chain of `y = a · x + b`, next to bare code and peers |
+//! | [`pipeline`] | a user's graph under each scheduler that can run it, with prediction and advice |
+//! | [`shapes`] | a test of the advice with random graphs |
+//! | [`costs`] | cost of the engine and of hand-overs between cores on this machine |
+//! | [`model`] | predictions from such costs: pure functions |
+//! | `trial` | one graph under one scheduler, for a limited time |
+//! | [`realtime`] | frame jitter next to a load, like Holoscan's benchmark of real-time threads |
+//! | [`explain`] | cost of explaining late messages |
+//! | `holoscan` | another runtime in its own process |
+//! | `watch` | progress reports and stop requests: [`BenchWatch`] |
+//! | `common`, `pinned` | parameters and notes of all benches; threads without an engine |
+//! | `others` | CPU use of other processes during a measurement |
+//! | `error` | errors of a bench: [`BenchError`] |
 //!
-//! Each gives an [`onbeat_report::BenchResult`].
+//! Each bench returns an [`onbeat_report::BenchResult`].
 //!
 //! ```
-//! use onbeat_bench::overhead::{self, Case, Settings};
-//! let settings = Settings { cases: vec![Case::TxRx], iterations: Some(1_000), runs: 1, ..Settings::default() };
+//! use onbeat_bench::overhead::{self, OverheadCase, OverheadSettings};
+//! let cases = vec![OverheadCase::TxRx];
+//! let settings = OverheadSettings { cases, iterations: Some(1_000), runs: 1, ..Default::default() };
 //! let found = overhead::run(&settings, &mut onbeat_bench::Unwatched)?;
 //! assert!(found.result.value("steady.greedy.tx_rx").is_some());
 //! # Ok::<(), onbeat_bench::BenchError>(())
 //! ```
 #![forbid(unsafe_code)]
 
+mod common;
 pub mod costs;
 mod error;
 pub mod explain;
@@ -42,10 +44,9 @@ pub mod queue;
 pub mod realtime;
 pub mod saxpy;
 pub mod shapes;
-mod told;
 mod trial;
 mod watch;
 
 pub use error::BenchError;
 pub use trial::Maker;
-pub use watch::{Unwatched, Watch};
+pub use watch::{BenchWatch, Unwatched};

@@ -1,12 +1,12 @@
-//! Whether the machine was quiet while something was measured.
+//! CPU use of other processes during a measurement.
 
 use onbeat_os::clock;
 use std::fs;
 
-/// Looks at what all processes together have used, since it was made.
+/// Measures the CPU use of all processes since it was created.
 #[derive(Debug)]
 pub(crate) struct Others {
-    /// Of all cores: ticks that were used, and all.
+    /// Ticks of all cores: used, and total.
     begin: Option<(u64, u64)>,
     begin_ns: u64,
     own_ns: u64,
@@ -17,10 +17,11 @@ impl Others {
         Others { begin: ticks(), begin_ns: clock::monotonic_ns(), own_ns: clock::process_cpu_ns() }
     }
 
-    /// The part of the machine that went to others than this process and `helpers_ns` of those that it started, the
-    /// hypervisor's other guests included: 0 to 1. `None` where the kernel does not say, or it was too short to tell.
+    /// Share of the machine used by others: not by this process, nor by `helpers_ns` of its child processes,
+    /// but including other guests of the hypervisor. From 0 to 1; `None` if the kernel does not tell or the
+    /// time was too short.
     pub fn share(&self, helpers_ns: u64) -> Option<f64> {
-        /// The kernel counts in ticks, of which there are a hundred a second on most.
+        /// Fewest kernel ticks for a result; most kernels have a hundred ticks per second.
         const LEAST_TICKS: u64 = 50;
         let ((used_before, all_before), (used, all)) = (self.begin?, ticks()?);
         let (used, all) = (used.saturating_sub(used_before), all.saturating_sub(all_before));
@@ -38,7 +39,8 @@ fn ticks() -> Option<(u64, u64)> {
     parse(&fs::read_to_string("/proc/stat").ok()?)
 }
 
-/// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal; what follows is counted already.
+/// Parses the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal. The
+/// remaining fields are contained in these.
 fn parse(text: &str) -> Option<(u64, u64)> {
     let numbers = text.lines().next()?.strip_prefix("cpu ")?.split_whitespace().take(8);
     let numbers: Vec<u64> = numbers.map(|number| number.parse().ok()).collect::<Option<_>>()?;
@@ -47,7 +49,7 @@ fn parse(text: &str) -> Option<(u64, u64)> {
     Some((all - idle, all))
 }
 
-/// What a process has used so far, in nanoseconds of processor time; `None` once it is gone.
+/// CPU time of a process so far, in nanoseconds; `None` once the process is gone.
 pub(crate) fn cpu_ns(process: u32) -> Option<u64> {
     // The first number of `schedstat` is that time, for each thread.
     let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
@@ -74,10 +76,10 @@ mod tests {
     fn a_share_is_a_part_of_the_machine() {
         let others = Others::watch();
         assert_eq!(others.share(0), None, "too short to tell");
-        let mut looks = 0;
-        while others.share(0).is_none() && looks < 1_000 {
+        let mut polls = 0;
+        while others.share(0).is_none() && polls < 1_000 {
             std::thread::sleep(std::time::Duration::from_millis(10));
-            looks += 1;
+            polls += 1;
         }
         assert!(others.share(0).is_none_or(|share| (0.0..=1.0).contains(&share)));
         assert_eq!(others.share(u64::MAX / 4), Some(0.0).filter(|_| others.share(0).is_some()));

@@ -1,36 +1,36 @@
-//! One graph under one scheduler, for a while.
+//! Runs one graph under one scheduler for a limited time.
 
-use crate::model::{Ends, Layout, Workload};
+use crate::model::{GraphLoad, StretchEnds, WorkerLayout};
 use onbeat_runtime::{Graph, Idle, Options, Plan, RunError, Scheduler};
 use onbeat_trace::{Record, Summary};
 
-/// Makes the same graph again and again: a run uses it up.
+/// Creates the same graph repeatedly, because a run consumes it.
 pub trait Maker {
-    /// The graph, and how it is run; scheduler, cores and duration are put in place of what the options say.
+    /// Returns the graph and its options. Scheduler, cores and duration of the options are overridden.
     ///
     /// # Errors
-    /// Why it cannot be made, in words.
+    /// A text that says why the graph cannot be created.
     fn make(&mut self) -> Result<(Graph, Options), String>;
 }
 
-/// What one run did.
+/// Figures of one run.
 #[derive(Debug, Clone)]
-pub(crate) struct Taken {
+pub(crate) struct TrialFigures {
     /// Iterations per second.
     pub rate: f64,
-    /// Of the path that took longest: median and 99th percentile, in nanoseconds.
+    /// Median and 99th percentile of the slowest path, in nanoseconds.
     pub latency: Option<(f64, f64)>,
-    /// Time on cores per iteration, of all workers, in nanoseconds.
+    /// CPU time of all workers per iteration, in nanoseconds.
     pub cpu_ns: f64,
-    /// The part of the run in which workers had nothing to do: 0 to 1.
+    /// Share of the run in which workers were idle: 0 to 1.
     pub idle: f64,
 }
 
-/// Schedulers that a graph can be tried under, with their names on the command line; the plainest comes first.
+/// Schedulers to try, with their names on the command line; the simplest comes first.
 pub(crate) const ALL: [Scheduler; 4] =
     [Scheduler::Greedy, Scheduler::Event, Scheduler::Pinned, Scheduler::Replicated];
 
-/// The same graph and options under another scheduler, with so many workers where it has several.
+/// The same options for another scheduler and duration.
 pub(crate) fn options(given: &Options, scheduler: Scheduler, duration_ns: u64) -> Options {
     let mut options = Options { scheduler, duration_ns: Some(duration_ns), ..given.clone() };
     if scheduler != Scheduler::Custom {
@@ -43,14 +43,14 @@ pub(crate) fn options(given: &Options, scheduler: Scheduler, duration_ns: u64) -
     options
 }
 
-/// How often a run in which no source sent anything is made again, for twice as long each time: a busy machine may not have given its
-/// workers a turn.
+/// How often a run in which no source sent anything is repeated, each time twice as long: a busy machine may
+/// not have scheduled its workers.
 const TRIES: u32 = 6;
 
-/// Runs it once.
+/// Runs the graph once.
 ///
 /// # Errors
-/// Why it failed, or that nothing was sent, in words.
+/// A text that says why the run failed, or that no source sent anything.
 pub(crate) fn run(maker: &mut dyn Maker, options: &Options) -> Result<Record, String> {
     for again in 0..TRIES {
         let (graph, _) = maker.make()?;
@@ -65,8 +65,8 @@ pub(crate) fn run(maker: &mut dyn Maker, options: &Options) -> Result<Record, St
     Err("its sources sent nothing in that time: give more --seconds".to_owned())
 }
 
-/// By the messages on the edge of this place, which are counted as iterations.
-pub(crate) fn taken(record: &Record, counted: usize) -> Result<Taken, String> {
+/// Figures of a run. The messages on edge `counted` are its iterations.
+pub(crate) fn taken(record: &Record, counted: usize) -> Result<TrialFigures, String> {
     let iterations = record.edges.get(counted).map_or(0, |edge| edge.received) as f64;
     let duration_ns = record.result.duration_ns as f64;
     if iterations == 0.0 || duration_ns == 0.0 {
@@ -76,7 +76,7 @@ pub(crate) fn taken(record: &Record, counted: usize) -> Result<Taken, String> {
     let worst: Option<&Summary> = worst.max_by_key(|latency| latency.median_ns);
     let workers = || record.threads.iter().filter(|thread| thread.busy_ns > 0 || thread.idle_ns > 0);
     let count = workers().count().max(1) as f64;
-    Ok(Taken {
+    Ok(TrialFigures {
         rate: iterations * 1e9 / duration_ns,
         latency: worst.map(|latency| (latency.median_ns as f64, latency.p99_ns as f64)),
         cpu_ns: workers().map(|thread| thread.cpu_ns as f64).sum::<f64>() / iterations,
@@ -84,17 +84,17 @@ pub(crate) fn taken(record: &Record, counted: usize) -> Result<Taken, String> {
     })
 }
 
-/// Who steps what under this plan, for the model.
-pub(crate) fn layout(plan: &Plan, workload: &Workload) -> Layout {
+/// Placement of the operators under this plan, for the model.
+pub(crate) fn layout(plan: &Plan, workload: &GraphLoad) -> WorkerLayout {
     let workers = plan.workers.len();
     let copies = |name: &str| plan.operators.iter().filter(|operator| operator.name == name).count();
     let part = |name: &str| plan.operators.iter().find(|it| it.name == name).map_or(0, |it| it.part);
     let operators = || workload.operators.iter().map(|operator| operator.name.as_str());
     match plan.scheduler {
-        _ if workers == 1 => Layout::One,
-        Scheduler::Event => Layout::Shared {
+        _ if workers == 1 => WorkerLayout::One,
+        Scheduler::Event => WorkerLayout::Shared {
             workers,
-            // What `Share::Heavy` says of both ways to wait.
+            // `Share::Heavy` documents this threshold for both idle policies.
             heavy_ns: if plan.options.idle == Idle::Park { 5_000.0 } else { 1_000.0 },
             waves: plan.waves.iter().any(|wave| wave.len() == plan.operators.len()),
         },
@@ -102,21 +102,21 @@ pub(crate) fn layout(plan: &Plan, workload: &Workload) -> Layout {
             let copied: Vec<bool> = operators().map(|name| copies(name) > 1).collect();
             let is_said = |text: &str| plan.notes.iter().any(|note| note.contains(text));
             let ends = match copied.iter().all(|copied| *copied) {
-                false => Ends::Rest,
-                true if is_said("from worker to worker, in order") => Ends::Turns,
-                true => Ends::Copies,
+                false => StretchEnds::Rest,
+                true if is_said("from worker to worker, in order") => StretchEnds::Turns,
+                true => StretchEnds::Copies,
             };
-            Layout::Replicated { workers, copied, ends }
+            WorkerLayout::Replicated { workers, copied, ends }
         }
         _ => {
             let worker =
                 |part: usize| plan.pools[plan.parts[part].pool].workers.first().copied().unwrap_or(0);
-            Layout::Split(operators().map(|name| worker(part(name))).collect())
+            WorkerLayout::Split(operators().map(|name| worker(part(name))).collect())
         }
     }
 }
 
-/// The edge whose messages are counted as iterations: that of the source that sent most.
+/// Index of the edge whose messages count as iterations: that of the source that sent most.
 pub(crate) fn counted(record: &Record) -> usize {
     let operator =
         |end: &str| end.rsplit_once('.').map_or_else(|| end.to_owned(), |(name, _)| name.to_owned());

@@ -1,19 +1,19 @@
-//! Between a bench and whoever waits for it.
+//! Progress reports and stop requests.
 
-/// Is told how far a bench is, and says whether it is to stop.
-pub trait Watch {
-    /// `done` of `all` measurements are made, and this one comes next. Never called while something is measured.
+/// Receives the progress of a bench, and tells whether to stop it.
+pub trait BenchWatch {
+    /// `done` of `all` measurements are complete, and `next` follows. Never called during a measurement.
     fn at(&mut self, done: usize, all: usize, next: &str);
 
-    /// Whether to stop with what there is.
+    /// Whether to stop and report the results so far.
     fn is_stopped(&self) -> bool;
 }
 
-/// Nobody waits.
+/// No progress reports, and no stop.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unwatched;
 
-impl Watch for Unwatched {
+impl BenchWatch for Unwatched {
     fn at(&mut self, _: usize, _: usize, _: &str) {}
 
     fn is_stopped(&self) -> bool {

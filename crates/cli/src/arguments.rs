@@ -1,4 +1,4 @@
-//! What may be typed.
+//! Command-line arguments.
 
 pub mod actions;
 pub mod bench;
@@ -19,29 +19,30 @@ use std::path::PathBuf;
 pub const EXAMPLES: &str = "\
 EXAMPLES
   onbeat run examples/fm_receiver.toml                  run a pipeline until its sources end
-  onbeat run fm.toml --pace fast --duration 10s         as fast as it can, at most 10 s
-  onbeat run fm.toml --set channel.factor=4             with another parameter
-  onbeat run fm.toml --max-misses 0 --format csv        exit status 2 if anything was late
-  onbeat check fm.toml                                  whether it could be run
-  onbeat plan fm.toml                                   what would run where
-  onbeat plan fm.toml --measure                         which scheduler is the fastest here, and why
-  onbeat run fm.toml --scheduler pinned --cores 0,1     a worker on each of two cores
-  onbeat operators fir.decimate                         parameters and ports of a kind of operator
-  onbeat run fm.toml --control fm.ctl                   with a socket for `onbeat ctl fm.ctl status`, pause, set, ...
-  onbeat run fm.toml --top                              what it does, live
-  onbeat run fm.toml --trace fm.pftrace                 a trace for ui.perfetto.dev
-  onbeat run fm.toml --metrics 9464                     OpenMetrics at http://127.0.0.1:9464/metrics
-  onbeat report out/fm.record.json -o report.html       a page of what it did, with plots
-  onbeat bench overhead                                 what the engine costs, here
-  onbeat noise top                                      what this machine takes away from its programs, and why
-  onbeat doctor                                         whether this machine is fit for real time, and what mends it";
+  onbeat run fm.toml --pace fast --duration 10s         run as fast as possible, for at most 10 s
+  onbeat run fm.toml --set channel.factor=4             run with a changed parameter
+  onbeat run fm.toml --max-misses 0 --format csv        exit with status 2 if any message was late
+  onbeat check fm.toml                                  check a pipeline without running it
+  onbeat plan fm.toml                                   show which worker runs which operator
+  onbeat plan fm.toml --measure                         find the fastest scheduler on this machine
+  onbeat run fm.toml --scheduler pinned --cores 0,1     run one worker on each of two cores
+  onbeat operators fir.decimate                         show ports and parameters of an operator
+  onbeat run fm.toml --control fm.ctl                   run with a socket for `onbeat ctl fm.ctl`
+  onbeat run fm.toml --top                              run with a live view
+  onbeat run fm.toml --trace fm.pftrace                 write a trace for ui.perfetto.dev
+  onbeat run fm.toml --metrics 9464                     serve metrics at http://127.0.0.1:9464/
+  onbeat report out/fm.record.json -o report.html       make an HTML report of a run, with plots
+  onbeat bench overhead                                 measure the overhead of the engine
+  onbeat noise top                                      show what takes CPU time from programs
+  onbeat doctor                                         check this machine, and show fixes";
 
 pub const EXIT_STATUS: &str = "\
 EXIT STATUS
-  0  good
-  1  an error, a wrong command line included
-  2  a limit was exceeded: --max-misses, --on-miss, an on_miss of stop; for noise, -s or -S; for doctor, --fail-on
-  3  data was lost that nobody chose to lose";
+  0  success
+  1  error, including a wrong command line
+  2  limit exceeded: --max-misses, --on-miss or `on_miss = \"stop\"`;
+     for noise: -s or -S; for doctor: --fail-on
+  3  messages were lost unexpectedly; drops by `when_full` do not count";
 
 /// A real-time dataflow runtime that explains its own jitter
 #[derive(Debug, Parser)]
@@ -53,39 +54,39 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a pipeline, and say what it did
+    /// Run a pipeline and report the results
     #[command(after_help = EXIT_STATUS)]
     Run(RunArguments),
-    /// Show who would run where, on which queues, without running it
+    /// Show the plan of a pipeline (workers, cores, queues) without running it
     Plan(PlanArguments),
-    /// List the kinds of operators, or show one of them
+    /// List all operator kinds, or show one
     Operators(OperatorsArguments),
-    /// Say whether a pipeline could be run: it is read and planned, and the files that it reads are there
+    /// Check a pipeline without running it: read the file, make the plan, look for the input files
     Check(CheckArguments),
-    /// Measure what onbeat is compared by, beside the limit of this machine
+    /// Run benchmarks, each next to the limit of this machine
     #[command(subcommand)]
     Bench(bench::BenchCommand),
-    /// Say how much of each CPU the system takes away, and what it was
+    /// Measure the CPU time that the system takes away from programs, and name the causes
     #[command(subcommand)]
     Noise(noise::NoiseCommand),
-    /// Say how late a timer wakes a thread, and why
+    /// Measure how late a timer wakes a thread, and name the causes
     #[command(subcommand)]
     Timerlat(timerlat::TimerlatCommand),
-    /// Say what this machine costs a pipeline in determinism, worst first, and what mends it
+    /// Check this machine for real time: list the problems, worst first, and how to fix them
     #[command(before_help = host::DOCTOR_EXAMPLES, after_help = host::DOCTOR_STATUS)]
     Doctor(host::DoctorArguments),
-    /// Plan what makes some cores quiet, do what needs no reboot, and take it back
+    /// Show settings that make cores quiet; apply or undo those that need no reboot
     #[command(before_help = host::TUNE_EXAMPLES)]
     Tune(host::TuneArguments),
-    /// Make a page of one run or several beside each other, or their figures as JSON, CSV or Markdown
+    /// Make an HTML report of one or more runs, or print their figures as JSON, CSV or Markdown
     #[command(before_help = report::EXAMPLES)]
     Report(report::ReportArguments),
-    /// Watch and steer a run through its control socket
+    /// Monitor and control a run through its control socket
     #[command(before_help = ctl::EXAMPLES)]
     Ctl(ctl::CtlArguments),
     /// Print the JSON Schema of pipeline files, for editors
     Schema,
-    /// Print a script that completes what is typed
+    /// Print a shell completion script
     Completions(CompletionsArguments),
     /// Print the manual page
     Man,
@@ -95,29 +96,30 @@ pub enum Command {
 pub struct RunArguments {
     #[command(flatten)]
     pub pipeline: PipelineArguments,
-    /// Write the record to this file, `-` for stdout [default: NAME.record.json in the pipeline's `output` folder]
+    /// Write the record to this file, `-` for stdout [default: NAME.record.json in the pipeline's `output`
+    /// folder]
     #[arg(long, value_name = "PATH")]
     pub record: Option<PathBuf>,
-    /// What goes to stdout: a table, the record, or the tables as CSV
+    /// Output on stdout: tables, the record as JSON, or the tables as CSV
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
-    /// No progress and no table; errors and --format json|csv are still written
+    pub format: OutputFormat,
+    /// Print no progress and no tables; errors and --format json|csv are still printed
     #[arg(long, short)]
     pub quiet: bool,
-    /// Exit with status 2 when there are more misses than this
+    /// Exit with status 2 if there are more misses than N
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub max_misses: Option<u64>,
-    /// Do this when a message is late: trace[,file=FILE], signal,num=N,pid=PID|parent, shell,command=COMMAND; then the run ends with
-    /// status 2, but with continue; may be given again
+    /// Action when a message is late: trace[,file=FILE]; signal,num=N,pid=PID|parent; shell,command=COMMAND;
+    /// continue. Ends the run with status 2 unless `continue` is given; repeatable
     #[arg(long, value_name = "ACTION")]
     pub on_miss: Vec<Action>,
-    /// Show what it does, again every second; `q` ends the run
+    /// Show a live view, updated every second; press `q` to end the run
     #[arg(long, conflicts_with = "quiet")]
     pub top: bool,
-    /// Answer at this address with what the run does, for Prometheus; a port alone is open to this machine only: 127.0.0.1:9464
+    /// Serve metrics for Prometheus at this address, e.g. 127.0.0.1:9464; a port alone listens on 127.0.0.1
     #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
     pub metrics: Option<String>,
-    /// Write a trace for ui.perfetto.dev: operators, queues, what the kernel did, misses
+    /// Write a trace for ui.perfetto.dev: operators, queues, kernel events and misses
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 }
@@ -126,25 +128,25 @@ pub struct RunArguments {
 pub struct PlanArguments {
     #[command(flatten)]
     pub pipeline: PipelineArguments,
-    /// What goes to stdout
+    /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
-    /// A drawing for Graphviz in place of the tables: onbeat plan FILE --dot | dot -Tsvg
+    pub format: OutputFormat,
+    /// Print the plan for Graphviz instead of tables: onbeat plan FILE --dot | dot -Tsvg
     #[arg(long, conflicts_with = "format")]
     pub dot: bool,
-    /// With --costs: what the machine takes away, as `onbeat noise hist --record FILE` found it, on top of what is in the costs
+    /// With --costs: add the noise of the machine, from a record of `onbeat noise hist --record FILE`
     #[arg(long, value_name = "FILE", requires = "costs", conflicts_with = "measure")]
     pub noise: Option<PathBuf>,
-    /// Run it for a moment, say what each scheduler would do and recommend one
+    /// Run the pipeline briefly, predict each scheduler's speed and recommend one
     #[arg(long, conflicts_with = "dot")]
     pub measure: bool,
-    /// Put the recommended scheduler into the file; everything else there stays as it is
+    /// Write the recommended scheduler into the pipeline file; everything else in it stays unchanged
     #[arg(long, requires = "measure")]
     pub write: bool,
-    /// Measure this machine again, whatever is kept of it
+    /// Measure this machine again, ignoring cached results
     #[arg(long, requires = "measure")]
     pub fresh: bool,
-    /// How long it is run for that
+    /// Run time of the measurement, in seconds
     #[arg(long, value_name = "S", default_value_t = 0.6, requires = "measure", allow_hyphen_values = true)]
     pub seconds: f64,
 }
@@ -153,93 +155,94 @@ pub struct PlanArguments {
 pub struct CheckArguments {
     #[command(flatten)]
     pub pipeline: PipelineArguments,
-    /// Say nothing when it is good
+    /// Print nothing on success
     #[arg(long, short)]
     pub quiet: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct CompletionsArguments {
-    /// The shell that completes
+    /// Shell to generate the script for
     pub shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Args)]
 pub struct OperatorsArguments {
-    /// The kind to show: its ports, its parameters, an example
+    /// Operator kind to show: ports, parameters and an example
     pub name: Option<String>,
-    /// What goes to stdout
+    /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
     pub format: KindsFormat,
 }
 
-/// A pipeline, and what to change in it.
+/// Pipeline file, and overrides of its values.
 #[derive(Debug, Args)]
 pub struct PipelineArguments {
-    /// The pipeline, in TOML
+    /// Pipeline file, in TOML
     pub file: PathBuf,
-    /// Replace a value of the file: `operator.key=value`, `radio/demod.gain=2`, `output=DIR`; may be given again
+    /// Override a value of the file: `operator.key=value`, `radio/demod.gain=2`, `output=DIR`; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// How sources keep time, in place of what the file says: real or fast
+    /// Pace of the sources, instead of the file's: real (at their rates) or fast (without waiting)
     #[arg(long, value_name = "PACE")]
     pace: Option<String>,
-    /// Stop after this time: 30s, "2 min"
+    /// Stop after this time, e.g. 30s or "2 min"
     #[arg(long, short, value_name = "TIME", allow_hyphen_values = true)]
     duration: Option<String>,
-    /// The clock of the run: real, or manual for virtual time
+    /// Clock of the run: real, or manual for virtual time
     #[arg(long, value_name = "CLOCK")]
     clock: Option<String>,
-    /// The recipe that makes workers of the graph: greedy, event, pinned, replicated or custom
+    /// Scheduler: greedy, event, pinned, replicated or custom
     #[arg(long, value_name = "NAME")]
     scheduler: Option<String>,
-    /// Cores to run on, one worker on each: 0,2-3
+    /// Cores for the workers, one worker on each, e.g. 0,2-3
     #[arg(long, short, visible_alias = "cpus", value_name = "LIST", allow_hyphen_values = true)]
     cores: Option<String>,
-    /// How many workers there are, where the kernel is to place them; greedy has one
+    /// Number of workers, placed by the kernel; greedy has one
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     workers: Option<String>,
-    /// How workers wait for something to do: park, spin, spin:20us, or early:150us
+    /// How idle workers wait: park, spin, spin:20us (then park) or early:150us (before a source is due)
     #[arg(long, value_name = "HOW")]
     idle: Option<String>,
-    /// Cores for all threads that are no workers; workers keep off them unless --cores says otherwise
+    /// Cores for non-worker threads; workers avoid them unless --cores names them
     #[arg(long, short = 'H', value_name = "LIST", allow_hyphen_values = true)]
     house_keeping: Option<String>,
-    /// What the kernel's scheduler gives to workers: o:N, f:80, r:50, d:RUNTIME[:DEADLINE]:PERIOD
+    /// Kernel scheduling policy of the workers: o:NICE, f:PRIO, r:PRIO or d:RUNTIME[:DEADLINE]:PERIOD
     #[arg(long, short = 'P', visible_alias = "priority", value_name = "POLICY", allow_hyphen_values = true)]
     policy: Option<String>,
-    /// How long idle cores may take to wake up while it runs: 0us
+    /// Longest time that idle cores may take to wake up during the run, e.g. 0us
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     dma_latency: Option<String>,
-    /// Run what may hang this machine: a real-time worker that spins for ever where others need the core
+    /// Allow settings that can hang this machine: a real-time worker that always spins on a core that others
+    /// need
     #[arg(long)]
     force: bool,
-    /// Make this socket, by which `onbeat ctl` can watch and steer the run
+    /// Create a control socket for `onbeat ctl` at this path
     #[arg(long, value_name = "SOCKET")]
     control: Option<String>,
-    /// Whether to find out why messages were late: on, off, or auto for where something has a limit
+    /// Find the causes of late messages: on, off, or auto (on if the pipeline has a limit)
     #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "on", require_equals = true)]
     explain: Option<String>,
-    /// Share the operators out by what they cost in this record of an earlier run, in place of what the file says
+    /// Distribute the operators by their costs in this record of an earlier run, instead of the file's costs
     #[arg(long, value_name = "RECORD")]
     pub costs: Option<PathBuf>,
-    /// Fail when something that is asked for is not obtained
+    /// Fail if a requested setting cannot be obtained
     #[arg(long)]
     strict: bool,
 }
 
 impl PipelineArguments {
-    /// Whether the command line says how sources keep time.
+    /// Whether the command line sets the pace of the sources.
     pub fn has_pace(&self) -> bool {
         self.pace.is_some()
     }
 
-    /// Whether it names a scheduler.
+    /// Whether the command line names a scheduler.
     pub fn has_scheduler(&self) -> bool {
         self.scheduler.is_some()
     }
 
-    /// The flags that say what `--set` could say too come after it: they win.
+    /// Returns the overrides. Flags come after `--set`, so that they take precedence over it.
     pub fn overrides(&self) -> Overrides {
         let mut overrides = Overrides::default();
         for setting in &self.set {
@@ -281,37 +284,37 @@ impl PipelineArguments {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Format {
-    /// Tables for people
+pub enum OutputFormat {
+    /// Tables for reading
     #[default]
     Human,
-    /// Everything, as JSON
+    /// All data as JSON
     Json,
-    /// One table after the other, each with its head, an empty line between them
+    /// Tables as CSV, each with a header line, separated by an empty line
     Csv,
 }
 
-/// The same for kinds of operators, and a page.
+/// Output format of lists that are also pages of the book.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum KindsFormat {
-    /// Tables for people
+    /// Tables for reading
     #[default]
     Human,
-    /// Everything, as JSON
+    /// All data as JSON
     Json,
-    /// One table after the other, each with its head, an empty line between them
+    /// Tables as CSV, each with a header line, separated by an empty line
     Csv,
-    /// A page for a book; without a NAME, all kinds with their parameters
+    /// A page of the book, as Markdown
     Markdown,
 }
 
 impl KindsFormat {
-    /// `None` for a page.
-    pub fn tables(self) -> Option<Format> {
+    /// Returns the format of the tables; `None` for a page.
+    pub fn tables(self) -> Option<OutputFormat> {
         match self {
-            KindsFormat::Human => Some(Format::Human),
-            KindsFormat::Json => Some(Format::Json),
-            KindsFormat::Csv => Some(Format::Csv),
+            KindsFormat::Human => Some(OutputFormat::Human),
+            KindsFormat::Json => Some(OutputFormat::Json),
+            KindsFormat::Csv => Some(OutputFormat::Csv),
             KindsFormat::Markdown => None,
         }
     }

@@ -1,19 +1,19 @@
 //! The onbeat command.
 //!
-//! | folder or file | what |
+//! | folder or file | contents |
 //! |---|---|
-//! | `arguments` | what may be typed |
+//! | `arguments` | command-line arguments |
 //! | `commands` | one file per command |
-//! | `control` | the other end of a run's control socket |
-//! | `documents` | what a command has to say: tables and lines, no layout |
-//! | `views` | a document for people, as CSV, as JSON |
-//! | `costs`, `maker` | a pipeline that is shared out by a record; one that is run again and again |
-//! | `failure` | errors, with the line of the file |
-//! | `screen` | a whole terminal that is drawn again and again, and its keys |
-//! | `metrics`, `top`, `tracing` | a run as it goes on: by HTTP, on the terminal, in a file |
-//! | `systemd` | what a service manager wants to know |
-//! | `stdout` | who writes there |
-//! | `progress`, `interrupt`, `panics`, `threads` | around a run |
+//! | `control` | client of a run's control socket |
+//! | `documents` | results of a command as tables and lines, without layout |
+//! | `views` | layouts of a document: text, CSV, JSON |
+//! | `costs`, `maker` | reading a pipeline with the costs of a record; making it repeatedly for benchmarks |
+//! | `error` | errors, with the line of the file |
+//! | `screen` | full-screen view on the terminal, and its keys |
+//! | `metrics`, `top`, `tracing` | monitoring of a run: by HTTP, on the terminal, in a trace file |
+//! | `systemd` | notifications to systemd |
+//! | `output`, `stdout`, `stderr` | output folder and record; who writes to stdout; messages |
+//! | `progress`, `interrupt`, `panics`, `threads` | progress line, Ctrl-C, panics and helper threads of a run |
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -21,7 +21,7 @@ mod commands;
 mod control;
 mod costs;
 mod documents;
-mod failure;
+mod error;
 mod interrupt;
 mod maker;
 mod metrics;
@@ -29,6 +29,7 @@ mod output;
 mod panics;
 mod progress;
 mod screen;
+mod stderr;
 mod stdout;
 mod systemd;
 mod threads;
@@ -38,12 +39,12 @@ mod views;
 
 use arguments::{Arguments, numbers};
 use clap::Parser;
-use failure::Failure;
+use error::CommandError;
 use onbeat_os::allocations::CountingAllocator;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
-/// So that records say what workers have allocated.
+/// Counts allocations, for the records of runs.
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator::system();
 
@@ -56,23 +57,23 @@ fn main() -> ExitCode {
     ended(commands::dispatch(&arguments.command, abort))
 }
 
-/// Help and version, which are no errors, and what was typed wrong.
-fn unparsed(answer: &clap::Error) -> Result<u8, Failure> {
+/// Prints help or version, which are not errors, or the error in the command line.
+fn unparsed(answer: &clap::Error) -> Result<u8, CommandError> {
     let text = |is_terminal| {
         let styled = answer.render();
         let text =
-            if output::may_colour(is_terminal) { styled.ansi().to_string() } else { styled.to_string() };
+            if stderr::may_colour(is_terminal) { styled.ansi().to_string() } else { styled.to_string() };
         numbers::in_words(answer, &text)
     };
     if answer.use_stderr() {
-        output::to_stderr(&text(io::stderr().is_terminal()));
+        stderr::to_stderr(&text(io::stderr().is_terminal()));
         return Ok(1);
     }
     output::to_stdout(&text(io::stdout().is_terminal()))?;
     Ok(0)
 }
 
-fn ended(result: Result<u8, Failure>) -> ExitCode {
+fn ended(result: Result<u8, CommandError>) -> ExitCode {
     match result {
         Ok(status) => ExitCode::from(status),
         Err(failure) => {
@@ -82,9 +83,9 @@ fn ended(result: Result<u8, Failure>) -> ExitCode {
     }
 }
 
-/// For a second Ctrl-C: at once, with what the shell would say of a process that Ctrl-C ended.
-#[expect(clippy::disallowed_methods, reason = "this is the one place that ends the process early")]
+/// Ends the process at a second Ctrl-C, with the shell's status for an interrupted process.
+#[expect(clippy::disallowed_methods, reason = "the only place that ends the process early")]
 fn abort() -> ! {
-    screen::give_back();
+    screen::restore();
     std::process::exit(130)
 }

@@ -1,7 +1,7 @@
-//! The pipeline of a file, made again and again for runs that measure it.
+//! Pipelines that are made repeatedly, for the runs of a benchmark.
 
 use crate::arguments::PipelineArguments;
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::stdout;
 use onbeat::{Graph, Options, Overrides, Pipeline, Registry, operators};
 use onbeat_bench::Maker;
@@ -9,7 +9,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
-/// Reads the file for each run. What its sinks write goes to a folder that is gone afterwards.
+/// Makes the pipeline of a file for each run. Its sinks write to a temporary folder.
 pub struct FileMaker {
     file: PathBuf,
     registry: Registry,
@@ -18,9 +18,9 @@ pub struct FileMaker {
 }
 
 impl FileMaker {
-    /// Reads the pipeline once, so that what is wrong with it is said with its line. Sources that keep time go as fast as they can
-    /// unless `--pace` says otherwise.
-    pub fn new(arguments: &PipelineArguments, what: &str) -> Result<(FileMaker, Pipeline), Failure> {
+    /// Reads the pipeline once, to report errors with their line. Sources run as fast as possible unless
+    /// `--pace` is given.
+    pub fn new(arguments: &PipelineArguments, what: &str) -> Result<(FileMaker, Pipeline), CommandError> {
         let registry = operators::registry();
         let scratch = Scratch::make()?;
         let mut overrides = arguments.overrides();
@@ -30,10 +30,10 @@ impl FileMaker {
         overrides.text("--set output", "output", scratch.0.display().to_string());
         let pipeline = Pipeline::read(&arguments.file, &registry, &overrides)?;
         if stdout::is_taken(&pipeline)? {
-            return Err(Failure::new(format!(
-                "{what} runs the pipeline many times, and it writes its data to stdout"
+            return Err(CommandError::new(format!(
+                "{what} runs the pipeline many times, but an operator of it writes to stdout"
             ))
-            .help("give the sink a file in place of stdout"));
+            .help("let that operator write to a file instead"));
         }
         let file = arguments.file.clone();
         Ok((FileMaker { file, registry, overrides, _scratch: scratch }, pipeline))
@@ -48,13 +48,13 @@ impl Maker for FileMaker {
     }
 }
 
-/// A folder that is taken away when it is dropped.
+/// Temporary folder, removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn make() -> Result<Scratch, Failure> {
+    fn make() -> Result<Scratch, CommandError> {
         let of = |number: u32| env::temp_dir().join(format!("onbeat-{}-{number}", process::id()));
-        // A new one: whoever may write there could have put something in its place.
+        // It must be new: others can write to the parent folder and prepare one of this name.
         let mut made = Err(std::io::ErrorKind::AlreadyExists.into());
         for number in 0..100 {
             made = fs::DirBuilder::new().mode(0o700).create(of(number)).map(|()| Scratch(of(number)));
@@ -63,22 +63,22 @@ impl Scratch {
             }
         }
         made.map_err(|error| {
-            Failure::new(format!("{}: no folder can be made there: {error}", env::temp_dir().display()))
-                .help("set TMPDIR to a folder that can be written to")
+            CommandError::new(format!("{}: cannot create a folder: {error}", env::temp_dir().display()))
+                .help("set TMPDIR to a writable folder")
         })
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left of it is in the folder for what is temporary.
+        // Anything that remains is in the folder for temporary files.
         let _left = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Where this user's caches are; none where neither XDG_CACHE_HOME nor HOME says so.
+/// Returns the cache folder of this user; `None` if neither XDG_CACHE_HOME nor HOME is set.
 pub fn cache_folder() -> Option<PathBuf> {
-    // The specification says that a relative path there is to be ignored.
+    // The XDG specification requires that relative paths are ignored.
     let set = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     Some(set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?.join(Path::new("onbeat")))
 }

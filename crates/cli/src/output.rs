@@ -1,50 +1,43 @@
-//! Where things are written to: the streams, the output folder, the record.
+//! Output of a command: stdout, the output folder, the record.
 
-use crate::failure::Failure;
-use crate::screen;
+use crate::error::CommandError;
 use onbeat::Record;
 use std::fs;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Whether a stream may be coloured.
-pub fn may_colour(is_terminal: bool) -> bool {
-    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    is_terminal && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
-}
-
-/// Data. When nobody reads it any more, that is the reader's choice and no error.
-pub fn to_stdout(text: &str) -> Result<(), Failure> {
+/// Writes data to stdout. A reader that closed the pipe is not an error.
+pub fn to_stdout(text: &str) -> Result<(), CommandError> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).or_else(|error| unless_unread(&error))
 }
 
-fn unless_unread(error: &io::Error) -> Result<(), Failure> {
+fn unless_unread(error: &io::Error) -> Result<(), CommandError> {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Ok(()),
-        _ => Err(Failure::new(format!("stdout: cannot be written: {error}"))),
+        _ => Err(CommandError::new(format!("stdout: cannot be written: {error}"))),
     }
 }
 
-/// Stdout, for something that is shown again and again.
-pub struct Screen {
+/// Stdout, for a text that is printed repeatedly.
+pub struct RepeatedText {
     is_terminal: bool,
     is_first: bool,
     is_gone: bool,
 }
 
-impl Screen {
+impl RepeatedText {
     pub fn new() -> Self {
-        Screen { is_terminal: io::stdout().is_terminal(), is_first: true, is_gone: false }
+        RepeatedText { is_terminal: io::stdout().is_terminal(), is_first: true, is_gone: false }
     }
 
-    /// Whether nobody reads it any more.
+    /// Whether the reader closed the pipe.
     pub fn is_gone(&self) -> bool {
         self.is_gone
     }
 
-    /// On a terminal in the place of what was there, as far as there is room; elsewhere below it.
-    pub fn draw(&mut self, text: &str) -> Result<(), Failure> {
+    /// Prints a text: on a terminal over the previous one, as far as it fits; elsewhere below it.
+    pub fn draw(&mut self, text: &str) -> Result<(), CommandError> {
         let begin = if self.is_first { "\x1b[2J" } else { "" };
         let text = match terminal_size::terminal_size().filter(|_| self.is_terminal) {
             Some((_, terminal_size::Height(height))) => {
@@ -55,7 +48,7 @@ impl Screen {
                     shown.truncate(room - 1);
                     shown.push(format!("... {} more lines", lines.len() - shown.len()));
                 }
-                // No line is taken away before the next one is there: it does not flicker.
+                // Each line is overwritten instead of cleared first, which avoids flicker.
                 let lines: String = shown.iter().map(|line| format!("{line}\x1b[K\n")).collect();
                 format!("{begin}\x1b[H{lines}\x1b[J")
             }
@@ -65,8 +58,8 @@ impl Screen {
         self.add(&text)
     }
 
-    /// Below what was there.
-    pub fn add(&mut self, text: &str) -> Result<(), Failure> {
+    /// Prints a text below the previous one.
+    pub fn add(&mut self, text: &str) -> Result<(), CommandError> {
         self.is_first = false;
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
@@ -75,20 +68,12 @@ impl Screen {
     }
 }
 
-/// Talk. If it cannot be written there is nobody to tell. While a screen is drawn it waits for the end of it.
-pub fn to_stderr(text: &str) {
-    if screen::keep(text) {
-        return;
-    }
-    let _lost = io::stderr().lock().write_all(text.as_bytes());
-}
-
-/// Where a run writes to, looked at before it begins.
-pub struct Places {
-    /// The pipeline's folder.
+/// Output folder and record of a run, checked before the run starts.
+pub struct OutputPaths {
+    /// The pipeline's output folder.
     pub output: PathBuf,
     pub record: RecordTo,
-    /// Folders that were made for it, from the outside.
+    /// Folders that were created for it, the outermost first.
     made: Vec<PathBuf>,
 }
 
@@ -97,9 +82,9 @@ pub enum RecordTo {
     File(PathBuf),
 }
 
-impl Places {
-    /// Makes the output folder and sees that files can be made there and where the record is to be.
-    pub fn prepare(output: &Path, record: Option<&Path>, name: &str) -> Result<Self, Failure> {
+impl OutputPaths {
+    /// Creates the output folder, and checks that files can be created there and at the record's path.
+    pub fn prepare(output: &Path, record: Option<&Path>, name: &str) -> Result<Self, CommandError> {
         let missing =
             output.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
         let mut made: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
@@ -109,42 +94,42 @@ impl Places {
             Some(path) => RecordTo::File(path.to_path_buf()),
             None => RecordTo::File(output.join(format!("{name}.record.json"))),
         };
-        let places = Places { output: output.to_path_buf(), record: record_to, made };
-        places.check().inspect_err(|_| places.give_back())?;
-        Ok(places)
+        let paths = OutputPaths { output: output.to_path_buf(), record: record_to, made };
+        paths.check().inspect_err(|_| paths.remove_empty())?;
+        Ok(paths)
     }
 
-    fn check(&self) -> Result<(), Failure> {
+    fn check(&self) -> Result<(), CommandError> {
         const FIX: &str = "choose another folder: `output` in the file, or --set output=DIR";
         let shown = self.output.display();
         fs::create_dir_all(&self.output).map_err(|error| {
-            Failure::new(format!("output folder `{shown}`: cannot be made: {error}")).help(FIX)
+            CommandError::new(format!("output folder `{shown}`: cannot be created: {error}")).help(FIX)
         })?;
         try_to_write(&self.output).map_err(|error| {
-            Failure::new(format!("output folder `{shown}`: cannot be written: {error}")).help(FIX)
+            CommandError::new(format!("output folder `{shown}`: cannot be written: {error}")).help(FIX)
         })?;
         let RecordTo::File(path) = &self.record else { return Ok(()) };
         let cannot = |error: &dyn std::fmt::Display| {
-            Failure::new(format!("record `{}`: cannot be written: {error}", path.display()))
+            CommandError::new(format!("record `{}`: cannot be written: {error}", path.display()))
                 .help("choose another file with --record PATH, or --record - for stdout")
         };
         let is_full = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0);
         if is_full && !is_record(path) {
-            return Err(cannot(&"there is a file that is no record, and it would be lost"));
+            return Err(cannot(&"the file exists, is not a record and would be overwritten"));
         }
         can_be_written(path).map_err(|error| cannot(&error))
     }
 
-    /// Takes away the folders that were made, if nothing is in them.
-    pub fn give_back(&self) {
+    /// Removes the folders that were created, if they are empty.
+    pub fn remove_empty(&self) {
         for folder in self.made.iter().rev() {
-            // Not empty, or gone: both are well.
+            // Fails if the folder is not empty or no longer there: both are fine.
             let _left = fs::remove_dir(folder);
         }
     }
 }
 
-/// Whether a file begins as records do. What cannot be read is none, and neither is what has no end.
+/// Whether a file starts like a record. Unreadable files and devices do not count.
 fn is_record(path: &Path) -> bool {
     let mut begin = Vec::new();
     if !fs::metadata(path).is_ok_and(|found| found.is_file()) {
@@ -155,32 +140,32 @@ fn is_record(path: &Path) -> bool {
 }
 
 impl RecordTo {
-    /// Says where it went, if that is a file.
-    pub fn write(&self, record: &Record) -> Result<Option<PathBuf>, Failure> {
+    /// Writes the record. Returns its path, unless it went to stdout.
+    pub fn write(&self, record: &Record) -> Result<Option<PathBuf>, CommandError> {
         match self {
             RecordTo::Stdout => to_stdout(&record.to_json_pretty()).map(|()| None),
             RecordTo::File(path) => match record.write(path) {
                 Ok(()) => Ok(Some(path.clone())),
-                Err(error) => Err(Failure::new(format!("record {error}"))
+                Err(error) => Err(CommandError::new(format!("record {error}"))
                     .help("choose another file with --record PATH, or --record - for stdout")),
             },
         }
     }
 }
 
-/// The same, for what is no record and must not take the place of one.
+/// Checks that a file can be written at a path without overwriting a record.
 pub fn can_be_replaced(path: &Path) -> io::Result<()> {
     if is_record(path) {
-        return Err(io::Error::other("there is the record of a run, and it would be lost"));
+        return Err(io::Error::other("the file is the record of a run and would be overwritten"));
     }
     can_be_written(path)
 }
 
-/// Whether a file can be written there, without leaving one.
+/// Checks that a file can be written at a path, without creating it.
 pub fn can_be_written(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(io::Error::other("it is a folder")),
-        // A pipe or a device: it is written to as it is.
+        // A pipe or a device is written to directly.
         Ok(found) if !found.is_file() => Ok(()),
         _ => {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -189,7 +174,7 @@ pub fn can_be_written(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a file there and takes it away again: the only test that counts quotas, read-only mounts and all.
+/// Creates a file in a folder and removes it: only this test covers quotas and read-only mounts.
 fn try_to_write(folder: &Path) -> io::Result<()> {
     let path = folder.join(format!(".onbeat.{}.tmp", std::process::id()));
     fs::File::create(&path)?;

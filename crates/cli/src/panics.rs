@@ -1,29 +1,29 @@
-//! A panic in an operator is an error of the run, told once: with the name of the operator, by the engine.
+//! Panics. The engine reports a panic in an operator, once, as an error of the run with the operator's name.
 
 use std::panic;
 use std::sync::{Mutex, PoisonError};
 
-/// Where the last operator panicked.
+/// Place of the last panic of an operator.
 static LAST: Mutex<Option<String>> = Mutex::new(None);
 
-/// Workers say nothing when they panic; everybody else does as ever.
+/// Installs a panic hook that is silent on workers and unchanged on other threads.
 pub fn install() {
     let usual = panic::take_hook();
-    let told = std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0");
+    let is_verbose = std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0");
     panic::set_hook(Box::new(move |panic| {
         let is_worker = std::thread::current().name().is_some_and(|name| name.starts_with("onbeat-w"));
         if is_worker {
             *LAST.lock().unwrap_or_else(PoisonError::into_inner) = panic.location().map(ToString::to_string);
         }
-        if !is_worker || told {
-            // What is told has to be seen, and not on a screen that is about to go.
-            crate::screen::give_back();
+        if !is_worker || is_verbose {
+            // The message must not go to a full-screen view, which disappears.
+            crate::screen::restore();
             usual(panic);
         }
     }));
 }
 
-/// Where the last operator panicked, if one did.
+/// Returns the place of the last panic of an operator.
 pub fn last() -> Option<String> {
     LAST.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
@@ -33,8 +33,7 @@ mod tests {
     #[test]
     fn the_place_of_a_worker_s_panic_is_kept() {
         super::install();
-        let thread =
-            onbeat_os::thread::spawn("onbeat-w9", || panic!("as it was meant to")).expect("a thread");
+        let thread = onbeat_os::thread::spawn("onbeat-w9", || panic!("on purpose")).expect("a thread");
         assert!(thread.join().is_err());
         assert!(super::last().is_some_and(|place| place.contains("panics.rs")));
     }

@@ -1,7 +1,9 @@
-//! One line on the terminal, drawn again while a run is under way.
+//! Progress lines on the terminal.
 
-use crate::output::to_stderr;
+use crate::interrupt::CtrlC;
+use crate::stderr::to_stderr;
 use onbeat::{Position, RunHandle};
+use onbeat_bench::BenchWatch;
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
@@ -9,16 +11,16 @@ use std::time::{Duration, Instant};
 
 pub const THREAD_NAME: &str = "onbeat-progress";
 
-/// Between two drawings.
+/// Interval between two updates.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Draws until it is told to end. Nothing where stderr is no terminal.
-pub struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
+/// Progress line of a run, drawn by a thread. Does nothing unless stderr is a terminal.
+pub struct ProgressLine(Option<(Sender<()>, JoinHandle<()>)>);
 
-impl Progress {
+impl ProgressLine {
     pub fn start(name: &str, handle: RunHandle, quiet: bool) -> Self {
         if quiet || !io::stderr().is_terminal() {
-            return Progress(None);
+            return ProgressLine(None);
         }
         let (end, ended) = mpsc::channel();
         let name: String = name.chars().take(30).collect();
@@ -29,11 +31,11 @@ impl Progress {
             }
             to_stderr("\r\x1b[K");
         };
-        // A run without its progress line is still a run.
-        Progress(onbeat_os::thread::spawn(THREAD_NAME, draw).ok().map(|thread| (end, thread)))
+        // Without a thread the run goes on, without a progress line.
+        ProgressLine(onbeat_os::thread::spawn(THREAD_NAME, draw).ok().map(|thread| (end, thread)))
     }
 
-    /// Takes the line away.
+    /// Ends the thread and clears the line.
     pub fn end(self) {
         if let Some((end, thread)) = self.0 {
             drop(end);
@@ -42,7 +44,7 @@ impl Progress {
     }
 }
 
-/// A line that whoever works draws again from time to time. Nothing where stderr is no terminal.
+/// Progress line that its owner updates. Does nothing unless stderr is a terminal.
 pub struct StatusLine {
     name: &'static str,
     is_drawn: bool,
@@ -59,11 +61,39 @@ impl StatusLine {
         }
     }
 
-    /// Takes the line away.
+    /// Clears the line.
     pub fn clear(&self) {
         if self.is_drawn {
             to_stderr("\r\x1b[K");
         }
+    }
+}
+
+/// Progress line and Ctrl-C handler of a benchmark.
+pub struct BenchProgress {
+    line: StatusLine,
+    ctrl_c: CtrlC,
+}
+
+impl BenchProgress {
+    pub fn new(name: &'static str, abort: fn() -> !) -> Self {
+        BenchProgress { line: StatusLine::new(name), ctrl_c: CtrlC::listen(abort) }
+    }
+
+    /// Clears the line.
+    pub fn clear(&self) {
+        self.line.clear();
+    }
+}
+
+impl BenchWatch for BenchProgress {
+    fn at(&mut self, done: usize, all: usize, next: &str) {
+        let percent = 100 * done / all.max(1);
+        self.line.draw(&format!("{percent:3} %, {next}"));
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.ctrl_c.is_asked()
     }
 }
 

@@ -1,11 +1,11 @@
-//! A whole terminal that is drawn again and again, in the place of what was there, and its keys.
+//! A full-screen view on the terminal, and its keys.
 //!
-//! Whatever ends the process gives the terminal back: dropping the [`Screen`], a panic, Ctrl-C and `SIGTERM` (the second of them, too).
-//! Ctrl-C stays a signal and goes to [`Interrupts`](crate::interrupt::Interrupts); what is said on stderr meanwhile is kept, and said
-//! afterwards.
+//! Dropping the [`Screen`], a panic, and the first or second Ctrl-C or `SIGTERM` restore the terminal. Ctrl-C
+//! stays a signal and goes to [`CtrlC`](crate::interrupt::CtrlC). Messages on stderr wait until the terminal
+//! is restored.
 
-use crate::failure::Failure;
-use crate::output::{may_colour, to_stderr};
+use crate::error::CommandError;
+use crate::stderr::{self, may_colour};
 use onbeat_os::terminal::{KeyMode, Keys, Waited};
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
@@ -19,74 +19,75 @@ use std::mem::ManuallyDrop;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// What is to be given back, while a terminal is ours.
-static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
+/// State to restore, while a view has the terminal.
+static LEASE: Mutex<Option<Lease>> = Mutex::new(None);
 
-struct Taken {
-    /// None where there are no keys: only stdout is a terminal.
+struct Lease {
+    /// `None` without a keyboard, when only stdout is a terminal.
     _keys: Option<KeyMode>,
-    /// What was said meanwhile.
-    talk: String,
 }
 
-/// The terminal, until it is dropped.
+/// The terminal in full-screen mode, until this is dropped.
 pub struct Screen {
     terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
-    /// None where there are none, or none any more.
+    /// `None` without a keyboard, or after it was closed.
     keys: Option<Keys>,
 }
 
-/// What somebody has done at the terminal.
+/// Input of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Input {
+pub enum UserInput {
     Key(KeyCode),
-    /// It has another size: it is to be drawn again.
+    /// The terminal has another size, and the view must be drawn again.
     Resized,
 }
 
 impl Screen {
-    /// Whether there is one: stdout is a terminal that can more than lines.
+    /// Whether a full-screen view is possible: stdout is a terminal other than `dumb`.
     pub fn is_there() -> bool {
         io::stdout().is_terminal() && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
     }
 
-    /// Shows an empty one. Without a terminal to read from it is drawn all the same, and has no keys.
-    pub fn take() -> Result<Self, Failure> {
+    /// Clears the terminal and takes it over. Without a keyboard the view works, but has no keys.
+    pub fn take() -> Result<Self, CommandError> {
         let mode = KeyMode::take().ok();
         let keys = mode.as_ref().and_then(|mode| mode.keys().ok());
-        if let Ok(mut taken) = TAKEN.lock() {
-            *taken = Some(Taken { _keys: mode, talk: String::new() });
+        if let Ok(mut lease) = LEASE.lock() {
+            *lease = Some(Lease { _keys: mode });
+            stderr::hold();
         }
         let shown = execute!(io::stdout(), EnterAlternateScreen);
         let terminal = shown.and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout())));
         let terminal = terminal.map_err(|error| {
-            give_back();
+            restore();
             cannot(&error)
         })?;
         Ok(Screen { terminal: ManuallyDrop::new(terminal), keys })
     }
 
-    /// Draws it all; what is not drawn is empty.
-    pub fn draw(&mut self, render: impl FnOnce(&mut Frame<'_>)) -> Result<(), Failure> {
+    /// Draws the whole view. Parts that `render` does not draw are empty.
+    pub fn draw(&mut self, render: impl FnOnce(&mut Frame<'_>)) -> Result<(), CommandError> {
         self.terminal.draw(render).map(|_| ()).map_err(|error| cannot(&error))
     }
 
-    /// What is done within so long, if anything is; the rest of the time is slept. Of a terminal that was closed it says `q`, once.
-    pub fn input(&mut self, within: Duration) -> Option<Input> {
+    /// Waits for input for the time `within`, and returns the first one. Reports a closed terminal once, as
+    /// the key `q`.
+    pub fn input(&mut self, within: Duration) -> Option<UserInput> {
         let end = Instant::now() + within;
         while let Some(keys) = &self.keys {
-            // Crossterm never comes back from a terminal that is gone, so it is asked only while there is one, and never waits.
+            // Crossterm never returns from a terminal that was closed. So it is called only while there is
+            // one, and never waits.
             let waited = keys.wait(end.saturating_duration_since(Instant::now()));
             if waited == Waited::Gone {
                 self.keys = None;
-                return Some(Input::Key(KeyCode::Char('q')));
+                return Some(UserInput::Key(KeyCode::Char('q')));
             }
             match event::poll(Duration::ZERO) {
                 Ok(true) => match event::read() {
                     Ok(Event::Key(KeyEvent { code, kind: KeyEventKind::Press, .. })) => {
-                        return Some(Input::Key(code));
+                        return Some(UserInput::Key(code));
                     }
-                    Ok(Event::Resize(..)) => return Some(Input::Resized),
+                    Ok(Event::Resize(..)) => return Some(UserInput::Resized),
                     Ok(_) => {}
                     Err(_) => self.keys = None,
                 },
@@ -103,39 +104,31 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // What ratatui drops it says on stderr where the terminal is gone, and stderr is gone with it, which it takes for a reason to
-        // panic. Its buffers go with the process: nobody takes a second screen.
-        give_back();
+        // The terminal of ratatui is never dropped. If the terminal was closed, its drop would report that on
+        // stderr, which is closed too, and panic. Its buffers live until the process ends: there is no second
+        // screen.
+        restore();
     }
 }
 
-/// What a head is shown in.
+/// Style of a table's header.
 pub fn head_style() -> Style {
     if may_colour(true) { Style::new().bold() } else { Style::new() }
 }
 
-/// Gives the terminal back if it is ours. For whoever ends the process early, too, on any thread.
-pub fn give_back() {
-    // Whoever panics with the lock in hand is giving back already.
-    let taken = TAKEN.try_lock().ok().and_then(|mut taken| taken.take());
-    if let Some(Taken { _keys, talk }) = taken {
-        // A terminal that is gone needs nothing.
+/// Restores the terminal if a view has it. Any thread can call this, also just before the process ends early.
+pub fn restore() {
+    // A thread that panics while it holds the lock is already restoring it.
+    let lease = LEASE.try_lock().ok().and_then(|mut lease| lease.take());
+    if let Some(Lease { _keys }) = lease {
+        // A terminal that was closed needs nothing.
         let _gone = execute!(io::stdout(), LeaveAlternateScreen, Show);
         drop(_keys);
-        to_stderr(&talk);
+        stderr::release();
     }
 }
 
-/// Takes in what would be said on stderr, if a screen is there.
-pub fn keep(text: &str) -> bool {
-    // Talk that draws itself again and again is for a line, not for later.
-    let is_line = text.starts_with('\r');
-    let mut taken = TAKEN.lock().ok();
-    let taken = taken.as_mut().and_then(|taken| taken.as_mut());
-    taken.map(|taken| taken.talk.push_str(if is_line { "" } else { text })).is_some()
-}
-
-fn cannot(error: &io::Error) -> Failure {
-    Failure::new(format!("the terminal cannot be drawn on: {error}"))
-        .help("write to a file or a pipe: `| cat`")
+fn cannot(error: &io::Error) -> CommandError {
+    CommandError::new(format!("cannot draw on the terminal: {error}"))
+        .help("redirect the output to a file or a pipe, e.g. `| cat`")
 }

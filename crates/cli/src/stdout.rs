@@ -1,11 +1,11 @@
-//! Who writes data to stdout.
+//! Checks which operator writes data to stdout.
 
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::output::RecordTo;
 use onbeat::{Pipeline, operators};
 
-/// Whether an operator of the pipeline writes its data to stdout: what else is said then goes to stderr.
-pub fn is_taken(pipeline: &Pipeline) -> Result<bool, Failure> {
+/// Whether an operator of the pipeline writes its data to stdout. Other output then goes to stderr.
+pub fn is_taken(pipeline: &Pipeline) -> Result<bool, CommandError> {
     let writes = |operator: &&serde_json::Value| {
         operators::writes_stdout(operator["kind"].as_str().unwrap_or(""), operator)
     };
@@ -14,18 +14,18 @@ pub fn is_taken(pipeline: &Pipeline) -> Result<bool, Failure> {
     match names[..] {
         [] => Ok(false),
         [_] => Ok(true),
-        [first, second, ..] => Err(Failure::new(format!(
-            "the operators `{first}` and `{second}` both write to stdout: one of them can"
+        [first, second, ..] => Err(CommandError::new(format!(
+            "operators `{first}` and `{second}` both write to stdout: only one can"
         ))
-        .help("give the others a file: `path`")),
+        .help("set `path` of the others to a file")),
     }
 }
 
-/// The record cannot go where the data go.
-pub fn check_record(is_taken: bool, record: &RecordTo) -> Result<(), Failure> {
+/// Refuses a record on stdout if an operator writes its data there.
+pub fn check_record(is_taken: bool, record: &RecordTo) -> Result<(), CommandError> {
     if is_taken && matches!(record, RecordTo::Stdout) {
         let message = "--record -: an operator of this pipeline writes its data to stdout";
-        return Err(Failure::new(message).help("give the record a file: --record PATH"));
+        return Err(CommandError::new(message).help("write the record to a file: --record PATH"));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! What systemd wants to know of a service: that it is ready, what it does, that it is alive, that it ends.
+//! Notifications to systemd: ready, status, watchdog, stopping.
 
-use crate::output::to_stderr;
+use crate::stderr::to_stderr;
 use onbeat::{RunHandle, RunState};
 use sd_notify::NotifyState;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 pub const THREAD_NAME: &str = "onbeat-systemd";
 
-/// Between two lines of `systemctl status`.
+/// Interval between two status lines.
 const STATUS: Duration = Duration::from_secs(5);
-/// Between two looks whether the first step was made.
+/// Interval between two checks for the first step.
 const BEGIN: Duration = Duration::from_millis(5);
-/// Longest wait for an answer of the engine, and shortest.
+/// Longest and shortest wait for an answer of the engine.
 const LONGEST: Duration = Duration::from_secs(60);
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// Tells, until it is dropped. Nothing where no service manager has asked for it (`NOTIFY_SOCKET`).
+/// Notifier thread, until it is dropped. There is none unless a service manager set `NOTIFY_SOCKET`.
 pub struct Service(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Service {
@@ -27,9 +27,9 @@ impl Service {
         }
         let (end, ended) = mpsc::channel();
         let watchdog = sd_notify::watchdog_enabled().filter(|time| !time.is_zero());
-        let thread = onbeat_os::thread::spawn(THREAD_NAME, move || tell(&handle, watchdog, &ended));
+        let thread = onbeat_os::thread::spawn(THREAD_NAME, move || notify_until(&handle, watchdog, &ended));
         let thread =
-            thread.inspect_err(|error| to_stderr(&format!("systemd is not told: no thread: {error}\n")));
+            thread.inspect_err(|error| to_stderr(&format!("cannot notify systemd: no thread: {error}\n")));
         Service(thread.ok().map(|thread| (end, thread)))
     }
 }
@@ -43,17 +43,17 @@ impl Drop for Service {
     }
 }
 
-fn tell(handle: &RunHandle, watchdog: Option<Duration>, ended: &Receiver<()>) {
+fn notify_until(handle: &RunHandle, watchdog: Option<Duration>, ended: &Receiver<()>) {
     let is_over = |wait| ended.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
-    let mut is_told_off = false;
+    let mut is_reported = false;
     let mut notify = |state: &[NotifyState<'_>]| {
         if let Err(error) = sd_notify::notify(state)
-            && !std::mem::replace(&mut is_told_off, true)
+            && !std::mem::replace(&mut is_reported, true)
         {
-            to_stderr(&format!("systemd cannot be told: NOTIFY_SOCKET: {error}\n"));
+            to_stderr(&format!("cannot notify systemd: NOTIFY_SOCKET: {error}\n"));
         }
     };
-    // A start that takes long is no silence: systemd has a time of its own for it (TimeoutStartSec=).
+    // The watchdog does not cover the start: systemd has a separate limit for that (TimeoutStartSec=).
     let mut is_ended = false;
     while !is_ended && handle.status().state == RunState::Starting {
         is_ended = is_over(BEGIN);
@@ -61,25 +61,26 @@ fn tell(handle: &RunHandle, watchdog: Option<Duration>, ended: &Receiver<()>) {
     if !is_ended {
         notify(&[NotifyState::Ready, NotifyState::Status(&line(handle))]);
     }
-    // Twice within the time that is allowed, as systemd advises, and the answer has to be there by then.
+    // systemd recommends two notifications per watchdog period; a third of it also leaves time for the
+    // answer.
     let every = watchdog.map(|time| (time / 3).clamp(SHORTEST, LONGEST));
-    let mut told = Instant::now();
+    let mut last = Instant::now();
     while !is_ended {
         is_ended = is_over(every.unwrap_or(STATUS).min(STATUS));
         if is_ended {
             break;
         }
-        let is_due = told.elapsed() >= STATUS;
+        let is_due = last.elapsed() >= STATUS;
         if let Some(every) = every {
             if handle.answers(every) {
                 notify(&[NotifyState::Watchdog]);
             } else {
-                notify(&[NotifyState::Status("a step has not returned: the watchdog is not fed")]);
+                notify(&[NotifyState::Status("a step has not returned: no watchdog notification")]);
                 continue;
             }
         }
         if is_due {
-            told = Instant::now();
+            last = Instant::now();
             notify(&[NotifyState::Status(&line(handle))]);
         }
     }

@@ -1,10 +1,10 @@
-//! What a run does, again and again: on the whole terminal, or line by line where there is none.
+//! LiveRun view of a run: full-screen on a terminal, else line by line.
 
 use crate::documents;
-use crate::failure::Failure;
-use crate::output::to_stderr;
-use crate::screen::{Input, Screen};
-use crate::views::live::{Look, plain, render};
+use crate::error::CommandError;
+use crate::screen::{Screen, UserInput};
+use crate::stderr::to_stderr;
+use crate::views::live::{ViewState, plain, render};
 use onbeat::{RunHandle, RunState, RunStatus};
 use ratatui::crossterm::event::KeyCode;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
@@ -13,32 +13,32 @@ use std::time::{Duration, Instant};
 
 pub const THREAD_NAME: &str = "onbeat-top";
 
-/// From picture to picture.
+/// Interval between two updates.
 const EVERY: Duration = Duration::from_secs(1);
-/// Longest wait for a key: so soon it is seen that the run has ended.
-const LOOK: Duration = Duration::from_millis(100);
+/// Longest wait for a key, and delay until the end of the run is noticed.
+const POLL: Duration = Duration::from_millis(100);
 
-/// Pictures of a run, each beside the one before it.
-pub struct Live {
+/// LiveRun view of a run. Rates come from two consecutive states.
+pub struct LiveRun {
     screen: Option<Screen>,
-    look: Look,
+    state: ViewState,
     last: Option<RunStatus>,
     now: Option<RunStatus>,
 }
 
-impl Live {
-    /// On a whole terminal if there is one, and nobody else writes to it.
-    pub fn new(is_taken: bool) -> Result<Self, Failure> {
-        let screen = (Screen::is_there() && !is_taken).then(Screen::take).transpose()?;
-        Ok(Live { screen, look: Look::default(), last: None, now: None })
+impl LiveRun {
+    /// Takes the terminal, if there is one and stdout is not used for data.
+    pub fn new(stdout_is_taken: bool) -> Result<Self, CommandError> {
+        let screen = (Screen::is_there() && !stdout_is_taken).then(Screen::take).transpose()?;
+        Ok(LiveRun { screen, state: ViewState::default(), last: None, now: None })
     }
 
-    /// Draws the next picture. Where there is no terminal it is given to `say`.
+    /// Draws the next state. Without a terminal, passes the text to `say`.
     pub fn draw(
         &mut self,
         status: RunStatus,
-        say: impl FnOnce(&str) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        say: impl FnOnce(&str) -> Result<(), CommandError>,
+    ) -> Result<(), CommandError> {
         self.last = self.now.replace(status);
         if self.screen.is_some() { self.draw_again() } else { say(&plain(&self.view())) }
     }
@@ -49,14 +49,14 @@ impl Live {
             .map_or_else(documents::LiveView::default, |now| documents::top(self.last.as_ref(), now))
     }
 
-    fn draw_again(&mut self) -> Result<(), Failure> {
+    fn draw_again(&mut self) -> Result<(), CommandError> {
         let view = self.view();
-        let look = &mut self.look;
-        self.screen.as_mut().map_or(Ok(()), |screen| screen.draw(|frame| render(frame, &view, look)))
+        let state = &mut self.state;
+        self.screen.as_mut().map_or(Ok(()), |screen| screen.draw(|frame| render(frame, &view, state)))
     }
 
-    /// Waits for the next picture's time, and follows keys. Says whether it goes on.
-    pub fn wait(&mut self, is_over: impl Fn() -> bool) -> Result<bool, Failure> {
+    /// Waits for the next update and handles keys. Returns whether the view continues.
+    pub fn wait(&mut self, is_over: impl Fn() -> bool) -> Result<bool, CommandError> {
         let end = Instant::now() + EVERY;
         loop {
             let left = end.saturating_duration_since(Instant::now());
@@ -67,38 +67,39 @@ impl Live {
                 return Ok(true);
             }
             let Some(screen) = &mut self.screen else {
-                std::thread::sleep(left.min(LOOK));
+                std::thread::sleep(left.min(POLL));
                 continue;
             };
-            match screen.input(left.min(LOOK)) {
-                Some(Input::Key(KeyCode::Char('q'))) => return Ok(false),
-                Some(Input::Key(key)) if self.look.key(key) => self.draw_again()?,
-                Some(Input::Resized) => self.draw_again()?,
+            match screen.input(left.min(POLL)) {
+                Some(UserInput::Key(KeyCode::Char('q'))) => return Ok(false),
+                Some(UserInput::Key(key)) if self.state.key(key) => self.draw_again()?,
+                Some(UserInput::Resized) => self.draw_again()?,
                 _ => {}
             }
         }
     }
 }
 
-/// The live view of a run in this process, on a thread of its own.
+/// LiveRun view of a run in this process, on its own thread.
 pub struct Top(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Top {
-    /// Whoever presses `q` ends the run. Where an operator writes its data to stdout (`is_taken`) it is text on stderr.
-    pub fn start(handle: RunHandle, is_taken: bool) -> Result<Self, Failure> {
-        let live = Live::new(is_taken)?;
+    /// Starts the view. The key `q` ends the run. If stdout is taken, the view is text on stderr.
+    pub fn start(handle: RunHandle, stdout_is_taken: bool) -> Result<Self, CommandError> {
+        let live = LiveRun::new(stdout_is_taken)?;
         let (end, ended) = mpsc::channel();
         let thread = onbeat_os::thread::spawn(THREAD_NAME, move || {
             if let Err(failure) = watch(live, &handle, &ended) {
                 to_stderr(&format!("--top: {}\n", failure.message()));
             }
         });
-        let thread = thread.map_err(|error| Failure::new(format!("--top: no thread: {error}")))?;
+        let thread =
+            thread.map_err(|error| CommandError::new(format!("--top: cannot start a thread: {error}")))?;
         Ok(Top(Some((end, thread))))
     }
 }
 
-/// Gives the terminal back.
+/// Restores the terminal.
 impl Drop for Top {
     fn drop(&mut self) {
         if let Some((end, thread)) = self.0.take() {
@@ -108,7 +109,7 @@ impl Drop for Top {
     }
 }
 
-fn watch(mut live: Live, handle: &RunHandle, ended: &Receiver<()>) -> Result<(), Failure> {
+fn watch(mut live: LiveRun, handle: &RunHandle, ended: &Receiver<()>) -> Result<(), CommandError> {
     let is_over = || ended.try_recv() == Err(TryRecvError::Disconnected);
     loop {
         let status = handle.status();

@@ -1,41 +1,42 @@
-//! What late frames of a run were caused by: as much of its record as ranks the findings.
+//! Causes of a run's late frames: the part of its record that ranks the findings.
 
-use onbeat_trace::{Cause, Mends, Record};
+use onbeat_trace::{Cause, CauseFix, Record};
 
-/// What a record says of a run.
+/// Causes of late frames in one run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Causes {
-    /// Its table; nothing where causes were not looked for.
+    /// Table of causes; `None` if the run did not look for them.
     pub table: Option<Vec<Cause>>,
-    /// Page faults of workers with a real-time policy after their start, where they were counted.
+    /// Page faults of workers with a real-time policy after the start, if they were counted.
     pub faults: Option<u64>,
 }
 
 impl Causes {
-    /// Those of a record.
+    /// Takes the causes from a record.
     #[must_use]
     pub fn of(record: &Record) -> Self {
         let is_looked_for = record.explained.is_some() || !record.causes.is_empty();
         Causes { table: is_looked_for.then(|| record.causes.clone()), faults: faults(record) }
     }
 
-    /// What a reader has to know.
+    /// Returns a note for the reader.
     #[must_use]
     pub fn note(&self) -> Option<&'static str> {
         self.table.is_none().then_some(
-            "the record has no table of causes (`causes`): findings are in order of their severity, not of what they have cost",
+            "the record has no table of causes (`causes`): findings are sorted by severity, not by cost",
         )
     }
 
-    /// What the causes that a finding mends have cost, in milliseconds; nothing where the record has no table, or the finding mends no
-    /// cause.
+    /// Returns the cost of the causes that a finding explains how to fix, in milliseconds; `None` if the
+    /// record has no table, or the finding belongs to no cause.
     #[must_use]
     pub fn lost_ms(&self, finding: &str) -> Option<f64> {
         let table = self.table.as_ref()?;
-        Mends::by(finding).next()?;
-        let is_mended = |cause: &&Cause| Mends::by(finding).any(|row| row.is(cause.class, &cause.name));
+        CauseFix::by(finding).next()?;
+        let is_fixed_by_it =
+            |cause: &&Cause| CauseFix::by(finding).any(|row| row.is(cause.class, &cause.name));
         let lost_ns =
-            table.iter().filter(is_mended).fold(0, |sum: u64, cause| sum.saturating_add(cause.lost_ns));
+            table.iter().filter(is_fixed_by_it).fold(0, |sum: u64, cause| sum.saturating_add(cause.lost_ns));
         Some(lost_ns as f64 / 1e6)
     }
 }

@@ -1,4 +1,4 @@
-//! The kernel's command line: read as the kernel reads it, and changed without losing anything.
+//! The kernel's command line: parsed as the kernel parses it, and edited without losing anything.
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use std::fmt;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandLine {
     parameters: Vec<Parameter>,
-    /// What follows `--` is for the first program.
+    /// Text after `--`, for the first program.
     rest: Option<String>,
 }
 
-/// One of them.
+/// A parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
-    /// As it is written.
+    /// Name, as written.
     pub name: String,
-    /// After the first `=`, without quotes around it.
+    /// Text after the first `=`, without surrounding quotes.
     pub value: Option<String>,
 }
 
 impl CommandLine {
-    /// Any text is a command line.
+    /// Parses a command line. Any text is one.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut line = CommandLine::default();
@@ -40,30 +40,31 @@ impl CommandLine {
         line
     }
 
-    /// All of them.
+    /// Returns all parameters.
     #[must_use]
     pub fn parameters(&self) -> &[Parameter] {
         &self.parameters
     }
 
-    /// The last one of that name; the kernel does not tell `-` from `_`.
+    /// Returns the last parameter of this name; `-` and `_` are the same, as for the kernel.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Parameter> {
         self.parameters.iter().rev().find(|parameter| same(&parameter.name, name))
     }
 
-    /// Its value; an empty one where it has none.
+    /// Returns the value of a parameter; empty if it has none.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&str> {
         self.get(name).map(|parameter| parameter.value.as_deref().unwrap_or(""))
     }
 
-    /// Keeps those of which `keep` says so.
+    /// Keeps the parameters for which `keep` returns true.
     pub fn retain(&mut self, keep: impl FnMut(&Parameter) -> bool) {
         self.parameters.retain(keep);
     }
 
-    /// With that value in the place where the name was, or at the end; other ones of that name go.
+    /// Sets a value in the first place where the name occurs, or at the end. Other parameters of that name
+    /// are removed.
     pub fn set(&mut self, name: &str, value: Option<&str>) {
         let new = Parameter { name: name.to_owned(), value: value.map(str::to_owned) };
         let place = self.parameters.iter().position(|parameter| same(&parameter.name, name));
@@ -98,7 +99,7 @@ fn same(a: &str, b: &str) -> bool {
         && a.bytes().zip(b.bytes()).all(|(a, b)| a == b || (a, b) == (b'-', b'_') || (a, b) == (b'_', b'-'))
 }
 
-/// Blanks within quotes do not part words.
+/// Splits at white space outside of quotes.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let (mut begin, mut quoted) = (None, false);

@@ -1,28 +1,28 @@
-//! From a case to findings, worst first, and a verdict: a function of nothing else.
+//! From a case to ranked findings and a verdict, as a pure function.
 
-use crate::case::Case;
+use crate::case::MachineCase;
 use crate::causes::Causes;
 use crate::checks;
 use crate::finding::{Finding, Severity, State};
 use serde::Serialize;
 use std::cmp::Reverse;
 
-/// Everything that was found.
+/// Result of an examination.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// The cores that are to be quiet.
+    /// The quiet cores.
     pub cpus: String,
-    /// Why these.
+    /// How they were chosen.
     pub why_cpus: String,
-    /// Bad ones first, the worst of them first; then what is not known, then what is good.
+    /// Findings: bad ones first, the worst of them first; then unknown ones, then good ones.
     pub findings: Vec<Finding>,
-    /// What a reader has to know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
 /// Judges a machine by all checks.
 #[must_use]
-pub fn examine(case: &Case) -> Report {
+pub fn examine(case: &MachineCase) -> Report {
     let mut findings: Vec<Finding> = checks::all()
         .map(|check| {
             let judged = (check.judge)(case);
@@ -39,7 +39,7 @@ pub fn examine(case: &Case) -> Report {
             }
         })
         .collect();
-    // The order within one rank is that of the checks.
+    // The sort is stable: findings of equal rank keep the order of the checks.
     findings.sort_by_key(rank);
     let note = case.causes.as_ref().and_then(Causes::note);
     Report {
@@ -50,12 +50,13 @@ pub fn examine(case: &Case) -> Report {
     }
 }
 
-/// What a machine says does not steer a terminal.
+/// Replaces control characters, so that a machine's files cannot steer a terminal.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Bad before unknown before good; of the bad ones critical first, then what has cost most, then by severity.
+/// Sort key: bad, unknown, good; among the bad ones critical first, then by cost in the record, then by
+/// severity.
 fn rank(finding: &Finding) -> (u8, bool, Reverse<u64>, Reverse<Severity>) {
     let state = match finding.state {
         State::Bad => 0,
@@ -67,7 +68,7 @@ fn rank(finding: &Finding) -> (u8, bool, Reverse<u64>, Reverse<Severity>) {
 }
 
 impl Finding {
-    /// Whether the record shows that its causes have cost nothing, so that mending it may be left.
+    /// Whether the record shows that its causes cost nothing, so that fixing it can wait.
     #[must_use]
     pub fn cost_nothing(&self) -> bool {
         self.state == State::Bad && self.lost_ms == Some(0.0)
@@ -75,30 +76,30 @@ impl Finding {
 }
 
 impl Report {
-    /// The bad ones of at least that severity.
+    /// Returns the bad findings of at least this severity.
     pub fn bad(&self, least: Severity) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(move |finding| finding.state == State::Bad && finding.severity >= least)
     }
 
-    /// How many are in that state.
+    /// Number of findings in this state.
     #[must_use]
     pub fn count(&self, state: State) -> usize {
         self.findings.iter().filter(|finding| finding.state == state).count()
     }
 
-    /// How many bad ones have exactly that severity.
+    /// Number of bad findings with exactly this severity.
     #[must_use]
     pub fn count_bad(&self, severity: Severity) -> usize {
         self.bad(severity).filter(|finding| finding.severity == severity).count()
     }
 
-    /// In a sentence.
+    /// Verdict in a few words.
     #[must_use]
     pub fn verdict(&self) -> &'static str {
         match (self.count_bad(Severity::Critical), self.count_bad(Severity::Warning)) {
             (0, 0) => "fit for real time",
-            (0, _) => "fit, with costs to its determinism",
-            _ => "not fit: its promises cannot be kept",
+            (0, _) => "fit, at a cost to determinism",
+            _ => "not fit: it cannot meet deadlines reliably",
         }
     }
 }

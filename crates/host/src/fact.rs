@@ -1,19 +1,19 @@
-//! Something that is known of a machine, or why it is not.
+//! A value known of a machine, or the reason why it is unknown.
 
 use crate::tree::Tree;
 use std::io;
 
-/// A fact, or the reason why there is none. Nothing that a machine says, or refuses to say, is an error.
+/// A fact, or the reason why there is none. A file that is missing or unreadable is never an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact<T> {
-    /// It is so.
+    /// The value.
     Known(T),
-    /// Why it is not known: the file is not there, may not be read, or is not understood.
+    /// Why the value is unknown: the file does not exist, is unreadable, or is not understood.
     Unknown(String),
 }
 
 impl<T> Fact<T> {
-    /// What is known.
+    /// Returns the value, if it is known.
     pub fn known(&self) -> Option<&T> {
         match self {
             Fact::Known(value) => Some(value),
@@ -21,7 +21,7 @@ impl<T> Fact<T> {
         }
     }
 
-    /// Why it is not known; nothing where it is.
+    /// Returns why the value is unknown; empty if it is known.
     #[must_use]
     pub fn why(&self) -> &str {
         match self {
@@ -30,7 +30,7 @@ impl<T> Fact<T> {
         }
     }
 
-    /// What is made of it.
+    /// Converts the value.
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Fact<U> {
         match self {
             Fact::Known(value) => Fact::Known(make(value)),
@@ -38,7 +38,7 @@ impl<T> Fact<T> {
         }
     }
 
-    /// What is made of it, where that is possible.
+    /// Converts the value, or returns why that fails.
     pub fn and_then<U>(self, make: impl FnOnce(T) -> Fact<U>) -> Fact<U> {
         match self {
             Fact::Known(value) => make(value),
@@ -46,7 +46,7 @@ impl<T> Fact<T> {
         }
     }
 
-    /// The other one, where this is not known.
+    /// Returns `other` if this value is unknown.
     #[must_use]
     pub fn or(self, other: Fact<T>) -> Fact<T> {
         match (self, other) {
@@ -58,11 +58,11 @@ impl<T> Fact<T> {
 
 impl<T> Default for Fact<T> {
     fn default() -> Self {
-        Fact::Unknown("nobody has looked".to_owned())
+        Fact::Unknown("not examined".to_owned())
     }
 }
 
-/// The content of a file without blanks and zero bytes around it.
+/// Reads a file, without white space and zero bytes around its content.
 pub fn text(tree: &dyn Tree, path: &str) -> Fact<String> {
     match tree.read(path) {
         Ok(bytes) => {
@@ -73,7 +73,7 @@ pub fn text(tree: &dyn Tree, path: &str) -> Fact<String> {
     }
 }
 
-/// The content of a file as `read` understands it.
+/// Reads a file and parses it with `read`.
 pub fn parsed<T>(tree: &dyn Tree, path: &str, read: impl FnOnce(&str) -> Option<T>) -> Fact<T> {
     text(tree, path).and_then(|text| match read(&text) {
         Some(value) => Fact::Known(value),
@@ -81,12 +81,12 @@ pub fn parsed<T>(tree: &dyn Tree, path: &str, read: impl FnOnce(&str) -> Option<
     })
 }
 
-/// A whole number.
+/// Reads a whole number.
 pub fn number(tree: &dyn Tree, path: &str) -> Fact<i64> {
     parsed(tree, path, |text| text.parse().ok())
 }
 
-/// 0 or 1, N or Y.
+/// Reads a switch: 0 or 1, N or Y.
 pub fn switch(tree: &dyn Tree, path: &str) -> Fact<bool> {
     parsed(tree, path, |text| match text {
         "0" | "N" => Some(false),
@@ -95,12 +95,12 @@ pub fn switch(tree: &dyn Tree, path: &str) -> Fact<bool> {
     })
 }
 
-/// The word in brackets, of those that there are: `always [madvise] never`.
+/// Reads the selected word of a list: `always [madvise] never`.
 pub fn chosen(tree: &dyn Tree, path: &str) -> Fact<String> {
     parsed(tree, path, |text| bracketed(text).map(str::to_owned))
 }
 
-/// The word in `[brackets]`, or in `(parentheses)`.
+/// Returns the word in `[brackets]` or `(parentheses)`.
 pub fn bracketed(text: &str) -> Option<&str> {
     let open = text.find(['[', '('])?;
     let rest = &text[open + 1..];
@@ -110,13 +110,13 @@ pub fn bracketed(text: &str) -> Option<&str> {
 
 fn reason(path: &str, error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => format!("/{path} is not there"),
+        io::ErrorKind::NotFound => format!("/{path} does not exist"),
         io::ErrorKind::PermissionDenied => format!("/{path}: not permitted"),
         _ => format!("/{path}: {error}"),
     }
 }
 
-/// The begin of a text, without what would steer a terminal.
+/// Shortens a text and replaces its control characters.
 pub fn short(text: &str) -> String {
     const MOST: usize = 60;
     let clean: String = text.chars().take(MOST).map(|c| if c.is_control() { ' ' } else { c }).collect();

@@ -1,21 +1,21 @@
-//! What a check has found, and what mends it.
+//! Findings, and the fixes for them.
 
 use serde::Serialize;
 use std::fmt;
 
-/// How much a bad finding matters.
+/// Severity of a bad finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Good to know.
+    /// Worth knowing.
     Info,
-    /// It costs determinism.
+    /// Costs determinism.
     Warning,
-    /// A promise cannot be kept with it.
+    /// Prevents the machine from meeting its deadlines.
     Critical,
 }
 
-/// How it stands.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
@@ -23,36 +23,36 @@ pub enum State {
     Good,
     /// Not as it should be.
     Bad,
-    /// The file is absent, may not be read, or is not understood; or nobody has measured it.
+    /// The file is absent, unreadable or not understood; or the value was not measured.
     Unknown,
 }
 
-/// What mends it.
+/// A way to fix a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Fix {
-    /// A parameter on the kernel's command line, from the next boot on.
+    /// Parameter on the kernel's command line, from the next boot on.
     Boot {
         /// Its name.
         name: String,
         /// Its value, if it has one.
         value: Option<String>,
     },
-    /// A value for a file of the kernel: `tune --apply` writes it, and can put the old one back.
+    /// Value for a kernel file: `tune --apply` writes it, and can restore the old one.
     Write {
-        /// The file, without the slash in front.
+        /// File, without the leading slash.
         path: String,
         /// The value.
         value: String,
     },
-    /// A command, for whoever knows that nobody needs it otherwise.
+    /// Command to run by hand, if nothing else on the machine needs the old state.
     Command {
-        /// As it is typed.
+        /// The command line.
         line: String,
     },
-    /// Something that no command does.
+    /// Advice that no single command can carry out.
     Advice {
-        /// What to do.
+        /// The advice.
         text: String,
     },
 }
@@ -94,13 +94,14 @@ impl fmt::Display for Fix {
     }
 }
 
-/// `kernel.timer_migration` for `proc/sys/kernel/timer_migration`.
+/// Turns `proc/sys/kernel/timer_migration` into `kernel.timer_migration`.
 #[must_use]
 pub fn sysctl_name(path: &str) -> Option<String> {
     path.strip_prefix("proc/sys/").map(|name| name.replace('/', "."))
 }
 
-/// Fixes for a sentence: those of one kind together, many files of one value in a pattern.
+/// Describes fixes in a sentence. Fixes of one kind are merged; files that get the same value become one
+/// pattern.
 #[must_use]
 pub fn in_words(fixes: &[Fix]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
@@ -138,7 +139,7 @@ pub fn in_words(fixes: &[Fix]) -> Vec<String> {
     lines
 }
 
-/// A path with its last number taken out: `proc/irq/{}/smp_affinity_list` and `24`.
+/// Replaces the last number of a path: returns `proc/irq/{}/smp_affinity_list` and `24`.
 fn without_number(path: &str) -> (String, String) {
     let parts: Vec<&str> = path.split('/').collect();
     for (place, part) in parts.iter().enumerate().rev() {
@@ -153,34 +154,34 @@ fn without_number(path: &str) -> (String, String) {
     (path.to_owned(), String::new())
 }
 
-/// What a check says of a machine.
+/// Result of a check on a machine.
 #[derive(Debug, Clone)]
-pub struct Judged {
-    /// How it stands.
+pub struct Judgement {
+    /// Good, bad or unknown.
     pub state: State,
-    /// Where it is not the usual one of the check.
+    /// Severity, if it differs from the check's usual one.
     pub severity: Option<Severity>,
-    /// What was seen: the thing and its value, in a sentence.
+    /// Observation: the setting and its value, in a sentence.
     pub evidence: String,
-    /// What mends it; the first one first.
+    /// Fixes, the recommended one first.
     pub fixes: Vec<Fix>,
 }
 
-impl Judged {
+impl Judgement {
     pub(crate) fn good(evidence: impl Into<String>) -> Self {
-        Judged { state: State::Good, severity: None, evidence: evidence.into(), fixes: Vec::new() }
+        Judgement { state: State::Good, severity: None, evidence: evidence.into(), fixes: Vec::new() }
     }
 
     pub(crate) fn bad(evidence: impl Into<String>) -> Self {
-        Judged { state: State::Bad, ..Judged::good(evidence) }
+        Judgement { state: State::Bad, ..Judgement::good(evidence) }
     }
 
     pub(crate) fn unknown(why: impl Into<String>) -> Self {
-        Judged { state: State::Unknown, ..Judged::good(why) }
+        Judgement { state: State::Unknown, ..Judgement::good(why) }
     }
 
     pub(crate) fn with_severity(self, severity: Severity) -> Self {
-        Judged { severity: Some(severity), ..self }
+        Judgement { severity: Some(severity), ..self }
     }
 
     pub(crate) fn fix(mut self, fix: Fix) -> Self {
@@ -194,24 +195,24 @@ impl Judged {
     }
 }
 
-/// What a check has found on a machine.
+/// Result of a check, with the check's texts.
 #[derive(Debug, Clone, Serialize)]
 pub struct Finding {
-    /// Which check.
+    /// Identifier of the check.
     pub id: &'static str,
-    /// How it stands.
+    /// Good, bad or unknown.
     pub state: State,
-    /// How much it matters, where it is bad.
+    /// Severity if it is bad.
     pub severity: Severity,
-    /// What the check is about.
+    /// Title of the check.
     pub title: &'static str,
-    /// What was seen, or why nothing could be.
+    /// Observation, or the reason why there is none.
     pub evidence: String,
-    /// What mends it.
+    /// Fixes.
     pub fixes: Vec<Fix>,
-    /// What its causes have cost in the run of a record, in milliseconds; nothing without a record that says so.
+    /// Cost of its causes in a recorded run, in milliseconds; `None` without a record that says so.
     pub lost_ms: Option<f64>,
-    /// Where the book explains it.
+    /// Page of the book that explains it.
     pub page: String,
 }
 

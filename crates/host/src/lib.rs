@@ -1,21 +1,22 @@
-//! Whether a machine can keep the promises of a pipeline, what costs it determinism, and how to change that and back.
+//! Examines whether a machine can meet a pipeline's deadlines, what costs it determinism, and how to change
+//! and restore it.
 //!
 //! ```text
-//! /proc, /sys ──► Facts ──┐
-//! measuring ──► Measured ─┼─► Case ──► examine ──► Report of Findings ──► Fixes ──► Plan ──► Undo
-//! trying ────► Tried ─────┘                        what, why, evidence             apply     back
+//! /proc, /sys ──► Facts ──────────┐
+//! measuring ────► Measurements ───┼─► MachineCase ──► Report ──► TuningPlan ──► Undo
+//! trying ───────► Attempts ───────┘               examine    plan          apply
 //! ```
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
-//! | [`tree`], [`fact`] | the files of a machine, this one or a made-up one; what is known, or why it is not |
-//! | [`facts`] | everything that files tell: plain data |
-//! | [`measured`], [`tried`] | what no file tells: how long things take, which rights there are |
-//! | [`pipeline`], [`causes`] | what the pipeline at hand asks for; what made its frames late |
-//! | [`checks`] | every check with its explanation |
-//! | [`doctor`] | all of that to findings, as a pure function |
-//! | [`verify`], [`command_line`], [`lists`] | whether the kernel did what its command line says |
-//! | [`tune`] | what to change: the command line, settings, rights; doing it, and taking it back |
+//! | [`tree`], [`fact`] | the files of a machine, real or made up; a known value, or the reason why it is unknown |
+//! | [`facts`] | everything that files say: plain data |
+//! | [`measured`], [`tried`] | what no file says: latencies, and which rights are granted |
+//! | [`pipeline`], [`causes`] | what the pipeline needs; what made its frames late |
+//! | [`checks`] | every check with its texts |
+//! | [`doctor`] | from all of that to findings, as a pure function |
+//! | [`verify`], [`command_line`], [`lists`] | whether the kernel did what its command line asks for |
+//! | [`tune`] | changes to the command line, settings and rights; applying and undoing them |
 
 #![forbid(unsafe_code)]
 
@@ -35,13 +36,13 @@ pub mod tried;
 pub mod tune;
 pub mod verify;
 
-pub use case::Case;
+pub use case::MachineCase;
 pub use causes::Causes;
 pub use doctor::{Report, examine};
 pub use fact::Fact;
 pub use facts::Facts;
 pub use finding::{Finding, Fix, Severity, State};
-pub use measured::Measured;
-pub use pipeline::{Pipeline, Worker};
+pub use measured::Measurements;
+pub use pipeline::{PipelineNeeds, WorkerNeeds};
 pub use tree::{Root, Tree};
-pub use tried::Tried;
+pub use tried::Attempts;

@@ -1,10 +1,10 @@
-//! Sets of cores as the kernel writes them: lists (`0-3,8`) and masks (`ff,00000003`).
+//! Core sets in the kernel's notation: lists (`0-3,8`) and masks (`ff,00000003`).
 
 use onbeat_os::CoreSet;
 use onbeat_os::cores::CORES_MAX;
 
-/// A list in the grammar of the kernel's command line and files: also `all`, `N` for the last core, and `0-15:2/4`. `last` is
-/// what `N` stands for. `None` for what the kernel would not take.
+/// Parses a list in the grammar of the kernel's command line and files, including `all`, `N` for the last
+/// core, and `0-15:2/4`. `last` is the value of `N`. `None` if the kernel would reject it.
 #[must_use]
 pub fn list(text: &str, last: usize) -> Option<CoreSet> {
     let mut cores = Vec::new();
@@ -32,7 +32,7 @@ pub fn list(text: &str, last: usize) -> Option<CoreSet> {
     CoreSet::from_cores(cores).ok()
 }
 
-/// What a file of the kernel holds: nothing, or `(null)`, is no core at all.
+/// Parses the content of a kernel file: an empty one, or `(null)`, is the empty set.
 #[must_use]
 pub fn file(text: &str) -> Option<CoreSet> {
     match text.trim() {
@@ -41,7 +41,7 @@ pub fn file(text: &str) -> Option<CoreSet> {
     }
 }
 
-/// A mask in hexadecimal, 32 bits between two commas, the last ones are the first cores.
+/// Parses a hexadecimal mask: 32 bits between two commas, the lowest cores last.
 #[must_use]
 pub fn mask(text: &str) -> Option<CoreSet> {
     let mut cores = Vec::new();
@@ -57,7 +57,7 @@ pub fn mask(text: &str) -> Option<CoreSet> {
     CoreSet::from_cores(cores).ok()
 }
 
-/// A set as such a mask.
+/// Formats a set as a mask.
 #[must_use]
 pub fn to_mask(cores: &CoreSet) -> String {
     let last = cores.iter().next_back().unwrap_or(0);
@@ -75,7 +75,7 @@ fn core(text: &str, last: usize) -> Option<usize> {
     if text == "N" { Some(last) } else { whole(text).filter(|core| *core < CORES_MAX) }
 }
 
-/// `parse` alone would take a plus sign as well.
+/// Parses digits only; `parse` would also accept a plus sign.
 fn whole(text: &str) -> Option<usize> {
     let is_whole = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_whole.then(|| text.parse().ok()).flatten()

@@ -1,83 +1,83 @@
-//! What is measured, because no file tells it.
+//! Measurements of properties that no file reports.
 
 use crate::fact::Fact;
-use onbeat_noise::record::{Cause, NoiseRecord};
-use onbeat_noise::source::Counters;
+use onbeat_noise::record::{CauseTotal, NoiseRecord};
+use onbeat_noise::source::CoreCounters;
 use onbeat_noise::{Backend, timerlat};
 use onbeat_os::{CoreSet, Policy, clock};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// What was measured.
+/// Results of all measurements.
 #[derive(Debug, Clone, Default)]
-pub struct Measured {
-    /// How long a look at the clock takes, in nanoseconds.
+pub struct Measurements {
+    /// Cost of a clock read, in nanoseconds.
     pub clock_read_ns: Fact<f64>,
-    /// How late a timer wakes a thread, as the machine is.
-    pub wake: Fact<Wake>,
-    /// The same while idle cores are kept awake.
-    pub wake_awake: Fact<Wake>,
-    /// What was taken from the cores by the hypervisor, by its own account.
-    pub steal: Fact<Steal>,
-    /// What came to the cores in a second, by name.
-    pub interrupts: Fact<Vec<(usize, Counts)>>,
-    /// What the system took from a busy thread on each of the cores.
-    pub noise: Fact<Noise>,
-    /// System management interrupts in that time.
+    /// Latency of a timer that wakes a thread, with the machine's current settings.
+    pub wake: Fact<WakeLatency>,
+    /// The same latency while idle cores are kept awake.
+    pub wake_awake: Fact<WakeLatency>,
+    /// Time that the hypervisor reports as stolen from the cores.
+    pub steal: Fact<StolenTime>,
+    /// Interrupts of each core in one second, by name.
+    pub interrupts: Fact<Vec<(usize, InterruptCounts)>>,
+    /// Time that the system took from a busy thread on each of the cores.
+    pub noise: Fact<NoiseSummary>,
+    /// System management interrupts during the measurement.
     pub smi: Fact<u64>,
 }
 
-/// How often each came, by its name.
-pub type Counts = Vec<(String, u64)>;
+/// Number of interrupts, by name.
+pub type InterruptCounts = Vec<(String, u64)>;
 
-/// How late, in nanoseconds.
+/// WakeLatency-up latency, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Wake {
-    /// The middle.
+pub struct WakeLatency {
+    /// Median.
     pub median_ns: u64,
-    /// All but one of a hundred.
+    /// 99th percentile.
     pub p99_ns: u64,
-    /// The latest.
+    /// Maximum.
     pub max_ns: u64,
 }
 
-/// Time that the hypervisor admits to have taken.
+/// Time that the hypervisor reports as stolen.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Steal {
-    /// So much, in steps of 10 ms.
+pub struct StolenTime {
+    /// Stolen time, in steps of 10 ms.
     pub stolen_ns: u64,
-    /// Of so much time of all cores together.
+    /// Measurements time, summed over all cores.
     pub of_ns: u64,
 }
 
-/// The noise of the cores.
+/// NoiseSummary of the cores.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Noise {
-    /// Time that was measured, of all cores together.
+pub struct NoiseSummary {
+    /// Measurements time, summed over all cores.
     pub runtime_ns: u64,
-    /// What was taken of it.
+    /// Time that was taken away.
     pub noise_ns: u64,
-    /// The longest gap.
+    /// Longest gap.
     pub max_single_ns: u64,
-    /// Gaps in which the kernel saw nothing.
+    /// Gaps without any kernel event.
     pub hardware_ns: u64,
-    /// Who took it, the largest first.
-    pub causes: Vec<Cause>,
-    /// Whether names are known.
+    /// Causes, the largest first.
+    pub causes: Vec<CauseTotal>,
+    /// Whether the causes have names.
     pub is_named: bool,
 }
 
-/// Tells whoever waits what is measured now, and whether he has had enough.
-pub trait Watch {
-    /// What is measured now.
+/// Follows the measurement, and can stop it.
+pub trait MeasurementWatch {
+    /// Called when a measurement of `what` begins.
     fn now(&mut self, what: &'static str);
-    /// Whether it is enough.
+    /// Whether to stop measuring.
     fn is_stopped(&self) -> bool;
 }
 
-impl Measured {
+impl Measurements {
     /// Measures these cores: about nine seconds.
-    pub fn now(cpus: &CoreSet, watch: &mut dyn Watch) -> Self {
+    pub fn now(cpus: &CoreSet, watch: &mut dyn MeasurementWatch) -> Self {
         let all = CoreSet::online().unwrap_or_default();
         let before = stolen(&all);
         let begin_ns = clock::monotonic_ns();
@@ -91,16 +91,16 @@ impl Measured {
         watch.now("noise, for five seconds");
         let noise = noise(cpus, watch);
         let of_ns = (clock::monotonic_ns() - begin_ns).saturating_mul(all.len() as u64);
-        let steal = Fact::Known(Steal { stolen_ns: stolen(&all).saturating_sub(before), of_ns });
+        let steal = Fact::Known(StolenTime { stolen_ns: stolen(&all).saturating_sub(before), of_ns });
         let smi = smi_before.and_then(|before| smi_count().map(|after| after.saturating_sub(before)));
-        Measured { clock_read_ns, wake, wake_awake, steal, interrupts, noise, smi }
+        Measurements { clock_read_ns, wake, wake_awake, steal, interrupts, noise, smi }
     }
 
-    /// Nothing was, for this reason.
+    /// Nothing was measured, for this reason.
     #[must_use]
     pub fn not(why: &str) -> Self {
         let why = || why.to_owned();
-        Measured {
+        Measurements {
             clock_read_ns: Fact::Unknown(why()),
             wake: Fact::Unknown(why()),
             wake_awake: Fact::Unknown(why()),
@@ -112,7 +112,7 @@ impl Measured {
     }
 }
 
-/// The least of some rounds: what comes between is not the clock's.
+/// Minimum of several rounds: the rest is interference, not the clock.
 fn clock_read_ns() -> f64 {
     const LOOKS: u32 = 1000;
     let round = |_| {
@@ -126,42 +126,42 @@ fn clock_read_ns() -> f64 {
 }
 
 fn stolen(cpus: &CoreSet) -> u64 {
-    cpus.iter().map(|cpu| Counters::read(cpu).steal_ns).fold(0, u64::saturating_add)
+    cpus.iter().map(|cpu| CoreCounters::read(cpu).steal_ns).fold(0, u64::saturating_add)
 }
 
 fn interrupts(cpus: &CoreSet) -> Vec<(usize, Vec<(String, u64)>)> {
-    let before: Vec<Counters> = cpus.iter().map(Counters::read).collect();
+    let before: Vec<CoreCounters> = cpus.iter().map(CoreCounters::read).collect();
     clock::sleep_until(clock::monotonic_ns() + 1_000_000_000);
-    let more = |(cpu, before): (usize, &Counters)| {
+    let more = |(cpu, before): (usize, &CoreCounters)| {
         let mut counts: Vec<(String, u64)> =
-            Counters::read(cpu).since(before).interrupts.into_iter().collect();
+            CoreCounters::read(cpu).since(before).interrupts.into_iter().collect();
         counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         (cpu, counts)
     };
     cpus.iter().zip(&before).map(more).collect()
 }
 
-/// Ends when whoever waits has had enough.
-struct Until<'w>(&'w mut dyn Watch);
+/// Adapter that ends a noise measurement when the watcher says so.
+struct Until<'w>(&'w mut dyn MeasurementWatch);
 
-impl<C> onbeat_noise::Watch<C> for Until<'_> {
+impl<C> onbeat_noise::Observer<C> for Until<'_> {
     fn at(&mut self, _: &dyn Fn() -> Vec<C>, _: u64) {}
     fn is_stopped(&self) -> bool {
         self.0.is_stopped()
     }
 }
 
-fn wake(cpus: &CoreSet, dma_latency_us: Option<u32>, watch: &mut dyn Watch) -> Fact<Wake> {
-    let settings = timerlat::Settings {
+fn wake(cpus: &CoreSet, dma_latency_us: Option<u32>, watch: &mut dyn MeasurementWatch) -> Fact<WakeLatency> {
+    let settings = timerlat::LatencySettings {
         cpus: Some(cpus.clone()),
         policy: Some(Policy::Fifo(95)),
         duration_ns: Some(1_000_000_000),
         warm_up_ns: 50_000_000,
         dma_latency_us,
         samples: 0,
-        // Rings would be a part of what is measured.
+        // // Rings would add to the latency that is measured.
         backend: Backend::Proc,
-        ..timerlat::Settings::default()
+        ..timerlat::LatencySettings::default()
     };
     let record = match timerlat::measure(&settings, &mut Until(watch)) {
         Ok(record) => record,
@@ -176,7 +176,7 @@ fn wake(cpus: &CoreSet, dma_latency_us: Option<u32>, watch: &mut dyn Watch) -> F
     let most = |of: fn(&onbeat_trace::Summary) -> u64| summaries.iter().map(of).max().unwrap_or(0);
     match summaries.is_empty() {
         true => Fact::Unknown("no thread was woken".to_owned()),
-        false => Fact::Known(Wake {
+        false => Fact::Known(WakeLatency {
             median_ns: most(|summary| summary.median_ns),
             p99_ns: most(|summary| summary.p99_ns),
             max_ns: most(|summary| summary.max_ns),
@@ -184,12 +184,12 @@ fn wake(cpus: &CoreSet, dma_latency_us: Option<u32>, watch: &mut dyn Watch) -> F
     }
 }
 
-fn noise(cpus: &CoreSet, watch: &mut dyn Watch) -> Fact<Noise> {
-    let settings = onbeat_noise::Settings {
+fn noise(cpus: &CoreSet, watch: &mut dyn MeasurementWatch) -> Fact<NoiseSummary> {
+    let settings = onbeat_noise::NoiseSettings {
         cpus: Some(cpus.clone()),
         duration_ns: Some(5_000_000_000),
         samples: 0,
-        ..onbeat_noise::Settings::default()
+        ..onbeat_noise::NoiseSettings::default()
     };
     match onbeat_noise::measure(&settings, &mut Until(watch)) {
         Ok(record) => Fact::Known(summed(&record)),
@@ -197,8 +197,8 @@ fn noise(cpus: &CoreSet, watch: &mut dyn Watch) -> Fact<Noise> {
     }
 }
 
-fn summed(record: &NoiseRecord) -> Noise {
-    let mut causes: Vec<Cause> = Vec::new();
+fn summed(record: &NoiseRecord) -> NoiseSummary {
+    let mut causes: Vec<CauseTotal> = Vec::new();
     for cause in record.cpus.iter().flat_map(|cpu| &cpu.causes) {
         match causes.iter_mut().find(|known| known.class == cause.class && known.name == cause.name) {
             Some(known) => {
@@ -212,7 +212,7 @@ fn summed(record: &NoiseRecord) -> Noise {
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.total_ns));
     let sum =
         |of: fn(&onbeat_noise::CpuNoise) -> u64| record.cpus.iter().map(of).fold(0, u64::saturating_add);
-    Noise {
+    NoiseSummary {
         runtime_ns: sum(|cpu| cpu.runtime_ns),
         noise_ns: sum(|cpu| cpu.noise_ns),
         max_single_ns: record.cpus.iter().map(|cpu| cpu.max_single_ns).max().unwrap_or(0),
@@ -222,7 +222,7 @@ fn summed(record: &NoiseRecord) -> Noise {
     }
 }
 
-/// Model-specific register 0x34 counts them, on Intel processors.
+/// Reads model-specific register 0x34, which counts SMIs on Intel processors.
 fn smi_count() -> Fact<u64> {
     const SMI_COUNT: u64 = 0x34;
     let path = "/dev/cpu/0/msr";

@@ -1,51 +1,52 @@
-//! What a pipeline asks of a machine: plain data, made from its plan by whoever knows plans.
+//! A pipeline's needs of a machine: plain data, taken from its plan.
 
 use onbeat_os::{CoreSet, Policy};
 
-/// A pipeline's wishes.
+/// Needs of a pipeline.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Pipeline {
-    /// Its name.
+pub struct PipelineNeeds {
+    /// Name of the pipeline.
     pub name: String,
-    /// The file that it comes from, as an absolute path.
+    /// Absolute path of its file.
     pub file: String,
-    /// Its threads that step operators.
-    pub workers: Vec<Worker>,
+    /// Threads that step its operators.
+    pub workers: Vec<WorkerNeeds>,
     /// Cores for all its other threads.
     pub house: CoreSet,
-    /// Whether it wants its memory locked.
+    /// Whether it locks its memory.
     pub lock_memory: bool,
-    /// How long idle cores may take to wake up while it runs; nothing where it does not say.
+    /// Allowed wake-up latency of idle cores while it runs; `None` if it sets none.
     pub dma_latency_us: Option<u32>,
-    /// The shortest period, deadline or limit of a path, in nanoseconds.
+    /// Shortest period, deadline or path limit, in nanoseconds.
     pub shortest_ns: Option<u64>,
-    /// What that is.
+    /// What `shortest_ns` is a period or limit of.
     pub shortest_of: String,
 }
 
-/// A thread that steps operators.
+/// Needs of a thread that steps operators.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Worker {
+pub struct WorkerNeeds {
     /// Its name, as `ps` shows it.
     pub name: String,
-    /// Its core, where the pipeline names one.
+    /// Its core, if the pipeline names one.
     pub core: Option<usize>,
-    /// What it asks of the scheduler.
+    /// Scheduling policy that it asks for.
     pub policy: Option<Policy>,
-    /// Whether it waits by spinning, at least for a while.
+    /// Whether it spins while it waits, at least for a while.
     pub spins: bool,
     /// Whether it never sleeps.
     pub never_sleeps: bool,
 }
 
-impl Pipeline {
-    /// The cores that it pins workers to.
+impl PipelineNeeds {
+    /// Returns the cores that it pins workers to.
     #[must_use]
     pub fn cores(&self) -> CoreSet {
         CoreSet::from_cores(self.workers.iter().filter_map(|worker| worker.core)).unwrap_or_default()
     }
 
-    /// The cores to keep free for it: those of workers with a real-time policy, or all that it pins where none has one.
+    /// Returns the cores to keep free for it: those of workers with a real-time policy, or all pinned cores
+    /// if no worker has one.
     #[must_use]
     pub fn critical_cores(&self) -> CoreSet {
         let real_time =
@@ -54,7 +55,7 @@ impl Pipeline {
         if real_time.is_empty() { self.cores() } else { real_time }
     }
 
-    /// The highest priority that it asks for; 0 for none.
+    /// Returns the highest priority that it asks for; 0 for none.
     #[must_use]
     pub fn priority(&self) -> u8 {
         self.workers.iter().filter_map(|worker| worker.policy?.priority()).max().unwrap_or(0)
@@ -67,8 +68,8 @@ impl Pipeline {
     }
 }
 
-impl Worker {
-    /// Whether it asks to be served before normal threads.
+impl WorkerNeeds {
+    /// Whether it asks for a policy that precedes normal threads.
     #[must_use]
     pub fn is_real_time(&self) -> bool {
         self.policy.is_some_and(|policy| policy.is_real_time())

@@ -1,29 +1,31 @@
-//! The files of a machine: its `/proc` and `/sys`, or a copy of them, or made-up ones.
+//! The files of a machine: its `/proc` and `/sys`, a copy of them, or made-up ones.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// More of a file is not read: the largest honest one is `/proc/interrupts` of a machine with many cores.
+/// Limit on the bytes read of a file. The largest legitimate file is `/proc/interrupts` on a machine with
+/// many cores.
 pub const MOST_BYTES: u64 = 4 << 20;
-/// More entries of a folder are not looked at.
+/// Limit on the entries read of a folder.
 pub const MOST_ENTRIES: usize = 1 << 16;
 
-/// Files by their path without the slash in front: `proc/cmdline`.
+/// Files by their path without the leading slash: `proc/cmdline`.
 ///
-/// Everything that is known of a machine comes through here, so a test can be any machine, also one that lies.
+/// All knowledge of a machine comes through this trait, so a test can play any machine, even one with false
+/// files.
 pub trait Tree {
-    /// The content of a file, [`MOST_BYTES`] at most.
+    /// Reads a file, at most [`MOST_BYTES`].
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     fn read(&self, path: &str) -> io::Result<Vec<u8>>;
 
-    /// The names in a folder, sorted, [`MOST_ENTRIES`] at most.
+    /// Lists the names in a folder, sorted, at most [`MOST_ENTRIES`].
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     fn list(&self, path: &str) -> io::Result<Vec<String>>;
 }
 
@@ -34,18 +36,18 @@ pub struct Root {
 }
 
 impl Root {
-    /// With the `proc`, `sys`, `etc` and `boot` in this folder.
+    /// Uses the `proc`, `sys`, `etc` and `boot` in this folder.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Root { folder: folder.into() }
     }
 
-    /// Whether it is the machine that this runs on.
+    /// Whether this is the machine that the program runs on.
     #[must_use]
     pub fn is_this_machine(&self) -> bool {
         self.folder == Path::new("/")
     }
 
-    /// Where a file is.
+    /// Returns the full path of a file.
     #[must_use]
     pub fn path(&self, path: &str) -> PathBuf {
         self.folder.join(path)
@@ -55,7 +57,7 @@ impl Root {
 impl Tree for Root {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        // A pipe in the place of a file gives nothing at once, and not for ever.
+        // // A pipe instead of a file returns nothing at once, and does not block.
         let flags = rustix::fs::OFlags::NONBLOCK.bits();
         let flags = i32::try_from(flags).unwrap_or(0);
         let file = OpenOptions::new().read(true).custom_flags(flags).open(self.path(path))?;

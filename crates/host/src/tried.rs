@@ -1,4 +1,4 @@
-//! Rights, tried and not guessed: by a thread of its own that ends with what it was given.
+//! Rights, tested by use: a separate thread tries each one and then ends.
 
 use crate::fact::Fact;
 use crate::lists;
@@ -9,26 +9,26 @@ use onbeat_os::rights::{Rights, explain, explain_lock};
 use onbeat_os::tracefs::Tracefs;
 use onbeat_os::{CoreSet, Counter, Policy, thread};
 
-/// What came of trying: it works, or why not and what would grant it.
-pub type Attempt = Fact<Result<(), Refused>>;
+/// Result of an attempt: success, or a refusal with the way to grant the right.
+pub type Attempt = Fact<Result<(), AttemptRefusal>>;
 
-/// Why something was refused, and what would grant it.
+/// Why a right is refused, and how to grant it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
-    /// Why.
+pub struct AttemptRefusal {
+    /// Reason.
     pub why: String,
     /// What to do.
     pub fix: String,
 }
 
-/// What was tried.
+/// Results of all attempts.
 #[derive(Debug, Clone, Default)]
-pub struct Tried {
-    /// `SCHED_FIFO` with the priority at hand.
+pub struct Attempts {
+    /// `SCHED_FIFO` with `priority`.
     pub fifo: Attempt,
-    /// `SCHED_RR` with the same.
+    /// `SCHED_RR` with `priority`.
     pub round_robin: Attempt,
-    /// The priority that was tried.
+    /// Priority that was tried.
     pub priority: u8,
     /// `SCHED_DEADLINE`.
     pub deadline: Attempt,
@@ -36,16 +36,16 @@ pub struct Tried {
     pub affinity: Attempt,
     /// Locking memory.
     pub lock: Attempt,
-    /// Counting a tracepoint by perf.
+    /// Counting a tracepoint with perf.
     pub perf: Attempt,
     /// Reading tracefs.
     pub tracefs: Attempt,
-    /// Asking for a latency of idle cores.
+    /// Holding a latency limit for idle cores.
     pub dma_latency: Attempt,
 }
 
-impl Tried {
-    /// Tries all of it with this priority, for these cores.
+impl Attempts {
+    /// Tries every right, with this priority and on these cores.
     #[must_use]
     pub fn now(priority: u8, cpus: &CoreSet) -> Self {
         let priority = priority.clamp(1, 98);
@@ -53,15 +53,15 @@ impl Tried {
         let probe = thread::spawn("onbeat-probe", move || attempts(priority, &cpus));
         let done = probe
             .map_err(|error| error.to_string())
-            .and_then(|probe| probe.join().map_err(|_| "the thread that tries has panicked".to_owned()));
-        done.unwrap_or_else(|why| Tried::not(&why))
+            .and_then(|probe| probe.join().map_err(|_| "the probing thread panicked".to_owned()));
+        done.unwrap_or_else(|why| Attempts::not(&why))
     }
 
-    /// Nothing was, for this reason.
+    /// Nothing was tried, for this reason.
     #[must_use]
     pub fn not(why: &str) -> Self {
         let not = || Fact::Unknown(why.to_owned());
-        Tried {
+        Attempts {
             fifo: not(),
             round_robin: not(),
             priority: 0,
@@ -75,36 +75,36 @@ impl Tried {
     }
 }
 
-fn attempts(priority: u8, cpus: &CoreSet) -> Tried {
+fn attempts(priority: u8, cpus: &CoreSet) -> Attempts {
     let policy = |policy: Policy| {
         let done = policy.set(PolicyFlags { reset_on_fork: true, ..PolicyFlags::default() });
         let result = done.map_err(|error| {
             let refusal = explain(&policy, error.raw_os_error().unwrap_or(0), &Rights::read());
-            Refused { why: refusal.why, fix: refusal.fix }
+            AttemptRefusal { why: refusal.why, fix: refusal.fix }
         });
-        // So that what follows is tried from where this began.
+        // // Each attempt starts from a normal policy.
         let _kept = Policy::Other(0).set(PolicyFlags::default());
         Fact::Known(result)
     };
     let deadline = Policy::Deadline { runtime_ns: 1_000_000, deadline_ns: 10_000_000, period_ns: 10_000_000 };
     let lock = MemoryLock::take(false).map(drop).map_err(|error| {
         let refusal = explain_lock(error.raw_os_error().unwrap_or(0), &Rights::read());
-        Refused { why: refusal.why, fix: refusal.fix }
+        AttemptRefusal { why: refusal.why, fix: refusal.fix }
     });
-    let dma_latency = DmaLatency::hold(0).map(drop).map_err(|error| Refused {
+    let dma_latency = DmaLatency::hold(0).map(drop).map_err(|error| AttemptRefusal {
         why: error.to_string(),
-        fix: "run as root, or let a group write it: sudo chgrp GROUP /dev/cpu_dma_latency; sudo chmod g+rw /dev/cpu_dma_latency"
+        fix: "run as root, or give a group write access: sudo chgrp GROUP /dev/cpu_dma_latency; sudo chmod g+rw /dev/cpu_dma_latency"
             .to_owned(),
     });
-    let perf = Counter::tracepoint("sched", "sched_switch").map(drop).map_err(|error| Refused {
+    let perf = Counter::tracepoint("sched", "sched_switch").map(drop).map_err(|error| AttemptRefusal {
         why: error.to_string(),
-        fix: "sudo setcap cap_sys_nice,cap_ipc_lock,cap_perfmon+ep \"$(command -v onbeat)\", and a tracefs that may be read".to_owned(),
+        fix: "sudo setcap cap_sys_nice,cap_ipc_lock,cap_perfmon+ep \"$(command -v onbeat)\", and make tracefs readable".to_owned(),
     });
-    let tracefs = Tracefs::find().map(drop).map_err(|error| Refused {
+    let tracefs = Tracefs::find().map(drop).map_err(|error| AttemptRefusal {
         why: error.to_string(),
         fix: "sudo mount -o remount,gid=GROUP,mode=0750 /sys/kernel/tracing".to_owned(),
     });
-    Tried {
+    Attempts {
         fifo: policy(Policy::Fifo(priority)),
         round_robin: policy(Policy::RoundRobin(priority)),
         priority,
@@ -113,12 +113,12 @@ fn attempts(priority: u8, cpus: &CoreSet) -> Tried {
         perf: Fact::Known(perf),
         tracefs: Fact::Known(tracefs),
         dma_latency: Fact::Known(dma_latency),
-        // Last: this thread is where it is put then.
+        // // Last, because it leaves the thread on one core.
         affinity: Fact::Known(affinity(cpus)),
     }
 }
 
-fn affinity(cpus: &CoreSet) -> Result<(), Refused> {
+fn affinity(cpus: &CoreSet) -> Result<(), AttemptRefusal> {
     let refused: Vec<usize> = cpus
         .iter()
         .filter(|core| {
@@ -139,8 +139,8 @@ fn affinity(cpus: &CoreSet) -> Result<(), Refused> {
         ),
         false => (
             format!("{} are not online; online are {online}", refused.without(&online)),
-            "name cores that are there",
+            "name cores that are online",
         ),
     };
-    Err(Refused { why, fix: fix.to_owned() })
+    Err(AttemptRefusal { why, fix: fix.to_owned() })
 }

@@ -1,50 +1,50 @@
-//! Whether the kernel did what its command line asks for.
+//! Compares the kernel's command line with what the kernel did.
 
 use crate::command_line::CommandLine;
 use crate::fact::Fact;
-use crate::facts::{Facts, Thread};
+use crate::facts::{Facts, SystemThread};
 use crate::lists;
 use onbeat_os::CoreSet;
 use serde::Serialize;
 
-/// A parameter, and what became of it.
+/// A parameter of the command line, and its effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// Its name.
+    /// Name of the parameter.
     pub name: String,
-    /// What the command line says.
+    /// Value on the command line.
     pub asked: String,
-    /// What the kernel says.
+    /// Value that the kernel reports.
     pub found: String,
-    /// Where the kernel says it.
+    /// File that reports it.
     pub place: &'static str,
     /// Whether the two agree.
     pub agreement: Agreement,
 }
 
-/// Whether what was asked for and what there is agree.
+/// Agreement of the command line and the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Agreement {
-    /// They do.
+    /// They agree.
     Same,
-    /// They do not.
+    /// They differ.
     Differs,
-    /// The kernel does not say.
+    /// The kernel does not report the value.
     Unknown,
 }
 
-/// The last core that the kernel could have: what `N` stands for.
+/// Returns the last possible core: the value of `N`.
 #[must_use]
 pub fn last(facts: &Facts) -> usize {
     let possible = facts.cpus.possible.known().or(facts.cpus.online.known());
     possible.and_then(|cores| cores.iter().next_back()).unwrap_or(0)
 }
 
-/// Flags that `isolcpus=` may begin with.
+/// Flags at the start of an `isolcpus=` value.
 const FLAGS: [&str; 3] = ["nohz", "domain", "managed_irq"];
 
-/// The cores that a value of `isolcpus=` or of another list names, flags left out; `None` where the kernel cannot read it.
+/// Parses the cores of `isolcpus=` or another list, without flags; `None` if the kernel cannot parse it.
 #[must_use]
 pub fn cores_of(value: &str, last: usize) -> Option<CoreSet> {
     let mut rest = value;
@@ -57,7 +57,7 @@ pub fn cores_of(value: &str, last: usize) -> Option<CoreSet> {
     lists::list(rest, last)
 }
 
-/// Every list of cores on the command line, beside what the kernel made of it.
+/// Compares every core list on the command line with what the kernel reports.
 #[must_use]
 pub fn parameters(facts: &Facts) -> Vec<Row> {
     let Some(line) = facts.kernel.command_line.known() else { return Vec::new() };
@@ -83,12 +83,12 @@ pub fn parameters(facts: &Facts) -> Vec<Row> {
             ("isolcpus", Some(_)) if !flags.is_empty() && !flags.contains(&"domain") => {
                 Some(CoreSet::default())
             }
-            // Every boot adds its own core to those that take interrupts.
+            // // Every boot adds the boot core to the ones that take interrupts.
             _ => asked.clone(),
         };
         let agreement = match (&expected, &found) {
             (_, Fact::Unknown(_)) => Agreement::Unknown,
-            // nohz_full adds its own.
+            // // nohz_full adds its own cores.
             (Some(expected), Fact::Known(found)) if name == "rcu_nocbs" => {
                 match expected.without(found).is_empty() {
                     true => Agreement::Same,
@@ -114,7 +114,7 @@ pub fn parameters(facts: &Facts) -> Vec<Row> {
     rows
 }
 
-/// `preempt=`, where the kernel says what it took.
+/// Compares `preempt=`, if the kernel reports its mode.
 fn mode(facts: &Facts, line: &CommandLine) -> Option<Row> {
     let asked = line.value("preempt")?;
     let found = &facts.kernel.preempt;
@@ -131,8 +131,8 @@ fn mode(facts: &Facts, line: &CommandLine) -> Option<Row> {
     })
 }
 
-/// Cores whose RCU callbacks threads run. Kernels make such threads (`rcuop/2`) for every core as soon as one is offloaded, so they
-/// alone do not say which.
+/// Returns the cores whose RCU callbacks run in threads. Kernels start such threads (`rcuop/2`) for every
+/// core as soon as one core is offloaded, so the threads alone do not tell.
 #[must_use]
 pub fn offloaded(facts: &Facts) -> Fact<CoreSet> {
     let tickless = facts.cpus.nohz_full.known().cloned().unwrap_or_default();
@@ -144,14 +144,14 @@ pub fn offloaded(facts: &Facts) -> Fact<CoreSet> {
     Fact::Known(match facts.kernel.parameter("rcu_nocbs") {
         Some(value) => lists::list(value, last(facts)).unwrap_or_default().common(&threads).and(&tickless),
         None if !tickless.is_empty() => tickless,
-        // A kernel may be built to offload all of them.
+        // // Some kernels offload all cores by default.
         None => threads,
     })
 }
 
-/// `rcuop/2`, `rcuos/2`.
-fn with_threads(threads: &[Thread]) -> CoreSet {
-    let core = |thread: &Thread| {
+/// Returns the cores that have threads named `rcuop/2` or `rcuos/2`.
+fn with_threads(threads: &[SystemThread]) -> CoreSet {
+    let core = |thread: &SystemThread| {
         let rest = thread.name.strip_prefix("rcuo").filter(|_| thread.is_kernel)?;
         let (kind, core) = rest.split_once('/')?;
         matches!(kind, "p" | "s" | "b").then(|| core.parse().ok()).flatten()
@@ -159,7 +159,7 @@ fn with_threads(threads: &[Thread]) -> CoreSet {
     CoreSet::from_cores(threads.iter().filter_map(core)).unwrap_or_default()
 }
 
-/// Names that matter here, and others that look like them and are right.
+/// Parameter names that matter here, and correct ones that resemble them.
 const KNOWN: [&str; 24] = [
     "isolcpus",
     "nohz_full",
@@ -186,10 +186,10 @@ const KNOWN: [&str; 24] = [
     "possible_cpus",
     "noirqdebug",
 ];
-/// Shorter names are like too many others.
+/// Shorter names resemble too many others.
 const LEAST_LETTERS: usize = 7;
 
-/// Words that are no parameter but look like one of those that matter, with the one that is meant.
+/// Finds words that are not a known parameter but resemble one, with the parameter they resemble.
 #[must_use]
 pub fn misspelt(line: &CommandLine) -> Vec<(String, &'static str)> {
     let mut found: Vec<(String, &'static str)> = Vec::new();

@@ -4,11 +4,12 @@
 //! $ sudo cargo run --release -p onbeat-noise --example cost -- CPU
 //! ```
 //!
-//! Bare and traced stretches take turns, and medians are compared: of single switches between two threads (one event each), and of
-//! single gaps that an interrupt from another core leaves (two events each, begin and end).
+//! Bare and traced stretches take turns, and medians are compared: of single switches between two threads
+//! (one event each), and of single gaps that an interrupt from another core leaves (two events each, begin
+//! and end).
 #![expect(clippy::disallowed_macros, reason = "a program that prints")]
 
-use onbeat_noise::source::{Counters, Refused, Shape, Tracepoints};
+use onbeat_noise::source::{CoreCounters, RingShape, SourceRefusal, Tracepoints};
 use onbeat_os::{CoreSet, clock, thread};
 use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
 use rustix::thread::{MembarrierCommand, membarrier};
@@ -107,10 +108,10 @@ fn look_ns(cpu: usize) -> Result<f64> {
     Ok(looks.join().expect("no panic"))
 }
 
-type Open = dyn Fn() -> std::result::Result<Tracepoints, Refused>;
+type Open = dyn Fn() -> std::result::Result<Tracepoints, SourceRefusal>;
 
-/// Bare and traced in turns: the median of all bare ones, the median of all differences. Bare is without any ring: one that is
-/// switched off has a price, too.
+/// Bare and traced in turns: the median of all bare ones, the median of all differences. Bare is without any
+/// ring: one that is switched off has a price, too.
 fn turns(open: &Open, measure: impl Fn() -> Result<u64>) -> Result<(u64, i64)> {
     let (mut bare, mut more) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
@@ -140,9 +141,9 @@ fn measured(name: &str, cpu: usize, open: &Open) -> Result<()> {
     let bare_ns = look_ns(cpu)?;
     let tracepoints = open().map_err(|refused| refused.why)?;
     tracepoints.enable()?;
-    let before = Counters::read(cpu);
+    let before = CoreCounters::read(cpu);
     let traced_ns = look_ns(cpu)?;
-    let after = Counters::read(cpu).since(&before);
+    let after = CoreCounters::read(cpu).since(&before);
     println!(
         "{name:7} a switch {switch_ns} ns, {switch_more_ns:+} ns for its event; an interrupt {gap_ns} ns, {gap_more_ns:+} ns for its \
          two, {:+} ns each; a look at the clock {bare_ns:.2} ns, {:+.2} %, and meanwhile {} interrupts by irq_work",
@@ -163,8 +164,8 @@ fn main() -> Result<()> {
     membarrier(MembarrierCommand::RegisterPrivateExpedited)?;
     for round in 1..=5 {
         println!("round {round}");
-        measured("ftrace", cpu, &move || Tracepoints::ftrace(&[cpu], Shape::default()))?;
-        measured("perf", cpu, &move || Tracepoints::perf(&[cpu], Shape::default()))?;
+        measured("ftrace", cpu, &move || Tracepoints::ftrace(&[cpu], RingShape::default()))?;
+        measured("perf", cpu, &move || Tracepoints::perf(&[cpu], RingShape::default()))?;
     }
     Ok(())
 }

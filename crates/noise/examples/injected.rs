@@ -5,7 +5,7 @@
 //! ```
 #![expect(clippy::disallowed_macros, reason = "a program that prints")]
 
-use onbeat_noise::{Backend, CpuNoise, Settings, Watch, measure};
+use onbeat_noise::{Backend, CpuNoise, NoiseSettings, Observer, measure};
 use onbeat_os::policy::PolicyFlags;
 use onbeat_os::{CoreSet, Policy, clock, thread};
 use onbeat_trace::Class;
@@ -17,7 +17,7 @@ const EVERY_NS: u64 = 5_000_000;
 
 struct Nobody;
 
-impl Watch<CpuNoise> for Nobody {
+impl Observer<CpuNoise> for Nobody {
     fn at(&mut self, _: &dyn Fn() -> Vec<CpuNoise>, _: u64) {}
     fn is_stopped(&self) -> bool {
         false
@@ -46,12 +46,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let seconds: u64 = arguments.next().map_or(Ok(5), |text| text.parse())?;
     let (stop, stopped) = mpsc::channel();
     let injector = thread::spawn("injector", move || inject(cpu, &stopped))?;
-    let settings = Settings {
+    let settings = NoiseSettings {
         cpus: Some(CoreSet::from_cores([cpu])?),
         duration_ns: Some(seconds * 1_000_000_000),
         samples: usize::MAX,
         backend: Backend::Auto,
-        ..Settings::default()
+        ..NoiseSettings::default()
     };
     let record = measure(&settings, &mut Nobody)?;
     let (begin_ns, end_ns) = (record.begin_ns, record.begin_ns + record.duration_ns);

@@ -1,104 +1,106 @@
-//! From a gap and kernel events to what took the time.
+//! Attribution: from a gap and kernel events to the causes of the gap.
 
 use onbeat_trace::{Class, KernelEvent};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
-/// A stretch of time that a thread should have had and has not. In nanoseconds on `CLOCK_MONOTONIC`.
+/// Stretch of time that a thread should have had and did not get. In nanoseconds on `CLOCK_MONOTONIC`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
-    /// On which core.
+    /// The core.
     pub cpu: u32,
-    /// The last moment at which it is known to have run.
+    /// Last time at which the thread is known to have run.
     pub start_ns: u64,
-    /// The first one after that.
+    /// First time at which it ran again.
     pub end_ns: u64,
 }
 
 impl Gap {
-    /// How long it is.
+    /// Length of the gap.
     #[must_use]
     pub fn duration_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }
 }
 
-/// What there is to know of the thread that had the gap.
+/// Kind of thread that had the gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Own {
-    /// Without a real-time policy: it shares its core.
+pub enum GapThread {
+    /// A thread without a real-time policy: it shares its core.
     Fair,
-    /// With one: no other thread runs before it but for a higher priority, or because the kernel lets others have a part.
+    /// A real-time thread: it yields only to higher priorities, or when the kernel gives time to normal
+    /// threads.
     RealTime {
-        /// Whether the kernel does that by a server (6.12 and later), and not by stopping all real-time threads.
+        /// Whether the kernel does that with the fair server (6.12 and later), not by stopping all real-time
+        /// threads.
         has_fair_server: bool,
     },
-    /// One that never waits by itself, and slept in this gap all the same: the kernel let it wait for a page or a lock, or a signal stopped it.
+    /// A thread that never waits voluntarily, but slept in this gap: the kernel made it wait for a page or a
+    /// lock, or a signal stopped it.
     Asleep,
-    /// It waited for a timer: an idle core is as it should be.
+    /// A thread that waited for a timer: an idle core is normal then.
     Sleeper,
 }
 
-/// What took the time of a gap. Its parts sum to the gap, to the nanosecond.
+/// Causes of a gap. The parts add up to the gap, to the nanosecond.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
-    /// Which gap.
+pub struct GapVerdict {
+    /// The gap.
     pub gap: Gap,
-    /// What the kernel tells of it, by its begin.
+    /// Kernel events in the gap, by start time.
     pub interferences: Vec<Interference>,
-    /// The whole gap, where the kernel tells of nothing: the hypervisor, or firmware.
+    /// Whole gap, if it has no kernel event: the hypervisor, or firmware.
     pub hardware_ns: u64,
-    /// What is left beside the events: the way into the kernel and out of it, and who knows what.
+    /// Time besides the events: entry to the kernel, exit from it, and unknown causes.
     pub unexplained_ns: u64,
-    /// Whether records are missing there, so that more may be unexplained than is.
+    /// Whether records are missing, so that the unexplained part may be too large.
     pub is_doubtful: bool,
 }
 
-/// One event's part in a gap.
+/// Part of a gap that one event took.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interference {
-    /// What kind.
+    /// Class of the event.
     pub class: Class,
-    /// Its name: of the interrupt, the softirq, the thread; `rt-throttle` for what is no thread at all.
+    /// Name of the interrupt, softirq or thread; `rt-throttle` if no thread ran.
     pub name: String,
-    /// The thread's id; 0 where it is none.
+    /// Id of the thread; 0 if it is not a thread.
     pub pid: i32,
-    /// The thread's priority, as the kernel counts it.
+    /// Priority of the thread, on the kernel's scale.
     pub priority: i32,
-    /// When it began, which may be before the gap.
+    /// Start of the event, which may be before the gap.
     pub start_ns: u64,
-    /// What it had of the gap, without what interrupted it.
+    /// Its time in the gap, without what interrupted it.
     pub duration_ns: u64,
 }
 
-/// Threads from this priority on have no real-time policy.
+/// Priorities from this one on belong to threads without a real-time policy.
 const FAIR_PRIORITY: i32 = 100;
 
-/// Who had the core in a gap.
+/// Finds what had the core in a gap.
 ///
-/// The events are those of the gap's core, in any order; what lies outside of it is left out, and so is what happened to threads
-/// and took no time. Each has its time without what
-/// interrupted it, so they are laid out again one inside of the other: what begins before another has had all its time
-/// interrupts it.
+/// `events` are those of the gap's core, in any order. Events outside the gap, and thread events that take no
+/// time, are left out. Each event's time excludes what interrupted it, so the events are nested again: an
+/// event interrupts another one if it begins before the other has had all its time.
 ///
 /// ```
-/// use onbeat_noise::{Gap, Own, attribute};
+/// use onbeat_noise::{Gap, GapThread, attribute};
 /// use onbeat_trace::{Class, KernelEvent};
 /// let event = |class, name: &str, start_ns, duration_ns| KernelEvent {
 ///     cpu: 0, start_ns, duration_ns, class, name: name.into(), pid: 0, priority: 0, depth: 0,
 /// };
 /// // A softirq of 20 ns with an interrupt of 5 ns in its middle.
 /// let events = [event(Class::Irq, "local_timer", 120, 5), event(Class::Softirq, "RCU", 110, 20)];
-/// let verdict = attribute(Gap { cpu: 0, start_ns: 100, end_ns: 150 }, &events, Own::Fair);
+/// let verdict = attribute(Gap { cpu: 0, start_ns: 100, end_ns: 150 }, &events, GapThread::Fair);
 /// let parts: Vec<_> = verdict.interferences.iter().map(|i| (i.name.as_str(), i.duration_ns)).collect();
 /// assert_eq!(parts, [("RCU", 20), ("local_timer", 5)]);
 /// assert_eq!((verdict.hardware_ns, verdict.unexplained_ns), (0, 25));
 /// ```
 #[must_use]
-pub fn attribute(gap: Gap, events: &[KernelEvent], own: Own) -> Verdict {
+pub fn attribute(gap: Gap, events: &[KernelEvent], own: GapThread) -> GapVerdict {
     let mut order: Vec<&KernelEvent> =
         events.iter().filter(|event| event.class.has_core() && event.start_ns <= gap.end_ns).collect();
-    // Of two that begin at once the one that can be interrupted is the outer one.
+    // Of two events that begin at the same time, the one that can be interrupted is the outer one.
     order.sort_by_key(|event| (event.start_ns, Reverse(event.class)));
     let parts = parts(gap, &order);
     let mut interferences = Vec::new();
@@ -119,13 +121,13 @@ pub fn attribute(gap: Gap, events: &[KernelEvent], own: Own) -> Verdict {
         });
     }
     let (hardware_ns, unexplained_ns) = if interferences.is_empty() { (rest_ns, 0) } else { (0, rest_ns) };
-    Verdict { gap, interferences, hardware_ns, unexplained_ns, is_doubtful: false }
+    GapVerdict { gap, interferences, hardware_ns, unexplained_ns, is_doubtful: false }
 }
 
-/// How much of the gap each event had. No moment is given to two.
+/// Returns how much of the gap each event had. No time is counted twice.
 fn parts(gap: Gap, order: &[&KernelEvent]) -> Vec<u64> {
     let mut parts = vec![0; order.len()];
-    // Which event, and what it still has to have; the innermost last.
+    // Running events with the time they still need; the innermost last.
     let mut stack: Vec<(usize, u64)> = Vec::new();
     let mut now_ns = 0;
     let mut run = |at: usize, from_ns: u64, to_ns: u64| {
@@ -153,15 +155,15 @@ fn parts(gap: Gap, order: &[&KernelEvent]) -> Vec<u64> {
     parts
 }
 
-fn name(event: &KernelEvent, own: Own) -> String {
+fn name(event: &KernelEvent, own: GapThread) -> String {
     match own {
         _ if event.class != Class::Thread => event.name.clone(),
-        Own::Asleep if event.pid == 0 => "asleep (page fault, lock or signal)".to_owned(),
-        Own::Sleeper | Own::Asleep => event.name.clone(),
-        // The core idles, though somebody could run.
-        Own::Fair if event.pid == 0 => "throttled (cpu.max)".to_owned(),
-        Own::RealTime { .. } if event.pid == 0 => "rt-throttle".to_owned(),
-        Own::RealTime { has_fair_server } if event.priority >= FAIR_PRIORITY => {
+        GapThread::Asleep if event.pid == 0 => "asleep (page fault, lock or signal)".to_owned(),
+        GapThread::Sleeper | GapThread::Asleep => event.name.clone(),
+        // The core is idle although a thread could run.
+        GapThread::Fair if event.pid == 0 => "throttled (cpu.max)".to_owned(),
+        GapThread::RealTime { .. } if event.pid == 0 => "rt-throttle".to_owned(),
+        GapThread::RealTime { has_fair_server } if event.priority >= FAIR_PRIORITY => {
             let by = if has_fair_server { "fair server" } else { "rt-throttle" };
             format!("{} ({by})", event.name)
         }

@@ -1,4 +1,4 @@
-//! What everybody may read of a process's own threads, for where tracepoints are refused: counts, no names and no moments.
+//! World-readable counts of a process's own threads, used without tracepoints: no names and no times.
 
 use onbeat_trace::{Counted, Evidence, KernelEvent};
 use std::collections::VecDeque;
@@ -6,10 +6,10 @@ use std::fs::{self, File};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-/// Looks that are kept: one per visit of whoever asks.
+/// Number of samples kept: one per question.
 const KEPT: usize = 1024;
 
-/// What `/proc` counts of threads: how long they waited for a core that others had, and their page faults.
+/// The counts in `/proc` of some threads: time spent waiting for a core, and page faults.
 ///
 /// ```
 /// use onbeat_noise::ProcEvidence;
@@ -23,34 +23,34 @@ const KEPT: usize = 1024;
 pub struct ProcEvidence {
     why: String,
     fix: String,
-    threads: Vec<Thread>,
-    /// When, and what each thread's counts were then.
-    looks: VecDeque<(u64, Vec<Counts>)>,
+    threads: Vec<CountedThread>,
+    /// Samples: the time, and the counts of each thread.
+    looks: VecDeque<(u64, Vec<ThreadCounts>)>,
 }
 
 #[derive(Debug)]
-struct Thread {
+struct CountedThread {
     tid: i32,
     schedstat: Option<File>,
     stat: Option<File>,
 }
 
-/// Since the thread began.
+/// Counts since the thread began.
 #[derive(Debug, Clone, Copy, Default)]
-struct Counts {
+struct ThreadCounts {
     run_queue_ns: u64,
     page_faults: u64,
 }
 
 impl ProcEvidence {
-    /// Why there is nothing better, and what gives it.
+    /// Takes the reason why no better source is available, and how to get one.
     pub fn new(why: impl Into<String>, fix: impl Into<String>) -> Self {
         ProcEvidence { why: why.into(), fix: fix.into(), threads: Vec::new(), looks: VecDeque::new() }
     }
 
     fn look(&mut self) {
         let now_ns = onbeat_os::clock::monotonic_ns();
-        let counts = self.threads.iter().map(Thread::counts).collect();
+        let counts = self.threads.iter().map(CountedThread::counts).collect();
         if self.looks.len() == KEPT {
             self.looks.pop_front();
         }
@@ -58,23 +58,27 @@ impl ProcEvidence {
     }
 }
 
-impl Thread {
+impl CountedThread {
     fn open(tid: i32) -> Self {
         let file = |name: &str| File::open(format!("/proc/self/task/{tid}/{name}")).ok();
-        Thread { tid, schedstat: file("schedstat"), stat: file("stat") }
+        CountedThread { tid, schedstat: file("schedstat"), stat: file("stat") }
     }
 
-    /// What cannot be read, or has ended, counts as nothing.
-    fn counts(&self) -> Counts {
+    /// Reads the counts; zero for a thread that is unreadable or has ended.
+    fn counts(&self) -> ThreadCounts {
         let (mut schedstat, mut stat) = ([0; 80], [0; 512]);
         let schedstat = text(self.schedstat.as_ref(), &mut schedstat);
         let stat = text(self.stat.as_ref(), &mut stat);
         let number = |text: &str, at: usize| {
             text.split_ascii_whitespace().nth(at).and_then(|it| it.parse::<u64>().ok()).unwrap_or(0)
         };
-        // Behind the name, which may hold anything, comes the third field; faults without disk are the 10th, those with it the 12th.
+        // The name may contain anything. Field 3 follows it; minor faults are field 10, major faults field
+        // 12.
         let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-        Counts { run_queue_ns: number(schedstat, 1), page_faults: number(fields, 7) + number(fields, 9) }
+        ThreadCounts {
+            run_queue_ns: number(schedstat, 1),
+            page_faults: number(fields, 7) + number(fields, 9),
+        }
     }
 }
 
@@ -85,7 +89,7 @@ fn text<'b>(file: Option<&File>, bytes: &'b mut [u8]) -> &'b str {
 
 impl Evidence for ProcEvidence {
     fn source(&self) -> &str {
-        // A kernel may keep no such counts.
+        // Some kernels do not have these counts.
         if fs::exists("/proc/self/schedstat").unwrap_or(false) { "proc" } else { "none" }
     }
 
@@ -94,7 +98,7 @@ impl Evidence for ProcEvidence {
     }
 
     fn follow(&mut self, tids: &[i32]) {
-        self.threads = tids.iter().copied().map(Thread::open).collect();
+        self.threads = tids.iter().copied().map(CountedThread::open).collect();
         self.looks.clear();
         self.look();
     }
@@ -108,7 +112,7 @@ impl Evidence for ProcEvidence {
         let Some((to_ns, after)) = self.looks.iter().find(|(at_ns, _)| *at_ns >= window_ns.end) else {
             return Vec::new();
         };
-        let of = |((thread, before), after): ((&Thread, &Counts), &Counts)| Counted {
+        let of = |((thread, before), after): ((&CountedThread, &ThreadCounts), &ThreadCounts)| Counted {
             tid: thread.tid,
             from_ns: *from_ns,
             to_ns: *to_ns,
@@ -123,7 +127,7 @@ impl Evidence for ProcEvidence {
     }
 
     fn lack(&self) -> Option<(String, String)> {
-        let what = "causes have classes, no names: ";
+        let what = "causes have classes but no names: ";
         Some((format!("{what}{}", self.why), self.fix.clone()))
     }
 }

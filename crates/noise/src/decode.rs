@@ -1,119 +1,135 @@
-//! From the bytes of a core's ring to records.
+//! Decoding: from the bytes of a core's ring to records.
 //!
-//! Every field is found by the kernel's own description ([`Layout`]); bytes that do not fit are passed over and counted, never
-//! trusted.
+//! Fields are found by the kernel's own description ([`TracepointLayout`]). Bytes that do not match it are
+//! skipped and counted.
 
 mod entries;
 mod layout;
 mod pages;
 
 pub use entries::Form;
-pub(crate) use entries::{Entry, entries};
-pub use layout::{Extent, Layout, Missing};
-pub(crate) use layout::{Place, place};
+pub(crate) use entries::entries;
+pub use layout::{Extent, MissingTracepoint, TracepointLayout};
+pub(crate) use layout::{FieldPlace, place};
 
 use layout::Role;
 use onbeat_trace::Class;
 use std::borrow::Cow;
 
-/// One thing that the kernel has told of a core.
+/// A record of a core.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
-    /// When, in nanoseconds on `CLOCK_MONOTONIC`.
+pub struct RingRecord {
+    /// Time in nanoseconds on `CLOCK_MONOTONIC`.
     pub time_ns: u64,
-    /// The thread that had the core; an interrupt borrows it.
+    /// Thread that had the core; interrupts run on its behalf.
     pub pid: i32,
-    /// Whether the kernel has decided to give the core to another thread, and has not done so yet.
+    /// Whether a switch to another thread is due and has not happened yet.
     pub is_going: bool,
-    /// What.
-    pub kind: Kind,
+    /// Content of the record.
+    pub kind: RecordKind,
 }
 
-/// What a record says.
+/// Content of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
-    /// Something begins that interrupts.
+pub enum RecordKind {
+    /// Begin of an interrupt or softirq.
     Enter(Id, Cow<'static, str>),
-    /// It ends.
+    /// End of an interrupt or softirq.
     Exit(Id),
-    /// Something of which only the begin is told.
+    /// Begin of an interrupt whose end is not recorded.
     Point(Class, &'static str),
-    /// An interrupt that cannot be masked has just ended.
+    /// End of a non-maskable interrupt.
     Nmi {
-        /// How long it took.
+        /// Its duration.
         duration_ns: u64,
     },
-    /// The core goes from one thread to another.
+    /// Switch from one thread to another.
     Switch {
-        /// Who had it.
+        /// Thread that had the core.
         prev: i32,
-        /// Whether that one could have gone on.
+        /// Whether that thread could have continued.
         is_prev_runnable: bool,
-        /// Who gets it.
+        /// Thread that gets the core.
         next: i32,
-        /// The name of that one.
+        /// Name of the thread that gets the core.
         comm: String,
-        /// And its priority, as the kernel counts: 0 to 98 real-time, 100 to 139 others.
+        /// Its priority, on the kernel's scale: 0 to 98 real-time, 100 to 139 others.
         priority: i32,
     },
-    /// Somebody wakes a thread.
+    /// A thread is woken.
     Woken {
-        /// Which one.
+        /// The woken thread.
         pid: i32,
         /// Its name.
         comm: String,
-        /// Its priority, as the kernel counts.
+        /// Its priority, on the kernel's scale.
         priority: i32,
-        /// The core that it is to run on.
+        /// Core that it should run on.
         core: u32,
     },
-    /// A thread goes to another core.
+    /// A thread moves to another core.
     Migrated {
-        /// Which one.
+        /// The thread.
         pid: i32,
         /// Its name.
         comm: String,
-        /// Its priority, as the kernel counts.
+        /// Its priority, on the kernel's scale.
         priority: i32,
-        /// The core that it goes to.
+        /// Its new core.
         core: u32,
     },
-    /// The thread that has the core touches memory that is not there yet, or the kernel does for it.
+    /// The current thread, or the kernel on its behalf, touches memory that is not present.
     PageFault {
-        /// Whether it is the thread's own code.
+        /// Whether the thread's own code touched it.
         is_user: bool,
     },
-    /// So many records had no room.
+    /// Number of records that had no room.
     Lost(u64),
 }
 
-/// What begins and ends: two records with equal ids belong together.
+/// Entry of a ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RingEntry<'b> {
+    /// Bytes of a tracepoint.
+    Raw(&'b [u8]),
+    /// Number of records missing at this place.
+    Lost(u64),
+}
+
+/// Identifies an interrupt or softirq: a begin and an end with equal ids belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Id {
-    /// What kind.
+    /// Class.
     pub class: Class,
-    /// Its number among those of its class: the interrupt, the softirq.
+    /// Number within the class: of the interrupt or the softirq.
     pub number: u32,
 }
 
 impl Id {
-    /// Interrupts that have a tracepoint of their own are numbered from here, those of devices from 0.
+    /// First number of interrupts with their own tracepoint; device interrupts are numbered from 0.
     pub const VECTORS: u32 = 1 << 16;
-    /// An interrupt from another core, where the kernel has one tracepoint for all of them. It comes inside of the handler
-    /// of an interrupt.
+    /// Interrupt from another core, if the kernel has one tracepoint for all of them. It occurs within the
+    /// handler of an interrupt.
     pub const IPI: u32 = 1 << 17;
 }
 
-/// The softirqs, as the kernel numbers them.
+/// Names of the softirqs, in the kernel's numbering.
 pub const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
-/// Reads all records of `bytes` and gives them to `take` in their order. Says how many could not be understood.
-pub fn decode(bytes: &[u8], form: Form<'_>, layout: &Layout, mut take: impl FnMut(Record)) -> u64 {
+/// Decodes all records in `bytes` and passes them to `take` in order. Returns the number of unreadable ones.
+pub fn decode(
+    bytes: &[u8],
+    form: Form<'_>,
+    layout: &TracepointLayout,
+    mut take: impl FnMut(RingRecord),
+) -> u64 {
     let mut strange = 0;
     let broken = entries(bytes, form, |time_ns, entry| match entry {
-        Entry::Lost(lost) => take(Record { time_ns, pid: -1, is_going: false, kind: Kind::Lost(lost) }),
-        Entry::Raw(raw) => match record(raw, time_ns, layout) {
+        RingEntry::Lost(lost) => {
+            take(RingRecord { time_ns, pid: -1, is_going: false, kind: RecordKind::Lost(lost) })
+        }
+        RingEntry::Raw(raw) => match record(raw, time_ns, layout) {
             Some(Some(record)) => take(record),
             Some(None) => {}
             None => strange += 1,
@@ -122,50 +138,51 @@ pub fn decode(bytes: &[u8], form: Form<'_>, layout: &Layout, mut take: impl FnMu
     strange + broken
 }
 
-/// `None` for what cannot be understood, `Some(None)` for a tracepoint of somebody else.
-fn record(raw: &[u8], time_ns: u64, layout: &Layout) -> Option<Option<Record>> {
+/// `None` for an unreadable record, `Some(None)` for a tracepoint that is not in the layout.
+fn record(raw: &[u8], time_ns: u64, layout: &TracepointLayout) -> Option<Option<RingRecord>> {
     let Some(role) = layout.role(id(raw)?) else { return Some(None) };
     let is_going = flags(raw)? & NEED_RESCHED != 0;
-    Some(Some(Record { time_ns, pid: layout.pid(raw)?, is_going, kind: kind(role, raw)? }))
+    Some(Some(RingRecord { time_ns, pid: layout.pid(raw)?, is_going, kind: kind(role, raw)? }))
 }
 
-/// Bits of [`flags`] (`include/linux/trace_events.h`): a switch is due, and the core is within an interrupt, of hardware or soft.
+/// Bits of [`flags`] (`include/linux/trace_events.h`): a switch is due; the core is in a hardware or software
+/// interrupt.
 const NEED_RESCHED: u8 = 0x04;
 pub(crate) const IN_INTERRUPT: u8 = 0x08 | 0x10;
 
-/// Which tracepoint these are the bytes of.
+/// Number of the tracepoint.
 pub(crate) fn id(raw: &[u8]) -> Option<u16> {
     number(raw, 0)
 }
 
-/// The state of the core that every tracepoint has (`common_flags`).
+/// State of the core, in every tracepoint (`common_flags`).
 pub(crate) fn flags(raw: &[u8]) -> Option<u8> {
     number(raw, 2)
 }
 
-/// What the bytes of a tracepoint say; `None` where they are too few.
-fn kind(role: &Role, raw: &[u8]) -> Option<Kind> {
+/// Decodes a tracepoint; `None` if there are too few bytes.
+fn kind(role: &Role, raw: &[u8]) -> Option<RecordKind> {
     Some(match role {
-        Role::Enter { number: id, name } => Kind::Enter(irq(*id), Cow::Borrowed(name)),
-        Role::Exit { number: id } => Kind::Exit(irq(*id)),
-        Role::Point { name } => Kind::Point(Class::Irq, name),
+        Role::Enter { number: id, name } => RecordKind::Enter(irq(*id), Cow::Borrowed(name)),
+        Role::Exit { number: id } => RecordKind::Exit(irq(*id)),
+        Role::Point { name } => RecordKind::Point(Class::Irq, name),
         Role::HandlerEnter { irq: field, name } => {
             let id = field.unsigned(raw)? as u32 % Id::VECTORS;
             let name = name.text(raw).unwrap_or_else(|| format!("irq {id}"));
-            Kind::Enter(irq(id), Cow::Owned(name))
+            RecordKind::Enter(irq(id), Cow::Owned(name))
         }
-        Role::HandlerExit { irq: field } => Kind::Exit(irq(field.unsigned(raw)? as u32 % Id::VECTORS)),
+        Role::HandlerExit { irq: field } => RecordKind::Exit(irq(field.unsigned(raw)? as u32 % Id::VECTORS)),
         Role::SoftirqEnter { vec } => {
             let vec = vec.unsigned(raw)? as u32;
             let name =
                 SOFTIRQS.get(vec as usize).map_or_else(|| format!("softirq {vec}").into(), |n| (*n).into());
-            Kind::Enter(Id { class: Class::Softirq, number: vec }, name)
+            RecordKind::Enter(Id { class: Class::Softirq, number: vec }, name)
         }
         Role::SoftirqExit { vec } => {
-            Kind::Exit(Id { class: Class::Softirq, number: vec.unsigned(raw)? as u32 })
+            RecordKind::Exit(Id { class: Class::Softirq, number: vec.unsigned(raw)? as u32 })
         }
-        Role::Nmi { delta_ns } => Kind::Nmi { duration_ns: delta_ns.unsigned(raw)? },
-        Role::Switch { prev, state, next, comm, priority } => Kind::Switch {
+        Role::Nmi { delta_ns } => RecordKind::Nmi { duration_ns: delta_ns.unsigned(raw)? },
+        Role::Switch { prev, state, next, comm, priority } => RecordKind::Switch {
             prev: prev.unsigned(raw)? as i32,
             // The low bits say why it waits.
             is_prev_runnable: state.unsigned(raw)? & 0xff == 0,
@@ -175,13 +192,13 @@ fn kind(role: &Role, raw: &[u8]) -> Option<Kind> {
         },
         Role::Wakeup { thread, core } => {
             let (pid, comm, priority) = thread.read(raw)?;
-            Kind::Woken { pid, comm, priority, core: core.unsigned(raw)? as u32 }
+            RecordKind::Woken { pid, comm, priority, core: core.unsigned(raw)? as u32 }
         }
         Role::Migrate { thread, core } => {
             let (pid, comm, priority) = thread.read(raw)?;
-            Kind::Migrated { pid, comm, priority, core: core.unsigned(raw)? as u32 }
+            RecordKind::Migrated { pid, comm, priority, core: core.unsigned(raw)? as u32 }
         }
-        Role::PageFault { is_user } => Kind::PageFault { is_user: *is_user },
+        Role::PageFault { is_user } => RecordKind::PageFault { is_user: *is_user },
     })
 }
 
@@ -189,14 +206,14 @@ fn irq(number: u32) -> Id {
     Id { class: Class::Irq, number }
 }
 
-/// A number in the machine's own byte order.
-pub(crate) trait Number: Sized {
+/// Number in the machine's byte order.
+pub(crate) trait NativeNumber: Sized {
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
 macro_rules! number {
     ($($kind:ty)*) => { $(
-        impl Number for $kind {
+        impl NativeNumber for $kind {
             fn read(bytes: &[u8]) -> Option<Self> {
                 Some(<$kind>::from_ne_bytes(bytes.get(..size_of::<$kind>())?.try_into().ok()?))
             }
@@ -205,6 +222,6 @@ macro_rules! number {
 }
 number!(u8 u16 u32 u64 i32);
 
-fn number<T: Number>(bytes: &[u8], at: usize) -> Option<T> {
+fn number<T: NativeNumber>(bytes: &[u8], at: usize) -> Option<T> {
     T::read(bytes.get(at..)?)
 }

@@ -1,53 +1,53 @@
-//! Why nothing could be measured.
+//! Errors of a measurement.
 
-use crate::source::Refused;
+use crate::source::SourceRefusal;
 use onbeat_os::CoreSet;
 use std::io;
 
-/// Each message names the thing, its value, and what to do.
+/// Reason why a measurement failed. Each message names the setting, its value, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
-    /// The backend that was asked for is not to be had.
+pub enum NoiseError {
+    /// The backend that was asked for is not available.
     #[error("the backend `{backend}` is not available: {}; {}", refused.why, refused.fix)]
     Backend {
-        /// Which one.
+        /// The backend.
         backend: &'static str,
-        /// Why, and what gives it.
-        refused: Refused,
+        /// Why, and how to make it available.
+        refused: SourceRefusal,
     },
 
-    /// A core that this machine has not, or not now.
+    /// A core that does not exist or is not available.
     #[error("CPU {cpu} {why}: this machine has {online} online; {fix}")]
     Cpu {
-        /// Which one.
+        /// The core.
         cpu: usize,
-        /// What is with it.
+        /// The problem with it.
         why: &'static str,
-        /// Those that are online.
+        /// Cores that are online.
         online: CoreSet,
         /// What to do.
         fix: String,
     },
 
-    /// Two settings that do not go together, or one that would hang the machine.
+    /// Settings that contradict each other, or would hang the machine.
     #[error("{0}")]
     Settings(String),
 
-    /// The kernel refuses what it should give.
+    /// The kernel refused a request.
     #[error("{what}: {source}")]
     Os {
-        /// What was asked of it.
+        /// The request.
         what: String,
-        /// What it said.
+        /// The kernel's answer.
         #[source]
         source: io::Error,
     },
 }
 
-impl Error {
+impl NoiseError {
     pub(crate) fn os(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
-        move |source| Error::Os { what, source }
+        move |source| NoiseError::Os { what, source }
     }
 }

@@ -1,19 +1,20 @@
-//! Kernel events for whoever asks after the fact: [`Evidence`] from rings of tracepoints.
+//! Kernel events for questions after the fact: [`Evidence`] from tracepoint rings.
 
-use crate::crew::choose;
 use crate::decode::Extent;
-use crate::error::Error;
-use crate::following::{Following, Ready};
+use crate::error::NoiseError;
+use crate::following::{Following, FollowingRings};
 use crate::nesting::nameless;
-use crate::source::{Backend, Chosen, Refused, Shape, Tracepoints};
+use crate::source::{Backend, Chosen, RingShape, SourceRefusal, Tracepoints};
+use crate::threads::choose;
 use onbeat_trace::{Class, Evidence, KernelEvent, OffCpu, PageFault};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The last kernel events of some cores, from the moment at which it was made.
+/// Last kernel events of some cores, since it was opened.
 ///
-/// Every thread's time on a core is an event here, those of the one who asks included: it knows its own by their id. With
-/// [`Extent::Threads`] there are wake-ups, migrations and page faults, too, each on the core that it is about.
+/// Every thread's time on a core is an event, including the asking process's own threads, which it knows by
+/// id. With [`Extent::Threads`] there are also wake-ups, migrations and page faults, each on the core it is
+/// about.
 ///
 /// ```
 /// use onbeat_noise::TracepointEvidence;
@@ -25,7 +26,8 @@ use std::ops::Range;
 ///         let begin_ns = onbeat_os::clock::monotonic_ns();
 ///         std::thread::sleep(std::time::Duration::from_millis(5));
 ///         let end_ns = onbeat_os::clock::monotonic_ns();
-///         println!("{} events by {}", evidence.events(core as u32, begin_ns..end_ns).len(), evidence.source());
+///         let events = evidence.events(core as u32, begin_ns..end_ns);
+///         println!("{} events by {}", events.len(), evidence.source());
 ///     }
 ///     Err(refused) => println!("{}; {}", refused.why, refused.fix),
 /// }
@@ -34,18 +36,19 @@ use std::ops::Range;
 pub struct TracepointEvidence {
     tracepoints: Tracepoints,
     chosen: Chosen,
-    /// Rings for threads that somebody will want to know more of, where they were made in advance.
-    ready: Option<Result<Ready, Refused>>,
-    /// What they tell of those; why nothing, where that is refused.
-    following: Option<Result<Following, Refused>>,
-    /// Threads whose name no record has told.
+    /// Rings for threads to follow, if they were opened in advance.
+    ready: Option<Result<FollowingRings, SourceRefusal>>,
+    /// Followed threads, or why they cannot be followed.
+    following: Option<Result<Following, SourceRefusal>>,
+    /// Names and priorities of threads that no record has named.
     names: HashMap<i32, Option<(String, i32)>>,
-    /// When it was last asked whether the kernel still writes, and why it does not any more.
+    /// When the rings were last checked, and why the kernel no longer writes.
     asked_ns: u64,
     silenced: Option<String>,
 }
 
-/// Name and priority of a thread that is still there, the latter as the kernel counts it (`proc(5)`: the one in `stat` is less by 100).
+/// Name and priority of a living thread; the priority is on the kernel's scale (`proc(5)`: the one in `stat`
+/// is lower by 100).
 fn who(tid: i32) -> Option<(String, i32)> {
     let stat = std::fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
     let (head, fields) = stat.rsplit_once(')')?;
@@ -54,25 +57,26 @@ fn who(tid: i32) -> Option<(String, i32)> {
     Some((name.to_owned(), priority + 100))
 }
 
-/// How long events are kept: misses are asked for within seconds.
+/// How long events are kept: misses are looked into within seconds.
 const KEPT_NS: u64 = 10_000_000_000;
 
-/// From one question whether the kernel still writes to the next.
+/// Time between two checks of whether the kernel still writes.
 const ASK_NS: u64 = 200_000_000;
 
 impl TracepointEvidence {
-    /// Of these cores, with rings of that size each, from a trace instance or else from perf. What a ring cannot hold between two
-    /// questions is lost: ask, or [`drain`](Self::drain), at least every 50 ms on a busy machine with 4 MiB.
+    /// Opens rings of `ring_bytes` each on these cores: of a trace instance, or of perf. Events that do not
+    /// fit between two questions are lost: ask, or [`drain`](Self::drain), at least every 50 ms on a busy
+    /// machine with 4 MiB.
     ///
     /// # Errors
-    /// What is refused, and the command that grants it.
-    pub fn open(cpus: &[usize], ring_bytes: usize, extent: Extent) -> Result<Self, Refused> {
-        let nothing = |why: String, fix: Option<String>| Refused {
+    /// The reason of a refusal, and the command that grants the right.
+    pub fn open(cpus: &[usize], ring_bytes: usize, extent: Extent) -> Result<Self, SourceRefusal> {
+        let nothing = |why: String, fix: Option<String>| SourceRefusal {
             why,
             fix: fix.unwrap_or_else(|| "run as root".to_owned()),
         };
-        let found = choose(Backend::Auto, Shape { ring_bytes, keep: 0, extent }, cpus);
-        let (tracepoints, chosen) = found.map_err(|error: Error| nothing(error.to_string(), None))?;
+        let found = choose(Backend::Auto, RingShape { ring_bytes, keep: 0, extent }, cpus);
+        let (tracepoints, chosen) = found.map_err(|error: NoiseError| nothing(error.to_string(), None))?;
         let Some(tracepoints) = tracepoints else { return Err(nothing(chosen.why, chosen.fix)) };
         tracepoints.enable().map_err(|error| {
             nothing(format!("the rings of the kernel cannot be switched on: {error}"), None)
@@ -88,15 +92,15 @@ impl TracepointEvidence {
         })
     }
 
-    /// The same, with what [`follow`](Evidence::follow) needs made in advance: it costs tens of milliseconds, and the kernel may wait for
-    /// every core to come by, which is late once threads in real time have begun.
+    /// Opens the rings for [`follow`](Evidence::follow) in advance. That takes tens of milliseconds, and the
+    /// kernel may wait for every core to respond: too late once real-time threads run.
     #[must_use]
     pub fn ready_to_follow(mut self) -> Self {
-        self.ready = Some(Ready::open());
+        self.ready = Some(FollowingRings::open());
         self
     }
 
-    /// Which source it is, why, and what it does not tell.
+    /// Source of the events, the reason for its choice, and the missing tracepoints.
     #[must_use]
     pub fn chosen(&self) -> &Chosen {
         &self.chosen
@@ -119,7 +123,7 @@ impl TracepointEvidence {
         }
     }
 
-    /// Records that had no room or could not be understood, so far.
+    /// Number of records so far that had no room or could not be understood.
     #[must_use]
     pub fn lost(&self) -> u64 {
         (0..self.tracepoints.len()).map(|at| self.tracepoints.core(at).lost()).sum()
@@ -136,7 +140,7 @@ impl Evidence for TracepointEvidence {
 
     fn events(&mut self, cpu: u32, window_ns: Range<u64>) -> Vec<KernelEvent> {
         self.drain();
-        // What happens to a thread is told by the core that did it.
+        // The core that acted on a thread has the record.
         let all =
             (0..self.tracepoints.len()).flat_map(|at| self.tracepoints.core(at).events(window_ns.clone()));
         let is_asked = |event: &&KernelEvent| event.cpu == cpu && event.start_ns <= window_ns.end;
@@ -154,7 +158,7 @@ impl Evidence for TracepointEvidence {
     }
 
     fn follow(&mut self, tids: &[i32]) {
-        let ready = self.ready.take().unwrap_or_else(Ready::open);
+        let ready = self.ready.take().unwrap_or_else(FollowingRings::open);
         self.following = Some(ready.and_then(|ready| Following::start(ready, tids)));
     }
 
@@ -181,8 +185,8 @@ impl Evidence for TracepointEvidence {
     fn lack(&self) -> Option<(String, String)> {
         if let Some(why) = &self.silenced {
             return Some((
-                format!("tracepoints fell silent during the run: {why}"),
-                "leave tracing to the run until it has ended".to_owned(),
+                format!("the kernel stopped writing tracepoints during the run: {why}"),
+                "do not change tracing until the run has ended".to_owned(),
             ));
         }
         let Some(Err(refused)) = &self.following else { return None };

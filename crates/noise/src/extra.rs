@@ -1,68 +1,76 @@
-//! Any events of the kernel beside those that are measured, with a filter and a trigger, for whoever reads the trace.
+//! Further kernel events for a trace, with filters and triggers.
 //!
-//! They are written by an instance of their own, so they disturb no account; each costs its time on the core where it happens.
+//! They have their own instance, so they do not affect other counts. Each event costs time on the core where
+//! it happens.
 
-use crate::error::Error;
+use crate::error::NoiseError;
 use onbeat_os::ftrace;
 use onbeat_os::tracefs::Tracefs;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An event, or all of a system, as the kernel names them: `sched:sched_switch`, `irq`.
+/// An event, or all events of a system, by the kernel's names: `sched:sched_switch`, `irq`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
-    /// The folder of `events/` that it is in.
+pub struct EventRequest {
+    /// System: a folder in `events/`.
     pub system: String,
-    /// Which one; all without.
+    /// Event; `None` for all of the system.
     pub name: Option<String>,
-    /// Only those that this holds for: `prev_pid == 0`.
+    /// Condition that an event has to meet: `prev_pid == 0`.
     pub filter: Option<String>,
-    /// What the kernel does at each: `stacktrace`, `hist:keys=prev_comm`.
+    /// Action of the kernel at each event: `stacktrace`, `hist:keys=prev_comm`.
     pub trigger: Option<String>,
 }
 
-/// Whose clock their lines are on.
+/// Clock of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clock {
-    /// `CLOCK_MONOTONIC`, as everything that we measure ourselves.
+pub enum TraceClock {
+    /// `CLOCK_MONOTONIC`, as in all measurements of onbeat's own threads.
     Monotonic,
-    /// The one of the kernel's tracers.
+    /// The clock of the kernel's tracers.
     Tracer,
 }
 
-/// What a trigger has counted, and the name of a file for it.
+/// Counts of a trigger, and a file name for them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Counted {
+pub struct EventCounts {
     /// `SYSTEM_EVENT_hist.txt`
     pub file: String,
-    /// As the kernel writes it.
+    /// Text, as the kernel writes it.
     pub text: String,
 }
 
-/// Events that are being written; dropping it ends that.
+/// Events being recorded; dropping it ends the recording.
 #[derive(Debug)]
 pub struct Extra {
     instance: ftrace::Instance,
-    /// `SYSTEM_EVENT` and the folder of those that count.
+    /// `SYSTEM_EVENT` and the folder of the events that count.
     counting: Vec<(String, PathBuf)>,
 }
 
 impl Extra {
-    /// Writes them from now on, on these cores; the last `ring_bytes` of each are kept.
+    /// Starts recording on these cores; the last `ring_bytes` of each are kept.
     ///
     /// # Errors
-    /// An event that this kernel has not, a filter or a trigger that it does not understand, or no right to write tracefs.
-    pub fn open(asked: &[Asked], cpus: &[usize], ring_bytes: usize, clock: Clock) -> Result<Self, Error> {
-        let tracefs = Tracefs::find().map_err(Error::os("-e"))?;
+    /// An event that the kernel does not have, a filter or a trigger that it does not understand, or no right
+    /// to write tracefs.
+    pub fn open(
+        asked: &[EventRequest],
+        cpus: &[usize],
+        ring_bytes: usize,
+        clock: TraceClock,
+    ) -> Result<Self, NoiseError> {
+        let tracefs = Tracefs::find().map_err(NoiseError::os("-e"))?;
         let opened = ftrace::Instance::open(&tracefs, &[], cpus, ring_bytes);
-        let instance = opened.map_err(Error::os("-e: no trace instance can be made; run as root"))?.instance;
+        let instance =
+            opened.map_err(NoiseError::os("-e: no trace instance can be made; run as root"))?.instance;
         let folder = instance.folder().to_owned();
-        let set = |name: &str, value: &str| fs::write(folder.join(name), value).map_err(Error::os("-e"));
-        if clock == Clock::Tracer {
+        let set = |name: &str, value: &str| fs::write(folder.join(name), value).map_err(NoiseError::os("-e"));
+        if clock == TraceClock::Tracer {
             set("trace_clock", "local")?;
         }
-        // Lines have the names of threads.
+        // Lets the lines contain thread names.
         set("trace_options", "record-cmd")?;
         let mut counting = Vec::new();
         for one in asked {
@@ -71,27 +79,27 @@ impl Extra {
                 counting.push((one.shown().replace(':', "_"), path));
             }
         }
-        instance.enable().map_err(Error::os("-e"))?;
+        instance.enable().map_err(NoiseError::os("-e"))?;
         Ok(Extra { instance, counting })
     }
 
-    /// Writes no more.
+    /// Stops recording.
     ///
     /// # Errors
-    /// What the kernel says.
-    pub fn stop(&self) -> Result<(), Error> {
-        self.instance.disable().map_err(Error::os("-e"))
+    /// What the kernel reports.
+    pub fn stop(&self) -> Result<(), NoiseError> {
+        self.instance.disable().map_err(NoiseError::os("-e"))
     }
 
-    /// The lines that there are, with their moments in nanoseconds.
+    /// Returns the recorded lines, with their times in nanoseconds.
     ///
     /// # Errors
-    /// What reading them says.
-    pub fn lines(&self) -> Result<Vec<(u64, String)>, Error> {
+    /// What reading them returns.
+    pub fn lines(&self) -> Result<Vec<(u64, String)>, NoiseError> {
         let text = read(&self.instance.folder().join("trace"))?;
         let mut time_ns = 0;
         let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
-        // What has no time of its own, such as a frame of a stack, belongs to the line before it.
+        // A line without a time, such as a frame of a stack, belongs to the line before it.
         Ok(lines
             .map(|line| {
                 time_ns = crate::tracer::time_ns(line).unwrap_or(time_ns);
@@ -100,25 +108,25 @@ impl Extra {
             .collect())
     }
 
-    /// What triggers have counted.
+    /// Returns the counts of the triggers.
     ///
     /// # Errors
-    /// What reading it says.
-    pub fn counted(&self) -> Result<Vec<Counted>, Error> {
+    /// What reading them returns.
+    pub fn counted(&self) -> Result<Vec<EventCounts>, NoiseError> {
         let one = |(name, path): &(String, PathBuf)| {
-            Ok(Counted { file: format!("{name}_hist.txt"), text: read(&path.join("hist"))? })
+            Ok(EventCounts { file: format!("{name}_hist.txt"), text: read(&path.join("hist"))? })
         };
         self.counting.iter().map(one).collect()
     }
 }
 
-impl Asked {
-    /// Reads `SYSTEM` or `SYSTEM:EVENT`.
+impl EventRequest {
+    /// Parses `SYSTEM` or `SYSTEM:EVENT`.
     ///
     /// # Errors
-    /// What it should have been.
+    /// The expected form.
     pub fn parse(text: &str) -> Result<Self, String> {
-        const FORM: &str = "write SYSTEM or SYSTEM:EVENT, such as sched:sched_switch; /sys/kernel/tracing/events has them all";
+        const FORM: &str = "write SYSTEM or SYSTEM:EVENT, such as sched:sched_switch; see /sys/kernel/tracing/events for all of them";
         let is_name = |name: &str| {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
         };
@@ -129,22 +137,27 @@ impl Asked {
         if !is_name(system) || name.is_some_and(|name| !is_name(name)) {
             return Err(FORM.to_owned());
         }
-        Ok(Asked { system: system.to_owned(), name: name.map(str::to_owned), filter: None, trigger: None })
+        Ok(EventRequest {
+            system: system.to_owned(),
+            name: name.map(str::to_owned),
+            filter: None,
+            trigger: None,
+        })
     }
 
     fn shown(&self) -> String {
         self.name.as_ref().map_or(self.system.clone(), |name| format!("{}:{name}", self.system))
     }
 
-    /// In that instance; gives its folder.
-    fn switch_on(&self, folder: &Path) -> Result<PathBuf, Error> {
+    /// Switches the event on in an instance; returns its folder.
+    fn switch_on(&self, folder: &Path) -> Result<PathBuf, NoiseError> {
         let mut path = folder.join("events").join(&self.system);
         if let Some(name) = &self.name {
             path.push(name);
         }
         let shown = self.shown();
         if !path.is_dir() {
-            return Err(Error::Settings(format!(
+            return Err(NoiseError::Settings(format!(
                 "-e {shown}: this kernel has no such event; see /sys/kernel/tracing/available_events"
             )));
         }
@@ -152,17 +165,17 @@ impl Asked {
             fs::write(path.join(file), value).map_err(|error| {
                 let why = match error.kind() {
                     io::ErrorKind::InvalidInput if value.starts_with("hist:") && !counts() => {
-                        "this kernel was built without such triggers (CONFIG_HIST_TRIGGERS)".to_owned()
+                        "this kernel has no hist triggers (built without CONFIG_HIST_TRIGGERS)".to_owned()
                     }
                     io::ErrorKind::InvalidInput | io::ErrorKind::NotFound => {
                         format!(
-                            "the kernel does not understand it; events/{}/format has its fields",
+                            "the kernel does not understand it; see its fields in events/{}/format",
                             shown.replace(':', "/")
                         )
                     }
                     _ => error.to_string(),
                 };
-                Error::Settings(format!("-e {shown}: {file} `{value}`: {why}"))
+                NoiseError::Settings(format!("-e {shown}: {file} `{value}`: {why}"))
             })
         };
         if let Some(filter) = &self.filter {
@@ -170,8 +183,8 @@ impl Asked {
         }
         if let Some(trigger) = &self.trigger {
             if self.name.is_none() {
-                return Err(Error::Settings(format!(
-                    "-e {shown}: a trigger is one event's and not a system's: name it, as SYSTEM:EVENT"
+                return Err(NoiseError::Settings(format!(
+                    "-e {shown}: a trigger needs a single event, not a system: name it as SYSTEM:EVENT"
                 )));
             }
             write("trigger", trigger)?;
@@ -181,13 +194,13 @@ impl Asked {
     }
 }
 
-/// Whether this kernel has triggers that count.
+/// Whether this kernel has triggers that count (hist triggers).
 fn counts() -> bool {
     let text = Tracefs::find().and_then(|tracefs| fs::read_to_string(tracefs.root().join("README")));
     text.is_ok_and(|text| text.contains("hist:keys="))
 }
 
-fn read(path: &Path) -> Result<String, Error> {
-    let text = fs::read(path).map_err(Error::os(path.display().to_string()))?;
+fn read(path: &Path) -> Result<String, NoiseError> {
+    let text = fs::read(path).map_err(NoiseError::os(path.display().to_string()))?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }

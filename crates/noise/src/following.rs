@@ -1,63 +1,63 @@
-//! Threads that are followed by rings of their own: when they had no core and why, who woke them, their page faults.
+//! Threads that are followed in rings of their own: off-core times with reasons, wakers, page faults.
 //!
-//! The kernel filters by the threads' ids, so that these tracepoints cost next to nothing where others pass.
+//! The kernel filters by thread id, so these tracepoints cost next to nothing for other threads.
 
 mod layout;
 mod rings;
 
-use crate::source::Refused;
-use layout::What;
+use crate::source::SourceRefusal;
+use layout::FollowedRecord;
 use onbeat_trace::{Left, OffCpu, PageFault, Waker};
-pub(crate) use rings::Ready;
+pub(crate) use rings::FollowingRings;
 use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::ops::Range;
 
-/// Off-core times and page faults that are kept, and for how long.
+/// Number of off-core times and page faults kept, and for how long.
 const KEPT: usize = 1 << 17;
 const KEPT_NS: u64 = 10_000_000_000;
 
 /// Kinds of memory that the kernel counts (`NR_MM_COUNTERS`).
 const KINDS: usize = 4;
 
-/// The threads, and what is known of them.
+/// Followed threads, and what is known of them.
 #[derive(Debug)]
 pub(crate) struct Following {
-    rings: Ready,
-    /// By id.
+    rings: FollowingRings,
+    /// Threads by id.
     threads: HashMap<i32, Followed>,
     wakers: HashMap<i32, (String, bool)>,
-    /// Read, and younger than what some other ring was read up to.
-    young: Vec<Event>,
+    /// Events that are newer than the end of some other ring's last read.
+    young: Vec<FollowedEvent>,
     off_cpu: VecDeque<OffCpu>,
     faults: VecDeque<PageFault>,
-    /// How much memory of each kind the process had when one of these threads last changed that.
+    /// Memory of each kind that the process had when one of these threads last changed it.
     sizes: [u64; KINDS],
     lost: u64,
 }
 
-/// One thread.
+/// A followed thread.
 #[derive(Debug, Default)]
 struct Followed {
-    /// It has no core, as far as is known.
+    /// The current off-core time, if the thread has no core.
     open: Option<OffCpu>,
-    /// When it is last known to have had one.
+    /// Time at which the thread last had a core.
     seen_ns: u64,
-    /// It has begun a page fault, and has had its core since.
+    /// Whether it has begun a page fault and kept its core since.
     is_in_fault: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Event {
+struct FollowedEvent {
     time_ns: u64,
     cpu: u32,
-    what: What,
+    what: FollowedRecord,
 }
 
 impl Following {
-    /// Of these threads, on all cores: whoever wakes one may be on any.
-    pub fn start(rings: Ready, tids: &[i32]) -> Result<Self, Refused> {
-        rings.start(tids).map_err(|error| Refused {
+    /// Follows these threads on all cores, because their wakers may be on any core.
+    pub fn start(rings: FollowingRings, tids: &[i32]) -> Result<Self, SourceRefusal> {
+        rings.start(tids).map_err(|error| SourceRefusal {
             why: format!("their rings cannot be switched on: {error}"),
             fix: "run as root".to_owned(),
         })?;
@@ -74,14 +74,16 @@ impl Following {
     }
 
     pub fn drain(&mut self) {
-        // What is younger may still lack what another ring, read before it, has got since.
+        // A newer event may precede one that another ring, read earlier, has received since.
         let until_ns = onbeat_os::clock::monotonic_ns();
         let Following { rings, young, threads, .. } = self;
         let is_known = |tid: &i32| threads.contains_key(tid);
         self.lost += rings.drain(|event| {
             let is_ours = match &event.what {
-                What::Switch { prev, next, .. } => is_known(prev) || is_known(next),
-                What::Waking { tid, .. } | What::Fault { tid } | What::Memory { tid, .. } => is_known(tid),
+                FollowedRecord::Switch { prev, next, .. } => is_known(prev) || is_known(next),
+                FollowedRecord::Waking { tid, .. }
+                | FollowedRecord::Fault { tid }
+                | FollowedRecord::Memory { tid, .. } => is_known(tid),
             };
             if is_ours {
                 young.push(event);
@@ -89,7 +91,7 @@ impl Following {
         });
         self.young.sort_by_key(|event| event.time_ns);
         let old = self.young.partition_point(|event| event.time_ns < until_ns);
-        let old: Vec<Event> = self.young.drain(..old).collect();
+        let old: Vec<FollowedEvent> = self.young.drain(..old).collect();
         old.into_iter().for_each(|event| self.take(event));
         let before_ns = until_ns.saturating_sub(KEPT_NS);
         while self.off_cpu.front().is_some_and(|off| off.in_ns < before_ns) || self.off_cpu.len() > KEPT {
@@ -100,13 +102,13 @@ impl Following {
         }
     }
 
-    fn take(&mut self, event: Event) {
-        let Event { time_ns, cpu, what } = event;
+    fn take(&mut self, event: FollowedEvent) {
+        let FollowedEvent { time_ns, cpu, what } = event;
         match what {
-            What::Switch { prev, state, next } => {
+            FollowedRecord::Switch { prev, state, next } => {
                 self.had_core(prev, time_ns, cpu);
                 if let Some(thread) = self.threads.get_mut(&prev) {
-                    // What others do meanwhile is no cost of the fault.
+                    // Time after losing the core does not count towards the fault.
                     thread.is_in_fault = false;
                     let why = left(state);
                     let runnable_ns = if why == Left::Taken { time_ns } else { u64::MAX };
@@ -122,7 +124,7 @@ impl Following {
                     self.off_cpu.push_back(OffCpu { in_ns: time_ns, runnable_ns, cpu, ..open });
                 }
             }
-            What::Waking { tid, by, is_interrupt } => {
+            FollowedRecord::Waking { tid, by, is_interrupt } => {
                 self.had_core(by, time_ns, cpu);
                 let Some(thread) = self.threads.get_mut(&tid) else { return };
                 let seen_ns = thread.seen_ns;
@@ -138,18 +140,19 @@ impl Following {
                 let (name, is_ours) = self.wakers.entry(by).or_insert_with(|| who(by)).clone();
                 open.woken_by = Some(Waker { tid: by, name, is_interrupt, is_ours });
             }
-            What::Fault { tid } => {
+            FollowedRecord::Fault { tid } => {
                 self.had_core(tid, time_ns, cpu);
                 self.faults.push_back(PageFault { tid, at_ns: time_ns, took_ns: None });
                 if let Some(thread) = self.threads.get_mut(&tid) {
                     thread.is_in_fault = true;
                 }
             }
-            What::Memory { tid, kind, bytes } => self.memory(tid, kind, bytes, time_ns),
+            FollowedRecord::Memory { tid, kind, bytes } => self.memory(tid, kind, bytes, time_ns),
         }
     }
 
-    /// The process has so much memory of that kind now, by what this thread did. More of it is what ends a fault; less was given back.
+    /// Takes in the process's memory of one kind after this thread changed it. An increase ends a page fault;
+    /// a decrease means that memory was freed.
     fn memory(&mut self, tid: i32, kind: usize, bytes: u64, time_ns: u64) {
         let Some(size) = self.sizes.get_mut(kind) else { return };
         let is_more = bytes > std::mem::replace(size, bytes);
@@ -162,7 +165,8 @@ impl Following {
         }
     }
 
-    /// A thread does something, so it has a core: where it was not seen to get one, it got it as soon as it could run.
+    /// Notes that a thread had a core. If the switch to it is missing, it is assumed to have got the core as
+    /// soon as it could run.
     fn had_core(&mut self, tid: i32, time_ns: u64, cpu: u32) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         thread.seen_ns = time_ns;
@@ -173,7 +177,7 @@ impl Following {
         }
     }
 
-    /// Those that overlap, and those that are not over.
+    /// Returns the off-core times that overlap the window, including unfinished ones.
     pub fn off_cpu(&self, window_ns: &Range<u64>) -> Vec<OffCpu> {
         let open = self.threads.values().filter_map(|thread| thread.open.as_ref());
         let overlaps = |off: &&OffCpu| off.out_ns < window_ns.end && off.in_ns > window_ns.start;
@@ -191,7 +195,7 @@ impl Following {
     }
 }
 
-/// A thread has no core from now on.
+/// Starts an off-core time of a thread.
 fn away(tid: i32, out_ns: u64, cpu: u32) -> OffCpu {
     OffCpu {
         tid,
@@ -207,7 +211,7 @@ fn away(tid: i32, out_ns: u64, cpu: u32) -> OffCpu {
     }
 }
 
-/// A thread's name, and whether it is of this process.
+/// Name of a thread, and whether it belongs to this process.
 fn who(tid: i32) -> (String, bool) {
     let read = |path: String| fs::read_to_string(path).ok().map(|name| name.trim_end().to_owned());
     match read(format!("/proc/self/task/{tid}/comm")) {
@@ -216,7 +220,7 @@ fn who(tid: i32) -> (String, bool) {
     }
 }
 
-/// The low bits of a thread's state say why it leaves its core.
+/// Reason why a thread leaves its core, from the low bits of its state.
 fn left(state: u64) -> Left {
     match state & 0xff {
         0 => Left::Taken,

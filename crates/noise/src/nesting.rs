@@ -1,41 +1,42 @@
-//! From records to kernel events: who had a core, each event without what interrupted it.
+//! From records to kernel events: what had a core, each event without the events that interrupted it.
 //!
-//! An NMI interrupts all others, an interrupt softirqs and threads, a softirq threads, and none the other way round. Time is
-//! counted once, for the innermost: what interrupts is taken off what it interrupts, pair by pair.
+//! An NMI interrupts everything else, an interrupt interrupts softirqs and threads, a softirq interrupts
+//! threads; never the other way round. Time is counted once, for the innermost event: the time of an
+//! interruption is subtracted from the interrupted event.
 //!
-//! The stream has holes: a full ring loses records, some kernels drop switches around the idle task, and one tracepoint has no
-//! end. So every record is held against what is known. Where they do not fit, that is a *break*: what was open is closed at the
-//! last moment at which it was certain, the rest stays without an event, and the break is kept with its times, so that verdicts
-//! there can be marked.
+//! The stream has holes: a full ring loses records, some kernels omit switches around the idle task, and one
+//! tracepoint has no end. So every record is compared with the known state. A contradiction is a *break*:
+//! open events are closed at the last time at which they were certain, and the rest of the time has no event.
+//! The times of the break are kept, so that verdicts in them can be marked.
 
-use crate::decode::{Id, Kind, Record};
+use crate::decode::{Id, RecordKind, RingRecord};
 use onbeat_trace::{Class, KernelEvent};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::mem;
 use std::ops::Range;
 
-/// What runs on one core.
+/// State of one core.
 #[derive(Debug)]
 pub struct Nesting {
     cpu: u32,
-    /// Threads that are measured: what they do is no event.
+    /// Measured threads: their own time makes no event.
     own: Vec<i32>,
     thread: Option<Running>,
-    /// What interrupts it, the innermost last.
+    /// Events that interrupt it, the innermost last.
     stack: Vec<Open>,
     /// Softirqs of threads that lost the core within one, which happens on kernels with `PREEMPT_RT`.
     parked: HashMap<i32, Vec<(Id, Cow<'static, str>)>>,
     names: HashMap<i32, (String, i32)>,
-    /// Whether the kernel had already decided to give the core to another thread when it wrote the last record.
+    /// Whether the kernel had already decided to switch threads when it wrote the last record.
     is_going: bool,
-    /// Whether a begin was seen: an end before that belongs to what began before us.
+    /// Whether a begin was seen: an end before that belongs to an event from before the recording.
     has_begun: bool,
     now_ns: u64,
     lost: u64,
     breaks: u64,
     broken: Vec<Range<u64>>,
-    /// Since when a measured thread sleeps, and where one has slept: it left the core although it could not have gone on.
+    /// Since when a measured thread sleeps, and the times in which one has slept voluntarily.
     sleeps_ns: Option<u64>,
     slept: Vec<Range<u64>>,
 }
@@ -45,7 +46,7 @@ struct Running {
     pid: i32,
     start_ns: u64,
     inner_ns: u64,
-    /// When it was last certain that it has the core.
+    /// Last time at which it certainly had the core.
     seen_ns: u64,
     /// Whether its begin was seen.
     is_whole: bool,
@@ -59,21 +60,21 @@ struct Open {
     inner_ns: u64,
 }
 
-/// Names that are kept for threads that come back.
+/// Limit on the number of thread names kept.
 const NAMES: usize = 4096;
-/// Stretches of either kind that are kept until somebody takes them.
+/// Limit on the number of breaks and of sleeps kept until they are taken.
 const STRETCHES: usize = 4096;
 
-/// The thread that has a core when no other wants it.
+/// Id of the idle task.
 const IDLE: i32 = 0;
 
-/// What a thread is called whose name no record has told.
+/// Name of a thread that no record has named.
 pub(crate) fn nameless(pid: i32) -> String {
     format!("pid {pid}")
 }
 
 impl Nesting {
-    /// Of core `cpu`, on which nothing is known yet.
+    /// Starts with an unknown state of core `cpu`.
     #[must_use]
     pub fn new(cpu: u32) -> Self {
         Nesting {
@@ -94,38 +95,38 @@ impl Nesting {
         }
     }
 
-    /// These threads are measured: no event tells of them.
+    /// Marks these threads as measured: no event is made of them.
     pub fn measure(&mut self, pids: &[i32]) {
         self.own = pids.to_vec();
     }
 
-    /// Records that the kernel had no room for.
+    /// Number of records that the kernel had no room for.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// How often a record did not fit what was known.
+    /// Number of records that contradicted the known state.
     #[must_use]
     pub fn breaks(&self) -> u64 {
         self.breaks
     }
 
-    /// The stretches of time in which something is missing, since the last call.
+    /// Returns the times of breaks since the last call.
     pub fn take_broken(&mut self) -> Vec<Range<u64>> {
         mem::take(&mut self.broken)
     }
 
-    /// The stretches of time in which a measured thread slept, and was not kept from running, since the last call.
+    /// Returns the times, since the last call, in which a measured thread slept voluntarily.
     pub fn take_slept(&mut self) -> Vec<Range<u64>> {
         mem::take(&mut self.slept)
     }
 
-    /// Takes the next record and adds the events that end with it.
-    pub fn record(&mut self, record: Record, events: &mut Vec<KernelEvent>) {
-        if let Kind::Lost(lost) = record.kind {
+    /// Takes in the next record, and adds the events that end with it.
+    pub fn record(&mut self, record: RingRecord, events: &mut Vec<KernelEvent>) {
+        if let RecordKind::Lost(lost) = record.kind {
             self.lost += lost;
-            // Whatever is open may have ended in between.
+            // Any open event may have ended in between.
             let from = self.certain_ns();
             self.stack.clear();
             self.parked.clear();
@@ -134,26 +135,26 @@ impl Nesting {
             self.broken(from..self.now_ns.max(from));
             return;
         }
-        // Rings are written in order; a clock that is read within an NMI may be a little behind.
+        // Rings are written in order, but a clock read within an NMI may be slightly behind.
         let time_ns = record.time_ns.max(self.now_ns);
         self.now_ns = time_ns;
-        let before = if let Kind::Switch { prev, .. } = record.kind { prev } else { record.pid };
+        let before = if let RecordKind::Switch { prev, .. } = record.kind { prev } else { record.pid };
         self.has_core(before, time_ns, events);
         self.is_going = record.is_going;
         match record.kind {
-            Kind::Enter(id, name) => {
+            RecordKind::Enter(id, name) => {
                 self.has_begun = true;
                 self.close_what_cannot_be_interrupted(id, time_ns);
                 self.stack.push(Open { id, name, start_ns: time_ns, inner_ns: 0 });
             }
-            Kind::Exit(id) => self.exit(id, time_ns, events),
-            Kind::Point(class, name) => self.emit(class, name.into(), time_ns, 0, events),
-            Kind::Nmi { duration_ns } => {
+            RecordKind::Exit(id) => self.exit(id, time_ns, events),
+            RecordKind::Point(class, name) => self.emit(class, name.into(), time_ns, 0, events),
+            RecordKind::Nmi { duration_ns } => {
                 let start_ns = time_ns.saturating_sub(duration_ns);
                 self.emit(Class::Nmi, "nmi".into(), start_ns, duration_ns, events);
                 self.inner(duration_ns);
             }
-            Kind::Switch { prev, is_prev_runnable, next, comm, priority } => {
+            RecordKind::Switch { prev, is_prev_runnable, next, comm, priority } => {
                 if self.own.contains(&prev) {
                     self.sleeps_ns = (!is_prev_runnable).then_some(time_ns);
                 }
@@ -162,29 +163,30 @@ impl Nesting {
                 }
                 self.switch(next, comm, priority, time_ns, events);
             }
-            Kind::Woken { pid, comm, priority, core } => {
+            RecordKind::Woken { pid, comm, priority, core } => {
                 self.learn(pid, &comm, priority);
                 self.told(Class::Wakeup, core, (pid, comm, priority), time_ns, events);
             }
-            Kind::Migrated { pid, comm, priority, core } => {
+            RecordKind::Migrated { pid, comm, priority, core } => {
                 self.told(Class::Migration, core, (pid, comm, priority), time_ns, events);
             }
-            Kind::PageFault { is_user } => {
+            RecordKind::PageFault { is_user } => {
                 let name = if is_user { "page_fault_user" } else { "page_fault_kernel" };
                 let who = (record.pid, name.to_owned(), 0);
                 self.told(Class::PageFault, self.cpu, who, time_ns, events);
             }
-            Kind::Lost(_) => {}
+            RecordKind::Lost(_) => {}
         }
     }
 
-    /// Up to when the stream is known.
+    /// Time up to which the stream is known.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// A measured thread says that it had the core then: its own stamp. One from before the last record says nothing new.
+    /// Takes in a time stamp of a measured thread: it had the core then. A stamp older than the last record
+    /// has no effect.
     pub fn stamp(&mut self, pid: i32, time_ns: u64, events: &mut Vec<KernelEvent>) {
         if time_ns < self.now_ns {
             return;
@@ -192,7 +194,7 @@ impl Nesting {
         self.now_ns = time_ns;
         self.sleeps_no_more(time_ns);
         if !self.stack.is_empty() {
-            // It runs, so nothing interrupts it.
+            // The thread runs, so nothing interrupts it.
             let from = self.stack[0].start_ns;
             self.stack.clear();
             self.broken(from..time_ns);
@@ -200,13 +202,15 @@ impl Nesting {
         self.has_core(pid, time_ns, events);
     }
 
-    /// Every record says who has the core. If that is another thread than the last switch said, a switch is missing.
+    /// Takes in the thread that a record names. If it is not the thread of the last switch, a switch is
+    /// missing.
     fn has_core(&mut self, pid: i32, time_ns: u64, events: &mut Vec<KernelEvent>) {
         match &mut self.thread {
             Some(thread) if thread.pid == pid => thread.seen_ns = time_ns,
             Some(thread) => {
                 let (from, whole, was_idle) = (thread.seen_ns, thread.is_whole, thread.pid == IDLE);
-                // Some kernels never tell that an idle core is idle no more. Where it was about to be, another got it then.
+                // Some kernels omit the switch away from the idle task. If a switch was due, another thread
+                // got the core then.
                 let begin_ns = if was_idle && self.is_going { from } else { time_ns };
                 self.stack.clear();
                 self.end_thread(from, whole, events);
@@ -217,7 +221,7 @@ impl Nesting {
         }
     }
 
-    /// The thread that has the core, since when, and its name.
+    /// Thread that has the core: id, start and name.
     #[must_use]
     pub fn running(&self) -> Option<(i32, u64, String)> {
         let thread = self.thread.as_ref()?;
@@ -232,7 +236,7 @@ impl Nesting {
         }
     }
 
-    /// Who is woken has a name, if the switch to it is missing.
+    /// Keeps the name of a woken thread, in case the switch to it is missing.
     fn learn(&mut self, pid: i32, comm: &str, priority: i32) {
         if self.names.len() < NAMES && !self.names.contains_key(&pid) {
             self.names.insert(pid, (comm.to_owned(), priority));
@@ -291,13 +295,14 @@ impl Nesting {
         }
         self.names.insert(next, (comm, priority));
         self.begin_thread(next, time_ns, true);
-        // What it was in the midst of goes on, as an event of its own; the outermost was parked last.
+        // Softirqs of the new thread that were parked continue as new events; the outermost was parked last.
         let goes_on = self.parked.remove(&next).unwrap_or_default();
         let again = |(id, name)| Open { id, name, start_ns: time_ns, inner_ns: 0 };
         self.stack = goes_on.into_iter().rev().map(again).collect();
     }
 
-    /// An end that does not fit the innermost begin: what lies above it has lost its own.
+    /// Closes an event. If the end does not fit the innermost event, the events above the matching one have
+    /// lost their ends.
     fn exit(&mut self, id: Id, time_ns: u64, events: &mut Vec<KernelEvent>) {
         let Some(at) = self.stack.iter().rposition(|open| open.id == id) else {
             if self.has_begun {
@@ -321,7 +326,8 @@ impl Nesting {
         self.inner(gross_ns);
     }
 
-    /// An ARM core tells of an interrupt from another core within the handler of the interrupt that it is.
+    /// Closes events that cannot be interrupted by `id`. An ARM core reports an IPI within the handler of the
+    /// interrupt it came with.
     fn close_what_cannot_be_interrupted(&mut self, id: Id, time_ns: u64) {
         let may = |open: &Open| {
             id.class < open.id.class || (id.number == Id::IPI && id.class == open.id.class && open.id != id)
@@ -353,7 +359,7 @@ impl Nesting {
         });
     }
 
-    /// What happens to a thread, on whichever core: it takes no time of this one.
+    /// Adds an event about a thread on any core; it takes no time.
     fn told(
         &self,
         class: Class,
@@ -366,7 +372,7 @@ impl Nesting {
         events.push(KernelEvent { cpu, start_ns, duration_ns: 0, class, name, pid, priority, depth });
     }
 
-    /// Takes so much off what was interrupted.
+    /// Subtracts time from the interrupted event.
     fn inner(&mut self, ns: u64) {
         match (self.stack.last_mut(), &mut self.thread) {
             (Some(open), _) => open.inner_ns += ns,

@@ -1,34 +1,36 @@
-//! What the noise of one machine would do to a job on many: every node works for a step, then all wait for the last.
+//! Projection of one machine's noise to a job on many nodes: every node works for a step, then all wait for
+//! the last.
 //!
-//! By resampling: gaps come at the measured rate, at random moments, each as long as one that was measured. A step lasts
-//! until the node has had its time of work; the job's step lasts as long as that of its slowest node.
+//! The method is resampling. Gaps come at the measured rate, at random times, with measured lengths. A step
+//! lasts until the node has had its working time; the job's step lasts as long as that of its slowest node.
 //!
-//! Its limits: nodes are alike and know nothing of each other, and so are gaps; ticks that all nodes have at once cost less than
-//! this says, one daemon that wanders over all nodes costs as much. The longest gap is the longest that was measured: with
-//! more nodes than there were steps in the measurement, the true figure is larger.
+//! Limits: nodes and gaps are assumed independent. Ticks that hit all nodes at the same time cost less than
+//! projected; a single daemon that moves between nodes costs about as much. The longest gap is the longest
+//! measured one: with more nodes than measured steps, the true slow-down is larger.
 
 use crate::record::NoiseRecord;
 use serde::Serialize;
 
-/// One number of nodes.
+/// Projection for one number of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Projection {
-    /// How many.
+    /// Number of nodes.
     pub nodes: u64,
-    /// How long a step takes on average, in nanoseconds.
+    /// Mean duration of a step, in nanoseconds.
     pub step_ns: f64,
-    /// How much longer that is than without noise: 0.02 for 2 %.
+    /// Increase over a step without noise: 0.02 for 2 %.
     pub slow_down: f64,
 }
 
-/// Steps of one node that are drawn: a million nodes are about as many as these can stand for.
+/// Number of steps of one node that are drawn, enough to represent about a million nodes.
 const DRAWN: usize = 1 << 20;
-/// Fewer gaps in a draw are drawn one by one; that many per step are enough for any mean.
+/// Limit on the gaps drawn per step: enough for any mean.
 const GAPS_MAX: u32 = 100_000;
 
-/// Slow-downs of a job with steps of `step_ns` of work, on so many nodes each. Empty where nothing was measured.
+/// Projects the slow-down of a job whose steps have `step_ns` of work, for each number of nodes. Empty if
+/// nothing was measured.
 ///
-/// The numbers are the same for the same record, step and nodes.
+/// The result depends only on the record, the step and the nodes.
 #[must_use]
 pub fn project(record: &NoiseRecord, step_ns: u64, nodes: &[u64]) -> Vec<Projection> {
     let (mut gaps, mut between_ns) = (Vec::new(), 0u64);
@@ -44,7 +46,8 @@ pub fn project(record: &NoiseRecord, step_ns: u64, nodes: &[u64]) -> Vec<Project
     noise_ns.sort_unstable();
     let drawn = noise_ns.len() as f64;
     let slowest = |nodes: u64| {
-        // The mean of the largest of so many: each value counts by how likely it is to be that.
+        // Mean of the maximum of `nodes` draws: each value counts with the probability that it is the
+        // maximum.
         let share = |below: usize| (below as f64 / drawn).powf(nodes as f64);
         let parts = noise_ns.iter().enumerate().map(|(at, ns)| *ns as f64 * (share(at + 1) - share(at)));
         parts.sum::<f64>()
@@ -56,7 +59,7 @@ pub fn project(record: &NoiseRecord, step_ns: u64, nodes: &[u64]) -> Vec<Project
     nodes.iter().map(|nodes| one(*nodes)).collect()
 }
 
-/// The noise of many single steps.
+/// Draws the noise of many single steps.
 fn draw(gaps: &[(u64, u64)], count: u64, mean_between_ns: f64, step_ns: u64) -> Vec<u64> {
     if count == 0 {
         return vec![0];
@@ -69,7 +72,7 @@ fn draw(gaps: &[(u64, u64)], count: u64, mean_between_ns: f64, step_ns: u64) -> 
         })
         .collect();
     let mut random = Random(0x6e6f_6973_6500_0001);
-    // Long steps have many gaps: fewer draws stand for as much.
+    // A long step has many gaps, so fewer draws suffice.
     let expected = step_ns as f64 / mean_between_ns;
     let draws = ((64 * DRAWN) as f64 / expected.max(1.0)).clamp(4096.0, DRAWN as f64) as usize;
     (0..draws)
@@ -89,11 +92,11 @@ fn draw(gaps: &[(u64, u64)], count: u64, mean_between_ns: f64, step_ns: u64) -> 
         .collect()
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): the same numbers every time.
+/// SplitMix64 (Steele, Lea and Flood, 2014), with a fixed seed.
 struct Random(u64);
 
 impl Random {
-    /// Above 0, at most 1.
+    /// Returns a number above 0, at most 1.
     fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

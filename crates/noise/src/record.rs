@@ -1,58 +1,59 @@
-//! What was measured of a machine's noise: plain data, one JSON file.
+//! Record of a noise measurement: plain data, one JSON file.
 
-use crate::attribute::{Gap, Verdict};
-use crate::measure::Settings;
+use crate::attribute::{Gap, GapVerdict};
+use crate::settings::NoiseSettings;
 use crate::source::Chosen;
+use crate::watch::LimitHit;
 use onbeat_trace::{Class, KernelEvent, Machine, ReadError};
 use serde::{Deserialize, Serialize};
 
-/// What the field `schema` says.
+/// Content of the field `schema`.
 pub const SCHEMA: &str = "onbeat.noise";
-/// The version that is written and read.
+/// Version that this crate writes and reads.
 pub const VERSION: u32 = 1;
 
-/// The noise of some cores, with everything that explains the numbers. Times are in nanoseconds.
+/// Noise of some cores, with everything that explains the numbers. Times are in nanoseconds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NoiseRecord {
     /// [`SCHEMA`].
     pub schema: String,
     /// [`VERSION`].
     pub version: u32,
-    /// What it is called where it is compared: the name of its file, or what was asked for.
+    /// Name in comparisons: the name of the file, or what was asked for.
     pub name: String,
-    /// Since 1970-01-01 00:00 UTC.
+    /// Start, since 1970-01-01 00:00 UTC.
     pub started_unix_ns: u64,
-    /// When it began, on `CLOCK_MONOTONIC`, on which all its moments are.
+    /// Start on `CLOCK_MONOTONIC`, the clock of all times in the record.
     pub begin_ns: u64,
-    /// From the first look at the clock to the last.
+    /// Time from the first clock read to the last.
     pub duration_ns: u64,
     /// The machine.
     pub machine: Machine,
-    /// What was asked for.
-    pub settings: Asked,
-    /// Where the causes come from, and why from there.
+    /// Settings of the measurement.
+    pub settings: RecordedSettings,
+    /// Source of the causes, with the reason for its choice.
     pub source: Chosen,
-    /// Which limit ended it, if one did.
-    pub stopped: Option<Stopped>,
-    /// How often a limit was hit and it went on.
+    /// Limit that ended the measurement, if one did.
+    pub stopped: Option<LimitHit>,
+    /// Number of limits that were hit while measuring went on.
     #[serde(default)]
     pub hits: u64,
-    /// What was asked of the machine and not given, and what a reader has to know.
+    /// Requests that the machine refused, and other notes for the reader.
     pub notes: Vec<String>,
-    /// Core by core.
+    /// Results by core.
     pub cpus: Vec<CpuNoise>,
-    /// The last kernel events, where they were asked for; they are not written.
+    /// Last kernel events, if they were asked for; not written to JSON.
     #[serde(skip)]
     pub events: Vec<KernelEvent>,
-    /// The last lines of the kernel's tracer and their moments on its clock, where it measured and they were asked for; they are not
-    /// written.
+    /// Last lines of the kernel's tracer with their times on its clock, if the tracer measured and they were
+    /// asked for; not written to JSON.
     #[serde(skip)]
     pub lines: Vec<(u64, String)>,
 }
 
 impl NoiseRecord {
-    /// Of a measurement that has not begun.
-    pub(crate) fn new(settings: &Settings, policy: String, source: Chosen) -> Self {
+    /// Record of a measurement that has not begun.
+    pub(crate) fn new(settings: &NoiseSettings, policy: String, source: Chosen) -> Self {
         NoiseRecord {
             schema: SCHEMA.to_owned(),
             version: VERSION,
@@ -61,7 +62,7 @@ impl NoiseRecord {
             begin_ns: 0,
             duration_ns: 0,
             machine: Machine::read(),
-            settings: Asked {
+            settings: RecordedSettings {
                 period_ns: settings.period_ns,
                 runtime_ns: settings.runtime_ns,
                 threshold_ns: settings.threshold_ns,
@@ -79,117 +80,104 @@ impl NoiseRecord {
     }
 }
 
-/// What was asked for.
+/// Settings that a reader needs to interpret the numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
-    /// From measurement to measurement.
+pub struct RecordedSettings {
+    /// Time from one measurement to the next.
     pub period_ns: u64,
-    /// How long each looks at the clock.
+    /// Duration of each measurement.
     pub runtime_ns: u64,
-    /// What is shorter is no noise.
+    /// Shortest gap that counts as noise.
     pub threshold_ns: u64,
-    /// What the kernel's scheduler gave to the measuring threads.
+    /// Scheduling policy of the measuring threads.
     pub policy: String,
-    /// The width of a bucket of the histogram.
+    /// Width of a histogram bucket.
     pub bucket_ns: u64,
 }
 
-/// The limit that ended it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stopped {
-    /// On which core.
-    pub cpu: u32,
-    /// What was over it.
-    pub what: String,
-    /// How much it was.
-    pub value_ns: u64,
-    /// How much it might have been.
-    pub limit_ns: u64,
-}
-
-/// The noise of one core.
+/// Noise of one core.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuNoise {
-    /// Which one.
+    /// The core.
     pub cpu: u32,
-    /// Periods that were measured.
+    /// Number of measured periods.
     pub periods: u64,
-    /// Time in which the clock was looked at.
+    /// Time spent reading the clock.
     pub runtime_ns: u64,
-    /// How often.
+    /// Number of clock reads.
     pub looks: u64,
-    /// What was taken of it: the sum of all gaps.
+    /// Noise: the sum of all gaps.
     pub noise_ns: u64,
-    /// The most in one period.
+    /// Most noise in one period.
     pub max_noise_ns: u64,
-    /// The longest gap.
+    /// Longest gap.
     pub max_single_ns: u64,
-    /// What it was made of. Its times sum to `noise_ns`.
+    /// Noise by class. The times add up to `noise_ns`.
     pub parts: Parts,
-    /// By name, the largest first.
-    pub causes: Vec<Cause>,
-    /// The gaps by their length.
-    pub histogram: Buckets,
-    /// Lengths of gaps and how many there were, within 1 %: for quantiles and for resampling.
+    /// Noise by cause, the largest first.
+    pub causes: Vec<CauseTotal>,
+    /// Gaps by length.
+    pub histogram: LinearHistogram,
+    /// Lengths of gaps with their counts, within 1 %: for quantiles and resampling.
     pub lengths: Vec<(u64, u64)>,
-    /// The longest gaps and what took them, the longest first.
-    pub samples: Vec<Verdict>,
-    /// The last gaps and how many interfered in each, where a trace was asked for; they are not written.
+    /// Longest gaps with their verdicts, the longest first.
+    pub samples: Vec<GapVerdict>,
+    /// Last gaps with the number of their interferences, if a trace was asked for; not written to JSON.
     #[serde(skip)]
     pub last_gaps: Vec<(Gap, usize)>,
-    /// Gaps for which there was no room: their time is in `noise_ns`, and unexplained.
+    /// Gaps for which there was no room: their time is in `noise_ns`, as unexplained.
     pub gaps_dropped: u64,
-    /// Records of the kernel.
+    /// Number of kernel records.
     pub events: u64,
-    /// Records that the kernel had no room for, or that could not be understood.
+    /// Number of kernel records that had no room or could not be understood.
     pub events_lost: u64,
-    /// How often a record did not fit what was known.
+    /// Number of records that contradicted the known state.
     pub breaks: u64,
-    /// Gaps in which something is missing.
+    /// Number of gaps in which records are missing.
     pub doubtful: u64,
-    /// What the hypervisor admits to have taken, in steps of 10 ms. It under-reports.
+    /// Time that the hypervisor reports as stolen, in steps of 10 ms. It under-reports.
     pub steal_ns: u64,
-    /// Interrupts that the kernel has counted, by name.
+    /// The kernel's own counts of interrupts, by name.
     pub interrupts: Vec<(String, u64)>,
-    /// Softirqs that the kernel has counted, by name.
+    /// The kernel's own counts of softirqs, by name.
     pub softirqs: Vec<(String, u64)>,
 }
 
-/// What noise is made of.
+/// Noise by class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
     /// Gaps without any event: the hypervisor, or firmware.
-    pub hardware: Part,
-    /// Interrupts that cannot be masked.
-    pub nmi: Part,
+    pub hardware: ClassTotal,
+    /// Non-maskable interrupts.
+    pub nmi: ClassTotal,
     /// Interrupts.
-    pub irq: Part,
+    pub irq: ClassTotal,
     /// Deferred interrupt work.
-    pub softirq: Part,
+    pub softirq: ClassTotal,
     /// Other threads.
-    pub thread: Part,
-    /// What is left beside the events.
+    pub thread: ClassTotal,
+    /// Time that matches no event, in gaps that have events.
     pub unexplained_ns: u64,
 }
 
-/// One class.
+/// Count and time of one class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
-    /// How many.
+pub struct ClassTotal {
+    /// Number of events.
     pub count: u64,
-    /// Their time within gaps, without what interrupted them.
+    /// Their time within gaps, without the events that interrupted them.
     pub ns: u64,
 }
 
 impl Parts {
-    /// Of this class; nothing for those that take no time.
+    /// Returns the total of a class; zero for classes that take no time.
     #[must_use]
-    pub fn of(&self, class: Class) -> Part {
+    pub fn of(&self, class: Class) -> ClassTotal {
         let mut parts = *self;
         parts.of_mut(class).map(|part| *part).unwrap_or_default()
     }
 
-    pub(crate) fn of_mut(&mut self, class: Class) -> Option<&mut Part> {
+    pub(crate) fn of_mut(&mut self, class: Class) -> Option<&mut ClassTotal> {
         match class {
             Class::Hardware => Some(&mut self.hardware),
             Class::Nmi => Some(&mut self.nmi),
@@ -200,7 +188,7 @@ impl Parts {
         }
     }
 
-    /// All classes and what is unexplained.
+    /// Returns the sum of all classes and of the unexplained time.
     #[must_use]
     pub fn sum_ns(&self) -> u64 {
         CLASSES.iter().map(|class| self.of(*class).ns).sum::<u64>() + self.unexplained_ns
@@ -210,48 +198,52 @@ impl Parts {
 /// All classes, in the order of rtla's columns.
 pub const CLASSES: [Class; 5] = [Class::Hardware, Class::Nmi, Class::Irq, Class::Softirq, Class::Thread];
 
-/// One cause.
+/// Total of one cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cause {
-    /// What kind.
+pub struct CauseTotal {
+    /// Its class.
     pub class: Class,
     /// Its name.
     pub name: String,
-    /// How often it interfered.
+    /// Number of times that it interfered.
     pub count: u64,
-    /// What it took in all.
+    /// Total time.
     pub total_ns: u64,
-    /// The most at once.
+    /// Longest time in one gap.
     pub max_ns: u64,
 }
 
-/// A histogram as rtla has it: buckets of one width, and what is longer.
+/// Histogram with buckets of one width, as in rtla.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Buckets {
-    /// The width of a bucket.
+pub struct LinearHistogram {
+    /// Width of a bucket.
     pub bucket_ns: u64,
-    /// How many in each.
+    /// Count of each bucket.
     pub counts: Vec<u64>,
-    /// How many are beyond the last.
+    /// Count beyond the last bucket.
     pub over: u64,
-    /// How many in all.
+    /// Total count.
     pub count: u64,
-    /// The least; 0 where there is none.
+    /// Minimum; 0 if empty.
     pub min_ns: u64,
-    /// The sum of all.
+    /// Sum.
     pub sum_ns: u64,
-    /// The most.
+    /// Maximum.
     pub max_ns: u64,
 }
 
-impl Buckets {
-    /// Empty ones.
+impl LinearHistogram {
+    /// Makes an empty histogram.
     #[must_use]
     pub fn new(bucket_ns: u64, entries: usize) -> Self {
-        Buckets { bucket_ns: bucket_ns.max(1), counts: vec![0; entries], ..Buckets::default() }
+        LinearHistogram {
+            bucket_ns: bucket_ns.max(1),
+            counts: vec![0; entries],
+            ..LinearHistogram::default()
+        }
     }
 
-    /// Counts one.
+    /// Adds a value.
     pub fn add(&mut self, ns: u64) {
         let at = usize::try_from(ns / self.bucket_ns.max(1)).unwrap_or(usize::MAX);
         match self.counts.get_mut(at) {
@@ -264,7 +256,7 @@ impl Buckets {
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// The mean; 0 where there is none.
+    /// Mean; 0 if empty.
     #[must_use]
     pub fn mean_ns(&self) -> u64 {
         self.sum_ns.checked_div(self.count).unwrap_or(0)
@@ -272,7 +264,7 @@ impl Buckets {
 }
 
 impl CpuNoise {
-    /// The part of the time that was not taken, from 0 to 1.
+    /// Fraction of the time that was not taken away, from 0 to 1.
     #[must_use]
     pub fn available(&self) -> f64 {
         if self.runtime_ns == 0 {
@@ -283,19 +275,19 @@ impl CpuNoise {
 }
 
 impl NoiseRecord {
-    /// As JSON, with an end of line.
+    /// Returns the record as JSON, with a final line end.
     ///
     /// # Panics
-    /// Never: it is plain data.
+    /// Never: a record is plain data.
     #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a record is plain data") + "\n"
     }
 
-    /// Reads what [`to_json`](Self::to_json) wrote.
+    /// Reads the JSON that [`to_json`](Self::to_json) wrote.
     ///
     /// # Errors
-    /// What it is instead, and what to give.
+    /// The difference from the expected content, and what to do.
     pub fn from_json(text: &str) -> Result<Self, ReadError> {
         let value: serde_json::Value = serde_json::from_str(text).map_err(ReadError::NotJson)?;
         let found = value.get("schema").and_then(|schema| schema.as_str());

@@ -1,81 +1,80 @@
-//! A thread that does nothing but look at the clock: what is missing between two looks was taken away.
+//! A thread that only reads the clock: time that is missing between two reads was taken away.
 
-use crate::source::Waited;
+use crate::outbox::Outbox;
+use crate::source::RunQueueWait;
+use crate::threads::Signals;
 use onbeat_os::clock;
-use onbeat_queue::sync::CachePadded;
-use onbeat_queue::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use onbeat_queue::{Owner, Spsc};
-use std::sync::Arc;
+use onbeat_queue::Owner;
 
-/// What it is to do. All times in nanoseconds.
+/// Work of a sampling thread. All times in nanoseconds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Plan {
+pub(crate) struct SamplerPlan {
     pub period_ns: u64,
-    /// Of each period so much is spent looking; the rest it sleeps.
+    /// Part of each period that is spent reading the clock; the thread sleeps for the rest.
     pub runtime_ns: u64,
-    /// What is shorter is no gap.
+    /// Shortest time that counts as a gap.
     pub threshold_ns: u64,
     pub stop_single_ns: u64,
     pub stop_total_ns: u64,
-    /// It tells of nothing before that moment.
+    /// Nothing before this time is reported.
     pub begin_ns: u64,
 }
 
-/// What it has to tell.
+/// A report of the sampling thread.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Told {
-    /// Something was taken.
+pub(crate) enum Observation {
+    /// Time was taken away.
     Gap { start_ns: u64, end_ns: u64, waited_ns: u64 },
     /// A period is over.
-    Period(Period),
+    Period(PeriodTotals),
 }
 
-/// One period.
+impl Observation {
+    pub fn gap_end_ns(&self) -> Option<u64> {
+        match *self {
+            Observation::Gap { end_ns, .. } => Some(end_ns),
+            Observation::Period(_) => None,
+        }
+    }
+}
+
+/// Totals of one period.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Period {
-    /// How long it looked.
+pub(crate) struct PeriodTotals {
+    /// Time spent reading the clock.
     pub runtime_ns: u64,
-    /// The sum of its gaps.
+    /// Sum of the gaps.
     pub noise_ns: u64,
-    /// How often it looked.
+    /// Number of clock reads.
     pub looks: u64,
 }
 
-/// Between the thread and whoever asks.
-pub(crate) struct Line {
-    pub told: Spsc<Told>,
-    /// All that it had to tell of the time before this is in the ring.
-    pub seen_ns: CachePadded<AtomicU64>,
-    /// What had no room there.
-    pub dropped: CachePadded<AtomicU64>,
-    /// Whether all threads are to end.
-    pub stop: Arc<AtomicBool>,
-}
+/// Upper bound on the cost of reporting a gap. It takes some tens of nanoseconds, except at the first touch
+/// of a page.
+const REPORT_NS: u64 = 2_000;
 
-/// What telling of a gap takes at most, on the high side; it takes some tens of nanoseconds, but for the first touch of a page.
-const TELLING_NS: u64 = 2_000;
+/// Clock reads between two updates of the time up to which everything is reported.
+const READS_PER_UPDATE: u64 = 1024;
 
-/// Looks between two notes of how far it is.
-const NOTE: u64 = 1024;
-
-/// Looks at the clock until it is told to stop. `waited` says what part of a gap it was ready to run in, where nobody else does.
-pub(crate) fn run(line: &Line, mut owner: Owner, plan: &Plan, waited: Option<&Waited>) {
-    let mut tell = |told: Told| {
-        if line.told.push(&mut owner, told).is_err() {
-            line.dropped.fetch_add(1, Ordering::Relaxed);
-        }
-    };
-    let wait_ns = || waited.map_or(0, |waited| waited.read_ns().unwrap_or(0));
-    let is_over = || line.stop.load(Ordering::Relaxed);
-    while clock::monotonic_ns() < plan.begin_ns && !is_over() {}
+/// Reads the clock until the signal to end. `waits` says how long the thread was ready to run in a gap, where
+/// there are no tracepoints to say it.
+pub(crate) fn run(
+    outbox: &Outbox<Observation>,
+    mut writer: Owner,
+    plan: &SamplerPlan,
+    waits: Option<&RunQueueWait>,
+    signals: &Signals,
+) {
+    let wait_ns = || waits.map_or(0, |waits| waits.read_ns().unwrap_or(0));
+    while clock::monotonic_ns() < plan.begin_ns && !signals.is_over() {}
     let mut period_ns = clock::monotonic_ns();
-    while !is_over() {
-        let mut period = Period::default();
+    while !signals.is_over() {
+        let mut period = PeriodTotals::default();
         let begin_ns = clock::monotonic_ns();
         let end_ns = begin_ns + plan.runtime_ns;
         let mut last_ns = begin_ns;
         let mut before_ns = wait_ns();
-        if waited.is_some() {
+        if waits.is_some() {
             last_ns = clock::monotonic_ns();
         }
         while last_ns < end_ns {
@@ -84,46 +83,47 @@ pub(crate) fn run(line: &Line, mut owner: Owner, plan: &Plan, waited: Option<&Wa
             let gap_ns = now_ns - last_ns;
             if gap_ns >= plan.threshold_ns {
                 period.noise_ns += gap_ns;
-                let mut told = (last_ns, now_ns, 0);
-                if waited.is_some() {
+                let mut waited_ns = 0;
+                if waits.is_some() {
                     let after_ns = wait_ns();
-                    told.2 = after_ns.saturating_sub(before_ns).min(gap_ns);
+                    waited_ns = after_ns.saturating_sub(before_ns).min(gap_ns);
                     before_ns = after_ns;
                 }
-                tell(Told::Gap { start_ns: told.0, end_ns: told.1, waited_ns: told.2 });
-                // Orders the ring before it, for who reads it and then the ring.
-                line.seen_ns.store(now_ns, Ordering::Release);
+                let gap = Observation::Gap { start_ns: last_ns, end_ns: now_ns, waited_ns };
+                outbox.push(&mut writer, gap);
+                outbox.complete_until(now_ns);
                 if gap_ns > plan.stop_single_ns || period.noise_ns > plan.stop_total_ns {
-                    line.stop.store(true, Ordering::Relaxed);
+                    signals.end();
                 }
-                // Telling takes less than any threshold of use, and belongs to the next look: where a look at the clock takes
-                // microseconds, another one here would leave out much of the time. Only what takes longer is left out.
-                last_ns = if waited.is_some() || plan.threshold_ns < TELLING_NS {
+                // A report takes less time than any useful threshold, and counts towards the next clock read.
+                // Where a clock read takes microseconds, another one here would hide much of the time. Only a
+                // longer report is left out.
+                last_ns = if waits.is_some() || plan.threshold_ns < REPORT_NS {
                     clock::monotonic_ns()
                 } else {
                     now_ns
                 };
-                if is_over() {
+                if signals.is_over() {
                     break;
                 }
                 continue;
             }
             last_ns = now_ns;
-            if period.looks.is_multiple_of(NOTE) {
-                line.seen_ns.store(now_ns, Ordering::Release);
-                if is_over() {
+            if period.looks.is_multiple_of(READS_PER_UPDATE) {
+                outbox.complete_until(now_ns);
+                if signals.is_over() {
                     break;
                 }
             }
         }
         period.runtime_ns = last_ns - begin_ns;
-        tell(Told::Period(period));
-        line.seen_ns.store(last_ns, Ordering::Release);
-        // From the begin of the first one, but never two at once.
+        outbox.push(&mut writer, Observation::Period(period));
+        outbox.complete_until(last_ns);
+        // Periods keep the rhythm of the first one, but never overlap.
         period_ns = (period_ns + plan.period_ns).max(last_ns);
-        if plan.runtime_ns < plan.period_ns && !is_over() {
+        if plan.runtime_ns < plan.period_ns && !signals.is_over() {
             clock::sleep_until(period_ns);
         }
     }
-    line.seen_ns.store(u64::MAX, Ordering::Release);
+    outbox.complete_until(u64::MAX);
 }

@@ -1,4 +1,4 @@
-//! Where the knowledge of the kernel's doings comes from on this machine.
+//! Sources of kernel events on this machine.
 
 mod core;
 mod proc;
@@ -7,51 +7,51 @@ mod tracepoints;
 
 pub use core::Core;
 pub(crate) use proc::UNTRACED;
-pub use proc::{Counters, Waited};
-pub(crate) use rings::Rings;
-pub use tracepoints::{Shape, Tracepoints};
+pub use proc::{CoreCounters, RunQueueWait};
+pub(crate) use rings::KernelRings;
+pub use tracepoints::{RingShape, Tracepoints};
 
 use serde::{Deserialize, Serialize};
 
-/// Which source is asked for.
+/// Source that is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
-    /// The best that this machine allows.
+    /// The best one available.
     #[default]
     Auto,
-    /// Tracepoints by the rings of a trace instance of our own: every event with its name and time.
+    /// Tracepoints in the rings of an own trace instance: every event with its name and time.
     Ftrace,
-    /// Tracepoints by rings of perf: the same, for three times the price, and with fewer rights.
+    /// Tracepoints in perf rings: the same, at three times the cost, and with fewer rights.
     Perf,
-    /// What everybody may read in `/proc`: classes only.
+    /// World-readable counters in `/proc`: classes only.
     Proc,
     /// The kernel's own osnoise and timerlat tracers.
     Tracer,
 }
 
-/// Which source there is, and why.
+/// Source that was chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chosen {
-    /// Which one.
+    /// The source.
     pub backend: Backend,
-    /// Why this one, in a sentence.
+    /// Reason for the choice, in a sentence.
     pub why: String,
-    /// The command that gives a better one; `None` where there is none.
+    /// Command that makes a better source available; `None` if there is none.
     pub fix: Option<String>,
-    /// What this kernel does not tell, `group:name: why`.
+    /// Tracepoints that this kernel does not have, as `group:name: why`.
     pub missing: Vec<String>,
 }
 
-/// What is noted of the lines that say what was put back (`cleaned`).
+/// Notes about state that a killed process had left and that was restored (`cleaned`).
 pub(crate) fn left(cleaned: &[String]) -> impl Iterator<Item = String> {
-    cleaned.iter().map(|line| format!("left by a process that was killed: {line}"))
+    cleaned.iter().map(|line| format!("left by a killed process: {line}"))
 }
 
-/// Why a source is not to be had, and what gives it.
+/// Why a source is not available, and how to make it available.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
-    /// Why, with the thing and its value.
+pub struct SourceRefusal {
+    /// Reason, with the setting and its value.
     pub why: String,
     /// What to do.
     pub fix: String,

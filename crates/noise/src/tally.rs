@@ -1,35 +1,35 @@
-//! Verdicts, added up: bounded memory, however long it takes.
+//! Running totals of verdicts, in bounded memory.
 
-use crate::attribute::{Gap, Verdict};
-use crate::record::{Buckets, Cause, CpuNoise};
-use crate::sampler::Period;
-use crate::source::Counters;
+use crate::attribute::{Gap, GapVerdict};
+use crate::record::{CauseTotal, CpuNoise, LinearHistogram};
+use crate::sampler::PeriodTotals;
+use crate::source::CoreCounters;
 use onbeat_trace::{Class, Histogram};
 use std::collections::{HashMap, VecDeque};
 
-/// Names that are told apart; there is no end of kernel workers.
+/// Limit on the number of distinct names; kernel workers have no end of them.
 const NAMES: usize = 512;
-/// Where those that come later are counted.
+/// Name under which later causes are counted.
 const OTHERS: &str = "(others)";
 
-/// One core's.
+/// Totals of one core.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct NoiseTally {
     noise: CpuNoise,
-    causes: HashMap<(Class, String), Cause>,
+    causes: HashMap<(Class, String), CauseTotal>,
     lengths: Histogram,
-    /// How many of the longest gaps are kept.
+    /// Number of the longest gaps that are kept.
     samples: usize,
-    /// The last gaps with the number of their interferences, and how many of them are kept.
+    /// Last gaps with the number of their interferences, and how many of them to keep.
     last: VecDeque<(Gap, usize)>,
     keep: usize,
 }
 
-impl Tally {
+impl NoiseTally {
     pub fn new(cpu: u32, bucket_ns: u64, entries: usize, samples: usize) -> Self {
-        let histogram = Buckets::new(bucket_ns, entries);
+        let histogram = LinearHistogram::new(bucket_ns, entries);
         let noise = CpuNoise { cpu, histogram, ..CpuNoise::default() };
-        Tally {
+        NoiseTally {
             noise,
             causes: HashMap::new(),
             lengths: Histogram::new(),
@@ -39,17 +39,17 @@ impl Tally {
         }
     }
 
-    /// Keeps so many of the last gaps, too.
+    /// Also keeps the last `gaps` gaps.
     pub fn keeping(self, gaps: usize) -> Self {
-        Tally { keep: gaps, ..self }
+        NoiseTally { keep: gaps, ..self }
     }
 
-    /// Those.
+    /// Last gaps that were kept.
     pub fn last(&self) -> Vec<(Gap, usize)> {
         self.last.iter().copied().collect()
     }
 
-    pub fn period(&mut self, period: &Period) {
+    pub fn period(&mut self, period: &PeriodTotals) {
         let noise = &mut self.noise;
         noise.periods += 1;
         noise.runtime_ns += period.runtime_ns;
@@ -57,7 +57,7 @@ impl Tally {
         noise.max_noise_ns = noise.max_noise_ns.max(period.noise_ns);
     }
 
-    pub fn gap(&mut self, verdict: Verdict) {
+    pub fn gap(&mut self, verdict: GapVerdict) {
         let gap_ns = verdict.gap.duration_ns();
         let noise = &mut self.noise;
         noise.noise_ns += gap_ns;
@@ -83,16 +83,16 @@ impl Tally {
         self.keep(verdict);
     }
 
-    /// A gap for which there was no room: only its time is known.
+    /// Adds gaps for which there was no room: only their total time is known.
     pub fn gaps_dropped(&mut self, dropped: u64, ns: u64) {
         self.noise.gaps_dropped = dropped;
         self.noise.noise_ns += ns;
         self.noise.parts.unexplained_ns += ns;
     }
 
-    fn keep(&mut self, verdict: Verdict) {
+    fn keep(&mut self, verdict: GapVerdict) {
         let samples = &mut self.noise.samples;
-        let length = |verdict: &Verdict| verdict.gap.duration_ns();
+        let length = |verdict: &GapVerdict| verdict.gap.duration_ns();
         let at = samples.partition_point(|kept| length(kept) >= length(&verdict));
         if at < self.samples {
             samples.insert(at, verdict);
@@ -100,7 +100,7 @@ impl Tally {
         }
     }
 
-    /// What there is so far.
+    /// Returns the totals so far.
     pub fn so_far(&self) -> CpuNoise {
         let mut noise = self.noise.clone();
         noise.causes = self.causes.values().cloned().collect();
@@ -109,8 +109,8 @@ impl Tally {
         noise
     }
 
-    /// What the kernel has counted meanwhile.
-    pub fn counted(&mut self, counted: Counters) {
+    /// Sets the kernel's own counts.
+    pub fn counted(&mut self, counted: CoreCounters) {
         self.noise.steal_ns = counted.steal_ns;
         self.noise.interrupts = counted.interrupts.into_iter().collect();
         self.noise.softirqs = counted.softirqs.into_iter().collect();
@@ -121,10 +121,10 @@ impl Tally {
     }
 }
 
-fn add(causes: &mut HashMap<(Class, String), Cause>, class: Class, name: &str, ns: u64) {
+fn add(causes: &mut HashMap<(Class, String), CauseTotal>, class: Class, name: &str, ns: u64) {
     let is_full = causes.len() >= NAMES && !causes.contains_key(&(class, name.to_owned()));
     let name = if is_full { OTHERS } else { name };
-    let cause = causes.entry((class, name.to_owned())).or_insert_with(|| Cause {
+    let cause = causes.entry((class, name.to_owned())).or_insert_with(|| CauseTotal {
         class,
         name: name.to_owned(),
         count: 0,

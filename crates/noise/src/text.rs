@@ -1,12 +1,12 @@
-//! Kernel events and gaps as lines, in the form of rtla's traces.
+//! Kernel events and gaps as lines, in the format of rtla's traces.
 
 use crate::attribute::Gap;
 use crate::record::{CpuNoise, NoiseRecord};
 use onbeat_trace::{Class, KernelEvent};
 use std::fmt::Write;
 
-/// The kept events and gaps, in the order of their ends; threads as `thread_noise: NAME:PID start S duration N ns`. And
-/// between them `more` lines, with their moments, those of one moment in their order.
+/// Formats the kept events and gaps, sorted by their ends; threads as `thread_noise: NAME:PID start S
+/// duration N ns`. `more` lines are merged in by their times, in their order.
 #[must_use]
 pub fn lines(events: &[KernelEvent], record: Option<&NoiseRecord>, more: &[(u64, String)]) -> String {
     let mut all: Vec<(u64, String)> = events.iter().map(event).collect();
@@ -26,7 +26,7 @@ pub fn lines(events: &[KernelEvent], record: Option<&NoiseRecord>, more: &[(u64,
     all.into_iter().map(|(_, line)| line + "\n").collect()
 }
 
-/// The last gaps, and the longest ones that are not among them.
+/// Returns the last gaps, and the longest gaps that are not among them.
 fn gaps(cpu: &CpuNoise) -> Vec<(Gap, usize)> {
     let mut gaps = cpu.last_gaps.clone();
     let first_ns = gaps.first().map_or(u64::MAX, |(gap, _)| gap.start_ns);

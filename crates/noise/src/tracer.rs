@@ -1,7 +1,8 @@
-//! The kernel's own osnoise and timerlat tracers: its threads, its gaps, its events, read as text from an instance of our own.
+//! The kernel's own osnoise and timerlat tracers: their threads, gaps and events, read as text from an own
+//! trace instance.
 //!
-//! The lines are the kernel's interface (`Documentation/trace/osnoise-tracer.rst` and `timerlat-tracer.rst`); times in them are on the
-//! clock of the tracer, gaps and events on the same one, so they are laid together as any others.
+//! The lines are the kernel's interface (`Documentation/trace/osnoise-tracer.rst` and `timerlat-tracer.rst`).
+//! Gaps and events are on the tracer's clock, so they are attributed like any others.
 
 mod instance;
 mod lines;
@@ -10,38 +11,37 @@ mod timers;
 mod wakes;
 
 pub(crate) use lines::time_ns;
-pub use lines::{Context, Line, line};
+pub use lines::{LineContext, TracerLine, line};
 pub(crate) use timers::measure as measure_timers;
 
-use crate::attribute::{Own, attribute};
-use crate::error::Error;
-use crate::measure::Settings;
+use crate::attribute::{GapThread, attribute};
+use crate::error::NoiseError;
 use crate::place::{self, House};
-use crate::record::{CpuNoise, NoiseRecord, Stopped};
-use crate::sampler::Period;
-use crate::source::{Backend, Chosen, Counters, left};
-use crate::tally::Tally;
-use crate::watch::Watch;
-use instance::Instance;
+use crate::record::{CpuNoise, NoiseRecord};
+use crate::sampler::PeriodTotals;
+use crate::settings::NoiseSettings;
+use crate::source::{Backend, Chosen, CoreCounters, left};
+use crate::tally::NoiseTally;
+use crate::watch::{LimitHit, Observer};
+use instance::TracerInstance;
 use onbeat_os::clock;
 use onbeat_trace::KernelEvent;
-use reading::Extent;
 use std::collections::BTreeMap;
 
-/// Events of a core that are kept for a gap that is told of later.
+/// Events of a core that are kept for a gap that is reported later.
 const EVENTS: usize = 1 << 16;
-/// What the kernel has to tell of what interferes.
+/// The tracer's events about interferences.
 const INTERFERENCES: [&str; 4] = ["irq_noise", "softirq_noise", "nmi_noise", "thread_noise"];
 
-/// Measures with the kernel's threads, with interrupts off where `is_hw` says so.
+/// Measures with the kernel's threads; with interrupts off if `is_hw`.
 ///
 /// # Errors
-/// Where the kernel has no such tracer, or does not let us use it.
+/// If the kernel has no such tracer, or does not let this process use it.
 pub fn measure(
-    settings: &Settings,
+    settings: &NoiseSettings,
     is_hw: bool,
-    watch: &mut dyn Watch<CpuNoise>,
-) -> Result<NoiseRecord, Error> {
+    watch: &mut dyn Observer<CpuNoise>,
+) -> Result<NoiseRecord, NoiseError> {
     let cpus = place::cpus(settings.cpus.as_ref())?;
     let never_sleeps = settings.runtime_ns == settings.period_ns;
     place::check_policy(settings.policy, never_sleeps, &cpus)?;
@@ -52,33 +52,35 @@ pub fn measure(
     record.notes.extend(house.note.iter().cloned());
     let mut events = vec!["sample_threshold"];
     events.extend(INTERFERENCES);
-    let mut instance = Instance::new(&tracefs, &events, &cpus, settings.ring_bytes)?;
+    let mut instance = TracerInstance::new(&tracefs, &events, &cpus, settings.ring_bytes)?;
     prepare(&mut instance, settings, is_hw)?;
     record.notes.extend(left(instance.cleaned()));
     let new = |cpu: &usize| {
-        let tally = Tally::new(*cpu as u32, settings.bucket_ns, settings.entries, settings.samples);
+        let tally = NoiseTally::new(*cpu as u32, settings.bucket_ns, settings.entries, settings.samples);
         (
             *cpu as u32,
-            Core { tally, events: Vec::new(), before: Counters::read(*cpu), open_ns: 0, lost: 0, total: 0 },
+            NoiseCore {
+                tally,
+                events: Vec::new(),
+                before: CoreCounters::read(*cpu),
+                open_ns: 0,
+                lost: 0,
+                total: 0,
+            },
         )
     };
-    let mut cores = Cores { settings, cores: cpus.iter().map(new).collect() };
+    let mut cores = NoiseCores { settings, cores: cpus.iter().map(new).collect() };
     record.started_unix_ns = clock::realtime_unix_ns();
-    // The kernel takes tens of milliseconds to start its threads and to end them: no part of what they looked for.
+    // The kernel takes tens of milliseconds to start and to end its threads: that time is not part of the
+    // measurement.
     instance.start("osnoise")?;
     record.begin_ns = clock::monotonic_ns();
     record.notes.extend(settings.policy.and_then(|policy| instance::set_policy("osnoise", &cpus, policy)));
-    let extent = Extent {
-        duration_ns: settings.duration_ns,
-        warm_up_ns: settings.warm_up_ns,
-        goes_on: settings.goes_on,
-        keep: settings.keep_events,
-    };
-    let reading = reading::read(&mut instance, record.begin_ns, &extent, &mut cores, watch)?;
+    let reading = reading::read(&mut instance, record.begin_ns, &settings.limits(), &mut cores, watch)?;
     record.duration_ns = clock::monotonic_ns().saturating_sub(record.begin_ns + settings.warm_up_ns);
     instance.stop()?;
     drop(instance);
-    // Of each period the kernel looks for so long.
+    // Time that the kernel's threads spent measuring.
     let looked_ns =
         u128::from(record.duration_ns) * u128::from(settings.runtime_ns) / u128::from(settings.period_ns);
     for (cpu, core) in cores.cores {
@@ -93,10 +95,10 @@ fn asked_for() -> Chosen {
     Chosen { backend: Backend::Tracer, why: "it was asked for".to_owned(), fix: None, missing: Vec::new() }
 }
 
-fn prepare(instance: &mut Instance, settings: &Settings, is_hw: bool) -> Result<(), Error> {
+fn prepare(instance: &mut TracerInstance, settings: &NoiseSettings, is_hw: bool) -> Result<(), NoiseError> {
     let us = |ns: u64| (ns / 1000).to_string();
     let stop = |limit_ns: Option<u64>| us(limit_ns.unwrap_or(0));
-    // The kernel holds each of the two against the other: the smaller one first, and then again.
+    // The kernel checks each of the two values against the other: period, run time, then the period again.
     instance.set("period_us", &us(settings.period_ns.max(1_000_000_000)))?;
     instance.set("runtime_us", &us(settings.runtime_ns))?;
     instance.set("period_us", &us(settings.period_ns))?;
@@ -109,45 +111,46 @@ fn prepare(instance: &mut Instance, settings: &Settings, is_hw: bool) -> Result<
     Ok(())
 }
 
-struct Cores<'s> {
-    settings: &'s Settings,
-    cores: BTreeMap<u32, Core>,
+struct NoiseCores<'s> {
+    settings: &'s NoiseSettings,
+    cores: BTreeMap<u32, NoiseCore>,
 }
 
-struct Core {
-    tally: Tally,
+struct NoiseCore {
+    tally: NoiseTally,
     events: Vec<KernelEvent>,
-    before: Counters,
-    /// The gaps of a period that is not over.
+    before: CoreCounters,
+    /// Gaps of the unfinished period.
     open_ns: u64,
     lost: u64,
     total: u64,
 }
 
-impl Core {
+impl NoiseCore {
     fn finish(mut self, cpu: u32, looked_ns: u64, notes: &mut Vec<String>) -> CpuNoise {
-        self.tally.counted(Counters::read(cpu as usize).since(&self.before));
+        self.tally.counted(CoreCounters::read(cpu as usize).since(&self.before));
         let noise = self.tally.noise_mut();
-        // The kernel tells of a period at its end, but of gaps at once: those of the last one need the time that they were in.
+        // The kernel reports a period at its end, but gaps at once. The gaps of the last period need its run
+        // time.
         noise.runtime_ns += looked_ns.saturating_sub(noise.runtime_ns).max(self.open_ns);
         (noise.events, noise.events_lost) = (self.total, self.lost);
         if self.lost > 0 {
-            notes.push(format!("CPU {cpu}: {} lines of the tracer were lost", self.lost));
+            notes.push(format!("CPU {cpu}: {} tracer lines were lost", self.lost));
         }
         self.tally.so_far()
     }
 }
 
-/// The limit that was hit, by the kernel's own rule: in whole microseconds, and as many are too many.
-fn over(cpu: u32, what: &str, value_ns: u64, limit_ns: Option<u64>) -> Option<Stopped> {
+/// Applies the kernel's own rule for limits: in whole microseconds, and reaching the limit counts.
+fn over(cpu: u32, what: &str, value_ns: u64, limit_ns: Option<u64>) -> Option<LimitHit> {
     let limit_ns = limit_ns.filter(|limit_ns| value_ns / 1000 >= limit_ns / 1000)?;
-    Some(Stopped { cpu, what: what.to_owned(), value_ns, limit_ns })
+    Some(LimitHit { cpu, what: what.to_owned(), value_ns, limit_ns })
 }
 
-impl reading::Cores<CpuNoise> for Cores<'_> {
-    fn take(&mut self, line: Line) -> Option<Stopped> {
+impl reading::LineSink<CpuNoise> for NoiseCores<'_> {
+    fn take(&mut self, line: TracerLine) -> Option<LimitHit> {
         match line {
-            Line::Event(event) => {
+            TracerLine::Event(event) => {
                 let core = self.cores.get_mut(&event.cpu)?;
                 let surplus = core.events.len().saturating_sub(EVENTS);
                 core.events.drain(..surplus);
@@ -155,25 +158,25 @@ impl reading::Cores<CpuNoise> for Cores<'_> {
                 core.total += 1;
                 None
             }
-            Line::Gap(gap) => {
+            TracerLine::Gap(gap) => {
                 let core = self.cores.get_mut(&gap.cpu)?;
-                let verdict = attribute(gap, &core.events, Own::Fair);
+                let verdict = attribute(gap, &core.events, GapThread::Fair);
                 core.events.clear();
                 core.open_ns += gap.duration_ns();
                 core.tally.gap(verdict);
                 over(gap.cpu, "one gap", gap.duration_ns(), self.settings.stop_single_ns)
             }
-            Line::Period { cpu, runtime_ns, noise_ns } => {
+            TracerLine::Period { cpu, runtime_ns, noise_ns } => {
                 let core = self.cores.get_mut(&cpu)?;
                 core.open_ns = 0;
-                core.tally.period(&Period { runtime_ns, noise_ns, looks: 0 });
+                core.tally.period(&PeriodTotals { runtime_ns, noise_ns, looks: 0 });
                 over(cpu, "the noise of a period", noise_ns, self.settings.stop_total_ns)
             }
-            Line::Lost { cpu, count } => {
+            TracerLine::Lost { cpu, count } => {
                 self.cores.get_mut(&cpu)?.lost += count;
                 None
             }
-            Line::Latency { .. } | Line::Stack { .. } | Line::Frame(_) => None,
+            TracerLine::Latency { .. } | TracerLine::Stack { .. } | TracerLine::Frame(_) => None,
         }
     }
 

@@ -1,4 +1,4 @@
-//! The smallest pipeline: `cargo run --example hello -p onbeat`
+//! Smallest pipeline: `cargo run --example hello -p onbeat`
 #![allow(clippy::disallowed_macros, reason = "an example prints")]
 use onbeat::prelude::*;
 

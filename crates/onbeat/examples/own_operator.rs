@@ -1,11 +1,11 @@
-//! An operator of one's own, on chunks of samples, in a pipeline with built-in ones and measured like them.
+//! A user-defined operator on chunks of samples, in a pipeline with built-in operators.
 //!
 //! `cargo run --release --example own_operator -p onbeat`
 #![allow(clippy::disallowed_macros, reason = "an example prints")]
 use onbeat::Options;
 use onbeat::prelude::*;
 
-/// Follows the loudness of a signal: the mean of the last squares, with a time constant in samples.
+/// Measures the loudness of a signal: a moving mean of the squares, with a time constant of 4800 samples.
 #[derive(Default)]
 struct Loudness {
     input: Input<Chunk<f32>>,
@@ -32,7 +32,7 @@ impl Operator for Loudness {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Built-in kinds take their parameters as a file would give them.
+    // Built-in kinds take their parameters in TOML, as in a pipeline file.
     let registry = onbeat::operators::registry();
     let mut graph = Graph::new("own-operator");
     graph.add_boxed("source", "null.source", registry.operator("null.source", "count = 2_000")?);

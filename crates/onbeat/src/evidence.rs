@@ -1,4 +1,4 @@
-//! What the kernel tells of a run, from the best source that this machine allows.
+//! Kernel events of a run, from the best source that this machine allows.
 
 use onbeat_noise::decode::Extent;
 use onbeat_noise::{ProcEvidence, TracepointEvidence};
@@ -6,11 +6,11 @@ use onbeat_os::CoreSet;
 use onbeat_runtime::{Explain, Plan};
 use onbeat_trace::{Evidence, NoEvidence};
 
-/// The ring of one core, in bytes: it holds what a busy one does in 50 ms.
+/// Size of the ring of one core, in bytes: enough for 50 ms of a busy core.
 const RING_BYTES: usize = 1 << 20;
 
-/// What the kernel tells of the cores of a plan: tracepoints where they may be read, else what
-/// `/proc` counts, and the record says why.
+/// Opens the source of kernel events for the cores of a plan: tracepoints if they can be read, else the
+/// counters in `/proc`. The record has the source and the reason.
 ///
 /// ```
 /// use onbeat::Graph;

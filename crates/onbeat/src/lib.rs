@@ -1,21 +1,21 @@
 //! **onbeat is a real-time dataflow runtime for Linux that explains its own jitter.**
 //!
-//! This is the crate to depend on; it has the public names of all rooms.
+//! Applications depend on this crate. It re-exports the public names of all crates of the project.
 //!
-//! | what | where |
+//! | purpose | module |
 //! |---|---|
 //! | graphs, plans, runs, pipelines from TOML | here |
-//! | what user code sees of them | [`prelude`] |
-//! | the operators that come with onbeat | [`operators`] |
+//! | names for operators and graphs | [`prelude`] |
+//! | built-in operators | [`operators`] |
 //! | records, histograms, machine facts | [`trace`] |
-//! | what the kernel tells of a run, to explain what was late | [`evidence()`] |
-//! | a thread that runs what any thread schedules | [`WorkQueue`] |
-//! | counting what your program allocates | [`allocations`] |
+//! | kernel events of a run, to explain late messages | [`evidence()`] |
+//! | a thread that runs items from any thread | [`WorkQueue`] |
+//! | counting the allocations of your program | [`allocations`] |
 //!
 //! ```
 //! use onbeat::prelude::*;
 //!
-//! /// The running sum of what comes.
+//! /// Running sum of its input.
 //! #[derive(Default)]
 //! struct Sum { input: Input<u64>, out: Output<u64>, sum: u64 }
 //!
@@ -54,7 +54,7 @@ pub use onbeat_runtime::*;
 pub use onbeat_trace::Record;
 pub use work_queue::WorkQueue;
 
-/// The names that an operator or a graph needs, to be imported all at once.
+/// Names for operators and graphs, for a glob import.
 ///
 /// ```
 /// use onbeat::prelude::*;
@@ -65,7 +65,7 @@ pub mod prelude {
     pub use onbeat_runtime::{Chunk, Context, Error, Graph, Input, Message, Operator, Output, Ports, Step};
 }
 
-/// The operators that come with onbeat.
+/// Built-in operators.
 ///
 /// ```
 /// let registry = onbeat::operators::registry();
@@ -75,7 +75,7 @@ pub mod operators {
     pub use onbeat_operators::*;
 }
 
-/// What a run has measured, as plain data.
+/// Measurements of a run, as plain data.
 ///
 /// ```
 /// let mut latency = onbeat::trace::Histogram::new();
@@ -86,7 +86,8 @@ pub mod trace {
     pub use onbeat_trace::*;
 }
 
-/// Counting what threads allocate: a program that installs the allocator has allocations of its workers in its records.
+/// Counters of the allocations of each thread. A program that installs the allocator has the allocations of
+/// its workers in its records.
 ///
 /// ```
 /// use onbeat::Graph;

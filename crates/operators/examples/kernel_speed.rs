@@ -1,4 +1,5 @@
-//! Measures the kernels of the FM receiver: nanoseconds per sample of their own input, and per sample of the recording.
+//! Measures the kernels of the FM receiver: nanoseconds per sample of their own input, and per sample of the
+//! recording.
 //!
 //! `cargo run --release -p onbeat-operators --example kernel_speed`
 #![allow(clippy::disallowed_macros, reason = "an example prints")]
@@ -14,10 +15,10 @@ use onbeat_runtime::{Error, Kernel, Map};
 
 /// Samples per slice: 16 KiB of complex samples, which is what an edge carries by default.
 const SLICE: usize = 2048;
-/// The best of so many passes counts: what else runs on the machine can only add time.
+/// Number of passes. The best counts, because other programs can only add time.
 const PASSES: usize = 15;
 
-/// Best time of one pass in nanoseconds.
+/// Shortest time of a pass in nanoseconds.
 fn best(mut pass: impl FnMut()) -> f64 {
     let one = |_| {
         let start = Instant::now();
@@ -27,7 +28,7 @@ fn best(mut pass: impl FnMut()) -> f64 {
     (0..PASSES).map(one).fold(f64::INFINITY, f64::min)
 }
 
-/// Runs a kernel over a signal, prints its speed, and gives its output and rate.
+/// Runs a kernel over a signal and prints its speed. Returns its output and rate.
 fn kernel<K: Kernel>(
     name: &str,
     mut kernel: K,
@@ -52,7 +53,7 @@ fn kernel<K: Kernel>(
     Ok((output, rate_hz * f64::from(ratio.up) / f64::from(ratio.down)))
 }
 
-/// As [`kernel`], for a map. Each pass works on what the last one left, which costs the same.
+/// Like [`kernel`], for a map. Each pass works on the result of the previous one, which costs the same.
 fn map<M: Map>(
     name: &str,
     mut map: M,

@@ -1,12 +1,13 @@
-//! Writes the capture of the ADS-B example, `adsb.cu8` and `adsb.frames`: a made-up flight, 36 ms at 2 MS/s.
+//! Writes the capture of the ADS-B example, `adsb.cu8` and `adsb.frames`: a fictional flight, 36 ms at 2
+//! MS/s.
 //!
 //! Run from the root of the workspace: `cargo run --release -p onbeat-operators --example make_adsb_capture`.
-//! The one argument is the folder to write to, `examples` without it. The capture has unsigned bytes, 127.5
-//! is zero; the other file has, for each frame, its bytes and when its preamble begins, in seconds.
+//! The only argument is the folder to write to, `examples` by default. The capture has unsigned bytes, with
+//! 127.5 as zero. The other file has, for each frame, its bytes and the start of its preamble in seconds.
 //!
-//! It is made from the standards and shares no code with the demodulator that is tested with it: pulses with
-//! edges of 50 ns at 40 MS/s, a carrier off by some kilohertz, each sample the mean of 20 such, and noise.
-//! Frames begin anywhere between two samples. A real aircraft sends them 50 times as slowly.
+//! The capture is computed from the standards and shares no code with the demodulator under test: pulses with
+//! edges of 50 ns at 40 MS/s, a carrier offset of a few kilohertz, each sample the mean of 20 such, and
+//! noise. Frames begin anywhere between two samples. A real aircraft sends them at a fiftieth of this rate.
 #![allow(clippy::disallowed_macros, reason = "an example prints")]
 
 use std::f64::consts::TAU;
@@ -18,7 +19,7 @@ use std::{env, fs};
 const FINE: usize = 20;
 const RATE_HZ: f64 = 2e6;
 const SAMPLES: usize = 72_000;
-/// An address of the block that is set aside for no state.
+/// An address of a block that is not assigned to any state.
 const ADDRESS: u32 = 0xf0_0b01;
 
 /// A frame under construction, bit by bit.
@@ -31,7 +32,7 @@ impl Bits {
         self
     }
 
-    /// Appends the parity: the remainder of the division by the generator, with `overlay` laid over it.
+    /// Appends the parity: the remainder of the division by the generator, XORed with `overlay`.
     fn parity(self, overlay: u32) -> Self {
         let mut register = 0u32;
         for bit in &self.0 {
@@ -53,7 +54,7 @@ impl Bits {
     }
 }
 
-/// The begin of an extended squitter of an aircraft in flight.
+/// The start of an extended squitter of an aircraft in flight.
 fn squitter(type_code: u32) -> Bits {
     Bits::default().put(17, 5).put(5, 3).put(ADDRESS, 24).put(type_code, 5)
 }
@@ -65,14 +66,14 @@ fn identification(call_sign: &str) -> Bits {
     text.bytes().fold(begin, |bits, c| bits.put(letter(c), 6)).parity(0)
 }
 
-/// Zones of longitude at a latitude.
+/// Number of longitude zones at a latitude.
 fn zones(latitude_deg: f64) -> f64 {
     let a = 1.0 - (TAU / 60.0).cos();
     let b = latitude_deg.to_radians().cos().powi(2);
     (TAU / (1.0 - a / b).acos()).floor()
 }
 
-/// A place within its zone, of 131072, for an even (0) or odd (1) position.
+/// Position within its zone, of 131072 steps, for an even (0) or odd (1) message.
 fn compact(latitude_deg: f64, longitude_deg: f64, odd: u32) -> (u32, u32) {
     let share = |value: f64, zone: f64| (131_072.0 * value.rem_euclid(zone) / zone + 0.5).floor();
     let tall_deg = 360.0 / (60.0 - f64::from(odd));
@@ -117,7 +118,7 @@ fn altitude_reply(altitude_ft: u32) -> Bits {
     code.put(steps >> 4 & 1, 1).put(1, 1).put(steps & 15, 4).parity(ADDRESS)
 }
 
-/// A flight to the north-east, with 50 ms of it between one frame and the next.
+/// A flight to the north-east, with 50 ms between two frames.
 fn flight() -> Vec<Bits> {
     (0..24u32)
         .map(|n| {
@@ -135,11 +136,11 @@ fn flight() -> Vec<Bits> {
         .collect()
 }
 
-/// Numbers that look random, the same in every run.
+/// Pseudo-random numbers, the same in every run.
 struct Dice(u64);
 
 impl Dice {
-    /// From 0 to 1, from a xorshift generator.
+    /// A number from 0 to 1, from a xorshift generator.
     fn value(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -147,13 +148,13 @@ impl Dice {
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// With mean 0 and variance 1, to a good approximation.
+    /// A number with mean 0 and variance 1, approximately normal.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.value()).sum::<f64>() - 6.0
     }
 }
 
-/// Times in microseconds at which the pulses of a frame begin.
+/// Start times of a frame's pulses in microseconds.
 fn pulses(bits: &Bits) -> Vec<f64> {
     let data = bits.0.iter().enumerate().map(|(n, bit)| 8.0 + n as f64 + if *bit { 0.0 } else { 0.5 });
     [0.0, 1.0, 3.5, 4.5].into_iter().chain(data).collect()
@@ -165,7 +166,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut signal = vec![[0.0f64; 2]; SAMPLES];
     let mut list = String::new();
     for (n, bits) in flight().iter().enumerate() {
-        // Every 1.5 ms or so, each at a place of its own between two samples.
+        // About every 1.5 ms, each at a different position between two samples.
         let begin =
             400.0 + 2950.0 * n as f64 + (n as f64 * 0.618_034).fract() + (200.0 * dice.value()).floor();
         let (size, phase) = (0.25 + 0.6 * dice.value(), dice.value());
@@ -177,7 +178,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             for fine in 0..FINE {
                 let place = begin.floor() + at as f64 + (fine as f64 + 0.5) / FINE as f64;
                 let time_us = (place - begin) / RATE_HZ * 1e6;
-                // A pulse: edges of 50 ns around its begin and its end, half a microsecond later.
+                // A pulse: edges of 50 ns around its start and its end, half a microsecond later.
                 let height = |from: f64| ((time_us - from) / 0.05 + 0.5).clamp(0.0, 1.0);
                 let sum: f64 = pulses.iter().map(|p| height(*p) - height(*p + 0.5)).sum();
                 let angle = TAU * (phase + turn * place);

@@ -1,7 +1,7 @@
 //! Writes the recording of the FM receiver example, `fm.sigmf-data` and `fm.sigmf-meta`.
 //!
-//! Run from the root of the workspace: `cargo run --release -p onbeat-operators --example make_fm_recording`. The
-//! one argument is the folder to write to, `examples` without it.
+//! Run from the root of the workspace: `cargo run --release -p onbeat-operators --example make_fm_recording`.
+//! The only argument is the folder to write to, `examples` by default.
 #![allow(clippy::disallowed_macros, reason = "an example prints")]
 
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use onbeat_operators::recording::{CHANNEL_HZ, RATE_HZ, SAMPLES, STATION_A_HZ, ST
 use serde_json::json;
 use sha2::{Digest, Sha512};
 
-/// The frequency that the receiver claims to have been tuned to, in hertz. Nothing depends on it.
+/// Tuned frequency stated in the metadata, in hertz. Nothing depends on it.
 const TUNED_HZ: f64 = 100e6;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

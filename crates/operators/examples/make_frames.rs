@@ -1,4 +1,5 @@
-//! Writes the array of the frames example: `cargo run -p onbeat-operators --example make_frames -- examples/frames.npy`.
+//! Writes the array of the frames example: `cargo run -p onbeat-operators --example make_frames --
+//! examples/frames.npy`.
 #![forbid(unsafe_code)]
 
 use std::path::PathBuf;
@@ -7,7 +8,7 @@ const FRAMES: usize = 24;
 const ROWS: usize = 32;
 const COLUMNS: usize = 48;
 
-/// How high the water stands, from −1 to 1: two drops have fallen, and their rings go round once in all frames.
+/// Height of the water, from −1 to 1: two drops have fallen, and their rings spread once over all frames.
 fn height(frame: usize, row: usize, column: usize) -> f64 {
     let turn = frame as f64 / FRAMES as f64;
     let ring = |y: f64, x: f64| {

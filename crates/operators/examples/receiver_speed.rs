@@ -1,5 +1,5 @@
-//! Measures the FM receiver of `examples/fm_receiver.toml` as a whole: its speed as a multiple of real time, and
-//! nanoseconds per sample of the recording, by operator.
+//! Measures the FM receiver of `examples/fm_receiver.toml` as a whole: its speed as a multiple of real time,
+//! and nanoseconds per sample of the recording, by operator.
 //!
 //! `cargo run --release -p onbeat-operators --example receiver_speed`
 #![allow(clippy::disallowed_macros, reason = "an example prints")]
@@ -9,8 +9,8 @@ use onbeat_operators::registry;
 use onbeat_runtime::{Overrides, Pipeline};
 use onbeat_trace::Record;
 
-/// How often the recording is played in a run, and how many runs there are. The best one counts: what else runs on the
-/// machine can only add time.
+/// Number of passes per run, and number of runs. The best run counts, because other programs can only add
+/// time.
 const REPEAT: usize = 20;
 const RUNS: usize = 7;
 

@@ -1,8 +1,8 @@
-//! Checks of parameters: every message names the parameter, its value, the limit and the fix.
+//! Checks of parameters. Every message names the parameter, its value, the limit and the fix.
 
 use onbeat_runtime::Error;
 
-/// A finite number.
+/// Accepts a finite number.
 pub(crate) fn finite(name: &str, value: f64) -> Result<(), Error> {
     if value.is_finite() {
         return Ok(());
@@ -10,7 +10,7 @@ pub(crate) fn finite(name: &str, value: f64) -> Result<(), Error> {
     Err(Error::new(format!("`{name}` is {value}: it must be a finite number")))
 }
 
-/// A finite number above zero.
+/// Accepts a finite number above zero.
 pub(crate) fn positive(name: &str, value: f64) -> Result<(), Error> {
     if value.is_finite() && value > 0.0 {
         return Ok(());
@@ -18,7 +18,7 @@ pub(crate) fn positive(name: &str, value: f64) -> Result<(), Error> {
     Err(Error::new(format!("`{name}` is {value}: it must be a finite number above 0")))
 }
 
-/// A number from `low` to `high`, both included.
+/// Accepts a number from `low` to `high`, both included.
 pub(crate) fn within(name: &str, value: f64, low: f64, high: f64, fix: &str) -> Result<(), Error> {
     if value >= low && value <= high {
         return Ok(());
@@ -26,7 +26,7 @@ pub(crate) fn within(name: &str, value: f64, low: f64, high: f64, fix: &str) -> 
     Err(Error::new(format!("`{name}` is {value}: it must be from {low} to {high}; {fix}")))
 }
 
-/// A frequency whose size is below half of a sample rate, both in hertz.
+/// Accepts a frequency whose magnitude is below half of the sample rate, both in hertz.
 pub(crate) fn below_half(
     name: &str,
     value_hz: f64,
@@ -43,18 +43,18 @@ pub(crate) fn below_half(
     )))
 }
 
-/// The sample rate that came with the input, in hertz.
+/// Accepts the sample rate of the input, in hertz.
 pub(crate) fn rate(rate_hz: f64) -> Result<(), Error> {
     if rate_hz.is_finite() && rate_hz > 0.0 {
         return Ok(());
     }
     if rate_hz == 0.0 {
         return Err(Error::new(
-            "needs a sample rate, and none came with its input: give `sample_rate` at the source",
+            "needs a sample rate, and its input has none: give `sample_rate` at the source",
         ));
     }
     Err(Error::new(format!(
-        "the sample rate that came with the input is {rate_hz}: it must be a finite number above 0; \
-         correct `sample_rate` at the source"
+        "the sample rate of its input is {rate_hz}: it must be a finite number above 0; correct \
+         `sample_rate` at the source"
     )))
 }

@@ -1,4 +1,4 @@
-//! The parts of a control loop: a controller, something to control, and a switch.
+//! The elements of a control loop: a controller, a plant and a switch.
 
 use crate::check;
 use onbeat_runtime::{
@@ -7,25 +7,27 @@ use onbeat_runtime::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A PID controller in its textbook form: at each tick, from what was measured, the command
-/// `kp · e + ki · ∫e dt + kd · de/dt` with `e = setpoint - measured`, held between two limits. While the command is held
-/// back by a limit, the integral does not grow (anti-windup by conditional integration). Time is that of the ticks, so a
-/// late tick changes nothing in what comes out. A measured value that is not finite counts as no error, is counted, and noted.
+/// A textbook PID controller. At each tick it sends the command `kp · e + ki · ∫e dt + kd · de/dt` with `e =
+/// setpoint - measured`, limited to a range.
+///
+/// While a limit clips the command, the integral does not grow (anti-windup by conditional integration). The
+/// loop runs on the source time of the ticks, so a late tick does not change the output. A measured value
+/// that is not finite counts as zero error; a note gives the number of such values.
 ///
 /// Source: K. J. Åström and R. M. Murray, Feedback Systems (2008), chapter 10.
 #[derive(Debug, Clone, Copy)]
 pub struct Gains {
-    /// What is to be reached, in the unit of what is measured.
+    /// Setpoint, in the unit of the measured value.
     pub setpoint: f64,
-    /// Proportional gain, command per error.
+    /// Proportional gain, command per unit of error.
     pub kp: f64,
-    /// Integral gain, command per error and second.
+    /// Integral gain, command per unit of error and second.
     pub ki: f64,
-    /// Differential gain, command per error per second.
+    /// Derivative gain, command per unit of error per second.
     pub kd: f64,
-    /// Least command.
+    /// Lowest command.
     pub least: f64,
-    /// Greatest command.
+    /// Highest command.
     pub most: f64,
 }
 
@@ -37,7 +39,7 @@ impl Gains {
         }
         if self.least.is_nan() || self.most.is_nan() || self.least >= self.most {
             return Err(Error::new(format!(
-                "`least` is {} and `most` is {}: the first must be below the second",
+                "`least` is {} and `most` is {}: `least` must be below `most`",
                 self.least, self.most
             )));
         }
@@ -45,11 +47,11 @@ impl Gains {
     }
 }
 
-/// See [`Gains`].
+/// Gains and limits: see [`Gains`].
 pub struct Pid {
-    /// Ticks: their source time is the time of the loop.
+    /// Ticks. Their source time is the time of the loop.
     pub tick: Input<u64>,
-    /// What was measured since the last tick.
+    /// The values measured since the last tick.
     pub measured: Input<f64>,
     /// The command for this tick.
     pub command: Output<f64>,
@@ -61,10 +63,10 @@ pub struct Pid {
 }
 
 impl Pid {
-    /// A controller at rest.
+    /// Creates a controller at rest.
     ///
     /// # Errors
-    /// When a gain is not finite, or the limits are none.
+    /// When a gain is not finite, or the limits are not in order.
     pub fn new(gains: Gains) -> Result<Self, Error> {
         gains.check()?;
         Ok(Pid {
@@ -92,7 +94,7 @@ impl Pid {
         let integral = self.integral + error * dt_s;
         let wanted = kp * error + ki * integral + kd * slope;
         let command = wanted.clamp(least, most);
-        // Held back by a limit: the integral may shrink, and not grow.
+        // At a limit the integral can shrink but not grow.
         if command == wanted || (wanted - command) * error < 0.0 {
             self.integral = integral;
         }
@@ -121,7 +123,7 @@ impl Operator for Pid {
 
     fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
         if self.not_finite > 0 {
-            cx.note(format!("{} measured values were not finite and counted as no error", self.not_finite));
+            cx.note(format!("{} measured values were not finite and counted as zero error", self.not_finite));
         }
         Ok(())
     }
@@ -130,7 +132,7 @@ impl Operator for Pid {
         &["setpoint", "kp", "ki", "kd", "least", "most"]
     }
 
-    /// When the integral gain changes, its part of the command stays as it is, and so does the command.
+    /// When the integral gain changes, the integral's share of the command stays, and so does the command.
     fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
         let value: f64 = value.read(name)?;
         let mut gains = self.gains;
@@ -151,12 +153,12 @@ impl Operator for Pid {
     }
 }
 
-/// A first-order lag, the simplest thing that can be controlled: `tau · dy/dt + y = gain · u`, solved exactly for an
-/// input that is constant from one message to the next.
+/// A first-order lag, the simplest plant: `tau · dy/dt + y = gain · u`, solved exactly for an input that is
+/// constant between messages.
 pub struct Lag {
-    /// u
+    /// Input `u`.
     pub input: Input<f64>,
-    /// y
+    /// Output `y`.
     pub out: Output<f64>,
     gain: f64,
     tau_s: f64,
@@ -166,10 +168,10 @@ pub struct Lag {
 }
 
 impl Lag {
-    /// At rest, at 0.
+    /// Creates a lag at rest, with output 0.
     ///
     /// # Errors
-    /// When `tau_s` is not above 0, or the gain not finite.
+    /// When `tau_s` is not above 0, or `gain` is not finite.
     pub fn new(gain: f64, tau_s: f64) -> Result<Self, Error> {
         check::finite("gain", gain)?;
         check::positive("tau", tau_s)?;
@@ -210,23 +212,23 @@ impl Operator for Lag {
     }
 }
 
-/// Sends each message to one of two outputs, by its value.
+/// Sends each value to one of two outputs.
 #[derive(Default)]
 pub struct Route {
     /// Values.
     pub input: Input<f64>,
-    /// Those at or above the threshold.
+    /// Values at or above the threshold.
     pub high: Output<f64>,
-    /// The others, and what is not a number.
+    /// Values below the threshold, and NaN.
     pub low: Output<f64>,
     threshold: f64,
 }
 
 impl Route {
-    /// `threshold` and above is high.
+    /// Creates a switch: values of `threshold` and above go to `high`.
     ///
     /// # Errors
-    /// When it is not finite.
+    /// When the threshold is not finite.
     pub fn new(threshold: f64) -> Result<Self, Error> {
         check::finite("threshold", threshold)?;
         Ok(Route { threshold, ..Route::default() })
@@ -264,20 +266,20 @@ impl Operator for Route {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PidParameters {
-    /// What is to be reached, in the unit of what is measured.
+    /// Setpoint, in the unit of the measured value.
     setpoint: f64,
-    /// Command per error.
+    /// Proportional gain: command per unit of error.
     kp: f64,
-    /// Command per error and second.
+    /// Integral gain: command per unit of error and second.
     #[serde(default)]
     ki: f64,
-    /// Command per error per second.
+    /// Derivative gain: command per unit of error per second.
     #[serde(default)]
     kd: f64,
-    /// Least command; without it, there is none.
+    /// Lowest command; without it, there is no lower limit.
     #[serde(default)]
     least: Option<f64>,
-    /// Greatest command; without it, there is none.
+    /// Highest command; without it, there is no upper limit.
     #[serde(default)]
     most: Option<f64>,
 }
@@ -286,10 +288,10 @@ struct PidParameters {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LagParameters {
-    /// Output per input, after a long time.
+    /// Steady-state gain: output per unit of input, after a long time.
     #[serde(default = "one")]
     gain: f64,
-    /// Time constant: after it, 63 % of a step are reached.
+    /// Time constant: a step response reaches 63 % of its final value after this time.
     tau: Seconds,
 }
 
@@ -301,7 +303,7 @@ fn one() -> f64 {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RouteParameters {
-    /// From here on a value is high.
+    /// Values of this threshold and above go to `high`.
     threshold: f64,
 }
 
@@ -316,7 +318,12 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
             most: p.most.unwrap_or(f64::INFINITY),
         })
     };
-    registry.add(Kind::new("pid", "a controller: from measured to command", "setpoint = 1.0\nkp = 2.0", pid));
+    registry.add(Kind::new(
+        "pid",
+        "a PID controller: measured values to commands",
+        "setpoint = 1.0\nkp = 2.0",
+        pid,
+    ));
     registry.add(Kind::new(
         "lag",
         "a first-order lag",

@@ -1,4 +1,4 @@
-//! A source of numbers.
+//! A source of consecutive numbers.
 
 use crate::check;
 use crate::format::real;
@@ -20,7 +20,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Sends `count` numbers from 0 on, as fast as they are taken; `None` for without end.
+    /// Sends `count` numbers from 0, as fast as the consumer takes them; `None` counts without end.
     pub fn new(count: Option<u64>) -> Self {
         Counter {
             out: Output::default(),
@@ -32,16 +32,16 @@ impl Counter {
         }
     }
 
-    /// The first number. After the largest one comes 0.
+    /// Sets the first number. The largest number is followed by 0.
     pub fn start_at(mut self, start: u64) -> Self {
         self.start = start;
         self
     }
 
-    /// So many numbers per second, the first one at once.
+    /// Sets the number of messages per second. The first is due at once.
     ///
     /// # Errors
-    /// When it is not a finite number above 0.
+    /// When the rate is not a finite number above 0.
     pub fn rate(mut self, rate_hz: f64, pace: Pace) -> Result<Self, Error> {
         check::positive("rate", rate_hz)?;
         self.rate_hz = rate_hz;
@@ -82,26 +82,26 @@ impl Operator for Counter {
     }
 }
 
-/// Numbers to count.
+/// A count.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
-    /// So many numbers; without it, without end.
+struct CounterParameters {
+    /// How many numbers to send; without it, the counter never ends.
     #[serde(default)]
     count: Option<u64>,
     /// The first number.
     #[serde(default)]
     start: u64,
-    /// Numbers per second, the first one at once; without it there is no time to keep.
+    /// Numbers per second, the first one at once; without it, numbers are sent as fast as possible.
     #[serde(default)]
     rate: Option<Hertz>,
-    /// Where there is a rate. `real`: a number comes when it is due. `fast`: as soon as there is room.
+    /// Used if `rate` is set. `real`: a number is sent when it is due. `fast`: as soon as there is room.
     #[serde(default = "real")]
     pace: Pace,
 }
 
 pub(crate) fn kind() -> Kind {
-    Kind::new("counter", "counts from 0 on", "count = 1000", |p: &Parameters, _: &Folders| {
+    Kind::new("counter", "sends consecutive numbers", "count = 1000", |p: &CounterParameters, _: &Folders| {
         let counter = Counter::new(p.count).start_at(p.start);
         match p.rate {
             Some(Hertz(rate_hz)) => counter.rate(rate_hz, p.pace),

@@ -1,4 +1,4 @@
-//! A stream, later.
+//! A delay line.
 
 use crate::check;
 use num_complex::Complex;
@@ -8,41 +8,43 @@ use onbeat_runtime::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How far a stream is put back.
+/// Length of a delay.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Lag {
-    /// By so many samples.
+pub enum DelayLength {
+    /// In samples.
     Samples(u64),
-    /// By so many seconds, to the nearest sample.
+    /// In seconds, rounded to the nearest sample.
     Seconds(f64),
 }
 
-/// Zeros that are still sent when the run is stopped: a moment's work.
+/// Most zeros that are still sent after the run was stopped: they take only a moment.
 const AT_THE_END: u64 = 1 << 26;
 
-/// Puts a stream back: zeros first, then all that comes, as it is. So it is longer by that. Chunks are passed
-/// on, not copied, and tags stay on their samples. When the run is stopped while far more zeros are to come than it
-/// can send at once, they are left out, and so is the stream behind them; a note says so.
+/// Delays a stream: sends zeros first, then the input unchanged, so the output is longer by the delay.
+///
+/// Chunks are passed on, not copied, and tags stay on their samples. If the run is stopped before the zeros
+/// have been sent, and more are left than the operator can send at once, it drops them and the stream that
+/// follows. A note says so.
 pub struct Delay<T: Sample> {
     /// Samples in.
     pub input: Input<Chunk<T>>,
-    /// The same, later.
+    /// The same samples, delayed.
     pub out: Output<Chunk<T>>,
-    lag: Lag,
-    /// Zeros still to send; `None` before the first chunk.
+    lag: DelayLength,
+    /// Zeros left to send; `None` before the first chunk.
     zeros: Option<u64>,
     held: Option<Chunk<T>>,
     sent: u64,
 }
 
 impl<T: Sample> Delay<T> {
-    /// A delay.
+    /// Creates a delay.
     ///
     /// # Errors
     /// When a time is negative, not finite or above 10⁶ s.
-    pub fn new(lag: Lag) -> Result<Self, Error> {
-        if let Lag::Seconds(time_s) = lag {
-            check::within("time", time_s, 0.0, 1e6, "a stream cannot come before it is there")?;
+    pub fn new(lag: DelayLength) -> Result<Self, Error> {
+        if let DelayLength::Seconds(time_s) = lag {
+            check::within("time", time_s, 0.0, 1e6, "a delay must not be negative")?;
         }
         let (input, out) = (Input::default(), Output::default());
         Ok(Delay { input, out, lag, zeros: None, held: None, sent: 0 })
@@ -50,8 +52,8 @@ impl<T: Sample> Delay<T> {
 
     fn begin(&self, rate_hz: f64) -> Result<u64, Error> {
         match self.lag {
-            Lag::Samples(count) => Ok(count),
-            Lag::Seconds(time_s) => {
+            DelayLength::Samples(count) => Ok(count),
+            DelayLength::Seconds(time_s) => {
                 check::rate(rate_hz)?;
                 Ok((time_s * rate_hz).round() as u64)
             }
@@ -88,7 +90,7 @@ impl<T: Sample> Operator for Delay<T> {
         self.zeros = Some(left);
         if left > AT_THE_END && cx.is_stopping() {
             cx.note(format!(
-                "the run was stopped {left} samples before the end of the delay: nothing came through"
+                "the run was stopped {left} samples before the end of the delay: no input was passed on"
             ));
             return Ok(Step::Done);
         }
@@ -110,29 +112,29 @@ impl<T: Sample> Operator for Delay<T> {
     }
 }
 
-/// How far: by samples or by time.
+/// The length of a delay, in samples or as a time.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
-    /// By so many samples.
+struct DelayParameters {
+    /// Delay in samples.
     #[serde(default)]
     samples: Option<u64>,
-    /// In place of samples: by this time, to the nearest sample.
+    /// Delay as a time, rounded to the nearest sample; give either `samples` or `time`.
     #[serde(default)]
     time: Option<Seconds>,
 }
 
-fn make<T: Sample>(p: &Parameters, _: &Folders) -> Result<Delay<T>, Error> {
+fn make<T: Sample>(p: &DelayParameters, _: &Folders) -> Result<Delay<T>, Error> {
     match (p.samples, p.time) {
-        (Some(count), None) => Delay::new(Lag::Samples(count)),
-        (None, Some(Seconds(time_s))) => Delay::new(Lag::Seconds(time_s)),
-        (None, None) => Err(Error::new("needs `samples` or `time`: give one of both")),
-        (Some(_), Some(_)) => Err(Error::new("has `samples` and also `time`: give one of both")),
+        (Some(count), None) => Delay::new(DelayLength::Samples(count)),
+        (None, Some(Seconds(time_s))) => Delay::new(DelayLength::Seconds(time_s)),
+        (None, None) => Err(Error::new("needs `samples` or `time`: give one of them")),
+        (Some(_), Some(_)) => Err(Error::new("has both `samples` and `time`: give one of them")),
     }
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
-    let text = "puts a stream back by samples or time";
+    let text = "delays a stream by a number of samples or a time";
     registry.add(Kind::new("delay", text, "samples = 100", make::<f32>));
     registry.add(Kind::new("delay.complex", text, "time = \"1 ms\"", make::<Complex<f32>>));
 }

@@ -1,7 +1,8 @@
-//! The signal-processing kernels as kinds of operators.
+//! Operator kinds of the signal-processing kernels.
 
 use crate::dsp::{
-    Agc, Deemphasis, FirDecimator, FirSample, Level, Magnitude, QuadDemod, Quality, Resampler, Saxpy, Shift,
+    Agc, Deemphasis, FirDecimator, FirSample, GainSample, Magnitude, QuadDemod, Quality, Resampler, Saxpy,
+    Shift,
 };
 use num_complex::Complex;
 use onbeat_runtime::{Decibels, Error, Folders, Hertz, InPlace, Kind, Registry, Seconds, Stream};
@@ -12,7 +13,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ShiftParameters {
-    /// How far every frequency moves, up or, where negative, down; less than half of the sample rate.
+    /// Frequency offset to add to every frequency, positive or negative; its magnitude must be below half of
+    /// the sample rate.
     shift: Hertz,
 }
 
@@ -24,11 +26,11 @@ fn shift(p: &ShiftParameters, _: &Folders) -> Result<InPlace<Shift>, Error> {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FilterParameters {
-    /// Middle of the transition from pass band to stop band: what is there is halved.
+    /// Middle of the transition between pass band and stop band, where the amplitude is halved.
     cutoff: Hertz,
-    /// Width of the transition; the narrower, the more work.
+    /// Width of the transition; a narrower one costs more computation.
     transition: Hertz,
-    /// How far the stop band is down, from 20 to 120 dB; the pass band ripples by as little.
+    /// Stop-band attenuation, from 20 to 120 dB; the pass-band ripple is equally small.
     #[serde(default = "sixty")]
     attenuation: Decibels,
 }
@@ -41,15 +43,17 @@ fn filter<T: FirSample>(p: &FilterParameters, _: &Folders) -> Result<Stream<FirD
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DecimateParameters {
-    /// Of so many samples one is kept; from 1 to 4096.
+    /// Decimation factor, from 1 to 4096: one of this many samples is kept.
     factor: u32,
-    /// Middle of the transition from pass band to stop band, below half of the output rate; without it, at 90 % of that.
+    /// Middle of the transition between pass band and stop band, below half of the output rate; without it,
+    /// 90 % of that.
     #[serde(default)]
     cutoff: Option<Hertz>,
-    /// Width of the transition; the narrower, the more work. Without it, a tenth of the output rate.
+    /// Width of the transition; a narrower one costs more computation. Without it, a tenth of the output
+    /// rate.
     #[serde(default)]
     transition: Option<Hertz>,
-    /// How far the stop band is down, from 20 to 120 dB; the pass band ripples by as little.
+    /// Stop-band attenuation, from 20 to 120 dB; the pass-band ripple is equally small.
     #[serde(default = "sixty")]
     attenuation: Decibels,
 }
@@ -63,11 +67,11 @@ fn decimate<T: FirSample>(p: &DecimateParameters, _: &Folders) -> Result<Stream<
     FirDecimator::for_rate(p.factor, hz(p.cutoff), hz(p.transition), p.attenuation.0).map(Stream::new)
 }
 
-/// The size of complex samples.
+/// The magnitude of complex samples.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct MagnitudeParameters {
-    /// Whether to give the power, the square of the magnitude, in its place.
+    /// Send the power, the square of the magnitude, instead.
     #[serde(default)]
     power: bool,
 }
@@ -79,16 +83,17 @@ fn magnitude(p: &MagnitudeParameters, _: &Folders) -> Result<Stream<Magnitude>, 
 /// Frequency demodulation.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct DemodParameters {
-    /// The frequency, from the middle of the channel, that becomes 1; below half of the sample rate.
+struct QuadDemodParameters {
+    /// Frequency deviation from the centre of the channel that gives an output of 1; below half of the sample
+    /// rate.
     deviation: Hertz,
 }
 
-fn demod(p: &DemodParameters, _: &Folders) -> Result<Stream<QuadDemod>, Error> {
+fn demod(p: &QuadDemodParameters, _: &Folders) -> Result<Stream<QuadDemod>, Error> {
     QuadDemod::new(p.deviation.0).map(Stream::new)
 }
 
-/// De-emphasis.
+/// FM de-emphasis.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DeemphasisParameters {
@@ -105,23 +110,24 @@ fn deemphasis(p: &DeemphasisParameters, _: &Folders) -> Result<InPlace<Deemphasi
     Deemphasis::new(p.tau.0).map(InPlace::new)
 }
 
-/// A change of the sample rate: either to a `rate`, or by the fraction `up` / `down`.
+/// A sample rate conversion, to a `rate` or by the ratio `up` / `down`.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ResampleParameters {
-    /// The new rate; both rates in whole hertz.
+    /// New sample rate; input and output rate must be whole numbers of hertz.
     #[serde(default)]
     rate: Option<Hertz>,
-    /// In place of a rate, with `down`: so many samples are made of `down`.
+    /// Numerator of the rate ratio, together with `down`; an alternative to `rate`.
     #[serde(default)]
     up: Option<u32>,
-    /// Of so many samples `up` are made; both at most 1024 once the fraction is reduced.
+    /// Denominator of the rate ratio: `up` output samples per `down` input samples; both at most 1024 in
+    /// lowest terms.
     #[serde(default)]
     down: Option<u32>,
-    /// Share of half the lower rate that is passed flat, from 0.1 to 0.98; the nearer to 1, the more work.
+    /// Pass band as a share of the lower Nyquist frequency, from 0.1 to 0.98; values near 1 cost more.
     #[serde(default = "most")]
     pass_band: f64,
-    /// How far images and what would fold are down, from 20 to 120 dB.
+    /// Attenuation of images and aliases, from 20 to 120 dB.
     #[serde(default = "eighty")]
     attenuation: Decibels,
 }
@@ -138,27 +144,30 @@ fn resample<T: FirSample>(p: &ResampleParameters, _: &Folders) -> Result<Stream<
     let quality = Quality { pass_band: p.pass_band, attenuation_db: p.attenuation.0 };
     let resampler = match (p.rate, p.up, p.down) {
         (Some(Hertz(rate_hz)), None, None) => Resampler::to_rate(rate_hz, quality),
-        (None, None, None) => Err(Error::new("needs `rate`, or `up` and `down`: give one of both")),
+        (None, None, None) => Err(Error::new("needs `rate`, or `up` and `down`: give one of these")),
         (None, up, down) => Resampler::new(up.unwrap_or(1), down.unwrap_or(1), quality),
-        (Some(_), ..) => Err(Error::new("has `rate` and also `up` or `down`: give one of both")),
+        (Some(_), ..) => Err(Error::new(
+            "has `rate` and also `up` or `down`: give either `rate`, or `up` and \
+                                         `down`",
+        )),
     };
     resampler.map(Stream::new)
 }
 
-/// Automatic gain.
+/// Automatic gain control.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AgcParameters {
-    /// Mean magnitude that comes out.
+    /// Mean magnitude of the output.
     #[serde(default = "one")]
     target: f64,
-    /// Time constant with which it follows a louder signal.
+    /// Time constant while the signal gets louder.
     #[serde(default = "ten_ms")]
     attack: Seconds,
-    /// Time constant with which it follows a softer one.
+    /// Time constant while the signal gets softer.
     #[serde(default = "half_second")]
     decay: Seconds,
-    /// The largest gain, so that silence stays silent.
+    /// Highest gain. It keeps the noise in silence from being amplified to the target.
     #[serde(default = "sixty")]
     most: Decibels,
 }
@@ -175,7 +184,7 @@ fn half_second() -> Seconds {
     Seconds(0.5)
 }
 
-fn agc<T: Level>(p: &AgcParameters, _: &Folders) -> Result<InPlace<Agc<T>>, Error> {
+fn agc<T: GainSample>(p: &AgcParameters, _: &Folders) -> Result<InPlace<Agc<T>>, Error> {
     Agc::new(p.attack.0, p.decay.0, p.target, 10f64.powf(p.most.0 / 20.0)).map(InPlace::new)
 }
 
@@ -183,9 +192,9 @@ fn agc<T: Level>(p: &AgcParameters, _: &Folders) -> Result<InPlace<Agc<T>>, Erro
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SaxpyParameters {
-    /// The factor.
+    /// Factor.
     a: f32,
-    /// The offset.
+    /// Offset.
     #[serde(default)]
     b: f32,
 }
@@ -197,18 +206,23 @@ fn saxpy(p: &SaxpyParameters, _: &Folders) -> Result<InPlace<Saxpy>, Error> {
 pub(crate) fn add_kinds(registry: &mut Registry) {
     let low_pass = "cutoff = \"10 kHz\"\ntransition = \"4 kHz\"";
     let fir = "low-pass filter without delay";
-    registry.add(Kind::new("freq.shift", "moves every frequency", "shift = \"-40 kHz\"", shift));
+    registry.add(Kind::new("freq.shift", "shifts every frequency", "shift = \"-40 kHz\"", shift));
     registry.add(Kind::new("fir.filter", fir, low_pass, filter::<Complex<f32>>));
     registry.add(Kind::new("fir.filter.real", fir, low_pass, filter::<f32>));
     let fir = "low-pass filter that keeps every n-th sample";
     registry.add(Kind::new("fir.decimate", fir, "factor = 4", decimate::<Complex<f32>>));
     registry.add(Kind::new("fir.decimate.real", fir, "factor = 4", decimate::<f32>));
-    let text = "brings a signal to a level";
+    let text = "automatic gain control";
     registry.add(Kind::new("agc", text, "target = 0.25", agc::<f32>));
     registry.add(Kind::new("agc.complex", text, "target = 0.25", agc::<Complex<f32>>));
-    registry.add(Kind::new("magnitude", "size of complex samples, or their power", "", magnitude));
+    registry.add(Kind::new("magnitude", "magnitude of complex samples, or their power", "", magnitude));
     registry.add(Kind::new("quad.demod", "frequency demodulation", "deviation = \"75 kHz\"", demod));
-    registry.add(Kind::new("deemphasis", "the treble cut of an FM receiver", "tau = \"50 us\"", deemphasis));
+    registry.add(Kind::new(
+        "deemphasis",
+        "FM de-emphasis: the treble cut of a receiver",
+        "tau = \"50 us\"",
+        deemphasis,
+    ));
     let rate = "changes the sample rate";
     registry.add(Kind::new("resample", rate, "rate = \"48 kHz\"", resample::<f32>));
     registry.add(Kind::new("resample.complex", rate, "up = 3\ndown = 2", resample::<Complex<f32>>));

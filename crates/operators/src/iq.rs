@@ -1,8 +1,8 @@
-//! Files of nothing but samples, as many radios write them.
+//! Headerless files of raw samples, as many radios write them.
 
 use crate::check;
 use crate::format::{
-    Channels, FileSample, Layout, Playing, SampleFile, SampleFormat, SampleWriter, once, real,
+    Channels, FileLayout, FileSample, Playing, SampleFile, SampleFormat, SampleWriter, once, real,
 };
 use crate::lanes::{Aligned, channel_inputs, channel_outputs, one_or_all, show_inputs, show_outputs};
 use crate::note;
@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Refuses a format for samples of the other kind; `kind` is what the operator is called for complex samples.
+/// Rejects a format of the other sample type. `kind` is the operator's name for complex samples.
 pub(crate) fn check_kind<T: FileSample>(format: SampleFormat, kind: &str) -> Result<(), Error> {
     if format.parts() == T::PARTS {
         return Ok(());
@@ -28,14 +28,14 @@ pub(crate) fn check_kind<T: FileSample>(format: SampleFormat, kind: &str) -> Res
     )))
 }
 
-/// Plays a file that has nothing but samples, in a [`SampleFormat`].
+/// Plays a headerless file of samples in a [`SampleFormat`].
 ///
-/// Several channels are interleaved, one sample of each after the other. Samples that are not finite are sent as
-/// they are, counted, and noted at the end.
+/// Several channels are interleaved sample by sample. Samples that are not finite are sent unchanged; a note
+/// gives their number at the end.
 pub struct IqSource<T: FileSample> {
-    /// The samples of the only channel that is played.
+    /// Samples of the only channel played.
     pub out: Output<Chunk<T>>,
-    /// Where several are, the samples of each: `out0`, `out1`, ... in place of `out`.
+    /// With several channels, one output each: `out0`, `out1`, ... instead of `out`.
     pub outputs: Vec<Output<Chunk<T>>>,
     path: PathBuf,
     format: SampleFormat,
@@ -50,7 +50,7 @@ impl<T: FileSample> IqSource<T> {
     /// Plays a whole file once, in real time.
     ///
     /// # Errors
-    /// When the format is for samples of the other kind, or the rate is not a finite number above 0.
+    /// When the format is of the other sample type, or the rate is not a finite number above 0.
     pub fn new(path: impl Into<PathBuf>, format: SampleFormat, rate_hz: f64) -> Result<Self, Error> {
         check_kind::<T>(format, "iq.source")?;
         check::positive("sample_rate", rate_hz)?;
@@ -67,29 +67,29 @@ impl<T: FileSample> IqSource<T> {
         })
     }
 
-    /// How it keeps time, unless the run says otherwise.
+    /// Sets the pace; the run's own setting takes precedence.
     pub fn pace(mut self, pace: Pace) -> Self {
         self.playing.pace = pace;
         self
     }
 
-    /// How often it plays; 0 for without end. The stream has no seam.
+    /// Sets how many times the file is played; 0 repeats it without end. There is no gap between two passes.
     pub fn repeat(mut self, times: u64) -> Self {
         self.playing.repeat = times;
         self
     }
 
-    /// Plays `count` samples from sample `offset` on; `None` for all that follow.
+    /// Plays `count` samples from sample `offset` on; `None` plays all that follow.
     pub fn part(mut self, offset: u64, count: Option<u64>) -> Self {
         self.offset = offset;
         self.count = count;
         self
     }
 
-    /// The file has `channels`; plays the one with this number, from 0, or all of them.
+    /// Sets the number of channels in the file, and which of them to play, counted from 0; `None` plays all.
     ///
     /// # Errors
-    /// When there are none, or more than 64 to play.
+    /// When there are no channels, or more than 64 to play.
     pub fn channels(mut self, channels: u64, channel: Option<u64>) -> Result<Self, Error> {
         self.channels = Channels { count: Some(channels), chosen: channel };
         self.outputs = channel_outputs(self.channels.lanes())?;
@@ -104,7 +104,7 @@ impl<T: FileSample> Operator for IqSource<T> {
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         let channels = self.channels.count.unwrap_or(1);
-        let layout = Layout::choose(self.format.coding(), T::PARTS, channels, self.channels)
+        let layout = FileLayout::choose(self.format.coding(), T::PARTS, channels, self.channels)
             .map_err(|error| Error::new(format!("{}: {error}", self.path.display())))?;
         let file = SampleFile::open(self.path.clone(), self.format.name(), layout, self.offset, self.count)?;
         self.playing.start(self.playing.player(file, Vec::new(), self.rate_hz), cx);
@@ -125,16 +125,15 @@ impl<T: FileSample> Operator for IqSource<T> {
     }
 }
 
-/// Writes samples to a file and nothing else, in a [`SampleFormat`]; of several channels one sample of each after the
-/// other.
+/// Writes samples to a headerless file in a [`SampleFormat`], several channels interleaved sample by sample.
 ///
-/// The file is called "NAME.part" until it is complete. When the run fails it goes away; when it is stopped,
-/// what came until then is kept. Several channels must have one sample rate, and end with the shortest.
-/// Sample rate, tags and shapes are not written. Without a single chunk there is no file.
+/// The file is called "NAME.part" until it is complete. It is removed if the run fails, and kept if the run
+/// is stopped. All channels must have the same sample rate; the file ends with the shortest. Sample rate,
+/// tags and shapes are not written. If no chunk arrives, no file is created.
 pub struct IqSink<T: FileSample> {
-    /// The samples of the only channel.
+    /// Samples of the only channel.
     pub input: Input<Chunk<T>>,
-    /// Where there are several, the samples of each: `in0`, `in1`, ... in place of `in`.
+    /// With several channels, one input each: `in0`, `in1`, ... instead of `in`.
     pub inputs: Vec<Input<Chunk<T>>>,
     streams: Aligned<T>,
     path: PathBuf,
@@ -146,7 +145,7 @@ impl<T: FileSample> IqSink<T> {
     /// Writes a file.
     ///
     /// # Errors
-    /// When the format is for samples of the other kind.
+    /// When the format is of the other sample type.
     pub fn new(path: impl Into<PathBuf>, format: SampleFormat) -> Result<Self, Error> {
         check_kind::<T>(format, "iq.sink")?;
         Ok(IqSink {
@@ -159,7 +158,7 @@ impl<T: FileSample> IqSink<T> {
         })
     }
 
-    /// How many channels come and are written.
+    /// Sets the number of channels to write.
     ///
     /// # Errors
     /// When it is not from 1 to 64.
@@ -190,7 +189,7 @@ impl<T: FileSample> Operator for IqSink<T> {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        crate::part::begins_anew()
+        crate::part::not_restartable()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
@@ -207,35 +206,35 @@ impl<T: FileSample> Operator for IqSink<T> {
 /// A file of samples to play.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SourceParameters {
-    /// The file.
+struct IqSourceParameters {
+    /// The file to play.
     path: PathBuf,
-    /// How it has its samples: `cu8`, `ci8`, `ci16_le`, `cf32_le`; real ones `ru8`, `ri8`, `ri16_le`,
-    /// `rf32_le`.
+    /// Sample format: complex `cu8`, `ci8`, `ci16_le`, `cf32_le`; real `ru8`, `ri8`, `ri16_le`, `rf32_le`.
     format: SampleFormat,
     /// Samples per second.
     sample_rate: Hertz,
-    /// `real`: a chunk comes when its last sample is due. `fast`: as soon as there is room.
+    /// `real`: a chunk is sent when its last sample is due. `fast`: as soon as there is room.
     #[serde(default = "real")]
     pace: Pace,
-    /// How often it is played; 0 is without end.
+    /// How many times to play the file; 0 repeats it without end.
     #[serde(default = "once")]
     repeat: u64,
-    /// Samples at the begin that are left out.
+    /// Samples to skip at the start.
     #[serde(default)]
     offset: u64,
-    /// Samples to play from there; without it, all.
+    /// Samples to play after `offset`; without it, all.
     #[serde(default)]
     count: Option<u64>,
-    /// Interleaved channels in the file. Where there are several and none is chosen, all are played: `out0`, `out1`, ...
+    /// Interleaved channels in the file. If there are several and `channel` is not set, each is played at its
+    /// own output: `out0`, `out1`, ...
     #[serde(default = "once")]
     channels: u64,
-    /// The only channel to play, from 0.
+    /// The only channel to play, counted from 0.
     #[serde(default)]
     channel: Option<u64>,
 }
 
-fn source<T: FileSample>(p: &SourceParameters, folders: &Folders) -> Result<IqSource<T>, Error> {
+fn source<T: FileSample>(p: &IqSourceParameters, folders: &Folders) -> Result<IqSource<T>, Error> {
     IqSource::new(folders.input(&p.path), p.format, p.sample_rate.0)?
         .pace(p.pace)
         .repeat(p.repeat)
@@ -246,28 +245,27 @@ fn source<T: FileSample>(p: &SourceParameters, folders: &Folders) -> Result<IqSo
 /// A file of samples to write.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SinkParameters {
-    /// The file; folders that are missing are made.
+struct IqSinkParameters {
+    /// The file to write; missing folders are created.
     path: PathBuf,
-    /// How it has its samples: `cu8`, `ci8`, `ci16_le`, `cf32_le`; real ones `ru8`, `ri8`, `ri16_le`,
-    /// `rf32_le`.
+    /// Sample format: complex `cu8`, `ci8`, `ci16_le`, `cf32_le`; real `ru8`, `ri8`, `ri16_le`, `rf32_le`.
     format: SampleFormat,
-    /// Interleaved channels. Where there are several, each has an input: `in0`, `in1`, ...
+    /// Interleaved channels. If there are several, each has its own input: `in0`, `in1`, ...
     #[serde(default = "once")]
     channels: u64,
 }
 
-fn sink<T: FileSample>(p: &SinkParameters, folders: &Folders) -> Result<IqSink<T>, Error> {
+fn sink<T: FileSample>(p: &IqSinkParameters, folders: &Folders) -> Result<IqSink<T>, Error> {
     IqSink::new(folders.output(&p.path), p.format)?.channels(p.channels)
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
-    let text = "plays a file of nothing but samples";
+    let text = "plays a headerless file of raw samples";
     let complex = "path = \"radio.cu8\"\nformat = \"cu8\"\nsample_rate = \"2.4 MHz\"";
     let plain = "path = \"voltage.i16\"\nformat = \"ri16_le\"\nsample_rate = \"96 kHz\"";
     registry.add(Kind::new("iq.source", text, complex, source::<Complex<f32>>));
     registry.add(Kind::new("iq.source.real", text, plain, source::<f32>));
-    let text = "writes a file of nothing but samples";
+    let text = "writes a headerless file of raw samples";
     registry.add(Kind::new(
         "iq.sink",
         text,

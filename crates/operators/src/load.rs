@@ -1,4 +1,4 @@
-//! Work that does nothing.
+//! Artificial load.
 
 use onbeat_runtime::{
     Chunk, Context, Error, Folders, Input, Kind, Message, Operator, Output, Ports, Registry, Seconds, Step,
@@ -9,54 +9,56 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 
-/// How long a step of a [`Load`] takes.
+/// Duration of a step of a [`Load`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Work {
-    /// So many nanoseconds on the run's clock. A manual clock stands still in a step: there it is no work at all.
+pub enum LoadWork {
+    /// Nanoseconds on the run's clock. A manual clock does not advance during a step, so there the load is
+    /// zero.
     Busy(u64),
-    /// So many nanoseconds of its thread's time on a core: while another thread has the core, it does not get on.
+    /// Nanoseconds of CPU time of the worker's thread. Time in which another thread has the core does not
+    /// count.
     Cpu(u64),
-    /// So many rounds of arithmetic, each a multiplication and an addition that wait for the last one: 1 to 2 ns.
+    /// Rounds of arithmetic, each a dependent multiplication and addition of 1 to 2 ns.
     Rounds(u64),
 }
 
-/// Passes messages on and keeps the core busy at each, in place of an operator that has something to do.
+/// Passes messages on and keeps the core busy for each, as a stand-in for an operator that computes.
 pub struct Load<M: Message> {
     /// Messages in.
     pub input: Input<M>,
     /// The same messages.
     pub out: Output<M>,
-    work: Work,
+    work: LoadWork,
 }
 
 impl<M: Message> Load<M> {
-    /// An operator that works at each message.
-    pub fn new(work: Work) -> Self {
+    /// Creates an operator that works for each message.
+    pub fn new(work: LoadWork) -> Self {
         Load { input: Input::default(), out: Output::default(), work }
     }
 }
 
-impl Work {
+impl LoadWork {
     fn work(self, cx: &Context) {
         match self {
-            Work::Busy(ns) => {
+            LoadWork::Busy(ns) => {
                 let begin_ns = cx.now_ns();
                 let mut now_ns = begin_ns;
-                let mut looks = 0u32;
-                // A clock that has not moved for a thousand looks is a manual one.
-                while now_ns - begin_ns < ns && (now_ns > begin_ns || looks < 1000) {
+                let mut polls = 0u32;
+                // A clock that has not moved for a thousand readings is a manual one.
+                while now_ns - begin_ns < ns && (now_ns > begin_ns || polls < 1000) {
                     std::hint::spin_loop();
                     now_ns = cx.now_ns();
-                    looks = looks.saturating_add(1);
+                    polls = polls.saturating_add(1);
                 }
             }
-            Work::Cpu(ns) => {
+            LoadWork::Cpu(ns) => {
                 let begin_ns = thread_cpu_ns();
                 while thread_cpu_ns() - begin_ns < i128::from(ns) {
                     std::hint::spin_loop();
                 }
             }
-            Work::Rounds(rounds) => {
+            LoadWork::Rounds(rounds) => {
                 let mut x = black_box(1u64);
                 for _ in 0..rounds {
                     x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
@@ -67,7 +69,7 @@ impl Work {
     }
 }
 
-/// What the calling thread has had of all cores (`CLOCK_THREAD_CPUTIME_ID`).
+/// CPU time of the calling thread on all cores (`CLOCK_THREAD_CPUTIME_ID`).
 fn thread_cpu_ns() -> i128 {
     let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::ThreadCPUTime);
     i128::from(tv_sec) * 1_000_000_000 + i128::from(tv_nsec)
@@ -93,25 +95,27 @@ impl<M: Message> Operator for Load<M> {
 
     fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
         self.work = match name {
-            "busy" => Work::Busy(ns(name, value.read(name)?)?),
-            "cpu" => Work::Cpu(ns(name, value.read(name)?)?),
-            _ => Work::Rounds(value.read(name)?),
+            "busy" => LoadWork::Busy(ns(name, value.read(name)?)?),
+            "cpu" => LoadWork::Cpu(ns(name, value.read(name)?)?),
+            _ => LoadWork::Rounds(value.read(name)?),
         };
         Ok(())
     }
 }
 
-/// Work at each message: for a time (`busy`, `cpu`) or an amount (`count`).
+/// Work per message: a time (`busy`, `cpu`) or an amount (`count`).
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
-    /// So long on the run's clock, waiting included if the core is taken away; nothing under a manual clock.
+struct LoadParameters {
+    /// Time per message on the run's clock, including time in which another thread has the core; no load
+    /// under a manual clock.
     #[serde(default)]
     busy: Option<Seconds>,
-    /// So long on a core: the time that other threads have it does not count. The same under a manual clock.
+    /// CPU time per message: time in which another thread has the core does not count. Also works under a
+    /// manual clock.
     #[serde(default)]
     cpu: Option<Seconds>,
-    /// So many rounds of arithmetic, of 1 to 2 ns each.
+    /// Rounds of arithmetic per message, of 1 to 2 ns each.
     #[serde(default)]
     count: Option<u64>,
 }
@@ -121,13 +125,15 @@ fn ns(name: &str, time: Seconds) -> Result<u64, Error> {
     time.as_ns().ok_or_else(wrong)
 }
 
-fn load<M: Message>(p: &Parameters, _: &Folders) -> Result<Load<M>, Error> {
+fn load<M: Message>(p: &LoadParameters, _: &Folders) -> Result<Load<M>, Error> {
     let work = match (p.busy, p.cpu, p.count) {
-        (Some(time), None, None) => Work::Busy(ns("busy", time)?),
-        (None, Some(time), None) => Work::Cpu(ns("cpu", time)?),
-        (None, None, Some(rounds)) => Work::Rounds(rounds),
+        (Some(time), None, None) => LoadWork::Busy(ns("busy", time)?),
+        (None, Some(time), None) => LoadWork::Cpu(ns("cpu", time)?),
+        (None, None, Some(rounds)) => LoadWork::Rounds(rounds),
         (None, None, None) => {
-            return Err(Error::new("needs `busy` or `cpu`, a time, or `count`, an amount: give one of them"));
+            return Err(Error::new(
+                "needs `busy` or `cpu` (a time) or `count` (an amount): give one of them",
+            ));
         }
         _ => return Err(Error::new("has more than one of `busy`, `cpu` and `count`: give one of them")),
     };
@@ -135,7 +141,7 @@ fn load<M: Message>(p: &Parameters, _: &Folders) -> Result<Load<M>, Error> {
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
-    let text = "passes on, and keeps the core busy";
+    let text = "passes messages on and keeps the core busy";
     registry.add(Kind::new("load", text, "busy = \"100 us\"", load::<Chunk<f32>>));
     registry.add(Kind::new("load.count", text, "count = 1000", load::<u64>));
 }

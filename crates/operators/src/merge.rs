@@ -1,24 +1,25 @@
-//! Many streams of numbers into one.
+//! Merges several streams of numbers.
 
 use onbeat_runtime::{Context, Error, Folders, Input, Kind, Message, Operator, Output, Ports, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Puts messages of several edges into one order: by source time, sequence and edge, the same in every run.
-pub struct Merge<M: Message> {
-    /// Any number of edges.
+/// Merges the messages of several edges into one order, the same in every run: by source time, sequence
+/// number and edge.
+pub struct NumberMerge<M: Message> {
+    /// Input from any number of edges.
     pub input: Input<M>,
-    /// Their messages.
+    /// The merged messages.
     pub out: Output<M>,
 }
 
-impl<M: Message> Default for Merge<M> {
+impl<M: Message> Default for NumberMerge<M> {
     fn default() -> Self {
-        Merge { input: Input::default(), out: Output::default() }
+        NumberMerge { input: Input::default(), out: Output::default() }
     }
 }
 
-impl<M: Message> Operator for Merge<M> {
+impl<M: Message> Operator for NumberMerge<M> {
     fn ports(&mut self, p: &mut Ports) {
         p.input("in", &mut self.input).many(onbeat_runtime::Merge::Ordered);
         p.output("out", &mut self.out);
@@ -33,12 +34,12 @@ impl<M: Message> Operator for Merge<M> {
     }
 }
 
-/// There is nothing to set.
+/// `merge` has no parameters.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {}
+struct MergeParameters {}
 
 pub(crate) fn kind() -> Kind {
-    let make = |_: &Parameters, _: &Folders| Ok(Merge::<u64>::default());
-    Kind::new("merge", "several streams of numbers in the order of their source times", "", make)
+    let make = |_: &MergeParameters, _: &Folders| Ok(NumberMerge::<u64>::default());
+    Kind::new("merge", "merges several streams of numbers by source time", "", make)
 }

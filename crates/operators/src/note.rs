@@ -1,16 +1,16 @@
-//! What several sinks say at the end of a run, in the same words.
+//! Notes that several sinks share.
 
 use onbeat_runtime::Context;
 use std::path::Path;
 
-/// A file was not made, because there was nothing to write.
+/// Notes that a file was not created because no input arrived.
 pub(crate) fn nothing_came(cx: &mut Context, path: &Path) {
-    cx.note(format!("nothing came, so there is no {}", path.display()));
+    cx.note(format!("no input arrived, so {} was not created", path.display()));
 }
 
-/// `count` samples of pictures were not finite; says nothing of none.
+/// Notes that `count` samples of pictures were not finite; no note if `count` is 0.
 pub(crate) fn lowest_colour(cx: &mut Context, count: u64) {
     if count > 0 {
-        cx.note(format!("{count} samples were not finite and have the lowest colour"));
+        cx.note(format!("{count} samples were not finite and were drawn in the lowest colour"));
     }
 }

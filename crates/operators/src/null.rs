@@ -1,16 +1,16 @@
-//! Ends of a pipeline that cost nothing: for tests, for benchmarks, and for outputs that nobody wants.
+//! Pipeline ends that cost nothing: for tests, benchmarks and unused outputs.
 
 use crate::check;
 use crate::format::real;
 use num_complex::Complex;
 use onbeat_runtime::{
-    Carrier, Chunk, Context, Error, Folders, Hertz, Info, Input, Kind, Message, Numbers, Operator, Output,
-    Pace, Pacer, Ports, Rate, Registry, Sample, Step,
+    Chunk, Context, Error, Folders, Hertz, Info, Inline, Input, Kind, Message, Numbers, Operator, Output,
+    Pace, Pacer, Ports, Rate, Registry, Sample, Shortcut, Step,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Sends chunks without writing to them: their samples are whatever was there before.
+/// Sends chunks without writing to them: the samples are whatever the memory held before.
 pub struct NullSource<T: Sample> {
     /// The chunks.
     pub out: Output<Chunk<T>>,
@@ -23,7 +23,8 @@ pub struct NullSource<T: Sample> {
 }
 
 impl<T: Sample> NullSource<T> {
-    /// Sends `count` chunks as large as its edges allow, as fast as they are taken; `None` for without end.
+    /// Sends `count` chunks as large as its edges allow, as fast as the consumer takes them; `None` sends
+    /// without end.
     pub fn new(count: Option<u64>) -> Self {
         NullSource {
             out: Output::default(),
@@ -36,21 +37,21 @@ impl<T: Sample> NullSource<T> {
         }
     }
 
-    /// So many samples per chunk.
+    /// Sets the chunk length in samples.
     ///
     /// # Errors
     /// When it is 0.
     pub fn size(mut self, samples: usize) -> Result<Self, Error> {
         if samples == 0 {
             return Err(Error::new(
-                "`size` is 0: a chunk has 1 sample or more; leave it out for full chunks",
+                "`size` is 0: a chunk has at least 1 sample; leave `size` out for full chunks",
             ));
         }
         self.size = Some(samples);
         Ok(self)
     }
 
-    /// So many samples per second.
+    /// Sets the rate in samples per second.
     ///
     /// # Errors
     /// When it is not a finite number above 0.
@@ -86,14 +87,14 @@ impl<T: Sample> Operator for NullSource<T> {
         if let Some(size) = self.size {
             if size > chunk.capacity() {
                 return Err(Error::new(format!(
-                    "`size` is {size}: the quantum of its edge has room for {} samples; give a larger quantum or a \
-                     smaller size",
+                    "`size` is {size}: the quantum of the output edge has room for {} samples; raise the \
+                     quantum or reduce `size`",
                     chunk.capacity()
                 )));
             }
             chunk.truncate(size);
         }
-        // All chunks are of one size.
+        // All chunks have the same size.
         let begin = number * chunk.len() as u64;
         if let Some(wait) = self.pacer.wait(cx, begin, begin + chunk.len() as u64) {
             return Ok(wait);
@@ -106,19 +107,9 @@ impl<T: Sample> Operator for NullSource<T> {
         Ok(if self.numbers.next().is_none() { Step::Done } else { Step::Again })
     }
 
-    fn fills(&self, carrier: &mut Carrier) {
-        // Whole chunks, and no time to keep.
-        if self.size.is_none() && self.rate_hz == 0.0 {
-            carrier.begin_at(&self.out);
-        }
-    }
-
-    #[inline]
-    fn fill(&mut self, cx: &mut Context, samples: &mut [u8], info: &mut Info) -> bool {
-        let Some(number) = self.numbers.next_of_several() else { return false };
-        info.start = number * (samples.len() / size_of::<T>()) as u64;
-        self.numbers.used(cx);
-        true
+    fn inline(&mut self) -> Option<&mut dyn Inline> {
+        // Full chunks at no fixed rate.
+        (self.size.is_none() && self.rate_hz == 0.0).then_some(self)
     }
 
     fn replica(&self) -> Option<Box<dyn Operator>> {
@@ -134,9 +125,23 @@ impl<T: Sample> Operator for NullSource<T> {
     }
 }
 
-/// Takes messages and lets go of them.
+impl<T: Sample> Inline for NullSource<T> {
+    fn shortcut(&self) -> Shortcut {
+        Shortcut::Fill(self.out.chunks())
+    }
+
+    #[inline]
+    fn fill(&mut self, cx: &mut Context, samples: &mut [u8], info: &mut Info) -> bool {
+        let Some(number) = self.numbers.next_of_several() else { return false };
+        info.start = number * (samples.len() / size_of::<T>()) as u64;
+        self.numbers.used(cx);
+        true
+    }
+}
+
+/// Discards its input.
 pub struct NullSink<M: Message> {
-    /// What is not wanted.
+    /// Messages to discard.
     pub input: Input<M>,
 }
 
@@ -157,13 +162,8 @@ impl<M: Message> Operator for NullSink<M> {
         Ok(Step::Wait)
     }
 
-    fn drains(&self, carrier: &mut Carrier) {
-        carrier.end_at(&self.input);
-    }
-
-    #[inline]
-    fn drain(&mut self, _: &mut Context, _: &[u8], _: &Info) -> bool {
-        true
+    fn inline(&mut self) -> Option<&mut dyn Inline> {
+        Some(self)
     }
 
     fn replica(&self) -> Option<Box<dyn Operator>> {
@@ -171,25 +171,37 @@ impl<M: Message> Operator for NullSink<M> {
     }
 }
 
-/// Empty chunks to send.
+impl<M: Message> Inline for NullSink<M> {
+    fn shortcut(&self) -> Shortcut {
+        Shortcut::Drain(self.input.edge())
+    }
+
+    #[inline]
+    fn drain(&mut self, _: &mut Context, _: &[u8], _: &Info) -> bool {
+        true
+    }
+}
+
+/// Unwritten chunks to send.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
-    /// So many chunks; without it, without end.
+struct NullSourceParameters {
+    /// How many chunks to send; without it, the source never ends.
     #[serde(default)]
     count: Option<u64>,
-    /// Samples per chunk; without it, as many as the quantum of its edge has room for.
+    /// Samples per chunk; without it, as many as fit the quantum of the output edge.
     #[serde(default)]
     size: Option<usize>,
-    /// Samples per second; without it there is no time to keep.
+    /// Samples per second; without it, chunks are sent as fast as possible.
     #[serde(default)]
     rate: Option<Hertz>,
-    /// Where there is a rate. `real`: a chunk comes when its last sample is due. `fast`: as soon as there is room.
+    /// Used if `rate` is set. `real`: a chunk is sent when its last sample is due. `fast`: as soon as there
+    /// is room.
     #[serde(default = "real")]
     pace: Pace,
 }
 
-fn source<T: Sample>(p: &Parameters, _: &Folders) -> Result<NullSource<T>, Error> {
+fn source<T: Sample>(p: &NullSourceParameters, _: &Folders) -> Result<NullSource<T>, Error> {
     let mut source = NullSource::new(p.count);
     if let Some(size) = p.size {
         source = source.size(size)?;
@@ -200,21 +212,21 @@ fn source<T: Sample>(p: &Parameters, _: &Folders) -> Result<NullSource<T>, Error
     Ok(source)
 }
 
-/// There is nothing to set.
+/// `null.sink` has no parameters.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct NoParameters {}
+struct NullSinkParameters {}
 
-fn sink<M: Message>(_: &NoParameters, _: &Folders) -> Result<NullSink<M>, Error> {
+fn sink<M: Message>(_: &NullSinkParameters, _: &Folders) -> Result<NullSink<M>, Error> {
     Ok(NullSink::default())
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
-    let text = "sends chunks that nobody has written";
+    let text = "sends chunks with arbitrary content, for benchmarks";
     registry.add(Kind::new("null.source", text, "count = 1000", source::<f32>));
     registry.add(Kind::new("null.source.complex", text, "count = 1000", source::<Complex<f32>>));
-    let text = "takes chunks and lets go of them";
+    let text = "discards chunks";
     registry.add(Kind::new("null.sink", text, "", sink::<Chunk<f32>>));
     registry.add(Kind::new("null.sink.complex", text, "", sink::<Chunk<Complex<f32>>>));
-    registry.add(Kind::new("count.sink", "takes numbers and lets go of them", "", sink::<u64>));
+    registry.add(Kind::new("count.sink", "discards numbers", "", sink::<u64>));
 }

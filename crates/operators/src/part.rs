@@ -1,4 +1,4 @@
-//! A file that has its name only once it is complete.
+//! A file that gets its final name only once it is complete.
 
 use onbeat_runtime::{Error, FileUse};
 use rustix::fs::OFlags;
@@ -7,11 +7,12 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Written as "NAME.part" in the folder of NAME, and renamed at the end. Who drops it before removes it.
+/// An output file, written as "NAME.part" in the folder of NAME and renamed when complete. Dropping it
+/// earlier removes it.
 ///
-/// The file is locked, so that two operators or two runs that were given one name find out at the start. What a
-/// killed process has left behind is overwritten.
-pub(crate) struct Part {
+/// The file is locked, so that two operators or two runs with the same file name find out at the start. A
+/// partial file of a killed process is overwritten.
+pub(crate) struct PartFile {
     file: File,
     path: PathBuf,
     target: PathBuf,
@@ -19,27 +20,28 @@ pub(crate) struct Part {
     _use: FileUse,
 }
 
-/// What a sink with a file says where it is asked whether it can be started anew after a failure.
-pub(crate) fn begins_anew() -> Result<(), Error> {
+/// Answer of a file sink to the question whether it can be restarted after a failure: an error.
+pub(crate) fn not_restartable() -> Result<(), Error> {
     Err(Error::new(
-        "its file would begin anew, and what it has written would be lost; say `on_error = \"stop\"` or `\"isolate\"`",
+        "its file would start over, and the data already written would be lost; set `on_error = \"stop\"` or \
+         `\"isolate\"`",
     ))
 }
 
-impl Part {
-    /// Creates the file, and its folders where they are missing.
+impl PartFile {
+    /// Creates the file, and its folders if they are missing.
     pub fn create(target: &Path) -> Result<Self, Error> {
         let cannot = |error| cannot("create", target, error);
-        // Path::file_name would take the folder's name for it.
+        // `Path::file_name` would take the folder's name for it.
         let is_folder = target.as_os_str().as_encoded_bytes().ends_with(b"/");
         let Some(name) = target.file_name().filter(|_| !is_folder) else {
             let shown = target.display();
-            return Err(Error::new(format!("cannot create `{shown}`: the path names no file; add a name")));
+            return Err(Error::new(format!("cannot create `{shown}`: the path has no file name; add one")));
         };
         let _use = FileUse::replacing(target, "an operator")?;
         if fs::metadata(target).is_ok_and(|found| !found.is_file()) {
             return Err(Error::new(format!(
-                "cannot create {}: something is there that is no file; choose another name",
+                "cannot create {}: the existing entry is not a regular file; choose another name",
                 target.display()
             )));
         }
@@ -50,7 +52,8 @@ impl Part {
             fs::create_dir_all(folder).map_err(cannot)?;
         }
         loop {
-            // Neither waits for who reads a pipe of that name, nor follows a link to a file of somebody else.
+            // Opening must not wait for the reader of a pipe of that name, nor follow a link to another
+            // user's file.
             let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
             let options =
                 OpenOptions::new().write(true).create(true).truncate(false).custom_flags(flags).clone();
@@ -59,45 +62,47 @@ impl Part {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     return Err(Error::new(format!(
-                        "cannot create {}: another operator or another run is writing it; give each a name of its own",
+                        "cannot create {}: another operator or another run is writing it; give each its own \
+                         file name",
                         target.display()
                     )));
                 }
                 Err(TryLockError::Error(error)) => return Err(cannot(error)),
             }
-            // Between the opening and the lock, its former writer may have renamed it: then it is complete, and not ours.
+            // Between opening and locking, the former writer may have renamed the file: then it is complete
+            // and not ours.
             let ours = file.metadata().map_err(cannot)?;
             if !ours.is_file() {
                 return Err(Error::new(format!(
-                    "cannot create {}: {} is there and no file; remove it",
+                    "cannot create {}: {} exists and is not a file; remove it",
                     target.display(),
                     path.display()
                 )));
             }
             if fs::metadata(&path).is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
                 file.set_len(0).map_err(cannot)?;
-                return Ok(Part { file, path, target: target.to_owned(), finished: false, _use });
+                return Ok(PartFile { file, path, target: target.to_owned(), finished: false, _use });
             }
         }
     }
 
-    /// To write to; every handle goes on where another one left off.
+    /// Handle to write to; all handles share one position.
     pub fn handle(&self) -> Result<File, Error> {
         self.file.try_clone().map_err(|error| cannot("write", &self.target, error))
     }
 
-    /// What it will be called.
+    /// Final name of the file.
     pub fn target(&self) -> &Path {
         &self.target
     }
 
-    /// Everything is written: puts it on the disk and gives it its name.
+    /// Completes the file: syncs it to disk and renames it.
     pub fn finish(self) -> Result<(), Error> {
         self.file.sync_all().map_err(|error| cannot("write", &self.target, error))?;
         self.finish_unsynced()
     }
 
-    /// The same, but leaves it to the system when it goes to the disk: for files that are written while samples come.
+    /// Completes the file without syncing it, for files that are written while samples arrive.
     pub fn finish_unsynced(mut self) -> Result<(), Error> {
         fs::rename(&self.path, &self.target).map_err(|error| cannot("name", &self.target, error))?;
         self.finished = true;
@@ -105,7 +110,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for PartFile {
     fn drop(&mut self) {
         if !self.finished {
             // The error that led here is the one to report.
@@ -128,13 +133,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("a/b/out.wav");
         for text in ["a longer first text", "second"] {
-            let part = Part::create(&target).unwrap();
+            let part = PartFile::create(&target).unwrap();
             part.handle().unwrap().write_all(text.as_bytes()).unwrap();
             assert_ne!(fs::read_to_string(&target).ok().as_deref(), Some(text));
             part.finish().unwrap();
             assert_eq!(fs::read_to_string(&target).unwrap(), text);
         }
-        drop(Part::create(&target).unwrap());
+        drop(PartFile::create(&target).unwrap());
         assert_eq!(fs::read_to_string(&target).unwrap(), "second");
         assert_eq!(fs::read_dir(target.parent().unwrap()).unwrap().count(), 1);
     }
@@ -143,13 +148,13 @@ mod tests {
     fn has_one_writer() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("out");
-        let first = Part::create(&target).unwrap();
-        let error = Part::create(&target).err().unwrap().to_string();
+        let first = PartFile::create(&target).unwrap();
+        let error = PartFile::create(&target).err().unwrap().to_string();
         assert!(error.contains("give them different files"), "{error}");
         first.finish().unwrap();
         assert!(target.is_file());
         fs::write(folder.path().join("out.part"), "left by a killed process").unwrap();
-        Part::create(&target).unwrap().finish().unwrap();
+        PartFile::create(&target).unwrap().finish().unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"");
     }
 }

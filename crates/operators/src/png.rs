@@ -1,23 +1,23 @@
-//! Pictures of frames and of streams.
+//! PNG images of frames and of streams.
 
 use crate::note;
 use crate::npy::{axes, shape_text};
-use crate::part::{Part, begins_anew};
+use crate::part::{PartFile, not_restartable};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Where the number of a picture stands in its name.
+/// Placeholder for the image's number in a file name.
 const NUMBER: &str = "{n}";
-/// Most rows of a picture that is made row by row.
+/// Most rows of an image that is built row by row.
 const MOST_ROWS: u32 = 16384;
 
-/// From black to white: where the colours of [`ColourMap::Heat`] are, by even steps.
+/// Colours of [`ColourMap::Heat`] at even steps, from black to white.
 const HEAT: [[u8; 3]; 5] = [[0, 0, 0], [64, 0, 128], [208, 32, 64], [255, 160, 0], [255, 255, 224]];
 
-/// What low and high samples look like.
+/// Colours of low and high samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ColourMap {
@@ -28,18 +28,19 @@ pub enum ColourMap {
     Heat,
 }
 
-/// Makes PNG pictures of chunks: of each with rows and columns one picture, of plain ones and those of one
-/// axis a picture row by row, the first row on top.
+/// Writes PNG images of chunks. A chunk with rows and columns is one image; a chunk without a shape or with
+/// one axis is one row, and the first row is on top.
 ///
-/// With `{n}` in its name, each picture has its number there, six digits from 000000 on, and its file as soon
-/// as it is complete; those stay even if the run fails later. Without, there is one file: the last picture,
-/// or the last rows. It is called "NAME.part" until the end, and goes away when the run fails.
+/// With `{n}` in its name, each image goes to its own file: `{n}` becomes a number of six digits from 000000
+/// on, and the file appears as soon as it is complete. These files stay even if the run fails later. Without
+/// `{n}` there is one file, with the last image or the last rows. It is called "NAME.part" until the end, and
+/// is removed if the run fails.
 ///
-/// The lowest sample is black, the highest white, or what the colour map has for them: of each picture by
-/// itself, unless `min` or `max` say what they are. Beyond these it goes on with the same colour. Chunks with
-/// three planes are red, green and blue, at one scale. A row that is shorter than the first one is filled up
-/// with the lowest colour, and so is what is not finite, which is counted and noted at the end. Making a
-/// picture allocates.
+/// The lowest sample of each image is black and the highest white, or the ends of the colour map, unless
+/// `min` or `max` set the limits. Samples beyond the limits get the colour of the limit. Chunks with three
+/// planes are red, green and blue on the same scale. A row shorter than the first is filled up with the
+/// lowest colour. Samples that are not finite get the lowest colour too; a note gives their number at the
+/// end. Each image allocates memory.
 pub struct PngSink {
     /// Frames or rows.
     pub input: Input<Chunk<f32>>,
@@ -49,28 +50,28 @@ pub struct PngSink {
     high: Option<f32>,
     colours: Option<Box<[[u8; 3]; 256]>>,
     rows: u32,
-    part: Option<Part>,
-    /// Pictures written.
+    part: Option<PartFile>,
+    /// Number of images written.
     written: u64,
-    size: Option<Size>,
-    /// Samples of the picture that is made.
+    size: Option<ImageSize>,
+    /// Samples of the image being built.
     samples: Vec<f32>,
-    /// Of a picture made row by row: where the oldest row is, once rows are replaced.
+    /// Index of the oldest row of an image built row by row, once rows are replaced.
     oldest: usize,
     pixels: Vec<u8>,
     not_finite: u64,
 }
 
-/// Of a picture.
+/// Size of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Size {
+struct ImageSize {
     width: usize,
     planes: usize,
     by_row: bool,
 }
 
 impl PngSink {
-    /// Grey pictures, of 256 rows where they are made row by row, each at a scale of its own.
+    /// Writes grey images, each on its own scale; images built row by row have 256 rows.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let numbered = path.to_string_lossy().contains(NUMBER);
@@ -92,10 +93,11 @@ impl PngSink {
         }
     }
 
-    /// What is black and what is white; `None` for the lowest and the highest sample of each picture.
+    /// Sets the samples that are black and white; `None` takes the lowest and the highest sample of each
+    /// image.
     ///
     /// # Errors
-    /// When one is not finite, or the second is not above the first.
+    /// When a limit is not finite, or the second is not above the first.
     pub fn scale(mut self, low: Option<f32>, high: Option<f32>) -> Result<Self, Error> {
         for (name, value) in [("min", low), ("max", high)] {
             crate::check::finite(name, f64::from(value.unwrap_or(0.0)))?;
@@ -104,25 +106,25 @@ impl PngSink {
             && low >= high
         {
             return Err(Error::new(format!(
-                "`max` is {high}: it must be above `min`, which is {low}; raise it"
+                "`max` is {high}: it must be above `min`, which is {low}; raise `max`"
             )));
         }
         (self.low, self.high) = (low, high);
         Ok(self)
     }
 
-    /// How samples look.
+    /// Sets the colour map.
     pub fn map(mut self, map: ColourMap) -> Self {
         self.colours = (map == ColourMap::Heat).then(heat);
         self
     }
 
-    /// Rows of a picture that is made row by row.
+    /// Sets the number of rows of an image built row by row.
     ///
     /// # Errors
     /// When it is not from 1 to 16384.
     pub fn rows(mut self, rows: u32) -> Result<Self, Error> {
-        let fix = "of chunks with rows and columns it changes nothing";
+        let fix = "it has no effect on chunks with rows and columns";
         crate::check::within("rows", f64::from(rows), 1.0, f64::from(MOST_ROWS), fix)?;
         self.rows = rows;
         Ok(self)
@@ -141,24 +143,24 @@ impl PngSink {
         }
         let shape = chunk.info().shape;
         let (rows, size) = match *axes(&shape) {
-            [] | [_] => (1, Size { width: chunk.len(), planes: 1, by_row: true }),
-            [rows, columns] => (rows, Size { width: columns as usize, planes: 1, by_row: false }),
+            [] | [_] => (1, ImageSize { width: chunk.len(), planes: 1, by_row: true }),
+            [rows, columns] => (rows, ImageSize { width: columns as usize, planes: 1, by_row: false }),
             [rows, columns, planes] => {
-                (rows, Size { width: columns as usize, planes: planes as usize, by_row: false })
+                (rows, ImageSize { width: columns as usize, planes: planes as usize, by_row: false })
             }
             _ => unreachable!("a shape has three axes"),
         };
         let known = *self.size.get_or_insert(size);
         if size.by_row != known.by_row || !matches!(size.planes, 1 | 3) {
             return Err(self.cannot(&format!(
-                "a chunk of shape {} cannot be a part of it: give chunks of rows × columns, rows × columns × 3, or all \
-                 without",
+                "a chunk of shape {} cannot be added to the image: send chunks of rows × columns, of rows × \
+                 columns × 3, or without a shape",
                 shape_text(&shape)
             )));
         }
         if !size.by_row && rows as usize * size.width * size.planes != chunk.len() {
             return Err(self.cannot(&format!(
-                "a chunk of shape {} has {} samples",
+                "a chunk of shape {} has {} samples, which does not match its shape",
                 shape_text(&shape),
                 chunk.len()
             )));
@@ -176,7 +178,8 @@ impl PngSink {
     fn take_row(&mut self, row: &[f32], width: usize) -> Result<(), Error> {
         if row.len() > width {
             return Err(self.cannot(&format!(
-                "a row of {} samples came, and the first one had {width}: all chunks must have the same length",
+                "a row of {} samples arrived, but the first one had {width}: all chunks must have the same \
+                 length",
                 row.len()
             )));
         }
@@ -191,7 +194,7 @@ impl PngSink {
         };
         let (now, rest) = self.samples[begin..begin + width].split_at_mut(row.len());
         now.copy_from_slice(row);
-        // What is not finite has the lowest colour.
+        // Samples that are not finite get the lowest colour.
         rest.fill(f32::NAN);
         if self.numbered && self.samples.len() == whole {
             self.write()?;
@@ -200,14 +203,14 @@ impl PngSink {
         Ok(())
     }
 
-    /// Writes the picture that is there.
+    /// Writes the current image.
     fn write(&mut self) -> Result<(), Error> {
-        let Some(Size { width, planes, .. }) = self.size.filter(|_| !self.samples.is_empty()) else {
+        let Some(ImageSize { width, planes, .. }) = self.size.filter(|_| !self.samples.is_empty()) else {
             return Ok(());
         };
         let part = match self.part.take() {
             Some(part) => part,
-            None => Part::create(&self.target())?,
+            None => PartFile::create(&self.target())?,
         };
         let line = width * planes;
         self.samples.rotate_left(self.oldest * line);
@@ -216,12 +219,12 @@ impl PngSink {
         let lines = self.samples.len() / line;
         let colour = planes == 3 || self.colours.is_some();
         let (Ok(width), Ok(height)) = (u32::try_from(width), u32::try_from(lines)) else {
-            return Err(self.cannot("a picture has at most 4294967295 rows and columns"));
+            return Err(self.cannot("an image has at most 4294967295 rows and columns"));
         };
         let colour = if colour { png::ColorType::Rgb } else { png::ColorType::Grayscale };
         encode(&part, (width, height), colour, &self.pixels)?;
-        // Numbered pictures come while others wait for their turn: they are not waited for until they are on
-        // the disk.
+        // Numbered images are written while other operators wait for their turn, so they are not synced to
+        // disk.
         if self.numbered {
             part.finish_unsynced()?;
         } else {
@@ -231,12 +234,12 @@ impl PngSink {
         Ok(())
     }
 
-    /// Makes pixels of samples.
+    /// Converts samples to pixels.
     fn paint(&mut self, planes: usize) {
         let finite = || self.samples.iter().copied().filter(|x| x.is_finite());
         let low = self.low.unwrap_or_else(|| finite().fold(f32::INFINITY, f32::min));
         let high = self.high.unwrap_or_else(|| finite().fold(f32::NEG_INFINITY, f32::max));
-        // All samples are the same, or none is finite: all black.
+        // All samples are equal, or none is finite: all black.
         let scale = if high > low { 255.0 / (f64::from(high) - f64::from(low)) } else { 0.0 };
         let level = |x: f32| {
             if x.is_finite() { ((f64::from(x) - f64::from(low)) * scale).round() as u8 } else { 0 }
@@ -257,7 +260,7 @@ impl PngSink {
 
 /// Writes pixels as a PNG file.
 pub(crate) fn encode(
-    part: &Part,
+    part: &PartFile,
     (width, height): (u32, u32),
     colour: png::ColorType,
     pixels: &[u8],
@@ -297,10 +300,10 @@ impl Operator for PngSink {
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         if folder.to_string_lossy().contains(NUMBER) {
-            return Err(self.cannot("`{n}` stands in the name of a folder: put it into that of the file"));
+            return Err(self.cannot("`{n}` is in the name of a folder: put it into the file name"));
         }
-        // The first one now, so that what cannot be written is known before the run.
-        self.part = Some(Part::create(&self.target())?);
+        // Create the first file now, so that an unwritable path is reported before the run.
+        self.part = Some(PartFile::create(&self.target())?);
         Ok(())
     }
 
@@ -312,7 +315,7 @@ impl Operator for PngSink {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        begins_anew()
+        not_restartable()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
@@ -320,7 +323,7 @@ impl Operator for PngSink {
             self.part = None;
             return Ok(());
         }
-        // Numbered frames are written already.
+        // Numbered images are written already.
         if !self.numbered || self.size.is_some_and(|size| size.by_row) {
             self.write()?;
         }
@@ -333,23 +336,23 @@ impl Operator for PngSink {
     }
 }
 
-/// Pictures to write.
+/// Images to write.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
-    /// The file; folders that are missing are made. With `{n}` in it there is one for each picture, else only
-    /// the last one.
+struct PngSinkParameters {
+    /// The file to write; missing folders are created. With `{n}` in the name, each image gets its own
+    /// numbered file; otherwise only the last one is kept.
     path: PathBuf,
-    /// The sample that is black; without it, the lowest of each picture.
+    /// Sample value shown as black; without it, the lowest of each image.
     #[serde(default)]
     min: Option<f32>,
-    /// The sample that is white; without it, the highest of each picture.
+    /// Sample value shown as white; without it, the highest of each image.
     #[serde(default)]
     max: Option<f32>,
-    /// `grey`: black to white. `heat`: black, violet, red, yellow, white.
+    /// Colour map. `grey`: black to white. `heat`: black, violet, red, yellow, white.
     #[serde(default)]
     map: ColourMap,
-    /// Rows of a picture, where chunks have no rows of their own and each is one.
+    /// Rows per image, if each chunk is a single row.
     #[serde(default = "rows")]
     rows: u32,
 }
@@ -359,8 +362,8 @@ fn rows() -> u32 {
 }
 
 pub(crate) fn kind() -> Kind {
-    let make = |p: &Parameters, folders: &Folders| {
+    let make = |p: &PngSinkParameters, folders: &Folders| {
         PngSink::new(folders.output(&p.path)).map(p.map).scale(p.min, p.max)?.rows(p.rows)
     };
-    Kind::new("png.sink", "makes pictures of frames or rows", "path = \"frame-{n}.png\"", make)
+    Kind::new("png.sink", "draws frames or rows as PNG images", "path = \"frame-{n}.png\"", make)
 }

@@ -1,7 +1,7 @@
-//! Silence where there is no signal.
+//! Mutes a stream while it has no signal.
 
 use crate::check;
-use crate::dsp::Level;
+use crate::dsp::GainSample;
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Decibels, Error, Folders, Input, Kind, Operator, Output, Ports, Registry, Seconds, Step,
@@ -10,36 +10,37 @@ use onbeat_runtime::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What becomes of samples while a squelch is closed.
+/// Treatment of samples while a squelch is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Closed {
-    /// They become 0.
+    /// Samples become 0.
     #[default]
     Mute,
-    /// They are left out, and the stream is shorter.
+    /// Samples are dropped, and the stream gets shorter.
     Gate,
 }
 
-/// Lets a signal through while its power is high enough.
+/// Passes a signal on while its power is high enough.
 ///
-/// The power is `|x|²`, smoothed with a time constant `tau`, in dB of full scale (a magnitude of 1). Above
-/// `open` it lets samples through from that one on, below `close` no more.
+/// The power is `|x|²`, smoothed with a time constant `tau`, in dB of full scale (a magnitude of 1). The
+/// squelch opens at the first sample whose power is above `open`, and closes when the power falls below
+/// `close`.
 ///
-/// A tag `squelch` says where it opens and closes: `true` and `false` on the first sample of each state when
-/// it mutes; when it is a gate, on each first sample the number that it had in the stream that came. Other
-/// tags stay on their samples and are left out with them. A sample that is not finite counts as 0 and becomes
-/// it; how many is noted.
-pub struct Squelch<T: Level> {
+/// A tag `squelch` marks each opening and closing. When muting, its value is `true` or `false`, on the first
+/// sample of the new state. When gating, it is on each first sample that is passed on, and its value is the
+/// sample's number in the input. Other tags stay on their samples and are dropped with them. A sample that is
+/// not finite is replaced by 0; a note gives the number of such samples.
+pub struct Squelch<T: GainSample> {
     /// Samples in.
     pub input: Input<Chunk<T>>,
-    /// Those that are let through.
+    /// Samples that were passed on.
     pub out: Output<Chunk<T>>,
     open: f64,
     close: f64,
     tau_s: f64,
     closed: Closed,
-    /// Share of each new sample in the power.
+    /// Weight of a new sample in the power.
     part: f64,
     rate_hz: Option<f64>,
     power: f64,
@@ -49,11 +50,12 @@ pub struct Squelch<T: Level> {
     not_finite: u64,
 }
 
-impl<T: Level> Squelch<T> {
-    /// Opens above and closes below so many decibels, of the power with a time constant of `tau_s` seconds.
+impl<T: GainSample> Squelch<T> {
+    /// Creates a squelch that opens above `open_db` and closes below `close_db`. The power has a time
+    /// constant of `tau_s` seconds.
     ///
     /// # Errors
-    /// When `close_db` is above `open_db`, or a number is not finite, or `tau_s` not above 0.
+    /// When `close_db` is above `open_db`, a number is not finite, or `tau_s` is not above 0.
     pub fn new(open_db: f64, close_db: f64, tau_s: f64, closed: Closed) -> Result<Self, Error> {
         check::finite("open", open_db)?;
         check::within("close", close_db, -1e3, open_db, "it must not be above `open`")?;
@@ -92,7 +94,7 @@ impl<T: Level> Squelch<T> {
         }
     }
 
-    /// Whether a sample is let through.
+    /// Whether a sample is passed on.
     fn passes(&mut self, x: &mut T) -> bool {
         let mut size = f64::from(x.size());
         if !size.is_finite() {
@@ -104,8 +106,8 @@ impl<T: Level> Squelch<T> {
         self.power >= limit
     }
 
-    /// Changes the samples of a chunk, and leaves those that go on at its begin. Gives how many, and their
-    /// tags.
+    /// Processes the samples of a chunk and moves those that are passed on to its start. Returns their number
+    /// and their tags.
     fn filter(&mut self, samples: &mut [T], tags: &[Tag]) -> (usize, Vec<Tag>) {
         let mut kept = 0;
         let (mut new, mut old) = (Vec::new(), tags.iter().peekable());
@@ -135,7 +137,7 @@ impl<T: Level> Squelch<T> {
     }
 }
 
-impl<T: Level> Operator for Squelch<T> {
+impl<T: GainSample> Operator for Squelch<T> {
     fn ports(&mut self, p: &mut Ports) {
         p.input("in", &mut self.input);
         p.output("out", &mut self.out);
@@ -157,7 +159,7 @@ impl<T: Level> Operator for Squelch<T> {
         }
         if self.input.is_ended(cx) && self.not_finite > 0 {
             let count = std::mem::take(&mut self.not_finite);
-            cx.note(format!("{count} samples were not finite and became 0"));
+            cx.note(format!("{count} samples were not finite and were replaced by 0"));
         }
         Ok(Step::Wait)
     }
@@ -189,16 +191,16 @@ fn decibels(power: f64) -> f64 {
 /// A squelch.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
-    /// The power, in dB of full scale, from which on it lets samples through.
+struct SquelchParameters {
+    /// Opening threshold: power, in dB of full scale, above which samples pass.
     open: Decibels,
-    /// The power below which it closes again; without it, 3 dB below `open`.
+    /// Closing threshold: power below which it closes again; without it, 3 dB below `open`.
     #[serde(default)]
     close: Option<Decibels>,
-    /// Time constant of the power.
+    /// Time constant of the power measurement.
     #[serde(default = "ten_ms")]
     tau: Seconds,
-    /// What becomes of samples while it is closed. `mute`: they become 0. `gate`: they are left out.
+    /// Treatment of samples while closed. `mute`: replaced by 0. `gate`: dropped.
     #[serde(default)]
     closed: Closed,
 }
@@ -207,13 +209,13 @@ fn ten_ms() -> Seconds {
     Seconds(0.01)
 }
 
-fn make<T: Level>(p: &Parameters, _: &Folders) -> Result<Squelch<T>, Error> {
+fn make<T: GainSample>(p: &SquelchParameters, _: &Folders) -> Result<Squelch<T>, Error> {
     let close_db = p.close.map_or(p.open.0 - 3.0, |db| db.0);
     Squelch::new(p.open.0, close_db, p.tau.0, p.closed)
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
-    let text = "lets a signal through while it is strong enough";
+    let text = "passes a signal on while it is strong enough";
     registry.add(Kind::new("squelch", text, "open = \"-30 dB\"", make::<f32>));
     registry.add(Kind::new("squelch.complex", text, "open = \"-30 dB\"", make::<Complex<f32>>));
 }

@@ -1,7 +1,7 @@
-//! A look at what passes.
+//! Statistics of a stream.
 
 use crate::check;
-use crate::part::{Part, begins_anew};
+use crate::part::{PartFile, not_restartable};
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Output, Ports, Seconds, Step,
 };
@@ -11,11 +11,12 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Passes chunks on as they are and says what was in them: how many samples, smallest, largest, root of the mean square.
+/// Passes chunks on unchanged and reports statistics of their samples: number, minimum, maximum and root mean
+/// square.
 ///
-/// With a file, it writes one line of JSON per `every` seconds of the stream, and one for the rest; without, one note at
-/// the end. Where the stream has no sample rate there is one line, at the end. The lines are the same wherever chunks
-/// begin and end.
+/// With a file, the operator writes one line of JSON per `every` seconds of the stream, and one for the
+/// remainder. Without a file, it adds one note at the end. A stream without a sample rate gives one line, at
+/// the end. The lines do not depend on chunk borders.
 pub struct Tap {
     /// Chunks in.
     pub input: Input<Chunk<f32>>,
@@ -23,18 +24,18 @@ pub struct Tap {
     pub out: Output<Chunk<f32>>,
     path: Option<PathBuf>,
     every_s: f64,
-    part: Option<Part>,
+    part: Option<PartFile>,
     file: Option<BufWriter<File>>,
     rate_hz: Option<f64>,
     /// Samples per line.
     window: u64,
     statistics: Statistics,
-    /// First sample of the line that is to come.
+    /// First sample of the current line.
     start: u64,
     ended: bool,
 }
 
-/// Of the finite samples; the others are counted.
+/// Sums over the finite samples; the others are counted.
 #[derive(Debug, Clone, Copy, Default)]
 struct Statistics {
     count: u64,
@@ -70,22 +71,22 @@ impl Statistics {
 
 /// One line of the file.
 #[derive(Serialize)]
-struct Line {
-    /// First sample.
+struct TapLine {
+    /// Number of the first sample.
     start: u64,
-    /// Its time in the stream, in seconds; none without a sample rate.
+    /// Stream time of the first sample, in seconds; none without a sample rate.
     time_s: Option<f64>,
-    /// Samples.
+    /// Number of samples.
     count: u64,
     min: f32,
     max: f32,
     rms: f64,
-    /// Samples that were not finite; the other figures leave them out.
+    /// Number of samples that were not finite; the other figures exclude them.
     not_finite: u64,
 }
 
 impl Tap {
-    /// One note at the end.
+    /// Creates a tap that adds one note at the end.
     pub fn new() -> Self {
         Tap {
             input: Input::default(),
@@ -102,7 +103,7 @@ impl Tap {
         }
     }
 
-    /// A file of lines in place of the note, one per `every_s` seconds.
+    /// Writes a file of lines, one per `every_s` seconds, instead of the note.
     ///
     /// # Errors
     /// When `every_s` is not a finite number above 0.
@@ -138,10 +139,10 @@ impl Tap {
         let (Some(file), true) = (&mut self.file, count > 0) else { return Ok(()) };
         let time_s = self.rate_hz.filter(|&hz| hz > 0.0).map(|hz| self.start as f64 / hz);
         let line =
-            Line { start: self.start, time_s, count, min, max, rms: self.statistics.rms(), not_finite };
+            TapLine { start: self.start, time_s, count, min, max, rms: self.statistics.rms(), not_finite };
         self.start += count;
         self.statistics = Statistics::default();
-        // Flushed, so that one can look at it while it runs.
+        // Flushed, so that the file can be read during the run.
         let written = serde_json::to_writer(&mut *file, &line).map_err(std::io::Error::from);
         let written = written.and_then(|()| file.write_all(b"\n")).and_then(|()| file.flush());
         written.map_err(|error| match &self.part {
@@ -178,7 +179,7 @@ impl Operator for Tap {
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
         if let Some(path) = &self.path {
-            let part = Part::create(path)?;
+            let part = PartFile::create(path)?;
             self.file = Some(BufWriter::new(part.handle()?));
             self.part = Some(part);
         }
@@ -197,7 +198,7 @@ impl Operator for Tap {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        begins_anew()
+        not_restartable()
     }
 
     fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {
@@ -215,14 +216,14 @@ fn cannot_write(path: &Path, error: std::io::Error) -> Error {
     Error::with_source(format!("cannot write {}", path.display()), error)
 }
 
-/// A look at what passes.
+/// Statistics of the passing samples.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
-    /// A file for lines of JSON; without it there is one note at the end.
+struct TapParameters {
+    /// A file for lines of JSON; without it, one note at the end of the run.
     #[serde(default)]
     path: Option<PathBuf>,
-    /// Seconds of the stream per line.
+    /// Seconds of stream time per line.
     #[serde(default = "second")]
     every: Seconds,
 }
@@ -232,10 +233,13 @@ fn second() -> Seconds {
 }
 
 pub(crate) fn kind() -> Kind {
-    Kind::new("tap", "passes on, and says what was in it", "", |p: &Parameters, folders: &Folders| {
-        match &p.path {
+    Kind::new(
+        "tap",
+        "passes samples on and reports their statistics",
+        "",
+        |p: &TapParameters, folders: &Folders| match &p.path {
             Some(path) => Tap::new().file(folders.output(path), p.every.0),
             None => Ok(Tap::new()),
-        }
-    })
+        },
+    )
 }

@@ -1,4 +1,4 @@
-//! A brake.
+//! A rate limiter.
 
 use crate::check;
 use num_complex::Complex;
@@ -9,29 +9,29 @@ use onbeat_runtime::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Holds chunks back, so that no more than so many samples per second go through.
+/// Limits a stream to a number of samples per second in real time.
 ///
-/// A chunk leaves when its last sample is due, counted from the moment when the first chunk came. One that comes later
-/// than that leaves at once; the times of those after it stay as they are. When the run is told to stop, what is held back
-/// leaves at once.
+/// A chunk leaves when its last sample is due, counted from the arrival of the first chunk. A chunk that
+/// arrives later leaves at once; the due times of the following chunks do not change. When the run is told to
+/// stop, the waiting chunk leaves at once.
 pub struct Throttle<T: Sample> {
     /// Chunks in.
     pub input: Input<Chunk<T>>,
-    /// The same chunks, later.
+    /// The same chunks, delayed.
     pub out: Output<Chunk<T>>,
     rate_hz: f64,
     held: Option<Chunk<T>>,
-    /// When the first chunk came.
+    /// Arrival of the first chunk.
     began_ns: Option<u64>,
-    /// Samples up to the end of the chunk in hand.
+    /// Samples up to the end of the current chunk.
     samples: u64,
 }
 
 impl<T: Sample> Throttle<T> {
-    /// Lets `rate_hz` samples per second through.
+    /// Limits the stream to `rate_hz` samples per second.
     ///
     /// # Errors
-    /// When it is not a finite number above 0.
+    /// When the rate is not a finite number above 0.
     pub fn new(rate_hz: f64) -> Result<Self, Error> {
         check::positive("rate", rate_hz)?;
         Ok(Throttle {
@@ -77,7 +77,7 @@ impl<T: Sample> Operator for Throttle<T> {
         &["rate"]
     }
 
-    /// The chunk in hand, and all after it, go by the new rate; what has gone by stays as it was.
+    /// The new rate applies to the current chunk and all that follow.
     fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
         let Hertz(rate_hz) = value.read(name)?;
         check::positive(name, rate_hz)?;
@@ -90,20 +90,20 @@ impl<T: Sample> Operator for Throttle<T> {
     }
 }
 
-/// A brake.
+/// A rate limiter.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct ThrottleParameters {
     /// Samples per second on the run's clock.
     rate: Hertz,
 }
 
-fn throttle<T: Sample>(p: &Parameters, _: &Folders) -> Result<Throttle<T>, Error> {
+fn throttle<T: Sample>(p: &ThrottleParameters, _: &Folders) -> Result<Throttle<T>, Error> {
     Throttle::new(p.rate.0)
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
-    let text = "holds chunks back to a rate";
+    let text = "limits the sample rate in real time";
     registry.add(Kind::new("throttle", text, "rate = \"48 kHz\"", throttle::<f32>));
     registry.add(Kind::new("throttle.complex", text, "rate = \"256 kHz\"", throttle::<Complex<f32>>));
 }

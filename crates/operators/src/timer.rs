@@ -1,4 +1,4 @@
-//! A source of ticks.
+//! A source of periodic ticks.
 
 use onbeat_runtime::{
     Context, Ending, Error, Folders, Kind, Operator, Output, Overrun, Pace, Period, Ports, Rate, Step, Ticker,
@@ -6,11 +6,11 @@ use onbeat_runtime::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Ticks: tick `k` is due at `k` periods after the start of the run, and is the number `k`.
+/// Periodic ticks. Tick `k` is the number `k`, due `k` periods after the start of the run.
 ///
-/// Where the run goes as fast as it can (`pace = "fast"`), ticks come without waiting.
+/// If the run goes as fast as possible (`pace = "fast"`), ticks are sent without waiting.
 pub struct Timer {
-    /// The numbers of the ticks.
+    /// The tick numbers.
     pub out: Output<u64>,
     ticker: Ticker,
     period_ns: u64,
@@ -19,7 +19,7 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// `count` ticks with a period in nanoseconds; `None` for without end.
+    /// Sends `count` ticks with a period in nanoseconds; `None` sends without end.
     ///
     /// # Errors
     /// When the period is 0.
@@ -62,7 +62,9 @@ impl Operator for Timer {
         if self.ticker.late() > 0 {
             let ticks = self.ticker.number().min(self.count);
             let (late, out) = (self.ticker.late(), ticks - self.sent);
-            cx.note(format!("of {ticks} ticks, {late} came more than a period late, {out} were left out"));
+            cx.note(format!(
+                "of {ticks} ticks, {late} were more than one period late and {out} were skipped"
+            ));
         }
         Ok(())
     }
@@ -71,23 +73,28 @@ impl Operator for Timer {
 /// A periodic timer.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
-    /// From one tick to the next.
+struct TimerParameters {
+    /// Time between two ticks.
     period: Period,
-    /// So many ticks; without it, without end.
+    /// How many ticks to send; without it, the timer never ends.
     #[serde(default)]
     count: Option<u64>,
-    /// What happens when a tick comes more than a period late. `skip`: those whose time has passed are left out.
-    /// `catch_up`: they come late. `min_gap`: all later ones are moved. `stop`: the run fails.
+    /// Action when a tick is more than one period late. `skip`: drop the overdue ticks. `catch_up`: send them
+    /// late. `min_gap`: shift all later ticks. `stop`: fail the run.
     #[serde(default)]
     overrun: Overrun,
 }
 
 pub(crate) fn kind() -> Kind {
-    Kind::new("timer", "ticks with a period", "period = \"10 ms\"", |p: &Parameters, _: &Folders| {
-        let period_ns = p.period.0.as_ns().ok_or_else(|| {
-            Error::new(format!("`period` is {}: it must be from 1 ns to 584 years", p.period.0))
-        })?;
-        Timer::new(period_ns, p.count, p.overrun)
-    })
+    Kind::new(
+        "timer",
+        "sends ticks with a fixed period",
+        "period = \"10 ms\"",
+        |p: &TimerParameters, _: &Folders| {
+            let period_ns = p.period.0.as_ns().ok_or_else(|| {
+                Error::new(format!("`period` is {}: it must be from 1 ns to 584 years", p.period.0))
+            })?;
+            Timer::new(period_ns, p.count, p.overrun)
+        },
+    )
 }

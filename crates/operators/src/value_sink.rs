@@ -1,7 +1,7 @@
 //! A sink for single values.
 
 use crate::format::once;
-use crate::part::{Part, begins_anew};
+use crate::part::{PartFile, not_restartable};
 use onbeat_runtime::{Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,14 +9,14 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-/// Takes single values. With a file, it writes every n-th as a line `seconds,value`; at the end it notes how many there were,
-/// the least, the greatest and the last of the finite ones.
+/// Summarises single values: at the end, a note gives their number, and the lowest, highest and last finite
+/// value. With a file, the sink writes every n-th value as a line `seconds,value`.
 pub struct ValueSink {
     /// Values.
     pub input: Input<f64>,
     path: Option<PathBuf>,
     every: u64,
-    file: Option<(BufWriter<File>, Part)>,
+    file: Option<(BufWriter<File>, PartFile)>,
     count: u64,
     finite: u64,
     least: f64,
@@ -25,7 +25,7 @@ pub struct ValueSink {
 }
 
 impl ValueSink {
-    /// Every `every`-th value goes to `path`.
+    /// Writes every `every`-th value to `path`.
     ///
     /// # Errors
     /// When `every` is 0.
@@ -60,7 +60,7 @@ impl Operator for ValueSink {
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
         if let Some(path) = &self.path {
-            let part = Part::create(path)?;
+            let part = PartFile::create(path)?;
             let mut file = BufWriter::new(part.handle()?);
             writeln!(file, "time_s,value").map_err(|error| Error::new(error.to_string()))?;
             self.file = Some((file, part));
@@ -83,7 +83,7 @@ impl Operator for ValueSink {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        begins_anew()
+        not_restartable()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
@@ -110,10 +110,10 @@ impl Operator for ValueSink {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ValueParameters {
-    /// A CSV file in the output folder; without it, values are only looked at.
+    /// A CSV file in the output folder; without it, values are only summarised.
     #[serde(default)]
     path: Option<PathBuf>,
-    /// Every n-th value is written.
+    /// Write every n-th value.
     #[serde(default = "once")]
     every: u64,
 }
@@ -122,5 +122,5 @@ pub(crate) fn kind() -> Kind {
     let sink = |p: &ValueParameters, folders: &Folders| {
         ValueSink::new(p.path.as_ref().map(|path| folders.output.join(path)), p.every)
     };
-    Kind::new("value.sink", "looks at single values and writes some of them", "", sink)
+    Kind::new("value.sink", "summarises values, and optionally writes them to a file", "", sink)
 }

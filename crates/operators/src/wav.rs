@@ -1,10 +1,10 @@
-//! WAV files.
+//! Writes WAV files.
 
 use crate::check;
 use crate::format::once;
 use crate::lanes::{Aligned, channel_inputs, one_or_all, show_inputs};
 use crate::note;
-use crate::part::{Part, begins_anew};
+use crate::part::{PartFile, not_restartable};
 use hound::{SampleFormat, WavSpec, WavWriter};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
 use schemars::JsonSchema;
@@ -15,40 +15,40 @@ use std::path::{Path, PathBuf};
 
 /// Bytes per write to the file.
 const BUFFER: usize = 64 << 10;
-/// Samples that are handed to the writer in one go.
+/// Samples passed to the writer at once.
 const BLOCK: usize = 1024;
-/// Most bytes of samples: a WAV file counts its own length, header included, in 32 bits.
+/// Most bytes of samples: a WAV file stores its own length, including the header, in 32 bits.
 const MOST_BYTES: u64 = u32::MAX as u64 - 128;
-/// A WAV file counts its bytes per second in 32 bits.
+/// A WAV file stores its bytes per second in 32 bits.
 const MOST_BYTES_PER_SECOND: u64 = u32::MAX as u64;
 
-/// How a WAV file has its samples.
+/// Sample format of a WAV file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WavFormat {
-    /// Whole numbers of 16 bits: 1.0 becomes 32767, what is beyond is clipped and counted.
+    /// 16-bit integers: 1.0 becomes 32767; samples beyond are clipped and counted.
     #[default]
     I16,
-    /// Floating point of 32 bits, as they come.
+    /// 32-bit floating point, unchanged.
     F32,
 }
 
 /// Writes a WAV file of one or more channels.
 ///
-/// The file is called "NAME.part" until it is complete. When the run fails it goes away; when it is stopped, what came
-/// until then is kept. Several channels must have one sample rate, and end with the shortest. A sample that is not
-/// finite becomes 0. Without a single chunk there is no sample rate, and no file.
+/// The file is called "NAME.part" until it is complete. It is removed if the run fails, and kept if the run
+/// is stopped. All channels must have the same sample rate; the file ends with the shortest. A sample that is
+/// not finite becomes 0. If no chunk arrives, there is no sample rate, and no file is created.
 pub struct WavSink {
-    /// The samples of the only channel.
+    /// Samples of the only channel.
     pub input: Input<Chunk<f32>>,
-    /// Where there are several, the samples of each: `in0`, `in1`, ... in place of `in`.
+    /// With several channels, one input each: `in0`, `in1`, ... instead of `in`.
     pub inputs: Vec<Input<Chunk<f32>>>,
     streams: Aligned<f32>,
     path: PathBuf,
     format: WavFormat,
     most_bytes: u64,
-    part: Option<Part>,
-    wave: Option<Wave>,
+    part: Option<PartFile>,
+    wave: Option<OpenWav>,
 }
 
 impl WavSink {
@@ -66,13 +66,13 @@ impl WavSink {
         }
     }
 
-    /// How the file has its samples.
+    /// Sets the sample format.
     pub fn format(mut self, format: WavFormat) -> Self {
         self.format = format;
         self
     }
 
-    /// How many channels come and are written.
+    /// Sets the number of channels to write.
     ///
     /// # Errors
     /// When it is not from 1 to 64.
@@ -82,22 +82,25 @@ impl WavSink {
         Ok(self)
     }
 
-    /// The first chunk has come, and with it the sample rate: writes the header.
-    fn begin(&self, cx: &mut Context, rate_hz: f64) -> Result<Option<Wave>, Error> {
+    /// Writes the header; the first chunk has arrived and brought the sample rate.
+    fn begin(&self, cx: &mut Context, rate_hz: f64) -> Result<Option<OpenWav>, Error> {
         if rate_hz == 0.0 {
             return Err(Error::new(format!(
-                "cannot write {}: a WAV file needs a sample rate, and none came with the input: give `sample_rate` or \
-                 `rate` at the source",
+                "cannot write {}: a WAV file needs a sample rate, and its input has none: give `sample_rate` \
+                 or `rate` at the source",
                 self.path.display()
             )));
         }
         let channels = self.inputs.len().max(1) as u64;
         let most_hz = MOST_BYTES_PER_SECOND / (channels * self.format.bytes());
-        let fix = "a WAV file has no room for others; resample before";
+        let fix = "WAV files store no other rates; resample first";
         check::within("sample rate", rate_hz, 1.0, most_hz as f64, fix)?;
         let whole = rate_hz.round();
         if whole != rate_hz {
-            cx.note(format!("a WAV file has whole hertz: {rate_hz} Hz became {whole} Hz"));
+            cx.note(format!(
+                "WAV files store whole hertz: the sample rate {rate_hz} Hz was rounded to \
+                             {whole} Hz"
+            ));
         }
         let (bits_per_sample, sample_format) = match self.format {
             WavFormat::I16 => (16, SampleFormat::Int),
@@ -109,21 +112,29 @@ impl WavSink {
         let file = BufWriter::with_capacity(BUFFER, part.handle()?);
         let mut writer = WavWriter::new(file, spec).map_err(|error| cannot_write(&self.path, error))?;
         if self.format == WavFormat::I16 {
-            // Its buffer is made now and not while samples come.
+            // Allocate the buffer now, not while samples arrive.
             let _ = writer.get_i16_writer(BLOCK as u32);
         }
         let most = self.most_bytes / self.format.bytes() / channels * channels;
-        Ok(Some(Wave { writer, format: self.format, rate_hz, left: most, most, clipped: 0, not_finite: 0 }))
+        Ok(Some(OpenWav {
+            writer,
+            format: self.format,
+            rate_hz,
+            left: most,
+            most,
+            clipped: 0,
+            not_finite: 0,
+        }))
     }
 
-    /// Says what was not written as it came.
+    /// Notes the samples that were not written as they came.
     fn sum_up(&self, cx: &mut Context) {
         let Some(wave) = &self.wave else {
             note::nothing_came(cx, &self.path);
             return;
         };
         if wave.clipped > 0 {
-            cx.note(format!("{} samples were beyond ±1 and were clipped: lower the gain", wave.clipped));
+            cx.note(format!("{} samples were beyond ±1 and were clipped: reduce the gain", wave.clipped));
         }
         if wave.not_finite > 0 {
             cx.note(format!("{} samples were not finite and were written as 0", wave.not_finite));
@@ -132,7 +143,7 @@ impl WavSink {
 }
 
 impl WavFormat {
-    /// Bytes of one sample.
+    /// Bytes per sample.
     fn bytes(self) -> u64 {
         match self {
             WavFormat::I16 => 2,
@@ -142,22 +153,23 @@ impl WavFormat {
 }
 
 /// A file that has its header.
-struct Wave {
+struct OpenWav {
     writer: WavWriter<BufWriter<File>>,
     format: WavFormat,
     rate_hz: f64,
-    /// Samples of all channels for which there is room, now and at the begin.
+    /// Remaining and initial room for samples, all channels together.
     left: u64,
     most: u64,
     clipped: u64,
     not_finite: u64,
 }
 
-impl Wave {
+impl OpenWav {
     fn write(&mut self, samples: &[f32], path: &Path) -> Result<(), Error> {
         self.left = self.left.checked_sub(samples.len() as u64).ok_or_else(|| {
             Error::new(format!(
-                "cannot write {}: a WAV file ends at 4 GiB, {} samples here; end the run before, or write several files",
+                "cannot write {}: WAV files are limited to 4 GiB ({} samples here); stop the run earlier, or \
+                 write several files",
                 path.display(),
                 self.most
             ))
@@ -170,7 +182,7 @@ impl Wave {
                         let y = x * 32767.0;
                         self.not_finite += u64::from(!x.is_finite());
                         self.clipped += u64::from(x.is_finite() && y.abs() >= 32767.5);
-                        // To the nearest; the conversion stops at both ends.
+                        // Rounds to nearest; the conversion saturates.
                         out.write_sample(if x.is_finite() { (y + 0.5f32.copysign(y)) as i16 } else { 0 });
                     }
                     out.flush()
@@ -192,7 +204,7 @@ impl Operator for WavSink {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        self.part = Some(Part::create(&self.path)?);
+        self.part = Some(PartFile::create(&self.path)?);
         Ok(())
     }
 
@@ -206,8 +218,8 @@ impl Operator for WavSink {
         if let Some(wave) = &mut self.wave {
             if rate_hz != wave.rate_hz {
                 return Err(Error::new(format!(
-                    "cannot write {}: the sample rate changed from {} Hz to {rate_hz} Hz, and a WAV file has one: \
-                     resample before merging streams",
+                    "cannot write {}: the sample rate changed from {} Hz to {rate_hz} Hz, and a WAV file has \
+                     only one: resample before merging streams",
                     self.path.display(),
                     wave.rate_hz
                 )));
@@ -219,7 +231,7 @@ impl Operator for WavSink {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        begins_anew()
+        not_restartable()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
@@ -238,7 +250,7 @@ impl Operator for WavSink {
 fn cannot_write(path: &Path, error: hound::Error) -> Error {
     let text = format!("cannot write {}", path.display());
     match error {
-        // Its own text says that it was an input or output error, and the next one what it was.
+        // The writer's own text only says that it was an I/O error; its source says which.
         hound::Error::IoError(error) => Error::with_source(text, error),
         error => Error::with_source(text, error),
     }
@@ -247,21 +259,26 @@ fn cannot_write(path: &Path, error: hound::Error) -> Error {
 /// A WAV file to write.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
-    /// The file; folders that are missing are made.
+struct WavSinkParameters {
+    /// The file to write; missing folders are created.
     path: PathBuf,
-    /// `i16`: whole numbers of 16 bits. `f32`: floating point.
+    /// Sample format. `i16`: 16-bit integers. `f32`: floating point.
     #[serde(default)]
     format: WavFormat,
-    /// Interleaved channels. Where there are several, each has an input: `in0`, `in1`, ...
+    /// Interleaved channels. If there are several, each has its own input: `in0`, `in1`, ...
     #[serde(default = "once")]
     channels: u64,
 }
 
 pub(crate) fn kind() -> Kind {
-    Kind::new("wav.sink", "writes a WAV file", "path = \"audio.wav\"", |p: &Parameters, folders: &Folders| {
-        WavSink::new(folders.output(&p.path)).format(p.format).channels(p.channels)
-    })
+    Kind::new(
+        "wav.sink",
+        "writes a WAV file",
+        "path = \"audio.wav\"",
+        |p: &WavSinkParameters, folders: &Folders| {
+            WavSink::new(folders.output(&p.path)).format(p.format).channels(p.channels)
+        },
+    )
 }
 
 #[cfg(test)]
@@ -293,7 +310,7 @@ mod tests {
         let wav = graph.add("wav", sink);
         graph.connect(zeros, |z| &z.out, wav, |w| &w.input);
         let error = graph.run(&Options::default()).unwrap_err().to_string();
-        assert!(error.contains("4 GiB, 50000 samples here"), "{error}");
+        assert!(error.contains("limited to 4 GiB (50000 samples here)"), "{error}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -1,6 +1,6 @@
-//! WAV files to play.
+//! Plays WAV files.
 
-use crate::format::{Channels, Coding, Layout, Number, Playing, SampleFile, once, open, real};
+use crate::format::{Channels, Coding, FileLayout, Number, Playing, SampleFile, once, open, real};
 use crate::lanes::{channel_outputs, one_or_all, show_outputs};
 use hound::{SampleFormat, WavReader};
 use onbeat_runtime::{
@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-/// Plays a WAV file, one of its channels or all, at the sample rate in it.
+/// Plays one or all channels of a WAV file at the file's sample rate.
 ///
-/// Whole numbers of 8, 16, 24 and 32 bits become samples of which full scale is 1 (so what
-/// [`WavSink`](crate::WavSink) writes as 16 bits comes back smaller by one part in 32768), floating point of
-/// 32 bits stays as it is. Samples that are not finite are sent as they are, counted, and noted at the end.
-/// There are no tags.
+/// Integers of 8, 16, 24 and 32 bits are scaled so that full scale is 1; samples of 32-bit floating point are
+/// unchanged. (16-bit samples written by [`WavSink`](crate::WavSink) therefore come back smaller by one part
+/// in 32768.) Samples that are not finite are sent unchanged; a note gives their number at the end. There are
+/// no tags.
 pub struct WavSource {
-    /// The samples of the only channel that is played.
+    /// Samples of the only channel played.
     pub out: Output<Chunk<f32>>,
-    /// Where all are, the samples of each: `out0`, `out1`, ... in place of `out`.
+    /// When all channels are played, one output each: `out0`, `out1`, ... instead of `out`.
     pub outputs: Vec<Output<Chunk<f32>>>,
     path: PathBuf,
     channels: Channels,
@@ -39,51 +39,51 @@ impl WavSource {
         }
     }
 
-    /// The only channel to play, from 0.
+    /// Selects the only channel to play, counted from 0.
     pub fn channel(mut self, channel: u64) -> Self {
         self.channels.chosen = Some(channel);
         self.outputs.clear();
         self
     }
 
-    /// How many channels the file has; unless one is chosen, all are played.
+    /// Sets the number of channels in the file. All are played unless one is selected.
     ///
     /// # Errors
-    /// When there are none, or more than 64 to play.
+    /// When there are no channels, or more than 64 to play.
     pub fn channels(mut self, channels: u64) -> Result<Self, Error> {
         self.channels.count = Some(channels);
         self.outputs = channel_outputs(self.channels.lanes())?;
         Ok(self)
     }
 
-    /// How it keeps time, unless the run says otherwise.
+    /// Sets the pace; the run's own setting takes precedence.
     pub fn pace(mut self, pace: Pace) -> Self {
         self.playing.pace = pace;
         self
     }
 
-    /// How often it plays; 0 for without end. The stream has no seam.
+    /// Sets how many times the file is played; 0 repeats it without end. There is no gap between two passes.
     pub fn repeat(mut self, times: u64) -> Self {
         self.playing.repeat = times;
         self
     }
 
-    /// Reads the header; gives the samples and their rate in hertz.
+    /// Reads the header. Returns the samples and their rate in hertz.
     fn open(&self) -> Result<(SampleFile, f64), Error> {
         let wrong = |text: String| Error::new(format!("{}: {text}", self.path.display()));
-        let broken = |error: &dyn std::fmt::Display| wrong(format!("its header is no WAV header: {error}"));
+        let broken = |error: &dyn std::fmt::Display| wrong(format!("its WAV header cannot be read: {error}"));
         let (file, bytes, used) = open(&self.path)?;
         let reader = WavReader::new(BufReader::new(file)).map_err(|error| match error {
             hound::Error::Unsupported => wrong(
-                "its samples are compressed, or of a type that is not supported: supported are whole numbers of 8, 16, \
-                 24 and 32 bits and floating point of 32"
+                "its samples are compressed or of an unsupported type: supported are integers of 8, 16, 24 \
+                 and 32 bits and floating point of 32 bits"
                     .into(),
             ),
             error => broken(&error),
         })?;
         let (spec, numbers) = (reader.spec(), u64::from(reader.len()));
         let mut file = reader.into_inner();
-        // The length of the data stands before them.
+        // The four bytes before the samples hold their length.
         let mut length = [0; 4];
         let begin = file
             .seek(SeekFrom::Current(-4))
@@ -92,12 +92,12 @@ impl WavSource {
             .map_err(|error| broken(&error))?;
         let length = u64::from(u32::from_le_bytes(length));
         if numbers == 0 {
-            return Err(wrong("its header says that there are no samples".into()));
+            return Err(wrong("its header says that it has no samples".into()));
         }
         if length > bytes.saturating_sub(begin) {
             return Err(wrong(format!(
-                "its header says that the samples have {length} bytes, and {} are there: it is truncated, or was not \
-                 finished; write it anew, for example with `sox --ignore-length`",
+                "its header announces {length} bytes of samples, but the file has {}: it is truncated or \
+                 unfinished; write it again, for example with `sox --ignore-length`",
                 bytes.saturating_sub(begin)
             )));
         }
@@ -112,16 +112,16 @@ impl WavSource {
             (SampleFormat::Int, 3, 17..=24) => whole(Number::I24, 8_388_608.0),
             (SampleFormat::Int, 4, 25..=32) => whole(Number::I32, 2_147_483_648.0),
             (format, size, bits) => {
-                let format = if format == SampleFormat::Int { "whole numbers" } else { "floating point" };
+                let format = if format == SampleFormat::Int { "integers" } else { "floating point" };
                 return Err(wrong(format!(
-                    "its samples are {format} of {bits} bits in {size} bytes, which is not supported: supported are whole \
-                     numbers of 8, 16, 24 and 32 bits and floating point of 32"
+                    "its samples are {format} of {bits} bits in {size} bytes, which is not supported: \
+                     supported are integers of 8, 16, 24 and 32 bits and floating point of 32 bits"
                 )));
             }
         };
         let channels = u64::from(spec.channels);
-        let layout =
-            Layout::choose(coding, 1, channels, self.channels).map_err(|error| wrong(error.to_string()))?;
+        let layout = FileLayout::choose(coding, 1, channels, self.channels)
+            .map_err(|error| wrong(error.to_string()))?;
         let file = file.into_inner();
         let file = SampleFile::at(file, used, self.path.clone(), layout, begin, numbers / channels)?;
         Ok((file, f64::from(spec.sample_rate)))
@@ -157,19 +157,20 @@ impl Operator for WavSource {
 /// A WAV file to play.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
-    /// The file.
+struct WavSourceParameters {
+    /// The file to play.
     path: PathBuf,
-    /// The only channel to play, from 0.
+    /// The only channel to play, counted from 0.
     #[serde(default)]
     channel: Option<u64>,
-    /// How many channels there are. Where there are several and none is chosen, all are played: `out0`, `out1`, ...
+    /// Number of channels in the file. If there are several and `channel` is not set, each is played at its
+    /// own output: `out0`, `out1`, ...
     #[serde(default)]
     channels: Option<u64>,
-    /// `real`: a chunk comes when its last sample is due. `fast`: as soon as there is room.
+    /// `real`: a chunk is sent when its last sample is due. `fast`: as soon as there is room.
     #[serde(default = "real")]
     pace: Pace,
-    /// How often it is played; 0 is without end.
+    /// How many times to play the file; 0 repeats it without end.
     #[serde(default = "once")]
     repeat: u64,
 }
@@ -179,7 +180,7 @@ pub(crate) fn kind() -> Kind {
         "wav.source",
         "plays a WAV file",
         "path = \"audio.wav\"",
-        |p: &Parameters, folders: &Folders| {
+        |p: &WavSourceParameters, folders: &Folders| {
             let mut source = WavSource::new(folders.input(&p.path)).pace(p.pace).repeat(p.repeat);
             if let Some(channel) = p.channel {
                 source = source.channel(channel);

@@ -1,5 +1,5 @@
-//! Once samples flow, no operator allocates. (Tags, notes, lines of text and pictures do. Stdin and stdout are those of
-//! the test runner and are left alone.)
+//! Operators do not allocate memory while samples flow. (Tags, notes, lines of text and pictures do. Stdin
+//! and stdout belong to the test runner and are not tested.)
 #![forbid(unsafe_code)]
 
 #[path = "it/harness/mod.rs"]
@@ -14,9 +14,9 @@ use onbeat_operators::lanes::{Deinterleave, Interleave, Joined, Sum};
 use onbeat_operators::mode_s::{Demod, Frame};
 use onbeat_operators::spectral::{Fft, Framed, Spectrum, Window};
 use onbeat_operators::{
-    Add, Closed, Counter, Delay, DelayLag, FileSink, Framing, IqSink, IqSource, Load, Merge, NpySink,
-    NpySource, NullSink, NullSource, Overrun, Peer, PngSink, SampleFormat, SigmfSink, SigmfSource, Squelch,
-    Tap, TcpSink, TcpSource, Throttle, Timer, UdpSink, UdpSource, WavSink, WavSource, Work,
+    Add, Closed, Counter, Delay, DelayLength, FileSink, Framing, IqSink, IqSource, Load, LoadWork, NpySink,
+    NpySource, NullSink, NullSource, NumberMerge, Overrun, PngSink, SampleFormat, SigmfSink, SigmfSource,
+    Squelch, Tap, TcpPeer, TcpSink, TcpSource, Throttle, Timer, UdpSink, UdpSource, WavSink, WavSource,
 };
 use onbeat_runtime::testing::{Feed, Trial};
 use onbeat_runtime::{Chunk, Graph, InPlace, Message, Options, Pace, Stream};
@@ -33,7 +33,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// Allocations, deallocations and reallocations.
 type Counters = (usize, usize, usize);
 
-/// Those so far.
+/// Allocations counted so far.
 fn counters() -> Counters {
     let stats = ALLOCATOR.stats();
     (stats.allocations, stats.deallocations, stats.reallocations)
@@ -41,26 +41,27 @@ fn counters() -> Counters {
 
 type C32 = Complex<f32>;
 
-/// Messages until all buffers have their size.
+/// Messages until all buffers have their final size.
 const WARM_UP: usize = 200;
-/// Chunks in all.
+/// Total number of chunks.
 const CHUNKS: usize = 2000;
-/// Samples of a file that is played again and again: no whole number of chunks.
+/// Samples of a file that is repeated: not a whole number of chunks.
 const SAMPLES: usize = 10_000;
 
-/// How often a file has to be played for some more than `CHUNKS` chunks of 2048 samples.
+/// How often a file must be played for slightly more than `CHUNKS` chunks of 2048 samples.
 const REPEAT: u64 = (CHUNKS + 10) as u64 * 2048 / SAMPLES as u64 + 1;
 
-/// A graph in the making, and what was counted while it runs.
+/// A graph under construction, and the counters of its run.
 struct Steady {
     graph: Graph,
     messages: usize,
-    /// Messages, and the counters at both of them.
+    /// Message numbers, and the counters at both.
     seen: Arc<Mutex<(usize, [Counters; 2])>>,
 }
 
 impl Steady {
-    /// Nothing may be allocated between message `WARM_UP` and message `messages` of the sink `watch`.
+    /// Requires that nothing is allocated between message `WARM_UP` and message `messages` of the sink
+    /// `watch`.
     fn new<M: Message>(name: &str, messages: usize) -> Self {
         let mut graph = Graph::new(name);
         let seen = Arc::new(Mutex::new((0, [(0, 0, 0); 2])));
@@ -92,7 +93,7 @@ impl Steady {
 
 #[test]
 fn nothing_is_allocated_once_samples_flow() {
-    // One test and not several: what the runner allocates between two tests would count.
+    // One test and not several: allocations of the test runner between two tests would count.
     watched(|| {
         let folder = tempfile::tempdir().unwrap();
         receiver(folder.path());
@@ -121,17 +122,17 @@ fn receiver(folder: &Path) {
     graph.add("rate", Stream::new(Resampler::<f32>::to_rate(48e3, Quality::default()).unwrap()));
     graph.add("treble", InPlace::new(Deemphasis::new(50e-6).unwrap()));
     graph.add("gain", InPlace::new(Saxpy::new(0.5, 0.0).unwrap()));
-    graph.add("load", Load::<Chunk<f32>>::new(Work::Rounds(10)));
+    graph.add("load", Load::<Chunk<f32>>::new(LoadWork::Rounds(10)));
     graph.add("tap", Tap::new().file(folder.join("tap.jsonl"), 1e6).unwrap());
     graph.add("sum", Add::new());
     graph.add("audio", WavSink::new(folder.join("audio.wav")));
-    // Beside it, chunks that nobody wrote, and numbers; they go on for about as long.
+    // In addition, unwritten chunks and numbers, which run for about as long.
     graph.add("chunks", NullSource::<f32>::new(Some(2000)).rate(48e3, Pace::Fast).unwrap());
     graph.add("chunks-end", NullSink::<Chunk<f32>>::default());
     graph.add("ticks", Timer::new(100_000, Some(300), Overrun::CatchUp).unwrap());
     graph.add("count", Counter::new(Some(2000)).rate(1e5, Pace::Fast).unwrap());
-    graph.add("both", Merge::<u64>::default());
-    graph.add("work", Load::<u64>::new(Work::Rounds(10)));
+    graph.add("both", NumberMerge::<u64>::default());
+    graph.add("work", Load::<u64>::new(LoadWork::Rounds(10)));
     graph.add("numbers-end", NullSink::<u64>::default());
     steady.connect(&[
         ("iq", "brake"),
@@ -160,7 +161,7 @@ fn receiver(folder: &Path) {
     steady.run();
 }
 
-/// Files of several channels, and everything that goes from several streams to one and back.
+/// Files of several channels, and all operators that join or split streams.
 fn channels(folder: &Path) {
     let at = |name: &str| folder.join(name);
     let samples: Vec<f32> = (0..2 * SAMPLES).map(|n| (n as f32 * 0.1).sin()).collect();
@@ -181,7 +182,7 @@ fn channels(folder: &Path) {
         "array",
         NpySource::<f32>::new(at("one.npy")).rate(48e3, Pace::Fast).unwrap().repeat(2 * REPEAT),
     );
-    graph.add("delay", Delay::<f32>::new(DelayLag::Samples(1000)).unwrap());
+    graph.add("delay", Delay::<f32>::new(DelayLength::Samples(1000)).unwrap());
     graph.add("sum", Joined::<Sum>::new(3).unwrap());
     graph.add("turn", Joined::<Interleave>::new(2).unwrap());
     graph.add("apart", Deinterleave::new(2).unwrap());
@@ -241,7 +242,7 @@ fn spectra(folder: &Path) {
     steady.run();
 }
 
-/// The receiver of the example up to its frames; what they say is text.
+/// The receiver of the example up to its frames, because decoding them allocates text.
 fn aircraft() {
     let capture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/adsb.cu8");
     let mut steady = Steady::new::<Frame>("aircraft", CHUNKS);
@@ -266,18 +267,18 @@ fn datagrams() {
     steady.run();
 }
 
-/// What one half of a graph sends, the other receives.
+/// One half of a graph sends, the other receives.
 fn connection() {
     let listen = || TcpListener::bind("127.0.0.1:0").unwrap();
     let (from, to) = (listen(), listen());
-    let peer = |listener: &TcpListener| Peer::Connect(listener.local_addr().unwrap().to_string());
+    let peer = |listener: &TcpListener| TcpPeer::Connect(listener.local_addr().unwrap().to_string());
     let mut steady = Steady::new::<Chunk<f32>>("connection", CHUNKS);
     let graph = &mut steady.graph;
     graph.add("chunks", NullSource::<f32>::new(Some(2 * CHUNKS as u64)));
     graph.add("send", TcpSink::<f32>::new(peer(&from), None).unwrap().framing(Framing::Strict));
     graph.add("receive", TcpSource::<f32>::new(peer(&to), None).unwrap().framing(Framing::Strict));
     steady.connect(&[("chunks", "send"), ("receive", "watch")]);
-    // Who passes it on stays until all is counted: a thread that ends gives memory back.
+    // The forwarding thread stays until everything is counted, because a thread that ends frees memory.
     let counted = Barrier::new(2);
     std::thread::scope(|scope| {
         scope.spawn(|| {

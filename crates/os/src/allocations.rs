@@ -1,4 +1,4 @@
-//! Counting what threads allocate: an allocator for programs that want to know.
+//! Counts allocations per thread: an allocator for programs that want these counts.
 
 #![allow(clippy::disallowed_types, reason = "set inside the allocator, where nothing else may be called")]
 
@@ -7,14 +7,15 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 thread_local! {
-    // Without a destructor and without a first use that allocates: it is read inside the allocator.
+    // It has no destructor, and its first use does not allocate: it is read inside the allocator.
     static COUNT: Cell<u64> = const { Cell::new(0) };
 }
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
-/// An allocator, the system's unless told otherwise, with a count for each thread. A program that installs it has allocations of its workers in its
-/// records; in others they read "not counted". It costs an increment per allocation.
+/// Allocator that counts the allocations of each thread; it wraps the system's allocator by default. A
+/// program that installs it has the allocations of its workers in its records; other records say "not
+/// counted". It costs one increment per allocation.
 ///
 /// ```
 /// use onbeat_os::allocations::{self, CountingAllocator};
@@ -31,7 +32,7 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 pub struct CountingAllocator<A = System>(A);
 
 impl CountingAllocator {
-    /// The system's.
+    /// Wraps the system's allocator.
     #[must_use]
     pub const fn system() -> Self {
         CountingAllocator(System)
@@ -39,13 +40,14 @@ impl CountingAllocator {
 }
 
 impl<A> CountingAllocator<A> {
-    /// Another one, whose calls are counted.
+    /// Wraps another allocator.
     pub const fn around(allocator: A) -> Self {
         CountingAllocator(allocator)
     }
 }
 
-/// How often the calling thread has asked for memory, new or more; `None` where the program has another allocator.
+/// Number of times that the calling thread has asked for new or more memory; `None` if the program has
+/// another allocator.
 #[must_use]
 pub fn of_thread() -> Option<u64> {
     INSTALLED.load(Relaxed).then(|| COUNT.get())
@@ -58,8 +60,8 @@ fn count() {
     }
 }
 
-// SAFETY: every call goes to the allocator inside as it came; counting neither allocates nor unwinds (the count cannot overflow in 64
-// bits, and the cell has no destructor, so it is there as long as its thread is).
+// SAFETY: every call goes to the inner allocator unchanged. Counting neither allocates nor unwinds: the count
+// cannot overflow in 64 bits, and the cell has no destructor, so it exists as long as its thread.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();

@@ -1,7 +1,7 @@
 //! The clocks of the kernel, in nanoseconds.
 //!
-//! Reads go through the vDSO where the kernel offers it: no system call for the monotonic and the
-//! real time, one for the CPU times. Source: `clock_gettime(2)`, `clock_nanosleep(2)`.
+//! Reads go through the vDSO if the kernel offers it: no system call for the monotonic and the real time, one
+//! for the CPU times. Source: `clock_gettime(2)`, `clock_nanosleep(2)`.
 
 use rustix::io::Errno;
 use rustix::thread::clock_nanosleep_absolute;
@@ -9,14 +9,14 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// The time on `CLOCK_MONOTONIC` in nanoseconds: since boot, without suspend, never backwards.
+/// Time on `CLOCK_MONOTONIC` in nanoseconds: since boot, without suspend, never backwards.
 #[must_use]
 #[inline]
 pub fn monotonic_ns() -> u64 {
     read_ns(ClockId::Monotonic)
 }
 
-/// The time that the calling thread has spent on a core so far, in nanoseconds, user and kernel.
+/// CPU time of the calling thread so far, in nanoseconds, user and kernel.
 ///
 /// A system call, 0.1 to 1 µs: for summaries, not for every step.
 #[must_use]
@@ -24,14 +24,14 @@ pub fn thread_cpu_ns() -> u64 {
     read_ns(ClockId::ThreadCPUTime)
 }
 
-/// The time that all threads of this process have spent on cores so far, in nanoseconds.
+/// CPU time of all threads of this process so far, in nanoseconds.
 #[must_use]
 pub fn process_cpu_ns() -> u64 {
     read_ns(ClockId::ProcessCPUTime)
 }
 
-/// The time of day as nanoseconds since 1970-01-01 00:00 UTC. It may jump when somebody sets it: for
-/// naming a moment, not for measuring.
+/// Time of day in nanoseconds since 1970-01-01 00:00 UTC. It jumps when the clock is set, so use it to name a
+/// time, not to measure.
 ///
 /// A time of day before 1970 reads as 0.
 #[must_use]
@@ -41,15 +41,14 @@ pub fn realtime_unix_ns() -> u64 {
 
 /// Sleeps until `CLOCK_MONOTONIC` reads `deadline_ns` or later.
 ///
-/// Returns at once for a deadline that has passed. The deadline is absolute, so signals that interrupt
-/// the sleep do not lengthen it: it is taken up again to the same deadline. How late the thread runs
-/// after it is up to the kernel: the timer slack (50 µs unless set otherwise, none for a real-time
-/// policy) and whoever has the core.
+/// Returns at once if the deadline has passed. The deadline is absolute: a signal interrupts the sleep but
+/// does not lengthen it. How late the thread runs afterwards depends on the timer slack (50 µs unless set
+/// otherwise, none for a real-time policy) and on the threads that have the core.
 ///
 /// # Panics
 ///
-/// If the kernel refuses `clock_nanosleep`, which it has no documented reason to for this clock (a
-/// seccomp filter may): going on without having slept would turn a periodic thread into a busy one.
+/// If the kernel refuses `clock_nanosleep`. It has no documented reason to for this clock, but a seccomp
+/// filter may. Going on without sleeping would turn a periodic thread into a busy one.
 pub fn sleep_until(deadline_ns: u64) {
     let deadline = timespec(deadline_ns);
     loop {
@@ -61,8 +60,8 @@ pub fn sleep_until(deadline_ns: u64) {
     }
 }
 
-/// The kernel's form of `ns` nanoseconds. Exact for every `u64`; the kernel itself clamps what lies
-/// beyond its range of 292 years.
+/// Converts nanoseconds to the kernel's format. Exact for every `u64`; the kernel clamps values beyond its
+/// range of 292 years.
 pub(crate) fn timespec(ns: u64) -> Timespec {
     let seconds = (ns / NS_PER_S).try_into().expect("2^64 ns are fewer than 2^35 seconds");
     let nanoseconds = (ns % NS_PER_S).try_into().expect("below 10^9");
@@ -106,7 +105,7 @@ mod tests {
 
     #[test]
     fn work_costs_cpu_time_of_thread_and_process() {
-        // The process first and last, so that its span holds the thread's.
+        // The process is read first and last, so that its time includes the thread's.
         let process_ns = process_cpu_ns();
         let thread_ns = thread_cpu_ns();
         let mut x = 1_u64;

@@ -1,4 +1,4 @@
-//! A set of processor cores, written as the kernel and rtla write it: `0-3,5`.
+//! Sets of processor cores, in the notation of the kernel and rtla: `0-3,5`.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -9,16 +9,16 @@ use std::str::FromStr;
 use rustix::io::Errno;
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-/// Core numbers are below this: the most that a Linux kernel can be built for (`NR_CPUS`, x86-64).
+/// Upper bound of core numbers: the most that a Linux kernel can be built for (`NR_CPUS`, x86-64).
 pub const CORES_MAX: usize = 8192;
 
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 
 /// A set of core numbers, each below [`CORES_MAX`].
 ///
-/// As text it is a list of numbers and ranges with commas between: `0-3,5`. Reading takes them in any
-/// order, overlapping, with spaces around; writing gives the shortest form in ascending order, which
-/// the kernel's `cpulist` files use too. The empty set is written as nothing, and nothing is not read.
+/// As text it is a comma-separated list of numbers and ranges: `0-3,5`. Parsing accepts them in any order,
+/// overlapping, with spaces around. Formatting gives the shortest ascending form, as in the kernel's
+/// `cpulist` files. The empty set is formatted as an empty text, which does not parse.
 ///
 /// # Example
 ///
@@ -37,7 +37,7 @@ pub struct CoreSet {
 }
 
 impl CoreSet {
-    /// The set of these core numbers.
+    /// Makes a set of these core numbers.
     ///
     /// # Errors
     ///
@@ -55,26 +55,28 @@ impl CoreSet {
         Ok(Self { cores: cores.into_iter().map(in_range).collect::<Result<_, _>>()? })
     }
 
-    /// The cores that are switched on, from `/sys/devices/system/cpu/online`.
+    /// Cores that are online, from `/sys/devices/system/cpu/online`.
     ///
     /// # Errors
     ///
-    /// What reading the file gives, and `InvalidData` if it holds no core list. The message names it.
+    /// What reading the file returns, and `InvalidData` if it does not hold a core list. The message names
+    /// the file.
     pub fn online() -> io::Result<Self> {
         let named = |kind, error: &dyn Error| io::Error::new(kind, format!("{ONLINE}: {error}"));
         let text = std::fs::read_to_string(ONLINE).map_err(|error| named(error.kind(), &error))?;
         text.parse().map_err(|error| named(io::ErrorKind::InvalidData, &error))
     }
 
-    /// The cores that the kernel keeps other threads off (`isolcpus=`, isolated cpusets); none where it does not say.
+    /// Cores that the kernel keeps other threads off (`isolcpus=`, isolated cpusets); empty if the kernel
+    /// does not say.
     #[must_use]
     pub fn isolated() -> Self {
         let text = std::fs::read_to_string("/sys/devices/system/cpu/isolated").unwrap_or_default();
         text.parse().unwrap_or_default()
     }
 
-    /// The cores that the calling thread may run on now (`sched_getaffinity(2)`): what it, its parent or
-    /// `taskset` asked for, as far as the cpuset of the process holds them.
+    /// Cores that the calling thread may run on now (`sched_getaffinity(2)`): those that it, its parent or
+    /// `taskset` asked for, within the cpuset of the process.
     ///
     /// # Errors
     ///
@@ -100,36 +102,36 @@ impl CoreSet {
         self.cores.contains(&core)
     }
 
-    /// The core numbers, ascending.
+    /// Returns the core numbers, ascending.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + '_ {
         self.cores.iter().copied()
     }
 
-    /// Those that are in this set and not in `other`.
+    /// Returns the cores of this set that are not in `other`.
     #[must_use]
     pub fn without(&self, other: &CoreSet) -> CoreSet {
         CoreSet { cores: self.cores.difference(&other.cores).copied().collect() }
     }
 
-    /// Those that are in both.
+    /// Returns the cores that are in both sets.
     #[must_use]
     pub fn common(&self, other: &CoreSet) -> CoreSet {
         CoreSet { cores: self.cores.intersection(&other.cores).copied().collect() }
     }
 
-    /// Those that are in one of them.
+    /// Returns the cores that are in either set.
     #[must_use]
     pub fn and(&self, other: &CoreSet) -> CoreSet {
         CoreSet { cores: self.cores.union(&other.cores).copied().collect() }
     }
 
-    /// How many cores are in the set.
+    /// Number of cores.
     #[must_use]
     pub fn len(&self) -> usize {
         self.cores.len()
     }
 
-    /// Whether no core is in the set.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cores.is_empty()
@@ -164,7 +166,7 @@ impl FromStr for CoreSet {
             return Err(CoresError("the list of cores is empty; name at least one, as in 0-3,5".to_owned()));
         }
         let mut cores = BTreeSet::new();
-        // In characters from 1, as an editor counts.
+        // Characters count from 1, as in an editor.
         let mut place = 1;
         for item in list.split(',') {
             let spaces = item.len() - item.trim_start().len();
@@ -178,7 +180,7 @@ impl FromStr for CoreSet {
     }
 }
 
-/// One number or range.
+/// Parses one number or range.
 fn parse_item(item: &str) -> Result<std::ops::RangeInclusive<usize>, String> {
     if item.is_empty() {
         return Err("nothing between the commas; leave one comma out".to_owned());
@@ -192,13 +194,13 @@ fn parse_item(item: &str) -> Result<std::ops::RangeInclusive<usize>, String> {
 }
 
 fn parse_core(text: &str, item: &str) -> Result<usize, String> {
-    // `parse` alone would take a plus sign as well.
+    // `parse` alone would also accept a plus sign.
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("{item:?} is no core number and no range; write it as 5 or 0-3"));
+        return Err(format!("{item:?} is not a core number or range; write it as 5 or 0-3"));
     }
     match text.parse() {
         Ok(core) if core < CORES_MAX => Ok(core),
-        // The rest is digits: too large, for `usize` as well.
+        // Only digits are left: the number is too large, for `usize` as well.
         _ => Err(too_large(text)),
     }
 }
@@ -207,7 +209,7 @@ fn too_large(core: impl fmt::Display) -> String {
     format!("no machine has a core {core}; the last core number is {}", CORES_MAX - 1)
 }
 
-/// Why something is no set of cores: the text, the place in it, and how to write it instead.
+/// Why a text is not a set of cores: the text, the place in it, and the correct form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoresError(String);
 
@@ -251,7 +253,7 @@ mod tests {
 
     #[test]
     fn errors_name_the_text_the_place_and_the_fix() {
-        const NOT: &str = "is no core number and no range; write it as 5 or 0-3";
+        const NOT: &str = "is not a core number or range; write it as 5 or 0-3";
         for (text, message) in [
             ("", "the list of cores is empty; name at least one, as in 0-3,5"),
             (" \n", "the list of cores is empty; name at least one, as in 0-3,5"),

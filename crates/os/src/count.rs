@@ -1,4 +1,4 @@
-//! Counting kernel events of this process, such as one system call: `perf_event_open(2)` on a tracepoint.
+//! Counts kernel events of this process, such as one system call, by `perf_event_open(2)` on a tracepoint.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use crate::perf::{self, Attributes, TYPE_TRACEPOINT, flag};
 
-/// Where the kernel lists its tracepoints, in the order in which they are looked for.
+/// Folders of tracepoints, in the order in which they are tried.
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// Counts how often a tracepoint is passed by the thread that made the counter and by all threads that it, or one of those,
-/// has started since.
+/// Counts how often a tracepoint is hit by the thread that made the counter, and by all threads started from
+/// it since.
 ///
 /// ```
 /// use onbeat_os::Counter;
@@ -26,11 +26,11 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Begins to count, at 0.
+    /// Starts counting at 0.
     ///
     /// # Errors
-    /// `PermissionDenied` without the right to trace (root, or `CAP_PERFMON` and a tracefs that may be read), `NotFound`
-    /// where the kernel has no such tracepoint; the message says what would grant it.
+    /// `PermissionDenied` without the right to trace (root, or `CAP_PERFMON` and a readable tracefs),
+    /// `NotFound` if the kernel has no such tracepoint. The message says how to get the right.
     pub fn tracepoint(group: &str, name: &str) -> io::Result<Counter> {
         let id = tracepoint_id(group, name)?;
         let attributes =
@@ -49,10 +49,10 @@ impl Counter {
         Ok(Counter { event })
     }
 
-    /// How often so far. From any thread.
+    /// Returns the count so far. From any thread.
     ///
     /// # Errors
-    /// What the kernel says to the read.
+    /// What the kernel returns for the read.
     pub fn count(&self) -> io::Result<u64> {
         let mut count = [0; 8];
         (&self.event).read_exact(&mut count)?;
@@ -67,11 +67,11 @@ fn tracepoint_id(group: &str, name: &str) -> io::Result<u64> {
         match fs::read_to_string(&path) {
             Ok(text) => {
                 return text.trim().parse().map_err(|_| {
-                    let message = format!("{}: `{}` is no tracepoint id", path.display(), text.trim());
+                    let message = format!("{}: `{}` is not a tracepoint id", path.display(), text.trim());
                     io::Error::new(io::ErrorKind::InvalidData, message)
                 });
             }
-            // A refusal says more than that there is nothing at the other place.
+            // A refusal is more informative than a missing file at the other place.
             Err(error) if refused.is_none() || error.kind() == io::ErrorKind::PermissionDenied => {
                 refused = Some((path, error));
             }

@@ -1,4 +1,4 @@
-//! Those who connect and those who are connected, waited for by one thread.
+//! Waiting for new and existing connections in one thread.
 
 use crate::poll;
 use std::io::{self, ErrorKind};
@@ -7,18 +7,18 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-/// How long nobody is let in when that was not possible, because the process has no more files.
+/// Pause in accepting after a failure, because the process has no more files.
 const DEAF: Duration = Duration::from_millis(100);
 
-/// What others connect to.
+/// Listening socket.
 pub trait Listener: AsFd {
-    /// A connection.
+    /// Type of a connection.
     type Stream;
 
-    /// The next one, on a stream that does not wait.
+    /// Accepts the next connection, as a non-blocking stream.
     ///
     /// # Errors
-    /// What `accept(2)` says.
+    /// What `accept(2)` reports.
     fn accept(&self) -> io::Result<Self::Stream>;
 }
 
@@ -42,16 +42,16 @@ impl Listener for TcpListener {
     }
 }
 
-/// Why a wait is over. Neither where a connection, or the time, is the reason.
+/// Reason why a wait is over. Neither field is set if the reason is an existing connection, or the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Woken {
-    /// Nobody is to be served any more.
+    /// The server should end.
     pub has_ended: bool,
-    /// Somebody wants to be let in.
+    /// A client wants to connect.
     pub knocks: bool,
 }
 
-/// A listener that does not wait, and what tells that it is over.
+/// A non-blocking listener, and a stream that tells the server to end.
 ///
 /// ```
 /// use onbeat_os::{door::Door, local};
@@ -73,21 +73,22 @@ pub struct Woken {
 #[derive(Debug)]
 pub struct Door<L> {
     listener: L,
-    /// Readable when nobody is to be served any more.
+    /// Readable when the server should end.
     ended: UnixStream,
     deaf_until: Option<Instant>,
 }
 
 impl<L: Listener> Door<L> {
-    /// Open until `ended` can be read, as it can when its other end is gone.
+    /// Serves until `ended` becomes readable, as it does when its other end is closed.
     pub fn new(listener: L, ended: UnixStream) -> Self {
         Door { listener, ended, deaf_until: None }
     }
 
-    /// Waits until somebody knocks, one of these files can be read (written where `true` says so), the time is over, or it has ended.
+    /// Waits until a client connects, one of these files is readable (writable where the flag is `true`), the
+    /// time is over, or the server should end.
     ///
     /// # Errors
-    /// What `poll(2)` says.
+    /// What `poll(2)` reports.
     pub fn wait<'f>(
         &'f mut self,
         files: impl IntoIterator<Item = (BorrowedFd<'f>, bool)>,
@@ -105,7 +106,7 @@ impl<L: Listener> Door<L> {
         Ok(Woken { has_ended: ready[0], knocks: self.deaf_until.is_none() && ready[1] })
     }
 
-    /// Lets in those who knock, so many at a time that those who are inside have their turn.
+    /// Accepts up to `most` connections, so that existing ones have their turn.
     pub fn let_in(&mut self, most: usize, mut admit: impl FnMut(L::Stream)) {
         for _ in 0..most {
             match self.listener.accept() {

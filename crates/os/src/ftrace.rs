@@ -1,8 +1,9 @@
-//! A trace instance of our own: the kernel's ring of every core, read as pages of raw bytes.
+//! A trace instance of this process: the kernel's ring of every core, read as pages of raw bytes.
 //!
-//! The same tracepoints as those of [`perf`](crate::perf), for a third of the price, but with more rights and with something that
-//! has to be taken away again: the instance is a folder in tracefs. [`Knobs`] takes it away, also after a process that was killed;
-//! until then the kernel itself stops writing and frees the rings as soon as the process is gone (`disable_on_free`).
+//! It records the same tracepoints as [`perf`](crate::perf) at a third of the cost, but needs more rights and
+//! must be removed: the instance is a folder in tracefs. [`Knobs`] removes it, even after a process that was
+//! killed. Until then, the kernel stops writing and frees the rings as soon as the process is gone
+//! (`disable_on_free`).
 
 use crate::knob::Knobs;
 use crate::poll;
@@ -11,54 +12,56 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// A trace instance that writes the tracepoints that it was told of, on some cores.
+/// A trace instance that records some tracepoints on some cores.
 ///
-/// [`drain`](Self::drain) gives pages as [`Pages`] describes them. Times are in nanoseconds on `CLOCK_MONOTONIC`. Nobody is woken for
-/// what is written: whoever reads comes by from time to time. What is not read in time is overwritten, and the next page says so.
+/// [`drain`](Self::drain) returns pages as [`Pages`] describes them. Times are in nanoseconds on
+/// `CLOCK_MONOTONIC`. No thread is woken for a record: the reader polls from time to time. Unread records are
+/// overwritten, and the next page says so.
 #[derive(Debug)]
 pub struct Instance {
     folder: PathBuf,
     pages: Pages,
     rings: Vec<File>,
-    /// Closed with the process: the kernel then frees the rings and writes no more.
+    /// Closed with the process: the kernel then frees the rings and stops writing.
     _free: Option<File>,
     page: Vec<u8>,
     cleaned: Vec<String>,
-    /// Dropped last: it takes the folder away, which nobody must use then.
+    /// Dropped last: it removes the folder, which must be unused by then.
     _knobs: Knobs,
 }
 
-/// What came of making an instance.
+/// An opened instance.
 #[derive(Debug)]
-pub struct Made {
+pub struct OpenInstance {
     /// The instance, switched off.
     pub instance: Instance,
-    /// Tracepoints that the kernel refuses, by their place in the list, with its reason.
+    /// Tracepoints that the kernel refuses, by their place in the list, with the reason.
     pub refused: Vec<(usize, io::Error)>,
 }
 
 impl Instance {
-    /// An instance for these tracepoints (group and name each) on these cores, with rings of about `bytes` each.
+    /// Opens an instance for these tracepoints (group and name each) on these cores, with rings of about
+    /// `bytes` each.
     ///
     /// # Errors
-    /// Where it cannot be made: without root, on a kernel without instances, or where the journal of what has to be taken away
-    /// cannot be written. The message names the file.
+    /// If it cannot be made: without root, on a kernel without instances, or if the journal of changes cannot
+    /// be written. The message names the file.
     pub fn open(
         tracefs: &Tracefs,
         tracepoints: &[(&str, &str)],
         cpus: &[usize],
         bytes: usize,
-    ) -> io::Result<Made> {
+    ) -> io::Result<OpenInstance> {
         let pages = tracefs.pages()?;
         let mut knobs = Knobs::new()?;
         let folder = make(tracefs, &mut knobs)?;
         write(&folder.join("tracing_on"), "0")?;
         write(&folder.join("trace_clock"), "mono")?;
-        // Names of threads come with each switch; to keep a table of them would cost as much as the rest.
+        // Thread names come with each switch; a table of them would cost as much as the rest.
         write(&folder.join("trace_options"), "norecord-cmd")?;
         write(&folder.join("trace_options"), "overwrite")?;
         write(&folder.join("tracing_cpumask"), &mask(cpus))?;
-        // An instance comes with rings for all cores.
+        // A new instance has rings for all cores.
         write(&folder.join("buffer_size_kb"), "4")?;
         for cpu in cpus {
             let size = folder.join(format!("per_cpu/cpu{cpu}/buffer_size_kb"));
@@ -82,16 +85,16 @@ impl Instance {
         let cleaned = knobs.cleaned().to_vec();
         let page = vec![0; pages.page_bytes];
         let instance = Instance { folder, pages, rings, _free: free, page, cleaned, _knobs: knobs };
-        Ok(Made { instance, refused })
+        Ok(OpenInstance { instance, refused })
     }
 
-    /// How its pages are made up.
+    /// Format of the pages.
     #[must_use]
     pub fn pages(&self) -> &Pages {
         &self.pages
     }
 
-    /// What killed processes had left and is put back now, a line each.
+    /// State that killed processes had left and that was restored, one line each.
     #[must_use]
     pub fn cleaned(&self) -> &[String] {
         &self.cleaned
@@ -103,46 +106,48 @@ impl Instance {
         &self.folder
     }
 
-    /// Of one tracepoint (group and name) only those records are written that a filter lets through, in the kernel's own language:
-    /// `prev_pid == 5 || next_pid == 5`.
+    /// Limits a tracepoint (group and name) to the records that pass a filter in the kernel's filter
+    /// language: `prev_pid == 5 || next_pid == 5`.
     ///
     /// # Errors
-    /// What the kernel says of it.
+    /// What the kernel reports.
     pub fn filter(&self, (group, name): (&str, &str), filter: &str) -> io::Result<()> {
         write(&self.folder.join("events").join(group).join(name).join("filter"), filter)
     }
 
-    /// Writes records from now on. No core is interrupted for it.
+    /// Starts writing records. This interrupts no core.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn enable(&self) -> io::Result<()> {
         write(&self.folder.join("tracing_on"), "1")
     }
 
-    /// Writes none from now on. No core is interrupted for it.
+    /// Stops writing records. This interrupts no core.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn disable(&self) -> io::Result<()> {
         write(&self.folder.join("tracing_on"), "0")
     }
 
-    /// Whether the kernel writes records, as it was told to: others may have switched it off, or have taken away the right to ask.
+    /// Whether the kernel still writes records: another program may have switched it off, or have removed the
+    /// right to ask.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn is_enabled(&self) -> io::Result<bool> {
         let text = fs::read_to_string(self.folder.join("tracing_on"))?;
         Ok(text.trim_end() != "0")
     }
 
-    /// Appends the pages of the ring at this place of the list of cores to `into`, makes room for new ones, and says how many bytes
-    /// that were.
+    /// Appends the pages of one ring to `into` and frees their room in the ring. Returns the number of bytes.
+    /// `at` is the place in the list of cores.
     pub fn drain(&mut self, at: usize, into: &mut Vec<u8>) -> usize {
         let before = into.len();
-        // A page that is not full yet comes, too. It does not wait: an error says that there is nothing more for now. What is written
-        // meanwhile is for the next time, so that it comes to an end on a core that is busy with nothing else.
+        // A page that is not full is read as well. The file does not block: an error means that there is
+        // nothing more now. Records written meanwhile are left for the next call, so that this one ends even
+        // on a busy core.
         for _ in 0..MOST_PAGES {
             match self.rings[at].read(&mut self.page) {
                 Ok(length) if length == self.page.len() => into.extend_from_slice(&self.page),
@@ -153,10 +158,10 @@ impl Instance {
     }
 }
 
-/// Of one reading: 64 MiB.
+/// Limit of one call: 64 MiB.
 const MOST_PAGES: usize = 1 << 14;
 
-/// A folder of that process; it may have several.
+/// Makes a folder for this process, which may have several.
 fn make(tracefs: &Tracefs, knobs: &mut Knobs) -> io::Result<PathBuf> {
     let pid = std::process::id();
     let mut number = 0;
@@ -169,7 +174,7 @@ fn make(tracefs: &Tracefs, knobs: &mut Knobs) -> io::Result<PathBuf> {
     }
 }
 
-/// As the kernel takes it: hexadecimal words of 32 bits, the highest first.
+/// Formats a mask for the kernel: hexadecimal words of 32 bits, the highest first.
 fn mask(cpus: &[usize]) -> String {
     let set = |word: usize, cpu: &&usize| **cpu / 32 == word;
     let words = cpus.iter().max().map_or(0, |most| most / 32);

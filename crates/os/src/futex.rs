@@ -1,10 +1,10 @@
-//! Waiting on a 32-bit word, and waking who waits on it: `futex(2)`, private to this process.
+//! Waiting on a 32-bit word, and waking its waiters: `futex(2)`, private to this process.
 //!
-//! The kernel compares the word with what the caller expects and puts the thread to sleep as one step
-//! with respect to [`wake`] on the same word; so a waker that first changes the word and then wakes
-//! cannot be missed. Nothing here orders other memory: the atomic operations on the word do that.
+//! The kernel compares the word with the expected value and puts the thread to sleep in one step with respect
+//! to [`wake`] on the same word. So a waker that changes the word first and then wakes cannot be missed.
+//! Nothing here orders other memory: the atomic operations on the word do.
 //!
-//! These are the raw calls. To wait for another thread take [`crate::park`].
+//! These are the raw calls. To wait for another thread use [`crate::park`].
 
 #![allow(
     clippy::disallowed_types,
@@ -20,17 +20,17 @@ use rustix::thread::futex::{Flags, wait_bitset};
 
 use crate::clock;
 
-/// Wakes whoever waits, whatever its bits: `FUTEX_BITSET_MATCH_ANY`.
+/// Wakes any waiter, whatever its bits: `FUTEX_BITSET_MATCH_ANY`.
 const ANY: NonZeroU32 = NonZeroU32::MAX;
 
 /// Why [`wait`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "only the word itself says whether what was waited for has come"]
 pub enum Wake {
-    /// A [`wake`] reached this thread. It may have been meant for an earlier use of the same memory,
-    /// so look at the word again.
+    /// A [`wake`] reached this thread. It may have been meant for an earlier use of the same memory, so check
+    /// the word again.
     Woken,
-    /// The word was not `expected` when the kernel looked: the thread did not sleep.
+    /// The word was not `expected`: the thread did not sleep.
     Changed,
     /// The deadline has passed.
     TimedOut,
@@ -40,13 +40,13 @@ pub enum Wake {
 
 /// Sleeps while `word` is `expected`, until a [`wake`], a signal or `deadline_ns`.
 ///
-/// `deadline_ns` is an absolute time on `CLOCK_MONOTONIC` (`FUTEX_WAIT_BITSET`), `None` waits without
-/// end. A deadline that has passed gives [`Wake::TimedOut`], or [`Wake::Changed`] where both hold.
+/// `deadline_ns` is an absolute time on `CLOCK_MONOTONIC` (`FUTEX_WAIT_BITSET`); `None` waits without limit.
+/// A deadline that has passed gives [`Wake::TimedOut`], or [`Wake::Changed`] if both hold.
 ///
 /// # Errors
 ///
-/// None that `futex(2)` documents for these arguments is left; a kernel without futexes or a seccomp
-/// filter gives its own error.
+/// `futex(2)` documents no error for these arguments; a kernel without futexes or a seccomp filter returns
+/// its own.
 pub fn wait(word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) -> io::Result<Wake> {
     let deadline = deadline_ns.map(clock::timespec);
     match wait_bitset(word, Flags::PRIVATE, expected, deadline.as_ref(), ANY) {
@@ -58,7 +58,7 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) -> io::Re
     }
 }
 
-/// Wakes up to `count` threads that wait on `word` and returns how many those were.
+/// Wakes up to `count` threads that wait on `word`, and returns their number.
 ///
 /// `i32::MAX` wakes all; a greater `count` means the same.
 ///
@@ -69,7 +69,7 @@ pub fn wake(word: &AtomicU32, count: u32) -> io::Result<u32> {
     // The kernel takes a signed count and treats a negative one as 1.
     let count = count.min(i32::MAX as u32);
     if count == 0 {
-        // The kernel would wake one all the same.
+        // The kernel would wake one thread even then.
         return Ok(0);
     }
     let woken = rustix::thread::futex::wake(word, Flags::PRIVATE, count)?;

@@ -1,11 +1,11 @@
-//! Threads of the kernel that handle interrupts, where it has any (`threadirqs`, `PREEMPT_RT`, and some drivers).
+//! Kernel threads that handle interrupts, if there are any (`threadirqs`, `PREEMPT_RT`, and some drivers).
 
 use std::fs;
 use std::path::Path;
 
 use crate::cores::CoreSet;
 
-/// One of them.
+/// An interrupt thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterruptThread {
     /// Its name, such as `irq/24-eth0`.
@@ -16,7 +16,7 @@ pub struct InterruptThread {
     pub cores: CoreSet,
 }
 
-/// All that `/proc` shows.
+/// Returns all interrupt threads that `/proc` shows.
 #[must_use]
 pub fn threads() -> Vec<InterruptThread> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
@@ -28,7 +28,7 @@ fn thread(folder: &Path) -> Option<InterruptThread> {
     if !name.starts_with("irq/") {
         return None;
     }
-    // The name may hold spaces; field 40 is the priority, and the first after the name is field 3.
+    // The name may contain spaces; field 40 is the priority, and field 3 is the first after the name.
     let stat = fs::read_to_string(folder.join("stat")).ok()?;
     let priority = stat.rsplit_once(')')?.1.split_whitespace().nth(40 - 3)?.parse().ok()?;
     let status = fs::read_to_string(folder.join("status")).ok()?;

@@ -1,9 +1,10 @@
-//! Settings of the kernel that are changed for a while and put back, whatever becomes of the process.
+//! Kernel settings that are changed for a while and restored, even if the process is killed.
 //!
-//! Before a setting is changed, its old value is written to a *journal*, a file of its own in a folder of this user. Dropping
-//! [`Knobs`] puts everything back and takes the journal away. A process that was killed leaves its journal, and the next one
-//! that makes [`Knobs`] finds it and puts back what is still as the dead one left it. A folder that could not be taken away, because
-//! somebody looks into it or its file system is not mounted, stays in the journal.
+//! Before a setting is changed, its old value is written to a *journal*, a file in a folder of this user.
+//! Dropping [`Knobs`] restores everything and removes the journal. A killed process leaves its journal. The
+//! next process that makes [`Knobs`] finds it, and restores the settings that still have the value left by
+//! the dead process. A folder that cannot be removed, because it is in use or its file system is not mounted,
+//! stays in the journal.
 
 use crate::tracefs::read_at_once;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -11,7 +12,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Changed settings, and folders made in the kernel's file systems. The last one is put back first.
+/// Changed settings, and folders made in kernel file systems. The last change is undone first.
 #[derive(Debug)]
 #[must_use = "dropping it puts the settings back"]
 pub struct Knobs {
@@ -28,15 +29,16 @@ enum Change {
 }
 
 impl Knobs {
-    /// With a journal in the folder of this user, after what dead processes left has been put back.
+    /// Opens a journal in the folder of this user, after restoring what dead processes left.
     ///
     /// # Errors
-    /// Where that folder cannot be made, or belongs to somebody else: nothing is changed that could not be put back.
+    /// If that folder cannot be made, or belongs to another user: nothing is changed that could not be
+    /// restored.
     pub fn new() -> io::Result<Self> {
         Self::at(&folder())
     }
 
-    /// The same, with the journal in another folder.
+    /// As [`new`](Self::new), with the journal in another folder.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -45,17 +47,15 @@ impl Knobs {
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(named)?;
         let owner = fs::metadata(folder).map_err(named)?.uid();
         if owner != rustix::process::geteuid().as_raw() {
-            let message = format!(
-                "{}: it belongs to user {owner}, so its journals are not to be believed",
-                folder.display()
-            );
+            let message =
+                format!("{}: it belongs to user {owner}, so its journals are not trusted", folder.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
         }
         let cleaned = clean(folder);
         let pid = std::process::id();
         // A process may have several, one after the other or at once.
         let free = (0..).map(|n| folder.join(format!("{pid}.{n}.knobs"))).find(|path| !path.exists());
-        let journal = free.expect("there is no end of numbers");
+        let journal = free.expect("some journal name is unused");
         let file =
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(&journal).map_err(named)?;
         let mut knobs = Knobs { journal, file, done: Vec::new(), cleaned };
@@ -63,16 +63,17 @@ impl Knobs {
         Ok(knobs)
     }
 
-    /// What dead processes had left and is put back now, a line each.
+    /// State that dead processes had left and that was restored, one line each.
     #[must_use]
     pub fn cleaned(&self) -> &[String] {
         &self.cleaned
     }
 
-    /// Writes `value` to the file of a setting. What it is already is not written.
+    /// Writes `value` to the file of a setting, unless it has that value already.
     ///
     /// # Errors
-    /// What reading and writing say; the message names the file and the value. Several lines are no value.
+    /// What reading and writing return; the message names the file and the value. A value must be a single
+    /// line.
     pub fn set(&mut self, path: &Path, value: &str) -> io::Result<()> {
         let old = read_at_once(path).map_err(|error| named(path, value, &error))?;
         let old = old.trim().to_owned();
@@ -82,7 +83,7 @@ impl Knobs {
         self.change(path, old, value)
     }
 
-    /// The same for a file whose words are switched one by one: writes `value`, and later `back`.
+    /// Writes `value` to a file whose words are switched one by one, and `back` when this is dropped.
     ///
     /// # Errors
     /// As [`set`](Self::set).
@@ -105,7 +106,7 @@ impl Knobs {
     /// Makes a folder, such as an instance of tracefs.
     ///
     /// # Errors
-    /// What `mkdir(2)` says; the message names the folder.
+    /// What `mkdir(2)` reports; the message names the folder.
     pub fn make_folder(&mut self, path: &Path) -> io::Result<()> {
         let change = Change::Folder(path.to_owned());
         self.note(&change.line())?;
@@ -116,7 +117,7 @@ impl Knobs {
         Ok(())
     }
 
-    /// What is not in the journal is not done.
+    /// Writes to the journal. A change that cannot be noted is not made.
     fn note(&mut self, line: &str) -> io::Result<()> {
         self.file.write_all(format!("{line}\n").as_bytes())
     }
@@ -124,7 +125,8 @@ impl Knobs {
 
 impl Drop for Knobs {
     fn drop(&mut self) {
-        // Whoever cannot put a value back cannot do more about it: it is in no journal any more, for others may want it by now.
+        // A value that cannot be restored is dropped from the journal, because another program may want it by
+        // now.
         let left: Vec<Change> = self
             .done
             .drain(..)
@@ -137,7 +139,8 @@ impl Drop for Knobs {
 }
 
 impl Change {
-    /// Says whether there was something to do. A careful one leaves alone what somebody else has changed since.
+    /// Undoes the change. Returns whether there was something to undo. With `is_careful`, a value that was
+    /// changed since is left alone.
     fn undo(&self, is_careful: bool) -> io::Result<bool> {
         match self {
             Change::Set { path, old, new } => {
@@ -149,7 +152,8 @@ impl Change {
                 write(path, old).map(|()| true)
             }
             Change::Folder(path) => match fs::remove_dir(path) {
-                // Where the file system itself is not there, nobody knows: it may have been unmounted, for this process or for all.
+                // If the file system itself is missing, it may only be unmounted, for this process or for
+                // all.
                 Err(error)
                     if error.kind() == io::ErrorKind::NotFound && path.parent().is_some_and(Path::exists) =>
                 {
@@ -160,12 +164,12 @@ impl Change {
         }
     }
 
-    /// Such a one may be busy for a moment: whoever comes next tries again.
+    /// Whether it is a folder. A folder may be busy for a moment, so the next process tries again.
     fn is_folder(&self) -> bool {
         matches!(self, Change::Folder(_))
     }
 
-    /// As the journal has it.
+    /// Line of the journal.
     fn line(&self) -> String {
         match self {
             Change::Set { path, old, new } => format!("set\t{}\t{old}\t{new}", path.display()),
@@ -192,7 +196,7 @@ impl Change {
     }
 }
 
-/// With an end of line: some files of the kernel read on behind a value that has none.
+/// Writes a value with a line end: without one, some kernel files keep reading after the value.
 fn write(path: &Path, value: &str) -> io::Result<()> {
     fs::write(path, format!("{value}\n"))
 }
@@ -210,7 +214,7 @@ fn folder() -> PathBuf {
     own.map_or_else(|| std::env::temp_dir().join(format!("onbeat-{user}")), |folder| folder.join("onbeat"))
 }
 
-/// Puts back what is in the journals of the dead.
+/// Restores what is in the journals of dead processes.
 fn clean(folder: &Path) -> Vec<String> {
     let mut cleaned = Vec::new();
     let Ok(entries) = fs::read_dir(folder) else { return cleaned };
@@ -236,9 +240,9 @@ fn clean(folder: &Path) -> Vec<String> {
     cleaned
 }
 
-/// Takes a journal away, but for what is left to be done, the last change first.
+/// Removes a journal, or reduces it to the changes that are left, the last change first.
 fn end(journal: &Path, owner: &str, left: &[Change]) {
-    // Whoever can do neither finds the whole journal again.
+    // If neither works, the whole journal stays for the next process.
     let _done = if left.is_empty() {
         fs::remove_file(journal)
     } else {
@@ -247,16 +251,17 @@ fn end(journal: &Path, owner: &str, left: &[Change]) {
     };
 }
 
-/// How a journal says whose it is.
+/// First line of a journal: its owner.
 fn owned(pid: u32) -> String {
     format!("{pid} {}", started(pid).unwrap_or(0))
 }
 
-/// When a process began, in ticks since boot: a number that comes again has another one. `None` where there is none, or only what
-/// its parent has not asked for yet.
+/// Start time of a process, in ticks since boot, which tells apart processes that reuse an id. `None` if
+/// there is no such process, or only a zombie.
 fn started(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold spaces; field 22 is the moment, and the first after the name is field 3, the state.
+    // The name may contain spaces; field 22 is the start time, and field 3, the state, is the first after the
+    // name.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let is_dead = matches!(fields.next()?, "Z" | "X");
     fields.nth(22 - 4)?.parse().ok().filter(|_| !is_dead)

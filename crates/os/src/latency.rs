@@ -1,4 +1,4 @@
-//! How late the kernel may be: timer slack, and how deeply idle cores may sleep.
+//! Limits on the kernel's delays: timer slack, and idle states of cores.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -6,11 +6,11 @@ use std::os::unix::fs::FileExt;
 
 const DMA_LATENCY: &str = "/dev/cpu_dma_latency";
 
-/// Lets timers of the calling thread be late by up to `slack_ns` (`PR_SET_TIMERSLACK`), so that the kernel may join them.
-/// The default is 50 µs. Threads with a real-time policy have none, whatever is said here.
+/// Allows timers of the calling thread to be late by up to `slack_ns` (`PR_SET_TIMERSLACK`), so that the
+/// kernel can merge them. The default is 50 µs. Threads with a real-time policy have no slack.
 ///
 /// # Errors
-/// What the kernel says.
+/// What the kernel reports.
 pub fn set_timer_slack_ns(slack_ns: u64) -> io::Result<()> {
     // 0 would mean the default.
     let slack = libc::c_ulong::try_from(slack_ns.max(1)).unwrap_or(libc::c_ulong::MAX);
@@ -19,29 +19,29 @@ pub fn set_timer_slack_ns(slack_ns: u64) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What the calling thread has.
+/// Returns the timer slack of the calling thread.
 ///
 /// # Errors
-/// What the kernel says.
+/// What the kernel reports.
 pub fn timer_slack_ns() -> io::Result<u64> {
     // SAFETY: this option takes nothing and touches no memory of ours.
     let result = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK, 0, 0, 0, 0) };
     u64::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
-/// Keeps all idle cores from sleeping so deeply that waking up takes longer than asked, as long as it lives: the kernel
-/// forgets the wish when its file is closed, however the process ends.
+/// Keeps all idle cores out of idle states whose exit latency is above the limit. The kernel forgets the
+/// request when the file is closed, however the process ends.
 #[derive(Debug)]
-#[must_use = "dropping it gives the wish back"]
+#[must_use = "dropping it withdraws the request"]
 pub struct DmaLatency {
     file: File,
 }
 
 impl DmaLatency {
-    /// Asks for at most `latency_us`.
+    /// Requests a limit of `latency_us`.
     ///
     /// # Errors
-    /// What opening and writing the device says; the message names it.
+    /// What opening and writing the device return; the message names the device.
     pub fn hold(latency_us: u32) -> io::Result<Self> {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{DMA_LATENCY}: {error}"));
         let mut file = OpenOptions::new().read(true).write(true).open(DMA_LATENCY).map_err(named)?;
@@ -50,10 +50,10 @@ impl DmaLatency {
         Ok(DmaLatency { file })
     }
 
-    /// What the kernel keeps to now: the least that anybody asks for, in microseconds.
+    /// Returns the limit in force: the minimum of all requests, in microseconds.
     ///
     /// # Errors
-    /// What reading the device says.
+    /// What reading the device returns.
     pub fn in_force_us(&self) -> io::Result<u32> {
         let mut bytes = [0; 4];
         self.file.read_exact_at(&mut bytes, 0)?;
@@ -75,7 +75,7 @@ mod tests {
             timer_slack_ns().unwrap()
         });
         let found = helper.unwrap().join().unwrap();
-        // A real-time thread has none.
+        // A real-time thread has no slack.
         assert!(found == 1234 || found == 0, "{found}");
         assert_eq!(timer_slack_ns().unwrap(), before);
     }

@@ -1,33 +1,33 @@
-//! What onbeat asks of the operating system, and the only room that makes system calls for it.
+//! Operating system services for onbeat. This is the only crate that makes system calls.
 //!
-//! | module | what |
+//! | module | purpose |
 //! |---|---|
 //! | [`clock`] | the clocks, in nanoseconds, and sleeping until a deadline |
-//! | [`tsc`] | a clock that costs less to read, on the same time line |
-//! | [`futex`] | waiting on a word and waking who waits, straight from the kernel |
-//! | [`park`] | a thread that waits and others that wake it, on one futex word |
-//! | [`local`] | sockets with a name in the file system, and who is at their other end |
-//! | [`poll`], [`door`] | files that can be read without waiting, and waiting for that; those who connect as well |
-//! | [`file`] | which file a name stands for, for as long as it is held |
-//! | [`thread`] | the one place where threads are made; every one has a name |
-//! | [`policy`], [`rights`] | what the scheduler gives a thread, and why it refuses it |
-//! | [`latency`], [`memory`], [`stack_node`] | how late the kernel may be; where memory and stacks stay |
-//! | [`overrun`], [`allocations`] | two things that a real-time thread counts |
-//! | [`interrupts`] | threads of the kernel that handle them |
-//! | [`cores`] | a set of cores, as the kernel and its tools write it |
+//! | [`tsc`] | a clock on the same time line that is cheaper to read |
+//! | [`futex`] | waiting on a word and waking its waiters, by the kernel's call |
+//! | [`park`] | a thread that parks and others that wake it, on one futex word |
+//! | [`local`] | sockets with a name in the file system, and the process at their other end |
+//! | [`poll`], [`door`] | waiting until files are readable; with new connections as well |
+//! | [`file`] | the identity of a file, kept while the file is held |
+//! | [`thread`] | the only place where threads are started; each has a name |
+//! | [`policy`], [`rights`] | scheduling policies, and why the kernel refuses one |
+//! | [`latency`], [`memory`], [`stack_node`] | limits on the kernel's delays; placing memory and stacks |
+//! | [`overrun`], [`allocations`] | two counts of a real-time thread |
+//! | [`interrupts`] | kernel threads that handle interrupts |
+//! | [`cores`] | sets of cores, in the notation of the kernel and its tools |
 //! | [`signal`] | Ctrl-C and SIGTERM as a call on a thread of its own |
-//! | [`terminal`] | a terminal that gives every key at once, until it is given back |
-//! | [`stack`] | where a thread is that does not come back |
-//! | [`knob`] | settings of the kernel that are put back, also after a process that was killed |
-//! | [`ftrace`], [`perf`], [`tracefs`] | records of tracepoints, core by core, and how the kernel describes them |
-//! | [`usage`], [`count`](mod@count) | what the kernel has counted of this process: switches, faults; events of one kind |
+//! | [`terminal`] | a terminal in key mode, restored afterwards |
+//! | [`stack`] | the stack of a thread that seems to hang |
+//! | [`knob`] | kernel settings that are restored, even after a process that was killed |
+//! | [`ftrace`], [`perf`], [`tracefs`] | records of tracepoints by core, and the kernel's description of them |
+//! | [`usage`], [`count`](mod@count) | the kernel's counts of this process: switches, faults; events of one kind |
 //!
-//! Linux only. Every time is an `u64` of nanoseconds; unless a name says otherwise it is on
-//! `CLOCK_MONOTONIC`, the one clock of a run, which `u64` covers for 584 years after boot.
+//! Linux only. Every time is a `u64` of nanoseconds on `CLOCK_MONOTONIC`, unless a name says otherwise. `u64`
+//! covers 584 years after boot.
 //!
 //! # Example
 //!
-//! A thread that waits for work, and one that brings it:
+//! One thread waits for work, another one notifies it:
 //!
 //! ```
 //! use onbeat_os::{clock, park::{Parker, Unparked}, thread};

@@ -1,4 +1,4 @@
-//! Sockets with a name in the file system (`unix(7)`), for those who may open that name.
+//! Sockets with a name in the file system (`unix(7)`), for users who may open that name.
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -11,32 +11,34 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The longest name of a socket, in bytes: `sun_path` less the ending zero.
+/// Maximum length of a socket's path, in bytes: `sun_path` without the final zero.
 pub const PATH_MAX_BYTES: usize = 107;
 
-/// Connections that may wait to be taken.
+/// Connections that can wait to be accepted.
 const BACKLOG: i32 = 16;
 
-/// The other end of a connection, as the kernel noted it when that was made, or when the listener was.
+/// Process at the other end of a connection, as the kernel noted it when the connection or the listener was
+/// made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
-    /// Its process; 0 for one that this process cannot see, in another container.
+    /// Its process id; 0 for a process in another container, which this process cannot see.
     pub pid: i32,
     /// Its effective user.
     pub uid: u32,
 }
 
-/// The effective user of this process (`geteuid(2)`).
+/// Effective user of this process (`geteuid(2)`).
 #[must_use]
 pub fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Makes a socket that only its owner may connect to (mode 0600, from its first moment on). It does not wait in `accept`.
+/// Makes a socket that only its owner may connect to (mode 0600, from the start). Its `accept` does not
+/// block.
 ///
 /// # Errors
-/// `AddrInUse` when there is something of this name; `InvalidFilename` when that is longer than [`PATH_MAX_BYTES`]; else what
-/// `bind(2)` says.
+/// `AddrInUse` if a file of this name exists; `InvalidFilename` if the path is longer than
+/// [`PATH_MAX_BYTES`]; otherwise what `bind(2)` reports.
 ///
 /// ```
 /// use onbeat_os::local;
@@ -53,18 +55,19 @@ pub fn user() -> u32 {
 pub fn listen(path: &Path) -> io::Result<UnixListener> {
     let address = address(path)?;
     let socket = socket()?;
-    // Linux makes the file with the mode of the socket, less the umask: so it is never open to others.
+    // Linux gives the file the socket's mode, less the umask: so it is never open to others.
     rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
     rustix::net::bind(&socket, &address)?;
     rustix::net::listen(&socket, BACKLOG)?;
     Ok(socket.into())
 }
 
-/// Connects to a socket. Where more wait for that than its owner lets, it tries again until `patience` is over. The stream
-/// waits in reads and writes.
+/// Connects to a socket. If the listener's backlog is full, it tries again until `patience` is over. Reads
+/// and writes of the stream block.
 ///
 /// # Errors
-/// `ConnectionRefused` where nobody listens, `TimedOut` when patience is over, else what `connect(2)` says.
+/// `ConnectionRefused` if no process listens, `TimedOut` if `patience` is over, otherwise what `connect(2)`
+/// reports.
 pub fn connect(path: &Path, patience: Duration) -> io::Result<UnixStream> {
     let address = address(path)?;
     let deadline = Instant::now() + patience;
@@ -84,17 +87,17 @@ pub fn connect(path: &Path, patience: Duration) -> io::Result<UnixStream> {
     }
 }
 
-/// Who is at the other end (`SO_PEERCRED`).
+/// Returns the process at the other end (`SO_PEERCRED`).
 ///
 /// # Errors
-/// What `getsockopt(2)` says.
+/// What `getsockopt(2)` reports.
 pub fn peer(stream: impl AsFd) -> io::Result<Peer> {
-    // Not rustix's: it has no value for the pid 0, which stands for a process outside of our namespace.
+    // rustix has no value for pid 0, which stands for a process outside of this namespace.
     let mut found = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
     let fd = stream.as_fd().as_raw_fd();
-    // SAFETY: the descriptor is open while `stream` is borrowed, and the kernel writes at most `bytes` to `found`, which is plain
-    // data of that size.
+    // SAFETY: the descriptor is open while `stream` is borrowed, and the kernel writes at most `bytes` to
+    // `found`, which is plain data of that size.
     let status = unsafe {
         libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, (&raw mut found).cast(), &raw mut bytes)
     };
@@ -104,14 +107,15 @@ pub fn peer(stream: impl AsFd) -> io::Result<Peer> {
     Ok(Peer { pid: found.pid, uid: found.uid })
 }
 
-/// Keeps others who ask for the same away from a folder while it is there (`flock(2)`).
+/// Lock on a folder against other lockers (`flock(2)`), until it is dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct FolderLock {
     _folder: OwnedFd,
 }
 
-/// Locks a folder. `None` where that is not possible, or somebody else keeps it for longer than `patience`.
+/// Locks a folder. `None` if that is not possible, or another process keeps it locked for longer than
+/// `patience`.
 pub fn lock_folder(folder: &Path, patience: Duration) -> Option<FolderLock> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(folder, flags, Mode::empty()).ok()?;
@@ -173,7 +177,7 @@ mod tests {
         assert_eq!(connect(&path, Duration::ZERO).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
-    /// To wait in `connect` would be to wait for ever.
+    /// Waiting in `connect` would take forever.
     #[test]
     fn a_listener_that_takes_nobody_is_waited_for_in_vain() {
         let path = path("full");

@@ -1,4 +1,4 @@
-//! How much memory there is, and where it stays: locks, page faults that are taken before the start, huge pages, nodes.
+//! Memory of the machine and of the process: size, locks, prefaulting, huge pages, nodes.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::cores::CoreSet;
 use crate::usage::Usage;
 
-/// Bytes of memory that the machine has, as `sysinfo(2)` counts them: all of it, whoever uses it.
+/// Total memory of the machine in bytes (`sysinfo(2)`), used or not.
 ///
 /// ```
 /// assert!(onbeat_os::memory::total_bytes() > 1 << 20);
@@ -20,30 +20,31 @@ pub fn total_bytes() -> u64 {
     (info.totalram as u64).saturating_mul(u64::from(info.mem_unit).max(1))
 }
 
-/// Memory of this process that stays in main memory, what is allocated later included, as long as this lives.
+/// Locks the memory of this process in main memory until it is dropped, optionally with later allocations.
 #[derive(Debug)]
 #[must_use = "dropping it unlocks the memory"]
 pub struct MemoryLock(());
 
 struct Locks {
     count: u32,
-    /// The program had locked memory itself: it is not ours to unlock.
+    /// The program had locked its memory before, so dropping this must not unlock it.
     foreign: bool,
 }
 
 static LOCKS: Mutex<Locks> = Mutex::new(Locks { count: 0, foreign: false });
 
 impl MemoryLock {
-    /// Locks all of it (`mlockall(2)`), which brings every page in. Where there is a limit on locked memory, leave out what is
-    /// allocated `later`: beyond the limit it could not be allocated at all.
+    /// Locks all memory (`mlockall(2)`), which brings every page in. With a limit on locked memory, leave out
+    /// `later` allocations: beyond the limit they would fail.
     ///
     /// # Errors
-    /// What the kernel says: [`explain_lock`](crate::rights::explain_lock) says why, and what would grant it.
+    /// What the kernel reports: [`explain_lock`](crate::rights::explain_lock) gives the reason, and how to
+    /// get the right.
     pub fn take(later: bool) -> io::Result<Self> {
         let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
         let foreign = if locks.count == 0 { locked_bytes() > 0 } else { locks.foreign };
         let what = if later { libc::MCL_CURRENT | libc::MCL_FUTURE } else { libc::MCL_CURRENT };
-        // SAFETY: it changes where pages are, not what is in them.
+        // SAFETY: it changes where pages are, not their content.
         if unsafe { libc::mlockall(what) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -57,13 +58,13 @@ impl Drop for MemoryLock {
         let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
         locks.count -= 1;
         if locks.count == 0 && !locks.foreign {
-            // SAFETY: as for locking. It can fail only where locking could not have succeeded.
+            // SAFETY: as for locking. It can fail only if locking could not have succeeded.
             unsafe { libc::munlockall() };
         }
     }
 }
 
-/// Bytes of this process that are locked (`VmLck`); 0 where `/proc` does not say.
+/// Locked bytes of this process (`VmLck`); 0 if `/proc` does not say.
 #[must_use]
 pub fn locked_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -73,21 +74,21 @@ pub fn locked_bytes() -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// Whether the kernel moves locked pages where it needs room in one piece (`vm.compact_unevictable_allowed`). A thread that
-/// touches such a page meanwhile has a page fault, and waits until the move is over: that is what a lock does not prevent. Kernels
-/// without compaction have no such setting, and do not.
+/// Whether the kernel moves locked pages during compaction (`vm.compact_unevictable_allowed`). A thread that
+/// touches such a page meanwhile has a page fault and waits until the move is over; a lock does not prevent
+/// that. Kernels without compaction have no such setting, and do not move pages.
 #[must_use]
 pub fn moves_locked_pages() -> bool {
     let allowed = std::fs::read_to_string("/proc/sys/vm/compact_unevictable_allowed");
     allowed.is_ok_and(|allowed| allowed.trim() != "0")
 }
 
-/// Bytes of stack that one call of [`prefault_stack`] brings in, in steps.
+/// Bytes of stack that one recursive call of [`prefault_stack`] brings in.
 const STACK_STEP: usize = 16 << 10;
 
-/// Writes to `bytes` of the calling thread's stack below this call, so that using them later is no page fault. Says how many
-/// faults a second pass still has: 0 where it worked. More than the stack has would end the process: threads of onbeat have
-/// 2 MiB.
+/// Writes to `bytes` of the calling thread's stack below this call, so that later use causes no page fault.
+/// Returns the number of faults of a second pass: 0 on success. More than the stack's size would end the
+/// process: threads of onbeat have 2 MiB.
 #[must_use]
 pub fn prefault_stack(bytes: usize) -> u64 {
     touch(bytes);
@@ -104,22 +105,23 @@ fn touch(bytes: usize) {
     if bytes > STACK_STEP {
         touch(bytes - STACK_STEP);
     }
-    // Used after the call, so that it is no tail call on the same frame.
+    // Used after the call, so that it is not a tail call on the same frame.
     std::hint::black_box(&mut frame);
 }
 
-/// Asks for huge pages where `memory` lies (`MADV_HUGEPAGE`), as far as whole ones fit in it. Before its first use.
+/// Asks for huge pages for the whole ones within `memory` (`MADV_HUGEPAGE`). Call it before the first use.
 ///
 /// # Errors
-/// What the kernel says; `EINVAL` where it is built without them.
+/// What the kernel reports; `EINVAL` if it was built without huge pages.
 pub fn advise_huge_pages(memory: &mut [MaybeUninit<u8>]) -> io::Result<()> {
     let (start, length) = pages(memory);
-    // SAFETY: the pages lie within memory that is ours alone for the call, and what is in them does not change.
+    // SAFETY: the pages are within memory that is exclusively ours during the call, and their content does
+    // not change.
     let result = unsafe { libc::madvise(start, length, libc::MADV_HUGEPAGE) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Bytes of huge pages that this process has (`AnonHugePages`), for reading back.
+/// Bytes of huge pages that this process has (`AnonHugePages`), to check the result.
 #[must_use]
 pub fn huge_bytes() -> u64 {
     let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
@@ -129,10 +131,10 @@ pub fn huge_bytes() -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// Puts the pages of `memory` on a node (`mbind(2)`), now and later. Before its first use.
+/// Places the pages of `memory` on a node (`mbind(2)`), now and later. Call it before the first use.
 ///
 /// # Errors
-/// What the kernel says.
+/// What the kernel reports.
 pub fn place_on_node(memory: &mut [MaybeUninit<u8>], node: usize) -> io::Result<()> {
     const BIND: libc::c_int = 2;
     const MOVE: libc::c_int = 2;
@@ -143,23 +145,24 @@ pub fn place_on_node(memory: &mut [MaybeUninit<u8>], node: usize) -> io::Result<
     };
     *word |= 1 << (node % bits);
     let (start, length) = pages(memory);
-    // SAFETY: the pages lie within memory that is ours alone for the call, and what is in them does not change; the mask has
-    // the bits that the call is told of.
+    // SAFETY: the pages are within memory that is exclusively ours during the call, and their content does
+    // not change; the mask has as many bits as the call is told.
     let result = unsafe {
         libc::syscall(libc::SYS_mbind, start, length, BIND, mask.as_ptr(), mask.len() * bits, MOVE)
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The node that the first whole page of `memory` is on.
+/// Node of the first whole page of `memory`.
 ///
 /// # Errors
-/// What `get_mempolicy(2)` says.
+/// What `get_mempolicy(2)` reports.
 pub fn node_of(memory: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
     const OF_ADDRESS: libc::c_int = 1 | 2;
     let mut node: libc::c_int = 0;
     let (start, _) = pages(memory);
-    // SAFETY: the kernel writes one number to the first pointer, and only looks at where the page of the other one is.
+    // SAFETY: the kernel writes one number to the first pointer, and only looks for the page of the other
+    // one.
     let result = unsafe {
         libc::syscall(
             libc::SYS_get_mempolicy,
@@ -173,7 +176,7 @@ pub fn node_of(memory: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
     if result == 0 { Ok(usize::try_from(node).unwrap_or(0)) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The whole pages in `memory`.
+/// Whole pages within `memory`.
 fn pages(memory: &mut [MaybeUninit<u8>]) -> (*mut libc::c_void, usize) {
     let page = rustix::param::page_size();
     let skip = memory.as_ptr().addr().next_multiple_of(page) - memory.as_ptr().addr();
@@ -181,14 +184,14 @@ fn pages(memory: &mut [MaybeUninit<u8>]) -> (*mut libc::c_void, usize) {
     (memory.as_mut_ptr().wrapping_add(skip).cast(), length)
 }
 
-/// The nodes of the machine's memory; none where `/sys` does not say.
+/// Memory nodes of the machine; empty if `/sys` does not say.
 #[must_use]
 pub fn nodes() -> Vec<usize> {
     let online = std::fs::read_to_string("/sys/devices/system/node/online").unwrap_or_default();
     online.parse::<CoreSet>().map_or(Vec::new(), |nodes| nodes.iter().collect())
 }
 
-/// The node that a core is nearest to.
+/// Memory node nearest to a core.
 #[must_use]
 pub fn node_of_core(core: usize) -> Option<usize> {
     nodes().into_iter().find(|node| {

@@ -1,4 +1,4 @@
-//! Counting `SIGXCPU`, by which the kernel says that a `SCHED_DEADLINE` thread has used up its run time.
+//! Counts `SIGXCPU`, the kernel's signal that a `SCHED_DEADLINE` thread has used up its run time.
 
 #![allow(clippy::disallowed_types, reason = "counted inside a signal handler")]
 
@@ -13,20 +13,21 @@ use signal_hook::low_level::register;
 static COUNT: AtomicU64 = AtomicU64::new(0);
 static LISTENERS: Mutex<(u32, Option<Arc<AtomicBool>>)> = Mutex::new((0, None));
 
-/// Counts the overruns of this process as long as it lives. The signal does not say which thread it was, and it comes at the
-/// kernel's tick: who is found out between two ticks, in a system call, and does not run at the next one, is not counted. While none of
-/// these lives, the signal does what it does by default: it ends the process.
+/// Counts the overruns of this process until it is dropped. The signal does not name the thread, and comes at
+/// the kernel's tick. An overrun that the kernel notices between two ticks, in a system call, is not counted
+/// if the thread does not run at the next tick. Without this object the signal has its default effect: it
+/// ends the process.
 #[derive(Debug)]
-#[must_use = "dropping it ends the counting, and the signal ends the process then"]
+#[must_use = "dropping it ends the counting, and the signal then ends the process"]
 pub struct Overruns {
     before: u64,
 }
 
 impl Overruns {
-    /// Counts from now on.
+    /// Starts counting.
     ///
     /// # Errors
-    /// What the kernel says to the handler.
+    /// What the kernel reports for the handler.
     pub fn count() -> io::Result<Self> {
         let mut listeners = LISTENERS.lock().unwrap_or_else(PoisonError::into_inner);
         match &listeners.1 {
@@ -37,7 +38,7 @@ impl Overruns {
                 let note = || {
                     COUNT.fetch_add(1, SeqCst);
                 };
-                // SAFETY: what it calls is one atomic addition, which a signal handler may do.
+                // SAFETY: it calls one atomic addition, which a signal handler may do.
                 unsafe { register(SIGXCPU, note) }?;
                 listeners.1 = Some(nobody);
             }
@@ -46,7 +47,7 @@ impl Overruns {
         Ok(Overruns { before: COUNT.load(SeqCst) })
     }
 
-    /// How many there were since.
+    /// Number of overruns so far.
     #[must_use]
     pub fn so_far(&self) -> u64 {
         COUNT.load(SeqCst) - self.before

@@ -17,13 +17,13 @@ const NOTIFIED: u32 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Unparked {
-    /// Somebody called [`Unparker::unpark`].
+    /// An [`Unparker::unpark`] notified it.
     Notified,
-    /// The deadline passed and nobody did.
+    /// The deadline passed without a notification.
     TimedOut,
 }
 
-/// The waiting end; one per thread that waits. See the [module](self) for the protocol.
+/// Waiting end; one per thread that waits. The [module](self) describes the protocol.
 ///
 /// Two threads cannot wait on one parker:
 ///
@@ -33,51 +33,51 @@ pub enum Unparked {
 /// ```
 #[derive(Debug, Default)]
 pub struct Parker {
-    word: Arc<Word>,
-    /// Not `Sync`: there is one waiter.
+    word: Arc<ParkWord>,
+    /// Not `Sync`: there is only one waiter.
     one_waiter: PhantomData<Cell<()>>,
 }
 
-/// The waking end: cheap to clone, for any thread. It keeps nothing alive but the word.
+/// Waking end: cheap to clone, for any thread. It keeps only the word alive.
 #[derive(Debug, Clone)]
 pub struct Unparker {
-    word: Arc<Word>,
+    word: Arc<ParkWord>,
 }
 
-/// The futex word, alone on its cache line (and on the neighbour that the prefetcher brings along), so
-/// that a waker does not disturb other data of the waiter.
+/// Futex word, alone on its cache line and the adjacent line that the prefetcher fetches, so that a waker
+/// does not disturb other data of the waiter.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Word(AtomicU32);
+struct ParkWord(AtomicU32);
 
 impl Parker {
-    /// A parker without a notification.
+    /// Makes a parker without a notification.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A handle that wakes this parker.
+    /// Returns a handle that wakes this parker.
     #[must_use]
     pub fn unparker(&self) -> Unparker {
         Unparker { word: Arc::clone(&self.word) }
     }
 
-    /// Waits for a notification and takes it; returns at once if there is one already.
+    /// Waits for a notification and consumes it; returns at once if there is one already.
     ///
     /// # Panics
     ///
-    /// If the kernel refuses the futex call, which `futex(2)` leaves no reason for: waiting cannot be
-    /// done in another way without burning the core.
+    /// If the kernel refuses the futex call, for which `futex(2)` leaves no reason: waiting in another way
+    /// would burn the core.
     pub fn park(&self) {
         let ended = self.wait(None);
         debug_assert_eq!(ended, Unparked::Notified, "no deadline, no time-out");
     }
 
-    /// As [`park`](Self::park), but no longer than until `CLOCK_MONOTONIC` reads `deadline_ns`.
+    /// As [`park`](Self::park), but only until `CLOCK_MONOTONIC` reads `deadline_ns`.
     ///
-    /// A notification wins over a deadline that has passed as well. After
-    /// [`TimedOut`](Unparked::TimedOut) a notification that comes later is kept for the next call.
+    /// A notification takes precedence over a deadline that has also passed. A notification that comes after
+    /// [`TimedOut`](Unparked::TimedOut) is kept for the next call.
     ///
     /// # Panics
     ///
@@ -99,19 +99,19 @@ impl Parker {
             if self.word.take() {
                 return Unparked::Notified;
             }
-            // A signal or a stray wake: still PARKED, sleep on.
+            // A signal or a stray wake: the state is still PARKED, so sleep again.
         }
     }
 }
 
 impl Unparker {
-    /// Notifies the parker: wakes its thread if that is parked, else makes its next park return at
-    /// once. Never blocks; a system call only if the thread is parked.
+    /// Notifies the parker: wakes its thread if it is parked, otherwise makes its next park return at once.
+    /// Never blocks; makes a system call only if the thread is parked.
     ///
     /// # Panics
     ///
-    /// If the kernel refuses the futex call, which `futex(2)` leaves no reason for: the other thread
-    /// would sleep for ever.
+    /// If the kernel refuses the futex call, for which `futex(2)` leaves no reason: the other thread would
+    /// sleep forever.
     pub fn unpark(&self) {
         if self.word.notify() == Notified::WasParked {
             futex::wake(&self.word.0, 1)
@@ -134,44 +134,43 @@ enum Notified {
     NobodyWaits,
 }
 
-/// The transitions; the numbers are those of the diagram in `park.md`.
-impl Word {
-    /// 1, or 3 where a notification is there. Waiter only.
+/// State transitions; the numbers are those of the diagram in `park.md`.
+impl ParkWord {
+    /// Transition 1, or 3 if there is a notification. Waiter only.
     fn announce(&self) -> Announced {
-        // Relaxed on success: announcing carries no data. Unparkers see it because their swap reads
-        // the latest value of this one word. Acquiring is left to the swap below.
+        // Relaxed on success: the announcement carries no data. Unparkers see it because their swap reads the
+        // latest value of this word. The swap below acquires.
         match self.0.compare_exchange(EMPTY, PARKED, Relaxed, Relaxed) {
             Ok(_) => Announced::Parked,
             Err(found) => {
                 debug_assert_eq!(found, NOTIFIED, "only the waiter parks, and it is here");
-                // Acquire pairs with the Release in `notify`. A swap and not a store: an unparker may
-                // have notified again since the exchange, and reading the latest value acquires from
-                // it too.
+                // Acquire pairs with the Release in `notify`. It is a swap, not a store: an unparker may have
+                // notified again since the exchange, and reading the latest value acquires from it too.
                 self.0.swap(EMPTY, Acquire);
                 Announced::AlreadyNotified
             }
         }
     }
 
-    /// 2. Any thread.
+    /// Transition 2. Any thread.
     fn notify(&self) -> Notified {
-        // Release pairs with the Acquire in `announce`, `take` and `give_up`. A swap even if the word
-        // is NOTIFIED already: the write is what publishes this caller's data to the waiter.
+        // Release pairs with the Acquire in `announce`, `take` and `give_up`. It swaps even if the word is
+        // NOTIFIED already: the write publishes this caller's data to the waiter.
         match self.0.swap(NOTIFIED, Release) {
             PARKED => Notified::WasParked,
             _ => Notified::NobodyWaits,
         }
     }
 
-    /// 3. Waiter only; false while it is still PARKED.
+    /// Transition 3. Waiter only; false while the state is still PARKED.
     fn take(&self) -> bool {
         // Acquire on success pairs with the Release in `notify`; a failure reads no data.
         self.0.compare_exchange(NOTIFIED, EMPTY, Acquire, Relaxed).is_ok()
     }
 
-    /// 4, or 3 where a notification came with the deadline. Waiter only.
+    /// Transition 4, or 3 if a notification came with the deadline. Waiter only.
     fn give_up(&self) -> Unparked {
-        // Acquire pairs with the Release in `notify`, for the case that there is a notification.
+        // Acquire pairs with the Release in `notify`, in case there is a notification.
         match self.0.swap(EMPTY, Acquire) {
             NOTIFIED => Unparked::Notified,
             _ => Unparked::TimedOut,

@@ -1,4 +1,4 @@
-//! Which files can be read without waiting, and a thread's wait for that (`epoll(7)`).
+//! Which files are readable without blocking, and waiting for that (`epoll(7)`).
 
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -10,13 +10,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-/// The token of the end, which no file has.
+/// Token that ends the wait; no file has it.
 const END: u64 = u64::MAX;
 
-/// Whether a read would return at once: there is data, or the end, or an error.
+/// Whether a read would return at once, with data, the end of the file, or an error.
 ///
 /// # Errors
-/// What `poll(2)` says.
+/// What `poll(2)` reports.
 pub fn is_readable(fd: BorrowedFd<'_>) -> io::Result<bool> {
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
     loop {
@@ -28,33 +28,34 @@ pub fn is_readable(fd: BorrowedFd<'_>) -> io::Result<bool> {
     }
 }
 
-/// Waits until a file can be read, or written where `writes` says so, or until the time is over; `None`: for as long as that
-/// takes. Says of each whether it can. One that is broken can, too: what is done with it then says so.
+/// Waits until a file is readable, or writable where the flag is `true`, or until the time is over; `None`
+/// waits without limit. Returns whether each file is ready. A broken file is ready too: its next operation
+/// returns the error.
 ///
 /// # Errors
-/// What `poll(2)` says.
+/// What `poll(2)` reports.
 pub fn wait_any(files: &[(BorrowedFd<'_>, bool)], timeout: Option<Duration>) -> io::Result<Vec<bool>> {
     let flags = |writes| if writes { PollFlags::OUT } else { PollFlags::IN };
     let mut fds: Vec<PollFd<'_>> =
         files.iter().map(|(fd, writes)| PollFd::from_borrowed_fd(*fd, flags(*writes))).collect();
-    // A time that does not fit is a very long one.
+    // A time that does not fit is too long to matter.
     let timeout = timeout.and_then(|time| Timespec::try_from(time).ok());
     match rustix::event::poll(&mut fds, timeout.as_ref()) {
-        // Whoever waits looks again.
+        // After a signal, the caller checks again.
         Ok(_) | Err(Errno::INTR) => Ok(fds.iter().map(|fd| !fd.revents().is_empty()).collect()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Opens a file for reading, without waiting for a writer of a named pipe.
+/// Opens a file for reading, without waiting for the writer of a named pipe.
 ///
 /// # Errors
-/// What `open(2)` says.
+/// What `open(2)` reports.
 pub fn open(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// Files that a thread waits for. Each is waited for once per [`arm`](Poll::arm).
+/// Files that a thread waits for. Each [`arm`](Poll::arm) waits for one event of a file.
 ///
 /// ```
 /// use onbeat_os::poll::Poll;
@@ -79,10 +80,10 @@ pub struct Poll {
 }
 
 impl Poll {
-    /// One without files.
+    /// Makes an empty set of files.
     ///
     /// # Errors
-    /// When the process may have no more files open.
+    /// If the process cannot open more files.
     pub fn new() -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let end = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -90,10 +91,10 @@ impl Poll {
         Ok(Poll { epoll, end })
     }
 
-    /// Has `token` come out of [`wait`](Poll::wait) once when the file is, or becomes, readable. From any thread.
+    /// Lets [`wait`](Poll::wait) return `token` once when the file is or becomes readable. From any thread.
     ///
     /// # Errors
-    /// What `epoll_ctl(2)` says. Regular files cannot be waited for: they are always readable.
+    /// What `epoll_ctl(2)` reports. Regular files cannot be waited for: they are always readable.
     pub fn arm(&self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
         let (data, flags) = (EventData::new_u64(token), EventFlags::IN | EventFlags::ONESHOT);
         match epoll::modify(&self.epoll, fd, data, flags) {
@@ -102,19 +103,20 @@ impl Poll {
         }
     }
 
-    /// Lets [`wait`](Poll::wait) say `false` from now on. From any thread.
+    /// Makes [`wait`](Poll::wait) return `false` from now on. From any thread.
     ///
     /// # Errors
-    /// What `write(2)` says.
+    /// What `write(2)` reports.
     pub fn end(&self) -> io::Result<()> {
         rustix::io::write(self.end.as_fd(), &1u64.to_ne_bytes())?;
         Ok(())
     }
 
-    /// Waits for files and puts the tokens of those that are readable in the place of what `ready` had. `false` at the end.
+    /// Waits for files, and replaces the content of `ready` with the tokens of readable ones. Returns `false`
+    /// after [`end`](Poll::end).
     ///
     /// # Errors
-    /// What `epoll_wait(2)` says.
+    /// What `epoll_wait(2)` reports.
     pub fn wait(&self, ready: &mut Vec<u64>) -> io::Result<bool> {
         let mut events = Vec::with_capacity(16);
         loop {

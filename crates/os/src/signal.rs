@@ -1,9 +1,9 @@
-//! Ctrl-C, `SIGTERM` and `SIGHUP` (the terminal was closed), as a call on a thread of their own.
+//! Ctrl-C, `SIGTERM` and `SIGHUP` (the terminal was closed), as calls on a thread of their own.
 //!
-//! A signal handler may do almost nothing (`signal-safety(7)`); so the handler only writes to a pipe,
-//! and a thread named `onbeat-signal` reads it and makes the call, free to lock, allocate and print.
+//! A signal handler may do very little (`signal-safety(7)`). So the handler only writes to a pipe, and a
+//! thread named `onbeat-signal` reads it and makes the call, which is free to lock, allocate and print.
 //!
-//! While no [`InterruptGuard`] lives, both signals end the process as they do without this module.
+//! While there is no [`InterruptGuard`], the signals end the process as they do by default.
 
 #![allow(clippy::disallowed_types, reason = "signal-hook reads this flag inside a signal handler")]
 
@@ -18,24 +18,24 @@ use signal_hook::iterator::{Handle, Signals};
 
 use crate::thread;
 
-/// Signals by which somebody asks for the end.
+/// Signals that ask the process to end.
 const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// The name of the thread that makes the calls.
+/// Name of the thread that makes the calls.
 pub const THREAD_NAME: &str = "onbeat-signal";
 
-/// Calls `f` for every `SIGINT`, `SIGTERM` or `SIGHUP` from now until the guard is dropped, with how many have
-/// come so far: 1 for the first.
+/// Calls `f` for every `SIGINT`, `SIGTERM` or `SIGHUP` until the guard is dropped, with the number of signals
+/// so far: 1 for the first.
 ///
-/// By the house's rule the first asks for a clean end and the second aborts. Signals of one kind that
-/// come faster than the thread wakes (tens of microseconds) may be seen as one; the kernel does not
-/// count them either.
+/// By convention, the first one asks for a clean end and the second one aborts. Signals of one kind that come
+/// faster than the thread wakes (tens of microseconds) can be seen as one; the kernel does not count them
+/// either.
 ///
 /// If `f` panics, the thread ends and the next signal ends the process.
 ///
 /// # Errors
 ///
-/// What the kernel says to the handler, the pipe or the thread.
+/// What the kernel reports for the handler, the pipe or the thread.
 ///
 /// # Example
 ///
@@ -51,10 +51,10 @@ pub const THREAD_NAME: &str = "onbeat-signal";
 pub fn on_interrupt(f: impl Fn(u32) + Send + 'static) -> io::Result<InterruptGuard> {
     // In this order a signal in between is not lost: it waits in the pipe.
     let mut signals = Signals::new(ENDING)?;
-    let listener = Listener::new()?;
+    let listener = SignalListener::new()?;
     let handle = signals.handle();
     let thread = thread::spawn(THREAD_NAME, move || {
-        // Here, so that the default action is back as soon as nobody listens, after a panic too.
+        // Dropped here, so that the default action returns as soon as the thread ends, after a panic too.
         let _listener = listener;
         let mut count = 0_u32;
         for _signal in signals.forever() {
@@ -65,8 +65,8 @@ pub fn on_interrupt(f: impl Fn(u32) + Send + 'static) -> io::Result<InterruptGua
     Ok(InterruptGuard { handle, thread: Some(thread) })
 }
 
-/// Listens as long as it lives. Dropping it ends the thread, waits for a call that is running, and
-/// gives both signals their default action back.
+/// Listens until it is dropped. Dropping it ends the thread, waits for a call that is running, and restores
+/// the default action of the signals.
 #[derive(Debug)]
 #[must_use = "dropping the guard stops listening"]
 pub struct InterruptGuard {
@@ -78,35 +78,34 @@ impl Drop for InterruptGuard {
     fn drop(&mut self) {
         self.handle.close();
         let Some(thread) = self.thread.take() else { return };
-        // Dropped by its own call, it cannot wait for itself; the thread ends after that call.
+        // A guard dropped within its own call cannot wait for itself; the thread ends after that call.
         if thread.thread().id() != std::thread::current().id() {
-            // A panic of the caller's function has been printed by the panic hook; there is nobody to
-            // carry it to.
+            // The panic hook has printed a panic of the caller's function.
             let _panicked = thread.join();
         }
     }
 }
 
-/// One who listens. signal-hook leaves its handler in place for good, so without this both signals
-/// would do nothing once nobody listens.
+/// A registered listener. signal-hook never removes its handler, so without this type the signals would have
+/// no effect after the last listener is gone.
 #[derive(Debug)]
-struct Listener;
+struct SignalListener;
 
 struct Listeners {
     count: u32,
-    /// True while nobody listens: then the handler does what the kernel would do by default. Set up
-    /// once, by the first listener.
+    /// True while there is no listener: the handler then takes the default action. Set up once, by the first
+    /// listener.
     nobody: Option<Arc<AtomicBool>>,
 }
 
 static LISTENERS: Mutex<Listeners> = Mutex::new(Listeners { count: 0, nobody: None });
 
 fn listeners() -> MutexGuard<'static, Listeners> {
-    // No code that holds the lock leaves it half changed.
+    // Code that holds the lock never leaves the state half changed.
     LISTENERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Listener {
+impl SignalListener {
     fn new() -> io::Result<Self> {
         let mut listeners = listeners();
         match &listeners.nobody {
@@ -117,8 +116,8 @@ impl Listener {
                     register_conditional_default(signal, Arc::clone(&nobody))?;
                 }
                 listeners.nobody = Some(nobody);
-                // Without a handler, writing beyond the limit on file sizes kills the process; with one that does nothing
-                // the write fails, and whoever writes can clean up.
+                // Without a handler, a write beyond the limit on file sizes kills the process. With one that
+                // does nothing the write fails, and the writer can clean up.
                 register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
             }
         }
@@ -127,7 +126,7 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
+impl Drop for SignalListener {
     fn drop(&mut self) {
         let mut listeners = listeners();
         listeners.count -= 1;

@@ -1,10 +1,11 @@
-//! Where a thread is that does not come back: its stack, taken from outside.
+//! The stack of a thread that seems to hang, taken from another thread.
 //!
-//! The thread is interrupted by a signal ([`SIGNAL`], which does nothing by default) whose handler walks the stack and writes the
-//! addresses down; whoever asked then finds their names. The thread goes on as if nothing had happened, except that a system call
-//! that waits with a time limit may return `EINTR` (`signal(7)`): this is for threads that are thought to hang.
+//! The thread is interrupted by a signal ([`SIGNAL`], which has no effect by default). The handler walks the
+//! stack and notes the addresses; the caller then resolves their names. The thread continues undisturbed,
+//! except that a system call with a time limit may return `EINTR` (`signal(7)`): use this only for threads
+//! that seem to hang.
 
-#![allow(clippy::disallowed_types, reason = "a signal handler and whoever waits for it share these words")]
+#![allow(clippy::disallowed_types, reason = "a signal handler and the waiting thread share these words")]
 
 use std::io;
 use std::path::PathBuf;
@@ -16,27 +17,27 @@ use std::{fmt, fs};
 use signal_hook::consts::SIGURG;
 use signal_hook::low_level;
 
-/// The signal that interrupts the thread: "urgent data", which is ignored where nobody listens.
+/// Signal that interrupts the thread: "urgent data", which is ignored without a handler.
 pub const SIGNAL: i32 = SIGURG;
 
-/// Frames that are kept, innermost first.
+/// Number of frames kept, innermost first.
 const DEPTH: usize = 128;
 
-/// The thread that is to walk its stack; 0 for none.
+/// Thread that should walk its stack; 0 for none.
 static WANTED: AtomicI32 = AtomicI32::new(0);
 static DONE: AtomicBool = AtomicBool::new(false);
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static ADDRESSES: [AtomicUsize; DEPTH] = [const { AtomicUsize::new(0) }; DEPTH];
 
-/// One at a time.
+/// Allows one request at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// One call on a stack.
+/// A call on a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// The function, with its path.
+    /// Function, with its path.
     pub name: String,
-    /// Where in which file, if the program says so.
+    /// File and line, if the program has debug information.
     pub place: Option<(PathBuf, u32)>,
 }
 
@@ -50,12 +51,12 @@ impl fmt::Display for Frame {
     }
 }
 
-/// The stack of another thread of this process, innermost call first.
+/// Returns the stack of another thread of this process, innermost call first.
 ///
 /// # Errors
 ///
-/// What the kernel says of the thread or the signal; `TimedOut` when the thread has not answered within `patience`: it is in a part
-/// of the kernel that no signal reaches, or gets no core.
+/// What the kernel reports for the thread or the signal; `TimedOut` if the thread has not answered within
+/// `patience`, because it is in an uninterruptible part of the kernel or gets no core.
 ///
 /// # Example
 ///
@@ -86,15 +87,16 @@ pub fn of(thread: i32, patience: Duration) -> io::Result<Vec<Frame>> {
     DONE.store(false, Ordering::Relaxed);
     // Release, partner: the Acquire in `walk`.
     WANTED.store(thread, Ordering::Release);
-    // SAFETY: `walk` touches atomics only, and walks the stack of its own thread, for which the unwinder takes no lock where the
-    // C library has `_dl_find_object` (glibc 2.35); with older ones it would wait for a thread that loads a library at that moment.
+    // SAFETY: `walk` only accesses atomics and walks the stack of its own thread. The unwinder takes no lock
+    // for that if the C library has `_dl_find_object` (glibc 2.35); with an older one it would wait for a
+    // thread that is loading a library.
     let handler = unsafe { low_level::register(SIGNAL, walk) }?;
     let asked = interrupt(thread);
     let begin = Instant::now();
     while asked.is_ok() && !DONE.load(Ordering::Acquire) && begin.elapsed() < patience {
         std::thread::sleep(Duration::from_micros(200));
     }
-    // Whoever comes too late finds that nobody wants it any more.
+    // A thread that answers later finds that it is no longer wanted.
     let is_late = WANTED.swap(0, Ordering::AcqRel) != 0 && !DONE.load(Ordering::Acquire);
     low_level::unregister(handler);
     asked?;
@@ -102,7 +104,7 @@ pub fn of(thread: i32, patience: Duration) -> io::Result<Vec<Frame>> {
         let message = format!("thread {thread} has not shown its stack within {patience:?}");
         return Err(io::Error::new(io::ErrorKind::TimedOut, message));
     }
-    // One that began to walk comes to its end soon.
+    // A thread that has begun to walk ends soon.
     while !DONE.load(Ordering::Acquire) {
         std::thread::sleep(Duration::from_micros(200));
     }
@@ -117,17 +119,17 @@ fn interrupt(thread: i32) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The handler.
+/// Signal handler.
 fn walk() {
     let own = crate::thread::current_id();
-    // Acquire, partner: the Release in `of`. Nobody else is meant by a signal that comes for another reason.
+    // Acquire, partner: the Release in `of`. A signal with another cause finds no request.
     let (acquire, relaxed) = (Ordering::AcqRel, Ordering::Relaxed);
     if WANTED.compare_exchange(own, 0, acquire, relaxed).is_err() {
         return;
     }
     let mut count = 0;
-    // SAFETY: `of` lets one thread at a time do this; others that use the crate hold locks of their own for finding names, which this
-    // does not.
+    // SAFETY: `of` allows one thread at a time; other users of the crate hold its locks to resolve names,
+    // which this does not need.
     unsafe {
         backtrace::trace_unsynchronized(|frame| {
             ADDRESSES[count].store(frame.ip().addr(), Ordering::Relaxed);
@@ -140,10 +142,10 @@ fn walk() {
     DONE.store(true, Ordering::Release);
 }
 
-/// The calls at an address: several where some are inlined into others.
+/// Resolves the calls at an address: several if some are inlined into others.
 fn named(address: usize) -> Vec<Frame> {
     let mut frames = Vec::new();
-    // An address on a stack is where a call returns to: the call itself lies before it.
+    // A return address on the stack comes after its call instruction.
     backtrace::resolve(std::ptr::without_provenance_mut(address.saturating_sub(1)), |symbol| {
         let name = symbol.name().map_or_else(|| format!("{address:#x}"), |name| format!("{name:#}"));
         let place = symbol.filename().zip(symbol.lineno()).map(|(file, line)| (file.to_owned(), line));
@@ -155,12 +157,13 @@ fn named(address: usize) -> Vec<Frame> {
     frames
 }
 
-/// What the kernel says that a thread of this process is doing: "running", "sleeping (futex_wait_queue)". `None` when it is gone.
+/// State of a thread of this process, by the kernel: "running", "sleeping (futex_wait_queue)". `None` if the
+/// thread is gone.
 #[must_use]
 pub fn activity(thread: i32) -> Option<String> {
     let folder = format!("/proc/self/task/{thread}");
     let stat = fs::read_to_string(format!("{folder}/stat")).ok()?;
-    // The name stands in parentheses and may hold anything.
+    // The name is in parentheses and may contain anything.
     let state = stat.rsplit_once(')')?.1.trim_start().chars().next()?;
     let word = match state {
         'R' => return Some("running, or ready to".to_owned()),

@@ -1,25 +1,25 @@
-//! Where the stack of a thread lies, on a machine with several memory nodes.
+//! Placement of a thread's stack on a memory node.
 
 use std::io;
 
 use crate::memory::prefault_stack;
 
-/// Brings in the next `bytes` of the calling thread's stack, on `node` where that has room (`MPOL_PREFERRED`), and says how
-/// many of 100 pages lie elsewhere: the few that the thread has used before stay where they are. What the thread
-/// allocates later goes where it went before.
+/// Brings in the next `bytes` of the calling thread's stack, on `node` if it has room (`MPOL_PREFERRED`).
+/// Returns the percentage of pages that are elsewhere: the few pages that the thread has used before do not
+/// move. Later allocations of the thread are not affected.
 ///
 /// # Errors
-/// What the kernel says: `EINVAL` for a node that is not there, `ENOSYS` where it is built without nodes.
+/// What the kernel reports: `EINVAL` for a node that does not exist, `ENOSYS` if it was built without nodes.
 pub fn place_stack(node: usize, bytes: usize) -> io::Result<f64> {
     let before = MemoryPolicy::of_this_thread()?;
     MemoryPolicy::prefer(node)?.set()?;
-    // How many faults are left does not matter here.
+    // The number of remaining faults does not matter here.
     let _ = prefault_stack(bytes);
     before.set()?;
     elsewhere(node, bytes)
 }
 
-/// Words of a mask of nodes: 1024 of them, the most that Linux is built for.
+/// Words of a node mask: 1024 nodes, the most that Linux is built for.
 const WORDS: usize = 1024 / libc::c_ulong::BITS as usize;
 const BITS: libc::c_ulong = 1024;
 const PREFERRED: libc::c_int = 1;
@@ -42,8 +42,8 @@ impl MemoryPolicy {
 
     fn of_this_thread() -> io::Result<Self> {
         let mut policy = MemoryPolicy { mode: 0, nodes: [0; WORDS] };
-        // SAFETY: the kernel writes one number to the first pointer, and as many bits to the second as it is told of,
-        // which it has.
+        // SAFETY: the kernel writes one number to the first pointer, and as many bits to the second as it is
+        // told, which it has.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_get_mempolicy,
@@ -58,23 +58,23 @@ impl MemoryPolicy {
     }
 
     fn set(&self) -> io::Result<()> {
-        // The kernel takes one bit less than it is told of.
-        // SAFETY: the mask has the bits that the call is told of but for the last, which is not read.
+        // The kernel uses one bit less than it is told.
+        // SAFETY: the mask has as many bits as the call is told, except for the last, which is not read.
         let result =
             unsafe { libc::syscall(libc::SYS_set_mempolicy, self.mode, self.nodes.as_ptr(), BITS + 1) };
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 }
 
-/// Of 100 pages of the next `bytes` of stack, how many are not on `node`.
+/// Percentage of the pages of the next `bytes` of stack that are not on `node`.
 fn elsewhere(node: usize, bytes: usize) -> io::Result<f64> {
     let page = rustix::param::page_size();
     let here = std::ptr::from_ref(&page).addr();
     let last = here / page;
     let pages: Vec<usize> = (0..bytes / page).map(|down| (last - down) * page).collect();
     let mut nodes = vec![0 as libc::c_int; pages.len()];
-    // SAFETY: without a list of nodes to move to, nothing moves: the kernel reads one list of addresses, whatever they are, and
-    // writes one number for each.
+    // SAFETY: without target nodes nothing moves: the kernel reads one list of addresses, whatever they are,
+    // and writes one number for each.
     let result = unsafe {
         libc::syscall(
             libc::SYS_move_pages,

@@ -1,4 +1,4 @@
-//! A terminal that gives every key at once and shows none of them, until it is given back.
+//! Key mode of a terminal: it returns every key at once and echoes none, until it is restored.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
@@ -8,25 +8,26 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// What turns a key into a stop of the process (`termios(3)`): a stopped one would keep the terminal as it is.
+/// Control characters that stop the process (`termios(3)`): a stopped process would leave the terminal in key
+/// mode.
 const STOPPING: [SpecialCodeIndex; 2] = [SpecialCodeIndex::VSUSP, SpecialCodeIndex::VQUIT];
 
-/// Holds the terminal so; dropping it gives the terminal back as it was.
+/// Keeps the terminal in key mode; dropping it restores the terminal.
 ///
-/// Ctrl-C stays what it is: `SIGINT`, see [`signal`](crate::signal). Ctrl-Z and Ctrl-\ become keys like others.
-/// After `SIGKILL` nobody gives it back: the command `reset` does.
+/// Ctrl-C still sends `SIGINT`, see [`signal`](crate::signal). Ctrl-Z and Ctrl-\ become ordinary keys. After
+/// `SIGKILL` the terminal stays in key mode until the command `reset`.
 #[derive(Debug)]
 pub struct KeyMode {
-    /// Where it is not stdin.
+    /// The terminal, if it is not stdin.
     own: Option<OwnedFd>,
     before: Termios,
 }
 
 impl KeyMode {
-    /// Of the terminal that stdin is, or else of the one that the process was started from.
+    /// Uses stdin if it is a terminal, otherwise the controlling terminal of the process.
     ///
     /// # Errors
-    /// There is no terminal, or it refuses.
+    /// If there is no terminal, or it refuses.
     pub fn take() -> io::Result<Self> {
         if isatty(stdin()) {
             return Self::of(None);
@@ -34,19 +35,19 @@ impl KeyMode {
         Self::of(Some(open("/dev/tty", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?))
     }
 
-    /// Of this terminal; stdin where there is none.
+    /// Uses this terminal; stdin for `None`.
     ///
     /// # Errors
-    /// It is no terminal, or it refuses.
+    /// If it is not a terminal, or refuses.
     pub fn of(own: Option<OwnedFd>) -> io::Result<Self> {
         let before = tcgetattr(terminal(own.as_ref()))?;
         let mut keys = before.clone();
         keys.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
         for code in STOPPING {
-            // 0 is no key (_POSIX_VDISABLE).
+            // 0 disables the character (_POSIX_VDISABLE).
             keys.special_codes[code] = 0;
         }
-        // A read gives what is there, from one byte on.
+        // A read returns what is there, from one byte on.
         keys.special_codes[SpecialCodeIndex::VMIN] = 1;
         keys.special_codes[SpecialCodeIndex::VTIME] = 0;
         tcsetattr(terminal(own.as_ref()), OptionalActions::Now, &keys)?;
@@ -55,32 +56,32 @@ impl KeyMode {
 }
 
 impl KeyMode {
-    /// Its end to wait at, without the terminal's modes.
+    /// Returns a handle to wait for keys, without the terminal's modes.
     ///
     /// # Errors
-    /// What the kernel says to another descriptor.
+    /// What the kernel reports for another descriptor.
     pub fn keys(&self) -> io::Result<Keys> {
         Ok(Keys(terminal(self.own.as_ref()).try_clone_to_owned()?))
     }
 }
 
-/// Where keys come from.
+/// Source of keys.
 #[derive(Debug)]
 pub struct Keys(OwnedFd);
 
-/// What has come.
+/// Result of waiting for a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waited {
-    /// A key, or more.
+    /// At least one key.
     Keys,
-    /// None.
+    /// No key.
     Nothing,
-    /// The terminal was closed: no key will come any more, and a read gives nothing without end.
+    /// The terminal was closed: no more keys will come, and every read returns nothing.
     Gone,
 }
 
 impl Keys {
-    /// Waits for a key, for so long at most; a signal ends it early.
+    /// Waits for a key, at most for this time; a signal ends the wait early.
     #[must_use]
     pub fn wait(&self, within: Duration) -> Waited {
         let mut files = [PollFd::new(&self.0, PollFlags::IN)];
@@ -102,7 +103,7 @@ fn terminal(own: Option<&OwnedFd>) -> BorrowedFd<'_> {
 
 impl Drop for KeyMode {
     fn drop(&mut self) {
-        // A terminal that is gone needs nothing.
+        // A closed terminal needs no restoring.
         let _gone = tcsetattr(terminal(self.own.as_ref()), OptionalActions::Now, &self.before);
     }
 }

@@ -1,6 +1,7 @@
-//! Making threads: the only place that does, so that none is without a name. And the cores they run on.
+//! Starting threads: the only place that does, so that every thread has a name. And the cores that they run
+//! on.
 //!
-//! The name is what `ps -L`, `top -H`, `perf` and the record show; the kernel keeps 15 bytes of it
+//! `ps -L`, `top -H`, `perf` and the record show the name; the kernel keeps 15 bytes of it
 //! (`pthread_setname_np(3)`).
 
 use std::io;
@@ -11,18 +12,18 @@ use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
 
 use crate::cores::CoreSet;
 
-/// The longest name of a thread, in bytes: `TASK_COMM_LEN` less the ending zero.
+/// Maximum length of a thread's name, in bytes: `TASK_COMM_LEN` without the final zero.
 pub const NAME_MAX_BYTES: usize = 15;
 
 /// Starts a thread named `name` that runs `f`.
 ///
-/// It has the policy, priority and cores of the thread that calls this.
+/// It inherits policy, priority and cores from the calling thread.
 ///
 /// # Errors
 ///
-/// `InvalidInput` if the name is empty, holds a zero byte or is longer than [`NAME_MAX_BYTES`]: the
-/// kernel would cut it, and two workers would look alike. Else what the kernel says when it has no
-/// room for another thread.
+/// `InvalidInput` if the name is empty, contains a zero byte or is longer than [`NAME_MAX_BYTES`]: the kernel
+/// would cut it, and two workers would look alike. Otherwise what the kernel reports if it cannot start
+/// another thread.
 ///
 /// # Example
 ///
@@ -40,21 +41,21 @@ where
     Builder::new().name(name.to_owned()).spawn(f)
 }
 
-/// The kernel's id of the calling thread (`gettid(2)`): the number under `/proc/self/task`.
+/// Kernel id of the calling thread (`gettid(2)`): the number in `/proc/self/task`.
 #[must_use]
 pub fn current_id() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// The core that the calling thread runs on (`getcpu(2)`).
+/// Core that the calling thread runs on (`getcpu(2)`).
 ///
-/// It may be another one by the time of the return, unless [`set_cores`] left the thread only one.
+/// The thread may have moved by the time of the return, unless [`set_cores`] left it only one core.
 #[must_use]
 pub fn current_core() -> usize {
     sched_getcpu()
 }
 
-/// The cores that the calling thread may run on (`sched_getaffinity(2)`).
+/// Cores that the calling thread may run on (`sched_getaffinity(2)`).
 ///
 /// # Errors
 ///
@@ -63,17 +64,17 @@ pub fn cores() -> io::Result<CoreSet> {
     CoreSet::allowed()
 }
 
-/// Lets the calling thread run on `cores` only (`sched_setaffinity(2)`); on return it is on one of them.
-/// Threads that it starts later inherit them.
+/// Restricts the calling thread to `cores` (`sched_setaffinity(2)`); on return it is on one of them. Threads
+/// that it starts later inherit them.
 ///
-/// The kernel leaves out, without a word, the cores of the set that are not online or that the cpuset
-/// of the process does not hold, as long as one is left: read [`cores`] back where it matters.
+/// The kernel silently leaves out cores that are offline or outside the cpuset of the process, as long as one
+/// is left. Read [`cores`] back if it matters.
 ///
 /// # Errors
 ///
-/// `InvalidInput` if the set is empty, or if none of its cores is left: the message names them, those
-/// online and those of the thread. `Unsupported` for a core that the call has no bit for. Else what the
-/// kernel says. The thread keeps the cores that it had.
+/// `InvalidInput` if the set is empty, or if none of its cores is left: the message names them, the online
+/// ones and those of the thread. `Unsupported` for a core that the call has no bit for. Otherwise what the
+/// kernel reports. The thread keeps its old cores.
 ///
 /// # Example
 ///
@@ -100,7 +101,7 @@ pub fn set_cores(cores: &CoreSet) -> io::Result<()> {
         mask.set(core);
     }
     if cores.is_empty() {
-        let message = "cannot run on no core at all; name at least one, as in 0-3,5";
+        let message = "cannot run without a core; name at least one, as in 0-3,5";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
     sched_setaffinity(None, &mask).map_err(|errno| {
@@ -125,7 +126,7 @@ fn check(name: &str) -> Result<(), String> {
         return Err("a thread needs a name".to_owned());
     }
     if name.contains('\0') {
-        return Err(format!("the thread name {name:?} holds a zero byte; leave it out"));
+        return Err(format!("the thread name {name:?} contains a zero byte; leave it out"));
     }
     if name.len() > NAME_MAX_BYTES {
         let bytes = name.len();
@@ -210,7 +211,7 @@ mod tests {
             assert_eq!(left, cores().unwrap());
         }
         let error = set_cores(&CoreSet::default()).unwrap_err();
-        assert!(error.to_string().contains("no core at all"), "{error}");
+        assert!(error.to_string().contains("without a core"), "{error}");
     }
 
     #[test]
@@ -219,7 +220,7 @@ mod tests {
             ("", "a thread needs a name"),
             ("sixteen-bytes-xx", "has 16 bytes and the kernel keeps 15; shorten it"),
             ("größerelänge-x", "has 17 bytes"),
-            ("a\0b", "holds a zero byte; leave it out"),
+            ("a\0b", "contains a zero byte; leave it out"),
         ] {
             let error = spawn(name, || ()).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidInput);

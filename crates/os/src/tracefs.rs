@@ -1,13 +1,13 @@
-//! tracefs: where the kernel describes its tracepoints and its tracers.
+//! tracefs: the kernel's description of its tracepoints and tracers.
 //!
-//! The bytes of a tracepoint differ from kernel to kernel; its `format` file says where each field is. So nobody here
-//! knows an offset by heart.
+//! The bytes of a tracepoint differ between kernels; its `format` file says where each field is. So no offset
+//! is hard-coded here.
 
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Where it is mounted, in the order in which it is looked for.
+/// Mount points, in the order in which they are tried.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// A mounted tracefs.
@@ -17,18 +17,18 @@ pub struct Tracefs {
 }
 
 impl Tracefs {
-    /// The one of this machine, if its list of tracepoints may be read.
+    /// Finds the tracefs of this machine, if its list of tracepoints is readable.
     ///
     /// # Errors
-    /// `PermissionDenied` where it may not be read, `NotFound` where it is not mounted. The message has the command that
-    /// mends it.
+    /// `PermissionDenied` if it is not readable, `NotFound` if it is not mounted. The message has a command
+    /// that fixes it.
     pub fn find() -> io::Result<Self> {
         let mut refused: Option<(PathBuf, io::Error)> = None;
         for place in PLACES {
             let events = Path::new(place).join("events");
             match fs::read_dir(&events) {
                 Ok(_) => return Ok(Self::at(place)),
-                // A refusal says more than that there is nothing at the other place.
+                // A refusal is more informative than a missing file at the other place.
                 Err(error) if refused.is_none() || error.kind() == io::ErrorKind::PermissionDenied => {
                     refused = Some((events, error));
                 }
@@ -45,7 +45,7 @@ impl Tracefs {
         Err(io::Error::new(error.kind(), format!("{}: {error}; {fix}", path.display())))
     }
 
-    /// One at this folder: for tests, and for what was copied from another machine.
+    /// Uses the tracefs in this folder: for tests, and for copies from another machine.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Tracefs { root: root.into() }
     }
@@ -56,10 +56,11 @@ impl Tracefs {
         &self.root
     }
 
-    /// How the kernel describes a tracepoint; `None` where it has none of that name.
+    /// Reads the description of a tracepoint; `None` if the kernel does not have it.
     ///
     /// # Errors
-    /// What reading the file says, and `InvalidData` where its text is no description. The message names the file.
+    /// What reading the file returns, and `InvalidData` if its text is not a description. The message names
+    /// the file.
     pub fn format(&self, group: &str, name: &str) -> io::Result<Option<Format>> {
         let path = self.root.join("events").join(group).join(name).join("format");
         let named =
@@ -74,7 +75,7 @@ impl Tracefs {
         }
     }
 
-    /// How the pages of its rings are made up.
+    /// Reads the format of the pages of its rings.
     ///
     /// # Errors
     /// As those of [`format`](Self::format).
@@ -86,7 +87,8 @@ impl Tracefs {
         Pages::parse(&text).map_err(|why| named(io::ErrorKind::InvalidData, &why))
     }
 
-    /// The tracers that this kernel has: `function`, `osnoise`, `timerlat`, `hwlat`; none where that may not be read.
+    /// Tracers that this kernel has: `function`, `osnoise`, `timerlat`, `hwlat`; empty if the list is not
+    /// readable.
     #[must_use]
     pub fn tracers(&self) -> Vec<String> {
         let text = fs::read_to_string(self.root.join("available_tracers")).unwrap_or_default();
@@ -94,15 +96,15 @@ impl Tracefs {
     }
 }
 
-/// A file of the kernel by one read with much room. Some give no more than the first read has room for, or refuse (`EINVAL`)
-/// whoever has room for less than all of it, at its end, too.
+/// Reads a kernel file with a single large read. Some kernel files return no more than the first read has
+/// room for, or refuse (`EINVAL`) a read that has room for less than the whole content, also at its end.
 pub(crate) fn read_at_once(path: &Path) -> io::Result<String> {
     let mut bytes = vec![0; 1 << 16];
     let length = fs::File::open(path)?.read(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
-/// What a `format` file says of a tracepoint.
+/// Description of a tracepoint: its `format` file.
 ///
 /// ```
 /// use onbeat_os::tracefs::Format;
@@ -116,43 +118,44 @@ pub(crate) fn read_at_once(path: &Path) -> io::Result<String> {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Format {
-    /// The number by which the kernel knows the tracepoint: `common_type` in its records.
+    /// Number of the tracepoint: `common_type` in its records.
     pub id: u64,
     fields: Vec<Field>,
 }
 
-/// Where a field is in the bytes of a record.
+/// Position of a field in a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
     /// Its name.
     pub name: String,
-    /// From the begin of the record, in bytes.
+    /// Offset from the start of the record, in bytes.
     pub offset: usize,
-    /// In bytes.
+    /// Size in bytes.
     pub size: usize,
-    /// Whether its number has a sign.
+    /// Whether the number has a sign.
     pub is_signed: bool,
-    /// Whether it only says where in the record the value is (`__data_loc`): offset in the low 16 bits, length above.
+    /// Whether the field holds only the position of the value in the record (`__data_loc`): offset in the low
+    /// 16 bits, length above.
     pub is_elsewhere: bool,
 }
 
-/// How a page of a ring is made up, as `events/header_page` describes it: the time of its begin (u64), the length of its data with
-/// flags above it, and the data. In the data, each event begins with a word whose low five bits say how long it is; see
-/// `events/header_event`.
+/// Format of a ring's page, as `events/header_page` describes it: its start time (u64), the length of its
+/// data with flags above it, and the data. In the data, each event begins with a word whose low five bits
+/// give its length; see `events/header_event`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pages {
-    /// Of a whole page.
+    /// Size of a page.
     pub page_bytes: usize,
-    /// Where the length lies.
+    /// Offset of the length.
     pub length_at: usize,
-    /// How many bytes it has, 4 or 8.
+    /// Size of the length, 4 or 8 bytes.
     pub length_bytes: usize,
-    /// Where the data begin.
+    /// Offset of the data.
     pub data_at: usize,
 }
 
 impl Pages {
-    /// Reads the text of `events/header_page`.
+    /// Parses the text of `events/header_page`.
     ///
     /// # Errors
     /// What is missing in it.
@@ -164,7 +167,7 @@ impl Pages {
         };
         let (time, length, data) = (find("timestamp")?, find("commit")?, find("data")?);
         if (time.offset, time.size) != (0, 8) || ![4, 8].contains(&length.size) {
-            return Err("its time or its length are of an unknown kind".to_owned());
+            return Err("its time or its length has an unknown type".to_owned());
         }
         Ok(Pages {
             page_bytes: data.offset + data.size,
@@ -175,23 +178,24 @@ impl Pages {
     }
 }
 
-/// Offsets and sizes beyond this are no record of the kernel's.
+/// Larger offsets and sizes cannot be those of a kernel record.
 const RECORD_MAX_BYTES: usize = 1 << 16;
 
 impl Format {
-    /// Reads the text of a `format` file.
+    /// Parses the text of a `format` file.
     ///
     /// # Errors
-    /// What is missing in it.
+    /// The missing part.
     pub fn parse(text: &str) -> Result<Self, String> {
         let id = text.lines().find_map(|line| line.strip_prefix("ID:")).ok_or("it has no line `ID:`")?;
-        let id = id.trim().parse().map_err(|_| format!("`{}` is no tracepoint id", id.trim()))?;
+        let id = id.trim().parse().map_err(|_| format!("`{}` is not a tracepoint id", id.trim()))?;
         let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix("field:"));
-        let fields = lines.map(|line| field(line).ok_or_else(|| format!("`{line}` describes no field")));
+        let fields =
+            lines.map(|line| field(line).ok_or_else(|| format!("`{line}` does not describe a field")));
         Ok(Format { id, fields: fields.collect::<Result<_, _>>()? })
     }
 
-    /// The field of that name.
+    /// Returns the field with this name.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
@@ -252,10 +256,10 @@ mod tests {
     fn what_is_no_description_is_refused() {
         for (text, part) in [
             ("", "no line `ID:`"),
-            ("ID: many\n", "`many` is no tracepoint id"),
-            ("ID: 1\n\tfield:int x;\toffset:-4;\tsize:4;\n", "describes no field"),
-            ("ID: 1\n\tfield:int x;\toffset:99999999;\tsize:4;\n", "describes no field"),
-            ("ID: 1\n\tfield:;\n", "describes no field"),
+            ("ID: many\n", "`many` is not a tracepoint id"),
+            ("ID: 1\n\tfield:int x;\toffset:-4;\tsize:4;\n", "does not describe a field"),
+            ("ID: 1\n\tfield:int x;\toffset:99999999;\tsize:4;\n", "does not describe a field"),
+            ("ID: 1\n\tfield:;\n", "does not describe a field"),
         ] {
             let error = Format::parse(text).unwrap_err();
             assert!(error.contains(part), "{text:?}: {error}");

@@ -1,58 +1,56 @@
-//! A clock that costs less to read than the kernel's, on the same time line.
+//! A clock on the kernel's time line that is cheaper to read than the kernel's.
 //!
-//! Where the kernel keeps `CLOCK_MONOTONIC` by the processor's time stamp counter (TSC), [`Clock`] reads
-//! that counter itself and turns it into nanoseconds with one multiplication; elsewhere it asks the
-//! kernel. Its times compare with those of [`clock`](crate::clock) and of every other [`Clock`] within
-//! the bound below.
+//! If the kernel derives `CLOCK_MONOTONIC` from the processor's time stamp counter (TSC), [`Clock`] reads
+//! that counter directly and converts it to nanoseconds with one multiplication; otherwise it asks the
+//! kernel. Its times are comparable with those of [`clock`](crate::clock) and of every other [`Clock`],
+//! within the bound below.
 //!
 //! # When the counter is used
 //!
-//! When `/sys/devices/system/clocksource/clocksource0/current_clocksource` says `tsc`, on x86-64. That
-//! is the one question to ask: the kernel has then found the counters of all cores in step, watches
-//! them, and makes `CLOCK_MONOTONIC` from them. The flags of `cpuid` say less, and a hypervisor may
-//! hide them. It is asked once per process, at the first [`Clock::new`], which takes 4 ms more to
-//! measure the counter's rate.
+//! On x86-64, when `/sys/devices/system/clocksource/clocksource0/current_clocksource` says `tsc`. This check
+//! suffices: the kernel has then found the counters of all cores synchronised, watches them, and derives
+//! `CLOCK_MONOTONIC` from them. The flags of `cpuid` say less, and a hypervisor may hide them. The check is
+//! made once per process, at the first [`Clock::new`], which takes 4 ms longer to measure the counter's rate.
 //!
 //! # How it follows the kernel
 //!
-//! NTP makes the kernel's time run up to 500 ppm (parts per million) faster or slower, so no rate is
-//! right for long. A read that finds its *anchor*, a moment known on both clocks, older than 4 ms takes
-//! a new one, and takes the rate from the two. An anchor is the narrowest of three *sandwiches*: the
-//! counter, the kernel's time, the counter. If the narrowest is wider than 0.5 µs (an interrupt fell
-//! into each, or the hypervisor took the core away), it is dropped and the next read tries again. A
-//! read that re-anchors answers with the kernel's own time. So a thread may sleep or be preempted for
-//! any length between two reads, or within one; a read is right at some moment between its call and its
-//! return.
+//! NTP lets the kernel's time run up to 500 ppm (parts per million) faster or slower, so no rate is right for
+//! long. An *anchor* is a time known on both clocks. A read that finds its anchor older than 4 ms takes a new
+//! one, and derives the rate from the two. An anchor is the narrowest of three *sandwiches*: the counter, the
+//! kernel's time, the counter. If the narrowest is wider than 0.5 µs (an interrupt hit each of them, or the
+//! hypervisor took the core away), it is dropped and the next read tries again. A read that re-anchors
+//! returns the kernel's own time. So a thread may sleep or be preempted for any length of time between two
+//! reads, or within one; a read is right at some time between its call and its return.
 //!
 //! # The bound
 //!
-//! A read lies within [`BOUND_NS`] = 5 µs of `CLOCK_MONOTONIC`. By source of error:
+//! A read is within [`BOUND_NS`] = 5 µs of `CLOCK_MONOTONIC`. By source of error:
 //!
-//! | error | at most |
+//! | error | maximum |
 //! |---|---|
-//! | the anchor: the kernel's time is taken as that of the sandwich's middle: half of 0.5 µs | 0.25 µs |
-//! | the rate: both its anchors are off by that much, over 4 ms or more, and it is used for 4 ms | 0.5 µs |
-//! | NTP changes the kernel's rate after it was taken: from -500 to +500 ppm is 1000 ppm × 4 ms | 4 µs |
+//! | anchor: the kernel's time is taken as that of the sandwich's middle: half of 0.5 µs | 0.25 µs |
+//! | rate: both its anchors are off by that much, over 4 ms or more, and it is used for 4 ms | 0.5 µs |
+//! | NTP changes the kernel's rate after the anchor: from -500 to +500 ppm is 1000 ppm × 4 ms | 4 µs |
 //! | holding while an earlier reading is ahead (below) | 0 |
-//! | together | 4.75 µs |
+//! | sum | 4.75 µs |
 //!
-//! Commonly a sandwich is 0.1 µs wide and the rate steady, which gives an error below 0.1 µs. The bound
-//! assumes what NTP may ask for; who sets another `tick` (`adjtimex(2)`; chrony with a large
-//! `maxslewrate` does) changes the rate by up to 10 %, and the clock is off by up to 0.4 ms until the
-//! next anchor. Moving a virtual machine to a host with another counter rate is as bad. A rate that is
-//! off by more than a quarter is no clock at all: then the clock uses the kernel's call from there on,
-//! and [`Clock::source`] says so.
+//! Usually a sandwich is 0.1 µs wide and the rate steady, which gives an error below 0.1 µs. The bound
+//! assumes the range of NTP. Another `tick` (`adjtimex(2)`; chrony with a large `maxslewrate` sets one)
+//! changes the rate by up to 10 %, and the clock is off by up to 0.4 ms until the next anchor. Moving a
+//! virtual machine to a host with another counter rate has the same effect. If the rate is off by more than a
+//! quarter, the counter is unusable: the clock then uses the kernel's call from there on, and
+//! [`Clock::source`] says so.
 //!
 //! # Order
 //!
-//! One clock never goes backwards: where a new anchor shows that it was ahead it holds its last reading
-//! until the time has come. Holding costs no accuracy, because the held reading was at most the bound
-//! ahead when it was made and time has gone on since.
+//! A clock never goes backwards: if a new anchor shows that it was ahead, it holds its last reading until the
+//! time has come. Holding costs no accuracy, because the held reading was ahead by at most the bound when it
+//! was made, and time has passed since.
 //!
-//! Two clocks may differ by twice the bound, so a time read on one thread and passed to another may lie
-//! ahead of what that one reads: subtract with `saturating_sub`. Besides, the counter is read without a
-//! fence: the processor may read it some tens of nanoseconds early or late with respect to the
-//! instructions around it, longer where those wait for memory.
+//! Two clocks may differ by twice the bound, so a time that one thread reads and passes to another may be
+//! ahead of the other's clock: subtract with `saturating_sub`. The counter is also read without a fence: the
+//! processor may read it some tens of nanoseconds early or late with respect to the instructions around it,
+//! or more if those wait for memory.
 
 mod anchor;
 mod counter;
@@ -66,20 +64,20 @@ use crate::clock::{monotonic_ns, sleep_until};
 use anchor::Anchor;
 use line::{Line, Steadiness};
 
-/// How far a [`Clock`] may be from `CLOCK_MONOTONIC`, in nanoseconds, ahead or behind.
+/// Maximum distance of a [`Clock`] from `CLOCK_MONOTONIC`, in nanoseconds, ahead or behind.
 ///
-/// The [module](self) has the reasoning.
+/// The [module](self) gives the reasons.
 pub const BOUND_NS: u64 = 5_000;
 
-/// How long an anchor is used, in nanoseconds.
+/// Time for which an anchor is used, in nanoseconds.
 const INTERVAL_NS: u64 = 4_000_000;
 
-/// The widest sandwich that makes an anchor, in nanoseconds.
+/// Widest sandwich that makes an anchor, in nanoseconds.
 const WIDEST_NS: u64 = 500;
 
 /// A clock on the time line of `CLOCK_MONOTONIC`; one per thread.
 ///
-/// Reading changes it (it remembers its anchor), so threads do not share one:
+/// Reading changes the clock (it remembers its anchor), so threads do not share one:
 ///
 /// ```compile_fail,E0277
 /// fn shared(_: impl Sync) {}
@@ -101,12 +99,12 @@ const WIDEST_NS: u64 = 500;
 pub struct Clock {
     source: Cell<Source>,
     line: Cell<Line>,
-    /// The last reading, so that none is before it.
+    /// Last reading, so that no later one is before it.
     last_ns: Cell<u64>,
     steadiness: Steadiness,
 }
 
-/// What a [`Clock`] reads.
+/// Source that a [`Clock`] reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
     /// The processor's time stamp counter.
@@ -115,7 +113,7 @@ pub enum Source {
     Kernel,
 }
 
-/// As the record names it: `tsc` or `clock_gettime`.
+/// Name in the record: `tsc` or `clock_gettime`.
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -126,10 +124,10 @@ impl fmt::Display for Source {
 }
 
 impl Clock {
-    /// A clock with the best source of this machine.
+    /// Makes a clock with the best source of this machine.
     ///
-    /// The first call in a process takes 4 ms, asleep, where the source is the counter. Call it before
-    /// the work that must not wait.
+    /// If the source is the counter, the first call in a process takes 4 ms, asleep. Call it before work that
+    /// must not wait.
     #[must_use]
     pub fn new() -> Self {
         static MEASURED: OnceLock<Option<Steadiness>> = OnceLock::new();
@@ -145,7 +143,7 @@ impl Clock {
         }
     }
 
-    /// A clock that asks the kernel at every read, on every machine.
+    /// Makes a clock that asks the kernel at every read, on every machine.
     #[must_use]
     pub fn kernel() -> Self {
         Self {
@@ -156,10 +154,10 @@ impl Clock {
         }
     }
 
-    /// The time in nanoseconds, within [`BOUND_NS`] of `CLOCK_MONOTONIC`, never before an earlier
-    /// reading of this clock.
+    /// Time in nanoseconds, within [`BOUND_NS`] of `CLOCK_MONOTONIC`, never before an earlier reading of this
+    /// clock.
     ///
-    /// A few nanoseconds more than the counter itself costs; every 4 ms some hundred, for an anchor.
+    /// It costs a few nanoseconds more than reading the counter; every 4 ms some hundred more, for an anchor.
     #[must_use]
     #[inline]
     pub fn now_ns(&self) -> u64 {
@@ -176,14 +174,14 @@ impl Clock {
         now_ns
     }
 
-    /// What this clock reads now. [`Source::Tsc`] becomes [`Source::Kernel`] if the counter turns out
-    /// unsteady, never the other way.
+    /// Current source of this clock. [`Source::Tsc`] becomes [`Source::Kernel`] if the counter turns out to
+    /// be unsteady, never the other way.
     #[must_use]
     pub fn source(&self) -> Source {
         self.source.get()
     }
 
-    /// Takes a new anchor and gives the kernel's time.
+    /// Takes a new anchor and returns the kernel's time.
     #[cold]
     #[inline(never)]
     fn renew(&self) -> u64 {
@@ -204,12 +202,12 @@ impl Default for Clock {
     }
 }
 
-/// The counter's rate; none where the kernel's time is not made from it, or it cannot be measured.
+/// Measures the counter's rate; `None` if the kernel's time is not derived from it, or measuring fails.
 fn measure() -> Option<Steadiness> {
     if !counter::makes_the_kernels_time() {
         return None;
     }
-    // More than one try: a busy machine may widen a sandwich.
+    // Several tries: a busy machine may widen a sandwich.
     (0..10).find_map(|_| {
         let (first, now_ns) = Anchor::take();
         sleep_until(now_ns + INTERVAL_NS);
@@ -222,7 +220,7 @@ fn measure() -> Option<Steadiness> {
 mod tests {
     use super::*;
 
-    /// A clock by the counter whose anchor is now and says `ns`; none where there is no counter.
+    /// Makes a clock whose anchor is now and says `ns`; `None` if there is no counter.
     fn clock_at(ns: u64) -> Option<Clock> {
         let clock = Clock::new();
         let anchor = Anchor { ticks: counter::read(), ns, width_ticks: 0 };
@@ -246,7 +244,7 @@ mod tests {
         let ahead_ns = clock.now_ns();
         renewed(&clock);
         let held_ns = clock.now_ns();
-        // What the clock reads now is far behind what it said.
+        // The clock's new anchor is far behind its last reading.
         assert!(held_ns >= ahead_ns);
         let again_ns = clock.now_ns();
         if monotonic_ns() < held_ns {

@@ -1,26 +1,26 @@
-//! What the kernel has counted of this process: `getrusage(2)`.
+//! The kernel's counts of this process: `getrusage(2)`.
 
 use std::io;
 use std::mem::MaybeUninit;
 
-/// Counts since the process began, or the thread.
+/// Counts since the start of the process or the thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// How often a thread gave its core away because it had to wait (`ru_nvcsw`): one per sleep.
+    /// Number of times that a thread gave up its core because it had to wait (`ru_nvcsw`): one per sleep.
     pub voluntary_switches: u64,
-    /// How often a core was taken from a thread that could have gone on (`ru_nivcsw`).
+    /// Number of times that a thread lost its core although it could have continued (`ru_nivcsw`).
     pub involuntary_switches: u64,
     /// Page faults that needed no disk (`ru_minflt`).
     pub minor_faults: u64,
-    /// Page faults that did (`ru_majflt`).
+    /// Page faults that needed a disk (`ru_majflt`).
     pub major_faults: u64,
 }
 
 impl Usage {
-    /// Of all threads of this process together, those that have ended included.
+    /// Counts of all threads of this process together, including ended ones.
     ///
     /// # Errors
-    /// None that `getrusage(2)` documents for these arguments; a seccomp filter gives its own.
+    /// `getrusage(2)` documents none for these arguments; a seccomp filter returns its own.
     ///
     /// ```
     /// let before = onbeat_os::Usage::of_process()?;
@@ -33,7 +33,7 @@ impl Usage {
         read(libc::RUSAGE_SELF)
     }
 
-    /// Of the calling thread alone.
+    /// Counts of the calling thread alone.
     ///
     /// # Errors
     /// As [`of_process`](Self::of_process).
@@ -41,7 +41,7 @@ impl Usage {
         read(libc::RUSAGE_THREAD)
     }
 
-    /// What was counted since `earlier`, which was read before this.
+    /// Returns the counts since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Usage) -> Usage {
         Usage {
@@ -55,13 +55,14 @@ impl Usage {
 
 fn read(who: libc::c_int) -> io::Result<Usage> {
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
-    // SAFETY: the kernel writes one `rusage` to the pointer, which has room for it and is not used by anyone else.
+    // SAFETY: the kernel writes one `rusage` to the pointer, which has room for it and is not used elsewhere.
     if unsafe { libc::getrusage(who, usage.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call has succeeded, so all of it is written; any bits are a valid `rusage`, which holds only integers.
+    // SAFETY: the call has succeeded, so all of it is written; any bits are a valid `rusage`, which holds
+    // only integers.
     let usage = unsafe { usage.assume_init() };
-    // The kernel counts up from 0 and its numbers are signed.
+    // The kernel counts up from 0, but its numbers are signed.
     let count = |number: libc::c_long| u64::try_from(number).unwrap_or(0);
     Ok(Usage {
         voluntary_switches: count(usage.ru_nvcsw),

@@ -1,4 +1,4 @@
-//! What an item costs from one core to another, beside bare atomics that only say that something happened.
+//! The cost of an item from one core to another, compared with bare atomics that only signal.
 //!
 //! `cargo bench -p onbeat-queue --bench ring`
 #![cfg(not(loom))]
@@ -17,7 +17,7 @@ const PINGS: u64 = 200_000;
 const BATCH: u64 = 64;
 const CAPACITY: usize = 1024;
 
-/// Keeps the calling thread on the `nth` of the cores that this process may use, if there are as many.
+/// Pins the calling thread to the `nth` core that this process may use, if there are that many.
 fn pin(nth: usize) {
     let allowed = sched_getaffinity(None).expect("the kernel says which cores there are");
     let core = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).nth(nth);
@@ -28,12 +28,12 @@ fn pin(nth: usize) {
     }
 }
 
-/// Runs both at once on two cores, and says how many nanoseconds it took until both were done.
+/// Runs both at once on two cores, and returns the nanoseconds until both have ended.
 fn both(first: impl FnOnce() + Send, second: impl FnOnce() + Send) -> f64 {
     let ready = AtomicU64::new(0);
     let begin = |nth| {
         pin(nth);
-        // AcqRel and Acquire: each other's partners. Both threads run before the clock does.
+        // AcqRel and Acquire: each other's partners. Both threads run before the clock starts.
         ready.fetch_add(1, Ordering::AcqRel);
         while ready.load(Ordering::Acquire) < 2 {
             spin_loop();
@@ -55,8 +55,8 @@ fn both(first: impl FnOnce() + Send, second: impl FnOnce() + Send) -> f64 {
     })
 }
 
-/// Nanoseconds per item through one ring, published every `publish` items. The consumer gives room back when
-/// it has taken what it saw, and every `release` items.
+/// Measures nanoseconds per item through one ring, published every `publish` items. The consumer releases
+/// room after all visible items, and every `release` items.
 fn stream(publish: u64, release: u64) -> f64 {
     let (mut producer, mut consumer) = (Owner::new(), Owner::new());
     let ring = Spsc::new(&producer, &consumer, CAPACITY);
@@ -75,7 +75,7 @@ fn stream(publish: u64, release: u64) -> f64 {
         let mut sum = 0u64;
         let mut left = ITEMS;
         while left > 0 {
-            let visible = ring.look(&mut consumer);
+            let visible = ring.poll(&mut consumer);
             if visible == 0 {
                 spin_loop();
                 continue;
@@ -109,7 +109,7 @@ fn stream_batches() -> f64 {
     let receive = || {
         let (mut sum, mut left) = (0u64, ITEMS);
         while left > 0 {
-            if ring.look(&mut consumer) == 0 {
+            if ring.poll(&mut consumer) == 0 {
                 spin_loop();
                 continue;
             }
@@ -121,7 +121,7 @@ fn stream_batches() -> f64 {
     both(send, receive) / ITEMS as f64
 }
 
-/// The least that can be: batches through a plain array of words and two counters, without a ring's checks.
+/// The lower bound: batches through a plain array of words and two counters, without a ring's checks.
 fn stream_words() -> f64 {
     let words: Vec<AtomicU64> = (0..CAPACITY).map(|_| AtomicU64::new(0)).collect();
     let (tail, head) = (CachePadded::new(AtomicU64::new(0)), CachePadded::new(AtomicU64::new(0)));
@@ -150,12 +150,12 @@ fn stream_words() -> f64 {
     both(send, receive) / ITEMS as f64
 }
 
-/// Nanoseconds one way, there and back through two rings.
+/// Measures nanoseconds one way, there and back through two rings.
 fn ping_rings() -> f64 {
     let (mut here, mut there) = (Owner::new(), Owner::new());
     let (to, back) = (Spsc::new(&here, &there, 4), Spsc::new(&there, &here, 4));
     let receive = |ring: &Spsc<u64>, owner: &mut Owner| {
-        while ring.look(owner) == 0 {
+        while ring.poll(owner) == 0 {
             spin_loop();
         }
         let item = ring.pop(owner).expect("it was seen");
@@ -177,7 +177,7 @@ fn ping_rings() -> f64 {
     both(ping, pong) / PINGS as f64 / 2.0
 }
 
-/// The same through two rings that overwrite.
+/// As [`ping_rings`], through two rings that overwrite.
 fn ping_lossy() -> f64 {
     let (mut here, mut there) = (Owner::new(), Owner::new());
     let (to, back) = (Lossy::new(&here, &there, 1), Lossy::new(&there, &here, 1));
@@ -204,8 +204,8 @@ fn ping_lossy() -> f64 {
     both(ping, pong) / PINGS as f64 / 2.0
 }
 
-/// The same with counters only: each side waits for the next number and answers. `to` and `back` may be one
-/// word.
+/// As [`ping_rings`], with counters only: each side waits for the next number and answers. `to` and `back`
+/// can be one word.
 fn ping_words(to: &AtomicU64, back: &AtomicU64, step: u64) -> f64 {
     // Acquire and Release: each other's partners, as in the rings.
     let wait = |word: &AtomicU64, number| {
@@ -238,7 +238,7 @@ fn ping_two_words() -> f64 {
     ping_words(&to, &back, 1)
 }
 
-/// What is measured, and how.
+/// A name and a measurement.
 type Case = (&'static str, fn() -> f64);
 
 fn main() {
@@ -254,7 +254,7 @@ fn main() {
         ("one way, two bare words", ping_two_words),
     ];
     let mut times = cases.map(|_| Vec::with_capacity(ROUNDS));
-    // One round of each in turn: what disturbs the machine disturbs all.
+    // One round of each in turn, so that disturbances hit all of them.
     for _ in 0..ROUNDS {
         for (times, (_, case)) in times.iter_mut().zip(cases) {
             times.push(case());

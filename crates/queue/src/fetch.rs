@@ -1,39 +1,40 @@
-//! Cache lines that are asked for before they are needed.
+//! Prefetching of cache lines.
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// A piece of memory, by where it lies. Nothing is ever read or written through it.
+/// A range of memory addresses. Nothing is read or written through it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct MemoryRange {
     address: usize,
     bytes: usize,
 }
 
-impl Place {
-    /// Where this value lies.
+impl MemoryRange {
+    /// Returns the range of this value.
     pub fn of<T: ?Sized>(value: &T) -> Self {
-        Place { address: std::ptr::from_ref(value).addr(), bytes: size_of_val(value) }
+        MemoryRange { address: std::ptr::from_ref(value).addr(), bytes: size_of_val(value) }
     }
 
-    /// So many bytes from there on.
+    /// Returns the `bytes` bytes from `begin` on.
     pub fn at<T>(begin: *const T, bytes: usize) -> Self {
-        Place { address: begin.addr(), bytes }
+        MemoryRange { address: begin.addr(), bytes }
     }
 
-    /// At most so many bytes of it.
+    /// Returns the first `bytes` bytes of the range.
     pub fn at_most(self, bytes: usize) -> Self {
-        Place { bytes: self.bytes.min(bytes), ..self }
+        MemoryRange { bytes: self.bytes.min(bytes), ..self }
     }
 
-    /// Asks for its cache lines, to write there: they come all at once, while the caller goes on, and each makes the way from the core
-    /// that had it once, not first to be read and then to be written. A hint: nothing goes by it, also where nothing lies there any more.
+    /// Prefetches the cache lines for writing. They arrive together while the caller goes on, and each comes
+    /// from the other core once: writable at once, instead of first readable. A hint: it is valid for any
+    /// address, also of freed memory.
     #[inline(always)]
     pub fn fetch_to_write(self) {
         self.each_line(fetch_line_to_write);
     }
 
-    /// Asks for its cache lines, to read there: who else has them keeps them.
+    /// Prefetches the cache lines for reading. Other cores keep their copies.
     #[inline(always)]
     pub fn fetch_to_read(self) {
         self.each_line(fetch_line_to_read);
@@ -50,20 +51,22 @@ impl Place {
     }
 }
 
-/// Most bytes of one value that are asked for.
+/// Most bytes of one value that are prefetched.
 const MOST: usize = 256;
 
-/// Asks for the cache lines of a value that was last written by another core and is about to be written by this one (256 bytes of it at
-/// most): they come over while the caller goes on, instead of one after the other when it comes to them. A hint.
+/// Prefetches the cache lines of a value that another core wrote last and this core writes next (256 bytes at
+/// most). The lines arrive together while the caller goes on, instead of one after the other on first use. A
+/// hint.
 #[inline(always)]
 pub fn fetch_to_write<V: ?Sized>(value: &V) {
-    Place::of(value).at_most(MOST).fetch_to_write();
+    MemoryRange::of(value).at_most(MOST).fetch_to_write();
 }
 
-/// As [`fetch_to_write`], to read there: lines that this core has stay as they are, also where others have them.
+/// As [`fetch_to_write`], for reading: lines that this core has stay as they are, also when other cores have
+/// them.
 #[inline(always)]
 pub fn fetch_to_read<V: ?Sized>(value: &V) {
-    Place::of(value).at_most(MOST).fetch_to_read();
+    MemoryRange::of(value).at_most(MOST).fetch_to_read();
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
@@ -90,8 +93,9 @@ fn fetch_line_to_read(_: usize) {}
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 #[inline(always)]
 fn fetch_line_to_write(address: usize) {
-    // Not by the intrinsic: that asks for the right to read where the compiler does not know better of the processor.
-    // SAFETY: the instruction changes no register, no flag and no memory, and never faults, whatever the address is.
+    // Not the intrinsic: without knowledge of the processor the compiler turns it into a prefetch for
+    // reading.
+    // SAFETY: the instruction changes no register, flag or memory, and never faults, whatever the address.
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
     }

@@ -1,15 +1,16 @@
-//! Whose chunk stores a thread acts for.
+//! The owner number under which a thread uses chunk stores.
 
 use crate::sync;
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-/// A number that a thread can wear in place of its own: the [stores](crate::Store) that are opened meanwhile belong to it, and
-/// go where it goes.
+/// A number that a thread can wear instead of its own. [Stores](crate::Store) that are opened meanwhile
+/// belong to this number and move with it.
 ///
-/// The free list of a store is no atomic: it belongs to one thread, which tells its own blocks from foreign ones by a
-/// number. Work that wanders between threads takes its number along: there is one of each, it cannot be copied, and
-/// [`wear`](Identity::wear) needs it for itself, so two threads never wear the same one.
+/// The free list of a store is not atomic. It belongs to one owner number, and a thread compares that number
+/// with its own to tell its blocks from foreign ones. Work that moves between threads takes its number along.
+/// An identity cannot be copied and [`wear`](Identity::wear) takes `&mut self`, so two threads never wear the
+/// same number.
 ///
 /// ```
 /// # use onbeat_queue::{Identity, Meta, Seed};
@@ -31,22 +32,22 @@ use std::marker::PhantomData;
 #[derive(Debug)]
 pub struct Identity {
     number: u32,
-    /// Not `Sync`.
+    /// Makes the type `!Sync`.
     one_thread: PhantomData<Cell<()>>,
 }
 
 impl Identity {
-    /// A new one, different from every other and from every thread's own.
+    /// Makes a number that differs from every other, and from those of all threads.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "two calls never give equal values")]
     pub fn new() -> Self {
         Identity { number: sync::next_number(), one_thread: PhantomData }
     }
 
-    /// Runs `act` with the calling thread wearing this number.
+    /// Runs `act` while the calling thread wears this number.
     #[inline]
     pub fn wear<R>(&mut self, act: impl FnOnce() -> R) -> R {
-        /// Puts the thread's former number back, also when `act` panics.
+        /// Restores the thread's former number, also when `act` panics.
         struct Former(u32);
         impl Drop for Former {
             fn drop(&mut self) {

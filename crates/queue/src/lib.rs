@@ -1,21 +1,25 @@
-//! The moving parts below the engine: rings and chunk stores. The lock-free unsafe of onbeat lives here.
+//! Rings, chunk stores and work queues below the engine. All lock-free code of onbeat that needs `unsafe` is
+//! here.
 //!
-//! - [`Ring`]: the edge between two operators of one worker. No atomics: an [`Owner`] token proves that only one
-//!   thread touches it.
-//! - [`Spsc`]: the edge between two workers. A token on each side; `src/spsc/README.md` has the protocol.
-//! - [`Lossy`]: the same, but when it is full the oldest item makes room; `src/lossy/README.md`.
-//! - [`Store`] and [`Block`]: a fixed number of aligned, reusable memory blocks. A block may be dropped on any thread
-//!   and finds its way home; `src/store/README.md` has the protocol.
-//! - [`Inbox`] and [`Sleeper`]: the work that other threads schedule for a worker, and how it sleeps and is woken;
-//!   `src/list/README.md` has the protocol.
-//! - [`Agenda`]: the work queue without its thread, for items of many kinds, each with its own callback;
-//!   `src/agenda/README.md` says who owns what when.
-//! - [`Crew`]: items that wander between the threads of a pool, one hand at a time; `src/crew/README.md` has the protocol.
-//! - [`Seat`]: turns in a fixed order with one value; `src/rota/README.md` has the protocol.
-//! - [`Relay`]: values that are passed one after another, by whoever comes, in the order in which they began; `src/relay/README.md`.
-//! - [`Ranges`]: numbers that are shared out in ranges.
-//! - [`Identity`]: whose chunk stores a thread acts for, where work wanders.
-//! - [`sync`]: the one door for atomics and cells of the whole workspace, so that loom can replace them.
+//! - [`Ring`]: the edge between two operators of one worker. No atomics: an [`Owner`] token proves that only
+//!   one thread touches it.
+//! - [`Spsc`]: the edge between two workers. Each side has a token; `src/spsc/README.md` has the protocol.
+//! - [`Lossy`]: as [`Spsc`], but a full ring drops its oldest item to make room; `src/lossy/README.md`.
+//! - [`Store`] and [`Block`]: a fixed number of aligned, reusable memory blocks. A block can be dropped on
+//!   any thread and returns to its store; `src/store/README.md`.
+//! - [`Inbox`] and [`Sleeper`]: items that other threads schedule for a worker, and how the worker sleeps and
+//!   is woken; `src/list/README.md`.
+//! - [`QueueCore`]: the work queue without its thread. Its items are of several kinds, and each has its own
+//!   callback; `src/work_queue/README.md` says who owns an item when.
+//! - [`TaskPool`]: tasks that move between the threads of a pool, one thread at a time;
+//!   `src/task_pool/README.md`.
+//! - [`TurnMember`]: members that take turns with one value in a fixed order; `src/ticket/README.md`.
+//! - [`TicketedPipeline`]: values that tickets pass one after another, in the order in which they began;
+//!   `src/ticket/README.md`.
+//! - [`Ranges`]: numbers handed out in ranges.
+//! - [`Identity`]: the owner number under which a thread uses chunk stores, for work that moves between
+//!   threads.
+//! - [`sync`]: the only source of atomics and cells in the workspace, so that loom can replace them.
 //!
 //! ```
 //! use onbeat_queue::{Owner, Ring};
@@ -27,25 +31,24 @@
 //! assert_eq!(ring.pop(&mut owner), Some(('a', 2)));
 //! ```
 
-mod agenda;
-mod crew;
 mod fetch;
 mod identity;
 mod inbox;
 mod list;
 mod lossy;
+#[cfg(all(loom, test))]
+mod model;
 mod owner;
 mod ranges;
-mod relay;
 mod ring;
-mod rota;
 mod side;
 mod spsc;
 mod store;
 pub mod sync;
+mod task_pool;
+mod ticket;
+mod work_queue;
 
-pub use agenda::{Agenda, Item, OnWorker, Owned, Ready, Scope, Shared, Turn};
-pub use crew::{Crew, Taken};
 pub use fetch::{fetch_to_read, fetch_to_write};
 pub use identity::Identity;
 pub use inbox::Inbox;
@@ -53,8 +56,9 @@ pub use list::Sleeper;
 pub use lossy::Lossy;
 pub use owner::Owner;
 pub use ranges::Ranges;
-pub use relay::{Relay, Runner, Stay};
 pub use ring::{Full, Ring};
-pub use rota::{Entry, Seat, Taking, Watch};
 pub use spsc::Spsc;
 pub use store::{Block, Meta, Seed, Store, StoreError};
+pub use task_pool::{TaskLease, TaskPool};
+pub use ticket::{MemberEntry, MemberGuard, Ticket, TicketGuard, TicketedPipeline, TurnMember, TurnWatch};
+pub use work_queue::{Item, OnWorker, Owned, QueueCore, Ready, Scope, Shared, Turn};

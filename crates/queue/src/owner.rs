@@ -4,9 +4,10 @@ use crate::sync;
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-/// The right to touch the rings that were made with it. There is one per worker and it cannot be copied: whoever
-/// holds `&mut Owner` is alone with all of the worker's rings, so these need neither locks nor atomics. It can be handed to
-/// another thread, and not be looked at by two: what `&Owner` shows needs to be `Send` only.
+/// The right to use the rings that were made with it. Each worker has one, and it cannot be copied. The
+/// holder of `&mut Owner` is alone with all rings of the worker, so these need neither locks nor atomics. An
+/// owner can move to another thread, but two threads cannot share it: a value seen through `&Owner` needs to
+/// be `Send` only.
 ///
 /// ```compile_fail,E0277
 /// fn shared(_: impl Sync) {}
@@ -23,12 +24,12 @@ use std::marker::PhantomData;
 #[derive(Debug)]
 pub struct Owner {
     id: u32,
-    /// Not `Sync`.
+    /// Makes the type `!Sync`.
     one_thread: PhantomData<Cell<()>>,
 }
 
 impl Owner {
-    /// A new token, different from every other in this process.
+    /// Makes a token that differs from every other in this process.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "two calls never give equal values")]
     pub fn new() -> Self {

@@ -1,14 +1,14 @@
-//! Numbers that are shared out in ranges.
+//! Numbers handed out in ranges.
 
 use crate::sync::CachePadded;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use std::ops::Range;
 
-/// The numbers from 0 to a limit, shared out in ranges: no number is given out twice, and none is left out.
+/// The numbers from 0 to a limit, handed out in ranges: each number once.
 ///
-/// One word that only goes up. Whoever [claims](Ranges::claim) adds the width of a range to it and has the numbers that it went
-/// past: an addition that nobody can come between, so there are no states and nothing to wait for. With wide ranges the
-/// threads that share it hardly ever meet.
+/// One word that only grows. [`claim`](Ranges::claim) adds the width of a range to it and returns the numbers
+/// in between. An addition is atomic, so the protocol has no states and nobody waits. With wide ranges the
+/// threads seldom meet.
 ///
 /// ```
 /// use onbeat_queue::Ranges;
@@ -23,21 +23,21 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// The numbers below `limit`, `width` at a time.
+    /// Makes the numbers below `limit`, to be claimed `width` at a time.
     ///
     /// # Panics
-    /// When `width` is 0 or more than 2^32.
+    /// If `width` is 0 or more than 2^32.
     #[must_use]
     pub fn new(limit: u64, width: u64) -> Self {
         assert!((1..=1 << 32).contains(&width), "ranges of {width} numbers: 1 to 2^32");
         Ranges { next: CachePadded::new(AtomicU64::new(0)), limit, width }
     }
 
-    /// The next numbers that nobody has; none when all are given out.
+    /// Returns the next range of unclaimed numbers; an empty range when all are claimed.
     #[inline]
     pub fn claim(&self) -> Range<u64> {
-        // Relaxed: who has a number may make what belongs to it, and nothing else goes by it. It goes past the limit by one
-        // range for each claim that comes too late: it would come round after 2^32 of those.
+        // Relaxed: a number gives the right to produce its value; nothing else is published with it. The word
+        // passes the limit by one range for each late claim, and would wrap after 2^32 of those.
         let begin = self.next.fetch_add(self.width, Ordering::Relaxed).min(self.limit);
         begin..begin.saturating_add(self.width).min(self.limit)
     }

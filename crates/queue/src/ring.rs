@@ -1,11 +1,11 @@
-//! A bounded first-in-first-out ring for two operators of one worker.
+//! A bounded first-in-first-out ring between two operators of one worker.
 
-use crate::Owner;
+use crate::owner::Owner;
 use crate::sync::UnsafeCell;
 use std::fmt;
 use std::mem::MaybeUninit;
 
-/// The ring was full: here is the item back.
+/// Error of a push to a full ring. It returns the item.
 #[derive(PartialEq, Eq)]
 pub struct Full<T>(pub T);
 
@@ -17,51 +17,53 @@ impl<T> fmt::Debug for Full<T> {
 
 /// A bounded ring without atomics.
 ///
-/// All access goes through the [`Owner`] it was made with. `&mut Owner` is exclusive and the token is unique, so at
-/// any time one thread at most is inside; handing the token to another thread is what orders the two. That is the
-/// whole soundness argument: `Ring` is `Sync` although it is made of plain cells.
+/// All access goes through the [`Owner`] that the ring was made with. `&mut Owner` is exclusive and the token
+/// is unique, so at most one thread is inside; moving the token to another thread orders the two. This is the
+/// whole soundness argument: `Ring` is `Sync` although it consists of plain cells.
 ///
-/// Beside each item lies a plain value of type `S`, which is read on demand ([`side`](Ring::side)).
+/// Each item has a plain value of type `S` beside it, which is read on demand ([`side`](Ring::side)).
 ///
-/// Both counters only grow, so they are also the statistics: [`sent`](Ring::sent) and [`taken`](Ring::taken).
+/// Both counters only grow, so they also serve as statistics: [`sent`](Ring::sent) and
+/// [`taken`](Ring::taken).
 pub struct Ring<T, S: Copy = ()> {
     /// Id of the owner that opens this ring.
     owner: u32,
     capacity: u32,
-    /// Slots minus one; there is a power of two of them, so that a counter becomes an index by one `and`.
+    /// Slots minus one. Their number is a power of two, so one `and` turns a counter into an index.
     mask: u32,
-    counters: UnsafeCell<Counters>,
-    slots: Box<[Slot<T, S>]>,
+    counters: UnsafeCell<RingCounters>,
+    slots: Box<[RingSlot<T, S>]>,
 }
 
-/// Two cells and not one, so that each is stored and loaded in one piece: a wide load that spans two younger stores
-/// waits for both to reach the cache.
-struct Slot<T, S> {
+/// Two cells instead of one, so that each is stored and loaded in one piece: a wide load across two younger
+/// stores waits until both have reached the cache.
+struct RingSlot<T, S> {
     item: UnsafeCell<MaybeUninit<T>>,
     side: UnsafeCell<S>,
 }
 
 #[derive(Clone, Copy)]
-struct Counters {
+struct RingCounters {
     /// Items ever pushed. The slot of item `n` is `n & mask`.
     pushed: u64,
     /// Items ever taken out. Slots `taken..pushed` hold a value, all others none.
     taken: u64,
-    /// Most items that were ever inside at once.
+    /// Most items that were inside at once.
     deepest: u32,
 }
 
-// SAFETY: the cells are only reached through `&Owner` (reads) or `&mut Owner` (writes) of the one owner whose id this
-// ring carries, so a write never meets another access. Items cross threads with the ring, hence `T: Send`.
+// SAFETY: the cells are only reached through `&Owner` (reads) or `&mut Owner` (writes) of the one owner whose
+// id this ring carries, so a write never meets another access. Items cross threads with the ring, hence `T:
+// Send`.
 unsafe impl<T: Send, S: Copy + Send> Sync for Ring<T, S> {}
 // SAFETY: as above; a ring owns its items.
 unsafe impl<T: Send, S: Copy + Send> Send for Ring<T, S> {}
 
 impl<T, S: Copy + Default> Ring<T, S> {
-    /// A ring for at most `capacity` items, opened by `owner`.
+    /// Makes a ring for at most `capacity` items, opened by `owner`.
     ///
     /// # Panics
-    /// When `capacity` is 0 or above 2^24.
+    /// If `capacity` is 0 or above 2^24.
     #[must_use]
     pub fn new(owner: &Owner, capacity: usize) -> Self {
         assert!((1..=1 << 24).contains(&capacity), "a ring holds 1 to 2^24 items, not {capacity}");
@@ -70,9 +72,9 @@ impl<T, S: Copy + Default> Ring<T, S> {
             owner: owner.id(),
             capacity: capacity as u32,
             mask: slots as u32 - 1,
-            counters: UnsafeCell::new(Counters { pushed: 0, taken: 0, deepest: 0 }),
+            counters: UnsafeCell::new(RingCounters { pushed: 0, taken: 0, deepest: 0 }),
             slots: (0..slots)
-                .map(|_| Slot {
+                .map(|_| RingSlot {
                     item: UnsafeCell::new(MaybeUninit::uninit()),
                     side: UnsafeCell::new(S::default()),
                 })
@@ -80,13 +82,13 @@ impl<T, S: Copy + Default> Ring<T, S> {
         }
     }
 
-    /// Puts an item in, and `side` beside it, and says how many were there before.
+    /// Puts an item in, with `side` beside it. Returns how many items were inside before.
     ///
     /// # Errors
-    /// [`Full`] gives the item back.
+    /// [`Full`] returns the item.
     ///
     /// # Panics
-    /// When `owner` is not the one the ring was made with.
+    /// If `owner` is not the one that the ring was made with.
     #[inline(always)]
     pub fn push(&self, owner: &mut Owner, item: T, side: &S) -> Result<u32, Full<T>> {
         self.check(owner);
@@ -94,7 +96,8 @@ impl<T, S: Copy + Default> Ring<T, S> {
             // SAFETY: `check` and `&mut Owner` prove that nobody else is inside (see the type).
             let counters = unsafe { &mut *counters };
             let len = (counters.pushed - counters.taken) as u32;
-            // `deepest` never exceeds the capacity, so one comparison is enough where no record is set.
+            // `deepest` never exceeds the capacity, so one comparison is enough unless this push sets a
+            // record.
             if len >= counters.deepest {
                 if len >= self.capacity {
                     return Err(Full(item));
@@ -111,21 +114,21 @@ impl<T, S: Copy + Default> Ring<T, S> {
         })
     }
 
-    /// What was put beside the item that was taken last. Only until the next push.
+    /// Returns the value beside the item that was taken last. Valid only until the next push.
     ///
     /// # Panics
-    /// When `owner` is not the one the ring was made with.
+    /// If `owner` is not the one that the ring was made with.
     #[inline(always)]
     pub fn side(&self, owner: &Owner) -> S {
         let slot = self.slot(self.counters(owner).taken.wrapping_sub(1));
-        // SAFETY: a shared `Owner` excludes writers, and every side holds a value from the start.
+        // SAFETY: a shared `Owner` excludes writers, and every side is initialised from the start.
         slot.side.with(|side| unsafe { *side })
     }
 
-    /// Takes the oldest item out and says how many were there before.
+    /// Takes the oldest item out. Returns it and how many items were inside before.
     ///
     /// # Panics
-    /// When `owner` is not the one the ring was made with.
+    /// If `owner` is not the one that the ring was made with.
     #[inline(always)]
     pub fn pop(&self, owner: &mut Owner) -> Option<(T, u32)> {
         self.check(owner);
@@ -141,72 +144,74 @@ impl<T, S: Copy + Default> Ring<T, S> {
             let item = slot.item.with_mut(|slot| {
                 // SAFETY: exclusive as above.
                 let slot = unsafe { &*slot };
-                // SAFETY: the slot held the oldest value and `taken` has just moved past it, so it is read once.
+                // SAFETY: the slot held the oldest value and `taken` has just moved past it, so it is read
+                // once.
                 unsafe { slot.assume_init_read() }
             });
             Some((item, len))
         })
     }
 
-    /// Looks at what lies beside the oldest item.
+    /// Inspects the value beside the oldest item.
     ///
     /// # Panics
-    /// When `owner` is not the one the ring was made with.
+    /// If `owner` is not the one that the ring was made with.
     #[inline]
-    pub fn peek<R>(&self, owner: &Owner, look: impl FnOnce(&S) -> R) -> Option<R> {
+    pub fn peek<R>(&self, owner: &Owner, inspect: impl FnOnce(&S) -> R) -> Option<R> {
         self.check(owner);
         let counters = self.counters(owner);
         if counters.pushed == counters.taken {
             return None;
         }
         let side = &self.slot(counters.taken).side;
-        // SAFETY: a shared `Owner` excludes writers, and every side holds a value from the start.
-        Some(side.with(|side| look(unsafe { &*side })))
+        // SAFETY: a shared `Owner` excludes writers, and every side is initialised from the start.
+        Some(side.with(|side| inspect(unsafe { &*side })))
     }
 
-    /// Items inside.
+    /// Number of items inside.
     #[inline(always)]
     pub fn len(&self, owner: &Owner) -> usize {
         let counters = self.counters(owner);
         (counters.pushed - counters.taken) as usize
     }
 
-    /// Whether nothing is inside.
+    /// Whether the ring is empty.
     #[inline(always)]
     pub fn is_empty(&self, owner: &Owner) -> bool {
         self.len(owner) == 0
     }
 
-    /// Items that fit.
+    /// Number of items that fit.
     #[inline(always)]
     pub fn capacity(&self) -> usize {
         self.capacity as usize
     }
 
-    /// Items ever put in.
+    /// Number of items ever put in.
     pub fn sent(&self, owner: &Owner) -> u64 {
         self.counters(owner).pushed
     }
 
-    /// Items ever taken out.
+    /// Number of items ever taken out.
     pub fn taken(&self, owner: &Owner) -> u64 {
         self.counters(owner).taken
     }
 
-    /// Most items that were ever inside at once.
+    /// Most items that were inside at once.
     pub fn deepest(&self, owner: &Owner) -> u32 {
         self.counters(owner).deepest
     }
 
-    /// The slot of the item with this number.
+    /// Returns the slot of the item with this number.
     #[inline(always)]
-    fn slot(&self, number: u64) -> &Slot<T, S> {
-        // SAFETY: `mask` is the number of slots minus one, a power of two minus one, so the index is below that number.
+    fn slot(&self, number: u64) -> &RingSlot<T, S> {
+        // SAFETY: `mask` is the number of slots minus one, a power of two minus one, so the index is below
+        // that number.
         unsafe { self.slots.get_unchecked((number as u32 & self.mask) as usize) }
     }
 
     #[inline(always)]
-    fn counters(&self, owner: &Owner) -> Counters {
+    fn counters(&self, owner: &Owner) -> RingCounters {
         self.check(owner);
         // SAFETY: a shared `Owner` excludes writers, and the counters are copied out.
         self.counters.with(|counters| unsafe { *counters })
@@ -229,7 +234,7 @@ fn wrong_owner() -> ! {
 impl<T, S: Copy> Drop for Ring<T, S> {
     fn drop(&mut self) {
         // SAFETY: `&mut self`: nobody else is left.
-        let Counters { pushed, taken, .. } = self.counters.with(|counters| unsafe { *counters });
+        let RingCounters { pushed, taken, .. } = self.counters.with(|counters| unsafe { *counters });
         for item in taken..pushed {
             let slot = &self.slots[(item as u32 & self.mask) as usize];
             slot.item.with_mut(|slot| {

@@ -1,6 +1,6 @@
-//! What one side of a ring between two workers keeps for itself.
+//! Private state of one side of a ring between two workers.
 
-use crate::Owner;
+use crate::owner::Owner;
 use crate::sync::UnsafeCell;
 
 /// State that only the worker with this [`Owner`] touches.
@@ -18,7 +18,7 @@ impl<S: Copy> Side<S> {
     #[inline(always)]
     pub fn with<R>(&self, owner: &mut Owner, f: impl FnOnce(&mut S) -> R) -> R {
         self.check(owner);
-        // SAFETY: `check` and `&mut Owner` prove that nobody else is on this side, `f` included.
+        // SAFETY: `check` and `&mut Owner` prove that nobody else is on this side; this covers `f`.
         self.state.with_mut(|state| f(unsafe { &mut *state }))
     }
 
@@ -29,7 +29,7 @@ impl<S: Copy> Side<S> {
         self.state.with(|state| unsafe { *state })
     }
 
-    /// When the ring goes.
+    /// Returns the state when the ring is dropped.
     pub fn last(&mut self) -> S {
         // SAFETY: `&mut self`: nobody else is left.
         self.state.with(|state| unsafe { *state })
@@ -40,7 +40,7 @@ impl<S: Copy> Side<S> {
         self.owner
     }
 
-    /// Panics when this side is another one's.
+    /// Panics if this side belongs to another owner.
     #[inline(always)]
     pub fn check(&self, owner: &Owner) {
         if owner.id() != self.owner {

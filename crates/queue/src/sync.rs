@@ -1,10 +1,10 @@
-//! The one door for atomics and cells. Under `--cfg loom` loom's own types stand in, and `clippy.toml` keeps the rest
-//! of the workspace from going round it (`os` keeps its own, for words shared with the kernel).
-#![allow(clippy::disallowed_types, reason = "this is the door")]
+//! The only source of atomics and cells. Under `--cfg loom` it gives loom's types. `clippy.toml` bans other
+//! sources in the workspace, except in `os`, which has its own for words shared with the kernel.
+#![allow(clippy::disallowed_types, reason = "this module provides them")]
 
 #[cfg(loom)]
 pub use loom::sync::atomic;
-/// Atomics of the standard library, under names of our own: the lint looks at names.
+/// Atomics of the standard library under our own names, because the lint goes by names.
 #[cfg(not(loom))]
 pub mod atomic {
     pub use std::sync::atomic::{Ordering, fence};
@@ -48,7 +48,7 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// Lets other threads go first.
+/// Lets other threads run first.
 pub(crate) fn yield_now() {
     #[cfg(not(loom))]
     std::thread::yield_now();
@@ -56,8 +56,8 @@ pub(crate) fn yield_now() {
     loom::thread::yield_now();
 }
 
-/// A number for the calling thread that is never 0 and never used again in this process. (An address in
-/// thread-local memory would be: the next thread gets the same one.)
+/// Returns the number of the calling thread. It is never 0 and never used again in this process, unlike an
+/// address in thread-local memory, which the next thread can get.
 #[inline(always)]
 pub(crate) fn thread_number() -> u32 {
     let number = NUMBER.with(std::cell::Cell::get);
@@ -86,26 +86,27 @@ fn give_number() -> u32 {
     number
 }
 
-/// Numbers for threads and owners. The count is no part of any protocol, so it stays a plain atomic under loom too.
+/// Returns a number for a thread or an owner. The counter is not part of a protocol, so it stays a plain
+/// atomic under loom.
 ///
 /// # Panics
 /// After 2^32 - 1 numbers.
 pub(crate) fn next_number() -> u32 {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NEXT: AtomicU32 = AtomicU32::new(1);
-    // Relaxed: only uniqueness matters, nothing is published with the number.
+    // Relaxed: only uniqueness matters; nothing is published with the number.
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     assert!(number != 0, "no numbers left for threads and owners: 2^32 were given out in this process");
     number
 }
 
-/// A relaxed load that decides what a read-modify-write will do next.
+/// Loads a word, relaxed, before a read-modify-write that depends on the value.
 ///
-/// Loom 0.7 searches for other orders between an access and the *last* one to the same word only. So a thread's load
-/// right before its own exchange hides the load of another thread that came before both, and an order is never tried.
-/// Under loom this is an exchange that always fails: it counts as an access that no other one hides.
+/// Loom 0.7 tries other orders only between an access and the *last* access to the same word. A thread's load
+/// right before its own exchange hides an earlier load of another thread, so an order stays untried. Under
+/// loom this function is therefore an exchange that always fails: no later access hides it.
 #[inline(always)]
-pub(crate) fn look<T>(word: &atomic::AtomicPtr<T>) -> *mut T {
+pub(crate) fn load_before_rmw<T>(word: &atomic::AtomicPtr<T>) -> *mut T {
     #[cfg(not(loom))]
     let now = word.load(atomic::Ordering::Relaxed);
     #[cfg(loom)]
@@ -117,21 +118,21 @@ pub(crate) fn look<T>(word: &atomic::AtomicPtr<T>) -> *mut T {
     now
 }
 
-/// Whether a model has planted the named mistake in the code that it runs, to show that loom finds it. Outside the
-/// models the answer is a constant, so the branch is gone.
+/// Whether a model has planted this mistake in the code that it runs, to show that loom finds it. Outside the
+/// models this is a constant, so the branch disappears.
 #[cfg(not(all(loom, test)))]
 #[inline(always)]
 pub(crate) const fn planted(_: &'static str) -> bool {
     false
 }
 
-/// `right`, or Relaxed where a model has planted the mistake `weak`.
+/// Returns `right`, or Relaxed if a model has planted the mistake `weak`.
 #[inline(always)]
 pub(crate) fn order(weak: &'static str, right: atomic::Ordering) -> atomic::Ordering {
     if planted(weak) { atomic::Ordering::Relaxed } else { right }
 }
 
-/// A SeqCst fence, or none where a model has planted the mistake `missing`.
+/// Makes a SeqCst fence, or none if a model has planted the mistake `missing`.
 #[inline(always)]
 pub(crate) fn full_fence(missing: &'static str) {
     if !planted(missing) {
@@ -142,8 +143,8 @@ pub(crate) fn full_fence(missing: &'static str) {
 #[cfg(all(loom, test))]
 pub(crate) use mistakes::{plant, planted};
 
-/// Loom runs all threads of a model on the thread that started it, so a plain thread-local reaches them all; a test
-/// has its own thread, so it reaches no other model.
+/// Loom runs all threads of a model on the thread that started it, so a plain thread-local reaches them all.
+/// Each test has its own thread, so it does not reach other models.
 #[cfg(all(loom, test))]
 mod mistakes {
     use std::cell::Cell;

@@ -1,52 +1,53 @@
-//! What a bench found: the same form for every bench, so that one reader serves all of them.
+//! Results of a benchmark, in one form for all benchmarks.
 
 pub use onbeat_trace::Machine;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// One bench, run once, with everything that explains its figures.
+/// Results of one benchmark, with everything that explains its figures.
 ///
 /// ```
 /// use onbeat_report::{BenchResult, Figure};
 /// let mut result = BenchResult::new("overhead", onbeat_report::bench::Machine::default());
 /// result.add("steady.greedy.tx_rx", &[9.0, 8.0, 13.0], "ns");
-/// assert_eq!(result.figures["steady.greedy.tx_rx"], Figure { value: 9.0, unit: "ns".into(), min: 8.0, max: 13.0, runs: 3 });
+/// let figure = Figure { value: 9.0, unit: "ns".into(), min: 8.0, max: 13.0, runs: 3 };
+/// assert_eq!(result.figures["steady.greedy.tx_rx"], figure);
 /// assert_eq!(result.raw["steady.greedy.tx_rx"][2], 13.0);
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BenchResult {
-    /// Which bench: the name that the command line has for it.
+    /// Name of the benchmark, as on the command line.
     pub bench: String,
-    /// The machine that it ran on.
+    /// Machine on which it ran.
     pub machine: Machine,
-    /// What it was asked to do, defaults included.
+    /// Parameters, including defaults.
     pub parameters: Map<String, Value>,
-    /// By dotted name, from the general to the particular: `steady.greedy.tx_rx`.
+    /// Figures by dotted name, from the general to the particular: `steady.greedy.tx_rx`.
     pub figures: BTreeMap<String, Figure>,
-    /// What a reader of the figures has to know: what was left out and why, what was substituted, who else was busy.
+    /// Notes for reading the figures: omissions and their reasons, replacements, load from other programs.
     pub notes: Vec<String>,
-    /// What the figures were made of: by the name of a figure the value of each run, in their order.
+    /// Values of all runs, by the name of the figure, in the order of the runs.
     pub raw: Map<String, Value>,
 }
 
-/// One number, with how far it can be trusted.
+/// Median of several runs, with its range.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// The median over the runs.
+    /// Median of the runs.
     pub value: f64,
-    /// What it is counted in: `ns`, `1/iteration`, `%`.
+    /// Unit: `ns`, `1/iteration`, `%`.
     pub unit: String,
-    /// The smallest of all runs.
+    /// Smallest value of the runs.
     pub min: f64,
-    /// The largest of all runs.
+    /// Largest value of the runs.
     pub max: f64,
-    /// How many runs there were.
+    /// Number of runs.
     pub runs: usize,
 }
 
 impl BenchResult {
-    /// Of that bench on that machine; nothing measured yet.
+    /// Creates an empty result of a benchmark on a machine.
     #[must_use]
     pub fn new(bench: impl Into<String>, machine: Machine) -> Self {
         BenchResult {
@@ -59,7 +60,7 @@ impl BenchResult {
         }
     }
 
-    /// Adds what the runs gave. Nothing where there was no run, or none with a finite value.
+    /// Adds the values of the runs as a figure. Adds nothing if none of them is finite.
     pub fn add(&mut self, name: &str, runs: &[f64], unit: &str) {
         if let Some(figure) = Figure::of(runs, unit) {
             self.figures.insert(name.to_owned(), figure);
@@ -67,7 +68,7 @@ impl BenchResult {
         }
     }
 
-    /// The value of a figure.
+    /// Returns the value of a figure.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<f64> {
         self.figures.get(name).map(|figure| figure.value)
@@ -75,8 +76,8 @@ impl BenchResult {
 }
 
 impl Figure {
-    /// Median, smallest and largest of these; `None` where none of them is finite. Of an even number the median is between
-    /// the two in the middle.
+    /// Returns the median, smallest and largest of the finite values; `None` if there are none. The median of
+    /// an even number of values is the mean of the middle two.
     #[must_use]
     pub fn of(runs: &[f64], unit: impl Into<String>) -> Option<Figure> {
         let mut sorted: Vec<f64> = runs.iter().copied().filter(|value| value.is_finite()).collect();

@@ -1,12 +1,12 @@
-//! Every view of what was measured that is not a terminal.
+//! Reports of measurements: pages, plots, traces and benchmark results.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
-//! | [`bench`](mod@bench) | what a bench found, in the one form that all benches share: [`BenchResult`], [`Figure`] |
-//! | [`page`](mod@page) | one run or several as a page that opens offline; their figures as JSON, CSV and Markdown |
-//! | [`perfetto`] | traces for ui.perfetto.dev |
-//! | [`pftrace`](mod@pftrace) | a run as it goes on, in the form of Perfetto |
-//! | [`plot`] | plots as SVG: bars with their limits, lines over numbers |
+//! | [`bench`](mod@bench) | results of a benchmark, in one form for all benchmarks: [`BenchResult`], [`Figure`] |
+//! | [`page`](mod@page) | one or more runs as an HTML page; their figures as JSON, CSV and Markdown |
+//! | [`perfetto`] | JSON traces for ui.perfetto.dev |
+//! | [`pftrace`](mod@pftrace) | a running run as a trace in Perfetto's own format |
+//! | [`plot`] | plots as SVG: bars with limits, lines |
 //!
 //! ```
 //! use onbeat_report::plot::{Axis, Bar, Bars, Group, Sheet};

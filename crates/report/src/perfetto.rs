@@ -1,36 +1,39 @@
-//! Traces that ui.perfetto.dev and chrome://tracing open: JSON in the form of the Trace Event Format.
+//! JSON traces in the Trace Event Format, for ui.perfetto.dev and chrome://tracing.
 
 use serde_json::{Value, json};
 
-/// Something that took a while.
+/// Time span on a track.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Slice {
-    /// The group of tracks that it is in: a core.
+pub struct TraceSlice {
+    /// Group of tracks, e.g. a core.
     pub group: u32,
-    /// Which track of it.
+    /// Track in the group.
     pub track: u32,
-    /// What it says.
+    /// Name shown on the slice.
     pub name: String,
-    /// When it began, in nanoseconds.
+    /// Start, in nanoseconds.
     pub start_ns: u64,
-    /// How long it took, in nanoseconds.
+    /// Duration, in nanoseconds.
     pub duration_ns: u64,
-    /// What it says when it is chosen.
+    /// Details shown for a selected slice.
     pub details: Value,
 }
 
-/// The whole file. `groups` and `tracks` have names; slices of one track must not overlap but by lying in each other.
+/// Returns the text of the file. `groups` and `tracks` are names. Slices of one track can be nested, but must
+/// not overlap otherwise.
 ///
 /// ```
-/// use onbeat_report::perfetto::{Slice, trace};
-/// let slice = Slice { group: 1, track: 2, name: "RCU".into(), start_ns: 1500, duration_ns: 700, details: ().into() };
+/// use onbeat_report::perfetto::{TraceSlice, trace};
+/// let (start_ns, duration_ns, details) = (1500, 700, ().into());
+/// let slice = TraceSlice { group: 1, track: 2, name: "RCU".into(), start_ns, duration_ns, details };
 /// let text = trace(&[(1, "CPU 1".into())], &[(2, "softirq".into())], &[slice]);
 /// let read: serde_json::Value = serde_json::from_str(&text)?;
-/// assert_eq!((&read["traceEvents"][2]["ts"], &read["traceEvents"][2]["dur"]), (&1.5.into(), &0.7.into()));
+/// assert_eq!(read["traceEvents"][2]["ts"], 1.5);
+/// assert_eq!(read["traceEvents"][2]["dur"], 0.7);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[must_use]
-pub fn trace(groups: &[(u32, String)], tracks: &[(u32, String)], slices: &[Slice]) -> String {
+pub fn trace(groups: &[(u32, String)], tracks: &[(u32, String)], slices: &[TraceSlice]) -> String {
     let mut events = Vec::new();
     for (group, name) in groups {
         events.push(json!({"ph": "M", "name": "process_name", "pid": group, "args": {"name": name}}));

@@ -1,16 +1,19 @@
 //! Graph → plan → worker → record: the engine of onbeat.
 //!
-//! | module | what |
+//! Folders are layers, the lowest first. A file uses its own layer and those above it in this table; `ci/layers` checks that.
+//!
+//! | layer | what |
 //! |---|---|
-//! | `graph` | what connects: [`Graph`], [`Handle`], subgraphs |
-//! | `plan` | who runs where, checked and frozen: [`Plan`], [`GraphError`] |
-//! | `pipeline` | a graph and its options from a TOML file: [`Pipeline`], [`PipelineError`] |
-//! | `run` | binds the plan and starts its threads: [`Run`], [`RunError`] |
-//! | `serve` | a run's handle on a socket: [`ControlSocket`] |
-//! | `worker` | the hot loop, and everything that is not hot |
-//! | `operator`, `port`, `message`, `chunk`, `context` | what user code sees: [`Operator`], [`Input`], [`Output`], [`Chunk`] |
-//! | [`testing`] | tests of one operator |
-//! | `kernel`, `stream`, `in_place` | operators that see samples and not chunks: [`Kernel`], [`Map`], [`Stream`], [`InPlace`] |
+//! | `base/` | errors, settings, units, wording of messages, small data structures |
+//! | `operator/` | what user code sees: [`Operator`], [`Input`], [`Output`], [`Chunk`], [`Context`], [`Condition`], [`Kernel`] |
+//! | `graph/` | names and types: [`Graph`], [`Handle`], [`Kind`], limits |
+//! | `plan/` | who runs where, as plain data: [`Plan`], [`GraphError`], replicated stretches, [`response`] times |
+//! | `pipeline/` | a graph and its options from TOML: [`Pipeline`], [`PipelineError`] |
+//! | `engine/` | what steps operators: workers, chains, pools; it starts no thread |
+//! | `explain/` | spans and kernel events to causes: [`explain`](mod@explain) |
+//! | `run/` | threads and their rights, the handle, the record: [`Run`], [`RunHandle`], [`RunError`] |
+//! | `serve/` | a run's handle on a socket: [`ControlSocket`] |
+//! | `testing/` | tests of one operator: [`testing`] |
 //!
 //! ```
 //! use onbeat_runtime::{Graph, Options};
@@ -25,82 +28,52 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod carry;
-mod changes;
-mod chunk;
-mod closure;
-mod context;
-mod error;
+mod base;
+mod engine;
 pub mod explain;
-mod files;
 mod graph;
-mod in_place;
-mod kept;
-mod kernel;
-mod kind;
-mod limits;
-mod link;
-mod message;
-mod numbers;
-mod on_error;
 mod operator;
-mod options;
-mod pace;
 mod pipeline;
 mod plan;
-mod pool;
-mod port;
-mod ports;
-mod ready;
-mod record;
-mod replicate;
-pub mod response;
 mod run;
 mod serve;
-mod stream;
-mod team;
 pub mod testing;
-mod ticker;
-mod timers;
-mod units;
-mod wave;
-mod when;
-mod worker;
 
-#[doc(hidden)]
-pub use carry::Carrier;
-pub use chunk::{Chunk, Info, Sample, Tag};
-pub use closure::{FnMap, FnSink, FnSource};
-pub use context::Context;
-pub use error::Error;
-pub use explain::{LateMessage, Lateness};
-pub use files::FileUse;
+pub use base::error::Error;
+pub use base::files::FileUse;
+pub use base::idle::Idle;
+pub use base::on_error::{OnError, Restart, Then};
+pub use base::options::{Explain, OnHang, Options, Pace, Pool, Share};
+pub use base::units::{Bytes, Decibels, Hertz, Period, Seconds};
+pub use engine::control::hangs::{Call, Hang};
+pub use engine::control::told::{LateMessage, Lateness};
+pub use graph::closure::{FnMap, FnSink, FnSource};
+pub use graph::kind::{Folders, Kind, MakeError, PortInfo, Registry};
+pub use graph::limits::{OnMiss, PathLimits};
 pub use graph::{EdgeOptions, Graph, Handle, Subgraph};
-pub use in_place::InPlace;
-pub use kernel::{Change, Kernel, Map, Progress, Ratio, tried};
-pub use kind::{Folders, Kind, MakeError, PortInfo, Registry};
-pub use limits::{OnMiss, PathLimits};
-pub use message::{Keys, Message, Stamp, Value};
-pub use numbers::Numbers;
-pub use on_error::{OnError, Restart, Then};
 pub use onbeat_os::Policy;
 pub use onbeat_trace::record::{ClockKind, InFlightLimit, Scheduler, WhenFull};
+pub use operator::chunk::{Chunk, Info, Sample, Tag};
+pub use operator::context::Context;
+pub use operator::in_place::InPlace;
+pub use operator::inline::{ChunkInput, ChunkOutput, Inline, InputEdge, Shortcut};
+pub use operator::kernel::{Change, Kernel, Map, Progress, Ratio, tried};
+pub use operator::message::{Keys, Message, Stamp, Value};
+pub use operator::numbers::Numbers;
+pub use operator::pace::{Pacer, Rate};
+pub use operator::port::{Input, Output};
+pub use operator::ports::{InputPort, Merge, OutputPort, Ports};
+pub use operator::stream::Stream;
+pub use operator::ticker::{Overrun, Ticker};
+pub use operator::when::{Condition, Event, Gate, Verdict, View, Waker, When};
 pub use operator::{Ending, Operator, Step};
-pub use options::{Explain, OnHang, Options, Pace, Pool, Share};
-pub use pace::{Pacer, Rate};
 pub use pipeline::{Overrides, Pipeline, PipelineError};
+pub use plan::response;
 pub use plan::{
     EdgePlan, GraphError, OperatorPlan, PartPlan, PathPlan, Plan, PoolPlan, StorePlan, WorkerPlan,
 };
-pub use port::{Input, Output};
-pub use ports::{InputPort, Merge, OutputPort, Ports};
 pub use run::{
-    Activity, Call, EdgeStatus, EventStatus, GateStatus, Hang, OperatorStatus, OrderError, PathStatus,
-    Position, Run, RunError, RunHandle, RunState, RunStatus,
+    Activity, EdgeStatus, EventStatus, GateStatus, OperatorStatus, OrderError, PathStatus, Position, Run,
+    RunError, RunHandle, RunState, RunStatus,
 };
 pub use serve::{ControlError, ControlSocket};
-pub use stream::Stream;
-pub use team::Idle;
-pub use ticker::{Overrun, Ticker};
-pub use units::{Bytes, Decibels, Hertz, Period, Seconds};
-pub use when::{Condition, Event, Gate, Verdict, View, Waker, When};

@@ -1,58 +1,58 @@
-//! What made something late: the classes, the split of one miss, and the table of a run.
+//! Causes of lateness: their classes, the split of one miss, and the table of a run.
 
-mod mends;
+mod fixes;
 
 use std::fmt;
 
-pub use mends::Mends;
+pub use fixes::CauseFix;
 use serde::{Deserialize, Serialize};
 
-/// What kind of cause it is.
+/// Class of a cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CauseClass {
     /// A source waited for its data.
     InputLate,
-    /// An operator computed for longer than its budget or than it usually does.
+    /// An operator computed for longer than its budget or its usual time.
     OwnCompute,
     /// The worker was busy with another step.
     QueueWait,
-    /// An edge behind it had no room.
+    /// A downstream edge had no room.
     DownstreamFull,
     /// Another thread had the core.
     Preempted,
-    /// It could have run, and nobody is known to have had the core.
+    /// The thread was ready to run, and the thread that had the core is unknown.
     RunQueueWait,
     /// A hardware interrupt.
     Irq,
     /// Deferred interrupt work.
     Softirq,
-    /// An interrupt that cannot be masked.
+    /// A non-maskable interrupt.
     Nmi,
-    /// Memory that was not there yet.
+    /// Memory that was not present.
     PageFault,
-    /// It waited in a system call.
+    /// The thread waited in a system call.
     SystemCall,
-    /// It waited for a thread of its own process.
+    /// The thread waited for another thread of its process.
     Lock,
-    /// It was stopped by a signal or a debugger.
+    /// The thread was stopped by a signal or a debugger.
     Stopped,
-    /// It went to another core.
+    /// The thread moved to another core.
     Migration,
-    /// The kernel kept a real-time thread from its core, so that others get a part.
+    /// The kernel kept a real-time thread from its core to give time to other threads.
     RtThrottling,
     /// A `SCHED_DEADLINE` thread had used up the run time of its period.
     DeadlineBudget,
-    /// The thread was woken after its time.
+    /// The thread was woken too late.
     TimerLate,
     /// The hypervisor or the firmware had the core.
     Hardware,
-    /// Nothing that is known.
+    /// No known cause.
     Unexplained,
 }
 
 impl CauseClass {
-    /// The word in JSON.
+    /// Returns its word in JSON.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -85,71 +85,71 @@ impl fmt::Display for CauseClass {
     }
 }
 
-/// What one cause had of one miss.
+/// Part of one cause in one miss.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// What kind.
+    /// Its class.
     pub class: CauseClass,
-    /// Its name: of the interrupt, the thread, the operator, the edge. Empty where there is none.
+    /// Name of the interrupt, thread, operator or edge; empty if it has none.
     pub name: String,
-    /// The operator that was to run, or ran.
+    /// Operator that should have run, or ran.
     pub operator: Option<String>,
-    /// The core on which that was, where it is known.
+    /// Its core, if known.
     pub core: Option<u32>,
-    /// What there is to say beside: the thread's policy, what is usual.
+    /// Further information: the thread's policy, the usual duration.
     #[serde(default)]
     pub detail: Option<String>,
-    /// How long it took, in nanoseconds, as it was measured.
+    /// Measured duration, in nanoseconds.
     pub took_ns: u64,
-    /// How much of the lateness is put down to it, in nanoseconds. These sum to the lateness.
+    /// Share of the lateness, in nanoseconds. The shares of all parts add up to the lateness.
     pub late_ns: u64,
 }
 
-/// Why one message was late.
+/// Explanation of one late message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// In a sentence.
+    /// Explanation in a sentence.
     pub sentence: String,
-    /// What it was made of, what weighs most first.
+    /// Parts of the lateness, the largest first.
     pub parts: Vec<Part>,
 }
 
-/// What one cause has cost a run.
+/// Total of one cause in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cause {
-    /// What kind.
+    /// Its class.
     pub class: CauseClass,
-    /// Its name; empty where there is none.
+    /// Its name; empty if it has none.
     pub name: String,
-    /// Of how many misses it was the main cause.
+    /// Number of misses of which it was the main cause.
     pub misses: u64,
-    /// How much of the lateness of all misses is put down to it, in nanoseconds.
+    /// Its share of the lateness of all misses, in nanoseconds.
     pub lost_ns: u64,
-    /// The finding of `onbeat doctor` that tells how to mend it, where there is one.
+    /// The `onbeat doctor` finding that explains how to fix it, if there is one.
     pub finding: Option<String>,
 }
 
 /// How the misses of a run were explained.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explained {
-    /// Where the knowledge of the kernel's doings came from: `ftrace`, `perf`, `proc`, `none`.
+    /// Source of kernel events: `ftrace`, `perf`, `proc`, `none`.
     pub source: String,
-    /// Why it was no better source; `None` where it was the best.
+    /// Why no better source was available; `None` for the best one.
     pub why: Option<String>,
-    /// The command that gives a better one.
+    /// Command that makes a better source available.
     pub fix: Option<String>,
     /// Operators whose steps were all timed.
     pub exact: Vec<String>,
-    /// Operators whose steps came too close together for that: a sample was.
+    /// Operators with too short steps for that: only a sample was timed.
     pub sampled: Vec<String>,
-    /// How many misses were explained.
+    /// Number of misses that were explained.
     pub misses: u64,
-    /// How many were not, because too many came at once.
+    /// Number of misses that were not, because too many came at once.
     pub left_out: u64,
-    /// Spans that were recorded.
+    /// Number of recorded spans.
     pub spans: u64,
-    /// Of these, spans that had no room because those before them were not read in time.
+    /// Number of these for which there was no room, because earlier ones were not read in time.
     pub unread: u64,
-    /// Records of the kernel that were lost.
+    /// Number of kernel records that were lost.
     pub lost: u64,
 }

@@ -1,16 +1,17 @@
-//! How a duration went over the time of a run, in a fixed piece of memory.
+//! Durations over the time of a run, in bounded memory.
 
 use serde::{Deserialize, Serialize};
 
-/// Durations over time, in slots of equal length. When the time of a run goes beyond the last slot, neighbours are put together
-/// and each slot stands for twice as long: any length fits, and no peak is lost.
+/// Durations over time, in slots of equal length. When a run outlasts the last slot, neighbouring slots are
+/// merged, and each one stands for twice the time. So any length fits, and no peak is lost.
 ///
-/// - **Cost:** 16 KiB, allocated by [`new`](Self::new). Recording allocates nothing: it finds a slot by a shift and changes it. Putting
-///   neighbours together takes some hundred nanoseconds, once for each doubling of the run's length.
+/// - **Cost:** 16 KiB, allocated by [`new`](Self::new). Recording allocates nothing: it finds a slot by a
+///   shift and changes it. Merging takes some hundred nanoseconds, once for each doubling of the run's
+///   length.
 #[derive(Debug, Clone)]
 pub struct Course {
     slots: Box<[Slot]>,
-    /// A slot is 2^this nanoseconds.
+    /// Logarithm of a slot's length in nanoseconds, to base 2.
     shift: u32,
 }
 
@@ -22,35 +23,35 @@ struct Slot {
     sum_ns: u64,
 }
 
-/// A [`Course`] in the record: one number per slot in each list, from the start of the run on.
+/// A [`Course`] in the record: each list has one number per slot, from the start of the run on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CourseRecord {
-    /// How long a slot is, in nanoseconds.
+    /// Length of a slot, in nanoseconds.
     pub slot_ns: u64,
-    /// How many durations there were in each slot; where there were none, the other lists have 0.
+    /// Number of durations in each slot; for an empty slot, the other lists have 0.
     pub count: Vec<u64>,
-    /// The smallest, in nanoseconds.
+    /// Minimum, in nanoseconds.
     pub min_ns: Vec<u64>,
-    /// The arithmetic mean, in nanoseconds.
+    /// Arithmetic mean, in nanoseconds.
     pub mean_ns: Vec<u64>,
-    /// The largest, in nanoseconds.
+    /// Maximum, in nanoseconds.
     pub max_ns: Vec<u64>,
 }
 
 impl Course {
-    /// How many slots there are at most.
+    /// Maximum number of slots.
     pub const SLOTS: usize = 512;
 
     /// About a millisecond.
     const SHIFT: u32 = 20;
 
-    /// An empty one. Allocates all that it will ever need.
+    /// Makes an empty course, and allocates all memory that it will ever need.
     #[must_use]
     pub fn new() -> Self {
         Course { slots: vec![Slot::default(); Self::SLOTS].into(), shift: Self::SHIFT }
     }
 
-    /// Notes a duration at this time of the run, both in nanoseconds.
+    /// Records a duration at a time of the run, both in nanoseconds.
     #[inline]
     pub fn record(&mut self, time_ns: u64, value_ns: u64) {
         let mut place = time_ns >> self.shift;
@@ -62,7 +63,7 @@ impl Course {
         self.slots[place as usize].add(&one);
     }
 
-    /// Notes all that `other` has, too.
+    /// Adds all durations of `other`.
     pub fn merge(&mut self, other: &Self) {
         let mut other = other.clone();
         while self.shift < other.shift {
@@ -74,7 +75,7 @@ impl Course {
         self.slots.iter_mut().zip(&other.slots).for_each(|(slot, other)| slot.add(other));
     }
 
-    /// The slots up to the last one that has something; `None` where nothing was noted.
+    /// Returns the slots up to the last one with a duration; `None` if it is empty.
     #[must_use]
     pub fn to_record(&self) -> Option<CourseRecord> {
         let used = self.slots.iter().rposition(|slot| slot.count > 0)? + 1;

@@ -1,10 +1,10 @@
-//! Why a record could not be read.
+//! Errors of reading a record.
 
 /// Why [`Record::from_json`](crate::Record::from_json) refused a text. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// No JSON at all, or cut off.
+    /// Not JSON, or incomplete.
     #[error("not JSON: {0}; a record is written in one piece, so this is another file or was edited")]
     NotJson(#[source] serde_json::Error),
 
@@ -16,7 +16,7 @@ pub enum ReadError {
     OtherSchema {
         /// The `schema` in the text, if there is one.
         found: Option<String>,
-        /// The schema that can be read.
+        /// The supported schema.
         expected: &'static str,
     },
 
@@ -26,22 +26,22 @@ pub enum ReadError {
          open it with the onbeat that wrote it (`build.version` in the file), or run the pipeline again"
     )]
     OtherVersion {
-        /// The schema, the same for both.
+        /// The schema.
         schema: &'static str,
-        /// The `version` in the text, as it stands there; `missing` if there is none.
+        /// The `version` in the text, as written; `missing` if there is none.
         found: String,
-        /// The version that can be read.
+        /// The supported version.
         expected: u32,
     },
 
-    /// The right schema and version, but a field is missing or holds something else.
+    /// The right schema and version, but a field is missing or has the wrong type.
     #[error("it calls itself {schema} version {version} but does not fit it: {source}; was it edited?")]
     Malformed {
         /// The schema.
         schema: &'static str,
         /// The version.
         version: u32,
-        /// Which field, and where.
+        /// The field, and its place.
         #[source]
         source: serde_json::Error,
     },

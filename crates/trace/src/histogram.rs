@@ -1,16 +1,16 @@
-//! Durations, counted in a fixed piece of memory.
+//! Histogram of durations, in bounded memory.
 
 use serde::{Deserialize, Serialize};
 
 /// Durations in nanoseconds, counted in buckets whose width grows with the value (High Dynamic Range
 /// histogram).
 ///
-/// - **Error bound:** a quantile reads at most 1 % (1/128) too high and never too low. Up to 255 ns it
-///   is exact. Count, smallest, largest and mean are exact always: they are kept apart from the buckets.
-/// - **Range:** 0 to [`MAX_NS`](Self::MAX_NS), one hour. What lasts longer is counted as one hour; only
-///   the largest and the mean still know how long it was.
-/// - **Cost:** about 36 KiB, allocated by [`new`](Self::new). Recording allocates nothing: it
-///   finds one bucket by shifts and adds to it.
+/// - **Error bound:** a quantile reads at most 1 % (1/128) too high and never too low. Up to 255 ns it is
+///   exact. Count, minimum, maximum and mean are always exact: they are kept apart from the buckets.
+/// - **Range:** 0 to [`MAX_NS`](Self::MAX_NS), one hour. A longer duration is counted as one hour; only the
+///   maximum and the mean have its true value.
+/// - **Cost:** about 36 KiB, allocated by [`new`](Self::new). Recording allocates nothing: it finds one
+///   bucket by shifts and adds to it.
 #[derive(Debug, Clone)]
 pub struct Histogram {
     buckets: hdrhistogram::Histogram<u64>,
@@ -18,50 +18,50 @@ pub struct Histogram {
     /// `u64::MAX` while empty.
     min_ns: u64,
     max_ns: u64,
-    /// 2^64 values of 2^64 ns fit.
+    /// Room for 2^64 values of 2^64 ns.
     sum_ns: u128,
 }
 
-/// Durations in a few numbers, in nanoseconds. All zero, the count too, where nothing was recorded.
+/// Durations in a few numbers, in nanoseconds. All zero, including the count, if nothing was recorded.
 ///
 /// The quantiles are within the [error bound](Histogram) of the histogram and never outside
 /// `min_ns..=max_ns`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many durations.
+    /// Number of durations.
     pub count: u64,
-    /// The smallest, exact.
+    /// Minimum, exact.
     pub min_ns: u64,
-    /// The arithmetic mean, exact to 0.001 ns.
+    /// Arithmetic mean, exact to 0.001 ns.
     pub mean_ns: f64,
-    /// Half of them are at most this.
+    /// Median: half of the durations are at most this.
     pub median_ns: u64,
-    /// 90 % of them are at most this.
+    /// 90 % are at most this.
     pub p90_ns: u64,
-    /// 99 % of them are at most this.
+    /// 99 % are at most this.
     pub p99_ns: u64,
-    /// 99.9 % of them are at most this.
+    /// 99.9 % are at most this.
     pub p99_9_ns: u64,
-    /// The largest, exact.
+    /// Maximum, exact.
     pub max_ns: u64,
 }
 
-/// Durations by length, in the record: how many were at most as long as each bound, and longer than the one before it.
+/// Durations by length, in the record: the number of durations up to each bound, and above the one before.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buckets {
-    /// The bounds in nanoseconds, ascending.
+    /// Bounds in nanoseconds, ascending.
     pub up_to_ns: Vec<u64>,
-    /// How many durations there were up to each of them.
+    /// Number of durations for each bound.
     pub count: Vec<u64>,
 }
 
 impl Buckets {
-    /// Bound and count of each.
+    /// Returns bound and count of each bucket.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + ExactSizeIterator + '_ {
         self.up_to_ns.iter().copied().zip(self.count.iter().copied())
     }
 
-    /// How many durations in all.
+    /// Number of durations in all buckets.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.count.iter().fold(0, |sum, &count| sum.saturating_add(count))
@@ -72,10 +72,11 @@ impl Histogram {
     /// One hour in nanoseconds: longer durations share the last bucket.
     pub const MAX_NS: u64 = 3_600_000_000_000;
 
-    /// Two significant digits cost 36 KiB; three would cost 264 KiB per operator, more than many an L2.
+    /// Two significant digits cost 36 KiB; three would cost 264 KiB per operator, more than many L2 caches
+    /// have.
     const SIGNIFICANT_DIGITS: u8 = 2;
 
-    /// An empty histogram. Allocates all that it will ever need.
+    /// Makes an empty histogram, and allocates all memory that it will ever need.
     #[must_use]
     pub fn new() -> Self {
         let buckets = hdrhistogram::Histogram::new_with_bounds(1, Self::MAX_NS, Self::SIGNIFICANT_DIGITS)
@@ -83,13 +84,13 @@ impl Histogram {
         Self { buckets, count: 0, min_ns: u64::MAX, max_ns: 0, sum_ns: 0 }
     }
 
-    /// Counts one duration.
+    /// Adds one duration.
     #[inline]
     pub fn record(&mut self, ns: u64) {
         self.record_n(ns, 1);
     }
 
-    /// Counts the same duration `count` times; 0 times is nothing.
+    /// Adds the same duration `count` times.
     #[inline]
     pub fn record_n(&mut self, ns: u64, count: u64) {
         if count == 0 {
@@ -102,7 +103,7 @@ impl Histogram {
         self.sum_ns = self.sum_ns.saturating_add(u128::from(ns) * u128::from(count));
     }
 
-    /// Counts all durations of `other` too.
+    /// Adds all durations of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.buckets.add(&other.buckets).expect("all histograms have the same range");
         self.count = self.count.saturating_add(other.count);
@@ -111,37 +112,38 @@ impl Histogram {
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
     }
 
-    /// Forgets everything, keeps the memory.
+    /// Removes all durations, and keeps the memory.
     pub fn clear(&mut self) {
         self.buckets.reset();
         (self.count, self.min_ns, self.max_ns, self.sum_ns) = (0, u64::MAX, 0, 0);
     }
 
-    /// How many durations were counted.
+    /// Number of durations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The duration in nanoseconds that a share `quantile` of all does not exceed; 0 while empty.
+    /// Returns the duration in nanoseconds that a fraction `quantile` of all durations does not exceed; 0
+    /// while empty.
     ///
-    /// `quantile` is 0 to 1, 0.99 for the 99th percentile; what lies outside is taken as the nearer end.
+    /// `quantile` is 0 to 1, 0.99 for the 99th percentile; a value outside is clamped.
     #[must_use]
     pub fn quantile_ns(&self, quantile: f64) -> u64 {
         if self.count == 0 {
             return 0;
         }
-        // Which one in ascending order, from 1. The product may come out a few units in the last place
-        // above a whole number (0.069 * 10_000), which would take the next one.
+        // Rank in ascending order, from 1. The product may be a few units in the last place above a whole
+        // number (0.069 * 10_000), which would give the next rank.
         let count = self.count as f64;
         let rank = (quantile.clamp(0.0, 1.0) * count * (1.0 - 4.0 * f64::EPSILON)).ceil().max(1.0);
-        // The middle between two ranks, so that the crate's own rounding finds this one.
+        // Half a rank lower, so that the crate's own rounding finds this rank.
         let ns = self.buckets.value_at_quantile((rank - 0.5) / count);
         ns.clamp(self.min_ns, self.max_ns)
     }
 
-    /// The buckets that are not empty, ascending: the longest duration that each stands for, in nanoseconds, and how many there
-    /// were. Within the [error bound](Self).
+    /// Returns the buckets that are not empty, ascending: the longest duration of each, in nanoseconds, and
+    /// its count. Within the [error bound](Self).
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let recorded = self.buckets.iter_recorded();
         recorded.map(|bucket| {
@@ -150,11 +152,11 @@ impl Histogram {
         })
     }
 
-    /// Most buckets that a record has of one histogram.
+    /// Maximum number of buckets of one histogram in a record.
     pub const RECORDED: usize = 240;
 
-    /// The buckets that are not empty, for the record. Where there are more than [`RECORDED`](Self::RECORDED), neighbours are put
-    /// together: each is then some per cent wide.
+    /// Returns the buckets that are not empty, for the record. If there are more than
+    /// [`RECORDED`](Self::RECORDED), neighbours are merged: each is then some per cent wide.
     #[must_use]
     pub fn to_record(&self) -> Buckets {
         let all: Vec<(u64, u64)> = self.buckets().collect();
@@ -166,10 +168,10 @@ impl Histogram {
         Buckets { up_to_ns, count }
     }
 
-    /// The durations in a few numbers; all zero while empty.
+    /// Returns the durations in a few numbers; all zero while empty.
     ///
-    /// Walks the buckets four times, some microseconds: for the end of a run or a screen, not for the
-    /// hot loop.
+    /// Walks the buckets four times, which takes some microseconds: for the end of a run or a screen, not for
+    /// the hot loop.
     #[must_use]
     pub fn summary(&self) -> Summary {
         if self.count == 0 {

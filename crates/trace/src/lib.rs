@@ -1,18 +1,18 @@
-//! The language that all rooms of onbeat share: plain data, no threads, no system calls but reading
-//! and writing files.
+//! Data types that all crates of onbeat share: plain data, no threads, and no system calls except reading and
+//! writing files.
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
-//! | [`cause`] | what made something late: [`Verdict`], [`Cause`] |
-//! | [`course`], [`regularity`] | durations over time, and how regular they were, in a fixed piece of memory |
-//! | [`histogram`] | durations counted in a fixed piece of memory, and their [`Summary`] |
-//! | [`machine`] | the facts of the machine that explain a number: [`Machine`] |
-//! | [`record`] | everything that one run measured, as one JSON file: [`Record`] |
-//! | [`span`] | one step in time, kernel events, and where they come from: [`Evidence`] |
-//! | [`error`] | why a record could not be read |
+//! | [`cause`] | causes of lateness: [`Verdict`], [`Cause`] |
+//! | [`course`], [`regularity`] | durations over time, and their regularity, in bounded memory |
+//! | [`histogram`] | durations in a histogram of bounded memory, and their [`Summary`] |
+//! | [`machine`] | facts of the machine that explain a number: [`Machine`] |
+//! | [`record`] | all measurements of one run, as one JSON file: [`Record`] |
+//! | [`span`] | one step in time, kernel events, and their source: [`Evidence`] |
+//! | [`error`] | errors of reading a record |
 //!
-//! Every time is an `u64` of nanoseconds on `CLOCK_MONOTONIC` unless its name says otherwise, and
-//! every field carries its unit in its name. The fields of the JSON are in `SCHEMA.md`.
+//! Every time is a `u64` of nanoseconds on `CLOCK_MONOTONIC` unless its name says otherwise, and every field
+//! has its unit in its name. `SCHEMA.md` describes the fields of the JSON.
 //!
 //! # Example
 //!
@@ -40,7 +40,7 @@ pub mod regularity;
 pub mod replace;
 pub mod span;
 
-pub use cause::{Cause, CauseClass, Mends, Verdict};
+pub use cause::{Cause, CauseClass, CauseFix, Verdict};
 pub use course::{Course, CourseRecord};
 pub use error::ReadError;
 pub use histogram::{Buckets, Histogram, Summary};

@@ -1,12 +1,11 @@
-//! Everything that one run measured, with the machine's facts and the resolved configuration: one
-//! JSON file.
+//! Record of one run: all measurements, the machine's facts and the resolved configuration, as one JSON file.
 //!
-//! `SCHEMA.md` in this crate has every field of the JSON. Rules that hold for all of them:
+//! `SCHEMA.md` in this crate describes every field of the JSON. Rules for all fields:
 //!
-//! - the unit is in the name: `_ns` nanoseconds, `_bytes`; what has none is a count or a word;
-//! - moments are nanoseconds since the start of the run, except `started_unix_ns`;
-//! - what is not known or not measured is `null`, never a made-up number;
-//! - later onbeats may add fields without a new version: readers skip what they do not know.
+//! - the unit is in the name: `_ns` nanoseconds, `_bytes`; a field without one is a count or a word;
+//! - times are nanoseconds since the start of the run, except `started_unix_ns`;
+//! - an unknown or unmeasured value is `null`, never a made-up number;
+//! - later versions of onbeat may add fields without a new schema version: readers skip unknown fields.
 
 mod activity;
 mod compact;
@@ -30,135 +29,137 @@ pub use words::{
 use crate::cause::{Cause, Explained};
 use crate::{Machine, ReadError, replace};
 
-/// What the field `schema` of every record says.
+/// Content of the field `schema` of every record.
 pub const SCHEMA: &str = "onbeat.record";
 
-/// The version of the schema that this crate writes and reads. It rises when a field goes away or
-/// changes its meaning.
+/// Version of the schema that this crate writes and reads. It increases when a field is removed or changes
+/// its meaning.
 pub const VERSION: u32 = 1;
 
-/// Everything that one run measured. See the [module](self) for the rules.
+/// Record of one run. The [module](self) has the rules.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// [`SCHEMA`].
     pub schema: String,
     /// [`VERSION`].
     pub version: u32,
-    /// The name of the pipeline.
+    /// Name of the pipeline.
     pub name: String,
-    /// Which onbeat this was.
+    /// Version and build of onbeat.
     pub build: Build,
-    /// When the run began, in nanoseconds since 1970-01-01 00:00 UTC.
+    /// Start of the run, in nanoseconds since 1970-01-01 00:00 UTC.
     pub started_unix_ns: u64,
     /// The machine.
     pub machine: Machine,
-    /// The configuration of the run, resolved: defaults filled in, settings of the command line applied.
+    /// Resolved configuration of the run: defaults filled in, command-line settings applied.
     pub config: serde_json::Value,
-    /// Who ran where.
+    /// Workers and their operators.
     pub plan: PlanRecord,
-    /// Which clock the run went by.
+    /// Clock of the run.
     pub clock: ClockRecord,
-    /// Every thread that the run started.
+    /// All threads that the run started.
     pub threads: Vec<ThreadRecord>,
-    /// Every operator, in the plan's order.
+    /// All operators, in the plan's order.
     pub operators: Vec<OperatorRecord>,
-    /// Every edge, in the graph's order.
+    /// All edges, in the graph's order.
     pub edges: Vec<EdgeRecord>,
-    /// Every path whose latency was measured.
+    /// All paths whose latency was measured.
     pub paths: Vec<PathRecord>,
-    /// Every chunk store.
+    /// All chunk stores.
     pub stores: Vec<StoreRecord>,
-    /// The misses, the first of them if there were more than the run had room for.
+    /// Misses; the first ones, if there were more than the run had room for.
     pub misses: Vec<Miss>,
-    /// How many misses there were, those without room included.
+    /// Number of misses, including those without room.
     pub misses_total: u64,
-    /// What made them late, over all of them, what cost most first.
+    /// Causes of all misses together, the most expensive first.
     #[serde(default)]
     pub causes: Vec<Cause>,
-    /// How that was found; `None` where it was not looked for.
+    /// How the causes were found; `None` if they were not looked for.
     #[serde(default)]
     pub explained: Option<Explained>,
-    /// What was changed from outside while it ran, the first changes if there were more than the run had room for.
+    /// Changes made from outside during the run; the first ones, if there were more than the run had room
+    /// for.
     #[serde(default)]
     pub changes: Vec<ChangeRecord>,
-    /// How many changes there were, those without room included.
+    /// Number of changes, including those without room.
     #[serde(default)]
     pub changes_total: u64,
-    /// What failed, the first failures if there were more than the run had room for.
+    /// Failures; the first ones, if there were more than the run had room for.
     #[serde(default)]
     pub faults: Vec<FaultRecord>,
-    /// How many failures there were, those without room included.
+    /// Number of failures, including those without room.
     #[serde(default)]
     pub faults_total: u64,
-    /// What was asked of the machine, and what it gave.
+    /// Requests to the machine, and their results.
     pub obtained: Vec<Obtained>,
-    /// How often `SCHED_DEADLINE` threads used up the run time of a period; `None` where there were none.
+    /// How often `SCHED_DEADLINE` threads used up the run time of a period; `None` if there were no such
+    /// threads.
     #[serde(default)]
     pub deadline_overruns: Option<u64>,
-    /// What the plan pointed out, and what operators had to say: a value that was replaced, samples that were clipped. Each
-    /// begins with whom it is about.
+    /// Notes of the plan and of operators, such as a replaced value or clipped samples. Each begins with the
+    /// name of its subject.
     pub notes: Vec<String>,
-    /// How the run ended.
+    /// Result of the run.
     pub result: RunResult,
 }
 
-/// Which onbeat wrote a record.
+/// Version and build of onbeat that wrote a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Build {
     /// Its version.
     pub version: String,
-    /// The profile that it was built with: `release`, `dev`. Figures of a `dev` build are worth little.
+    /// Build profile: `release`, `dev`. Figures of a `dev` build mean little.
     pub profile: String,
-    /// The target triple that it was built for, or the part of it that is known.
+    /// Target triple of the build, or the known part of it.
     pub target: String,
 }
 
-/// Which clock a run went by.
+/// Clock of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClockRecord {
     /// Real or manual.
     pub kind: ClockKind,
-    /// What a real one is read from: `tsc`, `clock_gettime`.
+    /// Source of a real clock: `tsc`, `clock_gettime`.
     #[serde(default)]
     pub source: Option<String>,
-    /// What one read of it cost on this machine, in nanoseconds.
+    /// Cost of one read on this machine, in nanoseconds.
     pub read_ns: Option<f64>,
 }
 
-/// One setting that was asked for, and what the machine gave: a policy, a memory lock, cores.
+/// A setting that was asked for, and the machine's answer: a policy, a memory lock, cores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Obtained {
-    /// Which setting, and of what: `policy of worker-0`.
+    /// The setting and its owner: `policy of worker-0`.
     pub what: String,
-    /// What was asked for.
+    /// Value that was asked for.
     pub asked: String,
-    /// What there is. Equal to `asked` where the wish was granted.
+    /// Value in force; equal to `asked` if the request was granted.
     pub obtained: String,
-    /// Why there is something else, and what would grant it.
+    /// Why the value differs, and how to get the right.
     pub reason: Option<String>,
 }
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunResult {
-    /// In a word.
+    /// Result in a word.
     pub outcome: Outcome,
-    /// In a sentence.
+    /// Result in a sentence.
     pub reason: String,
-    /// From the first step to the end of the last, in nanoseconds of the run's clock.
+    /// Time from the start of the first step to the end of the last, in nanoseconds of the run's clock.
     pub duration_ns: u64,
-    /// Messages lost that nobody chose to lose. Those that an edge dropped by its `when_full` are not
-    /// among them.
+    /// Messages lost unintentionally. Messages that an edge dropped by its `when_full` do not count.
     pub lost: u64,
-    /// The exit status of the process: 0 good, 1 error, 2 a limit was hit, 3 data was lost.
+    /// Exit status of the process: 0 good, 1 error, 2 a limit was hit, 3 data was lost.
     pub exit_status: u8,
 }
 
 impl Record {
-    /// The record as JSON over several lines, the last one ended. A list of numbers is on one line.
+    /// Returns the record as JSON over several lines, with a final line end. A list of numbers is on one
+    /// line.
     ///
-    /// A number that is not finite, which JSON has no word for, becomes `null`; such a record cannot
-    /// be read again.
+    /// A number that is not finite, which JSON cannot express, becomes `null`; such a record cannot be read
+    /// back.
     #[must_use]
     pub fn to_json_pretty(&self) -> String {
         let mut json = Vec::new();
@@ -168,13 +169,13 @@ impl Record {
         String::from_utf8(json).expect("JSON is UTF-8")
     }
 
-    /// Reads a record from its JSON.
+    /// Parses a record from its JSON.
     ///
     /// # Errors
     ///
-    /// [`ReadError`] if the text is no JSON, is of another schema or version, or does not fit its own.
+    /// [`ReadError`] if the text is not JSON, has another schema or version, or does not fit its own.
     pub fn from_json(json: &str) -> Result<Self, ReadError> {
-        // Before the rest is looked at: another version need not have the same fields.
+        // Checked before the rest: another version may have other fields.
         let value: serde_json::Value = serde_json::from_str(json).map_err(ReadError::NotJson)?;
         let schema = value.get("schema").and_then(|schema| schema.as_str());
         if schema != Some(SCHEMA) {
@@ -185,7 +186,7 @@ impl Record {
             let found = version.map_or_else(|| "missing".to_owned(), ToString::to_string);
             return Err(ReadError::OtherVersion { schema: SCHEMA, found, expected: VERSION });
         }
-        // From the text and not from the value, so that an error tells the line.
+        // Parsed from the text, not from the value, so that an error has a line number.
         serde_json::from_str(json).map_err(|source| ReadError::Malformed {
             schema: SCHEMA,
             version: VERSION,
@@ -193,16 +194,15 @@ impl Record {
         })
     }
 
-    /// Writes the record to `path` in one piece: into a temporary file in the same folder, flushed to
-    /// the disk, then renamed. Whoever looks sees the old file or the new one, and never half of one,
-    /// on a full disk neither.
+    /// Writes the record to `path` atomically: to a temporary file in the same folder, flushed to the disk,
+    /// then renamed. Readers see the old file or the new one, never a part of one, even if the disk is full.
     ///
-    /// What is no regular file, such as `/dev/stdout`, is written to directly.
+    /// A path that is not a regular file, such as `/dev/stdout`, is written to directly.
     ///
     /// # Errors
     ///
-    /// What the kernel says; the message names the path. The temporary file is gone then and what was
-    /// at `path` is still there.
+    /// What the kernel reports; the message names the path. The temporary file is removed, and the old
+    /// content of `path` is kept.
     pub fn write(&self, path: impl AsRef<Path>) -> io::Result<()> {
         replace::replace(path.as_ref(), self.to_json_pretty().as_bytes())
     }

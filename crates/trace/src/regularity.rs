@@ -1,12 +1,13 @@
-//! How regularly messages came out.
+//! Regularity of a path's output.
 
 use serde::{Deserialize, Serialize};
 
 use crate::course::{Course, CourseRecord};
 use crate::histogram::{Buckets, Histogram};
 
-/// The time from the end of each message to the end of the next one, beside the period that its source keeps: the shortest time between
-/// two due times until then. Only messages that follow each other count: with a gap between them there is no period.
+/// Periods of a path's output, compared with the period of its source. A period is the time from the end of a
+/// message to the end of the next one. The source's period is the shortest time between two due times so far.
+/// Only consecutive messages count: a gap between them gives no period.
 #[derive(Debug, Clone, Default)]
 pub struct Regularity {
     early: Histogram,
@@ -27,19 +28,19 @@ struct Last {
 /// A [`Regularity`] in the record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegularityRecord {
-    /// The shortest time between two due times, in nanoseconds.
+    /// Shortest time between two due times, in nanoseconds.
     pub period_ns: u64,
-    /// By how much periods were shorter; those that were equal are in `late`.
+    /// How much shorter periods were; equal ones are in `late`.
     pub early: Buckets,
-    /// By how much they were longer.
+    /// How much longer periods were.
     pub late: Buckets,
-    /// The periods over time.
+    /// Periods over time.
     pub course: Option<CourseRecord>,
 }
 
 impl Regularity {
-    /// Notes the end of a message at `time_ns` of the run: `sequence` is its number, `due_ns` when it was due, on the same clock as
-    /// `end_ns`.
+    /// Records the end of a message at `time_ns` of the run. `sequence` is its number; `due_ns` is its due
+    /// time, on the same clock as `end_ns`.
     #[inline]
     pub fn record(&mut self, time_ns: u64, sequence: u64, due_ns: u64, end_ns: u64) {
         let last = self.last.replace(Last { sequence, due_ns, end_ns });
@@ -59,7 +60,7 @@ impl Regularity {
         self.course.record(time_ns, took_ns);
     }
 
-    /// Counts all that `other` has, too.
+    /// Adds all periods of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.early.merge(&other.early);
         self.late.merge(&other.late);
@@ -70,7 +71,7 @@ impl Regularity {
         };
     }
 
-    /// `None` where no two messages followed each other.
+    /// Returns the record; `None` if no two consecutive messages were recorded.
     #[must_use]
     pub fn to_record(&self) -> Option<RegularityRecord> {
         let count = self.early.count() + self.late.count();

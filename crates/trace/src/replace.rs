@@ -1,18 +1,18 @@
-//! Writing a file so that nobody ever sees half of it.
+//! Atomic replacement of a file: no reader sees a part of it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Makes `bytes` the content of `path`: a temporary file in the same folder, flushed to the disk and
-/// then renamed over it. On an error the temporary file is removed and what was there before stays.
+/// Replaces the content of `path` with `bytes`: writes a temporary file in the same folder, flushes it to the
+/// disk and renames it. On an error the temporary file is removed and the old content is kept.
 ///
-/// A symbolic link is followed, and what is no regular file (`/dev/stdout`, a pipe) is written to
-/// directly: renaming would put a file in its place.
+/// A symbolic link is followed. A path that is not a regular file (`/dev/stdout`, a pipe) is written to
+/// directly, because renaming would replace it with a file.
 ///
 /// # Errors
 ///
-/// What the kernel says; the message names the path.
+/// What the kernel reports; the message names the path.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace_with(path, |file| file.write_all(bytes))
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
@@ -30,7 +30,7 @@ fn replace_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) ->
     temporary.become_file(&target)
 }
 
-/// A file that removes itself unless it became another.
+/// A file that removes itself unless it was renamed.
 struct Temporary {
     file: File,
     path: PathBuf,
@@ -44,7 +44,7 @@ impl Temporary {
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?;
         let mut attempt = 0_u32;
         loop {
-            // The number tells apart two threads of this process, and left-overs of a dead one.
+            // The number tells apart two threads of this process, and remains of a dead process.
             let temporary = format!(".{}.{}.{attempt}.tmp", name.to_string_lossy(), std::process::id());
             let path = target.with_file_name(temporary);
             match File::create_new(&path) {
@@ -65,7 +65,7 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if !self.renamed {
-            // The error that led here is the one to report; a file that cannot be removed is hidden.
+            // The earlier error is the one to report; a file that cannot be removed stays hidden.
             let _left_behind = fs::remove_file(&self.path);
         }
     }

@@ -1,32 +1,34 @@
-//! One step in time, what the kernel did meanwhile, and where that knowledge comes from.
+//! A step in time, kernel events meanwhile, and their source.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// One step of one operator. All times in nanoseconds on `CLOCK_MONOTONIC`.
+/// A step of an operator. All times in nanoseconds on `CLOCK_MONOTONIC`.
 ///
-/// From `due_ns` to the `start_ns` of its source a message waits for its turn, then from the `end_ns` of each step on its way to
-/// the `start_ns` of the next one.
+/// A message waits for its turn from `due_ns` to the `start_ns` of its source, and then from the `end_ns` of
+/// each step to the `start_ns` of the next one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Span {
-    /// Which operator: its index in the plan's order. Names are looked up at the end, not in the loop.
+    /// Index of the operator in the plan's order. Names are resolved at the end, not in the loop.
     pub operator: u32,
-    /// Which worker stepped it: its index in the plan.
+    /// Index of the worker in the plan.
     pub worker: u32,
-    /// Of which source the message is: its index among the sources.
+    /// Index of the message's source among the sources.
     pub source: u32,
-    /// Which edge had no room, by its index in the plan, if the operator was held back; [`Span::NONE`] where it was not.
+    /// Index in the plan of the edge that had no room, if the operator was held back; [`Span::NONE`] if it
+    /// was not.
     pub held_by: u32,
-    /// Which message of its source it worked on, from 0.
+    /// Number of the message among those of its source, from 0.
     pub sequence: u64,
-    /// When the source was to send that message; [`Span::NO_DUE`] where nothing sets a time, or no message was taken.
+    /// Time at which the source should send the message; [`Span::NO_DUE`] if no time is set, or no message
+    /// was taken.
     pub due_ns: u64,
-    /// Since when it was held back, where it was.
+    /// Since when the operator was held back, if it was.
     pub held_ns: u64,
-    /// When it began.
+    /// Start of the step.
     pub start_ns: u64,
-    /// When it ended.
+    /// End of the step.
     pub end_ns: u64,
 }
 
@@ -37,94 +39,96 @@ impl Span {
     pub const NO_DUE: u64 = u64::MAX;
 }
 
-/// One interval in which a thread had no core. All times in nanoseconds on `CLOCK_MONOTONIC`.
+/// Interval in which a thread had no core. All times in nanoseconds on `CLOCK_MONOTONIC`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OffCpu {
-    /// The kernel's id of the thread.
+    /// Kernel id of the thread.
     pub tid: i32,
     /// When it lost the core.
     pub out_ns: u64,
-    /// Whether that was seen. If not, `out_ns` is the last moment at which it is known to have had one: some kernels leave out
-    /// switches to an idle core.
+    /// Whether the loss was seen. If not, `out_ns` is the last time at which it is known to have had a core:
+    /// some kernels omit switches to an idle core.
     pub is_begin_known: bool,
-    /// From when on it could have run again: equal to `out_ns` where the core was taken from it.
+    /// Since when it was ready to run; equal to `out_ns` if it was preempted.
     pub runnable_ns: u64,
     /// When it had a core again; `u64::MAX` while it has none.
     pub in_ns: u64,
-    /// Whether that was seen. If not, `in_ns` is the first moment after it at which it is known to have had one.
+    /// Whether the return was seen. If not, `in_ns` is the first later time at which it is known to have had
+    /// a core.
     pub is_end_known: bool,
-    /// Why it left.
+    /// Why it lost the core.
     pub why: Left,
-    /// The core that it left.
+    /// Core that it left.
     pub from_cpu: u32,
-    /// The core that it came back to; `from_cpu` while it has none.
+    /// Core that it came back to; `from_cpu` while it has none.
     pub cpu: u32,
-    /// Who woke it, where that is known.
+    /// Waker, if known.
     pub woken_by: Option<Waker>,
 }
 
-/// A thread touched memory that was not there.
+/// A page fault of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageFault {
-    /// The kernel's id of the thread.
+    /// Kernel id of the thread.
     pub tid: i32,
-    /// When, in nanoseconds on `CLOCK_MONOTONIC`.
+    /// Start, in nanoseconds on `CLOCK_MONOTONIC`.
     pub at_ns: u64,
-    /// From then until the memory counted as the process's own, in nanoseconds, without the way into the kernel and back; `None`
-    /// where that was not seen. That is so for a page that is only read and has never been written: all of those are one.
+    /// Time until the memory counted as the process's own, in nanoseconds, without kernel entry and exit;
+    /// `None` if that was not seen. It is not seen for a page that is only read and was never written: all
+    /// such pages are one.
     pub took_ns: Option<u64>,
 }
 
-/// What was counted of one thread between two looks.
+/// Counts of one thread between two samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// The kernel's id of the thread.
+    /// Kernel id of the thread.
     pub tid: i32,
-    /// The one look, in nanoseconds on `CLOCK_MONOTONIC`.
+    /// Time of the first sample, in nanoseconds on `CLOCK_MONOTONIC`.
     pub from_ns: u64,
-    /// The other.
+    /// Time of the second sample.
     pub to_ns: u64,
-    /// How long it could have run and others had the core, in nanoseconds.
+    /// Time for which it was ready to run while other threads had the core, in nanoseconds.
     pub run_queue_ns: u64,
-    /// How many page faults it had.
+    /// Number of page faults.
     pub page_faults: u64,
 }
 
-/// Why a thread left its core.
+/// Reason why a thread left its core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Left {
-    /// It could have gone on: somebody else had it.
+    /// It was preempted by another thread.
     Taken,
-    /// It waited for something, and a signal would have ended that.
+    /// It waited, interruptibly by a signal.
     Asleep,
-    /// It waited within the kernel, and no signal would have ended that: for a disk, a page.
+    /// It waited in the kernel, uninterruptibly: for a disk, a page.
     Blocked,
-    /// It was stopped, by a signal or a debugger.
+    /// It was stopped by a signal or a debugger.
     Stopped,
 }
 
-/// Who made a thread ready to run.
+/// Waker of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waker {
-    /// The thread that had the core there.
+    /// Thread that had the core at the wake-up.
     pub tid: i32,
-    /// Its name, where that is known.
+    /// Its name, if known.
     pub name: String,
-    /// It only lent its core to an interrupt: that woke the thread.
+    /// Whether an interrupt on its core made the wake-up.
     pub is_interrupt: bool,
-    /// It belongs to the process of the thread that it woke.
+    /// Whether it belongs to the same process as the woken thread.
     pub is_ours: bool,
 }
 
-/// What kind a kernel event is. First those that have a core, in the order in which one may interrupt another: what comes first
-/// interrupts what comes later. Then what happens to a thread at one moment, without a duration.
+/// Class of a kernel event. The first classes have a core; each of them can interrupt the later ones. The
+/// last classes are instants in the life of a thread, without a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
-    /// The core was taken from the kernel itself: by the hypervisor (steal) or by firmware.
+    /// The core was taken from the kernel itself, by the hypervisor (steal) or by firmware.
     Hardware,
-    /// An interrupt that cannot be masked.
+    /// A non-maskable interrupt.
     Nmi,
     /// A hardware interrupt.
     Irq,
@@ -132,100 +136,101 @@ pub enum Class {
     Softirq,
     /// Another thread, of the kernel or of a program.
     Thread,
-    /// A thread is woken, to run on this core: from here to its turn it waits in the run queue.
+    /// Wake-up of a thread that should run on this core: from then on it waits in the run queue.
     Wakeup,
-    /// A thread goes to this core, from another one.
+    /// Migration of a thread to this core.
     Migration,
-    /// A thread, or the kernel for it, touches memory that is not there yet.
+    /// A thread, or the kernel on its behalf, touches memory that is not present.
     #[serde(rename = "page_fault")]
     PageFault,
 }
 
 impl Class {
-    /// Whether such an event is a time in which something has a core.
+    /// Whether events of this class have a core for a time.
     #[must_use]
     pub fn has_core(self) -> bool {
         self <= Class::Thread
     }
 }
 
-/// One interval in which the kernel, or somebody whom it let run, had a core; or a moment at which something happened to a thread.
+/// An interval in which the kernel or a thread had a core, or an instant at which something happened to a
+/// thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelEvent {
-    /// Which core, as the kernel numbers them.
+    /// Core, by the kernel's number.
     pub cpu: u32,
-    /// When it began, in nanoseconds on `CLOCK_MONOTONIC`.
+    /// Start, in nanoseconds on `CLOCK_MONOTONIC`.
     pub start_ns: u64,
-    /// How long it had the core, in nanoseconds; what interrupted it is an event of its own and is
-    /// not part of this.
+    /// Time for which it had the core, in nanoseconds, without the time of events that interrupted it.
     pub duration_ns: u64,
-    /// What kind.
+    /// Its class.
     pub class: Class,
-    /// The kernel's name: of the interrupt's device, of the softirq, of the thread; of a page fault where it happened,
+    /// The kernel's name of the interrupt's device, the softirq or the thread; for a page fault,
     /// `page_fault_user` or `page_fault_kernel`.
     pub name: String,
-    /// The kernel's id of the thread that has the core, or that it happens to; 0 where there is none.
+    /// Kernel id of the thread that has the core, or that the event is about; 0 if there is none.
     pub pid: i32,
-    /// The kernel's priority of the thread as tracepoints print it (0 to 98 real-time, 120 a normal
-    /// thread of nice 0); 0 where it is not a thread.
+    /// Kernel priority of the thread, as tracepoints print it (0 to 98 real-time, 120 a normal thread of nice
+    /// 0); 0 if it is not a thread.
     pub priority: i32,
-    /// How many events it interrupted: 0 where it interrupted the thread that was running.
+    /// Number of events that it interrupted: 0 if it interrupted the running thread.
     pub depth: u32,
 }
 
-/// A source of kernel events: perf tracepoints, the osnoise tracer, or what `/proc` has to offer.
+/// A source of kernel events: perf tracepoints, the osnoise tracer, or counters in `/proc`.
 ///
-/// The runtime takes any; it asks after the fact, away from the hot loop.
+/// The runtime accepts any source; it asks after the fact, outside the hot loop.
 pub trait Evidence: Send {
-    /// Which source this is, for the record: `"perf"`, `"osnoise"`, `"proc"`, `"none"`.
+    /// Name of the source, for the record: `"perf"`, `"osnoise"`, `"proc"`, `"none"`.
     fn source(&self) -> &str;
 
-    /// The events on core `cpu` that overlap `window_ns` (nanoseconds on `CLOCK_MONOTONIC`), by their
+    /// Returns the events on core `cpu` that overlap `window_ns` (nanoseconds on `CLOCK_MONOTONIC`), by their
     /// start.
     ///
-    /// An empty list means that none was seen; a source that lost events in the window, or does not
-    /// reach back that far, gives what it has. `&mut` because asking may drain the kernel's rings.
+    /// An empty list means that none was seen. A source that lost events in the window, or does not reach
+    /// back that far, returns those it has. It takes `&mut` because asking may drain the kernel's rings.
     fn events(&mut self, cpu: u32, window_ns: Range<u64>) -> Vec<KernelEvent>;
 
-    /// Has these threads, by the kernel's ids, followed from now on: see [`off_cpu`](Self::off_cpu).
+    /// Follows these threads, by kernel id, from now on: see [`off_cpu`](Self::off_cpu).
     fn follow(&mut self, tids: &[i32]) {
         let _ = tids;
     }
 
-    /// When the threads that are followed had no core, of what overlaps `window_ns`, by the begin. A source that knows of cores
-    /// but not of threads gives nothing.
+    /// Returns the off-core intervals of followed threads that overlap `window_ns`, by start. A source that
+    /// knows only cores, not threads, returns none.
     fn off_cpu(&mut self, window_ns: Range<u64>) -> Vec<OffCpu> {
         let _ = window_ns;
         Vec::new()
     }
 
-    /// Page faults of the threads that are followed which begin in `window_ns`, by time.
+    /// Returns the page faults of followed threads that begin in `window_ns`, by time.
     fn page_faults(&mut self, window_ns: Range<u64>) -> Vec<PageFault> {
         let _ = window_ns;
         Vec::new()
     }
 
-    /// What was counted of the threads that are followed, around `window_ns`, by a source that knows no moments: how much, not when.
+    /// Returns counts of followed threads around `window_ns`, from a source without times: how much, not
+    /// when.
     fn counted(&mut self, window_ns: Range<u64>) -> Vec<Counted> {
         let _ = window_ns;
         Vec::new()
     }
 
-    /// Reads what the kernel has for it, so that nothing is lost for lack of room: to be called every 50 ms or so.
+    /// Reads the kernel's rings, so that no event is lost for lack of room. Call it about every 50 ms.
     fn drain(&mut self) {}
 
-    /// Records that were lost so far.
+    /// Number of records lost so far.
     fn lost(&self) -> u64 {
         0
     }
 
-    /// Why it is this source and no better one, and the command that gives a better one; `None` where it is the best.
+    /// Why no better source is available, and the command that makes one available; `None` for the best one.
     fn lack(&self) -> Option<(String, String)> {
         None
     }
 }
 
-/// No evidence: what a run has where nothing was asked for or the machine allows nothing.
+/// No evidence: for runs that asked for none, or on machines that allow none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NoEvidence;
 

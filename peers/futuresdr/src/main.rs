@@ -5,7 +5,7 @@ use futuresdr::prelude::*;
 use futuresdr::runtime::config;
 use futuresdr::runtime::dev::prelude::*;
 use futuresdr::runtime::scheduler::{FlowScheduler, SmolScheduler};
-use saxpy_kernel::{Affine, Asked, Count, Variant, program};
+use saxpy_kernel::{Affine, Count, Request, Variant, program};
 use std::hint::black_box;
 
 /// Gives on all the room that there is, and writes nothing.
@@ -71,18 +71,18 @@ const VARIANTS: &[Variant] = &[
 ];
 
 fn main() {
-    program("futuresdr", "0.8.0", VARIANTS, |asked, count| match chain(asked, count) {
-        Ok(()) => "it ended by itself".to_owned(),
+    program("futuresdr", "0.8.0", VARIANTS, |request, count| match chain(request, count) {
+        Ok(()) => "it ended too early".to_owned(),
         Err(error) => error.to_string(),
     });
 }
 
-fn chain(asked: &Asked, count: Count) -> Result<()> {
+fn chain(request: &Request, count: Count) -> Result<()> {
     // Its threads inherit these cores, and it makes one for each.
     let mut cores = rustix::thread::CpuSet::new();
-    asked.on.iter().take(asked.cores).for_each(|&core| cores.set(core));
+    request.on.iter().take(request.cores).for_each(|&core| cores.set(core));
     rustix::thread::sched_setaffinity(None, &cores)?;
-    let variant = &VARIANTS[asked.variant];
+    let variant = &VARIANTS[request.variant];
     config::set("buffer_size", variant.quantum as u64);
     let affine = black_box(Affine::new(1.0, 0.0));
     let mut graph = Flowgraph::new();
@@ -95,7 +95,7 @@ fn chain(asked: &Asked, count: Count) -> Result<()> {
     let first = graph.add(saxpy())?;
     graph.stream_dyn(&source, "output", &first, "input")?;
     let mut last = first;
-    for _ in 1..asked.kernels {
+    for _ in 1..request.kernels {
         let next = graph.add(saxpy())?;
         graph.stream_dyn(&last, "output", &next, "input")?;
         last = next;
@@ -103,8 +103,8 @@ fn chain(asked: &Asked, count: Count) -> Result<()> {
     let sink = graph.add(Sink::<DefaultCpuReader<f32>> { input: Default::default(), count })?;
     graph.stream_dyn(&last, "output", &sink, "input")?;
     match variant.name {
-        "default" => Runtime::with_scheduler(SmolScheduler::with_config(asked.cores, false)).run(graph)?,
-        "pinned" => Runtime::with_scheduler(SmolScheduler::with_config(asked.cores, true)).run(graph)?,
+        "default" => Runtime::with_scheduler(SmolScheduler::with_config(request.cores, false)).run(graph)?,
+        "pinned" => Runtime::with_scheduler(SmolScheduler::with_config(request.cores, true)).run(graph)?,
         _ => Runtime::with_scheduler(FlowScheduler::new()).run(graph)?,
     };
     Ok(())

@@ -1,14 +1,15 @@
-//! The function that onbeat's own operator calls, from its own file, for the programs of other runtimes; and what all of these
-//! programs share: their command line and how they say what they found.
+//! Shared parts of the programs for other runtimes: the saxpy function, the command line, and the output.
+//!
+//! The function is in the file of onbeat's own operator.
 
 #[path = "../../../crates/operators/src/dsp/saxpy/kernel.rs"]
 mod kernel;
 mod program;
 
 pub use kernel::Affine;
-pub use program::{Asked, Count, Variant, program};
+pub use program::{Count, Request, Variant, program};
 
-/// `a` and `b`, for programs in C++; there until they end.
+/// `a` and `b`, for programs in C++; valid until the program ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn onbeat_affine(a: f32, b: f32) -> &'static Affine {
     Box::leak(Box::new(Affine::new(a, b)))
@@ -17,7 +18,7 @@ pub extern "C" fn onbeat_affine(a: f32, b: f32) -> &'static Affine {
 /// `y = a * y + b` on `len` samples, for programs in C++.
 ///
 /// # Safety
-/// `y` points to `len` samples that nobody else uses, and `affine` is one of [`onbeat_affine`].
+/// `y` points to `len` samples that no other code uses, and `affine` comes from [`onbeat_affine`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onbeat_saxpy(y: *mut f32, len: usize, affine: &Affine) {
     // SAFETY: the caller's promise.
@@ -27,7 +28,8 @@ pub unsafe extern "C" fn onbeat_saxpy(y: *mut f32, len: usize, affine: &Affine) 
 /// `y = a * x + b` on `len` samples, for programs in C++.
 ///
 /// # Safety
-/// `x` and `y` point to `len` samples each, do not overlap, and nobody else writes there; `affine` is one of [`onbeat_affine`].
+/// `x` and `y` point to `len` samples each, do not overlap, and no other code writes to them.
+/// `affine` comes from [`onbeat_affine`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onbeat_saxpy_into(x: *const f32, y: *mut f32, len: usize, affine: &Affine) {
     // SAFETY: the caller's promise.

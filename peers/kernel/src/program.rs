@@ -1,30 +1,32 @@
-//! What the programs in Rust share.
+//! Command line and output of the programs in Rust.
 
 use std::time::{Duration, Instant};
 
-/// One way to set a runtime up.
+/// A configuration of a runtime.
 pub struct Variant {
     pub name: &'static str,
     pub how: &'static str,
     pub in_place: bool,
-    /// Bytes that an operator gets at a time.
+    /// Bytes per call of an operator.
     pub quantum: usize,
-    /// Numbers of cores that it can have.
+    /// Supported numbers of cores.
     pub cores: &'static [usize],
 }
 
-/// One measurement that is wanted.
-pub struct Asked {
+/// A measurement to make.
+pub struct Request {
     pub variant: usize,
     pub cores: usize,
     pub kernels: usize,
     pub seconds: f64,
-    /// Which cores, as many as there are to be.
+    /// The cores to use; at least `cores` of them.
     pub on: Vec<usize>,
 }
 
-/// Lists the variants, or has one measured: `run` does not come back unless something is wrong, as [`Count`] ends the process.
-pub fn program(peer: &str, version: &str, variants: &[Variant], run: fn(&Asked, Count) -> String) -> ! {
+/// Lists the variants, or measures one.
+///
+/// `run` returns only after an error, because [`Count`] ends the process.
+pub fn program(peer: &str, version: &str, variants: &[Variant], run: fn(&Request, Count) -> String) -> ! {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     if words == ["list"] {
@@ -36,29 +38,29 @@ pub fn program(peer: &str, version: &str, variants: &[Variant], run: fn(&Asked, 
         }
         std::process::exit(0);
     }
-    let Some(asked) = asked(&words, variants) else {
+    let Some(request) = request(&words, variants) else {
         eprintln!("usage: list | VARIANT CORES KERNELS SECONDS CORE,...");
         std::process::exit(2);
     };
-    let samples = Count { seconds: asked.seconds, begin: None, is_warm: false, samples: 0, calls: 0 };
-    eprintln!("{}", run(&asked, samples));
+    let samples = Count { seconds: request.seconds, begin: None, is_warm: false, samples: 0, calls: 0 };
+    eprintln!("{}", run(&request, samples));
     std::process::exit(1);
 }
 
-fn asked(words: &[&str], variants: &[Variant]) -> Option<Asked> {
+fn request(words: &[&str], variants: &[Variant]) -> Option<Request> {
     let [name, cores, kernels, seconds, on] = words else { return None };
-    let asked = Asked {
+    let request = Request {
         variant: variants.iter().position(|variant| variant.name == *name)?,
         cores: cores.parse().ok()?,
         kernels: kernels.parse().ok()?,
         seconds: seconds.parse().ok()?,
         on: on.split(',').map(str::parse).collect::<Result<_, _>>().ok()?,
     };
-    let is_possible = variants[asked.variant].cores.contains(&asked.cores);
-    (is_possible && asked.on.len() >= asked.cores && asked.kernels > 0 && asked.seconds > 0.0).then_some(asked)
+    let is_possible = variants[request.variant].cores.contains(&request.cores);
+    (is_possible && request.on.len() >= request.cores && request.kernels > 0 && request.seconds > 0.0).then_some(request)
 }
 
-/// What the sink of each program does: counts, and at the end prints the rate and ends the process.
+/// Counter in the sink of each program: counts samples; at the end it prints the rate and ends the process.
 #[derive(Debug)]
 pub struct Count {
     seconds: f64,
@@ -69,12 +71,12 @@ pub struct Count {
 }
 
 impl Count {
-    /// So many samples came.
+    /// Adds received samples.
     #[inline]
     pub fn add(&mut self, samples: usize) {
         self.samples += samples as u64;
         self.calls += 1;
-        // A look at the clock costs 20 ns: not each time.
+        // To read the clock costs 20 ns, so it is not read each time.
         if self.calls & 63 == 0 {
             self.look();
         }
@@ -82,7 +84,7 @@ impl Count {
 
     #[inline(never)]
     fn look(&mut self) {
-        // The first tenth of the time is for getting warm.
+        // The first tenth of the time is warm-up.
         let (warm, all) = (Duration::from_secs_f64(self.seconds / 10.0), Duration::from_secs_f64(self.seconds));
         let now = Instant::now();
         let Some(begin) = self.begin else {

@@ -5,7 +5,7 @@ use futures::executor::block_on;
 use qsdr::buffers::CacheAlignedBuffer;
 use qsdr::prelude::*;
 use qsdr::scheduler::{run, sequence2, sequence3, sequence4, sequence5, sequence6, sequence7, sequence8};
-use saxpy_kernel::{Affine, Asked, Count, Variant, program};
+use saxpy_kernel::{Affine, Count, Request, Variant, program};
 use std::hint::black_box;
 
 type B = CacheAlignedBuffer<f32>;
@@ -81,7 +81,7 @@ impl<Cin: Channel> WorkSink<Quantum<B>> for Sink<Cin> {
     }
 }
 
-/// How many buffers there are, in place of `quantum` only; 0 for one more than there are cores.
+/// Number of buffers per variant; 0 for one more than the number of cores.
 const BUFFERS: [usize; 5] = [0, 1, 8, 8, 8];
 
 const VARIANTS: &[Variant] = &[
@@ -96,26 +96,26 @@ fn main() {
     program("qsdr", "0.1.0", VARIANTS, measure);
 }
 
-fn measure(asked: &Asked, count: Count) -> String {
-    match chain(asked, count) {
-        Ok(()) => "it ended by itself".to_owned(),
+fn measure(request: &Request, count: Count) -> String {
+    match chain(request, count) {
+        Ok(()) => "it ended too early".to_owned(),
         Err(error) => error.to_string(),
     }
 }
 
-fn chain(asked: &Asked, count: Count) -> Result<()> {
-    anyhow::ensure!(asked.kernels <= 6, "this program has chains of 6 at most");
-    anyhow::ensure!(asked.cores <= asked.kernels, "with fewer operators than cores there is nothing to split");
-    let len = VARIANTS[asked.variant].quantum / size_of::<f32>();
-    let buffers = match BUFFERS[asked.variant] {
-        0 => asked.cores + 1,
+fn chain(request: &Request, count: Count) -> Result<()> {
+    anyhow::ensure!(request.kernels <= 6, "this program has chains of 6 at most");
+    anyhow::ensure!(request.cores <= request.kernels, "with fewer operators than cores there is nothing to split");
+    let len = VARIANTS[request.variant].quantum / size_of::<f32>();
+    let buffers = match BUFFERS[request.variant] {
+        0 => request.cores + 1,
         buffers => buffers,
     };
     let affine = black_box(Affine::new(1.0, 0.0));
     let mut graph = Flowgraph::new();
     let source = graph.add_block(DummySource::<Spsc, Spsc> { input: Default::default(), output: Default::default() });
     let saxpy = || Saxpy::<Spsc, Spsc> { input: Default::default(), output: Default::default(), affine };
-    let middles: Vec<_> = (1..asked.kernels).map(|_| graph.add_block(saxpy())).collect();
+    let middles: Vec<_> = (1..request.kernels).map(|_| graph.add_block(saxpy())).collect();
     let last = graph
         .add_block(Saxpy::<Spsc, SpscRef> { input: Default::default(), output: Default::default(), affine });
     let sink = graph.add_block(Sink::<SpscRef> { input: Default::default(), count });
@@ -136,12 +136,12 @@ fn chain(asked: &Asked, count: Count) -> Result<()> {
     let source = graph.extract_block(source)?;
     let middles = middles.into_iter().map(|middle| graph.extract_block(middle)).collect::<Result<Vec<_>>>()?;
     let (last, sink) = (graph.extract_block(last)?, graph.extract_block(sink)?);
-    if VARIANTS[asked.variant].name == "tokio" {
-        pin(asked.on[0]);
-        let on = asked.on.clone();
+    if VARIANTS[request.variant].name == "tokio" {
+        pin(request.on[0]);
+        let on = request.on.clone();
         let next = std::sync::atomic::AtomicUsize::new(0);
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(asked.cores)
+            .worker_threads(request.cores)
             .on_thread_start(move || pin(on[next.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % on.len()]))
             .build()?;
         runtime.spawn(run(source.into_stream()));
@@ -152,14 +152,14 @@ fn chain(asked: &Asked, count: Count) -> Result<()> {
         return runtime.block_on(async { runtime.spawn(run(sink.into_stream())).await? });
     }
     // The first cores have one operator more.
-    let first = if asked.cores == 1 { 0 } else { asked.kernels.div_ceil(2) };
+    let first = if request.cores == 1 { 0 } else { request.kernels.div_ceil(2) };
     let mut middles: Vec<_> = middles.into_iter().map(|middle| middle.into_stream()).collect();
     let mut second = middles.split_off(first).into_iter();
     let mut next = || second.next().expect("as many as were counted");
     let (source, last, sink) = (source.into_stream(), last.into_stream(), sink.into_stream());
-    if asked.cores == 1 {
-        pin(asked.on[0]);
-        return match asked.kernels {
+    if request.cores == 1 {
+        pin(request.on[0]);
+        return match request.kernels {
             1 => block_on(run(sequence3(source, last, sink))),
             2 => block_on(run(sequence4(source, next(), last, sink))),
             3 => block_on(run(sequence5(source, next(), next(), last, sink))),
@@ -168,7 +168,7 @@ fn chain(asked: &Asked, count: Count) -> Result<()> {
             _ => block_on(run(sequence8(source, next(), next(), next(), next(), next(), last, sink))),
         };
     }
-    let core = asked.on[0];
+    let core = request.on[0];
     let mut before = middles.into_iter();
     let thread = std::thread::spawn(move || {
         pin(core);
@@ -179,8 +179,8 @@ fn chain(asked: &Asked, count: Count) -> Result<()> {
             _ => block_on(run(sequence4(source, next(), next(), next()))),
         }
     });
-    pin(asked.on[1]);
-    match asked.kernels - first {
+    pin(request.on[1]);
+    match request.kernels - first {
         1 => block_on(run(sequence2(last, sink)))?,
         2 => block_on(run(sequence3(next(), last, sink)))?,
         _ => block_on(run(sequence4(next(), next(), last, sink)))?,

@@ -1,16 +1,17 @@
-//! What the engine and the ways between cores cost on this machine: measured with the engine itself, in small runs.
+//! Costs of the engine and of hand-overs between cores on this machine, measured with the engine itself in
+//! short runs.
 //!
-//! The file beside this one, `kept`, keeps them for the next time.
+//! The module `cache` stores them for later use.
 
-mod kept;
+mod cache;
 
-pub use kept::{Kept, forget, keep, kept};
+pub use cache::{CachedCosts, cached, forget, save};
 
 use crate::model::MachineCosts;
 use crate::others::Others;
-use crate::{BenchError, Watch};
+use crate::{BenchError, BenchWatch};
 use onbeat_operators::dsp::Saxpy;
-use onbeat_operators::{Load, NullSink, NullSource, Work};
+use onbeat_operators::{Load, LoadWork, NullSink, NullSource};
 use onbeat_os::{CoreSet, Parker, clock, thread};
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 use onbeat_runtime::{Chunk, Graph, Idle, InPlace, Options, Scheduler};
@@ -18,36 +19,37 @@ use onbeat_trace::Record;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// How often each of them is looked at; the median counts.
+/// Number of measurements of each cost; the median counts.
 const ROUNDS: usize = 5;
 
-/// How long each look takes.
-const LOOK_NS: u64 = 30_000_000;
+/// Duration of each run.
+const RUN_NS: u64 = 30_000_000;
 
-/// Sizes of chunks that are sent to another core.
+/// Sizes of chunks sent to another core.
 const SMALL: usize = 4 << 10;
 const LARGE: usize = 64 << 10;
 
-/// What was measured.
+/// Measured costs.
 #[derive(Debug, Clone, Copy)]
-pub struct Measured {
-    /// In nanoseconds.
+pub struct MeasuredCosts {
+    /// Costs in nanoseconds.
     pub costs: MachineCosts,
-    /// The part of the machine that others had meanwhile: 0 to 1. With much of it the costs are worth little.
+    /// Share of the machine used by others during the measurement: 0 to 1. A large share makes the costs
+    /// unreliable.
     pub others: Option<f64>,
 }
 
-/// Measures them, in about a second.
+/// Measures the costs, in about a second.
 ///
 /// # Errors
-/// [`BenchError`]: a run that failed, or a stop.
-pub fn measure(watch: &mut dyn Watch) -> Result<Measured, BenchError> {
+/// [`BenchError`]: a failed run, or a stop.
+pub fn measure(watch: &mut dyn BenchWatch) -> Result<MeasuredCosts, BenchError> {
     let others = Others::watch();
     let cores: Vec<usize> =
         CoreSet::allowed().map(|cores| cores.iter().take(2).collect()).unwrap_or_default();
     let mut all = Vec::new();
     for round in 0..ROUNDS {
-        watch.at(round, ROUNDS, "what this machine costs");
+        watch.at(round, ROUNDS, "costs of this machine");
         if watch.is_stopped() {
             return Err(BenchError::Stopped);
         }
@@ -67,7 +69,7 @@ pub fn measure(watch: &mut dyn Watch) -> Result<Measured, BenchError> {
         wake_ns: median(|costs| costs.wake_ns),
         clock_ns: median(|costs| costs.clock_ns),
     };
-    Ok(Measured { costs, others: others.share(0) })
+    Ok(MeasuredCosts { costs, others: others.share(0) })
 }
 
 fn once(cores: &[usize]) -> Result<MachineCosts, BenchError> {
@@ -77,7 +79,7 @@ fn once(cores: &[usize]) -> Result<MachineCosts, BenchError> {
     let step_ns =
         |record: &Record| record.operators.iter().map(|operator| operator.step.mean_ns).sum::<f64>();
     let hop_ns = iteration_ns / empty.operators.len() as f64;
-    // A step of nothing, as it is measured, less what it takes: the clock.
+    // The measured time of an empty step minus its real time: the clock reading.
     let clock_ns = (step_ns(&empty) / empty.operators.len() as f64 - hop_ns).max(0.0);
     let mut costs = MachineCosts {
         hop_ns,
@@ -93,7 +95,7 @@ fn once(cores: &[usize]) -> Result<MachineCosts, BenchError> {
     }
     let shared = run(Scheduler::Event, cores, SMALL, 0)?;
     costs.shared_hop_ns = per_message_ns(&shared) / shared.operators.len() as f64;
-    // Two saxpy on one core and on two: what is more than half of it is the way.
+    // Two saxpy operators on one core and on two: the time above half is the hand-over.
     let way_ns = |quantum| -> Result<f64, BenchError> {
         let alone_ns = per_message_ns(&run(Scheduler::Greedy, one, quantum, 2)?);
         Ok(per_message_ns(&run(Scheduler::Pinned, cores, quantum, 2)?) - alone_ns / 2.0)
@@ -106,16 +108,17 @@ fn once(cores: &[usize]) -> Result<MachineCosts, BenchError> {
     Ok(costs)
 }
 
-/// A source, so many saxpy and a sink; with none of these a load without work, so that nothing touches the samples.
+/// Runs a source, `kernels` saxpy operators and a sink. With 0 kernels, an operator without work replaces
+/// them, so that the samples are not touched.
 fn run(scheduler: Scheduler, cores: &[usize], quantum: usize, kernels: usize) -> Result<Record, BenchError> {
-    let failed = |reason: String| BenchError::Scenario { name: format!("what {scheduler} costs"), reason };
+    let failed = |reason: String| BenchError::Scenario { name: format!("costs of {scheduler}"), reason };
     let mut graph = Graph::new("costs");
     graph.add("source", NullSource::<f32>::new(None));
     let mut last = "source".to_owned();
     for number in 0..kernels.max(1) {
         let name = format!("operator{number}");
         if kernels == 0 {
-            graph.add(&*name, Load::<Chunk<f32>>::new(Work::Rounds(0)));
+            graph.add(&*name, Load::<Chunk<f32>>::new(LoadWork::Rounds(0)));
         } else {
             let saxpy = Saxpy::new(1.0, 0.0).map_err(|error| failed(error.to_string()))?;
             graph.add(&*name, InPlace::new(saxpy));
@@ -130,7 +133,7 @@ fn run(scheduler: Scheduler, cores: &[usize], quantum: usize, kernels: usize) ->
         cores: cores.to_vec(),
         idle: Idle::Spin,
         quantum,
-        duration_ns: Some(LOOK_NS),
+        duration_ns: Some(RUN_NS),
         ..Options::default()
     };
     graph.run(&options).map_err(|error| failed(error.to_string()))
@@ -141,10 +144,11 @@ fn per_message_ns(record: &Record) -> f64 {
     record.result.duration_ns as f64 / received as f64
 }
 
-/// What waking a sleeping thread takes, for who wakes it and until it runs: medians of some.
+/// Cost of waking a sleeping thread: on the waking side, and until the thread runs. Medians of several
+/// attempts.
 fn wake_up(cores: &[usize]) -> Result<(f64, f64), BenchError> {
     const TIMES: usize = 40;
-    /// Until it sleeps for sure.
+    /// Time after which the thread certainly sleeps.
     const SLEEPS_NS: u64 = 300_000;
     let begun = Arc::new(AtomicU64::new(0));
     let (there, core) = (Arc::clone(&begun), cores[1]);
@@ -152,7 +156,7 @@ fn wake_up(cores: &[usize]) -> Result<(f64, f64), BenchError> {
     let sleeper = thread::spawn("onbeat-sleeper", move || {
         pin(core);
         let parker = Parker::new();
-        // Whoever asked for it is gone: then there is nobody to wake it either.
+        // If the requesting side is gone, there is no need to wake it.
         if send.send(parker.unparker()).is_err() {
             return;
         }
@@ -198,7 +202,7 @@ fn join<T>(thread: JoinHandle<T>) -> T {
 
 fn pin(core: usize) {
     if let Ok(core) = CoreSet::from_cores([core]) {
-        // Refused: then the kernel places it.
+        // If the kernel refuses, it places the thread itself.
         let _refused = thread::set_cores(&core);
     }
 }

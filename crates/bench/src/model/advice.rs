@@ -1,25 +1,27 @@
-//! Which scheduler, and why.
+//! Recommendation of a scheduler.
 
-use super::{Layout, MachineCosts, Prediction, Workload};
+use super::{GraphLoad, MachineCosts, Prediction, WorkerLayout};
 use std::fmt::Write;
 
-/// What is recommended.
+/// A recommendation with its reasons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
-    /// Place of the recommended one among those that were predicted.
+    /// Index of the recommended scheduler among the predictions.
     pub chosen: usize,
-    /// Why, a sentence each.
+    /// Reasons, a sentence each.
     pub why: Vec<String>,
 }
 
-/// What another scheduler must be better by before it is worth more than one worker: predictions are not exact.
+/// Minimum gain over the simplest scheduler that justifies more than one worker, because predictions are not
+/// exact.
 const BETTER: f64 = 1.05;
 
-/// Recommends one of these; the first is the plainest and wins where the others are hardly better. `None` where there are none.
+/// Recommends one of these schedulers. The first is the simplest and wins if the others are hardly better.
+/// `None` if there are none.
 #[must_use]
 pub fn advise(
-    workload: &Workload,
-    predicted: &[(String, Layout, Prediction)],
+    workload: &GraphLoad,
+    predicted: &[(String, WorkerLayout, Prediction)],
     costs: &MachineCosts,
 ) -> Option<Advice> {
     let (first_name, _, first) = predicted.first()?;
@@ -33,7 +35,7 @@ pub fn advise(
     let mut why = Vec::new();
     if workload.is_paced() && first.rate > workload.rate * 1.5 {
         why.push(format!(
-            "the sources set the pace: {} per second, and {first_name} could do {}: it has the shortest way",
+            "the sources set the pace: {} per second, and {first_name} could do {}: it has the shortest path",
             count(workload.rate),
             count(first.rate)
         ));
@@ -41,7 +43,10 @@ pub fn advise(
     }
     let (name, layout, best) = &predicted[chosen];
     why.push(if chosen == 0 {
-        format!("no other is expected to be more than {:.0} % faster than {name}", (BETTER - 1.0) * 100.0)
+        format!(
+            "no other scheduler is expected to be more than {:.0} % faster than {name}",
+            (BETTER - 1.0) * 100.0
+        )
     } else {
         format!("{name} is expected to be {:.1} times as fast as {first_name}", best.rate / first.rate)
     });
@@ -49,15 +54,15 @@ pub fn advise(
     Some(Advice { chosen, why })
 }
 
-/// For the neighbours whose separation matters most: their work against the way between them. At most three.
-fn pairs(workload: &Workload, layout: &Layout, costs: &MachineCosts) -> Vec<String> {
+/// Compares work with hand-over cost for the neighbours whose separation matters most, at most three.
+fn pairs(workload: &GraphLoad, layout: &WorkerLayout, costs: &MachineCosts) -> Vec<String> {
     let mut all: Vec<(f64, String)> = Vec::new();
     for edge in &workload.edges {
         let (from, to) = (&workload.operators[edge.from], &workload.operators[edge.to]);
         let work_ns = from.work_ns() + to.work_ns();
         let way_ns = edge.messages * costs.hand_over(edge.bytes);
         let is_cut = match layout {
-            Layout::Split(worker_of) => worker_of[edge.from] != worker_of[edge.to],
+            WorkerLayout::Split(worker_of) => worker_of[edge.from] != worker_of[edge.to],
             _ => false,
         };
         let (a, b) = (&from.name, &to.name);
@@ -65,20 +70,17 @@ fn pairs(workload: &Workload, layout: &Layout, costs: &MachineCosts) -> Vec<Stri
         if is_cut {
             all.push((
                 f64::INFINITY,
-                format!("cut between {a} and {b}: {work} of work against {way} of hand-over"),
+                format!("cut between {a} and {b}: {work} of work, {way} for a hand-over"),
             ));
         } else if work_ns < way_ns {
-            all.push((
-                way_ns / work_ns,
-                format!("merge {a} and {b}: {work} of work against {way} of hand-over"),
-            ));
+            all.push((way_ns / work_ns, format!("merge {a} and {b}: {work} of work, {way} for a hand-over")));
         }
     }
     all.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     all.into_iter().map(|(_, text)| text).take(3).collect()
 }
 
-/// "0.4 µs".
+/// Formats a time: "0.4 µs".
 fn time(ns: f64) -> String {
     match ns {
         ns if ns < 99.5 => format!("{ns:.0} ns"),
@@ -87,7 +89,7 @@ fn time(ns: f64) -> String {
     }
 }
 
-/// "12.3 k", "4.5 M".
+/// Formats a number: "12.3 k", "4.5 M".
 fn count(value: f64) -> String {
     let mut text = String::new();
     let _fits = match value {
@@ -115,19 +117,19 @@ mod tests {
         }
     }
 
-    fn pair(step_ns: f64) -> Workload {
+    fn pair(step_ns: f64) -> GraphLoad {
         let operator =
             |name: &str| OperatorLoad { name: name.into(), steps: 1.0, step_ns, is_source: name == "a" };
-        Workload {
+        GraphLoad {
             operators: vec![operator("a"), operator("b")],
             edges: vec![EdgeLoad { from: 0, to: 1, messages: 1.0, bytes: 16384.0, capacity: 4.0 }],
             hop_ns: 5.0,
-            ..Workload::default()
+            ..GraphLoad::default()
         }
     }
 
-    fn advice(workload: &Workload) -> Advice {
-        let layouts = [("greedy", Layout::One), ("pinned", Layout::Split(vec![0, 1]))];
+    fn advice(workload: &GraphLoad) -> Advice {
+        let layouts = [("greedy", WorkerLayout::One), ("pinned", WorkerLayout::Split(vec![0, 1]))];
         let predicted = layouts.map(|(name, layout)| {
             let prediction = predict(workload, &layout, &costs(), false);
             (name.to_owned(), layout, prediction)
@@ -139,16 +141,16 @@ mod tests {
     fn light_neighbours_stay_together_and_heavy_ones_part() {
         let light = advice(&pair(200.0));
         assert_eq!(light.chosen, 0);
-        assert_eq!(light.why[1], "merge a and b: 0.4 µs of work against 1.9 µs of hand-over");
+        assert_eq!(light.why[1], "merge a and b: 0.4 µs of work, 1.9 µs for a hand-over");
         let heavy = advice(&pair(50_000.0));
         assert_eq!(heavy.chosen, 1);
         assert!(heavy.why[0].starts_with("pinned is expected to be 1.9 times as fast"), "{:?}", heavy.why);
-        assert_eq!(heavy.why[1], "cut between a and b: 0.1 ms of work against 1.9 µs of hand-over");
+        assert_eq!(heavy.why[1], "cut between a and b: 0.1 ms of work, 1.9 µs for a hand-over");
     }
 
     #[test]
     fn who_is_paced_stays_on_one_worker() {
-        let workload = Workload { rate: 100.0, idle: 0.9, ..pair(50_000.0) };
+        let workload = GraphLoad { rate: 100.0, idle: 0.9, ..pair(50_000.0) };
         let paced = advice(&workload);
         assert_eq!(paced.chosen, 0);
         assert!(paced.why[0].contains("100.0 per second, and greedy could do 10.0 k"), "{:?}", paced.why);

@@ -1,38 +1,38 @@
-//! A chain of equal operators on more cores than there are here.
+//! Prediction for a chain of equal operators on more cores than this machine has.
 
-/// What a kind of core takes, in nanoseconds, for a chunk of one size.
+/// Times of a kind of core for a chunk of one size, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Core {
-    /// An operator's work on a chunk.
+pub struct CoreTimes {
+    /// Work of an operator on a chunk.
     pub work_ns: f64,
-    /// The engine per step.
+    /// Engine cost per step.
     pub hop_ns: f64,
-    /// What a chunk that comes from another core costs, once per chunk and core, with enough chunks on their way.
+    /// Cost of a chunk that comes from another core, once per chunk and core, with enough chunks in flight.
     pub hand_over_ns: f64,
-    /// A turn at an end that is serial and in order: its lines come from another core.
+    /// A turn at a serial, ordered end: its cache lines come from another core.
     pub turn_ns: f64,
 }
 
 /// Chunks per second of all cores together, by mode.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scaled {
-    /// The fair line: as if nothing but work cost anything.
+    /// The fair line: only work counts.
     pub fair: f64,
-    /// A static split, as if nothing but work cost anything: 1/ceil(M/N).
+    /// A static split if only work counted: 1/ceil(M/N).
     pub statically: f64,
     /// One worker.
     pub greedy: f64,
     /// Split in order over the cores.
     pub pinned: f64,
-    /// Each core carries chunks through the whole chain; both ends are serial and in order.
+    /// Each core carries chunks through the whole chain; both ends are serial and ordered.
     pub in_order: f64,
     /// The same with ends that are claimed in ranges.
     pub ranged: f64,
 }
 
-/// A chain of `kernels` operators on `cores` cores, both 1 or more.
+/// Predicts a chain of `kernels` operators on `cores` cores, both 1 or more.
 #[must_use]
-pub fn scaled(core: &Core, cores: usize, kernels: usize) -> Scaled {
+pub fn scaled(core: &CoreTimes, cores: usize, kernels: usize) -> Scaled {
     let (n, m) = (cores.max(1) as f64, kernels.max(1) as f64);
     let step_ns = core.work_ns + core.hop_ns;
     // The ends cost a hop each.
@@ -42,7 +42,7 @@ pub fn scaled(core: &Core, cores: usize, kernels: usize) -> Scaled {
         0 | 1 => chain_ns,
         _ => fullest * step_ns + 2.0 * core.hop_ns + core.hand_over_ns,
     };
-    // Two turns for each chunk, which only one core at a time has; cores take turns while the others work.
+    // Two turns per chunk, which only one core at a time has; cores take turns while the others work.
     let turns_ns = if cores > 1 { 2.0 * core.turn_ns } else { 0.0 };
     let in_order_ns = ((chain_ns + turns_ns) / n).max(core.turn_ns + core.hop_ns);
     Scaled {
@@ -59,21 +59,22 @@ pub fn scaled(core: &Core, cores: usize, kernels: usize) -> Scaled {
 mod tests {
     use super::*;
 
-    /// A Cortex-A53 at 16 KiB: 3.1 µs per saxpy as published. The hand-over is what the published rate for one operator per core
-    /// leaves: 4096 samples at 0.847 Gsamples/s are 4.84 µs.
-    const CORTEX_A53: Core = Core { work_ns: 3_100.0, hop_ns: 0.0, hand_over_ns: 1_736.0, turn_ns: 0.0 };
+    /// A Cortex-A53 at 16 KiB: 3.1 µs per saxpy as published. The hand-over cost is derived from the
+    /// published rate for one operator per core: 4096 samples at 0.847 Gsamples/s are 4.84 µs.
+    const CORTEX_A53: CoreTimes =
+        CoreTimes { work_ns: 3_100.0, hop_ns: 0.0, hand_over_ns: 1_736.0, turn_ns: 0.0 };
 
     #[test]
     fn the_published_figures_of_a_cortex_a53_follow() {
         let rate = |kernels| scaled(&CORTEX_A53, 4, kernels).pinned * 4096.0 / 1e9;
         assert!((rate(4) / 0.847 - 1.0).abs() < 0.01, "{}", rate(4));
-        // This one was not used to make the model.
+        // This value was not used to build the model.
         assert!((rate(12) / 0.356 - 1.0).abs() < 0.06, "{}", rate(12));
     }
 
     #[test]
     fn modes_keep_their_order() {
-        let core = Core { work_ns: 150.0, hop_ns: 8.0, hand_over_ns: 1_900.0, turn_ns: 60.0 };
+        let core = CoreTimes { work_ns: 150.0, hop_ns: 8.0, hand_over_ns: 1_900.0, turn_ns: 60.0 };
         for cores in [1, 2, 4, 16, 64, 128] {
             for kernels in [cores, 2 * cores, 3 * cores] {
                 let Scaled { fair, statically, greedy, pinned, in_order, ranged } =

@@ -1,22 +1,23 @@
-//! What a graph asks for, by the record of a run under `greedy`.
+//! Work of a graph, from the record of a run under `greedy`.
 
 use super::MachineCosts;
 use onbeat_trace::Record;
 
-/// What a graph asks for per iteration.
+/// Work of a graph per iteration.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Workload {
-    /// In the order down the graph.
+pub struct GraphLoad {
+    /// Operators in topological order.
     pub operators: Vec<OperatorLoad>,
-    /// In the graph's order.
+    /// Edges in the graph's order.
     pub edges: Vec<EdgeLoad>,
-    /// What the engine took per step in that run.
+    /// Engine cost per step in that run.
     pub hop_ns: f64,
-    /// The name of the edge whose messages are counted as iterations.
+    /// Name of the edge whose messages count as iterations.
     pub counted: String,
     /// Iterations per second of that run.
     pub rate: f64,
-    /// The part of the run in which its worker had nothing to do: 0 to 1. Above some hundredths the sources set the pace.
+    /// Share of the run in which its worker was idle: 0 to 1. Above a few hundredths, the sources set the
+    /// pace.
     pub idle: f64,
 }
 
@@ -25,43 +26,43 @@ pub struct Workload {
 pub struct OperatorLoad {
     /// Its name.
     pub name: String,
-    /// Steps in an iteration.
+    /// Steps per iteration.
     pub steps: f64,
-    /// What one of its steps takes, in nanoseconds, without the engine.
+    /// Time of a step in nanoseconds, without the engine.
     pub step_ns: f64,
-    /// It has no inputs.
+    /// Whether the operator has no inputs.
     pub is_source: bool,
 }
 
 /// One edge.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EdgeLoad {
-    /// Place of the sending operator.
+    /// Index of the sending operator.
     pub from: usize,
-    /// Place of the receiving one.
+    /// Index of the receiving operator.
     pub to: usize,
-    /// Messages in an iteration.
+    /// Messages per iteration.
     pub messages: f64,
-    /// Bytes of samples in a message; 0 for one without.
+    /// Bytes of samples per message; 0 for messages without samples.
     pub bytes: f64,
-    /// Messages that it holds.
+    /// Capacity in messages.
     pub capacity: f64,
 }
 
 impl OperatorLoad {
-    /// What it takes in an iteration.
+    /// Time of the operator per iteration.
     #[must_use]
     pub fn work_ns(&self) -> f64 {
         self.steps * self.step_ns
     }
 }
 
-impl Workload {
-    /// By a run with one worker; `None` where nothing was sent.
+impl GraphLoad {
+    /// Computes the workload from a run with one worker; `None` if nothing was sent.
     #[must_use]
-    pub fn of(record: &Record, costs: &MachineCosts) -> Option<Workload> {
+    pub fn of(record: &Record, costs: &MachineCosts) -> Option<GraphLoad> {
         let place = |end: &str| {
-            // "operator.port": names of operators may have dots, those of ports have none.
+            // "operator.port": operator names can contain dots, port names cannot.
             let name = end.rsplit_once('.').map_or(end, |(operator, _)| operator);
             record.operators.iter().position(|operator| operator.name == name)
         };
@@ -93,7 +94,7 @@ impl Workload {
                 is_source,
             })
             .collect();
-        // What is left of the time is the engine's; a sample of steps may also come out longer than the steps were.
+        // The remaining time is the engine's. A sample of steps can also come out longer than the steps were.
         let steps: f64 = operators.iter().map(|operator| operator.steps).sum();
         let sum: f64 = operators.iter().map(OperatorLoad::work_ns).sum();
         let least_ns = costs.hop_ns * 0.5 * steps;
@@ -109,7 +110,7 @@ impl Workload {
             bytes: edge.quantum_bytes.unwrap_or(0) as f64,
             capacity: edge.capacity as f64,
         });
-        Some(Workload {
+        Some(GraphLoad {
             operators,
             edges: edges.collect(),
             hop_ns: ((work_ns - sum) / steps).max(0.0),
@@ -119,23 +120,24 @@ impl Workload {
         })
     }
 
-    /// What all operators take in an iteration, without the engine.
+    /// Time of all operators per iteration, without the engine.
     #[must_use]
     pub fn work_ns(&self) -> f64 {
         self.operators.iter().map(OperatorLoad::work_ns).sum()
     }
 
-    /// Operators with what the engine adds to each step.
+    /// Times of the operators, including the engine's cost per step.
     pub(super) fn with_hop(&self, hop_ns: f64) -> Vec<f64> {
         self.operators.iter().map(|operator| operator.steps * (operator.step_ns + hop_ns)).collect()
     }
 
-    /// The longest way from a source to an end, by the time that one message takes in each operator on it.
+    /// The longest path from a source to an end, measured in the time that one message takes in each operator
+    /// on it.
     #[must_use]
     pub fn longest_path_ns(&self) -> f64 {
         let mut until = vec![0.0_f64; self.operators.len()];
         let mut most = 0.0_f64;
-        // Operators stand in their order down the graph; what goes back in a cycle is passed over.
+        // Operators are in topological order; edges that close a cycle are skipped.
         for at in 0..self.operators.len() {
             let before = self.edges.iter().filter(|edge| edge.to == at && edge.from < at);
             let begin = before.map(|edge| until[edge.from]).fold(0.0, f64::max);
@@ -145,7 +147,7 @@ impl Workload {
         most
     }
 
-    /// Whether sources set the pace, and not the machine.
+    /// Whether the sources set the pace, and not the machine.
     #[must_use]
     pub fn is_paced(&self) -> bool {
         self.idle > 0.1

@@ -1,10 +1,11 @@
-//! The same cases without an engine: what nothing can be below.
+//! The same cases without an engine: the lower limit of the cost.
 //!
-//! On one thread: plain calls of trait objects, with a cell for the message between two of them. On two threads: the same on
-//! each side, and one lock-free ring for each edge from one to the other, both sides spinning.
+//! On one thread, operators are plain calls of trait objects, with a cell for the message between two of
+//! them. On two threads, each side does the same, and each edge between the sides is a lock-free ring. Both
+//! threads spin.
 
-use super::case::Case;
-use super::effort::{Effort, Nothing};
+use super::case::OverheadCase;
+use super::effort::{Effort, NoEffort};
 use super::recipe::cores;
 use crate::BenchError;
 use crate::pinned::{join, spawn};
@@ -18,32 +19,32 @@ use std::sync::Arc;
 
 type Slot = Rc<Cell<Option<u64>>>;
 
-trait Step {
+trait BareStep {
     fn step(&mut self);
 }
 
-/// Counts, and puts what it counted into each of its slots.
-struct Source<E> {
+/// Counts, and puts the count into each of its slots.
+struct BareSource<E> {
     outputs: Box<[Slot]>,
     count: u64,
     effort: E,
 }
 
-/// Takes, adds one, and puts.
+/// Takes a number, adds one, and puts the sum.
 struct Middle<E> {
     input: Slot,
     output: Slot,
     effort: E,
 }
 
-/// Takes and adds up.
+/// Takes numbers and sums them up.
 struct Sink<E> {
     input: Slot,
     sum: u64,
     effort: E,
 }
 
-impl<E: Effort> Step for Source<E> {
+impl<E: Effort> BareStep for BareSource<E> {
     fn step(&mut self) {
         self.effort.spend();
         self.count += 1;
@@ -53,7 +54,7 @@ impl<E: Effort> Step for Source<E> {
     }
 }
 
-impl<E: Effort> Step for Middle<E> {
+impl<E: Effort> BareStep for Middle<E> {
     fn step(&mut self) {
         if let Some(x) = self.input.take() {
             self.effort.spend();
@@ -62,7 +63,7 @@ impl<E: Effort> Step for Middle<E> {
     }
 }
 
-impl<E: Effort> Step for Sink<E> {
+impl<E: Effort> BareStep for Sink<E> {
     fn step(&mut self) {
         if let Some(x) = self.input.take() {
             self.effort.spend();
@@ -71,7 +72,7 @@ impl<E: Effort> Step for Sink<E> {
     }
 }
 
-/// A case cut in two: what each thread steps, and how many edges lead from the first to the second.
+/// A case split in two: the steps of each thread, and the number of edges from the first to the second.
 #[derive(Debug, Clone, Copy)]
 struct Cut {
     first: usize,
@@ -79,68 +80,68 @@ struct Cut {
     edges: usize,
 }
 
-impl Case {
-    fn calls<E: Effort>(self, effort: E) -> Vec<Box<dyn Step>> {
+impl OverheadCase {
+    fn calls<E: Effort>(self, effort: E) -> Vec<Box<dyn BareStep>> {
         match self {
-            Case::TwoOperators => apart(2, effort),
-            Case::TxRx => chain(2, effort),
-            Case::Chain4 => chain(4, effort),
-            Case::FanOut4 => fan(4, effort),
+            OverheadCase::TwoOperators => apart(2, effort),
+            OverheadCase::TxRx => chain(2, effort),
+            OverheadCase::Chain4 => chain(4, effort),
+            OverheadCase::FanOut4 => fan(4, effort),
         }
     }
 
-    /// As `pinned` cuts it between two workers.
+    /// Split between two workers as by `pinned`.
     fn cut(self) -> Cut {
         match self {
-            Case::TwoOperators => Cut { first: 1, second: 1, edges: 0 },
-            Case::TxRx => Cut { first: 1, second: 1, edges: 1 },
-            Case::Chain4 => Cut { first: 2, second: 2, edges: 1 },
-            Case::FanOut4 => Cut { first: 3, second: 2, edges: 2 },
+            OverheadCase::TwoOperators => Cut { first: 1, second: 1, edges: 0 },
+            OverheadCase::TxRx => Cut { first: 1, second: 1, edges: 1 },
+            OverheadCase::Chain4 => Cut { first: 2, second: 2, edges: 1 },
+            OverheadCase::FanOut4 => Cut { first: 3, second: 2, edges: 2 },
         }
     }
 }
 
-/// Behind a pointer that the compiler knows nothing about.
-fn hidden(step: impl Step + 'static) -> Box<dyn Step> {
+/// Passes a value through a pointer that the compiler cannot see through.
+fn hidden(step: impl BareStep + 'static) -> Box<dyn BareStep> {
     black_box(Box::new(step))
 }
 
-fn apart<E: Effort>(count: usize, effort: E) -> Vec<Box<dyn Step>> {
-    (0..count).map(|_| hidden(Source { outputs: Box::default(), count: 0, effort })).collect()
+fn apart<E: Effort>(count: usize, effort: E) -> Vec<Box<dyn BareStep>> {
+    (0..count).map(|_| hidden(BareSource { outputs: Box::default(), count: 0, effort })).collect()
 }
 
-fn chain<E: Effort>(count: usize, effort: E) -> Vec<Box<dyn Step>> {
+fn chain<E: Effort>(count: usize, effort: E) -> Vec<Box<dyn BareStep>> {
     let slots: Vec<Slot> = (1..count).map(|_| Slot::default()).collect();
     let slot = |at: usize| Rc::clone(&slots[at]);
-    let source = hidden(Source { outputs: [slot(0)].into(), count: 0, effort });
+    let source = hidden(BareSource { outputs: [slot(0)].into(), count: 0, effort });
     let middle = (1..count - 1).map(|at| hidden(Middle { input: slot(at - 1), output: slot(at), effort }));
     let sink = hidden(Sink { input: slot(count - 2), sum: 0, effort });
     std::iter::once(source).chain(middle).chain([sink]).collect()
 }
 
-fn fan<E: Effort>(count: usize, effort: E) -> Vec<Box<dyn Step>> {
+fn fan<E: Effort>(count: usize, effort: E) -> Vec<Box<dyn BareStep>> {
     let slots: Box<[Slot]> = (0..count).map(|_| Slot::default()).collect();
     let sinks: Vec<Slot> = slots.to_vec();
     let sinks = sinks.into_iter().map(|input| hidden(Sink { input, sum: 0, effort }));
-    std::iter::once(hidden(Source { outputs: slots, count: 0, effort })).chain(sinks).collect()
+    std::iter::once(hidden(BareSource { outputs: slots, count: 0, effort })).chain(sinks).collect()
 }
 
-/// Nanoseconds per iteration on the calling thread, where each call makes this effort.
-pub(super) fn one_thread<E: Effort>(case: Case, iterations: u64, effort: E) -> f64 {
+/// Nanoseconds per iteration on the calling thread, with this effort in each call.
+pub(super) fn one_thread<E: Effort>(case: OverheadCase, iterations: u64, effort: E) -> f64 {
     timed(case.calls(effort), iterations)
 }
 
-/// Nanoseconds per iteration of a chain of `calls`, two or more, on the calling thread: a source, what adds one, and a sink,
-/// as plain calls of trait objects with a cell between two of them.
+/// Nanoseconds per iteration of a chain of `calls` (at least two) on the calling thread: a source, operators
+/// that add one, and a sink, as plain calls of trait objects with a cell between two of them.
 ///
 /// # Panics
 /// With fewer than two calls.
 #[must_use]
 pub fn bare_chain_ns(calls: usize, iterations: u64) -> f64 {
-    timed(chain(calls, Nothing), iterations)
+    timed(chain(calls, NoEffort), iterations)
 }
 
-fn timed(mut calls: Vec<Box<dyn Step>>, iterations: u64) -> f64 {
+fn timed(mut calls: Vec<Box<dyn BareStep>>, iterations: u64) -> f64 {
     let mut pass = |count: u64| {
         for _ in 0..count {
             for call in &mut calls {
@@ -156,8 +157,8 @@ fn timed(mut calls: Vec<Box<dyn Step>>, iterations: u64) -> f64 {
     taken_ns as f64 / iterations as f64
 }
 
-/// Nanoseconds per iteration between two threads, each on a core of its own where there are two.
-pub(super) fn two_threads(case: Case, iterations: u64, capacity: usize) -> Result<f64, BenchError> {
+/// Nanoseconds per iteration between two threads, each on its own core if there are two.
+pub(super) fn two_threads(case: OverheadCase, iterations: u64, capacity: usize) -> Result<f64, BenchError> {
     let cut = case.cut();
     let cores = cores(2);
     let core = |at: usize| cores.as_ref().map(|cores| cores[at]);
@@ -166,7 +167,7 @@ pub(super) fn two_threads(case: Case, iterations: u64, capacity: usize) -> Resul
     let there = Arc::new(AtomicU32::new(0));
     let (rings_there, meet) = (rings.clone(), Arc::clone(&there));
     let second = spawn(core(1), move || {
-        let mut calls = apart(cut.second, Nothing);
+        let mut calls = apart(cut.second, NoEffort);
         wait_for_both(&meet);
         for _ in 0..iterations {
             for ring in &rings_there {
@@ -174,7 +175,7 @@ pub(super) fn two_threads(case: Case, iterations: u64, capacity: usize) -> Resul
                 while item.is_none() {
                     spin_loop();
                     ring.release(&mut receiver);
-                    ring.look(&mut receiver);
+                    ring.poll(&mut receiver);
                     item = ring.pop(&mut receiver);
                 }
                 black_box(item);
@@ -185,7 +186,7 @@ pub(super) fn two_threads(case: Case, iterations: u64, capacity: usize) -> Resul
         clock::monotonic_ns()
     })?;
     let first = spawn(core(0), move || {
-        let mut calls = apart(cut.first, Nothing);
+        let mut calls = apart(cut.first, NoEffort);
         wait_for_both(&there);
         let begin_ns = clock::monotonic_ns();
         for n in 0..iterations {
@@ -214,7 +215,7 @@ fn ends(edges: usize, capacity: usize) -> ((Owner, Owner), Rings) {
     ((sender, receiver), rings)
 }
 
-/// Nanoseconds from one thread to the other: there and back through two rings of one, halved.
+/// Nanoseconds from one thread to the other: half of a round trip through two rings of capacity one.
 pub(super) fn one_way(trips: u64) -> Result<f64, BenchError> {
     let cores = cores(2);
     let core = |at: usize| cores.as_ref().map(|cores| cores[at]);
@@ -252,7 +253,7 @@ fn send(ring: &Spsc<u64>, owner: &mut Owner, mut item: u64) {
 
 fn receive(ring: &Spsc<u64>, owner: &mut Owner) -> u64 {
     loop {
-        ring.look(owner);
+        ring.poll(owner);
         if let Some(item) = ring.pop(owner) {
             ring.release(owner);
             return item;
@@ -261,7 +262,7 @@ fn receive(ring: &Spsc<u64>, owner: &mut Owner) -> u64 {
     }
 }
 
-/// Returns when both threads are here.
+/// Waits until both threads have arrived.
 fn wait_for_both(there: &AtomicU32) {
     // AcqRel and Acquire: each other's partners.
     there.fetch_add(1, Ordering::AcqRel);

@@ -1,63 +1,64 @@
-//! How long an operator has to work until the engine hardly counts.
+//! Break-even: the work per step at which the engine takes a given share of the time.
 //!
-//! An engine that costs `c` per step takes the share `c / (c + t)` of the time where each step works for `t`. So it takes a
-//! share `s` where `t = c · (1 − s) / s`: half at `c`, 5 % at 19 `c`, 1 % at 99 `c`.
+//! An engine that costs `c` per step takes the share `s = c / (c + t)` of the time if each step works for
+//! `t`. The share `s` is reached at `t = c · (1 − s) / s`: half at `c`, 5 % at 19 `c`, 1 % at 99 `c`.
 
 use super::bare;
-use super::case::Case;
-use super::effort::Rounds;
+use super::case::OverheadCase;
+use super::effort::ArithmeticRounds;
 use super::marks::Length;
 use super::measure;
 use crate::BenchError;
 use onbeat_runtime::Options;
 
-/// A share of the time that the engine takes, and how a figure names it.
+/// A share of the time that the engine takes, and its name in figures.
 #[derive(Debug, Clone, Copy)]
-pub struct Share {
-    /// The last part of a figure's name.
+pub struct EngineShare {
+    /// Last part of a figure's name.
     pub name: &'static str,
-    /// Of 1.
+    /// The share, from 0 to 1.
     pub share: f64,
 }
 
-/// The shares that are looked at.
-pub const SHARES: [Share; 3] = [
-    Share { name: "p50", share: 0.50 },
-    Share { name: "p5", share: 0.05 },
-    Share { name: "p1", share: 0.01 },
+/// The shares measured.
+pub const SHARES: [EngineShare; 3] = [
+    EngineShare { name: "p50", share: 0.50 },
+    EngineShare { name: "p5", share: 0.05 },
+    EngineShare { name: "p1", share: 0.01 },
 ];
 
-/// How long an operator has to work for the engine to take this share, in nanoseconds, if it costs so much per step.
+/// Work per step, in nanoseconds, at which an engine with this cost per step takes this share.
 pub(super) fn operator_ns(step_ns: f64, share: f64) -> f64 {
     step_ns * (1.0 - share) / share
 }
 
-/// The same case with operators that work, in one run.
+/// One run of a case whose operators work.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Loaded {
-    /// How long one operator worked, in nanoseconds, as measured without an engine.
+    /// Work of one operator in nanoseconds, measured without an engine.
     pub operator_ns: f64,
-    /// What the engine took of the time, of 1.
+    /// Share of the time that the engine took, from 0 to 1.
     pub share: f64,
 }
 
-/// How many steps of such operators a run is to have: as many as it is told, but no more than take about 30 ms.
+/// Number of steps of such operators in a run: the number wanted, limited to about 30 ms.
 pub(super) fn steps(wanted: Option<u64>, operator_ns: f64) -> u64 {
     const LONG_NS: f64 = 30e6;
     let timely = (LONG_NS / operator_ns.max(1.0)).clamp(1e3, 5e6) as u64;
     wanted.map_or(timely, |wanted| wanted.min(timely)).max(2)
 }
 
-/// Runs the case with so much work in each operator, and the same calls without an engine beside it.
+/// Runs the case with this work in each operator, and the same calls without an engine before and after it.
 pub(super) fn loaded(
-    case: Case,
+    case: OverheadCase,
     recipe: &str,
     options: &Options,
-    rounds: Rounds,
+    rounds: ArithmeticRounds,
     steps: u64,
 ) -> Result<Loaded, BenchError> {
     let iterations = (steps / case.operators() as u64).max(1);
-    // Half of it without an engine before and half behind: a core that changes its speed meanwhile does so for both.
+    // Half of the calls without an engine run before and half after: a core that changes its speed then
+    // affects both sides.
     let half = iterations.div_ceil(2);
     let before_ns = bare::one_thread(case, half, rounds);
     let length = Length { warm_up: iterations.div_ceil(20), iterations };

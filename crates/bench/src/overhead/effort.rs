@@ -1,27 +1,27 @@
-//! What an operator does besides passing on: nothing, or arithmetic for so long.
+//! Work of an operator per step: none, or arithmetic for a given time.
 
 use onbeat_os::clock;
 use std::hint::black_box;
 
-/// Done in each step.
+/// Work done in each step.
 pub(super) trait Effort: Copy + Send + 'static {
     fn spend(self);
 }
 
-/// Nothing, at no cost.
+/// No work, at no cost.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Nothing;
+pub(super) struct NoEffort;
 
-/// So many rounds of arithmetic, each waiting for the one before.
+/// This many dependent rounds of arithmetic.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rounds(pub u64);
+pub(super) struct ArithmeticRounds(pub u64);
 
-impl Effort for Nothing {
+impl Effort for NoEffort {
     #[inline(always)]
     fn spend(self) {}
 }
 
-impl Effort for Rounds {
+impl Effort for ArithmeticRounds {
     #[inline]
     fn spend(self) {
         let mut x = black_box(1_u64);
@@ -32,8 +32,8 @@ impl Effort for Rounds {
     }
 }
 
-impl Rounds {
-    /// How long one spending takes on its own, in nanoseconds, on average over so many.
+impl ArithmeticRounds {
+    /// Mean time of one call alone in nanoseconds, over this many calls.
     fn cost_ns(self, spendings: u64) -> f64 {
         let begin_ns = clock::monotonic_ns();
         for _ in 0..spendings {
@@ -42,12 +42,12 @@ impl Rounds {
         (clock::monotonic_ns() - begin_ns) as f64 / spendings as f64
     }
 
-    /// As many as take about `wanted_ns`.
-    pub fn for_ns(wanted_ns: f64) -> Rounds {
-        // Few rounds overlap with what is around them: the cost of a round is looked at among many.
+    /// Returns the number of rounds that take about `wanted_ns`.
+    pub fn for_ns(wanted_ns: f64) -> ArithmeticRounds {
+        // A few rounds overlap with their surroundings, so the cost of a round is measured among many.
         const MANY: u64 = 1000;
-        let (few, many) = (Rounds(0).cost_ns(2000), Rounds(MANY).cost_ns(500));
+        let (few, many) = (ArithmeticRounds(0).cost_ns(2000), ArithmeticRounds(MANY).cost_ns(500));
         let round_ns = ((many - few) / MANY as f64).max(0.05);
-        Rounds((wanted_ns / round_ns).round().max(1.0) as u64)
+        ArithmeticRounds((wanted_ns / round_ns).round().max(1.0) as u64)
     }
 }

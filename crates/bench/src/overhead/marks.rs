@@ -1,11 +1,11 @@
-//! The points in a run between which the clock is read, seen from inside of operators.
+//! Clock readings at given points of a run, taken inside the operators.
 
 use onbeat_os::{Counter, Usage, clock};
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How often an operator is stepped: first to get warm, then to be measured.
+/// Number of steps of an operator: a warm-up, then the measured part.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Length {
     /// At least 1.
@@ -14,14 +14,14 @@ pub(super) struct Length {
     pub iterations: u64,
 }
 
-/// Counts an operator's steps down to the next point, which costs the step one subtraction and one branch.
+/// Counts an operator's steps down to the next point; this costs the step one subtraction and one branch.
 #[derive(Debug)]
-pub(super) struct Mark {
+pub(super) struct StepCounter {
     left: u64,
     next: Point,
     length: Length,
     times: Arc<Times>,
-    counts: Option<Arc<Counts>>,
+    counts: Option<Arc<UsageCounts>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +31,7 @@ enum Point {
     End,
 }
 
-/// When one operator came to its points, in nanoseconds of CLOCK_MONOTONIC; 0 while it has not.
+/// Times at which an operator reached its points, in nanoseconds of CLOCK_MONOTONIC; 0 if not reached.
 #[derive(Debug, Default)]
 pub(super) struct Times {
     first: AtomicU64,
@@ -39,34 +39,34 @@ pub(super) struct Times {
     end: AtomicU64,
 }
 
-/// What the kernel counted between the begin and the end.
+/// Kernel counters at the beginning and the end of the measured part.
 #[derive(Debug)]
-pub(super) struct Counts {
-    /// Counts futex calls, where that is possible and wanted.
+pub(super) struct UsageCounts {
+    /// Counter of futex calls, if available and wanted.
     futex: Option<Counter>,
-    taken: Mutex<[Option<Taken>; 2]>,
+    taken: Mutex<[Option<UsageSample>; 2]>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Taken {
+struct UsageSample {
     usage: Usage,
     futex: Option<u64>,
 }
 
-/// The difference of two points.
+/// The difference between two points.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counted {
+pub(super) struct UsageDelta {
     pub usage: Usage,
     pub futex: Option<u64>,
 }
 
-impl Mark {
-    /// `counts` for one operator of a run only.
-    pub fn new(length: Length, times: &Arc<Times>, counts: Option<&Arc<Counts>>) -> Self {
-        Mark { left: 1, next: Point::First, length, times: Arc::clone(times), counts: counts.cloned() }
+impl StepCounter {
+    /// Creates the marks of one operator. `counts` must be given to one operator of a run only.
+    pub fn new(length: Length, times: &Arc<Times>, counts: Option<&Arc<UsageCounts>>) -> Self {
+        StepCounter { left: 1, next: Point::First, length, times: Arc::clone(times), counts: counts.cloned() }
     }
 
-    /// One step is made; whether it was the last.
+    /// Records one step. Returns whether it was the last.
     #[inline(always)]
     pub fn step(&mut self) -> bool {
         self.left -= 1;
@@ -75,7 +75,7 @@ impl Mark {
 
     #[cold]
     fn reached(&mut self) -> bool {
-        // Relaxed: whoever reads the times has joined this thread.
+        // Relaxed: the reader of the times has joined this thread.
         loop {
             match self.next {
                 Point::First => {
@@ -83,7 +83,7 @@ impl Mark {
                     (self.next, self.left) = (Point::Begin, self.length.warm_up - 1);
                 }
                 Point::Begin => {
-                    // The clock last here and first below: what counting costs is not in between.
+                    // The clock is read last here and first below, so that the counting is not included.
                     self.count(0);
                     self.times.begin.store(clock::monotonic_ns(), Ordering::Relaxed);
                     (self.next, self.left) = (Point::End, self.length.iterations);
@@ -108,29 +108,30 @@ impl Mark {
 }
 
 impl Times {
-    /// When it made its first step.
+    /// Time of the first step.
     pub fn first_ns(&self) -> u64 {
         self.first.load(Ordering::Relaxed)
     }
 
-    /// When it was warm; 0 if it never was.
+    /// Time of the end of the warm-up; 0 if not reached.
     pub fn begin_ns(&self) -> u64 {
         self.begin.load(Ordering::Relaxed)
     }
 
-    /// When it had made all its steps; 0 if it never had.
+    /// Time of the last step; 0 if not reached.
     pub fn end_ns(&self) -> u64 {
         self.end.load(Ordering::Relaxed)
     }
 }
 
-impl Counts {
+impl UsageCounts {
     pub fn new(futex: Option<Counter>) -> Self {
-        Counts { futex, taken: Mutex::default() }
+        UsageCounts { futex, taken: Mutex::default() }
     }
 
     fn take(&self, at: usize) {
-        let taken = Usage::of_process().ok().map(|usage| Taken { usage, futex: self.read().ok().flatten() });
+        let taken =
+            Usage::of_process().ok().map(|usage| UsageSample { usage, futex: self.read().ok().flatten() });
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)[at] = taken;
     }
 
@@ -138,11 +139,11 @@ impl Counts {
         self.futex.as_ref().map(Counter::count).transpose()
     }
 
-    /// What was counted; `None` if the kernel did not say.
-    pub fn counted(&self) -> Option<Counted> {
+    /// Counts of the kernel; `None` if it does not provide them.
+    pub fn counted(&self) -> Option<UsageDelta> {
         let [begin, end] = *self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let (begin, end) = (begin?, end?);
         let futex = begin.futex.zip(end.futex).map(|(begin, end)| end.saturating_sub(begin));
-        Some(Counted { usage: end.usage.since(&begin.usage), futex })
+        Some(UsageDelta { usage: end.usage.since(&begin.usage), futex })
     }
 }

@@ -1,40 +1,40 @@
 //! One run of one case.
 
-use super::case::{Case, Prepared};
+use super::case::{OverheadCase, PreparedCase};
 use super::effort::Effort;
-use super::marks::{Counted, Counts, Length, Times};
+use super::marks::{Length, Times, UsageCounts, UsageDelta};
 use crate::BenchError;
 use onbeat_os::{Counter, clock};
 use onbeat_runtime::{Options, RunError};
 use std::sync::Arc;
 
-/// What one run took, in nanoseconds.
+/// Times of one run, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Taken {
-    /// Around building the graph, planning, starting, running and ending it.
+pub(super) struct RunTimes {
+    /// Building, planning, starting, running and ending the graph.
     pub wall_ns: u64,
-    /// From the first of these to the end of the first step.
+    /// From the beginning of `wall_ns` to the end of the first step.
     pub start_ns: u64,
-    /// From the end of the last iteration to having the record.
+    /// From the end of the last iteration to the availability of the record.
     pub stop_ns: u64,
     /// From the end of the warm-up to the end of the last iteration.
     pub steady_ns: u64,
-    /// Between the same two points.
-    pub counted: Option<Counted>,
+    /// Counts for the interval of `steady_ns`.
+    pub counted: Option<UsageDelta>,
 }
 
-/// Runs it once. `recipe` is for errors. With a `futex` counter its calls are counted as well.
+/// Makes one run. `recipe` is for errors. With a `futex` counter, futex calls are counted too.
 pub(super) fn run<E: Effort>(
-    case: Case,
+    case: OverheadCase,
     recipe: &str,
     options: &Options,
     length: Length,
     effort: E,
     futex: Option<Counter>,
-) -> Result<Taken, BenchError> {
-    let counts = Arc::new(Counts::new(futex));
+) -> Result<RunTimes, BenchError> {
+    let counts = Arc::new(UsageCounts::new(futex));
     let before_ns = clock::monotonic_ns();
-    let Prepared { graph, sources, ends } = case.prepare(length, effort, Some(&counts));
+    let PreparedCase { graph, sources, ends } = case.prepare(length, effort, Some(&counts));
     let record = graph.run(options);
     let after_ns = clock::monotonic_ns();
     let failed = |error: RunError| BenchError::Run {
@@ -43,7 +43,8 @@ pub(super) fn run<E: Effort>(
         error: Box::new(error),
     };
     let record = record.map_err(failed)?;
-    // Between the first to be warm and the last to be done: where they do not keep step this is the longer time.
+    // From the first operator that is warm to the last that is done: if they are not in step, this is the
+    // longer time.
     let least = |times: &[Arc<Times>], of: fn(&Times) -> u64| times.iter().map(|times| of(times)).min();
     let first_ns = least(&sources, Times::first_ns).unwrap_or(0);
     let begin_ns = least(&ends, Times::begin_ns).unwrap_or(0);
@@ -52,7 +53,7 @@ pub(super) fn run<E: Effort>(
     if !all_there || record.result.lost > 0 {
         return Err(BenchError::Short { case: case.name(), recipe: recipe.to_owned() });
     }
-    Ok(Taken {
+    Ok(RunTimes {
         wall_ns: after_ns - before_ns,
         start_ns: first_ns - before_ns,
         stop_ns: after_ns - end_ns,

@@ -1,15 +1,15 @@
-//! What the engine itself costs per iteration: operators that do nothing, under each scheduler.
+//! Cost of the engine per iteration, measured with operators that do nothing, under each scheduler.
 //!
-//! | file | what |
+//! | module | contents |
 //! |---|---|
-//! | `settings` | what is to be measured |
-//! | `case`, `operators`, `effort` | the graphs, and what their operators do |
+//! | `settings` | settings of the bench |
+//! | `case`, `operators`, `effort` | the graphs, and the work of their operators |
 //! | `recipe` | schedulers with their workers, and whether this version has them |
-//! | `marks`, `measure` | the points between which the clock is read, from inside of a run |
+//! | `marks`, `measure` | clock readings inside a run |
 //! | `bare` | the same cases without an engine: the limit |
-//! | `rounds` | everything in turn, so often |
-//! | `break_even` | how long an operator has to work until the engine hardly counts |
-//! | `holoscan` | the same cases there |
+//! | `rounds` | all measurements in turn, once per round |
+//! | `break_even` | work per step at which the engine hardly counts |
+//! | `holoscan` | the same cases in Holoscan |
 //! | `result`, `plot` | figures and a picture |
 
 mod bare;
@@ -27,47 +27,48 @@ mod rounds;
 mod settings;
 
 pub use bare::bare_chain_ns;
-pub use break_even::{SHARES, Share};
-pub use case::Case;
-pub use recipe::Kind;
-pub use settings::{Method, Peer, Settings};
+pub use break_even::{EngineShare, SHARES};
+pub use case::OverheadCase;
+pub use recipe::SchedulerVariant;
+pub use settings::{Method, OverheadPeer, OverheadSettings};
 
-use crate::{BenchError, Watch};
+use crate::{BenchError, BenchWatch};
 use onbeat_report::BenchResult;
 
-/// What was found.
+/// Results of the bench.
 #[derive(Debug, Clone)]
 pub struct Overhead {
-    /// All of it, in the form of every bench.
+    /// All figures, in the common form of the benches.
     pub result: BenchResult,
-    /// Scheduler and case of each line of a table, as figures name them, in the order of the settings.
-    pub rows: Vec<Row>,
+    /// Scheduler and case of each table row, as figures name them, in the order of the settings.
+    pub rows: Vec<OverheadRow>,
 }
 
 /// One scheduler with one case.
 #[derive(Debug, Clone)]
-pub struct Row {
-    /// "greedy", "event2", "pinned2".
+pub struct OverheadRow {
+    /// Scheduler and workers: "greedy", "event2", "pinned2".
     pub recipe: String,
     /// The graph.
-    pub case: Case,
-    /// The name of the figure that is its limit, where there is one.
+    pub case: OverheadCase,
+    /// Name of the figure with its limit, if there is one.
     pub limit: Option<String>,
-    /// Steps that follow one another in an iteration: those of one worker, where each worker has its own.
+    /// Consecutive steps in an iteration: those of one worker, if each worker has its own operators.
     pub steps: f64,
 }
 
-/// Measures all that the settings ask for. What this version or machine does not have is left out, and a note says so.
+/// Runs the bench. Cases that this version or machine does not support are skipped, and a note says so.
 ///
 /// # Errors
-/// [`BenchError`]: a run that failed, settings that leave nothing to be measured, or a stop before the first measurement.
-pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Overhead, BenchError> {
+/// [`BenchError`]: a failed run, settings that leave nothing to measure, or a stop before the first
+/// measurement.
+pub fn run(settings: &OverheadSettings, watch: &mut dyn BenchWatch) -> Result<Overhead, BenchError> {
     let rounds = rounds::measure(settings, watch)?;
     Ok(result::overhead(settings, rounds))
 }
 
 impl Overhead {
-    /// As an SVG: the cost of an iteration with its limit, and the share of the engine over the time of an operator.
+    /// Draws an SVG: the cost of an iteration with its limit, and the engine's share over an operator's time.
     #[must_use]
     pub fn to_svg(&self) -> String {
         plot::sheet(self).to_svg()

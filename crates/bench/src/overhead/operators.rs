@@ -1,13 +1,13 @@
-//! Operators that do next to nothing, so that what is measured is the engine.
+//! Operators that do next to nothing, so that the engine dominates the cost.
 
 use super::effort::Effort;
-use super::marks::Mark;
+use super::marks::StepCounter;
 use onbeat_runtime::{Context, Ending, Error, Input, Operator, Output, Ports, Step};
 use std::hint::black_box;
 
-/// No ports: steps, and steps again.
-pub(super) struct Alone<E> {
-    pub mark: Mark,
+/// Has no ports; it is stepped until it is done.
+pub(super) struct Portless<E> {
+    pub mark: StepCounter,
     pub effort: E,
 }
 
@@ -15,26 +15,26 @@ pub(super) struct Alone<E> {
 pub(super) struct Tx<E> {
     pub out: Output<u64>,
     pub next: u64,
-    pub mark: Mark,
+    pub mark: StepCounter,
     pub effort: E,
 }
 
-/// Adds one to what comes and sends it on.
-pub(super) struct Pass<E> {
+/// Adds one to each number and sends it on.
+pub(super) struct AddOne<E> {
     pub input: Input<u64>,
     pub out: Output<u64>,
     pub effort: E,
 }
 
-/// Adds up what comes.
+/// Sums the numbers up.
 pub(super) struct Rx<E> {
     pub input: Input<u64>,
     pub sum: u64,
-    pub mark: Mark,
+    pub mark: StepCounter,
     pub effort: E,
 }
 
-impl<E: Effort> Operator for Alone<E> {
+impl<E: Effort> Operator for Portless<E> {
     fn ports(&mut self, _: &mut Ports) {}
 
     fn step(&mut self, _: &mut Context) -> Result<Step, Error> {
@@ -56,7 +56,7 @@ impl<E: Effort> Operator for Tx<E> {
     }
 }
 
-impl<E: Effort> Operator for Pass<E> {
+impl<E: Effort> Operator for AddOne<E> {
     fn ports(&mut self, p: &mut Ports) {
         p.input("in", &mut self.input);
         p.output("out", &mut self.out);

@@ -1,20 +1,20 @@
-//! The figures as a picture.
+//! Draws the figures.
 
 use super::break_even::operator_ns;
-use super::{Case, Overhead, SHARES};
+use super::{Overhead, OverheadCase, SHARES};
 use onbeat_report::plot::{Axis, Bar, Bars, Group, Line, Lines, Sheet, Style};
 use onbeat_report::{BenchResult, Figure};
 
-/// One panel of what an iteration costs, one of what that means for operators that work.
+/// Draws one panel with the cost of an iteration, and one with the engine's share for operators that work.
 pub(super) fn sheet(overhead: &Overhead) -> Sheet {
     let result = &overhead.result;
-    let mut sheet = Sheet::new("onbeat bench overhead: what the engine costs");
+    let mut sheet = Sheet::new("onbeat bench overhead: cost of the engine");
     for line in facts(result) {
         sheet = sheet.line(line);
     }
     let methods = [
         ("steady", "steady: inside the run, after a warm-up"),
-        ("process", "process: start and stop included"),
+        ("process", "process: including start and stop"),
     ];
     for (method, title) in methods {
         let groups = groups(overhead, method);
@@ -33,7 +33,7 @@ pub(super) fn sheet(overhead: &Overhead) -> Sheet {
     }
     sheet.lines(Lines {
         title: "break-even: the engine's share of the time".to_owned(),
-        x: Axis::log("ns that an operator works per step"),
+        x: Axis::log("work of an operator per step (ns)"),
         y: Axis::log("% of the time"),
         lines,
         limits: SHARES
@@ -56,7 +56,7 @@ fn facts(result: &BenchResult) -> Vec<String> {
     let mut facts = vec![
         [text(&machine.cpu_model), cores, text(&machine.kernel)].join(" · "),
         format!(
-            "median, least and most of {} runs · idle {} · onbeat {} ({})",
+            "median, minimum and maximum of {} runs · idle {} · onbeat {} ({})",
             parameter("runs"),
             parameter("idle"),
             parameter("version"),
@@ -91,16 +91,18 @@ fn groups(overhead: &Overhead, method: &str) -> Vec<Group> {
     groups
 }
 
-fn bar(case: Case, figure: &Figure, limit: Option<f64>) -> Bar {
+fn bar(case: OverheadCase, figure: &Figure, limit: Option<f64>) -> Bar {
     Bar { label: case.text().to_owned(), value: figure.value, min: figure.min, max: figure.max, limit }
 }
 
-/// For each scheduler what follows from its cost per step in one case, and what was measured of it.
+/// For each scheduler, the share computed from its cost per step in one case, and the measured shares.
 fn shares(overhead: &Overhead) -> Vec<Line> {
     let result = &overhead.result;
-    let chosen = |case: Case| overhead.rows.iter().any(|row| row.case == case);
+    let chosen = |case: OverheadCase| overhead.rows.iter().any(|row| row.case == case);
     let Some(case) =
-        [Case::TxRx, Case::Chain4, Case::FanOut4, Case::TwoOperators].into_iter().find(|&case| chosen(case))
+        [OverheadCase::TxRx, OverheadCase::Chain4, OverheadCase::FanOut4, OverheadCase::TwoOperators]
+            .into_iter()
+            .find(|&case| chosen(case))
     else {
         return Vec::new();
     };
@@ -115,7 +117,7 @@ fn shares(overhead: &Overhead) -> Vec<Line> {
     }
     let mut lines = Vec::new();
     for (colour, (name, step_ns)) in costs.iter().enumerate() {
-        // From 95 % down to 0.5 %, evenly on its logarithmic axis.
+        // From 95 % down to 0.5 %, evenly on the logarithmic axis.
         let part = |at: u32| 0.95 * (0.005_f64 / 0.95).powf(f64::from(at) / 60.0);
         let points = (0..=60).map(part).map(|share| (operator_ns(*step_ns, share), 100.0 * share)).collect();
         lines.push(Line { name: name.clone(), colour, style: Style::Curve, points });
@@ -125,7 +127,7 @@ fn shares(overhead: &Overhead) -> Vec<Line> {
             |share: &str, what: &str| result.value(&format!("loaded.{name}.{}.{share}.{what}", case.name()));
         let points =
             SHARES.iter().filter_map(|share| Some((of(share.name, "operator")?, of(share.name, "share")?)));
-        // What is measured as less than nothing has no place on a logarithmic axis.
+        // A negative measurement has no place on a logarithmic axis.
         let points: Vec<(f64, f64)> = points.filter(|(_, share)| *share > 0.0).collect();
         if !points.is_empty() {
             lines.push(Line { name: format!("{name}, measured"), colour, style: Style::Points, points });

@@ -1,15 +1,15 @@
-//! From runs to figures.
+//! Converts runs to figures.
 
 use super::break_even::{Loaded, SHARES, operator_ns};
-use super::rounds::{Checks, Pair, Rounds, process_iterations};
-use super::settings::Settings;
-use super::{Case, Kind, Overhead, Row};
-use crate::told;
+use super::rounds::{Checks, OverheadRounds, Pair, process_iterations};
+use super::settings::OverheadSettings;
+use super::{Overhead, OverheadCase, OverheadRow, SchedulerVariant};
+use crate::common;
 use onbeat_report::{BenchResult, bench::Machine};
 use onbeat_runtime::Options;
 use serde_json::{Value, json};
 
-pub(super) fn overhead(settings: &Settings, rounds: Rounds) -> Overhead {
+pub(super) fn overhead(settings: &OverheadSettings, rounds: OverheadRounds) -> Overhead {
     let mut result = BenchResult::new("overhead", Machine::read());
     result.parameters = parameters(settings, &rounds);
     for limit in &rounds.limits {
@@ -19,7 +19,7 @@ pub(super) fn overhead(settings: &Settings, rounds: Rounds) -> Overhead {
     for pair in &rounds.pairs {
         add_pair(&mut result, pair, settings);
         if let Some(peer) = &rounds.peer {
-            let of = |value: fn(&super::holoscan::PeerTaken) -> f64| {
+            let of = |value: fn(&super::holoscan::PeerTimes) -> f64| {
                 pair.peer.iter().map(value).collect::<Vec<_>>()
             };
             let name = pair.name();
@@ -39,25 +39,27 @@ pub(super) fn overhead(settings: &Settings, rounds: Rounds) -> Overhead {
         let (holoscan, python) = peer.versions();
         let iterations = peer.iterations;
         result.notes.push(format!(
-            "Holoscan {holoscan}, Python {python}: {iterations} iterations in a run; process has its start and stop in it, over these"
+            "Holoscan {holoscan}, Python {python}: {iterations} iterations per run; process includes its \
+             start and stop"
         ));
     }
     if rounds.peer.is_none() {
         result.notes.push(
-            "Holoscan beside it, in the same call: --peer holoscan --python PATH (peers/holoscan/README.md says how to get it)"
+            "to compare with Holoscan in the same call: --peer holoscan --python PATH (see \
+             peers/holoscan/README.md)"
                 .to_owned(),
         );
     }
     let below = |(_, loaded): &(_, Vec<Loaded>)| loaded.iter().any(|loaded| loaded.share < 0.0);
     if rounds.checks.as_ref().is_some_and(|checks| checks.loaded.iter().any(below)) {
         result.notes.push(
-            "with the engine it took less time than without: the machine changes more than the engine costs; measure longer, or on a \
-             quiet machine"
+            "the engine took less time than the same calls without it: the machine varies more than the \
+             engine costs; measure longer, or on a quiet machine"
                 .to_owned(),
         );
     }
-    told::doubts(&mut result, rounds.others, told::LEAST);
-    let row = |pair: &Pair| Row {
+    common::doubts(&mut result, rounds.others, common::LEAST);
+    let row = |pair: &Pair| OverheadRow {
         recipe: pair.recipe.name(),
         case: pair.case,
         limit: pair.limit.map(|limit| rounds.limits[limit].name()),
@@ -66,7 +68,7 @@ pub(super) fn overhead(settings: &Settings, rounds: Rounds) -> Overhead {
     Overhead { rows: rounds.pairs.iter().map(row).collect(), result }
 }
 
-fn parameters(settings: &Settings, rounds: &Rounds) -> serde_json::Map<String, Value> {
+fn parameters(settings: &OverheadSettings, rounds: &OverheadRounds) -> serde_json::Map<String, Value> {
     let names = |names: Vec<&'static str>| Value::from(names);
     let iterations: serde_json::Map<String, Value> =
         rounds.pairs.iter().map(|pair| (pair.name(), pair.iterations.into())).collect();
@@ -87,9 +89,9 @@ fn parameters(settings: &Settings, rounds: &Rounds) -> serde_json::Map<String, V
             "warm_up": peer.warm_up(settings.warm_up),
         })
     });
-    told::parameters(json!({
-        "cases": names(settings.cases.iter().map(|case| Case::name(*case)).collect()),
-        "schedulers": names(settings.schedulers.iter().map(|kind| Kind::name(*kind)).collect()),
+    common::parameters(json!({
+        "cases": names(settings.cases.iter().map(|case| OverheadCase::name(*case)).collect()),
+        "schedulers": names(settings.schedulers.iter().map(|kind| SchedulerVariant::name(*kind)).collect()),
         "workers": settings.workers,
         "cores": settings.cores,
         "placed": placed,
@@ -104,15 +106,15 @@ fn parameters(settings: &Settings, rounds: &Rounds) -> serde_json::Map<String, V
     }))
 }
 
-fn add_pair(result: &mut BenchResult, pair: &Pair, settings: &Settings) {
+fn add_pair(result: &mut BenchResult, pair: &Pair, settings: &OverheadSettings) {
     let name = pair.name();
     let iterations = process_iterations(settings) as f64;
-    let process = |value: fn(&super::measure::Taken) -> u64| -> Vec<f64> {
+    let process = |value: fn(&super::measure::RunTimes) -> u64| -> Vec<f64> {
         pair.process.iter().map(|taken| value(taken) as f64).collect()
     };
     let walls: Vec<f64> = process(|taken| taken.wall_ns).iter().map(|wall_ns| wall_ns / iterations).collect();
     result.add(&format!("process.{name}"), &walls, "ns");
-    // Both are in every run, so they are known whatever the method.
+    // Both are part of every run, so they are known with either method.
     let outside = if pair.process.is_empty() { &pair.steady } else { &pair.process };
     let (start, stop): (Vec<f64>, Vec<f64>) =
         outside.iter().map(|taken| (taken.start_ns as f64, taken.stop_ns as f64)).unzip();

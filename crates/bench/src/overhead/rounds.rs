@@ -1,74 +1,77 @@
-//! Everything in turn, so often: what the machine does meanwhile, it does to all.
+//! All measurements in turn, once per round, so that disturbances of the machine affect all of them.
 
 use super::break_even::{self, Loaded, SHARES};
-use super::case::Case;
-use super::effort::{Nothing, Rounds as Work};
-use super::holoscan::{Holoscan, PeerTaken};
-use super::marks::{Counted, Length};
-use super::measure::{self, Taken};
-use super::recipe::Recipe;
-use super::settings::{PUBLISHED_ITERATIONS, Settings};
-use super::{Share, bare};
+use super::case::OverheadCase;
+use super::effort::{ArithmeticRounds, NoEffort};
+use super::holoscan::{OverheadHoloscan, PeerTimes};
+use super::marks::{Length, UsageDelta};
+use super::measure::{self, RunTimes};
+use super::recipe::WorkerSetup;
+use super::settings::{OverheadSettings, PUBLISHED_ITERATIONS};
+use super::{EngineShare, bare};
 use crate::others::{self, Others};
-use crate::{BenchError, Watch};
+use crate::{BenchError, BenchWatch};
 use onbeat_os::Counter;
 use onbeat_runtime::{Graph, Options, Plan};
 
-/// All that was measured.
-pub(super) struct Rounds {
+/// All measurements.
+pub(super) struct OverheadRounds {
     pub pairs: Vec<Pair>,
     /// Cases without an engine, on one thread and on two.
-    pub limits: Vec<Limit>,
-    /// From one thread to another, in nanoseconds; empty where nothing runs on two.
+    pub limits: Vec<BareLimit>,
+    /// Nanoseconds from one thread to another; empty if nothing runs on two.
     pub one_way_ns: Vec<f64>,
     pub checks: Option<Checks>,
-    pub peer: Option<Holoscan>,
-    /// The part of the machine that others used meanwhile, where it is known.
+    pub peer: Option<OverheadHoloscan>,
+    /// Share of the machine used by others during the measurement, if known.
     pub others: Option<f64>,
     pub notes: Vec<String>,
 }
 
 /// One scheduler with one case.
 pub(super) struct Pair {
-    pub recipe: Recipe,
-    pub case: Case,
+    pub recipe: WorkerSetup,
+    pub case: OverheadCase,
     pub options: Options,
-    /// Steps that follow one another in one iteration: those of one worker where each has its own.
+    /// Consecutive steps in an iteration: those of one worker, if each has its own operators.
     pub steps: f64,
     pub limit: Option<usize>,
     /// Iterations of its steady runs.
     pub iterations: u64,
-    pub process: Vec<Taken>,
-    pub steady: Vec<Taken>,
-    /// In a run of its own.
-    pub counted: Option<Counted>,
-    pub peer: Vec<PeerTaken>,
+    pub process: Vec<RunTimes>,
+    pub steady: Vec<RunTimes>,
+    /// Counted in a separate run.
+    pub counted: Option<UsageDelta>,
+    pub peer: Vec<PeerTimes>,
 }
 
 /// A case without an engine.
-pub(super) struct Limit {
-    pub case: Case,
+pub(super) struct BareLimit {
+    pub case: OverheadCase,
     pub threads: usize,
     /// Nanoseconds per iteration.
     pub runs: Vec<f64>,
 }
 
-/// The break-even of one pair, looked at with operators that work.
+/// Check of the break-even of one pair, with operators that work.
 pub(super) struct Checks {
     pub pair: usize,
-    pub loaded: Vec<(Share, Vec<Loaded>)>,
+    pub loaded: Vec<(EngineShare, Vec<Loaded>)>,
 }
 
-/// About how long a steady run takes, unless the iterations are given.
+/// Approximate duration of a steady run, unless the iterations are given.
 const STEADY_NS: f64 = 50e6;
 
-pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Rounds, BenchError> {
+pub(super) fn measure(
+    settings: &OverheadSettings,
+    watch: &mut dyn BenchWatch,
+) -> Result<OverheadRounds, BenchError> {
     if settings.warm_up == 0 || settings.iterations == Some(0) || settings.runs == 0 {
-        return Err(BenchError::Settings("iterations, warm-up and runs are 1 or more each".to_owned()));
+        return Err(BenchError::Settings("iterations, warm-up and runs must be 1 or more".to_owned()));
     }
     let mut notes = Vec::new();
     let (mut pairs, mut limits) = (Vec::new(), Vec::new());
-    for recipe in Recipe::all(settings) {
+    for recipe in WorkerSetup::all(settings) {
         for &case in &settings.cases {
             match prepare(recipe, case, settings, &mut limits, &mut notes) {
                 Ok(pair) => pairs.push(pair),
@@ -81,14 +84,23 @@ pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Roun
     }
     let mut peer = settings.peer.as_ref().and_then(|peer| {
         watch.at(0, 1, "starting Holoscan");
-        Holoscan::start(peer).inspect_err(|reason| notes.push(reason.clone())).ok()
+        OverheadHoloscan::start(peer).inspect_err(|reason| notes.push(reason.clone())).ok()
     });
-    // From the thread that starts the workers: they inherit the counter. It is gone before anything is timed.
+    // Done on the thread that starts the workers, because they inherit the counter. It is closed before
+    // anything is timed.
     count(&mut pairs, settings, watch, &mut notes)?;
-    let mut rounds =
-        Rounds { pairs, limits, one_way_ns: Vec::new(), checks: None, peer: None, others: None, notes };
-    let helpers_ns =
-        |peer: &Option<Holoscan>| peer.as_ref().and_then(|peer| others::cpu_ns(peer.id())).unwrap_or(0);
+    let mut rounds = OverheadRounds {
+        pairs,
+        limits,
+        one_way_ns: Vec::new(),
+        checks: None,
+        peer: None,
+        others: None,
+        notes,
+    };
+    let helpers_ns = |peer: &Option<OverheadHoloscan>| {
+        peer.as_ref().and_then(|peer| others::cpu_ns(peer.id())).unwrap_or(0)
+    };
     let (others, before_ns) = (Others::watch(), helpers_ns(&peer));
     rounds.all(settings, watch, peer.as_mut())?;
     rounds.check(settings, watch)?;
@@ -97,24 +109,24 @@ pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Roun
     Ok(rounds)
 }
 
-/// Says it once, however many cases it is true of.
+/// Adds a note once, even if it applies to several cases.
 fn note(notes: &mut Vec<String>, text: String) {
     if !notes.contains(&text) {
         notes.push(text);
     }
 }
 
-/// Whether it can be run, and what its limit is.
+/// Checks whether a pair can run, and finds its limit.
 fn prepare(
-    recipe: Recipe,
-    case: Case,
-    settings: &Settings,
-    limits: &mut Vec<Limit>,
+    recipe: WorkerSetup,
+    case: OverheadCase,
+    settings: &OverheadSettings,
+    limits: &mut Vec<BareLimit>,
     notes: &mut Vec<String>,
 ) -> Result<Pair, String> {
     let options = recipe.options(settings)?;
     let length = Length { warm_up: 1, iterations: 1 };
-    let graph: Graph = case.prepare(length, Nothing, None).graph;
+    let graph: Graph = case.prepare(length, NoEffort, None).graph;
     let plan: Plan = graph.plan(&options).map_err(|error| error.to_string())?;
     for setting in plan.obtained.iter().filter(|setting| setting.asked != setting.obtained) {
         let reason = setting.reason.as_deref().unwrap_or("not available");
@@ -122,13 +134,13 @@ fn prepare(
         let (recipe, case) = (recipe.name(), case.name());
         note(notes, format!("{recipe}.{case}: {what}: {asked} asked for, {obtained} obtained: {reason}"));
     }
-    // A scheduler that may use one worker has that limit; what must use two has that of two.
+    // A scheduler that can use one worker has the limit of one thread; one that must use two has that of two.
     let threads = if recipe.must_share() { plan.workers.len() } else { 1 };
     let steps = case.operators() as f64 / threads as f64;
     let limit = (threads <= 2).then(|| {
         let known = limits.iter().position(|limit| limit.case == case && limit.threads == threads);
         known.unwrap_or_else(|| {
-            limits.push(Limit { case, threads, runs: Vec::new() });
+            limits.push(BareLimit { case, threads, runs: Vec::new() });
             limits.len() - 1
         })
     });
@@ -136,11 +148,11 @@ fn prepare(
     Ok(Pair { recipe, case, options, steps, limit, iterations: 0, process, steady, counted: None, peer })
 }
 
-/// Finds out how many iterations a steady run is to have, and what the kernel counts in one.
+/// Determines the iterations of a steady run, and the kernel's counts in one run.
 fn count(
     pairs: &mut [Pair],
-    settings: &Settings,
-    watch: &mut dyn Watch,
+    settings: &OverheadSettings,
+    watch: &mut dyn BenchWatch,
     notes: &mut Vec<String>,
 ) -> Result<(), BenchError> {
     let all = pairs.len();
@@ -160,7 +172,8 @@ fn count(
                 note(
                     notes,
                     format!(
-                        "futex calls are not counted: {error}; voluntary switches are the sleeps among them"
+                        "futex calls are not counted: {error}; voluntary switches include the sleeps among \
+                         them"
                     ),
                 );
                 None
@@ -171,7 +184,7 @@ fn count(
     Ok(())
 }
 
-/// 1, 2 or 5 times a power of ten, at most `most`.
+/// Rounds to 1, 2 or 5 times a power of ten, at most `most`.
 fn round_number(most: f64) -> u64 {
     let power = 10f64.powf(most.clamp(1.0, 1e15).log10().floor());
     let factor = [5.0, 2.0, 1.0].into_iter().find(|factor| factor * power <= most).unwrap_or(1.0);
@@ -183,16 +196,16 @@ impl Pair {
         format!("{}.{}", self.recipe.name(), self.case.name())
     }
 
-    pub fn length(&self, settings: &Settings) -> Length {
+    pub fn length(&self, settings: &OverheadSettings) -> Length {
         Length { warm_up: settings.warm_up, iterations: self.iterations }
     }
 
-    fn run(&self, length: Length, futex: Option<Counter>) -> Result<Taken, BenchError> {
-        measure::run(self.case, &self.recipe.name(), &self.options, length, Nothing, futex)
+    fn run(&self, length: Length, futex: Option<Counter>) -> Result<RunTimes, BenchError> {
+        measure::run(self.case, &self.recipe.name(), &self.options, length, NoEffort, futex)
     }
 
-    /// As it is published: a run to get warm, then one around which the clock is read.
-    fn process(&mut self, settings: &Settings) -> Result<(), BenchError> {
+    /// Measures like the published benchmark: a run as warm-up, then a timed run.
+    fn process(&mut self, settings: &OverheadSettings) -> Result<(), BenchError> {
         let published = |all: u64| Length { warm_up: 1, iterations: all.saturating_sub(1).max(1) };
         self.run(published(settings.warm_up), None)?;
         let taken = self.run(published(process_iterations(settings)), None)?;
@@ -201,24 +214,25 @@ impl Pair {
     }
 }
 
-/// Of one run that is measured from outside.
-pub(super) fn process_iterations(settings: &Settings) -> u64 {
-    // One to get warm and one to be measured.
+/// Length of a run that is measured from outside.
+pub(super) fn process_iterations(settings: &OverheadSettings) -> u64 {
+    // One iteration of warm-up and one measured iteration, at least.
     settings.iterations.unwrap_or(PUBLISHED_ITERATIONS).max(2)
 }
 
-impl Rounds {
-    /// All pairs and their limits in turn, so often. A stop ends it after the measurement that is under way.
+impl OverheadRounds {
+    /// Measures all pairs and their limits in turn, once per round. A stop takes effect after the current
+    /// measurement.
     fn all(
         &mut self,
-        settings: &Settings,
-        watch: &mut dyn Watch,
-        mut peer: Option<&mut Holoscan>,
+        settings: &OverheadSettings,
+        watch: &mut dyn BenchWatch,
+        mut peer: Option<&mut OverheadHoloscan>,
     ) -> Result<(), BenchError> {
         let all = settings.runs * (self.pairs.len() + self.limits.len());
         let mut done = 0;
         for round in 0..settings.runs {
-            let mut next = |watch: &mut dyn Watch, text: &str| {
+            let mut next = |watch: &mut dyn BenchWatch, text: &str| {
                 watch.at(done, all, &format!("round {} of {}: {text}", round + 1, settings.runs));
                 done += 1;
                 !watch.is_stopped()
@@ -253,7 +267,7 @@ impl Rounds {
         Ok(())
     }
 
-    fn stopped(&mut self, round: usize, settings: &Settings) -> Result<(), BenchError> {
+    fn stopped(&mut self, round: usize, settings: &OverheadSettings) -> Result<(), BenchError> {
         if round == 0 {
             return Err(BenchError::Stopped);
         }
@@ -261,24 +275,24 @@ impl Rounds {
         Ok(())
     }
 
-    /// Puts work into the operators of the first pair that has one worker, as much as the break-even says.
-    fn check(&mut self, settings: &Settings, watch: &mut dyn Watch) -> Result<(), BenchError> {
+    /// Adds work to the operators of the first pair with one worker, as much as the break-even says.
+    fn check(&mut self, settings: &OverheadSettings, watch: &mut dyn BenchWatch) -> Result<(), BenchError> {
         let wanted = |pair: &Pair| pair.recipe.workers == 1 && !pair.steady.is_empty();
-        let better = |pair: &Pair| wanted(pair) && pair.case == Case::TxRx;
+        let better = |pair: &Pair| wanted(pair) && pair.case == OverheadCase::TxRx;
         let place = self.pairs.iter().position(better).or_else(|| self.pairs.iter().position(wanted));
         let Some(place) = place.filter(|_| !watch.is_stopped()) else { return Ok(()) };
         let pair = &self.pairs[place];
         let mut steady: Vec<f64> = pair.steady.iter().map(|taken| taken.steady_ns as f64).collect();
         steady.sort_by(f64::total_cmp);
         let step_ns = steady[steady.len() / 2] / pair.iterations as f64 / pair.steps;
-        let loads: Vec<(Share, f64, Work)> = SHARES
+        let loads: Vec<(EngineShare, f64, ArithmeticRounds)> = SHARES
             .into_iter()
             .map(|share| {
                 let operator_ns = break_even::operator_ns(step_ns, share.share);
-                (share, operator_ns, Work::for_ns(operator_ns))
+                (share, operator_ns, ArithmeticRounds::for_ns(operator_ns))
             })
             .collect();
-        let mut loaded: Vec<(Share, Vec<Loaded>)> =
+        let mut loaded: Vec<(EngineShare, Vec<Loaded>)> =
             SHARES.into_iter().map(|share| (share, Vec::new())).collect();
         let all = settings.runs * loads.len();
         for round in 0..settings.runs {
@@ -301,10 +315,10 @@ impl Rounds {
     }
 }
 
-impl Limit {
-    fn measure(&mut self, settings: &Settings) -> Result<(), BenchError> {
+impl BareLimit {
+    fn measure(&mut self, settings: &OverheadSettings) -> Result<(), BenchError> {
         let per_iteration = if self.threads == 1 {
-            bare::one_thread(self.case, settings.iterations.unwrap_or(2_000_000), Nothing)
+            bare::one_thread(self.case, settings.iterations.unwrap_or(2_000_000), NoEffort)
         } else {
             let capacity = Options::default().capacity;
             bare::two_threads(self.case, settings.iterations.unwrap_or(200_000), capacity)?

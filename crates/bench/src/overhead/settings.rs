@@ -1,62 +1,64 @@
-//! What is to be measured, and how.
+//! Settings of the bench.
 
-use super::{Case, Kind};
+use super::{OverheadCase, SchedulerVariant};
 use onbeat_runtime::Idle;
 use std::path::PathBuf;
 
-/// What is to be measured. The default is what is published.
+/// Settings of the bench. The default is that of the published benchmark.
 #[derive(Debug, Clone)]
-pub struct Settings {
-    /// In this order.
-    pub cases: Vec<Case>,
-    /// In this order.
-    pub schedulers: Vec<Kind>,
-    /// How many workers, one after the other; empty: 1 and 2 for `event`, 2 for `pinned`.
+pub struct OverheadSettings {
+    /// Cases in the order of the table.
+    pub cases: Vec<OverheadCase>,
+    /// Schedulers in the order of the table.
+    pub schedulers: Vec<SchedulerVariant>,
+    /// Numbers of workers; empty: 1 and 2 for `event`, 2 for `pinned`.
     pub workers: Vec<usize>,
-    /// Cores for the workers; empty: `pinned` takes the first that the process may use, the others run anywhere.
+    /// Cores for the workers; empty: `pinned` takes the first cores that the process may use, the others run
+    /// anywhere.
     pub cores: Vec<usize>,
-    /// How workers wait.
+    /// Waiting of idle workers.
     pub idle: Idle,
-    /// Iterations that are measured in a run; `None`: 100,000 for `process`, and as many as take about 50 ms for `steady`.
+    /// Measured iterations per run; `None`: 100,000 for `process`, and about 50 ms for `steady`.
     pub iterations: Option<u64>,
-    /// Iterations before that: inside the run for `steady`, in a run of their own for `process`. At least 1.
+    /// Warm-up iterations: inside the run for `steady`, in a separate run for `process`. At least 1.
     pub warm_up: u64,
-    /// How often everything is measured.
+    /// Number of rounds.
     pub runs: usize,
-    /// Which of the two ways.
+    /// Measuring method.
     pub method: Method,
-    /// Who else runs the same cases in between.
-    pub peer: Option<Peer>,
+    /// Other runtime that runs the same cases in the same rounds.
+    pub peer: Option<OverheadPeer>,
 }
 
-/// Where the clock is read.
+/// Position of the clock readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Around building and running, divided by the iterations: start and stop are in it, as in the published figures.
+    /// Around building and running, divided by the iterations: includes start and stop, like the published
+    /// figures.
     Process,
     /// Inside the run, after a warm-up.
     Steady,
-    /// Both, each in runs of its own.
+    /// Both, each in separate runs.
     Both,
 }
 
 /// Another runtime.
 #[derive(Debug, Clone)]
-pub struct Peer {
+pub struct OverheadPeer {
     /// The Python that has Holoscan.
     pub python: PathBuf,
-    /// Iterations of one of its runs.
+    /// Iterations per run.
     pub iterations: u64,
 }
 
-/// What the published benchmark takes.
+/// Iterations of the published benchmark.
 pub(super) const PUBLISHED_ITERATIONS: u64 = 100_000;
 
-impl Default for Settings {
+impl Default for OverheadSettings {
     fn default() -> Self {
-        Settings {
-            cases: Case::ALL.to_vec(),
-            schedulers: Kind::ALL.to_vec(),
+        OverheadSettings {
+            cases: OverheadCase::ALL.to_vec(),
+            schedulers: SchedulerVariant::ALL.to_vec(),
             workers: Vec::new(),
             cores: Vec::new(),
             idle: Idle::Park,
@@ -80,7 +82,7 @@ impl Method {
         self != Method::Process
     }
 
-    /// On the command line.
+    /// Name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -90,7 +92,7 @@ impl Method {
         }
     }
 
-    /// The one of this name.
+    /// Returns the one with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Method> {
         [Method::Process, Method::Steady, Method::Both].into_iter().find(|method| method.name() == name)

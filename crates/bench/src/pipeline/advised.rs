@@ -1,66 +1,66 @@
-//! What is to be expected under each scheduler, by a short run with one worker, and which of them is recommended.
+//! Predictions for each scheduler from a short run with one worker, and a recommendation.
 
-use crate::model::{Advice, Layout, MachineCosts, Prediction, Workload, advise, predict};
+use crate::model::{Advice, GraphLoad, MachineCosts, Prediction, WorkerLayout, advise, predict};
 use crate::trial::{self, Maker};
-use crate::{BenchError, Watch};
+use crate::{BenchError, BenchWatch};
 use onbeat_runtime::{Idle, Options, Plan, Scheduler};
 use std::collections::BTreeMap;
 
-/// What was found out, and what follows from it.
+/// Measured workload, predictions and recommendation.
 #[derive(Debug, Clone)]
 pub struct Advised {
-    /// What an iteration of the graph takes.
-    pub workload: Workload,
-    /// In the order of the table; the plainest comes first.
+    /// Work of the graph per iteration.
+    pub workload: GraphLoad,
+    /// Predictions in the order of the table; the simplest scheduler comes first.
     pub expected: Vec<Expected>,
-    /// Which of them, and why.
+    /// Recommended scheduler with reasons.
     pub advice: Advice,
-    /// What is to be said besides.
+    /// Additional notes.
     pub notes: Vec<String>,
 }
 
-/// One scheduler.
+/// Prediction for one scheduler.
 #[derive(Debug, Clone)]
 pub struct Expected {
-    /// Which one.
+    /// The scheduler.
     pub scheduler: Scheduler,
-    /// The options under which it would run, with what operators cost.
+    /// Options of a run under it, with the operators' costs.
     pub options: Options,
-    /// What it is expected to do.
+    /// Predicted performance.
     pub prediction: Prediction,
-    /// Who would step what.
+    /// Placement of operators on workers.
     pub plan: Plan,
 }
 
 impl Advised {
-    /// The scheduler that is recommended.
+    /// The recommended scheduler.
     #[must_use]
     pub fn chosen(&self) -> &Expected {
         &self.expected[self.advice.chosen]
     }
 }
 
-/// How often the graph is run to find out what its operators cost; the median run counts.
+/// Number of runs that measure the operators' costs; the median run counts.
 const RUNS: usize = 3;
 
-/// Runs the graph with one worker for so long, several times, and predicts what each scheduler would do.
+/// Runs the graph several times with one worker and predicts its performance under each scheduler.
 ///
 /// # Errors
-/// [`BenchError`]: a graph that cannot be run with one worker, a run that failed, or a stop.
+/// [`BenchError`]: a graph that cannot run with one worker, a failed run, or a stop.
 pub fn advised(
     maker: &mut dyn Maker,
     costs: &MachineCosts,
     seconds: f64,
-    watch: &mut dyn Watch,
+    watch: &mut dyn BenchWatch,
 ) -> Result<Advised, BenchError> {
     if !(0.001..=600.0).contains(&seconds) {
-        return Err(BenchError::Settings(format!("seconds: {seconds}: give 0.001 to 600")));
+        return Err(BenchError::Settings(format!("seconds is {seconds}: it must be from 0.001 to 600")));
     }
     let failed = |reason: String| BenchError::Scenario { name: "greedy".to_owned(), reason };
     let mut workloads = Vec::new();
     let mut given = Options::default();
     for run in 0..RUNS {
-        watch.at(run, RUNS, "what its operators cost");
+        watch.at(run, RUNS, "costs of its operators");
         if watch.is_stopped() {
             return Err(BenchError::Stopped);
         }
@@ -68,7 +68,7 @@ pub fn advised(
         let duration_ns = (seconds * 1e9 / RUNS as f64) as u64;
         let record =
             trial::run(maker, &trial::options(&options, Scheduler::Greedy, duration_ns)).map_err(failed)?;
-        let workload = Workload::of(&record, costs);
+        let workload = GraphLoad::of(&record, costs);
         workloads.push(
             workload.ok_or_else(|| failed("its sources sent nothing in that time: give more time".into()))?,
         );
@@ -87,9 +87,9 @@ pub fn advised(
         options.costs.clone_from(&busy);
         let (graph, _) = maker.make().map_err(BenchError::Settings)?;
         match graph.plan(&options) {
-            // Several workers that come to one are no other scheduler.
+            // Several workers that reduce to one are not another scheduler.
             Ok(plan) if scheduler != Scheduler::Greedy && plan.workers.len() == 1 => {
-                notes.push(format!("{scheduler}: one worker would do all of it: as greedy"));
+                notes.push(format!("{scheduler}: one worker would do everything, as with greedy"));
             }
             Ok(plan) => {
                 let layout = trial::layout(&plan, &workload);
@@ -99,7 +99,7 @@ pub fn advised(
             Err(error) => notes.push(format!("{scheduler}: not available: {error}")),
         }
     }
-    let named: Vec<(String, Layout, Prediction)> = expected
+    let named: Vec<(String, WorkerLayout, Prediction)> = expected
         .iter()
         .map(|one| (one.scheduler.to_string(), trial::layout(&one.plan, &workload), one.prediction))
         .collect();

@@ -1,9 +1,9 @@
-//! A graph of somebody's own under each scheduler that can run it, in turn.
+//! Runs a user's graph under each scheduler that can run it, in turn.
 //!
-//! | file | what |
+//! | module | contents |
 //! |---|---|
 //! | `result` | figures, and what limits them |
-//! | `advised` | the model beside it: what is to be expected, and which scheduler is recommended |
+//! | `advised` | predictions of the model, and the recommended scheduler |
 
 mod advised;
 mod result;
@@ -11,47 +11,47 @@ mod result;
 pub use advised::{Advised, Expected, advised};
 
 use crate::others::Others;
-use crate::trial::{self, Maker, Taken};
-use crate::{BenchError, Watch};
+use crate::trial::{self, Maker, TrialFigures};
+use crate::{BenchError, BenchWatch};
 use onbeat_report::BenchResult;
 use onbeat_runtime::{Options, Scheduler};
 
-/// What is to be measured.
+/// Settings of the bench.
 #[derive(Debug, Clone)]
-pub struct Settings {
-    /// Under which schedulers; empty: all that can run it.
+pub struct PipelineSettings {
+    /// Schedulers to try; empty: all that can run the graph.
     pub schedulers: Vec<Scheduler>,
-    /// How long one run takes at most: it may end by itself.
+    /// Longest duration of a run, which may end earlier on its own.
     pub seconds: f64,
-    /// How often everything is run.
+    /// Number of rounds.
     pub rounds: usize,
 }
 
-impl Default for Settings {
+impl Default for PipelineSettings {
     fn default() -> Self {
-        Settings { schedulers: Vec::new(), seconds: 0.5, rounds: 5 }
+        PipelineSettings { schedulers: Vec::new(), seconds: 0.5, rounds: 5 }
     }
 }
 
-/// What was found.
+/// Results of the bench.
 #[derive(Debug, Clone)]
-pub struct Found {
-    /// All of it, in the form of every bench.
+pub struct PipelineResults {
+    /// All figures, in the common form of the benches.
     pub result: BenchResult,
     /// Schedulers in the order of the table; their figures begin with `pipeline.NAME`.
     pub schedulers: Vec<Scheduler>,
 }
 
-/// One scheduler with its runs.
-struct Runs {
+/// Runs of one scheduler.
+struct SchedulerRuns {
     options: Options,
-    taken: Vec<Taken>,
+    taken: Vec<TrialFigures>,
 }
 
-/// What is needed besides the runs.
+/// Data for the figures that are not part of the runs.
 struct Graphs {
     name: String,
-    /// "a.out → b.in".
+    /// Name of the counted edge: "a.out → b.in".
     counted: String,
     /// The operator that takes most of the time under the first scheduler, with its share of the work.
     heaviest: Option<(String, f64)>,
@@ -59,14 +59,19 @@ struct Graphs {
     notes: Vec<String>,
 }
 
-/// Runs it under each scheduler in turn, so often.
+/// Runs the graph under each scheduler in turn, once per round.
 ///
 /// # Errors
-/// [`BenchError`]: nothing that can be run, a run that failed, or a stop before the first round was over.
-pub fn run(maker: &mut dyn Maker, settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchError> {
+/// [`BenchError`]: no scheduler that can run the graph, a failed run, or a stop before the first round was
+/// complete.
+pub fn run(
+    maker: &mut dyn Maker,
+    settings: &PipelineSettings,
+    watch: &mut dyn BenchWatch,
+) -> Result<PipelineResults, BenchError> {
     if settings.rounds == 0 || !(0.001..=600.0).contains(&settings.seconds) {
         return Err(BenchError::Settings(
-            "rounds is 1 or more, and a run takes 0.001 to 600 seconds".to_owned(),
+            "rounds must be 1 or more, and seconds from 0.001 to 600".to_owned(),
         ));
     }
     let (graph, given) = made(maker)?;
@@ -110,20 +115,21 @@ pub fn run(maker: &mut dyn Maker, settings: &Settings, watch: &mut dyn Watch) ->
         }
     }
     graphs.others = others.share(0);
-    // Only whole rounds: what is compared was measured side by side.
+    // Only whole rounds count, so that all compared figures were measured close together.
     let rounds = all.iter().map(|runs| runs.taken.len()).min().unwrap_or(0);
     all.iter_mut().for_each(|runs| runs.taken.truncate(rounds));
     let schedulers = all.iter().map(|runs| runs.options.scheduler).collect();
-    Ok(Found { result: result::result(settings, &graphs, &all), schedulers })
+    Ok(PipelineResults { result: result::result(settings, &graphs, &all), schedulers })
 }
 
-/// The schedulers that can run it, each with its options; what cannot is noted, or an error where it was asked for by name.
+/// Schedulers that can run the graph, with their options. A scheduler that cannot is noted; if it was named
+/// explicitly, it is an error.
 fn possible(
     maker: &mut dyn Maker,
-    settings: &Settings,
+    settings: &PipelineSettings,
     given: &Options,
     notes: &mut Vec<String>,
-) -> Result<Vec<Runs>, BenchError> {
+) -> Result<Vec<SchedulerRuns>, BenchError> {
     let mut wanted = settings.schedulers.clone();
     if wanted.is_empty() {
         wanted = trial::ALL.to_vec();
@@ -137,7 +143,7 @@ fn possible(
         let options = trial::options(given, scheduler, duration_ns);
         let (graph, _) = made(maker)?;
         match graph.plan(&options) {
-            Ok(_) => all.push(Runs { options, taken: Vec::new() }),
+            Ok(_) => all.push(SchedulerRuns { options, taken: Vec::new() }),
             Err(error) => notes.push(format!("{scheduler}: not available: {error}")),
         }
     }

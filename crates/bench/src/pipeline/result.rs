@@ -1,14 +1,14 @@
 //! From runs to figures.
 
-use super::{Graphs, Runs, Settings};
-use crate::told;
-use crate::trial::Taken;
+use super::{Graphs, PipelineSettings, SchedulerRuns};
+use crate::common;
+use crate::trial::TrialFigures;
 use onbeat_report::{BenchResult, bench::Machine};
 use serde_json::json;
 
-pub(super) fn result(settings: &Settings, graphs: &Graphs, all: &[Runs]) -> BenchResult {
+pub(super) fn result(settings: &PipelineSettings, graphs: &Graphs, all: &[SchedulerRuns]) -> BenchResult {
     let mut result = BenchResult::new("pipeline", Machine::read());
-    result.parameters = told::parameters(json!({
+    result.parameters = common::parameters(json!({
         "pipeline": graphs.name,
         "counted": graphs.counted,
         "schedulers": all.iter().map(|runs| runs.options.scheduler.to_string()).collect::<Vec<_>>(),
@@ -34,16 +34,16 @@ pub(super) fn result(settings: &Settings, graphs: &Graphs, all: &[Runs]) -> Benc
     }
     result.notes.clone_from(&graphs.notes);
     result.notes.extend(limits(graphs, all));
-    told::doubts(&mut result, graphs.others, told::AGAIN);
+    common::doubts(&mut result, graphs.others, common::AGAIN);
     result
 }
 
-fn of(taken: &[Taken], value: fn(&Taken) -> f64) -> Vec<f64> {
+fn of(taken: &[TrialFigures], value: fn(&TrialFigures) -> f64) -> Vec<f64> {
     taken.iter().map(value).collect()
 }
 
-/// What sets the pace.
-fn limits(graphs: &Graphs, all: &[Runs]) -> Vec<String> {
+/// Finds what sets the pace.
+fn limits(graphs: &Graphs, all: &[SchedulerRuns]) -> Vec<String> {
     let mut limits = Vec::new();
     if let Some(first) = all.first() {
         let mut idle = of(&first.taken, |taken| taken.idle);
@@ -52,14 +52,16 @@ fn limits(graphs: &Graphs, all: &[Runs]) -> Vec<String> {
         let scheduler = first.options.scheduler;
         if idle > 0.1 {
             limits.push(format!(
-                "under {scheduler} the worker had nothing to do for {:.0} % of the time: something else sets the pace (a source that keeps \
-                 time, a file, a network), so compare latency and time on cores, and not the rate",
+                "under {scheduler} the worker was idle for {:.0} % of the time: something else sets the pace \
+                 (a source that keeps time, a file, a network), so compare latency and CPU time instead of \
+                 the rate",
                 idle * 100.0
             ));
         }
         if let Some((name, share)) = graphs.heaviest.as_ref().filter(|(_, share)| *share > 0.5) {
             limits.push(format!(
-                "{name} takes {:.0} % of the work: no scheduler can be faster than {:.1} times one worker, unless it is replicated",
+                "{name} takes {:.0} % of the work: no scheduler can be faster than {:.1} times one worker, \
+                 unless this operator is replicated",
                 share * 100.0,
                 1.0 / share
             ));

@@ -1,10 +1,10 @@
-//! A worker that sleeps when the next item comes: bursts, and how late it is.
+//! Bursts of items, and the latency of a sleeping worker.
 
 use super::design::Design;
-use super::load::Taken;
+use super::load::LoadFigures;
 use super::model::{self, Model};
-use super::place::{self, Place};
-use super::settings::Settings;
+use super::place::{self, ThreadCores};
+use super::settings::QueueSettings;
 use crate::BenchError;
 use onbeat::work_queue::{Shared, Turn};
 use onbeat::{Idle, WorkQueue};
@@ -17,24 +17,24 @@ use onbeat_queue::sync::atomic::{
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Whose worker sleeps.
+/// Queue whose worker sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Model(model::Kind),
+pub enum SleepingQueue {
+    Model(model::ModelKind),
     Ours(Idle),
-    /// The items of a burst in one call.
+    /// All items of a burst in one call.
     OursMany,
 }
 
-impl Kind {
-    pub fn of(design: Design) -> Option<Kind> {
+impl SleepingQueue {
+    pub fn of(design: Design) -> Option<SleepingQueue> {
         match design {
-            Design::Before => Some(Kind::Model(model::Kind::Before)),
-            Design::After => Some(Kind::Model(model::Kind::After)),
-            Design::Slots => Some(Kind::Ours(Idle::Park)),
-            // For bursts its sleeping sister stands in the same place.
-            Design::SlotsSpin => Some(Kind::Ours(SPIN_FOR)),
-            Design::Many => Some(Kind::OursMany),
+            Design::Before => Some(SleepingQueue::Model(model::ModelKind::Before)),
+            Design::After => Some(SleepingQueue::Model(model::ModelKind::After)),
+            Design::Slots => Some(SleepingQueue::Ours(Idle::Park)),
+            // For bursts, a worker that spins for a limited time replaces the spinning one.
+            Design::SlotsSpin => Some(SleepingQueue::Ours(SPIN_FOR)),
+            Design::Many => Some(SleepingQueue::OursMany),
             _ => None,
         }
     }
@@ -47,41 +47,41 @@ type Run = Arc<dyn Fn(usize) + Send + Sync>;
 
 type Item = Shared<Box<dyn Fn(&Turn<'_>) + Send + Sync>>;
 
-/// A queue with its items, whichever.
-#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
+/// A queue with its items.
+#[expect(clippy::large_enum_variant, reason = "only one exists at a time")]
 enum Queue {
     Model(Model<Box<dyn Fn(usize) + Send + Sync>>),
     Ours(WorkQueue, Vec<Item>),
 }
 
-/// What the worker is to be besides; with the reason where it cannot.
-type Refused = Arc<Mutex<Option<String>>>;
+/// Reason why the worker did not get a requested setting.
+type RefusedSetting = Arc<Mutex<Option<String>>>;
 
 impl Queue {
     fn start(
-        kind: Kind,
+        kind: SleepingQueue,
         items: usize,
         policy: Option<Policy>,
-        place: &Place,
+        place: &ThreadCores,
         run: &Run,
-    ) -> Result<(Queue, Refused), BenchError> {
-        let refused: Refused = Arc::default();
-        let system = |error| BenchError::System { what: "a thread for a worker", error };
+    ) -> Result<(Queue, RefusedSetting), BenchError> {
+        let refused: RefusedSetting = Arc::default();
+        let system = |error| BenchError::System { what: "thread for a worker", error };
         let queue = match kind {
-            Kind::Model(kind) => {
-                let (own, told, cores) = (run.clone(), refused.clone(), place.worker());
+            SleepingQueue::Model(kind) => {
+                let (own, reason, cores) = (run.clone(), refused.clone(), place.worker());
                 let run: Box<dyn Fn(usize) + Send + Sync> = Box::new(move |item| own(item));
                 let prepare = move || {
                     place::go(cores.as_ref());
                     let error = policy.and_then(|policy| policy.set(PolicyFlags::default()).err());
-                    *told.lock().unwrap_or_else(PoisonError::into_inner) =
+                    *reason.lock().unwrap_or_else(PoisonError::into_inner) =
                         error.map(|error| error.to_string());
                 };
                 Queue::Model(Model::start(kind, items, run, prepare).map_err(system)?)
             }
-            Kind::Ours(_) | Kind::OursMany => {
-                let idle = if let Kind::Ours(idle) = kind { idle } else { Idle::Park };
-                // For the fraction of a second that this takes.
+            SleepingQueue::Ours(_) | SleepingQueue::OursMany => {
+                let idle = if let SleepingQueue::Ours(idle) = kind { idle } else { Idle::Park };
+                // Spinning lasts only a fraction of a second.
                 let settings = WorkQueue::named("bench-queue").idle(idle).spin_for_ever();
                 let settings = match place.worker() {
                     Some(cores) => settings.cores(cores),
@@ -112,10 +112,10 @@ impl Queue {
         };
     }
 
-    /// All items: each by itself, or all in one call.
-    fn schedule_all(&self, kind: Kind) {
+    /// Schedules all items: each separately, or all in one call.
+    fn schedule_all(&self, kind: SleepingQueue) {
         match self {
-            Queue::Ours(queue, items) if kind == Kind::OursMany => {
+            Queue::Ours(queue, items) if kind == SleepingQueue::OursMany => {
                 queue.schedule_many(items);
             }
             Queue::Ours(_, items) => (0..items.len()).for_each(|item| self.schedule(item)),
@@ -124,8 +124,12 @@ impl Queue {
     }
 }
 
-/// So many items at once, every so often: per item, and `sleeps` per burst.
-pub fn bursts(kind: Kind, settings: &Settings, place: &Place) -> Result<Taken, BenchError> {
+/// Schedules bursts of items at a fixed period. Times are per item, `sleeps` is per burst.
+pub fn bursts(
+    kind: SleepingQueue,
+    settings: &QueueSettings,
+    place: &ThreadCores,
+) -> Result<LoadFigures, BenchError> {
     let all = (settings.bursts * settings.burst_items) as u64;
     let (ran, switches) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let run: Run = {
@@ -136,7 +140,7 @@ pub fn bursts(kind: Kind, settings: &Settings, place: &Place) -> Result<Taken, B
                 switches.store(voluntary(), Relaxed);
             }
             if before + 1 == all {
-                // Between the first item and the last it has slept once less than there are bursts.
+                // Between the first item and the last, the worker has slept once less than there are bursts.
                 switches.store(voluntary() - switches.load(Relaxed) + 1, Relaxed);
             }
         })
@@ -146,7 +150,7 @@ pub fn bursts(kind: Kind, settings: &Settings, place: &Place) -> Result<Taken, B
     let (begin_ns, cpu_ns) = (clock::monotonic_ns(), clock::process_cpu_ns());
     for burst in 0..settings.bursts as u64 {
         clock::sleep_until(begin_ns + (burst + 1) * settings.burst_period_ns);
-        // Items are not to be pending from the burst before; they are only where the machine was taken away.
+        // Items must not be pending from the previous burst. They only are if another program took the core.
         while ran.load(Acquire) < burst * settings.burst_items as u64 {
             clock::sleep_until(clock::monotonic_ns() + 50_000);
         }
@@ -156,9 +160,9 @@ pub fn bursts(kind: Kind, settings: &Settings, place: &Place) -> Result<Taken, B
         clock::sleep_until(clock::monotonic_ns() + 50_000);
     }
     let (wall_ns, cpu_ns) = (clock::monotonic_ns() - begin_ns, clock::process_cpu_ns() - cpu_ns);
-    // Stops the worker, so that its count is there.
+    // Stops the worker, so that its count is available.
     drop(queue);
-    Ok(Taken {
+    Ok(LoadFigures {
         ns: wall_ns as f64 / all as f64,
         cpu_ns: cpu_ns as f64 / all as f64,
         sleeps: switches.load(Relaxed) as f64 / settings.bursts as f64,
@@ -169,25 +173,25 @@ fn voluntary() -> u64 {
     Usage::of_thread().map_or(0, |usage| usage.voluntary_switches)
 }
 
-/// One way to wait, with how late it was each time.
+/// Latencies with one way to wait.
 #[derive(Debug, Clone)]
-pub struct Late {
-    /// As in figures.
+pub struct WakeLatencies {
+    /// Name in figures.
     pub name: String,
     pub ns: Vec<f64>,
 }
 
-/// Of each way to wait: from before the schedule to the first instruction of the callback.
+/// Measures each way to wait: from before the call of schedule to the first instruction of the callback.
 pub fn latencies(
-    settings: &Settings,
-    place: &Place,
+    settings: &QueueSettings,
+    place: &ThreadCores,
     notes: &mut Vec<String>,
-) -> Result<Vec<Late>, BenchError> {
+) -> Result<Vec<WakeLatencies>, BenchError> {
     let kinds = [
-        ("model_before", Kind::Model(model::Kind::Before)),
-        ("model_after", Kind::Model(model::Kind::After)),
-        ("onbeat_park", Kind::Ours(Idle::Park)),
-        ("onbeat_spin", Kind::Ours(Idle::Spin)),
+        ("model_before", SleepingQueue::Model(model::ModelKind::Before)),
+        ("model_after", SleepingQueue::Model(model::ModelKind::After)),
+        ("onbeat_park", SleepingQueue::Ours(Idle::Park)),
+        ("onbeat_spin", SleepingQueue::Ours(Idle::Spin)),
     ];
     let mut all = Vec::new();
     for dma in ["dma_any", "dma_0"] {
@@ -200,9 +204,9 @@ pub fn latencies(
             _ => None,
         };
         for (name, policy) in [("plain", None), ("fifo", Some(Policy::Fifo(10)))] {
-            // In turn, a part of each at a time.
+            // The ways to wait alternate, each measured in several parts.
             const PARTS: usize = 10;
-            let mut found: Vec<Late> = Vec::new();
+            let mut found: Vec<WakeLatencies> = Vec::new();
             for _ in 0..PARTS {
                 for (design, kind) in kinds {
                     let (ns, refused) = late(kind, policy, place, settings.latencies.div_ceil(PARTS))?;
@@ -216,7 +220,7 @@ pub fn latencies(
                     let name = format!("{name}.{dma}.{design}");
                     match found.iter_mut().find(|late| late.name == name) {
                         Some(late) => late.ns.extend(ns),
-                        None => found.push(Late { name, ns }),
+                        None => found.push(WakeLatencies { name, ns }),
                     }
                 }
             }
@@ -228,12 +232,12 @@ pub fn latencies(
 }
 
 fn late(
-    kind: Kind,
+    kind: SleepingQueue,
     policy: Option<Policy>,
-    place: &Place,
-    looks: usize,
+    place: &ThreadCores,
+    attempts: usize,
 ) -> Result<(Vec<f64>, Option<String>), BenchError> {
-    /// Enough for the worker to sleep, and for its core to idle.
+    /// Long enough for the worker to sleep and for its core to idle.
     const PAUSE_NS: u64 = 300_000;
     let _away = place.go_to_producers();
     let at_ns = Arc::new(AtomicU64::new(0));
@@ -242,8 +246,8 @@ fn late(
         Arc::new(move |_| at_ns.store(clock::monotonic_ns(), Release))
     };
     let (queue, refused) = Queue::start(kind, 1, policy, place, &run)?;
-    let mut found = Vec::with_capacity(looks);
-    for look in 0..looks + 3 {
+    let mut found = Vec::with_capacity(attempts);
+    for attempt in 0..attempts + 3 {
         clock::sleep_until(clock::monotonic_ns() + PAUSE_NS);
         at_ns.store(0, Relaxed);
         let begin_ns = clock::monotonic_ns();
@@ -253,8 +257,8 @@ fn late(
             clock::sleep_until(clock::monotonic_ns() + 20_000);
             ran_ns = at_ns.load(Acquire);
         }
-        // The first ones bring code and data in.
-        if look >= 3 {
+        // The first measurements warm the caches.
+        if attempt >= 3 {
             found.push(ran_ns.saturating_sub(begin_ns) as f64);
         }
     }

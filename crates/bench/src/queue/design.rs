@@ -1,25 +1,25 @@
-//! Who takes part.
+//! The queues to compare.
 
-/// One way to hand items to a worker.
+/// A way to pass items to a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Design {
-    /// The model of a lock, a list and a counting semaphore.
+    /// Model with a lock, a list and a counting semaphore.
     Before,
-    /// The model of the batching change to it.
+    /// Model with the batching change.
     After,
-    /// Ours, as it comes: one head per producer slot.
+    /// The work queue with default settings: one head per producer slot.
     Slots,
-    /// The same, with a worker that never sleeps.
+    /// The same with a worker that never sleeps.
     SlotsSpin,
-    /// Ours with one order for all producers.
+    /// The work queue with one order for all producers.
     Fifo,
-    /// Ours, 16 items with one access.
+    /// The work queue, 16 items per access.
     Many,
-    /// Ours, with items that are counted.
+    /// The work queue with reference-counted items.
     Shared,
-    /// Ours, with items that go over to the queue.
+    /// The work queue with owned items.
     Owned,
-    /// The same, 16 with one access.
+    /// The work queue with owned items, 16 per access.
     OwnedMany,
     /// The standard library's channel.
     StdMpsc,
@@ -28,7 +28,7 @@ pub enum Design {
 }
 
 impl Design {
-    /// All of them, the models first.
+    /// All designs, the models first.
     pub const ALL: [Design; 11] = [
         Design::Before,
         Design::After,
@@ -43,7 +43,7 @@ impl Design {
         Design::Crossbeam,
     ];
 
-    /// In figures.
+    /// Name in figures.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -61,7 +61,7 @@ impl Design {
         }
     }
 
-    /// In words.
+    /// Description.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -79,15 +79,15 @@ impl Design {
         }
     }
 
-    /// Locked instructions that an item costs by construction, the callback's own not counted: those of its schedule and of its
-    /// run, without what is shared by all items of a pass, retries, and wake-ups. `None` where we have not counted.
+    /// Locked instructions per item by construction, for its schedule and its run. Excludes the callback's
+    /// own, those shared by all items of a pass, retries, and wake-ups. `None` if not counted.
     #[must_use]
     pub fn locked_operations(self) -> Option<f64> {
         match self {
             // The list's lock and the semaphore's, on both sides.
             Design::Before => Some(4.0),
             Design::After => Some(1.0),
-            // Pending begins, push, pending ends.
+            // Begin pending, push, end pending.
             Design::Slots | Design::SlotsSpin | Design::Fifo => Some(3.0),
             Design::Many => Some(2.0 + 1.0 / super::load::BATCH as f64),
             Design::Shared => Some(5.0),

@@ -1,8 +1,8 @@
-//! As fast as producers can: nanoseconds per item, and what that takes.
+//! Throughput: producers at full speed.
 
 use super::design::Design;
-use super::model::{Kind, Model};
-use super::place::{self, Place};
+use super::model::{Model, ModelKind};
+use super::place::{self, ThreadCores};
 use crate::BenchError;
 use onbeat::work_queue::{Item, Owned, Shared, Turn};
 use onbeat::{Idle, WorkQueue};
@@ -16,22 +16,22 @@ use std::cell::RefCell;
 use std::sync::{Barrier, mpsc};
 use std::time::Duration;
 
-/// Items that are scheduled with one access by the designs that can.
+/// Items scheduled with one access, by the designs that can.
 pub const BATCH: usize = 16;
 
-/// What the items of one run do: each adds one.
-pub struct Work {
+/// Common work of all items of a run: each adds one.
+pub struct ItemWork {
     total: u64,
     ran: CachePadded<AtomicU64>,
-    /// Of the worker, when it runs the first item.
+    /// Voluntary switches of the worker at the first item.
     switches: AtomicU64,
     end_ns: AtomicU64,
 }
 
-impl Work {
-    /// It stays: items of all kinds refer to it.
-    pub fn leak(total: usize) -> &'static Work {
-        Box::leak(Box::new(Work {
+impl ItemWork {
+    /// Creates a counter that is never freed, because items of all kinds refer to it.
+    pub fn leak(total: usize) -> &'static ItemWork {
+        Box::leak(Box::new(ItemWork {
             total: total as u64,
             ran: CachePadded::default(),
             switches: AtomicU64::new(0),
@@ -39,7 +39,7 @@ impl Work {
         }))
     }
 
-    /// One locked add.
+    /// Makes one locked add.
     #[inline(always)]
     pub fn add(&self) {
         let before = self.ran.fetch_add(1, Relaxed);
@@ -59,7 +59,7 @@ impl Work {
         self.end_ns.store(now_ns, Release);
     }
 
-    /// Sleeps until all have run; says when that was.
+    /// Sleeps until all items have run. Returns the time of the last.
     fn wait(&self) -> u64 {
         loop {
             match self.end_ns.load(Acquire) {
@@ -74,24 +74,28 @@ fn voluntary() -> u64 {
     Usage::of_thread().map_or(0, |usage| usage.voluntary_switches)
 }
 
-/// One run.
+/// Figures of one run.
 #[derive(Debug, Clone, Copy)]
-pub struct Taken {
-    /// Per item.
+pub struct LoadFigures {
+    /// Time per item.
     pub ns: f64,
-    /// Of all threads, per item.
+    /// CPU time of all threads per item.
     pub cpu_ns: f64,
-    /// How often the worker slept, per item.
+    /// Number of sleeps of the worker per item.
     pub sleeps: f64,
 }
 
-/// Producers at once, from a common start; `produce` gets the number of the producer.
-fn drive(work: &Work, producers: usize, produce: impl Fn(usize) + Sync) -> Result<Taken, BenchError> {
+/// Runs all producers from a common start; `produce` gets the producer's number.
+fn drive(
+    work: &ItemWork,
+    producers: usize,
+    produce: impl Fn(usize) + Sync,
+) -> Result<LoadFigures, BenchError> {
     let start = Barrier::new(producers + 1);
-    let refused = |error| BenchError::System { what: "a thread for a producer", error };
+    let refused = |error| BenchError::System { what: "thread for a producer", error };
     let (mut begin_ns, mut cpu_ns) = (0, 0);
     std::thread::scope(|scope| {
-        // What waits at the barrier would wait for ever if one of them could not be started.
+        // If a thread cannot be started, the others would wait at the barrier for ever.
         let threads: Vec<_> = (0..producers)
             .map(|me| {
                 let (start, produce) = (&start, &produce);
@@ -105,7 +109,7 @@ fn drive(work: &Work, producers: usize, produce: impl Fn(usize) + Sync) -> Resul
         let missing = threads.iter().filter(|thread| thread.is_err()).count();
         (begin_ns, cpu_ns) = (clock::monotonic_ns(), clock::process_cpu_ns());
         for _ in 0..missing {
-            // Stands in for it.
+            // Stands in for the missing producer.
             let (start, produce) = (&start, &produce);
             scope.spawn(move || {
                 start.wait();
@@ -117,7 +121,7 @@ fn drive(work: &Work, producers: usize, produce: impl Fn(usize) + Sync) -> Resul
     })?;
     let end_ns = work.wait();
     let items = work.total as f64;
-    Ok(Taken {
+    Ok(LoadFigures {
         ns: (end_ns - begin_ns) as f64 / items,
         cpu_ns: (clock::process_cpu_ns() - cpu_ns) as f64 / items,
         sleeps: work.switches.load(Relaxed) as f64 / items,
@@ -125,17 +129,17 @@ fn drive(work: &Work, producers: usize, produce: impl Fn(usize) + Sync) -> Resul
 }
 
 thread_local! {
-    /// Where the worker puts owned items that have run: to free one costs more than to run it.
-    #[expect(clippy::vec_box, reason = "the boxes came and are kept")]
-    static KEPT: RefCell<Vec<Box<Owned<&'static Work>>>> = const { RefCell::new(Vec::new()) };
+    /// Owned items that have run: freeing an item costs more than running it.
+    #[expect(clippy::vec_box, reason = "the boxes are kept as they arrive")]
+    static KEPT: RefCell<Vec<Box<Owned<&'static ItemWork>>>> = const { RefCell::new(Vec::new()) };
 }
 
-fn keep(item: Box<Owned<&'static Work>>, _: &Turn<'_>) {
+fn keep(item: Box<Owned<&'static ItemWork>>, _: &Turn<'_>) {
     item.add();
     KEPT.with_borrow_mut(|kept| kept.push(item));
 }
 
-fn queue(is_fifo: bool, idle: Idle, place: &Place) -> Result<WorkQueue, BenchError> {
+fn queue(is_fifo: bool, idle: Idle, place: &ThreadCores) -> Result<WorkQueue, BenchError> {
     let settings = WorkQueue::named("bench-queue").idle(idle);
     let settings = if is_fifo { settings.fifo() } else { settings };
     let settings = match place.worker() {
@@ -145,26 +149,20 @@ fn queue(is_fifo: bool, idle: Idle, place: &Place) -> Result<WorkQueue, BenchErr
     settings.start().map_err(|error| BenchError::Settings(error.to_string()))
 }
 
-/// One run of `design` with `producers`, each of which has its part of `items`.
-pub fn run(design: Design, items: usize, producers: usize, place: &Place) -> Result<Taken, BenchError> {
+/// Runs `design` with `producers`, each with its share of `items`.
+pub fn run(
+    design: Design,
+    items: usize,
+    producers: usize,
+    place: &ThreadCores,
+) -> Result<LoadFigures, BenchError> {
     let _away = place.go_to_producers();
     let each = items / producers;
-    let work = Work::leak(each * producers);
-    let no_thread = |error| BenchError::System { what: "a thread for a worker", error };
+    let work = ItemWork::leak(each * producers);
     let fifo = design == Design::Fifo;
     match design {
-        Design::Before | Design::After => {
-            let kind = if design == Design::Before { Kind::Before } else { Kind::After };
-            let cores = place.worker();
-            let prepare = move || place::go(cores.as_ref());
-            let model =
-                Model::start(kind, each * producers, move |_| work.add(), prepare).map_err(no_thread)?;
-            drive(work, producers, |me| {
-                for item in me * each..(me + 1) * each {
-                    model.schedule(item);
-                }
-            })
-        }
+        Design::Before => model(ModelKind::Before, work, each, producers, place),
+        Design::After => model(ModelKind::After, work, each, producers, place),
         Design::Slots | Design::SlotsSpin | Design::Fifo | Design::Many => {
             let idle = if design == Design::SlotsSpin { Idle::Spin } else { Idle::Park };
             let queue = queue(fifo, idle, place)?;
@@ -199,7 +197,7 @@ pub fn run(design: Design, items: usize, producers: usize, place: &Place) -> Res
         }
         Design::Owned | Design::OwnedMany => owned(design, work, each, producers, place),
         Design::StdMpsc => {
-            let (send, receive) = mpsc::channel::<Message>();
+            let (send, receive) = mpsc::channel::<ChannelMessage>();
             channel(
                 work,
                 (each, producers),
@@ -210,7 +208,7 @@ pub fn run(design: Design, items: usize, producers: usize, place: &Place) -> Res
             )
         }
         Design::Crossbeam => {
-            let (send, receive) = crossbeam_channel::unbounded::<Message>();
+            let (send, receive) = crossbeam_channel::unbounded::<ChannelMessage>();
             channel(
                 work,
                 (each, producers),
@@ -223,15 +221,33 @@ pub fn run(design: Design, items: usize, producers: usize, place: &Place) -> Res
     }
 }
 
-fn owned(
-    design: Design,
-    work: &'static Work,
+fn model(
+    kind: ModelKind,
+    work: &'static ItemWork,
     each: usize,
     producers: usize,
-    place: &Place,
-) -> Result<Taken, BenchError> {
+    place: &ThreadCores,
+) -> Result<LoadFigures, BenchError> {
+    let cores = place.worker();
+    let prepare = move || place::go(cores.as_ref());
+    let model = Model::start(kind, each * producers, move |_| work.add(), prepare)
+        .map_err(|error| BenchError::System { what: "thread for a worker", error })?;
+    drive(work, producers, |me| {
+        for item in me * each..(me + 1) * each {
+            model.schedule(item);
+        }
+    })
+}
+
+fn owned(
+    design: Design,
+    work: &'static ItemWork,
+    each: usize,
+    producers: usize,
+    place: &ThreadCores,
+) -> Result<LoadFigures, BenchError> {
     let queue = queue(false, Idle::Park, place)?;
-    // Room for all of them, before the clock runs.
+    // Reserve room for all items before the clock runs.
     let room = each * producers;
     let reserve = Owned::new(room, |room, _| KEPT.with_borrow_mut(|kept| kept.reserve(**room)));
     let sent = queue.schedule_owned(reserve).is_ok();
@@ -244,7 +260,7 @@ fn owned(
         let mine = std::mem::take(&mut *items[me].lock().unwrap_or_else(std::sync::PoisonError::into_inner));
         if design == Design::Owned {
             for item in mine {
-                // The queue runs as long as this does.
+                // The queue runs until the end of this function.
                 let _ = queue.schedule_owned(item);
             }
         } else {
@@ -259,16 +275,16 @@ fn owned(
 }
 
 /// A function and its argument, as in an item.
-type Message = (fn(&Work), &'static Work);
+type ChannelMessage = (fn(&ItemWork), &'static ItemWork);
 
 fn channel<S: Clone + Send + Sync>(
-    work: &'static Work,
+    work: &'static ItemWork,
     (each, producers): (usize, usize),
-    place: &Place,
+    place: &ThreadCores,
     send: S,
-    receive: impl Fn() -> Option<Message> + Send + 'static,
-    put: impl Fn(&S, Message) -> bool + Sync,
-) -> Result<Taken, BenchError> {
+    receive: impl Fn() -> Option<ChannelMessage> + Send + 'static,
+    put: impl Fn(&S, ChannelMessage) -> bool + Sync,
+) -> Result<LoadFigures, BenchError> {
     let cores = place.worker();
     let worker = onbeat_os::thread::spawn("channel", move || {
         place::go(cores.as_ref());
@@ -276,8 +292,8 @@ fn channel<S: Clone + Send + Sync>(
             run(work);
         }
     });
-    let worker = worker.map_err(|error| BenchError::System { what: "a thread for a worker", error })?;
-    let run: fn(&Work) = std::hint::black_box(Work::add);
+    let worker = worker.map_err(|error| BenchError::System { what: "thread for a worker", error })?;
+    let run: fn(&ItemWork) = std::hint::black_box(ItemWork::add);
     let taken = drive(work, producers, |_| {
         let send = send.clone();
         for _ in 0..each {

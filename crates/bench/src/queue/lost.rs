@@ -1,9 +1,10 @@
-//! Rounds in which an event may be lost: an item is scheduled just as the worker takes it off its list.
+//! A search for lost events: an item is scheduled just as the worker takes it off its list.
 //!
-//! The producer writes a number, schedules an item, and goes on. A call that finds the item pending relies on the coming
-//! run to see the number. When all is quiet the last number of each item must have been seen.
+//! The producer writes a number, schedules an item, and goes on. A call that finds the item pending relies on
+//! the coming run to see the number. When the queue is idle, the last number of each item must have been
+//! seen.
 
-use super::model::{Kind, Model};
+use super::model::{Model, ModelKind};
 use crate::BenchError;
 use onbeat::work_queue::{Item, Turn};
 use onbeat::{Idle, WorkQueue};
@@ -11,53 +12,53 @@ use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 
-/// One design.
+/// Result of one design.
 #[derive(Debug, Clone)]
-pub struct Lost {
+pub struct LostEvents {
     pub name: &'static str,
     pub rounds: u64,
     pub lost: u64,
-    /// How often its list led nowhere.
+    /// How often its list was corrupted.
     pub corrupted: u64,
 }
 
 const ITEMS: usize = 4;
 const BURST: u64 = 12;
 
-/// By item: the last number that the producer wrote, and the last that a run has seen.
+/// Per item: the last number that the producer wrote, and the last that a run has seen.
 #[derive(Default)]
 struct Events {
-    told: [CachePadded<AtomicU64>; ITEMS],
+    written: [CachePadded<AtomicU64>; ITEMS],
     seen: [CachePadded<AtomicU64>; ITEMS],
 }
 
 impl Events {
-    // Relaxed throughout: the queue is to make the numbers visible, and nothing else may help.
+    // Relaxed throughout: the queue must make the numbers visible, without any other help.
     #[inline]
     fn run(&self, item: usize) {
-        self.seen[item].store(self.told[item].load(Relaxed), Relaxed);
+        self.seen[item].store(self.written[item].load(Relaxed), Relaxed);
     }
 
-    /// Rounds until there were so many; says how many events were lost. `settle` returns when nothing is pending.
+    /// Makes this many rounds. Returns the number of lost events. `settle` returns when nothing is pending.
     fn rounds(&self, rounds: u64, schedule: impl Fn(usize), settle: impl Fn()) -> u64 {
         let mut dice = 0x9e37_79b9_7f4a_7c15_u64;
-        let (mut told, mut lost, mut made) = ([0; ITEMS], 0, 0);
+        let (mut written, mut lost, mut made) = ([0; ITEMS], 0, 0);
         while made < rounds {
             for _ in 0..BURST {
                 dice ^= dice << 13;
                 dice ^= dice >> 7;
                 dice ^= dice << 17;
                 let item = dice as usize % ITEMS;
-                told[item] += 1;
-                self.told[item].store(told[item], Relaxed);
+                written[item] += 1;
+                self.written[item].store(written[item], Relaxed);
                 schedule(item);
                 made += 1;
             }
-            let unseen = || (0..ITEMS).filter(|&item| self.seen[item].load(Relaxed) < told[item]).count();
-            // As long as the worker is at it, which keeps the two close together.
-            let mut looks = 0;
-            while unseen() > 0 && looks < 200 {
-                looks += 1;
+            let unseen = || (0..ITEMS).filter(|&item| self.seen[item].load(Relaxed) < written[item]).count();
+            // Wait while the worker is busy: this keeps producer and worker close together.
+            let mut polls = 0;
+            while unseen() > 0 && polls < 200 {
+                polls += 1;
                 std::hint::spin_loop();
             }
             if unseen() > 0 {
@@ -69,22 +70,22 @@ impl Events {
     }
 }
 
-/// The models and ours, so many rounds each.
-pub fn all(rounds: u64) -> Result<Vec<Lost>, BenchError> {
+/// Makes this many rounds with each model and each variant of the work queue.
+pub fn all(rounds: u64) -> Result<Vec<LostEvents>, BenchError> {
     let mut found = Vec::new();
-    for (name, kind) in [("model_before", Kind::Before), ("model_after", Kind::After)] {
+    for (name, kind) in [("model_before", ModelKind::Before), ("model_after", ModelKind::After)] {
         let events = Arc::new(Events::default());
         let run = {
             let events = events.clone();
             move |item| events.run(item)
         };
         let model = Model::start(kind, ITEMS, run, || ());
-        let model = model.map_err(|error| BenchError::System { what: "a thread for a worker", error })?;
+        let model = model.map_err(|error| BenchError::System { what: "thread for a worker", error })?;
         let schedule = |item| {
             model.schedule(item);
         };
         let lost = events.rounds(rounds, schedule, || model.settle());
-        found.push(Lost { name, rounds, lost, corrupted: model.corrupted() });
+        found.push(LostEvents { name, rounds, lost, corrupted: model.corrupted() });
     }
     for (name, idle, is_fifo) in
         [("onbeat", Idle::Park, false), ("onbeat_spin", Idle::Spin, false), ("onbeat_fifo", Idle::Park, true)]
@@ -107,11 +108,11 @@ pub fn all(rounds: u64) -> Result<Vec<Lost>, BenchError> {
                 scope.schedule(&items[item]);
             };
             events.rounds(rounds, schedule, || {
-                // Not the worker, so it cannot fail.
+                // This thread is not the worker, so the call cannot fail.
                 let _ = queue.flush();
             })
         });
-        found.push(Lost { name, rounds, lost: lost.map_err(failed)?, corrupted: 0 });
+        found.push(LostEvents { name, rounds, lost: lost.map_err(failed)?, corrupted: 0 });
     }
     Ok(found)
 }

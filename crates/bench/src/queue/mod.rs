@@ -1,14 +1,15 @@
-//! What the work queue costs per item, beside models of a kernel's queue before and after its batching change, and channels.
+//! Cost of the work queue per item, compared with models of a kernel's queue before and after its batching
+//! change, and with channels.
 //!
-//! | file | what |
+//! | module | contents |
 //! |---|---|
-//! | `settings` | what is to be measured |
-//! | `design` | who takes part |
-//! | `model` | the queues of the kernel |
-//! | `load` | as fast as one producer can, and several |
-//! | `asleep` | a worker that sleeps: bursts, and how late it is |
-//! | `lost` | rounds in which an event may be lost |
-//! | `place` | on which cores |
+//! | `settings` | settings of the bench |
+//! | `design` | the queues to compare |
+//! | `model` | the kernel's queues |
+//! | `load` | throughput with one producer and with several |
+//! | `asleep` | a sleeping worker: bursts and latency |
+//! | `lost` | search for lost events |
+//! | `place` | cores of the threads |
 //! | `result`, `plot` | figures and a picture |
 
 mod asleep;
@@ -22,40 +23,41 @@ mod result;
 mod settings;
 
 pub use design::Design;
-pub use settings::{Placement, Settings};
+pub use settings::{Placement, QueueSettings};
 
-use place::Place;
+use place::ThreadCores;
 
 use crate::others::Others;
-use crate::{BenchError, Watch};
+use crate::{BenchError, BenchWatch};
 use onbeat_report::BenchResult;
 
-/// What was found.
+/// Results of the bench.
 #[derive(Debug, Clone)]
-pub struct Found {
-    /// All of it, in the form of every bench.
+pub struct QueueResults {
+    /// All figures, in the common form of the benches.
     pub result: BenchResult,
 }
 
-/// Measures all that the settings ask for: every design in turn, so often.
+/// Runs the bench: every design in turn, once per round.
 ///
 /// # Errors
-/// [`BenchError`]: settings that make no sense, a thread that could not be started, a stop before the first round was over.
-pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchError> {
+/// [`BenchError`]: invalid settings, a thread that could not be started, or a stop before the first round was
+/// complete.
+pub fn run(settings: &QueueSettings, watch: &mut dyn BenchWatch) -> Result<QueueResults, BenchError> {
     if settings.producers == 0 || settings.repeats == 0 || settings.single == 0 {
-        return Err(BenchError::Settings("items, producers and repeats are 1 or more each".to_owned()));
+        return Err(BenchError::Settings("items, producers and repeats must be 1 or more".to_owned()));
     }
     if settings.multi < settings.producers {
-        let Settings { multi, producers, .. } = settings;
+        let QueueSettings { multi, producers, .. } = settings;
         return Err(BenchError::Settings(format!(
-            "{multi} items are too few for {producers} producers: each needs one"
+            "{multi} items for {producers} producers: each producer needs at least one"
         )));
     }
     let others = Others::watch();
-    let mut runs = result::Runs::default();
-    let place = Place::new(settings.placement, &mut runs.notes);
+    let mut runs = result::DesignRuns::default();
+    let place = ThreadCores::new(settings.placement, &mut runs.notes);
     runs.bursts =
-        settings.burst_placements().map(|placement| (placement, result::Table::default())).collect();
+        settings.burst_placements().map(|placement| (placement, result::DesignTable::default())).collect();
     let all = settings.repeats * Design::ALL.len();
     'rounds: for round in 0..settings.repeats {
         for (at, design) in Design::ALL.into_iter().enumerate() {
@@ -70,28 +72,28 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchErr
             watch.at(round * Design::ALL.len() + at, all, &text);
             runs.single.add(design, load::run(design, settings.single, 1, &place)?);
             runs.multi.add(design, load::run(design, settings.multi, settings.producers, &place)?);
-            if let Some(asleep) = asleep::Kind::of(design).filter(|_| settings.bursts > 0) {
+            if let Some(asleep) = asleep::SleepingQueue::of(design).filter(|_| settings.bursts > 0) {
                 for (placement, table) in &mut runs.bursts {
-                    let place = Place::new(*placement, &mut Vec::new());
+                    let place = ThreadCores::new(*placement, &mut Vec::new());
                     table.add(design, asleep::bursts(asleep, settings, &place)?);
                 }
             }
         }
     }
     if settings.latencies > 0 && !watch.is_stopped() {
-        watch.at(0, 1, "how late a sleeping worker is");
+        watch.at(0, 1, "latency of a sleeping worker");
         runs.latency = asleep::latencies(settings, &place, &mut runs.notes)?;
     }
     if settings.lost_rounds > 0 && !watch.is_stopped() {
-        watch.at(0, 1, "rounds in which an event may be lost");
+        watch.at(0, 1, "search for lost events");
         runs.lost = lost::all(settings.lost_rounds)?;
     }
     runs.others = others.share(0);
-    Ok(Found { result: result::result(settings, runs) })
+    Ok(QueueResults { result: result::result(settings, runs) })
 }
 
-impl Found {
-    /// As an SVG.
+impl QueueResults {
+    /// Draws an SVG.
     #[must_use]
     pub fn to_svg(&self) -> String {
         plot::sheet(&self.result).to_svg()

@@ -1,15 +1,16 @@
-//! The two designs that ours is measured against, as the kernel has them: a lock around a doubly linked list, and a
-//! semaphore.
+//! Models of two kernel designs for comparison: a lock around a doubly linked list, and a semaphore.
 //!
-//! - *Before*: a count per item. Each schedule adds to the list under the lock and ups the semaphore, which has a lock of its
-//!   own; the worker downs it and takes one item off under the lock, again and again.
-//! - *After*: as proposed for it. Only the schedule that makes the number of waiting items one ups the semaphore, and the worker
-//!   takes the whole list under the lock and unlinks its items *without*. That last point is what loses events: who
-//!   finds the item linked still goes away, while the worker may have read what the callback needs already.
+//! - *Before*: the semaphore counts items. Each schedule adds to the list under the lock and ups the
+//!   semaphore, which has its own lock. The worker repeatedly downs it and takes one item off under the lock.
+//! - *After*: the proposed change. Only the schedule that makes the number of waiting items one ups the
+//!   semaphore. The worker takes the whole list under the lock and unlinks its items *without* the lock. The
+//!   unlocked unlinking loses events: a producer that finds its item still linked returns, although the
+//!   worker may already have read the callback's input.
 //!
-//! Two things differ from the kernel. There a holder of the lock is not preempted; here it may be, so who waits for the lock gives
-//! its core away after a while. And the list has numbers where the kernel has pointers, since this crate has no
-//! unsafe code: one shift and one comparison more per access, on a line that is needed anyway.
+//! There are two differences from the kernel. The kernel does not preempt the holder of the lock; here it can
+//! be preempted, so a waiting thread yields its core after a while. And the list has indices where the kernel
+//! has pointers, because this crate has no unsafe code: one shift and one comparison more per access, on a
+//! cache line that is needed anyway.
 
 use onbeat_os::{Parker, Unparker};
 use onbeat_queue::sync::CachePadded;
@@ -21,18 +22,18 @@ use std::hint::{black_box, spin_loop};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// A lock that spins, as the kernel's does.
+/// A spin lock like the kernel's.
 #[derive(Default)]
 struct SpinLock(AtomicBool);
 
 impl SpinLock {
     #[inline]
     fn with<R>(&self, act: impl FnOnce() -> R) -> R {
-        let mut looks = 0u32;
+        let mut polls = 0u32;
         while self.0.swap(true, Acquire) {
             while self.0.load(Relaxed) {
-                looks += 1;
-                if looks.is_multiple_of(100) {
+                polls += 1;
+                if polls.is_multiple_of(100) {
                     std::thread::yield_now();
                 } else {
                     spin_loop();
@@ -45,10 +46,10 @@ impl SpinLock {
     }
 }
 
-/// A semaphore with one who waits.
+/// A semaphore with a single waiter.
 struct Semaphore {
     lock: SpinLock,
-    // Under the lock.
+    // Protected by the lock.
     count: AtomicU64,
     is_waiting: AtomicBool,
     waiter: Unparker,
@@ -60,7 +61,7 @@ impl Semaphore {
         let wake = self.lock.with(|| {
             let wake = self.is_waiting.load(Relaxed);
             if wake {
-                // Handed over: the waiter has it when it wakes.
+                // Handed over: the waiter owns the count when it wakes.
                 self.is_waiting.store(false, Relaxed);
             } else {
                 self.count.store(self.count.load(Relaxed) + 1, Relaxed);
@@ -89,43 +90,43 @@ impl Semaphore {
     }
 }
 
-/// 32 bytes, as two links, a function and its argument have in the kernel.
+/// 32 bytes, like two links, a function and its argument in the kernel.
 #[repr(align(32))]
-struct Node<F> {
+struct ModelNode<F> {
     next: AtomicU32,
     prev: AtomicU32,
     call: fn(&F, usize),
 }
 
-/// Which of the two.
+/// The design to model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A semaphore that counts items.
+pub enum ModelKind {
+    /// The semaphore counts items.
     Before,
-    /// One wake-up for all that waits, and no lock where items are unlinked.
+    /// One wake-up for all waiting items, and items are unlinked without a lock.
     After,
 }
 
-struct Inner<F> {
-    kind: Kind,
+struct ModelInner<F> {
+    kind: ModelKind,
     lock: CachePadded<SpinLock>,
     semaphore: CachePadded<Semaphore>,
-    /// Under the lock: how many wait. *After* only.
+    /// Number of waiting items, protected by the lock. *After* only.
     waiting: CachePadded<AtomicU64>,
     is_stopping: AtomicBool,
-    /// Items; behind them the head of the queue, and that of the list that the worker works off.
-    nodes: Box<[Node<F>]>,
+    /// Items, followed by the head of the queue and the head of the worker's own list.
+    nodes: Box<[ModelNode<F>]>,
     run: F,
     corrupted: AtomicU64,
 }
 
 /// A queue with its worker and all its items.
 pub struct Model<F: Fn(usize) + Send + Sync + 'static> {
-    inner: Arc<Inner<F>>,
+    inner: Arc<ModelInner<F>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl<F: Fn(usize) + Send + Sync + 'static> Inner<F> {
+impl<F: Fn(usize) + Send + Sync + 'static> ModelInner<F> {
     #[inline(always)]
     fn queue(&self) -> u32 {
         self.nodes.len() as u32 - 2
@@ -137,7 +138,7 @@ impl<F: Fn(usize) + Send + Sync + 'static> Inner<F> {
     }
 
     #[inline(always)]
-    fn at(&self, node: u32) -> &Node<F> {
+    fn at(&self, node: u32) -> &ModelNode<F> {
         &self.nodes[node as usize]
     }
 
@@ -160,7 +161,7 @@ impl<F: Fn(usize) + Send + Sync + 'static> Inner<F> {
         self.at(last).next.store(node, Relaxed);
     }
 
-    /// `list_del_init`: out of its list, and a list of its own.
+    /// `list_del_init`: removes a node from its list and makes it a list of its own.
     #[inline(always)]
     fn unlink(&self, node: u32) {
         let (next, prev) = (self.at(node).next.load(Relaxed), self.at(node).prev.load(Relaxed));
@@ -178,7 +179,7 @@ impl<F: Fn(usize) + Send + Sync + 'static> Inner<F> {
                 return (false, false);
             }
             self.add_tail(item, self.queue());
-            if self.kind == Kind::Before {
+            if self.kind == ModelKind::Before {
                 return (true, true);
             }
             let waiting = self.waiting.load(Relaxed) + 1;
@@ -198,8 +199,8 @@ impl<F: Fn(usize) + Send + Sync + 'static> Inner<F> {
                 return;
             }
             match self.kind {
-                Kind::Before => self.one(),
-                Kind::After => self.all(),
+                ModelKind::Before => self.one(),
+                ModelKind::After => self.all(),
             }
         }
     }
@@ -241,25 +242,25 @@ impl<F: Fn(usize) + Send + Sync + 'static> Inner<F> {
             }
             steps += 1;
             if steps > self.nodes.len() || item == queue {
-                return self.mend();
+                return self.reset();
             }
             self.unlink(item);
             (self.at(item).call)(&self.run, item as usize);
         }
     }
 
-    /// The list leads nowhere: the race has not only lost an event. In a kernel this would be the end.
+    /// Resets a corrupted list: the race did more than lose an event. A kernel could not continue here.
     #[cold]
-    fn mend(&self) {
+    fn reset(&self) {
         self.corrupted.fetch_add(1, Relaxed);
         self.lock.with(|| (0..self.nodes.len() as u32).for_each(|node| self.init(node)));
     }
 }
 
 impl<F: Fn(usize) + Send + Sync + 'static> Model<F> {
-    /// With so many items, numbered from 0; `run` gets the number of the one that runs.
+    /// Starts a queue with this many items, numbered from 0; `run` gets the number of the item.
     pub fn start(
-        kind: Kind,
+        kind: ModelKind,
         items: usize,
         run: F,
         prepare: impl FnOnce() + Send + 'static,
@@ -271,10 +272,10 @@ impl<F: Fn(usize) + Send + Sync + 'static> Model<F> {
             is_waiting: AtomicBool::new(false),
             waiter: parker.unparker(),
         };
-        // So that the compiler does not know whom the worker calls.
+        // The compiler must not know which function the worker calls.
         let call: fn(&F, usize) = black_box(|run, item| run(item));
-        let node = |at| Node { next: AtomicU32::new(at), prev: AtomicU32::new(at), call };
-        let inner = Arc::new(Inner {
+        let node = |at| ModelNode { next: AtomicU32::new(at), prev: AtomicU32::new(at), call };
+        let inner = Arc::new(ModelInner {
             kind,
             lock: CachePadded::default(),
             semaphore: CachePadded::new(semaphore),
@@ -284,7 +285,7 @@ impl<F: Fn(usize) + Send + Sync + 'static> Model<F> {
             run,
             corrupted: AtomicU64::new(0),
         });
-        // A parker goes to its thread; it is not to be looked at by two.
+        // The parker moves to its thread; two threads must not use it.
         let parker = Mutex::new(Some(parker));
         let thread = onbeat_os::thread::spawn("model", {
             let inner = inner.clone();
@@ -299,7 +300,7 @@ impl<F: Fn(usize) + Send + Sync + 'static> Model<F> {
         Ok(Model { inner, thread: Some(thread) })
     }
 
-    /// How many items there are.
+    /// Number of items.
     pub fn items(&self) -> usize {
         self.inner.nodes.len() - 2
     }
@@ -312,17 +313,17 @@ impl<F: Fn(usize) + Send + Sync + 'static> Model<F> {
     /// Waits until the worker sleeps with nothing to do.
     pub fn settle(&self) {
         let semaphore = &self.inner.semaphore;
-        let mut looks = 0u32;
+        let mut polls = 0u32;
         while !semaphore.lock.with(|| semaphore.is_waiting.load(Relaxed)) {
-            looks += 1;
-            if looks.is_multiple_of(64) {
+            polls += 1;
+            if polls.is_multiple_of(64) {
                 std::thread::yield_now();
             }
             spin_loop();
         }
     }
 
-    /// How often the list led nowhere.
+    /// How often the list was corrupted.
     pub fn corrupted(&self) -> u64 {
         self.inner.corrupted.load(Relaxed)
     }
@@ -334,7 +335,7 @@ impl<F: Fn(usize) + Send + Sync + 'static> Drop for Model<F> {
         self.inner.is_stopping.store(true, Relaxed);
         self.inner.semaphore.up();
         if let Some(thread) = self.thread.take() {
-            // A worker that has panicked has said so.
+            // A worker that panicked has reported it.
             let _ = thread.join();
         }
     }

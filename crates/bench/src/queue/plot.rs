@@ -1,25 +1,25 @@
-//! The figures as a picture.
+//! Draws the figures.
 
 use super::design::Design;
 use onbeat_report::BenchResult;
 use onbeat_report::plot::{Axis, Bar, Bars, Group, Sheet};
 
-/// One panel per load, one of how late a sleeping worker is, one of what a burst costs.
+/// Draws a panel per load, one with the latency of a sleeping worker, and one with the cost of a burst.
 pub fn sheet(result: &BenchResult) -> Sheet {
     let machine = &result.machine;
     let parameter = |name: &str| result.parameters.get(name).map_or(String::new(), ToString::to_string);
     let cores = machine.cores_online.map_or(String::new(), |cores| format!("{cores} cores"));
     let facts =
         [machine.cpu_model.clone().unwrap_or_default(), cores, machine.kernel.clone().unwrap_or_default()];
-    let mut sheet = Sheet::new("onbeat bench queue: what an item costs")
+    let mut sheet = Sheet::new("onbeat bench queue: cost of an item")
         .line(facts.join(" · "))
-        .line(format!("median, least and most of {} rounds, all designs in turn", parameter("repeats")));
+        .line(format!("median, minimum and maximum of {} rounds, all designs in turn", parameter("repeats")));
     let producers = parameter("producers");
     for (case, title) in [
         ("single", "one producer".to_owned()),
         ("multi", format!("{producers} producers")),
-        ("cpu.burst.apart", "bursts, worker on a core of its own: processor time of both sides".to_owned()),
-        ("cpu.burst.free", "bursts, threads where the kernel puts them".to_owned()),
+        ("cpu.burst.apart", "bursts, worker on its own core: CPU time of both sides".to_owned()),
+        ("cpu.burst.free", "bursts, threads placed by the kernel".to_owned()),
     ] {
         let bars: Vec<Bar> = Design::ALL
             .into_iter()
@@ -55,7 +55,7 @@ pub fn sheet(result: &BenchResult) -> Sheet {
     if groups.is_empty() {
         return sheet;
     }
-    let title = "a sleeping worker: median, and the latest".to_owned();
+    let title = "latency of a sleeping worker: median and maximum".to_owned();
     sheet.bars(Bars { title, axis: Axis::log("ns from schedule to callback"), groups, limit: String::new() })
 }
 

@@ -1,47 +1,47 @@
-//! From runs to figures.
+//! Converts runs to figures.
 
-use super::asleep::Late;
+use super::asleep::WakeLatencies;
 use super::design::Design;
-use super::load::{BATCH, Taken};
-use super::lost::Lost;
-use super::settings::{Placement, Settings};
-use crate::told;
+use super::load::{BATCH, LoadFigures};
+use super::lost::LostEvents;
+use super::settings::{Placement, QueueSettings};
+use crate::common;
 use onbeat_report::{BenchResult, bench::Machine};
 use serde_json::json;
 
-/// What was measured of each design, in the order of the rounds.
+/// Measurements of each design, in the order of the rounds.
 #[derive(Debug, Default)]
-pub struct Table(Vec<(Design, Vec<Taken>)>);
+pub struct DesignTable(Vec<(Design, Vec<LoadFigures>)>);
 
-impl Table {
-    pub fn add(&mut self, design: Design, taken: Taken) {
+impl DesignTable {
+    pub fn add(&mut self, design: Design, taken: LoadFigures) {
         match self.0.iter_mut().find(|row| row.0 == design) {
             Some(row) => row.1.push(taken),
             None => self.0.push((design, vec![taken])),
         }
     }
 
-    fn of(&self, design: Design) -> Option<&[Taken]> {
+    fn of(&self, design: Design) -> Option<&[LoadFigures]> {
         self.0.iter().find(|row| row.0 == design).map(|row| &*row.1)
     }
 }
 
-/// All that was measured.
+/// All measurements.
 #[derive(Debug, Default)]
-pub struct Runs {
-    pub single: Table,
-    pub multi: Table,
-    pub bursts: Vec<(Placement, Table)>,
-    pub latency: Vec<Late>,
-    pub lost: Vec<Lost>,
+pub struct DesignRuns {
+    pub single: DesignTable,
+    pub multi: DesignTable,
+    pub bursts: Vec<(Placement, DesignTable)>,
+    pub latency: Vec<WakeLatencies>,
+    pub lost: Vec<LostEvents>,
     pub others: Option<f64>,
     pub notes: Vec<String>,
 }
 
-/// In the form of every bench.
-pub fn result(settings: &Settings, runs: Runs) -> BenchResult {
+/// Converts them to the common form of the benches.
+pub fn result(settings: &QueueSettings, runs: DesignRuns) -> BenchResult {
     let mut result = BenchResult::new("queue", Machine::read());
-    result.parameters = told::parameters(json!({
+    result.parameters = common::parameters(json!({
         "single": settings.single,
         "multi": settings.multi,
         "producers": settings.producers,
@@ -78,23 +78,25 @@ pub fn result(settings: &Settings, runs: Runs) -> BenchResult {
         result.add(&format!("lost.{}.rounds", lost.name), &[lost.rounds as f64], "1");
         result.add(&format!("lost.{}.events", lost.name), &[lost.lost as f64], "1");
         if lost.corrupted > 0 {
-            let Lost { name, corrupted, .. } = lost;
-            result.notes.push(format!("{name}: its list led nowhere {corrupted} times; it was made anew"));
+            let LostEvents { name, corrupted, .. } = lost;
+            result
+                .notes
+                .push(format!("{name}: its list was corrupted {corrupted} times and had to be reset"));
         }
     }
-    told::doubts(&mut result, runs.others, told::LEAST);
+    common::doubts(&mut result, runs.others, common::LEAST);
     result.notes.extend(runs.notes);
     result
 }
 
-fn add(result: &mut BenchResult, case: &str, table: &Table) {
+fn add(result: &mut BenchResult, case: &str, table: &DesignTable) {
     let is_burst = case.starts_with("burst");
     let name = |design: Design| match design {
         Design::SlotsSpin if is_burst => "onbeat_spin_20us",
         design => design.name(),
     };
     for (design, taken) in &table.0 {
-        let runs = |value: fn(&Taken) -> f64| -> Vec<f64> { taken.iter().map(value).collect() };
+        let runs = |value: fn(&LoadFigures) -> f64| -> Vec<f64> { taken.iter().map(value).collect() };
         let name = name(*design);
         if !is_burst {
             result.add(&format!("{case}.{name}"), &runs(|taken| taken.ns), "ns");
@@ -102,7 +104,7 @@ fn add(result: &mut BenchResult, case: &str, table: &Table) {
         result.add(&format!("cpu.{case}.{name}"), &runs(|taken| taken.cpu_ns), "ns");
         let unit = if is_burst { "1/burst" } else { "1/item" };
         result.add(&format!("wakeups.{case}.{name}"), &runs(|taken| taken.sleeps), unit);
-        // Of each round by itself: what the machine did meanwhile it did to both.
+        // Ratios are taken within each round, because disturbances of the machine affect both sides.
         for (model, against) in [(Design::Before, "before"), (Design::After, "after")] {
             let Some(models) = table.of(model).filter(|_| *design != model && !is_burst) else { continue };
             let shares: Vec<f64> = taken.iter().zip(models).map(|(own, model)| own.ns / model.ns).collect();

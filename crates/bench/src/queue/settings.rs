@@ -1,16 +1,16 @@
-//! What is to be measured, and how.
+//! Settings of the bench.
 
-/// Which cores the threads have.
+/// Placement of the threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
-    /// The worker the first one, the producers the others.
+    /// The worker on the first core, the producers on the others.
     Apart,
-    /// Where the kernel puts them.
+    /// Placed by the kernel.
     Free,
 }
 
 impl Placement {
-    /// In figures and on the command line.
+    /// Name in figures and on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -20,43 +20,44 @@ impl Placement {
     }
 }
 
-/// What is to be measured. The default is what is published.
+/// Settings of the bench. The default is that of the published figures.
 #[derive(Debug, Clone)]
-pub struct Settings {
-    /// Items of one producer.
+pub struct QueueSettings {
+    /// Items of a single producer.
     pub single: usize,
-    /// Items of all producers together.
+    /// Items of several producers together.
     pub multi: usize,
-    /// How many producers.
+    /// Number of producers.
     pub producers: usize,
-    /// Which cores the threads have. Bursts are measured on cores of their own and where the kernel puts them, unless this is
-    /// [`Free`](Placement::Free).
+    /// Placement of the threads. Bursts are measured both on separate cores and placed by the kernel, unless
+    /// this is [`Free`](Placement::Free).
     pub placement: Placement,
-    /// How often everything is measured.
+    /// Number of rounds.
     pub repeats: usize,
-    /// Rounds in which an event may be lost; 0 leaves that out.
+    /// Rounds of the search for lost events; 0 omits it.
     pub lost_rounds: u64,
-    /// Looks at how late a sleeping worker is, per way to wait; 0 leaves that out.
+    /// Latency measurements of a sleeping worker per way to wait; 0 omits them.
     pub latencies: usize,
-    /// Bursts in a run; 0 leaves that out.
+    /// Bursts per run; 0 omits them.
     pub bursts: usize,
-    /// Items in a burst.
+    /// Items per burst.
     pub burst_items: usize,
-    /// Nanoseconds from the begin of a burst to that of the next.
+    /// Nanoseconds between the starts of two bursts.
     pub burst_period_ns: u64,
 }
 
-impl Settings {
-    /// Who wakes a thread, and where, is what a burst costs: so both.
+impl QueueSettings {
+    /// The cost of a burst depends on which thread wakes the worker, and where, so both placements are
+    /// measured.
     pub(super) fn burst_placements(&self) -> impl Iterator<Item = Placement> + use<> {
         let is_apart = self.placement == Placement::Apart;
         [Placement::Apart, Placement::Free].into_iter().skip(usize::from(!is_apart))
     }
 }
 
-impl Default for Settings {
+impl Default for QueueSettings {
     fn default() -> Self {
-        Settings {
+        QueueSettings {
             single: 300_000,
             multi: 600_000,
             producers: 8,

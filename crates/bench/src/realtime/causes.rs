@@ -1,47 +1,49 @@
-//! Why a frame came late or took long, from what the kernel says of that time.
+//! Causes of late and long frames, from kernel events.
 
-use super::frames::{Frame, Frames};
+use super::frames::{FrameLog, FrameTimes};
 use onbeat_noise::decode::Extent;
-use onbeat_noise::{Gap, Own, TracepointEvidence, attribute};
+use onbeat_noise::{Gap, GapThread, TracepointEvidence, attribute};
 use onbeat_trace::{Class, Evidence, KernelEvent};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// From here on a frame is an outlier: what the published benchmark counts.
+/// A frame this late or long is an outlier, as in the published benchmark.
 pub const OUTLIER_NS: u64 = 100_000;
 
-/// What a late frame is told to come from.
+/// Name of the cause when no kernel event explains a delay.
 pub const MACHINE: &str = "hardware or hypervisor";
 
-/// Why one frame was late, or took long.
+/// A frame that was late or took long, with its cause.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outlier {
-    /// Which one of its pass, from 0.
+    /// Index of the frame in its pass.
     pub frame: usize,
-    /// Whether it began late; it took long otherwise.
+    /// Whether the frame began late; otherwise it took long.
     pub is_late: bool,
-    /// By how much, in nanoseconds, beyond the frame of its pass that began soonest after it was due, or that took least.
+    /// Excess in nanoseconds, relative to the frame of its pass with the least delay or the shortest
+    /// duration.
     pub excess_ns: u64,
-    /// What had most of that time.
+    /// The cause with the largest part.
     pub cause: String,
-    /// What had the time, the longest first, in nanoseconds. What the kernel knows nothing of is the machine's: a core that idled
-    /// though a timer was due, or time that passed without an event.
+    /// Causes with their times in nanoseconds, the longest first. Time that no kernel event explains counts
+    /// for the machine: a core that was idle although a timer was due, or time without an event.
     pub parts: Vec<(String, u64)>,
 }
 
-/// Looks for them while a pass is under way.
-pub struct Causes {
+/// Finds outliers and their causes during a pass.
+pub struct FrameCauses {
     evidence: Option<TracepointEvidence>,
-    /// Of the frames of this pass.
+    /// Number of frames of this pass examined so far.
     seen: usize,
     shortest_ns: u64,
     soonest_ns: u64,
     pub outliers: Vec<Outlier>,
 }
 
-impl Causes {
-    /// Of these cores. Where the kernel does not tell, outliers have no cause, and `notes` says why.
-    pub fn open(cores: &[usize], notes: &mut Vec<String>) -> Causes {
+impl FrameCauses {
+    /// Opens the kernel events of these cores. If the kernel refuses, outliers have no cause, and `notes`
+    /// says why.
+    pub fn open(cores: &[usize], notes: &mut Vec<String>) -> FrameCauses {
         let evidence = match TracepointEvidence::open(cores, 4 << 20, Extent::Cores) {
             Ok(evidence) => Some(evidence),
             Err(refused) => {
@@ -49,17 +51,17 @@ impl Causes {
                 None
             }
         };
-        Causes { evidence, seen: 0, shortest_ns: u64::MAX, soonest_ns: u64::MAX, outliers: Vec::new() }
+        FrameCauses { evidence, seen: 0, shortest_ns: u64::MAX, soonest_ns: u64::MAX, outliers: Vec::new() }
     }
 
-    /// A pass begins.
+    /// Begins a pass.
     pub fn begin(&mut self) {
         (self.seen, self.shortest_ns, self.soonest_ns) = (0, u64::MAX, u64::MAX);
         self.outliers.clear();
     }
 
-    /// Explains what has come since the last look.
-    pub fn look(&mut self, frames: &Frames) {
+    /// Explains the frames made since the last call.
+    pub fn update(&mut self, frames: &FrameLog) {
         let new = frames.since(self.seen);
         for frame in &new {
             let took_ns = frame.end_ns.saturating_sub(frame.start_ns);
@@ -81,7 +83,7 @@ impl Causes {
         }
     }
 
-    fn explain(&mut self, frame: &Frame, is_late: bool, excess_ns: u64) {
+    fn explain(&mut self, frame: &FrameTimes, is_late: bool, excess_ns: u64) {
         let (start_ns, end_ns) =
             if is_late { (frame.due_ns, frame.start_ns) } else { (frame.start_ns, frame.end_ns) };
         let gap = Gap { cpu: frame.cpu, start_ns, end_ns };
@@ -92,14 +94,14 @@ impl Causes {
     }
 }
 
-/// Who had that time: named events, and the machine for what is left of the excess.
+/// Splits the excess between named events, and the machine for the remainder.
 fn parts(gap: Gap, events: &[KernelEvent], own: i32, excess_ns: u64) -> Vec<(String, u64)> {
     let others: Vec<KernelEvent> =
         events.iter().filter(|event| event.class != Class::Thread || event.pid != own).cloned().collect();
-    let verdict = attribute(gap, &others, Own::Sleeper);
+    let verdict = attribute(gap, &others, GapThread::Sleeper);
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
     for part in &verdict.interferences {
-        // An idle core had nothing in its way but the machine.
+        // On an idle core only the machine can delay a frame.
         let is_idle = part.class == Class::Thread && part.pid == 0;
         let name = match part.class {
             _ if is_idle => continue,
@@ -108,7 +110,7 @@ fn parts(gap: Gap, events: &[KernelEvent], own: i32, excess_ns: u64) -> Vec<(Str
             Class::Irq => format!("irq {}", part.name),
             Class::Nmi => format!("nmi {}", part.name),
             Class::Hardware => MACHINE.to_owned(),
-            // Points, and not asked for.
+            // These are points in time, and they are not requested here.
             Class::Wakeup | Class::Migration | Class::PageFault => continue,
         };
         *sums.entry(name).or_default() += part.duration_ns;

@@ -1,30 +1,30 @@
-//! From frames to figures.
+//! Figures of the frames.
 
 use super::causes::{MACHINE, OUTLIER_NS, Outlier};
-use super::frames::Frame;
+use super::frames::FrameTimes;
 
 /// The frames of one pass in one round.
 #[derive(Debug, Clone)]
-pub struct Taken {
-    /// From the begin of each frame to that of the next, in nanoseconds.
+pub struct PassFigures {
+    /// Times between the starts of successive frames, in nanoseconds.
     pub periods_ns: Vec<f64>,
-    /// The same without those at either side of a frame that the machine has delayed.
+    /// The same without the periods next to a frame that the machine delayed.
     pub periods_without_ns: Vec<f64>,
-    /// From begin to end of each frame, in nanoseconds.
+    /// Durations of the frames, in nanoseconds.
     pub executions_ns: Vec<f64>,
-    /// What was looked for causes of.
+    /// The outliers with their causes.
     pub outliers: Vec<Outlier>,
-    /// Periods that had no frame.
+    /// Number of periods without a frame.
     pub missed: usize,
-    /// Frames per second that were made.
+    /// Frames per second.
     pub fps: f64,
 }
 
-impl Taken {
-    /// The first frames bring code and data in, and the clock of the first due time is the start's: they do not count.
+impl PassFigures {
+    /// Frames to skip at the start: they warm the caches, and the first due time depends on the start.
     const FIRST: usize = 2;
 
-    pub fn of(frames: &[Frame], outliers: &[Outlier], period_ns: u64) -> Taken {
+    pub fn of(frames: &[FrameTimes], outliers: &[Outlier], period_ns: u64) -> PassFigures {
         let first = Self::FIRST.min(frames.len());
         let counted = &frames[first..];
         let outliers: Vec<Outlier> =
@@ -52,28 +52,28 @@ impl Taken {
             counted.iter().map(|frame| frame.end_ns.saturating_sub(frame.start_ns) as f64).collect();
         let seconds = periods_ns.iter().sum::<f64>() / 1e9;
         let fps = if seconds > 0.0 { periods_ns.len() as f64 / seconds } else { 0.0 };
-        Taken { periods_ns, periods_without_ns, executions_ns, outliers, missed, fps }
+        PassFigures { periods_ns, periods_without_ns, executions_ns, outliers, missed, fps }
     }
 
-    /// How far each period is from the one that was asked for, in nanoseconds.
+    /// Distances between the periods and the target, in nanoseconds.
     pub fn deviations_ns(&self, target_ns: f64) -> Vec<f64> {
         self.periods_ns.iter().map(|period| (period - target_ns).abs()).collect()
     }
 
-    /// Periods that are further away than this.
+    /// Number of periods further from the target than this.
     pub fn over(&self, target_ns: f64, limit_ns: f64) -> usize {
         self.deviations_ns(target_ns).into_iter().filter(|&deviation| deviation > limit_ns).count()
     }
 
-    /// Frames that the machine has delayed.
+    /// Number of frames that the machine delayed.
     pub fn machines(&self) -> usize {
         self.outliers.iter().filter(|outlier| outlier.is_late && outlier.cause == MACHINE).count()
     }
 }
 
-/// What the table shows of a list of numbers.
+/// Statistics of a list of numbers, as shown in the table.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Summary {
+pub struct DeviationSummary {
     pub mean: f64,
     pub std: f64,
     pub min: f64,
@@ -83,9 +83,9 @@ pub struct Summary {
     pub max: f64,
 }
 
-impl Summary {
-    /// Of at least one.
-    pub fn of(numbers: &[f64]) -> Option<Summary> {
+impl DeviationSummary {
+    /// Computes the statistics of at least one number.
+    pub fn of(numbers: &[f64]) -> Option<DeviationSummary> {
         let mut sorted = numbers.to_vec();
         sorted.sort_by(f64::total_cmp);
         let (&min, &max) = (sorted.first()?, sorted.last()?);
@@ -93,32 +93,40 @@ impl Summary {
         let mean = sorted.iter().sum::<f64>() / count;
         let variance = sorted.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / count;
         let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share).round() as usize];
-        Some(Summary { mean, std: variance.sqrt(), min, p1: at(0.01), p50: at(0.5), p99: at(0.99), max })
+        Some(DeviationSummary {
+            mean,
+            std: variance.sqrt(),
+            min,
+            p1: at(0.01),
+            p50: at(0.5),
+            p99: at(0.99),
+            max,
+        })
     }
 
-    /// With their names in figures.
+    /// Statistics with their names in figures.
     pub fn named(self) -> [(&'static str, f64); 7] {
-        let Summary { mean, std, min, p1, p50, p99, max } = self;
+        let DeviationSummary { mean, std, min, p1, p50, p99, max } = self;
         [("mean", mean), ("std", std), ("min", min), ("p1", p1), ("p50", p50), ("p99", p99), ("max", max)]
     }
 }
 
-/// The limits whose overstepping is counted, in nanoseconds, with their names in figures.
+/// Limits in nanoseconds, with their names in figures. The bench counts the periods beyond each.
 pub const LIMITS: [(&str, f64); 2] = [("over_100us", OUTLIER_NS as f64), ("over_1ms", 1e6)];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn frame(due_ms: u64, late_us: u64) -> Frame {
+    fn frame(due_ms: u64, late_us: u64) -> FrameTimes {
         let due_ns = due_ms * 1_000_000;
         let start_ns = due_ns + late_us * 1_000;
-        Frame { due_ns, start_ns, end_ns: start_ns + 500_000, cpu: 0, tid: 1 }
+        FrameTimes { due_ns, start_ns, end_ns: start_ns + 500_000, cpu: 0, tid: 1 }
     }
 
     #[test]
     fn periods_are_between_begins_and_missed_ticks_are_counted() {
-        // The third counted one is 200 µs late, by the machine; a tick is left out after it.
+        // The machine makes the third counted frame 200 µs late; one tick is skipped after it.
         let frames = [
             frame(0, 0),
             frame(10, 0),
@@ -130,7 +138,7 @@ mod tests {
         ];
         let late =
             Outlier { frame: 4, is_late: true, excess_ns: 200_000, cause: MACHINE.into(), parts: vec![] };
-        let taken = Taken::of(&frames, &[late], 10_000_000);
+        let taken = PassFigures::of(&frames, &[late], 10_000_000);
         let about = |list: &[f64]| list.iter().map(|ns| (ns / 1e5).round() / 10.0).collect::<Vec<_>>();
         assert_eq!(about(&taken.periods_ns), [10.0, 10.2, 19.8, 10.0]);
         assert_eq!(about(&taken.periods_without_ns), [10.0, 10.0]);
@@ -141,10 +149,10 @@ mod tests {
 
     #[test]
     fn a_summary_is_what_it_says() {
-        assert_eq!(Summary::of(&[]), None);
-        let found = Summary::of(&[1.0, 2.0, 3.0, 4.0]).unwrap();
+        assert_eq!(DeviationSummary::of(&[]), None);
+        let found = DeviationSummary::of(&[1.0, 2.0, 3.0, 4.0]).unwrap();
         assert_eq!((found.mean, found.min, found.p50, found.max), (2.5, 1.0, 3.0, 4.0));
         assert!((found.std - 1.118).abs() < 1e-3);
-        assert!(Taken::of(&[], &[], 1).periods_ns.is_empty());
+        assert!(PassFigures::of(&[], &[], 1).periods_ns.is_empty());
     }
 }

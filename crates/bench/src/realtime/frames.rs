@@ -1,4 +1,4 @@
-//! What the frames of a pass were, told by the thread that makes them to the one that looks for causes meanwhile.
+//! The frames of a pass, shared between the thread that makes them and the one that looks for causes.
 
 use onbeat_os::{clock, thread};
 use onbeat_queue::sync::atomic::{
@@ -8,21 +8,21 @@ use onbeat_queue::sync::atomic::{
 
 /// One frame, in nanoseconds on `CLOCK_MONOTONIC`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frame {
-    /// When it was to begin.
+pub struct FrameTimes {
+    /// Due time.
     pub due_ns: u64,
-    /// When it began.
+    /// Start.
     pub start_ns: u64,
-    /// When it was done.
+    /// End.
     pub end_ns: u64,
-    /// Where it began.
+    /// Core on which it started.
     pub cpu: u32,
-    /// Which thread made it.
+    /// Thread that made it.
     pub tid: i32,
 }
 
 #[derive(Default)]
-struct Slot {
+struct FrameSlot {
     due_ns: AtomicU64,
     start_ns: AtomicU64,
     end_ns: AtomicU64,
@@ -30,19 +30,20 @@ struct Slot {
     tid: AtomicU32,
 }
 
-/// A fixed number of them; there is one writer.
-pub struct Frames {
-    slots: Box<[Slot]>,
-    /// How many there are. A release by the writer, paired with the acquire of who reads: what a slot below it holds is whole.
+/// A list of fixed capacity with a single writer.
+pub struct FrameLog {
+    slots: Box<[FrameSlot]>,
+    /// Number of frames. Written with Release, read with Acquire: the slots below it are complete.
     made: AtomicU64,
 }
 
-impl Frames {
-    pub fn new(most: usize) -> Frames {
-        Frames { slots: (0..most).map(|_| Slot::default()).collect(), made: AtomicU64::new(0) }
+impl FrameLog {
+    pub fn new(most: usize) -> FrameLog {
+        FrameLog { slots: (0..most).map(|_| FrameSlot::default()).collect(), made: AtomicU64::new(0) }
     }
 
-    /// Makes one: does `work` and notes when. More than there is room for are made and not noted.
+    /// Makes a frame: runs `work` and records the times. Frames beyond the capacity are made but not
+    /// recorded.
     pub fn make(&self, due_ns: u64, start_ns: u64, work: impl FnOnce()) {
         let at = self.made.load(Relaxed) as usize;
         let cpu = thread::current_core() as u32;
@@ -56,11 +57,11 @@ impl Frames {
         self.made.store(at as u64 + 1, Release);
     }
 
-    /// Those from this one on that are there.
-    pub fn since(&self, first: usize) -> Vec<Frame> {
+    /// Returns the frames recorded from this index on.
+    pub fn since(&self, first: usize) -> Vec<FrameTimes> {
         let made = self.made.load(Acquire) as usize;
         let slots = self.slots.get(first..made).unwrap_or_default();
-        let frame = |slot: &Slot| Frame {
+        let frame = |slot: &FrameSlot| FrameTimes {
             due_ns: slot.due_ns.load(Relaxed),
             start_ns: slot.start_ns.load(Relaxed),
             end_ns: slot.end_ns.load(Relaxed),

@@ -1,12 +1,13 @@
-//! How regularly frames come beside operators that load the same core: the benchmark that Holoscan publishes of its real-time threads.
+//! Frame jitter next to operators that load the same core, like the benchmark that Holoscan publishes for its
+//! real-time threads.
 //!
-//! | file | what |
+//! | module | contents |
 //! |---|---|
-//! | `settings` | what is to be measured, by the published names |
-//! | `work`, `frames` | what frames and loads do, and when the frames came |
+//! | `settings` | settings, by their published names |
+//! | `work`, `frames` | work of frames and loads, and the times of the frames |
 //! | `pass` | one pass, by the engine or by a bare loop |
-//! | `causes` | why a frame came late |
-//! | `figures` | from frames to numbers |
+//! | `causes` | causes of late frames |
+//! | `figures` | figures of the frames |
 //! | `peer` | the same passes in Holoscan |
 //! | `result`, `plot` | figures and a picture |
 
@@ -21,69 +22,70 @@ mod settings;
 mod work;
 
 pub use causes::{MACHINE, OUTLIER_NS, Outlier};
-pub use peer::Peer;
-pub use settings::{Kind, Settings};
+pub use peer::RealtimePeer;
+pub use settings::{RealtimePolicy, RealtimeSettings};
 
 use crate::others::{self, Others};
-use crate::{BenchError, Watch};
-use causes::Causes;
-use figures::Taken;
+use crate::{BenchError, BenchWatch};
+use causes::FrameCauses;
+use figures::PassFigures;
 use onbeat_os::CoreSet;
 use onbeat_report::BenchResult;
 use pass::Pass;
-use peer::Holoscan;
+use peer::RealtimeHoloscan;
 
-/// What was found.
+/// Results of the bench.
 #[derive(Debug, Clone)]
-pub struct Found {
-    /// All of it, in the form of every bench.
+pub struct RealtimeResults {
+    /// All figures, in the common form of the benches.
     pub result: BenchResult,
-    /// The passes that were made, as figures name them, each followed by its floor.
+    /// The passes made, as figures name them, each followed by its floor.
     pub passes: Vec<String>,
-    /// The outliers of each pass: in which round, and why.
+    /// Outliers of each pass: the round, and the cause.
     pub outliers: Vec<(String, usize, Outlier)>,
-    series: Vec<(String, Vec<Taken>)>,
+    series: Vec<(String, Vec<PassFigures>)>,
 }
 
 /// One pass with all of its rounds.
-struct Row {
+struct RealtimeRow {
     name: String,
-    runner: Runner,
-    taken: Vec<Taken>,
+    runner: RowRunner,
+    taken: Vec<PassFigures>,
 }
 
-enum Runner {
+enum RowRunner {
     Own(Pass),
-    Peer(Option<Kind>),
+    Peer(Option<RealtimePolicy>),
 }
 
-/// Measures all that the settings ask for: every pass in turn, so often. A policy that the machine refuses is left out, and a note says why.
+/// Runs the bench: every pass in turn, once per round. A policy that the machine refuses is skipped, and a
+/// note says why.
 ///
 /// # Errors
-/// [`BenchError`]: settings that make no sense, a run that failed, or a stop before the first pass was made.
-pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchError> {
+/// [`BenchError`]: invalid settings, a failed run, or a stop before the first pass was complete.
+pub fn run(settings: &RealtimeSettings, watch: &mut dyn BenchWatch) -> Result<RealtimeResults, BenchError> {
     check(settings)?;
     let mut notes = Vec::new();
-    let mut rows: Vec<Row> = Pass::all(settings)
+    let mut rows: Vec<RealtimeRow> = Pass::all(settings)
         .into_iter()
-        .map(|pass| Row { name: pass.name(), runner: Runner::Own(pass), taken: Vec::new() })
+        .map(|pass| RealtimeRow { name: pass.name(), runner: RowRunner::Own(pass), taken: Vec::new() })
         .collect();
     let mut peer = settings.peer.as_ref().and_then(|peer| {
         watch.at(0, 1, "starting Holoscan");
-        Holoscan::start(peer).inspect_err(|reason| notes.push(reason.clone())).ok()
+        RealtimeHoloscan::start(peer).inspect_err(|reason| notes.push(reason.clone())).ok()
     });
     if peer.is_some() {
         let kinds = settings.policies.iter().filter(|&&kind| peer::has(kind)).copied().map(Some);
-        rows.extend([None].into_iter().chain(kinds).map(|kind| Row {
-            name: format!("holoscan_{}", kind.map_or("baseline", Kind::name)),
-            runner: Runner::Peer(kind),
+        rows.extend([None].into_iter().chain(kinds).map(|kind| RealtimeRow {
+            name: format!("holoscan_{}", kind.map_or("baseline", RealtimePolicy::name)),
+            runner: RowRunner::Peer(kind),
             taken: Vec::new(),
         }));
     }
     let cores: Vec<usize> = CoreSet::online().map(|cores| cores.iter().collect()).unwrap_or_default();
-    let mut causes = Causes::open(&cores, &mut notes);
+    let mut causes = FrameCauses::open(&cores, &mut notes);
     let helpers_ns =
-        |peer: &Option<Holoscan>| peer.as_ref().and_then(|it| others::cpu_ns(it.id())).unwrap_or(0);
+        |peer: &Option<RealtimeHoloscan>| peer.as_ref().and_then(|it| others::cpu_ns(it.id())).unwrap_or(0);
     let (others, before_ns) = (Others::watch(), helpers_ns(&peer));
     let passes = rows.len();
     let all = settings.rounds * passes;
@@ -104,8 +106,8 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchErr
             let text = format!("round {} of {}: {}", round + 1, settings.rounds, row.name);
             watch.at(round * passes + at, all, &text);
             let answer = match row.runner {
-                Runner::Own(pass) => pass.run(settings, &mut causes, watch)?,
-                Runner::Peer(kind) => match &mut peer {
+                RowRunner::Own(pass) => pass.run(settings, &mut causes, watch)?,
+                RowRunner::Peer(kind) => match &mut peer {
                     Some(peer) => {
                         causes.begin();
                         peer.run(settings, kind)
@@ -114,7 +116,9 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchErr
                 },
             };
             match answer {
-                Ok(frames) => row.taken.push(Taken::of(&frames, &causes.outliers, settings.period_ns())),
+                Ok(frames) => {
+                    row.taken.push(PassFigures::of(&frames, &causes.outliers, settings.period_ns()))
+                }
                 Err(reason) => {
                     let note = format!("{}: not available: {reason}", row.name);
                     if !notes.contains(&note) {
@@ -130,41 +134,42 @@ pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Found, BenchErr
     Ok(result::found(settings, rows, others, versions, notes))
 }
 
-/// Frames that a pass may have: more than a day at 60 per second.
+/// Most frames of a pass: more than a day at 60 per second.
 const MOST_FRAMES: u64 = 10_000_000;
 
-fn check(settings: &Settings) -> Result<(), BenchError> {
+fn check(settings: &RealtimeSettings) -> Result<(), BenchError> {
     let refuse = |text: String| Err(BenchError::Settings(text));
-    let Settings { target_fps, duration_ns, pin_cpu, .. } = *settings;
+    let RealtimeSettings { target_fps, duration_ns, pin_cpu, .. } = *settings;
     if !(0.1..=10_000.0).contains(&target_fps) {
-        return refuse(format!("{target_fps} frames per second: from 0.1 to 10000"));
+        return refuse(format!("target-fps is {target_fps}: it must be from 0.1 to 10000"));
     }
     if duration_ns / settings.period_ns() < 5 {
         let seconds = duration_ns as f64 / 1e9;
         return refuse(format!(
-            "in {seconds} s there are fewer than 5 frames at {target_fps} per second: a pass takes {:.3} s or more",
+            "{seconds} s at {target_fps} frames per second are fewer than 5 frames: a pass must take {:.3} s \
+             or more",
             5.0 * settings.period_ns() as f64 / 1e9
         ));
     }
     let frames = duration_ns / settings.period_ns();
     if frames > MOST_FRAMES {
         return refuse(format!(
-            "{frames} frames in a pass: every one is kept, and at most {MOST_FRAMES} are: make the pass shorter"
+            "{frames} frames per pass: at most {MOST_FRAMES} can be kept; make the pass shorter"
         ));
     }
     if settings.rounds == 0 || settings.worker_threads == 0 {
-        return refuse("rounds and worker threads are 1 or more each".to_owned());
+        return refuse("rounds and worker threads must be 1 or more".to_owned());
     }
-    let allowed = CoreSet::allowed()
-        .map_err(|error| BenchError::System { what: "the cores of this process", error })?;
+    let allowed =
+        CoreSet::allowed().map_err(|error| BenchError::System { what: "cores of this process", error })?;
     if !allowed.contains(pin_cpu) {
-        return refuse(format!("core {pin_cpu} is not among those that this process may use: {allowed}"));
+        return refuse(format!("core {pin_cpu} is not available to this process, which can use {allowed}"));
     }
     Ok(())
 }
 
-impl Found {
-    /// As an SVG: how often which period, all of them and the middle of them, and each period over time.
+impl RealtimeResults {
+    /// Draws an SVG: a histogram of the periods, one of those near the target, and each period over time.
     #[must_use]
     pub fn to_svg(&self) -> String {
         plot::sheet(self).to_svg()

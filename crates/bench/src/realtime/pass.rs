@@ -1,10 +1,10 @@
 //! One pass: the same frames, by the engine or by a bare loop, under one policy.
 
-use super::causes::Causes;
-use super::frames::{Frame, Frames};
-use super::settings::{Kind, Settings};
-use super::work::{FrameOperator, LoadOperator, Work};
-use crate::{BenchError, Watch};
+use super::causes::FrameCauses;
+use super::frames::{FrameLog, FrameTimes};
+use super::settings::{RealtimePolicy, RealtimeSettings};
+use super::work::{FrameOperator, LoadOperator, TrigonometryWork};
+use crate::{BenchError, BenchWatch};
 use onbeat_os::policy::PolicyFlags;
 use onbeat_os::{CoreSet, Policy, clock, rights, thread};
 use onbeat_queue::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -14,20 +14,21 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Who makes the frames, and beside what.
+/// The combination of frame loop, policy and load in a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pass {
-    /// A `clock_nanosleep` loop in place of the engine: the floor.
+    /// A `clock_nanosleep` loop instead of the engine: the floor.
     pub is_bare: bool,
-    /// The real-time policy of the frames; `None` for the baseline, in which frames and loads are equals.
-    pub policy: Option<Kind>,
+    /// The real-time policy of the frames; `None` for the baseline, in which frames and loads have equal
+    /// rank.
+    pub policy: Option<RealtimePolicy>,
     /// Whether there are load operators.
     pub is_loaded: bool,
 }
 
 impl Pass {
-    /// Those that the settings ask for, each followed by its floor.
-    pub fn all(settings: &Settings) -> Vec<Pass> {
+    /// Passes that the settings ask for, each followed by its floor.
+    pub fn all(settings: &RealtimeSettings) -> Vec<Pass> {
         let is_loaded = settings.dummy_loads > 0;
         let ways = [None].into_iter().chain(settings.policies.iter().copied().map(Some));
         let mut ways: Vec<_> = ways.map(|policy| (policy, is_loaded)).collect();
@@ -38,7 +39,7 @@ impl Pass {
         ways.into_iter().flat_map(both).collect()
     }
 
-    /// In figures and tables.
+    /// Name in figures and tables.
     pub fn name(self) -> String {
         let name = match (self.policy, self.is_loaded) {
             (Some(kind), _) => kind.name(),
@@ -48,16 +49,16 @@ impl Pass {
         if self.is_bare { format!("floor_{name}") } else { name.to_owned() }
     }
 
-    /// The frames as they came, or why the machine does not allow it.
+    /// Makes the pass. The inner error says why the machine does not allow it.
     pub fn run(
         self,
-        settings: &Settings,
-        causes: &mut Causes,
-        watch: &dyn Watch,
-    ) -> Result<Result<Vec<Frame>, String>, BenchError> {
+        settings: &RealtimeSettings,
+        causes: &mut FrameCauses,
+        watch: &dyn BenchWatch,
+    ) -> Result<Result<Vec<FrameTimes>, String>, BenchError> {
         let most = (settings.duration_ns / settings.period_ns()).saturating_add(16);
-        let frames = Arc::new(Frames::new(usize::try_from(most).unwrap_or(usize::MAX)));
-        let _home = Home::leave(self, settings)?;
+        let frames = Arc::new(FrameLog::new(usize::try_from(most).unwrap_or(usize::MAX)));
+        let _home = HomeCores::leave(self, settings)?;
         if self.is_bare {
             self.run_bare(settings, &frames, causes, watch)
         } else {
@@ -65,18 +66,18 @@ impl Pass {
         }
     }
 
-    /// `SCHED_DEADLINE` takes no thread that is kept to a core: that one may run on any.
+    /// `SCHED_DEADLINE` refuses threads that are pinned to a core: such a thread can run on any core.
     fn is_pinned(self) -> bool {
-        self.policy != Some(Kind::Deadline)
+        self.policy != Some(RealtimePolicy::Deadline)
     }
 
     fn run_engine(
         self,
-        settings: &Settings,
-        frames: &Arc<Frames>,
-        causes: &mut Causes,
-        watch: &dyn Watch,
-    ) -> Result<Result<Vec<Frame>, String>, BenchError> {
+        settings: &RealtimeSettings,
+        frames: &Arc<FrameLog>,
+        causes: &mut FrameCauses,
+        watch: &dyn BenchWatch,
+    ) -> Result<Result<Vec<FrameTimes>, String>, BenchError> {
         let (graph, options) = self.prepare(settings, frames);
         let run = match graph.start(&options) {
             Ok(run) => run,
@@ -87,23 +88,23 @@ impl Pass {
         let failed =
             |error| BenchError::Run { case: "realtime", recipe: self.name(), error: Box::new(error) };
         run.wait().map_err(failed)?;
-        causes.look(frames);
+        causes.update(frames);
         Ok(Ok(frames.since(0)))
     }
 
-    fn prepare(self, settings: &Settings, frames: &Arc<Frames>) -> (Graph, Options) {
+    fn prepare(self, settings: &RealtimeSettings, frames: &Arc<FrameLog>) -> (Graph, Options) {
         let mut graph = Graph::new("realtime");
-        let work = Work::new(settings.bm_load_intensity, settings.bm_workload_size);
+        let work = TrigonometryWork::new(settings.bm_load_intensity, settings.bm_workload_size);
         let frame = graph.add("frame", FrameOperator { frames: Arc::clone(frames), work });
         graph.when(frame, When::period_ns(settings.period_ns(), Overrun::Skip));
         let loads = if self.is_loaded { settings.dummy_loads } else { 0 };
         let names: Vec<String> = (0..loads).map(|at| format!("load{at}")).collect();
         for name in &names {
-            let work = Work::new(settings.bg_load_intensity, settings.bg_workload_size);
+            let work = TrigonometryWork::new(settings.bg_load_intensity, settings.bg_workload_size);
             graph.add(name, LoadOperator(work));
         }
         let Some(kind) = self.policy else {
-            // All of it is shared by all workers, which have inherited their core.
+            // All workers share all operators and have inherited the core.
             let options = Options {
                 scheduler: Scheduler::Event,
                 share: Share::Always,
@@ -125,11 +126,11 @@ impl Pass {
 
     fn run_bare(
         self,
-        settings: &Settings,
-        frames: &Arc<Frames>,
-        causes: &mut Causes,
-        watch: &dyn Watch,
-    ) -> Result<Result<Vec<Frame>, String>, BenchError> {
+        settings: &RealtimeSettings,
+        frames: &Arc<FrameLog>,
+        causes: &mut FrameCauses,
+        watch: &dyn BenchWatch,
+    ) -> Result<Result<Vec<FrameTimes>, String>, BenchError> {
         let stop = Arc::new(AtomicBool::new(false));
         let threads = self.start_bare(settings, frames, &stop);
         follow(settings, frames, causes, watch);
@@ -139,24 +140,24 @@ impl Pass {
         for load in loads {
             let _ = load.join();
         }
-        causes.look(frames);
+        causes.update(frames);
         Ok(refused.map(|()| frames.since(0)))
     }
 
-    #[expect(clippy::type_complexity, reason = "the frames' thread, and those of the loads")]
+    #[expect(clippy::type_complexity, reason = "the thread of the frames, and those of the loads")]
     fn start_bare(
         self,
-        settings: &Settings,
-        frames: &Arc<Frames>,
+        settings: &RealtimeSettings,
+        frames: &Arc<FrameLog>,
         stop: &Arc<AtomicBool>,
     ) -> io::Result<(JoinHandle<Result<(), String>>, Vec<JoinHandle<()>>)> {
         let mut loads = Vec::new();
         let core = CoreSet::from_cores([settings.pin_cpu]).map_err(io::Error::other)?;
         for at in 0..if self.is_loaded { settings.dummy_loads } else { 0 } {
             let (stop, core) = (Arc::clone(stop), core.clone());
-            let mut work = Work::new(settings.bg_load_intensity, settings.bg_workload_size);
+            let mut work = TrigonometryWork::new(settings.bg_load_intensity, settings.bg_workload_size);
             loads.push(thread::spawn(&format!("bare-load{at}"), move || {
-                // Where it may not be there, the frames may not either, and say so.
+                // If the core is not available, the thread of the frames reports it.
                 let _ = thread::set_cores(&core);
                 while !stop.load(Relaxed) {
                     work.work();
@@ -164,7 +165,7 @@ impl Pass {
             })?);
         }
         let (stop, frames) = (Arc::clone(stop), Arc::clone(frames));
-        let mut work = Work::new(settings.bm_load_intensity, settings.bm_workload_size);
+        let mut work = TrigonometryWork::new(settings.bm_load_intensity, settings.bm_workload_size);
         let period_ns = settings.period_ns();
         let policy = self.policy.map(|kind| settings.policy(kind));
         let core = self.is_pinned().then_some(core);
@@ -181,7 +182,7 @@ impl Pass {
                 let start_ns = clock::monotonic_ns();
                 frames.make(due_ns, start_ns, || work.work());
                 let late_ns = clock::monotonic_ns().saturating_sub(due_ns);
-                // As `skip` does.
+                // The behaviour of `skip`.
                 due_ns += period_ns * (late_ns / period_ns + 1);
             }
             Ok(())
@@ -190,8 +191,8 @@ impl Pass {
     }
 }
 
-/// Between two looks at what came: the kernel's rings have room for longer.
-const LOOK: Duration = Duration::from_millis(40);
+/// Interval between two checks for frames: the kernel's ring buffers have room for longer.
+const POLL_INTERVAL: Duration = Duration::from_millis(40);
 
 fn set(policy: Policy) -> Result<(), String> {
     let explain = |error: io::Error| {
@@ -201,39 +202,45 @@ fn set(policy: Policy) -> Result<(), String> {
     policy.set(PolicyFlags::default()).map_err(explain)
 }
 
-/// The cores of the calling thread, which it gets back. Threads that it starts meanwhile inherit what it has then.
-struct Home(Option<CoreSet>);
+/// Original cores of the calling thread, restored on drop. Threads started in between inherit the changed
+/// cores.
+struct HomeCores(Option<CoreSet>);
 
-impl Home {
-    /// In the baseline, workers that no core is named for share the one of the load.
-    fn leave(pass: Pass, settings: &Settings) -> Result<Home, BenchError> {
+impl HomeCores {
+    /// In the baseline, workers without a named core share the core of the load.
+    fn leave(pass: Pass, settings: &RealtimeSettings) -> Result<HomeCores, BenchError> {
         let system = |what| move |error| BenchError::System { what, error };
         if pass.is_bare || pass.policy.is_some() {
-            return Ok(Home(None));
+            return Ok(HomeCores(None));
         }
-        let before = thread::cores().map_err(system("the cores of this thread"))?;
+        let before = thread::cores().map_err(system("cores of this thread"))?;
         let core = CoreSet::from_cores([settings.pin_cpu])
             .map_err(|error| BenchError::Settings(error.to_string()))?;
-        thread::set_cores(&core).map_err(system("to go to --pin-cpu"))?;
-        Ok(Home(Some(before)))
+        thread::set_cores(&core).map_err(system("move to --pin-cpu"))?;
+        Ok(HomeCores(Some(before)))
     }
 }
 
-impl Drop for Home {
+impl Drop for HomeCores {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
-            // It had them before.
+            // The thread had these cores before.
             let _ = thread::set_cores(before);
         }
     }
 }
 
-/// For as long as a pass takes, or until somebody stops it.
-fn follow(settings: &Settings, frames: &Arc<Frames>, causes: &mut Causes, watch: &dyn Watch) {
+/// Waits for the duration of a pass, or until a stop.
+fn follow(
+    settings: &RealtimeSettings,
+    frames: &Arc<FrameLog>,
+    causes: &mut FrameCauses,
+    watch: &dyn BenchWatch,
+) {
     causes.begin();
     let end_ns = clock::monotonic_ns() + settings.duration_ns;
     while clock::monotonic_ns() < end_ns && !watch.is_stopped() {
-        std::thread::sleep(LOOK);
-        causes.look(frames);
+        std::thread::sleep(POLL_INTERVAL);
+        causes.update(frames);
     }
 }

@@ -1,58 +1,63 @@
-//! The same passes in Holoscan, by a Python that runs `peers/holoscan/realtime.py`.
+//! The same passes in Holoscan: a Python process runs `peers/holoscan/realtime.py`.
 
-use super::frames::Frame;
-use super::settings::{Kind, Settings};
+use super::frames::FrameTimes;
+use super::settings::{RealtimePolicy, RealtimeSettings};
 use crate::holoscan::{Holoscan as Process, START};
 use serde::Deserialize;
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Carried along, so that it need not be found.
+/// Embedded script, so that no path is needed.
 const SCRIPT: &str = include_str!("../../../../peers/holoscan/realtime.py");
 
 /// Another runtime.
 #[derive(Debug, Clone)]
-pub struct Peer {
+pub struct RealtimePeer {
     /// The Python that has Holoscan.
     pub python: PathBuf,
 }
 
-/// A Holoscan that waits for work.
-pub(super) struct Holoscan(Process);
+/// A running Holoscan process that waits for requests.
+pub(super) struct RealtimeHoloscan(Process);
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Answer {
-    Taken { starts_ns: Vec<u64>, ends_ns: Vec<u64> },
+enum PassAnswer {
+    PassFigures { starts_ns: Vec<u64>, ends_ns: Vec<u64> },
     Refused { error: String },
 }
 
-/// Whether its threads can have that policy: with `SCHED_DEADLINE` and a core its operator never runs, and nothing says so.
-pub(super) fn has(kind: Kind) -> bool {
-    kind != Kind::Deadline
+/// Whether its threads support this policy: with `SCHED_DEADLINE` and a core, its operator never runs, and no
+/// error is reported.
+pub(super) fn has(kind: RealtimePolicy) -> bool {
+    kind != RealtimePolicy::Deadline
 }
 
-impl Holoscan {
-    /// Starts it, or says why not and how to get it.
-    pub fn start(peer: &Peer) -> Result<Holoscan, String> {
-        Process::start(&peer.python, SCRIPT).map(Holoscan)
+impl RealtimeHoloscan {
+    /// Starts Holoscan. On failure the error says why, and how to install it.
+    pub fn start(peer: &RealtimePeer) -> Result<RealtimeHoloscan, String> {
+        Process::start(&peer.python, SCRIPT).map(RealtimeHoloscan)
     }
 
-    /// Of Holoscan and of its Python.
+    /// Versions of Holoscan and its Python.
     pub fn versions(&self) -> &(String, String) {
         &self.0.versions
     }
 
-    /// Of its process.
+    /// CPU time of its process.
     pub fn id(&self) -> u32 {
         self.0.id()
     }
 
-    /// One pass there. Its frames have no due time: each counts from the one before.
-    pub fn run(&mut self, settings: &Settings, kind: Option<Kind>) -> Result<Vec<Frame>, String> {
+    /// Makes one pass. Its frames have no due time: each counts from the one before.
+    pub fn run(
+        &mut self,
+        settings: &RealtimeSettings,
+        kind: Option<RealtimePolicy>,
+    ) -> Result<Vec<FrameTimes>, String> {
         let wanted = json!({
-            "policy": kind.map(Kind::name),
+            "policy": kind.map(RealtimePolicy::name),
             "priority": settings.priority,
             "fps": settings.target_fps,
             "duration_s": settings.duration_ns as f64 / 1e9,
@@ -67,15 +72,15 @@ impl Holoscan {
         let limit = START + 3 * Duration::from_nanos(settings.duration_ns);
         let line = self.0.ask(&wanted, limit)?;
         match serde_json::from_str(&line) {
-            Ok(Answer::Taken { starts_ns, ends_ns }) => {
+            Ok(PassAnswer::PassFigures { starts_ns, ends_ns }) => {
                 let frame = |(at, (&start_ns, &end_ns)): (usize, (&u64, &u64))| {
                     let due_ns = starts_ns[0] + at as u64 * settings.period_ns();
-                    Frame { due_ns, start_ns, end_ns, cpu: settings.pin_cpu as u32, tid: 0 }
+                    FrameTimes { due_ns, start_ns, end_ns, cpu: settings.pin_cpu as u32, tid: 0 }
                 };
                 Ok(starts_ns.iter().zip(&ends_ns).enumerate().map(frame).collect())
             }
-            Ok(Answer::Refused { error }) => Err(error),
-            Err(_) => Err(format!("it says `{line}`")),
+            Ok(PassAnswer::Refused { error }) => Err(error),
+            Err(_) => Err(format!("unexpected answer `{line}`")),
         }
     }
 }

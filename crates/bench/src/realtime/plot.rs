@@ -1,11 +1,11 @@
-//! The passes as a picture.
+//! Draws the passes.
 
-use super::Found;
-use super::figures::Taken;
+use super::RealtimeResults;
+use super::figures::PassFigures;
 use onbeat_report::plot::{Axis, Line, Lines, Sheet, Style};
 
-/// How often which period, in full range and near the target, and each period over time.
-pub(super) fn sheet(found: &Found) -> Sheet {
+/// Draws histograms of the periods, in full range and near the target, and each period over time.
+pub(super) fn sheet(found: &RealtimeResults) -> Sheet {
     let result = &found.result;
     let machine = &result.machine;
     let cores = machine.cores_online.map_or(String::new(), |cores| format!("{cores} cores"));
@@ -13,8 +13,9 @@ pub(super) fn sheet(found: &Found) -> Sheet {
         [machine.cpu_model.clone().unwrap_or_default(), cores, machine.kernel.clone().unwrap_or_default()];
     let parameter = |name: &str| result.parameters.get(name).map_or(String::new(), ToString::to_string);
     let (fps, loads) = (parameter("target_fps"), parameter("dummy_load_number"));
-    let sheet = Sheet::new("onbeat bench realtime: how regularly frames come").line(facts.join(" · ")).line(format!(
-        "{fps} frames per second beside {loads} load operators on core {}, all rounds together; dashed: a bare loop",
+    let sheet = Sheet::new("onbeat bench realtime: frame jitter next to a load").line(facts.join(" · ")).line(format!(
+        "{fps} frames per second next to {loads} load operators on core {}, all rounds together; dashed: a \
+         bare loop",
         parameter("pin_cpu")
     ));
     let target_ms =
@@ -23,8 +24,9 @@ pub(super) fn sheet(found: &Found) -> Sheet {
         .series
         .iter()
         .map(|(name, rounds)| {
-            let deviations =
-                |taken: &Taken| taken.periods_ns.iter().map(|ns| ns / 1e6 - target_ms).collect::<Vec<_>>();
+            let deviations = |taken: &PassFigures| {
+                taken.periods_ns.iter().map(|ns| ns / 1e6 - target_ms).collect::<Vec<_>>()
+            };
             (name.as_str(), rounds.iter().flat_map(deviations).collect())
         })
         .collect();
@@ -33,15 +35,15 @@ pub(super) fn sheet(found: &Found) -> Sheet {
     let near = near(&series);
     let panel = |title: &str, range_ms: f64| Lines {
         title: title.to_owned(),
-        x: Axis::linear("ms from the period that was asked for"),
+        x: Axis::linear("deviation from the period (ms)"),
         y: Axis::log("frames"),
         lines: lines(&series, |list| histogram(list, range_ms)),
         limits: Vec::new(),
     };
     let over_time = Lines {
-        title: "over time: the furthest of each two hundredth".to_owned(),
+        title: "over time: the largest deviation of each two hundredth".to_owned(),
         x: Axis::linear("s"),
-        y: Axis::linear("ms from the period that was asked for"),
+        y: Axis::linear("deviation from the period (ms)"),
         lines: lines(&series, |list| over_time(list, target_ms / 1e3))
             .into_iter()
             .filter(|line| line.style == Style::Curve)
@@ -52,7 +54,7 @@ pub(super) fn sheet(found: &Found) -> Sheet {
     sheet.lines(panel("full range", most)).lines(panel("near the target", near)).lines(over_time)
 }
 
-/// Where 99 % of the frames of the most regular pass lie, three times over.
+/// Three times the range that contains 99 % of the frames of the most regular pass.
 fn near(series: &[(&str, Vec<f64>)]) -> f64 {
     let of = |list: &Vec<f64>| {
         let mut sorted: Vec<f64> = list.iter().map(|ms| ms.abs()).collect();
@@ -86,7 +88,7 @@ fn lines(series: &[(&str, Vec<f64>)], points: impl Fn(&[f64]) -> Vec<(f64, f64)>
     series.iter().map(line).collect()
 }
 
-/// How many lie in each of eighty equal parts from -`range_ms` to `range_ms`; parts that are empty are left out.
+/// Counts the values in each of eighty equal bins from -`range_ms` to `range_ms`; empty bins are left out.
 fn histogram(list: &[f64], range_ms: f64) -> Vec<(f64, f64)> {
     const PARTS: usize = 80;
     let width = 2.0 * range_ms.max(1e-6) / PARTS as f64;

@@ -1,19 +1,19 @@
-//! From passes to the form of every bench.
+//! Converts passes to the common form of the benches.
 
 use super::causes::MACHINE;
-use super::figures::{LIMITS, Summary, Taken};
-use super::{Found, Row, Settings};
-use crate::told;
+use super::figures::{DeviationSummary, LIMITS, PassFigures};
+use super::{RealtimeResults, RealtimeRow, RealtimeSettings};
+use crate::common;
 use onbeat_report::{BenchResult, bench::Machine};
 use serde_json::{Value, json};
 
 pub(super) fn found(
-    settings: &Settings,
-    rows: Vec<Row>,
+    settings: &RealtimeSettings,
+    rows: Vec<RealtimeRow>,
     others: Option<f64>,
     versions: Option<(String, String)>,
     notes: Vec<String>,
-) -> Found {
+) -> RealtimeResults {
     let mut result = BenchResult::new("realtime", Machine::read());
     result.parameters = parameters(settings, versions.as_ref());
     let target_ns = settings.period_ns() as f64;
@@ -31,9 +31,11 @@ pub(super) fn found(
     }
     result.notes = notes;
     if let Some((holoscan, python)) = versions {
-        result.notes.push(format!("Holoscan {holoscan}, Python {python}: its operators are Python's"));
+        result
+            .notes
+            .push(format!("Holoscan {holoscan}, Python {python}: its operators are written in Python"));
     }
-    told::doubts(&mut result, others, "the causes below say where they were in the way");
+    common::doubts(&mut result, others, "the causes below say where that delayed a frame");
     let mut outliers = Vec::new();
     for row in &rows {
         for (round, taken) in row.taken.iter().enumerate() {
@@ -43,12 +45,15 @@ pub(super) fn found(
     result.raw = raw(&rows);
     let passes = rows.iter().map(|row| row.name.clone()).collect();
     let series = rows.into_iter().map(|row| (row.name, row.taken)).collect();
-    Found { result, passes, outliers, series }
+    RealtimeResults { result, passes, outliers, series }
 }
 
-fn parameters(settings: &Settings, versions: Option<&(String, String)>) -> serde_json::Map<String, Value> {
+fn parameters(
+    settings: &RealtimeSettings,
+    versions: Option<&(String, String)>,
+) -> serde_json::Map<String, Value> {
     let policies: Vec<&str> = settings.policies.iter().map(|kind| kind.name()).collect();
-    told::parameters(json!({
+    common::parameters(json!({
         "target_fps": settings.target_fps,
         "duration_s": settings.duration_ns as f64 / 1e9,
         "scheduling_policy": policies,
@@ -66,11 +71,12 @@ fn parameters(settings: &Settings, versions: Option<&(String, String)>) -> serde
     }))
 }
 
-/// The figures of one pass: of each round, then the median of these.
-fn add(result: &mut BenchResult, row: &Row, target_ns: f64) {
+/// Figures of one pass: one value per round, and their median.
+fn add(result: &mut BenchResult, row: &RealtimeRow, target_ns: f64) {
     let name = &row.name;
-    let mut summaries = |what: &str, of: &dyn Fn(&Taken) -> Vec<f64>| {
-        let rounds: Vec<Summary> = row.taken.iter().filter_map(|taken| Summary::of(&of(taken))).collect();
+    let mut summaries = |what: &str, of: &dyn Fn(&PassFigures) -> Vec<f64>| {
+        let rounds: Vec<DeviationSummary> =
+            row.taken.iter().filter_map(|taken| DeviationSummary::of(&of(taken))).collect();
         let Some(first) = rounds.first() else { return };
         for (at, (figure, _)) in first.named().into_iter().enumerate() {
             let runs: Vec<f64> = rounds.iter().map(|summary| summary.named()[at].1).collect();
@@ -81,7 +87,7 @@ fn add(result: &mut BenchResult, row: &Row, target_ns: f64) {
     summaries("period_without_machine", &|taken| taken.periods_without_ns.clone());
     summaries("deviation", &|taken| taken.deviations_ns(target_ns));
     summaries("execution", &|taken| taken.executions_ns.clone());
-    let runs = |of: &dyn Fn(&Taken) -> f64| row.taken.iter().map(of).collect::<Vec<f64>>();
+    let runs = |of: &dyn Fn(&PassFigures) -> f64| row.taken.iter().map(of).collect::<Vec<f64>>();
     for (limit, limit_ns) in LIMITS {
         result.add(&format!("{name}.{limit}"), &runs(&|taken| taken.over(target_ns, limit_ns) as f64), "1");
     }
@@ -91,11 +97,12 @@ fn add(result: &mut BenchResult, row: &Row, target_ns: f64) {
     result.add(&format!("{name}.delayed_by_machine"), &runs(&|taken| taken.machines() as f64), "1");
 }
 
-/// How this pass's deviations are to another's: of each round by itself, as the machine was the same then.
-fn ratios(result: &mut BenchResult, row: &Row, other: &Row, against: &str, target_ns: f64) {
+/// Ratio of this pass's deviations to another's, within each round, because the machine was the same then.
+fn ratios(result: &mut BenchResult, row: &RealtimeRow, other: &RealtimeRow, against: &str, target_ns: f64) {
     for (at, figure) in [(4, "p50"), (5, "p99")] {
-        let of =
-            |taken: &Taken| Summary::of(&taken.deviations_ns(target_ns)).map(|summary| summary.named()[at].1);
+        let of = |taken: &PassFigures| {
+            DeviationSummary::of(&taken.deviations_ns(target_ns)).map(|summary| summary.named()[at].1)
+        };
         let pairs = row.taken.iter().zip(&other.taken);
         let shares: Vec<f64> =
             pairs.filter_map(|(own, other)| Some(of(own)? / of(other)?.max(1.0))).collect();
@@ -103,20 +110,22 @@ fn ratios(result: &mut BenchResult, row: &Row, other: &Row, against: &str, targe
     }
 }
 
-fn raw(rows: &[Row]) -> serde_json::Map<String, Value> {
-    let round = |taken: &Taken| {
+fn raw(rows: &[RealtimeRow]) -> serde_json::Map<String, Value> {
+    let round = |taken: &PassFigures| {
         json!({
             "period_ns": taken.periods_ns,
             "execution_ns": taken.executions_ns,
             "outliers": taken.outliers,
         })
     };
-    let row = |row: &Row| (row.name.clone(), row.taken.iter().map(round).collect::<Vec<Value>>().into());
+    let row =
+        |row: &RealtimeRow| (row.name.clone(), row.taken.iter().map(round).collect::<Vec<Value>>().into());
     rows.iter().map(row).collect()
 }
 
-impl Found {
-    /// The causes of one pass's late frames, the most frequent first: name, frames, and the latest of them in nanoseconds.
+impl RealtimeResults {
+    /// Causes of one pass's late frames, the most frequent first: name, number of frames, and the longest
+    /// delay in nanoseconds.
     #[must_use]
     pub fn causes(&self, pass: &str) -> Vec<(String, usize, u64)> {
         let mut causes: Vec<(String, usize, u64)> = Vec::new();

@@ -1,12 +1,12 @@
-//! What is to be measured, and how.
+//! Settings of the bench.
 
-use super::Peer;
+use super::RealtimePeer;
 use onbeat_os::Policy;
 use onbeat_runtime::Idle;
 
-/// A real-time policy, by the name that the published benchmark gives it.
+/// A real-time policy, with its name in the published benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum RealtimePolicy {
     /// `SCHED_FIFO`.
     Fifo,
     /// `SCHED_RR`.
@@ -15,68 +15,69 @@ pub enum Kind {
     Deadline,
 }
 
-impl Kind {
+impl RealtimePolicy {
     /// All of them.
-    pub const ALL: [Kind; 3] = [Kind::Fifo, Kind::Rr, Kind::Deadline];
+    pub const ALL: [RealtimePolicy; 3] = [RealtimePolicy::Fifo, RealtimePolicy::Rr, RealtimePolicy::Deadline];
 
-    /// In figures.
+    /// Name in figures.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Fifo => "fifo",
-            Kind::Rr => "rr",
-            Kind::Deadline => "deadline",
+            RealtimePolicy::Fifo => "fifo",
+            RealtimePolicy::Rr => "rr",
+            RealtimePolicy::Deadline => "deadline",
         }
     }
 
-    /// The one of this name: `fifo`, `FIFO` or `SCHED_FIFO`.
+    /// Returns the one with this name: `fifo`, `FIFO` or `SCHED_FIFO`.
     #[must_use]
-    pub fn from_name(name: &str) -> Option<Kind> {
+    pub fn from_name(name: &str) -> Option<RealtimePolicy> {
         let name = name.to_ascii_lowercase();
         let name = name.strip_prefix("sched_").unwrap_or(&name);
-        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+        RealtimePolicy::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// What is to be measured. The default is what is published, but for the priority, which is 99 there.
+/// Settings of the bench. The default is that of the published benchmark, except for the priority, which is
+/// 99 there.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct RealtimeSettings {
     /// Frames per second.
     pub target_fps: f64,
-    /// How long each pass takes, in nanoseconds.
+    /// Duration of each pass, in nanoseconds.
     pub duration_ns: u64,
-    /// The real-time policies, in this order.
-    pub policies: Vec<Kind>,
-    /// Of `fifo` and `rr`.
+    /// Real-time policies in the order of the table.
+    pub policies: Vec<RealtimePolicy>,
+    /// Priority of `fifo` and `rr`.
     pub priority: u8,
     /// Rounds over its numbers that a load operator makes per step.
     pub bg_load_intensity: u32,
-    /// How many numbers it has.
+    /// Numbers of a load operator.
     pub bg_workload_size: usize,
     /// Rounds over its numbers that the frame operator makes per frame.
     pub bm_load_intensity: u32,
-    /// How many numbers it has.
+    /// Numbers of the frame operator.
     pub bm_workload_size: usize,
-    /// Workers of the load; in the baseline they step the frame operator, too.
+    /// Number of workers for the load; in the baseline they also step the frame operator.
     pub worker_threads: usize,
-    /// Load operators.
+    /// Number of load operators.
     pub dummy_loads: usize,
     /// The core that all of them share.
     pub pin_cpu: usize,
-    /// How the worker of the frames waits for the next one under the real-time policies.
+    /// Waiting of the frames' worker under the real-time policies.
     pub idle: Idle,
-    /// How often all passes are made, in turn.
+    /// Number of rounds.
     pub rounds: usize,
-    /// Who else runs the same passes in between.
-    pub peer: Option<Peer>,
+    /// Other runtime that makes the same passes in the same rounds.
+    pub peer: Option<RealtimePeer>,
 }
 
-impl Default for Settings {
+impl Default for RealtimeSettings {
     fn default() -> Self {
-        Settings {
+        RealtimeSettings {
             target_fps: 60.0,
             duration_ns: 30_000_000_000,
-            policies: Kind::ALL.to_vec(),
+            policies: RealtimePolicy::ALL.to_vec(),
             priority: 80,
             bg_load_intensity: 1000,
             bg_workload_size: 100,
@@ -92,20 +93,21 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
-    /// From frame to frame, in nanoseconds.
+impl RealtimeSettings {
+    /// Period of the frames, in nanoseconds.
     #[must_use]
     pub fn period_ns(&self) -> u64 {
         (1e9 / self.target_fps).round() as u64
     }
 
-    /// What the kernel is asked for; a deadline has a tenth of the period, as in the published benchmark.
-    pub(super) fn policy(&self, kind: Kind) -> Policy {
+    /// Scheduling parameters for the kernel. A deadline gets a tenth of the period, as in the published
+    /// benchmark.
+    pub(super) fn policy(&self, kind: RealtimePolicy) -> Policy {
         let period_ns = self.period_ns();
         match kind {
-            Kind::Fifo => Policy::Fifo(self.priority),
-            Kind::Rr => Policy::RoundRobin(self.priority),
-            Kind::Deadline => {
+            RealtimePolicy::Fifo => Policy::Fifo(self.priority),
+            RealtimePolicy::Rr => Policy::RoundRobin(self.priority),
+            RealtimePolicy::Deadline => {
                 Policy::Deadline { runtime_ns: period_ns / 10, deadline_ns: period_ns, period_ns }
             }
         }

@@ -1,24 +1,24 @@
-//! What frames and loads do: the same function on every side.
+//! Work of frames and loads: the same function on every side.
 
-use super::frames::Frames;
+use super::frames::FrameLog;
 use onbeat_os::clock;
 use onbeat_runtime::{Context, Error, Operator, Ports, Step};
 use std::hint::black_box;
 use std::sync::Arc;
 
-/// Numbers, and how often to go over them.
+/// Numbers, and how often to process them.
 #[derive(Debug, Clone)]
-pub struct Work {
+pub struct TrigonometryWork {
     numbers: Vec<f64>,
     intensity: u32,
 }
 
-impl Work {
-    pub fn new(intensity: u32, size: usize) -> Work {
-        Work { numbers: (0..size).map(|at| at as f64).collect(), intensity }
+impl TrigonometryWork {
+    pub fn new(intensity: u32, size: usize) -> TrigonometryWork {
+        TrigonometryWork { numbers: (0..size).map(|at| at as f64).collect(), intensity }
     }
 
-    /// One sine and one cosine for each number in each round.
+    /// Computes one sine and one cosine of each number in each round.
     pub fn work(&mut self) {
         for _ in 0..self.intensity {
             for number in &mut self.numbers {
@@ -29,10 +29,10 @@ impl Work {
     }
 }
 
-/// Makes a frame whenever it is due.
+/// Makes a frame whenever one is due.
 pub struct FrameOperator {
-    pub frames: Arc<Frames>,
-    pub work: Work,
+    pub frames: Arc<FrameLog>,
+    pub work: TrigonometryWork,
 }
 
 impl Operator for FrameOperator {
@@ -40,7 +40,7 @@ impl Operator for FrameOperator {
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         let start_ns = clock::monotonic_ns();
-        // The run's clock has an origin of its own.
+        // The origin of the run's clock differs from that of `CLOCK_MONOTONIC`.
         let due_ns = cx.stamp().due_ns().unwrap_or(u64::MAX);
         let late_ns = cx.now_ns().saturating_sub(due_ns);
         self.frames.make(start_ns.saturating_sub(late_ns), start_ns, || self.work.work());
@@ -49,7 +49,7 @@ impl Operator for FrameOperator {
 }
 
 /// Works without a pause.
-pub struct LoadOperator(pub Work);
+pub struct LoadOperator(pub TrigonometryWork);
 
 impl Operator for LoadOperator {
     fn ports(&mut self, _: &mut Ports) {}

@@ -1,8 +1,8 @@
-//! The same chain without an engine: what nothing can be above.
+//! The same chain without an engine: the upper limit of the rate.
 
-use super::case::{Limit, Shape};
+use super::case::{ChainShape, Limit};
 use super::operators::affine;
-use super::settings::Form;
+use super::settings::SaxpyForm;
 use crate::BenchError;
 use crate::pinned::{join, spawn};
 use onbeat_operators::dsp::Affine;
@@ -16,8 +16,8 @@ use std::time::Duration;
 
 const PAGE: usize = 4096;
 
-/// Samples that begin where they are told to within a page. Chunks of the engine are kept apart within pages, as what is read and written
-/// in turn is slow where their addresses end nearly alike; so these are, too.
+/// Samples at a given offset within a page. Reading and writing alternately is slow if the addresses have
+/// nearly the same low bits. The engine therefore offsets its chunks within pages, and so do these buffers.
 struct Buffer {
     samples: Vec<f32>,
     begin: usize,
@@ -25,12 +25,12 @@ struct Buffer {
 }
 
 impl Buffer {
-    /// At the begin of a page.
+    /// A buffer at the start of a page.
     fn new(len: usize) -> Self {
         Buffer::at(len, 0)
     }
 
-    /// Half a page from the others, for what is written out of place.
+    /// A buffer half a page away from the others, for out-of-place results.
     fn spare(len: usize) -> Self {
         Buffer::at(len, PAGE / 2)
     }
@@ -48,45 +48,46 @@ impl Buffer {
     }
 }
 
-/// What an operator is here: a call through a pointer.
-trait Stage: Send {
-    /// Reads `x` and writes `y` out of place; changes `x` in place. Says whether they change roles.
+/// An operator of the bare chain: a call through a pointer.
+trait BareStage: Send {
+    /// Reads `x` and writes `y` out of place, or changes `x` in place. Returns whether the buffers swap
+    /// roles.
     fn step(&mut self, x: &mut Buffer, y: &mut Buffer) -> bool;
 }
 
-struct InPlace(Affine);
-struct OutOfPlace(Affine);
+struct InPlaceStage(Affine);
+struct OutOfPlaceStage(Affine);
 
-impl Stage for InPlace {
+impl BareStage for InPlaceStage {
     fn step(&mut self, x: &mut Buffer, _: &mut Buffer) -> bool {
         self.0.in_place(x.get());
         false
     }
 }
 
-impl Stage for OutOfPlace {
+impl BareStage for OutOfPlaceStage {
     fn step(&mut self, x: &mut Buffer, y: &mut Buffer) -> bool {
         self.0.out_of_place(x.get(), y.get());
         true
     }
 }
 
-/// Some operators one after the other, behind pointers that the compiler knows nothing about.
-struct Stages {
-    all: Vec<Box<dyn Stage>>,
-    /// What is written out of place; buffers of stages change roles with it.
+/// Consecutive operators, behind pointers that the compiler cannot see through.
+struct BareChain {
+    all: Vec<Box<dyn BareStage>>,
+    /// Buffer for out-of-place results; it swaps roles with the stages' buffers.
     spare: Buffer,
 }
 
-impl Stages {
-    fn new(kernels: usize, shape: &Shape) -> Self {
-        let stage = || -> Box<dyn Stage> {
+impl BareChain {
+    fn new(kernels: usize, shape: &ChainShape) -> Self {
+        let stage = || -> Box<dyn BareStage> {
             match shape.form {
-                Form::InPlace => Box::new(InPlace(affine())),
-                Form::OutOfPlace => Box::new(OutOfPlace(affine())),
+                SaxpyForm::InPlace => Box::new(InPlaceStage(affine())),
+                SaxpyForm::OutOfPlace => Box::new(OutOfPlaceStage(affine())),
             }
         };
-        Stages {
+        BareChain {
             all: black_box((0..kernels).map(|_| stage()).collect()),
             spare: Buffer::spare(shape.samples()),
         }
@@ -102,14 +103,14 @@ impl Stages {
     }
 }
 
-/// Samples per second.
+/// Measures a limit, in samples per second.
 pub(super) fn measure(limit: &Limit, on: &[usize], seconds: f64) -> Result<f64, BenchError> {
     match limit {
         Limit::Kernel(shape) => side_by_side(shape, 1, on, seconds, kernel),
         Limit::Chain(shape) => side_by_side(shape, 1, on, seconds, chain),
         Limit::Replicated(shape) => side_by_side(shape, shape.cores, on, seconds, chain),
         Limit::HandOver(shape, buffers) => {
-            // A busy machine may not have given every core a turn in so short a time.
+            // On a busy machine, some cores may not have been scheduled in such a short time.
             let mut seconds = seconds;
             let mut rate = hand_over(shape, *buffers, on, seconds)?;
             while rate == 0.0 && seconds < 10.0 {
@@ -121,25 +122,25 @@ pub(super) fn measure(limit: &Limit, on: &[usize], seconds: f64) -> Result<f64, 
     }
 }
 
-/// What is done so often.
-type Body = Box<dyn FnMut(u64)>;
+/// Work that is repeated a given number of times.
+type RepeatedWork = Box<dyn FnMut(u64)>;
 
 /// The function, without a call through a pointer.
-fn kernel(shape: &Shape) -> Body {
+fn kernel(shape: &ChainShape) -> RepeatedWork {
     let (mut x, mut y) = (Buffer::new(shape.samples()), Buffer::spare(shape.samples()));
     let (form, affine) = (shape.form, affine());
     Box::new(move |times| {
         for _ in 0..times {
             match form {
-                Form::InPlace => affine.in_place(black_box(x.get())),
-                Form::OutOfPlace => affine.out_of_place(black_box(x.get()), black_box(y.get())),
+                SaxpyForm::InPlace => affine.in_place(black_box(x.get())),
+                SaxpyForm::OutOfPlace => affine.out_of_place(black_box(x.get()), black_box(y.get())),
             }
         }
     })
 }
 
-fn chain(shape: &Shape) -> Body {
-    let (mut stages, mut buffer) = (Stages::new(shape.kernels, shape), Buffer::new(shape.samples()));
+fn chain(shape: &ChainShape) -> RepeatedWork {
+    let (mut stages, mut buffer) = (BareChain::new(shape.kernels, shape), Buffer::new(shape.samples()));
     Box::new(move |times| {
         for _ in 0..times {
             stages.carry(&mut buffer);
@@ -147,13 +148,13 @@ fn chain(shape: &Shape) -> Body {
     })
 }
 
-/// On each of so many cores the same, from a common start: the sum of their rates.
+/// Runs the same work on each of `cores` cores from a common start. Returns the sum of their rates.
 fn side_by_side(
-    shape: &Shape,
+    shape: &ChainShape,
     threads: usize,
     on: &[usize],
     seconds: f64,
-    body: fn(&Shape) -> Body,
+    body: fn(&ChainShape) -> RepeatedWork,
 ) -> Result<f64, BenchError> {
     let (start, shape) = (Arc::new(Barrier::new(threads)), *shape);
     let spawned: Result<Vec<JoinHandle<f64>>, BenchError> = (0..threads)
@@ -161,7 +162,7 @@ fn side_by_side(
             let start = Arc::clone(&start);
             spawn(Some(on[number]), move || {
                 let mut body = body(&shape);
-                // Between two looks at the clock: about 20 µs of the fastest kernel.
+                // Between two clock readings: about 20 µs of the fastest kernel.
                 let times = (1_000_000 / shape.quantum as u64 / shape.kernels as u64).max(1);
                 body(times);
                 start.wait();
@@ -180,16 +181,17 @@ fn side_by_side(
     Ok(spawned?.into_iter().map(join).sum())
 }
 
-/// One place of the circle: takes buffers from the one before, has its part of the chain change them, and gives them on.
-struct Place {
+/// A thread of the ring: takes buffers from the one before, applies its part of the chain, and passes them
+/// on.
+struct RingThread {
     owner: Owner,
     from: Arc<Spsc<Box<Buffer>>>,
     to: Arc<Spsc<Box<Buffer>>>,
     kernels: usize,
 }
 
-/// The chain split between cores; the last one gives buffers back to the first.
-fn hand_over(shape: &Shape, buffers: usize, on: &[usize], seconds: f64) -> Result<f64, BenchError> {
+/// Measures the chain split between cores; the last core returns buffers to the first.
+fn hand_over(shape: &ChainShape, buffers: usize, on: &[usize], seconds: f64) -> Result<f64, BenchError> {
     let parts = shape.parts();
     let mut owners: Vec<Owner> = parts.iter().map(|_| Owner::new()).collect();
     let rings: Vec<Arc<Spsc<Box<Buffer>>>> = (0..owners.len())
@@ -197,7 +199,7 @@ fn hand_over(shape: &Shape, buffers: usize, on: &[usize], seconds: f64) -> Resul
         .collect();
     let last = owners.len() - 1;
     for _ in 0..buffers {
-        // Its ring holds as many.
+        // The ring's capacity is the number of buffers.
         let _fits = rings[last].push(&mut owners[last], Box::new(Buffer::new(shape.samples())));
     }
     let (stop, start) = (Arc::new(AtomicBool::new(false)), Arc::new(Barrier::new(parts.len())));
@@ -205,10 +207,10 @@ fn hand_over(shape: &Shape, buffers: usize, on: &[usize], seconds: f64) -> Resul
     for (number, (owner, kernels)) in owners.into_iter().zip(parts).enumerate() {
         let before = if number == 0 { last } else { number - 1 };
         let place =
-            Place { owner, from: Arc::clone(&rings[before]), to: Arc::clone(&rings[number]), kernels };
+            RingThread { owner, from: Arc::clone(&rings[before]), to: Arc::clone(&rings[number]), kernels };
         let (stop, start, shape) = (Arc::clone(&stop), Arc::clone(&start), *shape);
         threads.push(spawn(Some(on[number]), move || {
-            let stages = Stages::new(place.kernels, &shape);
+            let stages = BareChain::new(place.kernels, &shape);
             start.wait();
             let begin_ns = clock::monotonic_ns();
             let done = place.turn(stages, &stop);
@@ -222,17 +224,17 @@ fn hand_over(shape: &Shape, buffers: usize, on: &[usize], seconds: f64) -> Resul
     Ok(done as f64 * shape.samples() as f64 * 1e9 / taken_ns as f64)
 }
 
-impl Place {
-    /// Until it is stopped; says how many buffers it gave on.
-    fn turn(mut self, mut stages: Stages, stop: &AtomicBool) -> u64 {
+impl RingThread {
+    /// Runs until it is stopped. Returns the number of buffers passed on.
+    fn turn(mut self, mut stages: BareChain, stop: &AtomicBool) -> u64 {
         let mut done = 0;
         // Relaxed, here and below: see `hand_over`.
         while !stop.load(Ordering::Relaxed) {
-            self.from.look(&mut self.owner);
+            self.from.poll(&mut self.owner);
             while let Some(mut buffer) = self.from.pop(&mut self.owner) {
                 self.from.release(&mut self.owner);
                 stages.carry(&mut buffer);
-                // There is room for all buffers that there are.
+                // There is room for all buffers.
                 let _fits = self.to.push(&mut self.owner, buffer);
                 done += 1;
             }

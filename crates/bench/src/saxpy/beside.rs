@@ -1,78 +1,85 @@
-//! What the machine gave right before and right after something was measured: machines that others use, too, change from one second to
-//! the next.
+//! Speed of the machine right before and right after each measurement. A machine with other users changes
+//! from one second to the next.
+//!
+//! Each measurement is enclosed by *witnesses*: short measurements without an engine, whose rates show
+//! whether the machine was disturbed.
 
 use super::bare;
-use super::case::{Limit, Shape};
+use super::case::{ChainShape, Limit};
 use crate::BenchError;
 use std::collections::BTreeMap;
 
-/// Witnesses are short: so much of what a case takes.
+/// Duration of a witness, relative to that of a case.
 const WITNESS: f64 = 0.2;
-/// The least time of what is measured without an engine: threads have to be under way.
+/// Shortest measurement without an engine: the threads need time to start.
 const LEAST_S: f64 = 0.002;
-/// What a machine can: what a witness gives in so many of all cases is no more than this. (One among hundreds says nothing: where others use the
-/// machine, too, what they leave to a core is more for some moments, as well.)
+/// This quantile of a witness's rates is taken as the machine's undisturbed speed. (The maximum is not
+/// suitable: on a machine with other users, a core is faster for some moments.)
 const CAN: f64 = 0.9;
-/// Where a witness gave less than so much of that, the machine was disturbed.
+/// The machine was disturbed if a witness was slower than this share of its undisturbed rate.
 const CALM: f64 = 0.95;
-/// The same where chunks went from core to core: how fast lines go varies by itself.
+/// The same share for witnesses that pass chunks between cores, because the speed of cache lines varies more.
 const CALM_LINES: f64 = 0.85;
 
-/// One measurement, and what was beside it.
+/// One measurement with the results of its limit and witnesses.
 #[derive(Debug, Clone)]
-pub(super) struct Taken {
-    /// Samples per second; not a number where a peer had none.
+pub(super) struct Measurement {
+    /// Samples per second; NaN if a peer gave no figure.
     pub rate: f64,
-    /// What the kernel did, between before and after.
+    /// Rate of the kernel, mean of before and after.
     pub kernel: f64,
-    /// What its limit did, between before and after; a peer has none.
+    /// Rate of the limit, mean of before and after; a peer has none.
     pub limit: Option<f64>,
-    /// What one core did with the same chain, between before and after, a mean over its cores; neither `greedy` nor a peer has one.
+    /// Rate of the same chain on one core, mean of before and after and over its cores; none for `greedy` and
+    /// peers.
     pub one_core: Option<f64>,
-    /// What each witness gave, the lesser of before and after.
+    /// Rate of each witness, the lower of before and after.
     gave: Vec<(Limit, f64)>,
 }
 
-/// Measures limits and witnesses, and knows what each of these can give.
+/// Measures limits and witnesses, and keeps the witnesses' rates.
 pub(super) struct Beside<'on> {
     on: &'on [usize],
     seconds: f64,
-    /// What the last measurement's limit did right after it.
+    /// Rate of the last measurement's limit right after it.
     limit: Option<(Limit, f64)>,
-    /// What witnesses gave after the last measurement.
+    /// Rates of the witnesses after the last measurement.
     seen: BTreeMap<Limit, f64>,
-    /// All that each of them gave, from the least.
+    /// All rates of each witness, sorted.
     gave: BTreeMap<Limit, Vec<f64>>,
 }
 
-/// Who tells what the machine gives: the kernel on one core. On more, the kernel on each, and chunks that go round.
-fn witnesses(shape: Shape) -> Vec<Limit> {
-    let one = Shape { kernels: 1, ..shape };
-    let mut all = vec![Limit::Kernel(Shape { cores: 1, ..one })];
+/// Witnesses for a shape: the kernel on one core. With several cores also the kernel on each, and chunks
+/// passed round.
+fn witnesses(shape: ChainShape) -> Vec<Limit> {
+    let one = ChainShape { kernels: 1, ..shape };
+    let mut all = vec![Limit::Kernel(ChainShape { cores: 1, ..one })];
     if shape.cores > 1 {
-        let split = Shape { kernels: shape.cores, ..shape };
+        let split = ChainShape { kernels: shape.cores, ..shape };
         all.extend([Limit::Replicated(one), Limit::HandOver(split, shape.cores + 1)]);
     }
     all
 }
 
 impl<'on> Beside<'on> {
-    /// Nothing measured yet.
+    /// Creates the state without measurements.
     pub fn new(on: &'on [usize], seconds: f64) -> Self {
         Beside { on, seconds, limit: None, seen: BTreeMap::new(), gave: BTreeMap::new() }
     }
 
-    /// Measures `limit`, then what `run` measures (a rate, and what one core did beside it), between witnesses.
+    /// Measures `limit` and `run` between witnesses. `run` returns a rate, and the rate of one core next to
+    /// it.
     pub fn take(
         &mut self,
-        shape: Shape,
+        shape: ChainShape,
         limit: Option<Limit>,
         run: impl FnOnce() -> Result<(f64, Option<f64>), BenchError>,
-    ) -> Result<Taken, BenchError> {
+    ) -> Result<Measurement, BenchError> {
         let all = witnesses(shape);
         let before = all.iter().map(|witness| self.ask(*witness)).collect::<Result<Vec<f64>, _>>()?;
         let last = self.limit.take();
-        // Half the time before and half of it after: what comes and goes takes as much from the limit as from what is held against it.
+        // The limit is measured half before and half after, so that a disturbance affects it as much as the
+        // measurement compared with it.
         let half = |limit| bare::measure(&limit, self.on, (self.seconds / 2.0).max(LEAST_S));
         let limit_before = match (limit, last) {
             (Some(limit), Some((of, rate))) if of == limit => Some(rate),
@@ -84,7 +91,7 @@ impl<'on> Beside<'on> {
         self.seen.clear();
         let after = all.iter().map(|witness| self.ask(*witness)).collect::<Result<Vec<f64>, _>>()?;
         let gave = before.iter().zip(&after).map(|(before, after)| before.min(*after));
-        Ok(Taken {
+        Ok(Measurement {
             rate,
             kernel: (before[0] + after[0]) / 2.0,
             limit: limit_before.zip(limit_after).map(|(before, after)| (before + after) / 2.0),
@@ -93,8 +100,9 @@ impl<'on> Beside<'on> {
         })
     }
 
-    /// Whether the machine gave nearly as much as it can, by all of this run: 1 and more if so, less the more it was disturbed.
-    pub fn calm(&self, taken: &Taken) -> f64 {
+    /// Degree of calm during a measurement, from its witnesses: 1 and more if the machine reached nearly its
+    /// undisturbed speed, less if it was disturbed.
+    pub fn calm(&self, taken: &Measurement) -> f64 {
         let of_what_it_can = |(witness, gave): &(Limit, f64)| {
             gave / self.can(witness) / if matches!(witness, Limit::HandOver(..)) { CALM_LINES } else { CALM }
         };
@@ -106,7 +114,7 @@ impl<'on> Beside<'on> {
         gave[((gave.len() - 1) as f64 * CAN).round() as usize]
     }
 
-    /// What a witness gives now, or gave right after the last measurement.
+    /// Returns the rate of a witness, measured now or right after the last measurement.
     fn ask(&mut self, witness: Limit) -> Result<f64, BenchError> {
         if let Some(rate) = self.seen.get(&witness) {
             return Ok(*rate);
@@ -121,22 +129,22 @@ impl<'on> Beside<'on> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::settings::Form;
+    use super::super::settings::SaxpyForm;
     use super::*;
 
     #[test]
     fn the_worst_witness_says_how_calm_it_was() {
-        let shape = Shape { cores: 2, kernels: 3, quantum: 4096, form: Form::InPlace };
+        let shape = ChainShape { cores: 2, kernels: 3, quantum: 4096, form: SaxpyForm::InPlace };
         let all = witnesses(shape);
         assert_eq!(all.len(), 3);
-        assert_eq!(witnesses(Shape { cores: 1, ..shape }), &all[..1]);
+        assert_eq!(witnesses(ChainShape { cores: 1, ..shape }), &all[..1]);
         let mut beside = Beside::new(&[0, 1], 0.01);
-        // What it gave once is not what it can.
+        // A single high rate is not the undisturbed speed.
         let gave: Vec<f64> = (0..20).map(|_| 100.0).chain([200.0]).collect();
         beside.gave = all.iter().map(|witness| (*witness, gave.clone())).collect();
         let calm = |gave: [f64; 3]| {
             let gave = all.iter().copied().zip(gave).collect();
-            beside.calm(&Taken { rate: 1.0, kernel: 1.0, limit: None, one_core: None, gave })
+            beside.calm(&Measurement { rate: 1.0, kernel: 1.0, limit: None, one_core: None, gave })
         };
         for (gave, is_calm) in [
             ([100.0, 100.0, 100.0], true),
@@ -152,7 +160,7 @@ mod tests {
 
     #[test]
     fn what_came_after_one_is_what_was_before_the_next() {
-        let shape = Shape { cores: 1, kernels: 1, quantum: 256, form: Form::InPlace };
+        let shape = ChainShape { cores: 1, kernels: 1, quantum: 256, form: SaxpyForm::InPlace };
         let on: Vec<usize> = onbeat_os::CoreSet::allowed().expect("the kernel says").iter().collect();
         let mut beside = Beside::new(&on, 0.002);
         let first = beside.take(shape, None, || Ok((1.0, None))).expect("a core");

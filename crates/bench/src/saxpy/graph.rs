@@ -1,17 +1,18 @@
-//! One run of one chain: operators in a graph, run as any graph is.
+//! Runs one chain as an ordinary graph.
 
-use super::case::Case;
+use super::case::SaxpyCase;
 use super::operators::{OutOfPlace, Own, SerialSink, SerialSource, affine};
-use super::settings::{Form, Mode, Whose};
+use super::settings::{Mode, SaxpyForm, Whose};
 use onbeat_operators::dsp::Saxpy;
 use onbeat_operators::{NullSink, NullSource};
 use onbeat_runtime::{Chunk, Graph, Idle, InPlace, Options, RunError, Scheduler, Stream};
 
-/// Why a case has no figure: it is left out, and a note says so.
-pub(super) type Missing = String;
+/// Reason why a case has no figure: it is skipped, and a note says so.
+pub(super) type SkippedCase = String;
 
-/// The chain: a source that claims full chunks and writes nothing, saxpy operators, and a sink that lets go of them.
-fn chain(case: &Case) -> Result<Graph, onbeat_runtime::Error> {
+/// Creates the chain: a source that claims full chunks and writes nothing, saxpy operators, and a sink that
+/// discards them.
+fn chain(case: &SaxpyCase) -> Result<Graph, onbeat_runtime::Error> {
     let affine = affine();
     let saxpy = Saxpy::new(affine.a(), affine.b())?;
     let mut graph = Graph::new("saxpy");
@@ -24,9 +25,9 @@ fn chain(case: &Case) -> Result<Graph, onbeat_runtime::Error> {
     for number in 1..=case.shape.kernels {
         let name = format!("saxpy{number}");
         match (case.shape.form, case.whose) {
-            (Form::OutOfPlace, _) => _ = graph.add(&*name, Stream::new(OutOfPlace::default())),
-            (Form::InPlace, Whose::Own) => _ = graph.add(&*name, Own::default()),
-            (Form::InPlace, Whose::BuiltIn) => _ = graph.add(&*name, InPlace::new(saxpy.clone())),
+            (SaxpyForm::OutOfPlace, _) => _ = graph.add(&*name, Stream::new(OutOfPlace::default())),
+            (SaxpyForm::InPlace, Whose::Own) => _ = graph.add(&*name, Own::default()),
+            (SaxpyForm::InPlace, Whose::BuiltIn) => _ = graph.add(&*name, InPlace::new(saxpy.clone())),
         }
         graph.connect_names(&*last, &*name);
         last = name;
@@ -39,7 +40,7 @@ fn chain(case: &Case) -> Result<Graph, onbeat_runtime::Error> {
     Ok(graph)
 }
 
-fn options(case: &Case, on: &[usize], idle: Idle, seconds: f64) -> Options {
+fn options(case: &SaxpyCase, on: &[usize], idle: Idle, seconds: f64) -> Options {
     let scheduler = match case.mode {
         Mode::Greedy => Scheduler::Greedy,
         Mode::Pinned => Scheduler::Pinned,
@@ -55,25 +56,26 @@ fn options(case: &Case, on: &[usize], idle: Idle, seconds: f64) -> Options {
         ..Options::default()
     };
     if let Some(buffers) = case.buffers {
-        // The second core has one in hand. What the first one has in hand has its place on the edge: it takes none without.
+        // The second core holds one chunk. A chunk that the first core holds has its place reserved on the
+        // edge.
         options.capacity = buffers.saturating_sub(1).max(1);
     }
     options
 }
 
-/// Whether it can be run at all.
-pub(super) fn plan(case: &Case, on: &[usize]) -> Result<(), Missing> {
+/// Checks whether the chain can run.
+pub(super) fn plan(case: &SaxpyCase, on: &[usize]) -> Result<(), SkippedCase> {
     let graph = chain(case).map_err(|error| error.to_string())?;
     graph.plan(&options(case, on, Idle::Spin, 1.0)).map_err(|error| error.to_string())?;
     Ok(())
 }
 
-/// How often a run in which nothing came to the sink is made again, for twice as long each time: a busy machine may not have given
-/// its workers a turn.
+/// How often a run in which nothing reached the sink is repeated, each time twice as long: a busy machine may
+/// not have scheduled its workers.
 const TRIES: u32 = 10;
 
-/// Samples per second that came to the sink, by what the record says.
-pub(super) fn run(case: &Case, on: &[usize], idle: Idle, seconds: f64) -> Result<f64, Missing> {
+/// Samples per second that reached the sink, from the record.
+pub(super) fn run(case: &SaxpyCase, on: &[usize], idle: Idle, seconds: f64) -> Result<f64, SkippedCase> {
     for again in 0..TRIES {
         let graph = chain(case).map_err(|error| error.to_string())?;
         let options = options(case, on, idle, seconds * f64::from(1 << again));
@@ -83,5 +85,5 @@ pub(super) fn run(case: &Case, on: &[usize], idle: Idle, seconds: f64) -> Result
             return Ok(chunks as f64 * case.shape.samples() as f64 * 1e9 / record.result.duration_ns as f64);
         }
     }
-    Err("no chunk came to the sink: give more --seconds".to_owned())
+    Err("no chunk reached the sink: give more --seconds".to_owned())
 }

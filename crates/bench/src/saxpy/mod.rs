@@ -1,17 +1,19 @@
-//! The benchmark of radio runtimes: a source that claims full chunks, a chain of `y = a · x + b`, and a sink that counts.
+//! The radio runtimes' benchmark: a source that claims full chunks, a chain of `y = a · x + b`, and a sink
+//! that counts.
 //!
-//! Each figure has the limit of the machine beside it, measured half before and half after. Modes are never mixed: `pinned` keeps the order on
-//! split cores, which is the rule of the published benchmark, and `replicated` does not split.
+//! The limit of the machine is measured with each figure, half before and half after it. Modes are never
+//! mixed: `pinned` splits the chain between cores and keeps the order, as the published benchmark requires;
+//! `replicated` does not split.
 //!
-//! | file | what |
+//! | module | contents |
 //! |---|---|
-//! | `settings` | what is to be measured |
+//! | `settings` | settings of the bench |
 //! | `case` | one chain under one mode, and its limit |
 //! | `graph`, `operators` | the chain as an ordinary graph of ordinary operators |
 //! | `bare` | the chain without an engine |
-//! | `beside` | what the machine gave right before and after |
+//! | `beside` | speed of the machine right before and after |
 //! | `peers` | the chain in other runtimes |
-//! | `rounds` | everything in turn, so often, and again what was disturbed |
+//! | `rounds` | all measurements in turn, and repetitions of disturbed ones |
 //! | `result`, `plot` | figures and a picture |
 
 mod bare;
@@ -25,54 +27,55 @@ mod result;
 mod rounds;
 mod settings;
 
-pub use case::{Case, Shape};
-pub use peers::Peer;
-pub use settings::{Form, Mode, Settings, Whose};
+pub use case::{ChainShape, SaxpyCase};
+pub use peers::SaxpyPeer;
+pub use settings::{Mode, SaxpyForm, SaxpySettings, Whose};
 
-use crate::{BenchError, Watch};
+use crate::{BenchError, BenchWatch};
 use onbeat_report::BenchResult;
 
-/// What was found.
+/// Results of the bench.
 #[derive(Debug, Clone)]
-pub struct Saxpy {
-    /// All of it, in the form of every bench.
+pub struct SaxpyResults {
+    /// All figures, in the common form of the benches.
     pub result: BenchResult,
-    /// Ours, in the order of the table.
-    pub rows: Vec<Row>,
-    /// The peers', in the order of the table.
+    /// Cases of onbeat, in the order of the table.
+    pub rows: Vec<SaxpyRow>,
+    /// Peers, in the order of the table.
     pub peers: Vec<PeerRow>,
 }
 
-/// One line of ours.
+/// A table row for a case of onbeat.
 #[derive(Debug, Clone)]
-pub struct Row {
-    /// What was run.
-    pub case: Case,
-    /// The begin of the names of its figures: `.rate`, `.share`, `.of_bare`, `.of_one_core`.
+pub struct SaxpyRow {
+    /// The case.
+    pub case: SaxpyCase,
+    /// Prefix of the names of its figures: `.rate`, `.share`, `.of_bare`, `.of_one_core`.
     pub name: String,
-    /// The name of the figure that is its limit.
+    /// Name of the figure with its limit.
     pub limit: String,
 }
 
-/// One line of a peer.
+/// A table row for a peer.
 #[derive(Debug, Clone)]
 pub struct PeerRow {
-    /// What was run.
-    pub peer: Peer,
-    /// The begin of the names of its figures: `.rate`, `.share`.
+    /// The peer.
+    pub peer: SaxpyPeer,
+    /// Prefix of the names of its figures: `.rate`, `.share`.
     pub name: String,
 }
 
-/// Measures all that the settings ask for. What this version or machine does not have is left out, and a note says so.
+/// Runs the bench. Cases that this version or machine does not support are skipped, and a note says so.
 ///
 /// # Errors
-/// [`BenchError`]: a run that failed, settings that leave nothing to be measured, or a stop before the first round was over.
-pub fn run(settings: &Settings, watch: &mut dyn Watch) -> Result<Saxpy, BenchError> {
+/// [`BenchError`]: a failed run, settings that leave nothing to measure, or a stop before the first round was
+/// complete.
+pub fn run(settings: &SaxpySettings, watch: &mut dyn BenchWatch) -> Result<SaxpyResults, BenchError> {
     Ok(result::result(settings, rounds::measure(settings, watch)?))
 }
 
-impl Saxpy {
-    /// As an SVG: for each number of cores the rate over the number of kernels, with the ideal lines.
+impl SaxpyResults {
+    /// Draws an SVG: for each number of cores, the rate over the number of kernels, with the ideal lines.
     #[must_use]
     pub fn to_svg(&self) -> String {
         plot::sheet(self).to_svg()

@@ -1,20 +1,21 @@
-//! Operators of the chain that do not come with onbeat: written as a user writes them.
+//! Operators of the chain that are not part of onbeat: written as a user would write them.
 
 use onbeat_operators::dsp::Affine;
 use onbeat_runtime::{Chunk, Context, Error, Input, Kernel, Operator, Output, Ports, Progress, Step};
 use std::hint::black_box;
 
-/// Changes the chunk that comes, as `examples/own_operator.rs` does.
+/// Changes each chunk in place, like `examples/own_operator.rs`.
 pub(super) struct Own {
     pub input: Input<Chunk<f32>>,
     pub out: Output<Chunk<f32>>,
     affine: Affine,
 }
 
-/// Writes another chunk.
+/// Writes its results to another chunk.
 pub(super) struct OutOfPlace(Affine);
 
-/// Every saxpy: samples stay what they are, so that they never become denormal or infinite. The compiler does not get to know.
+/// Factor of every saxpy: it leaves samples unchanged, so that they never become denormal or infinite. The
+/// compiler cannot see the value.
 pub(super) fn affine() -> Affine {
     black_box(Affine::new(1.0, 0.0))
 }
@@ -65,14 +66,14 @@ impl Kernel for OutOfPlace {
     }
 }
 
-/// Claims full chunks and writes nothing, one after the other: it says nothing of replicas, so there is one of it.
+/// Claims full chunks and writes nothing. It declares no replicas, so there is only one.
 #[derive(Default)]
 pub(super) struct SerialSource {
     pub out: Output<Chunk<f32>>,
     sent: u64,
 }
 
-/// Takes chunks one after the other, and sees that their order is kept.
+/// Takes chunks and checks their order.
 #[derive(Default)]
 pub(super) struct SerialSink {
     pub input: Input<Chunk<f32>>,
@@ -102,7 +103,7 @@ impl Operator for SerialSink {
         if let Some(chunk) = self.input.pop(cx) {
             let start = chunk.info().start;
             if start != self.next {
-                return Err(Error::new(format!("sample {start} came where {} was due", self.next)));
+                return Err(Error::new(format!("received sample {start}, but {} was next", self.next)));
             }
             self.next += chunk.len() as u64;
         }

@@ -1,7 +1,7 @@
-//! The same chain in other runtimes, by the programs of `peers/`: each measurement is a process of its own.
+//! The same chain in other runtimes, by the programs of `peers/`: each measurement is a separate process.
 
-use super::case::Shape;
-use super::settings::{Form, Settings};
+use super::case::ChainShape;
+use super::settings::{SaxpyForm, SaxpySettings};
 use crate::BenchError;
 use serde::Deserialize;
 use std::fs;
@@ -10,51 +10,51 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// What `peers/` is asked through.
+/// Entry script of `peers/`.
 const SCRIPT: &str = "saxpy.sh";
 
-/// Longer than any peer takes to begin and to end.
+/// Time limit, longer than any peer takes to start and stop.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A peer with its settings and one chain.
 #[derive(Debug, Clone)]
-pub struct Peer {
-    /// Its name: "qsdr".
+pub struct SaxpyPeer {
+    /// Name: "qsdr".
     pub peer: String,
-    /// Its version.
+    /// Version.
     pub version: String,
-    /// Which settings: "default".
+    /// Name of the settings: "default".
     pub variant: String,
-    /// What these are, in words.
+    /// Description of the settings.
     pub how: String,
-    /// Whether its saxpy changes the samples that come.
+    /// Whether its saxpy works in place.
     pub in_place: bool,
-    /// Bytes that it works on at a time.
+    /// Bytes that it processes at once.
     pub quantum: usize,
-    /// How many cores.
+    /// Number of cores.
     pub cores: usize,
-    /// How many saxpy operators.
+    /// Number of saxpy operators.
     pub kernels: usize,
     script: PathBuf,
 }
 
-/// Some of them have all of their threads at work only after a tenth of a second (measured: oneTBB 6 to 8 Gsamples/s in 0.05 s, 9 to 11 in
-/// 0.2; FutureSDR 1.2 to 1.5 and 1.9).
+/// Shortest measurement: some peers have all threads at work only after a tenth of a second (measured: oneTBB
+/// 6 to 8 Gsamples/s in 0.05 s, 9 to 11 in 0.2; FutureSDR 1.2 to 1.5 and 1.9).
 const LEAST_S: f64 = 0.2;
 
-/// What one run of a peer took.
-pub(super) struct Run {
-    /// Samples per second, or why there is no such figure.
+/// Figures of one run of a peer.
+pub(super) struct PeerRun {
+    /// Samples per second, or the reason why there is no such figure.
     pub rate: Result<f64, String>,
-    /// Time on cores, of all its threads.
+    /// CPU time of all its threads.
     pub cpu_ns: u64,
 }
 
-/// A line of what the script lists.
+/// A line of the script's list.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Listed {
-    Missing {
+    SkippedCase {
         peer: String,
         missing: String,
     },
@@ -65,24 +65,27 @@ enum Listed {
         how: String,
         in_place: bool,
         quantum: usize,
-        /// Numbers of cores that it can have.
+        /// Numbers of cores that it supports.
         cores: Vec<usize>,
     },
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Answer {
+enum PeerAnswer {
     Rate { rate: f64 },
     Refused { error: String },
 }
 
-/// The peers that are there, with each chain that the settings ask for; and what is to be said of those that are not.
-pub(super) fn find(folder: &Path, settings: &Settings) -> Result<(Vec<Peer>, Vec<String>), BenchError> {
+/// Returns the installed peers with each chain that the settings ask for, and notes about missing ones.
+pub(super) fn find(
+    folder: &Path,
+    settings: &SaxpySettings,
+) -> Result<(Vec<SaxpyPeer>, Vec<String>), BenchError> {
     let script = folder.join(SCRIPT);
     if !script.is_file() {
         return Err(BenchError::Settings(format!(
-            "peers: there is no {}: give the folder `peers` of the project: --peers=DIR",
+            "peers: {} does not exist: give the folder `peers` of the project: --peers=DIR",
             script.display()
         )));
     }
@@ -91,11 +94,13 @@ pub(super) fn find(folder: &Path, settings: &Settings) -> Result<(Vec<Peer>, Vec
     let (mut peers, mut notes) = (Vec::new(), Vec::new());
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         match serde_json::from_str(line) {
-            Ok(Listed::Missing { peer, missing }) => notes.push(format!("{peer}: not available: {missing}")),
+            Ok(Listed::SkippedCase { peer, missing }) => {
+                notes.push(format!("{peer}: not available: {missing}"))
+            }
             Ok(Listed::There { peer, version, variant, how, in_place, quantum, cores }) => {
                 for &kernels in &settings.kernels {
                     for &cores in settings.cores.iter().filter(|count| cores.contains(count)) {
-                        peers.push(Peer {
+                        peers.push(SaxpyPeer {
                             peer: peer.clone(),
                             version: version.clone(),
                             variant: variant.clone(),
@@ -109,31 +114,31 @@ pub(super) fn find(folder: &Path, settings: &Settings) -> Result<(Vec<Peer>, Vec
                     }
                 }
             }
-            Err(_) => notes.push(format!("{}: it says `{line}`", script.display())),
+            Err(_) => notes.push(format!("{}: unexpected output `{line}`", script.display())),
         }
     }
     if peers.is_empty() {
-        notes.push(format!("no peer is installed: {}/README.md says how to get them", folder.display()));
+        notes.push(format!("no peer is installed: see {}/README.md", folder.display()));
     }
     Ok((peers, notes))
 }
 
-impl Peer {
-    /// In figures: "qsdr.default.n2.m3".
+impl SaxpyPeer {
+    /// Name in figures: "qsdr.default.n2.m3".
     pub(super) fn name(&self) -> String {
         format!("{}.{}.n{}.m{}", self.peer, self.variant, self.cores, self.kernels)
     }
 
     /// The chain that it runs.
-    pub(super) fn shape(&self) -> Shape {
-        let form = if self.in_place { Form::InPlace } else { Form::OutOfPlace };
-        // Whatever it says: some samples, and not all of the memory.
+    pub(super) fn shape(&self) -> ChainShape {
+        let form = if self.in_place { SaxpyForm::InPlace } else { SaxpyForm::OutOfPlace };
+        // Limits the size that a peer may claim: at least some samples, and not all of the memory.
         let quantum = self.quantum.clamp(size_of::<f32>(), 64 << 20);
-        Shape { cores: self.cores, kernels: self.kernels, quantum, form }
+        ChainShape { cores: self.cores, kernels: self.kernels, quantum, form }
     }
 
-    /// One measurement.
-    pub(super) fn run(&self, on: &[usize], seconds: f64) -> Run {
+    /// Makes one measurement.
+    pub(super) fn run(&self, on: &[usize], seconds: f64) -> PeerRun {
         let seconds = seconds.max(LEAST_S);
         let before_ns = children_cpu_ns();
         let list: Vec<String> = on[..self.cores].iter().map(ToString::to_string).collect();
@@ -148,17 +153,17 @@ impl Peer {
         let rate = ask(&mut command, PATIENCE + Duration::from_secs_f64(seconds)).and_then(|text| {
             let line = text.lines().last().unwrap_or("");
             match serde_json::from_str(line) {
-                Ok(Answer::Rate { rate }) if rate.is_finite() && rate > 0.0 => Ok(rate),
-                Ok(Answer::Rate { rate }) => Err(format!("it says {rate} samples per second")),
-                Ok(Answer::Refused { error }) => Err(error),
-                Err(_) => Err(format!("it says `{line}`")),
+                Ok(PeerAnswer::Rate { rate }) if rate.is_finite() && rate > 0.0 => Ok(rate),
+                Ok(PeerAnswer::Rate { rate }) => Err(format!("it reported {rate} samples per second")),
+                Ok(PeerAnswer::Refused { error }) => Err(error),
+                Err(_) => Err(format!("unexpected output `{line}`")),
             }
         });
-        Run { rate, cpu_ns: children_cpu_ns() - before_ns }
+        PeerRun { rate, cpu_ns: children_cpu_ns() - before_ns }
     }
 }
 
-/// What a command writes to its stdout; or what is wrong, with the last that it said.
+/// Returns the standard output of a command. The error contains the last of its error output.
 fn ask(command: &mut Command, patience: Duration) -> Result<String, String> {
     let mut child = command
         .stdin(Stdio::null())
@@ -166,12 +171,12 @@ fn ask(command: &mut Command, patience: Duration) -> Result<String, String> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| error.to_string())?;
-    // A pipe holds 64 KiB, and a peer says a few lines: it cannot block on what nobody reads yet.
+    // A pipe holds 64 KiB, and a peer writes a few lines: it cannot block on unread output.
     let status = wait(&mut child, patience)?;
     let (mut said, mut talk) = (String::new(), String::new());
     let read = child.stdout.take().map_or(Ok(0), |mut out| out.read_to_string(&mut said));
     read.map_err(|error| error.to_string())?;
-    // What it complains about need not be text.
+    // Its error output need not be text.
     let _lost = child.stderr.take().map(|mut err| err.read_to_string(&mut talk));
     if status.success() {
         return Ok(said);
@@ -180,7 +185,7 @@ fn ask(command: &mut Command, patience: Duration) -> Result<String, String> {
     Err(last.map_or_else(|| format!("it ended with {status}"), |line| line.trim().to_owned()))
 }
 
-/// Until it has ended; one that takes too long is ended.
+/// Waits until it has ended, and kills it after a time limit.
 fn wait(child: &mut Child, patience: Duration) -> Result<ExitStatus, String> {
     let begin = Instant::now();
     loop {
@@ -190,20 +195,20 @@ fn wait(child: &mut Child, patience: Duration) -> Result<ExitStatus, String> {
             Ok(None) => {
                 let _gone = child.kill();
                 let _reaped = child.wait();
-                return Err(format!("no end after {:.0} s", patience.as_secs_f64()));
+                return Err(format!("not finished after {:.0} s", patience.as_secs_f64()));
             }
             Err(error) => return Err(error.to_string()),
         }
     }
 }
 
-/// What all processes that were started and have ended had of the cores; 0 where the kernel does not say.
+/// CPU time of all child processes that have ended; 0 if the kernel does not tell.
 fn children_cpu_ns() -> u64 {
     /// The kernel shows times in hundredths of a second (`USER_HZ`).
     const TICK_NS: u64 = 10_000_000;
     let ticks = || -> Option<u64> {
         let text = fs::read_to_string("/proc/self/stat").ok()?;
-        // After the name, which may have anything in it: fields 16 and 17, counted from 1.
+        // After the name, which can contain any character: fields 16 and 17, counted from 1.
         let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
         Some(fields.get(13)?.parse::<u64>().ok()? + fields.get(14)?.parse::<u64>().ok()?)
     };

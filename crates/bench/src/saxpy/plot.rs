@@ -1,10 +1,10 @@
-//! The figures as a picture: the two of the published report, for each number of cores and quantum.
+//! Draws the figures: the two plots of the published report, for each number of cores and quantum.
 
-use super::{Form, Mode, PeerRow, Row, Saxpy};
+use super::{Mode, PeerRow, SaxpyForm, SaxpyResults, SaxpyRow};
 use onbeat_report::BenchResult;
 use onbeat_report::plot::{Axis, Line, Lines, Sheet, Style};
 
-pub(super) fn sheet(found: &Saxpy) -> Sheet {
+pub(super) fn sheet(found: &SaxpyResults) -> Sheet {
     let result = &found.result;
     let mut sheet = Sheet::new("onbeat bench saxpy: a chain of y = a · x + b");
     for line in facts(result) {
@@ -12,7 +12,7 @@ pub(super) fn sheet(found: &Saxpy) -> Sheet {
     }
     for (cores, quantum, form) in panels(found) {
         let lines = lines(found, cores, quantum, form);
-        let what = if form == Form::InPlace { "in place" } else { "out of place" };
+        let what = if form == SaxpyForm::InPlace { "in place" } else { "out of place" };
         let title = format!("{cores} core{}, {} KiB, {what}", plural(cores), quantum as f64 / 1024.0);
         sheet = sheet.lines(Lines {
             title,
@@ -46,10 +46,10 @@ fn facts(result: &BenchResult) -> Vec<String> {
     ]
 }
 
-/// Numbers of cores with quantum and form, each once, as they come in the table.
-fn panels(found: &Saxpy) -> Vec<(usize, usize, Form)> {
+/// Distinct numbers of cores with quantum and form, in the order of the table.
+fn panels(found: &SaxpyResults) -> Vec<(usize, usize, SaxpyForm)> {
     let mut panels = Vec::new();
-    for Row { case, .. } in &found.rows {
+    for SaxpyRow { case, .. } in &found.rows {
         let panel = (case.shape.cores, case.shape.quantum, case.shape.form);
         if !panels.contains(&panel) {
             panels.push(panel);
@@ -58,13 +58,13 @@ fn panels(found: &Saxpy) -> Vec<(usize, usize, Form)> {
     panels
 }
 
-fn lines(found: &Saxpy, cores: usize, quantum: usize, form: Form) -> Vec<Line> {
+fn lines(found: &SaxpyResults, cores: usize, quantum: usize, form: SaxpyForm) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
-    let shown = |row: &&Row| {
+    let shown = |row: &&SaxpyRow| {
         let shape = row.case.shape;
         (shape.cores, shape.quantum, shape.form) == (cores, quantum, form)
     };
-    let rows: Vec<&Row> = found.rows.iter().filter(shown).collect();
+    let rows: Vec<&SaxpyRow> = found.rows.iter().filter(shown).collect();
     let value = |name: &str| found.result.value(name);
     for row in &rows {
         let mut name = row.case.mode.name().to_owned();
@@ -79,7 +79,7 @@ fn lines(found: &Saxpy, cores: usize, quantum: usize, form: Form) -> Vec<Line> {
         }
     }
     for peer in found.peers.iter().filter(|row| row.peer.cores == cores) {
-        if peer.peer.in_place == (form == Form::InPlace)
+        if peer.peer.in_place == (form == SaxpyForm::InPlace)
             && let Some(rate) = value(&format!("{}.rate", peer.name))
         {
             add(&mut lines, &label(peer), Style::Both, (peer.peer.kernels as f64, rate));
@@ -92,7 +92,7 @@ fn lines(found: &Saxpy, cores: usize, quantum: usize, form: Form) -> Vec<Line> {
     lines
 }
 
-fn buffers(row: &Row) -> String {
+fn buffers(row: &SaxpyRow) -> String {
     row.case.buffers.map_or(String::new(), |buffers| format!(" ({buffers})"))
 }
 
@@ -100,8 +100,8 @@ fn label(row: &PeerRow) -> String {
     format!("{} {}", row.peer.peer, row.peer.variant)
 }
 
-/// The lines of the published report: by the rates without an engine of the same run.
-fn ideal(found: &Saxpy, rows: &[&Row], cores: usize, lines: &mut Vec<Line>) {
+/// The lines of the published report, from the rates without an engine in the same run.
+fn ideal(found: &SaxpyResults, rows: &[&SaxpyRow], cores: usize, lines: &mut Vec<Line>) {
     let Some(first) = rows.first() else { return };
     let kernel = found.result.value(&format!("{}.rate", first.case.kernel().name()));
     let mut kernels: Vec<usize> = rows.iter().map(|row| row.case.shape.kernels).collect();
@@ -124,7 +124,7 @@ fn ideal(found: &Saxpy, rows: &[&Row], cores: usize, lines: &mut Vec<Line>) {
     }
 }
 
-/// To the line of this name.
+/// Adds a point to the line of this name.
 fn add(lines: &mut Vec<Line>, name: &str, style: Style, point: (f64, f64)) {
     if let Some(line) = lines.iter_mut().find(|line| line.name == name && line.style == style) {
         if !line.points.contains(&point) {

@@ -1,16 +1,16 @@
-//! From rates to figures.
+//! Converts rates to figures.
 
-use super::case::Shape;
-use super::rounds::Rounds;
-use super::settings::{Mode, Settings, Whose};
-use super::{PeerRow, Row, Saxpy};
-use crate::told;
+use super::case::ChainShape;
+use super::rounds::SaxpyRounds;
+use super::settings::{Mode, SaxpySettings, Whose};
+use super::{PeerRow, SaxpyResults, SaxpyRow};
+use crate::common;
 use onbeat_report::{BenchResult, bench::Machine};
 use serde_json::{Map, Value, json};
 
 const RATE: &str = "Gsamples/s";
 
-pub(super) fn result(settings: &Settings, rounds: Rounds) -> Saxpy {
+pub(super) fn result(settings: &SaxpySettings, rounds: SaxpyRounds) -> SaxpyResults {
     let mut result = BenchResult::new("saxpy", Machine::read());
     result.parameters = parameters(settings, &rounds);
     let limits = rounds.limits();
@@ -25,8 +25,8 @@ pub(super) fn result(settings: &Settings, rounds: Rounds) -> Saxpy {
         let mut compare = |what: &str, with: Vec<f64>, factor: f64| {
             result.add(&format!("{name}.{what}"), &percent(&rates, &with, factor), "%");
         };
-        let Shape { cores, kernels, .. } = case.shape;
-        // The fair line: as many samples as all cores would get through alone.
+        let ChainShape { cores, kernels, .. } = case.shape;
+        // The fair line: the sum of what all cores would process alone.
         compare("share", taken.iter().map(|taken| taken.kernel).collect(), kernels as f64 / cores as f64);
         compare("of_bare", taken.iter().filter_map(|taken| taken.limit).collect(), 1.0);
         if case.mode != Mode::Greedy {
@@ -41,7 +41,7 @@ pub(super) fn result(settings: &Settings, rounds: Rounds) -> Saxpy {
             let times: Vec<f64> = rates.iter().zip(&best).map(|(ours, theirs)| ours / theirs).collect();
             result.add(&format!("{name}.times_best_peer"), &times, "x");
         }
-        rows.push(Row { case: *case, limit: format!("{}.rate", case.limit().name()), name });
+        rows.push(SaxpyRow { case: *case, limit: format!("{}.rate", case.limit().name()), name });
     }
     let mut peers = Vec::new();
     for (peer, taken) in &rounds.peers {
@@ -60,26 +60,26 @@ pub(super) fn result(settings: &Settings, rounds: Rounds) -> Saxpy {
     if still > 0 {
         let all = settings.rounds * (rounds.ours.len() + rounds.peers.len());
         result.notes.push(format!(
-            "{still} of {all} measurements were made while the machine gave less than it can, also when they were made again: --again N \
-             makes them N times"
+            "{still} of {all} measurements were made on a disturbed machine, even after repetition: --again \
+             N repeats them up to N times"
         ));
     }
-    told::doubts(&mut result, rounds.others, told::AGAIN);
-    Saxpy { result, rows, peers }
+    common::doubts(&mut result, rounds.others, common::AGAIN);
+    SaxpyResults { result, rows, peers }
 }
 
 fn giga(rates: &[f64]) -> Vec<f64> {
     rates.iter().map(|rate| rate / 1e9).collect()
 }
 
-/// Round by round, so that what changes in all of them cancels out.
+/// Ratios are taken within each round, so that changes of the machine cancel out.
 fn percent(rates: &[f64], of: &[f64], factor: f64) -> Vec<f64> {
     rates.iter().zip(of).map(|(rate, of)| 100.0 * rate * factor / of).collect()
 }
 
-fn parameters(settings: &Settings, rounds: &Rounds) -> Map<String, Value> {
+fn parameters(settings: &SaxpySettings, rounds: &SaxpyRounds) -> Map<String, Value> {
     let names = |names: Vec<&'static str>| Value::from(names);
-    told::parameters(json!({
+    common::parameters(json!({
         "cores": settings.cores,
         "on": rounds.on,
         "kernels": settings.kernels,

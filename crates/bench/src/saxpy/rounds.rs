@@ -1,36 +1,39 @@
-//! Everything in turn, so often.
+//! All measurements in turn, once per round.
 
-use super::beside::{Beside, Taken};
-use super::case::{Case, Limit, cases};
+use super::beside::{Beside, Measurement};
+use super::case::{Limit, SaxpyCase, cases};
 use super::graph;
-use super::peers::{self, Peer};
-use super::settings::{Form, Mode, Settings, Whose};
+use super::peers::{self, SaxpyPeer};
+use super::settings::{Mode, SaxpyForm, SaxpySettings, Whose};
 use crate::others::Others;
-use crate::{BenchError, Watch};
+use crate::{BenchError, BenchWatch};
 use onbeat_os::CoreSet;
 use std::collections::BTreeMap;
 
-/// What was measured.
-pub(super) struct Rounds {
-    /// Which cores were used, from the first.
+/// All measurements.
+pub(super) struct SaxpyRounds {
+    /// Cores used, in order.
     pub on: Vec<usize>,
-    /// Ours, each with a measurement per round.
-    pub ours: Vec<(Case, Vec<Taken>)>,
-    /// Theirs, each with a measurement per round.
-    pub peers: Vec<(Peer, Vec<Taken>)>,
-    /// Measurements that were made again as the machine was disturbed, and those after which it still was.
+    /// Cases of onbeat, each with a measurement per round.
+    pub ours: Vec<(SaxpyCase, Vec<Measurement>)>,
+    /// Peers, each with a measurement per round.
+    pub peers: Vec<(SaxpyPeer, Vec<Measurement>)>,
+    /// Number of repeated measurements, and of those that are still disturbed.
     pub again: (usize, usize),
-    /// The part of the machine that went to others meanwhile.
+    /// Share of the machine used by others during the measurement.
     pub others: Option<f64>,
     pub notes: Vec<String>,
 }
 
-pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Rounds, BenchError> {
+pub(super) fn measure(
+    settings: &SaxpySettings,
+    watch: &mut dyn BenchWatch,
+) -> Result<SaxpyRounds, BenchError> {
     if let Some(fault) = settings.fault() {
         return Err(BenchError::Settings(fault));
     }
     let on = cores(settings)?;
-    let mut rounds = Rounds {
+    let mut rounds = SaxpyRounds {
         on: on.clone(),
         ours: cases(settings).into_iter().map(|case| (case, Vec::new())).collect(),
         peers: Vec::new(),
@@ -39,7 +42,7 @@ pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Roun
         notes: Vec::new(),
     };
     if let Some(folder) = &settings.peers {
-        watch.at(0, 1, "asking which peers are there");
+        watch.at(0, 1, "looking for peers");
         let (found, notes) = peers::find(folder, settings)?;
         rounds.peers = found.into_iter().map(|peer| (peer, Vec::new())).collect();
         rounds.notes.extend(notes);
@@ -48,7 +51,7 @@ pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Roun
     if rounds.ours.is_empty() && rounds.peers.is_empty() {
         let reason = match rounds.notes.join("; ") {
             empty if empty.is_empty() => {
-                "greedy runs on one core, and pinned splits between two or more, with as many kernels or more"
+                "greedy runs on one core; pinned needs two or more cores, and at least as many kernels"
                     .to_owned()
             }
             notes => notes,
@@ -56,7 +59,7 @@ pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Roun
         return Err(BenchError::Nothing(reason));
     }
     let others = Others::watch();
-    let mut taking = Taking {
+    let mut taking = MeasuringLoop {
         settings,
         on: &on,
         beside: Beside::new(&on, settings.seconds),
@@ -74,7 +77,7 @@ pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Roun
             break;
         }
     }
-    // What was stopped is not gone on with.
+    // After a stop, nothing is repeated.
     if !watch.is_stopped() {
         rounds.again(&mut taking, watch)?;
     }
@@ -84,39 +87,39 @@ pub(super) fn measure(settings: &Settings, watch: &mut dyn Watch) -> Result<Roun
     Ok(rounds)
 }
 
-/// The cores that are used, as many as the largest number of cores asks for.
-fn cores(settings: &Settings) -> Result<Vec<usize>, BenchError> {
+/// The cores to use: as many as the largest number of cores requires.
+fn cores(settings: &SaxpySettings) -> Result<Vec<usize>, BenchError> {
     let most = settings.cores.iter().copied().max().unwrap_or(1);
     let allowed =
-        CoreSet::allowed().map_err(|error| BenchError::System { what: "which cores there are", error })?;
+        CoreSet::allowed().map_err(|error| BenchError::System { what: "cores of this process", error })?;
     let on: Vec<usize> = if settings.on.is_empty() { allowed.iter().collect() } else { settings.on.clone() };
     if let Some(core) = on.iter().find(|core| !allowed.contains(**core)) {
-        let text = format!("on: core {core}: this process may use {allowed}");
+        let text = format!("on: core {core} is not available to this process, which can use {allowed}");
         return Err(BenchError::Settings(text));
     }
     if on.len() < most {
-        let text = format!("cores: {most} are asked for, and there are {}: give fewer", on.len());
+        let text = format!("cores: {most} are needed, but there are {}: give fewer", on.len());
         return Err(BenchError::Settings(text));
     }
     Ok(on)
 }
 
-/// What measuring needs.
-struct Taking<'a> {
-    settings: &'a Settings,
+/// State of the measuring loop.
+struct MeasuringLoop<'a> {
+    settings: &'a SaxpySettings,
     on: &'a [usize],
     beside: Beside<'a>,
-    /// A chain on one core, and what each core did with it right after the last measurement.
-    alone: Option<(Case, Vec<f64>)>,
-    /// Time on cores of the peers' processes.
+    /// A chain on one core, and its rates on each core right after the last measurement.
+    alone: Option<(SaxpyCase, Vec<f64>)>,
+    /// CPU time of the peers' processes.
     helpers_ns: u64,
     notes: Vec<String>,
 }
 
-impl Taking<'_> {
-    fn ours(&mut self, case: &Case) -> Result<Taken, BenchError> {
+impl MeasuringLoop<'_> {
+    fn ours(&mut self, case: &SaxpyCase) -> Result<Measurement, BenchError> {
         let (settings, on) = (self.settings, &self.on[..case.shape.cores]);
-        let run = |case: &Case, on: &[usize], seconds: f64| {
+        let run = |case: &SaxpyCase, on: &[usize], seconds: f64| {
             let rate = graph::run(case, on, settings.idle, seconds);
             rate.map_err(|reason| BenchError::Scenario { name: case.name(), reason })
         };
@@ -127,7 +130,8 @@ impl Taking<'_> {
                 return Ok((run(case, on, settings.seconds)?, None));
             }
             let one = case.alone();
-            // Before and after: each core is alone for as long as all of them are at it together.
+            // Measured before and after, one core at a time. The cores are alone for the same time in total
+            // as they are together.
             let each = || -> Result<Vec<f64>, BenchError> {
                 on.iter().map(|core| run(&one, &[*core], settings.seconds / 2.0)).collect()
             };
@@ -144,8 +148,8 @@ impl Taking<'_> {
         })
     }
 
-    /// Not a number where it had none; a note says why.
-    fn peer(&mut self, peer: &Peer) -> Result<Taken, BenchError> {
+    /// The rate is NaN if the peer gave none; a note says why.
+    fn peer(&mut self, peer: &SaxpyPeer) -> Result<Measurement, BenchError> {
         let mut why_not = None;
         let taken = self.beside.take(peer.shape(), None, || {
             let run = peer.run(self.on, self.settings.seconds);
@@ -162,8 +166,8 @@ impl Taking<'_> {
     }
 }
 
-impl Rounds {
-    /// Tries each case for a moment: those that this version or machine does not have are left out, and a note says so.
+impl SaxpyRounds {
+    /// Plans each case. Modes that this version or machine does not support are skipped, and a note says so.
     fn leave_out(&mut self) {
         let (on, notes) = (&self.on, &mut self.notes);
         let mut refused: Vec<Mode> = Vec::new();
@@ -178,8 +182,13 @@ impl Rounds {
         });
     }
 
-    /// One round; `false` where it was stopped in it.
-    fn once(&mut self, round: usize, taking: &mut Taking, watch: &mut dyn Watch) -> Result<bool, BenchError> {
+    /// Makes one round. Returns `false` if it was stopped.
+    fn once(
+        &mut self,
+        round: usize,
+        taking: &mut MeasuringLoop,
+        watch: &mut dyn BenchWatch,
+    ) -> Result<bool, BenchError> {
         let (each, rounds) = (self.ours.len() + self.peers.len(), taking.settings.rounds);
         for at in 0..each {
             let text = format!("round {} of {rounds}: {}", round + 1, self.name(at));
@@ -193,8 +202,8 @@ impl Rounds {
         Ok(true)
     }
 
-    /// Measures again what was measured while the machine was disturbed; the calmer one of both counts.
-    fn again(&mut self, taking: &mut Taking, watch: &mut dyn Watch) -> Result<(), BenchError> {
+    /// Repeats measurements made on a disturbed machine; the calmer one counts.
+    fn again(&mut self, taking: &mut MeasuringLoop, watch: &mut dyn BenchWatch) -> Result<(), BenchError> {
         let passes = taking.settings.again;
         for pass in 1..=passes {
             let disturbed = self.disturbed(&taking.beside);
@@ -202,7 +211,7 @@ impl Rounds {
                 let text = format!("again, {pass} of {passes}: {}", self.name(at));
                 watch.at(number, disturbed.len(), &text);
                 if watch.is_stopped() {
-                    self.notes.push("stopped while disturbed measurements were made again".to_owned());
+                    self.notes.push("stopped during the repetition of disturbed measurements".to_owned());
                     self.again.0 += number;
                     return Ok(());
                 }
@@ -217,7 +226,7 @@ impl Rounds {
         Ok(())
     }
 
-    /// Which ones in which rounds.
+    /// Disturbed measurements, as index and round.
     fn disturbed(&self, beside: &Beside) -> Vec<(usize, usize)> {
         let all = self.ours.iter().map(|(_, taken)| taken).chain(self.peers.iter().map(|(_, taken)| taken));
         let each = all
@@ -226,7 +235,7 @@ impl Rounds {
         each.filter(|(.., taken)| beside.calm(taken) < 1.0).map(|(at, round, _)| (at, round)).collect()
     }
 
-    /// Ours, then the peers.
+    /// Names the cases of onbeat, then the peers.
     fn name(&self, at: usize) -> String {
         match self.ours.get(at) {
             Some((case, _)) => case.name(),
@@ -234,25 +243,25 @@ impl Rounds {
         }
     }
 
-    fn taken(&mut self, at: usize) -> &mut Vec<Taken> {
+    fn taken(&mut self, at: usize) -> &mut Vec<Measurement> {
         let ours = self.ours.len();
         if at < ours { &mut self.ours[at].1 } else { &mut self.peers[at - ours].1 }
     }
 
-    fn take(&self, at: usize, taking: &mut Taking) -> Result<Taken, BenchError> {
+    fn take(&self, at: usize, taking: &mut MeasuringLoop) -> Result<Measurement, BenchError> {
         match self.ours.get(at) {
             Some((case, _)) => taking.ours(case),
             None => taking.peer(&self.peers[at - self.ours.len()].0),
         }
     }
 
-    /// Leaves only whole rounds, so that what is compared was measured side by side.
+    /// Keeps only whole rounds, so that all compared figures were measured close together.
     fn shorten(&mut self, rounds: usize) {
         self.ours.iter_mut().for_each(|(_, taken)| taken.truncate(rounds));
         self.peers.iter_mut().for_each(|(_, taken)| taken.truncate(rounds));
     }
 
-    /// What each limit did, a value per round: the median of what it did beside ours in it.
+    /// Rate of each limit, one value per round: the median of its measurements in that round.
     pub fn limits(&self) -> BTreeMap<Limit, Vec<f64>> {
         let mut all: BTreeMap<Limit, Vec<Vec<f64>>> = BTreeMap::new();
         for (case, taken) in &self.ours {
@@ -271,11 +280,11 @@ impl Rounds {
         all.into_iter().map(|(limit, rounds)| (limit, rounds.into_iter().map(median).collect())).collect()
     }
 
-    /// The best that a peer had in this shape, round by round.
-    pub fn best_peer(&self, case: &Case) -> Option<Vec<f64>> {
-        let alike = |peer: &Peer| {
+    /// Best rate of a peer in this shape, per round.
+    pub fn best_peer(&self, case: &SaxpyCase) -> Option<Vec<f64>> {
+        let alike = |peer: &SaxpyPeer| {
             (peer.cores, peer.kernels) == (case.shape.cores, case.shape.kernels)
-                && (peer.in_place == (case.shape.form == Form::InPlace) || case.whose == Whose::Own)
+                && (peer.in_place == (case.shape.form == SaxpyForm::InPlace) || case.whose == Whose::Own)
         };
         let mut best: Option<Vec<f64>> = None;
         for (_, taken) in self.peers.iter().filter(|(peer, _)| alike(peer)) {

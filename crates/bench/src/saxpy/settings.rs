@@ -1,70 +1,72 @@
-//! What is to be measured, and how.
+//! Settings of the bench.
 
 use onbeat_runtime::Idle;
 use std::path::PathBuf;
 
-/// What is to be measured. The default takes a minute or two.
+/// Settings of the bench. The default takes a minute or two.
 #[derive(Debug, Clone)]
-pub struct Settings {
-    /// How many cores, one number after the other.
+pub struct SaxpySettings {
+    /// Numbers of cores.
     pub cores: Vec<usize>,
-    /// Which cores these are, from the first; empty: those that the process may use.
+    /// Cores to use, in order; empty: those that the process may use.
     pub on: Vec<usize>,
-    /// How many saxpy operators, one number after the other.
+    /// Numbers of saxpy operators.
     pub kernels: Vec<usize>,
-    /// Bytes in a chunk, one number after the other.
+    /// Chunk sizes in bytes.
     pub quanta: Vec<usize>,
-    /// Who steps the operators.
+    /// Schedulers.
     pub modes: Vec<Mode>,
-    /// What a saxpy does with its chunk.
-    pub forms: Vec<Form>,
-    /// Whose saxpy it is.
+    /// In place or out of place.
+    pub forms: Vec<SaxpyForm>,
+    /// Origin of the saxpy operator.
     pub operators: Vec<Whose>,
-    /// Chunks that go from core to core where the chain is split. 0 stands for one more than there are cores.
+    /// Numbers of chunks that circulate between cores if the chain is split. 0 stands for one more than there
+    /// are cores.
     pub buffers: Vec<usize>,
-    /// How workers wait.
+    /// Waiting of idle workers.
     pub idle: Idle,
-    /// How long one measurement takes; one of a peer takes 0.2 s at least. Short and often: what others take of a machine changes within tens of
-    /// milliseconds.
+    /// Duration of one measurement in seconds; at least 0.2 for a peer. Short and frequent measurements are
+    /// best, because the load of other users changes within tens of milliseconds.
     pub seconds: f64,
-    /// How often everything is measured.
+    /// Number of rounds.
     pub rounds: usize,
-    /// How often that is measured again which was measured while the machine gave less than it can.
+    /// How often disturbed measurements are repeated.
     pub again: usize,
-    /// The folder with the peers' programs.
+    /// Folder with the peers' programs.
     pub peers: Option<PathBuf>,
 }
 
-/// Who steps the operators.
+/// Scheduler of the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
     /// One worker steps everything.
     Greedy,
-    /// Each worker has its part of the chain, chunks stay in order: the rule of the published benchmark.
+    /// Each worker has its part of the chain, and chunks stay in order: the rule of the published benchmark.
     Pinned,
-    /// Any worker steps any operator; nothing is declared about them.
+    /// Any worker steps any operator; the operators declare nothing.
     Event,
-    /// Each worker carries chunks through all operators, which declare that they have no state; both ends are claimed in ranges.
+    /// Each worker carries chunks through all operators, which are declared stateless; both ends are claimed
+    /// in ranges.
     Replicated,
-    /// The same where both ends are serial and in order.
+    /// Like `Replicated`, but both ends are serial and ordered.
     ReplicatedInOrder,
 }
 
-/// What a saxpy does with its chunk.
+/// In place or out of place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Form {
-    /// Changes it.
+pub enum SaxpyForm {
+    /// Changes its chunk in place.
     InPlace,
-    /// Writes another one.
+    /// Writes another chunk.
     OutOfPlace,
 }
 
-/// Whose saxpy it is.
+/// Origin of the saxpy operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Whose {
-    /// The one that comes with onbeat.
+    /// The operator that comes with onbeat.
     BuiltIn,
-    /// One that is written as a user writes it: `impl Operator`.
+    /// An operator written as a user would: `impl Operator`.
     Own,
 }
 
@@ -74,7 +76,7 @@ macro_rules! names {
             /// All of them.
             pub const ALL: &'static [$type] = &[$($type::$variant),+];
 
-            /// In figures and on the command line.
+            /// Name in figures and on the command line.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -82,7 +84,7 @@ macro_rules! names {
                 }
             }
 
-            /// The one of this name.
+            /// Returns the one with this name.
             #[must_use]
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|it| it.name() == name)
@@ -93,18 +95,18 @@ macro_rules! names {
 
 names!(Mode: Greedy = "greedy", Pinned = "pinned", Event = "event", Replicated = "replicated",
     ReplicatedInOrder = "replicated_in_order");
-names!(Form: InPlace = "in_place", OutOfPlace = "out_of_place");
+names!(SaxpyForm: InPlace = "in_place", OutOfPlace = "out_of_place");
 names!(Whose: BuiltIn = "built_in", Own = "own");
 
-impl Default for Settings {
+impl Default for SaxpySettings {
     fn default() -> Self {
-        Settings {
+        SaxpySettings {
             cores: vec![1, 2],
             on: Vec::new(),
             kernels: (1..=6).collect(),
             quanta: vec![16 << 10],
             modes: Mode::ALL.to_vec(),
-            forms: Form::ALL.to_vec(),
+            forms: SaxpyForm::ALL.to_vec(),
             operators: vec![Whose::BuiltIn],
             buffers: vec![0, 8],
             idle: Idle::Spin,
@@ -116,38 +118,39 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
-    /// What is wrong with it, if anything.
+impl SaxpySettings {
+    /// Description of the first invalid setting, if any.
     pub(super) fn fault(&self) -> Option<String> {
         let lists =
             [("cores", &self.cores), ("kernels", &self.kernels), ("quantum", &self.quanta), ("on", &self.on)];
         for (name, list) in lists {
             if name != "on" && (list.is_empty() || list.contains(&0)) {
-                return Some(format!("{name}: give one number or more, each 1 or more"));
+                return Some(format!("{name}: give at least one number, each 1 or more"));
             }
             if list.iter().enumerate().any(|(at, item)| list[..at].contains(item)) {
-                return Some(format!("{name}: a number is there twice"));
+                return Some(format!("{name}: a number occurs twice"));
             }
         }
         if let Some(quantum) = self.quanta.iter().find(|&quantum| quantum % 4 != 0 || *quantum > 1 << 30) {
             return Some(format!(
-                "quantum: {quantum} bytes: it must be a multiple of 4, the size of a sample, and 1 GiB at most"
+                "quantum: {quantum} bytes: it must be a multiple of 4, the size of a sample, and at most 1 \
+                 GiB"
             ));
         }
         if self.kernels.iter().any(|&kernels| kernels > 1000) {
-            return Some("kernels: 1000 at most".to_owned());
+            return Some("kernels: at most 1000".to_owned());
         }
         if self.cores.iter().any(|&cores| cores > 1024) {
-            return Some("cores: 1024 at most".to_owned());
+            return Some("cores: at most 1024".to_owned());
         }
         if self.buffers.iter().any(|&buffers| buffers > 10_000) {
-            return Some("buffers: 10000 at most".to_owned());
+            return Some("buffers: at most 10000".to_owned());
         }
         if self.modes.is_empty() || self.forms.is_empty() || self.operators.is_empty() || self.rounds == 0 {
-            return Some("modes, forms, operators and rounds are 1 or more each".to_owned());
+            return Some("modes, forms, operators and rounds must not be empty or 0".to_owned());
         }
         if !(0.001..=60.0).contains(&self.seconds) {
-            return Some(format!("seconds: {}: give 0.001 to 60", self.seconds));
+            return Some(format!("seconds: {}: it must be from 0.001 to 60", self.seconds));
         }
         None
     }

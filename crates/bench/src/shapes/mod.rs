@@ -1,77 +1,78 @@
-//! Whether the plan's advice holds: graphs drawn at random, what is expected of each under each scheduler, and what it then does.
+//! Tests the plan's advice with random graphs: predicts their performance under each scheduler, and measures
+//! it.
 //!
-//! | file | what |
+//! | module | contents |
 //! |---|---|
-//! | `draw` | a graph from a number: light and heavy operators, a state in the middle, branches, changes of the rate |
-//! | `operators` | what such a graph is made of |
+//! | `draw` | graphs from numbers: light and heavy operators, state, branches, changes of the rate |
+//! | `operators` | operators of such a graph |
 
 mod draw;
 mod operators;
 
-pub use draw::Shape;
+pub use draw::GraphShape;
 
 use crate::model::MachineCosts;
 use crate::others::Others;
 use crate::pipeline::advised;
-use crate::{BenchError, Watch};
-use crate::{told, trial};
+use crate::{BenchError, BenchWatch};
+use crate::{common, trial};
 use onbeat_report::{BenchResult, Figure, bench::Machine};
 use onbeat_runtime::{Idle, Scheduler};
 use serde_json::json;
 
-/// What is to be looked at.
+/// Settings of the bench.
 #[derive(Debug, Clone)]
-pub struct Settings {
-    /// How many graphs.
+pub struct ShapesSettings {
+    /// Number of graphs.
     pub shapes: usize,
-    /// Where the drawing begins: the same number draws the same graphs.
+    /// Seed: the same number gives the same graphs.
     pub seed: u64,
-    /// How idle workers wait.
+    /// Waiting of idle workers.
     pub idle: Idle,
-    /// How long one run takes.
+    /// Duration of a run, in seconds.
     pub seconds: f64,
-    /// How often each is run under each scheduler.
+    /// Number of runs of each graph under each scheduler.
     pub rounds: usize,
 }
 
-impl Default for Settings {
+impl Default for ShapesSettings {
     fn default() -> Self {
-        Settings { shapes: 10, seed: 1, idle: Idle::Spin, seconds: 0.15, rounds: 5 }
+        ShapesSettings { shapes: 10, seed: 1, idle: Idle::Spin, seconds: 0.15, rounds: 5 }
     }
 }
 
-/// What was found.
+/// Results of the bench.
 #[derive(Debug, Clone)]
-pub struct Found {
-    /// All of it, in the form of every bench.
+pub struct ShapesResults {
+    /// All figures, in the common form of the benches.
     pub result: BenchResult,
-    /// In the order in which they were drawn.
-    pub shapes: Vec<Tried>,
+    /// Graphs in the order of their numbers.
+    pub shapes: Vec<ShapeTrial>,
 }
 
-/// One graph.
+/// Result of one graph.
 #[derive(Debug, Clone)]
-pub struct Tried {
-    /// Its number: its figures begin with `shape.NUMBER`.
+pub struct ShapeTrial {
+    /// Number of the graph: its figures begin with `shape.NUMBER`.
     pub number: usize,
-    /// What it is, in a line.
+    /// Description in one line.
     pub text: String,
-    /// Under each scheduler what was expected and what was measured, in iterations per second.
+    /// Predicted and measured iterations per second under each scheduler.
     pub under: Vec<(Scheduler, f64, f64)>,
-    /// Place of the recommended one.
+    /// Index of the recommended scheduler.
     pub recommended: usize,
-    /// Place of the fastest one.
+    /// Index of the fastest scheduler.
     pub fastest: usize,
 }
 
-impl Tried {
-    /// What the recommended one does of what the fastest one does: 0 to 1.
+impl ShapeTrial {
+    /// Throughput of the recommended scheduler relative to the fastest: 0 to 1.
     #[must_use]
     pub fn of_fastest(&self) -> f64 {
         self.under[self.recommended].2 / self.under[self.fastest].2
     }
 
-    /// By how much the throughput of the recommended one differs from what was expected: 0.1 for a tenth too high.
+    /// Relative error of the recommended scheduler's prediction: 0.1 if it was a tenth too high.
     #[must_use]
     pub fn error(&self) -> f64 {
         let (_, expected, measured) = self.under[self.recommended];
@@ -79,19 +80,23 @@ impl Tried {
     }
 }
 
-/// Draws graphs, asks for advice on each, and measures all schedulers in turn.
+/// Creates graphs, gets advice for each, and measures all schedulers in turn.
 ///
 /// # Errors
-/// [`BenchError`]: a run that failed, settings that make no sense, or a stop before the first graph was done.
-pub fn run(settings: &Settings, costs: &MachineCosts, watch: &mut dyn Watch) -> Result<Found, BenchError> {
+/// [`BenchError`]: a failed run, invalid settings, or a stop before the first graph was complete.
+pub fn run(
+    settings: &ShapesSettings,
+    costs: &MachineCosts,
+    watch: &mut dyn BenchWatch,
+) -> Result<ShapesResults, BenchError> {
     if settings.shapes == 0 || settings.rounds == 0 || !(0.01..=60.0).contains(&settings.seconds) {
         return Err(BenchError::Settings(
-            "shapes and rounds are 1 or more each, and a run takes 0.01 to 60 seconds".to_owned(),
+            "shapes and rounds must be 1 or more, and seconds from 0.01 to 60".to_owned(),
         ));
     }
     let others = Others::watch();
     let mut result = BenchResult::new("plan", Machine::read());
-    result.parameters = told::parameters(json!({
+    result.parameters = common::parameters(json!({
         "shapes": settings.shapes, "seed": settings.seed, "idle": settings.idle.to_string(),
         "seconds": settings.seconds, "rounds": settings.rounds, "costs": costs,
     }));
@@ -110,22 +115,22 @@ pub fn run(settings: &Settings, costs: &MachineCosts, watch: &mut dyn Watch) -> 
     if shapes.is_empty() {
         return Err(BenchError::Stopped);
     }
-    let count = |holds: fn(&Tried) -> bool| shapes.iter().filter(|tried| holds(tried)).count() as f64;
+    let count = |holds: fn(&ShapeTrial) -> bool| shapes.iter().filter(|tried| holds(tried)).count() as f64;
     result.add("advice.within_5_percent", &[count(|tried| tried.of_fastest() >= 0.95)], "shapes");
     result.add("advice.predicted_within_25_percent", &[count(|tried| tried.error().abs() <= 0.25)], "shapes");
-    told::doubts(&mut result, others.share(0), told::AGAIN);
-    Ok(Found { result, shapes })
+    common::doubts(&mut result, others.share(0), common::AGAIN);
+    Ok(ShapesResults { result, shapes })
 }
 
 fn one(
     number: usize,
-    settings: &Settings,
+    settings: &ShapesSettings,
     costs: &MachineCosts,
-    watch: &mut dyn Watch,
+    watch: &mut dyn BenchWatch,
     result: &mut BenchResult,
-) -> Result<Tried, BenchError> {
+) -> Result<ShapeTrial, BenchError> {
     let mut shape =
-        Shape::draw(settings.seed.wrapping_mul(1_000_003).wrapping_add(number as u64), settings.idle);
+        GraphShape::draw(settings.seed.wrapping_mul(1_000_003).wrapping_add(number as u64), settings.idle);
     let advised = advised(&mut shape, costs, settings.seconds * 2.0, watch)?;
     let mut rates = vec![Vec::new(); advised.expected.len()];
     for round in 0..settings.rounds {
@@ -152,5 +157,5 @@ fn one(
         under.push((expected.scheduler, expected.prediction.rate, measured));
     }
     let fastest = (0..under.len()).max_by(|&a, &b| under[a].2.total_cmp(&under[b].2)).unwrap_or(0);
-    Ok(Tried { number, text: shape.to_string(), under, recommended: advised.advice.chosen, fastest })
+    Ok(ShapeTrial { number, text: shape.to_string(), under, recommended: advised.advice.chosen, fastest })
 }

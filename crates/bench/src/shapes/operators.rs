@@ -1,10 +1,10 @@
-//! What a drawn graph is made of: operators that touch their samples and work for a while.
+//! Operators of a random graph, which modify their samples and compute for a while.
 
 use onbeat_operators::dsp::Affine;
 use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Step};
 use std::hint::black_box;
 
-/// So many rounds of arithmetic, each waiting for the one before, after the samples were changed in place.
+/// Modifies the samples in place, then runs this many dependent rounds of arithmetic.
 fn work(samples: &mut [f32], rounds: u64) -> u64 {
     black_box(Affine::new(1.0, 0.0)).in_place(samples);
     let mut x = black_box(1_u64);
@@ -14,7 +14,7 @@ fn work(samples: &mut [f32], rounds: u64) -> u64 {
     x
 }
 
-/// Works on each chunk and sends it on; it has no state.
+/// An operator without state that works on each chunk and sends it on.
 #[derive(Default)]
 pub(super) struct Stateless {
     pub input: Input<Chunk<f32>>,
@@ -41,7 +41,7 @@ impl Operator for Stateless {
     }
 }
 
-/// The same with a state, and with another rate: sends one chunk for so many.
+/// An operator with state and with a change of rate: sends one chunk per `every` input chunks.
 pub(super) struct Stateful {
     pub input: Input<Chunk<f32>>,
     pub out: Output<Chunk<f32>>,

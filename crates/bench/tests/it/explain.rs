@@ -1,11 +1,12 @@
-//! The bench of explaining gives its figures; how large they are is no test's business.
+//! The explain bench produces its figures; their values are not tested.
 
-use onbeat_bench::explain::{Settings, run};
+use onbeat_bench::explain::{ExplainSettings, run};
 use onbeat_bench::{BenchError, Unwatched};
 
 #[test]
 fn each_chain_is_run_with_and_without() {
-    let settings = Settings { kernels: vec![2], pairs: 2, seconds: 0.02, ..Settings::default() };
+    let settings =
+        ExplainSettings { kernels: vec![2], pairs: 2, seconds: 0.02, ..ExplainSettings::default() };
     let result = run(&settings, &mut Unwatched).expect("figures");
     for chain in ["saxpy.m2", "long"] {
         for figure in ["off", "on", "cost"] {
@@ -21,10 +22,10 @@ fn each_chain_is_run_with_and_without() {
 #[test]
 fn settings_that_make_no_sense_are_refused() {
     for settings in [
-        Settings { pairs: 0, ..Settings::default() },
-        Settings { kernels: vec![0], ..Settings::default() },
-        Settings { seconds: 0.0, ..Settings::default() },
-        Settings { seconds: f64::NAN, ..Settings::default() },
+        ExplainSettings { pairs: 0, ..ExplainSettings::default() },
+        ExplainSettings { kernels: vec![0], ..ExplainSettings::default() },
+        ExplainSettings { seconds: 0.0, ..ExplainSettings::default() },
+        ExplainSettings { seconds: f64::NAN, ..ExplainSettings::default() },
     ] {
         assert!(matches!(run(&settings, &mut Unwatched), Err(BenchError::Settings(_))), "{settings:?}");
     }

@@ -1,4 +1,4 @@
-//! Tests of the benches, through the public interface.
+//! Tests of the benches through the public interface.
 
 mod advice;
 mod explain;

@@ -1,29 +1,32 @@
-//! The bench itself, with counts so small that its figures mean nothing: what is there, in which form, and what is said.
+//! The bench itself, with counts so small that its figures mean nothing: presence, form and notes of the
+//! figures.
 
 use crate::stops::StopsAfter;
 use crate::watchdog::watched;
-use onbeat_bench::overhead::{self, Case, Kind, Method, Overhead, Peer, Settings};
+use onbeat_bench::overhead::{
+    self, Method, Overhead, OverheadCase, OverheadPeer, OverheadSettings, SchedulerVariant,
+};
 use onbeat_bench::{BenchError, Unwatched};
 use onbeat_runtime::Idle;
 use serde_json::Value;
 
-fn tiny() -> Settings {
-    Settings { iterations: Some(40), warm_up: 3, runs: 2, ..Settings::default() }
+fn tiny() -> OverheadSettings {
+    OverheadSettings { iterations: Some(40), warm_up: 3, runs: 2, ..OverheadSettings::default() }
 }
 
-fn run(settings: Settings) -> Overhead {
+fn run(settings: OverheadSettings) -> Overhead {
     watched(move || overhead::run(&settings, &mut Unwatched)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
 fn every_case_runs_under_every_scheduler_or_the_notes_say_why_not() {
     for idle in [Idle::Park, Idle::Spin, Idle::SpinFor(20_000)] {
-        let found = run(Settings { idle, ..tiny() });
+        let found = run(OverheadSettings { idle, ..tiny() });
         for recipe in ["greedy", "event1", "event2", "event2_shared", "pinned2"] {
             let reason = format!("{recipe}: not available: ");
             let refused = found.result.notes.iter().any(|note| note.starts_with(&reason));
             assert!(!(refused && matches!(recipe, "greedy" | "pinned2")), "{:?}", found.result.notes);
-            for case in Case::ALL {
+            for case in OverheadCase::ALL {
                 for kind in
                     ["steady", "process", "start", "stop", "switches.voluntary", "switches.involuntary"]
                 {
@@ -42,7 +45,7 @@ fn every_case_runs_under_every_scheduler_or_the_notes_say_why_not() {
                 }
             }
         }
-        for case in Case::ALL {
+        for case in OverheadCase::ALL {
             for threads in ["one_thread", "two_threads"] {
                 let name = format!("bare.{threads}.{}", case.name());
                 assert!(found.result.value(&name).is_some_and(|ns| ns >= 0.0), "{name}");
@@ -53,9 +56,12 @@ fn every_case_runs_under_every_scheduler_or_the_notes_say_why_not() {
 
 #[test]
 fn the_break_even_follows_from_what_a_step_costs() {
-    let found =
-        run(Settings { cases: vec![Case::Chain4], schedulers: vec![Kind::Greedy, Kind::Pinned], ..tiny() });
-    // Under `pinned` two steps follow one another, the other two run beside them.
+    let found = run(OverheadSettings {
+        cases: vec![OverheadCase::Chain4],
+        schedulers: vec![SchedulerVariant::Greedy, SchedulerVariant::Pinned],
+        ..tiny()
+    });
+    // Under `pinned` two steps follow one another, and the other two run in parallel.
     for (recipe, steps) in [("greedy", 4.0), ("pinned2", 2.0)] {
         let of = |name: &str| found.result.value(name).unwrap_or_else(|| panic!("{name}"));
         let step_ns = of(&format!("steady.{recipe}.chain_4")) / steps;
@@ -76,15 +82,19 @@ fn a_method_gives_its_own_figures_only() {
     for (method, there, not_there) in
         [(Method::Process, "process", "steady"), (Method::Steady, "steady", "process")]
     {
-        let found =
-            run(Settings { method, cases: vec![Case::TxRx], schedulers: vec![Kind::Greedy], ..tiny() });
+        let found = run(OverheadSettings {
+            method,
+            cases: vec![OverheadCase::TxRx],
+            schedulers: vec![SchedulerVariant::Greedy],
+            ..tiny()
+        });
         assert!(found.result.value(&format!("{there}.greedy.tx_rx")).is_some());
         assert!(found.result.value(&format!("{not_there}.greedy.tx_rx")).is_none());
         assert!(found.result.value("start.greedy.tx_rx").is_some(), "known in both");
     }
 }
 
-/// A value's type in place of the value, and the machine's own facts left out.
+/// Replaces values by their types, and removes the machine's own facts.
 fn shape(value: &Value) -> Value {
     match value {
         Value::Object(fields) => fields
@@ -100,17 +110,17 @@ fn shape(value: &Value) -> Value {
     }
 }
 
-/// Whoever changes this changes what others parse.
+/// A change here changes the format that others parse.
 #[test]
 fn the_form_of_the_json_is_pinned() {
-    let settings = Settings {
-        cases: vec![Case::TxRx],
-        schedulers: vec![Kind::Greedy, Kind::Pinned],
+    let settings = OverheadSettings {
+        cases: vec![OverheadCase::TxRx],
+        schedulers: vec![SchedulerVariant::Greedy, SchedulerVariant::Pinned],
         workers: vec![2],
         ..tiny()
     };
     let mut found = run(settings).result;
-    // What depends on who runs it, and where.
+    // Figures that depend on the machine.
     found.machine = onbeat_trace::Machine::default();
     found.parameters.insert("placed".to_owned(), "which cores".into());
     found.notes = vec!["one".to_owned()];
@@ -142,14 +152,18 @@ fn the_picture_is_well_formed_and_has_every_scheduler() {
 #[test]
 fn a_stop_leaves_what_was_measured_until_then() {
     let stop_after = |looks: usize| {
-        let settings =
-            Settings { cases: vec![Case::TxRx], schedulers: vec![Kind::Greedy], runs: 50, ..tiny() };
+        let settings = OverheadSettings {
+            cases: vec![OverheadCase::TxRx],
+            schedulers: vec![SchedulerVariant::Greedy],
+            runs: 50,
+            ..tiny()
+        };
         watched(move || overhead::run(&settings, &mut StopsAfter::looks(looks)))
     };
     for looks in [0, 1, 2] {
         assert!(matches!(stop_after(looks), Err(BenchError::Stopped)), "{looks}");
     }
-    // One look before counting, then two in each round: the limit and the case.
+    // One poll before counting, then two in each round: the limit and the case.
     let found = stop_after(1 + 2 * 7).expect("seven rounds");
     assert_eq!(found.result.figures["steady.greedy.tx_rx"].runs, 7);
     assert!(
@@ -161,12 +175,15 @@ fn a_stop_leaves_what_was_measured_until_then() {
 
 #[test]
 fn settings_that_make_no_sense_are_refused() {
-    let cases: [(Settings, &str); 5] = [
-        (Settings { iterations: Some(0), ..tiny() }, "1 or more"),
-        (Settings { warm_up: 0, ..tiny() }, "1 or more"),
-        (Settings { runs: 0, ..tiny() }, "1 or more"),
-        (Settings { cases: vec![], ..tiny() }, "nothing can be measured"),
-        (Settings { schedulers: vec![Kind::Pinned], cores: vec![0], ..tiny() }, "--cores names 1"),
+    let cases: [(OverheadSettings, &str); 5] = [
+        (OverheadSettings { iterations: Some(0), ..tiny() }, "1 or more"),
+        (OverheadSettings { warm_up: 0, ..tiny() }, "1 or more"),
+        (OverheadSettings { runs: 0, ..tiny() }, "1 or more"),
+        (OverheadSettings { cases: vec![], ..tiny() }, "nothing can be measured"),
+        (
+            OverheadSettings { schedulers: vec![SchedulerVariant::Pinned], cores: vec![0], ..tiny() },
+            "--cores names 1",
+        ),
     ];
     for (settings, text) in cases {
         let error = watched(move || overhead::run(&settings, &mut Unwatched)).unwrap_err().to_string();
@@ -176,12 +193,19 @@ fn settings_that_make_no_sense_are_refused() {
 
 #[test]
 fn a_peer_that_is_not_there_is_said_with_how_to_get_it() {
-    for (python, why) in [("/no/such/python", "No such file"), ("/bin/false", "it ended without a word")] {
-        let peer = Some(Peer { python: python.into(), iterations: 10 });
-        let found = run(Settings { peer, cases: vec![Case::TxRx], schedulers: vec![Kind::Greedy], ..tiny() });
+    for (python, why) in
+        [("/no/such/python", "No such file"), ("/bin/false", "the process ended without output")]
+    {
+        let peer = Some(OverheadPeer { python: python.into(), iterations: 10 });
+        let found = run(OverheadSettings {
+            peer,
+            cases: vec![OverheadCase::TxRx],
+            schedulers: vec![SchedulerVariant::Greedy],
+            ..tiny()
+        });
         let note = found.result.notes.iter().find(|note| note.starts_with("holoscan: not available: "));
         let note = note.unwrap_or_else(|| panic!("{:?}", found.result.notes));
         assert!(note.contains(why) && note.contains("pip install") && note.contains(python), "{note}");
-        assert!(found.result.value("steady.greedy.tx_rx").is_some(), "the rest is measured all the same");
+        assert!(found.result.value("steady.greedy.tx_rx").is_some(), "the rest is still measured");
     }
 }

@@ -1,22 +1,23 @@
-//! The bench of regular frames, through its public interface; what it measures depends on the machine, what it tells does not.
+//! The bench of frame jitter through its public interface. The figures depend on the machine; their form does
+//! not.
 
 use crate::stops::StopsAfter;
 use crate::watchdog::watched;
-use onbeat_bench::realtime::{self, Kind, Settings};
+use onbeat_bench::realtime::{self, RealtimePolicy, RealtimeSettings};
 use onbeat_bench::{BenchError, Unwatched};
 
-/// On a core that this process has; a tenth of a second per pass.
-fn tiny() -> Settings {
+/// On an available core, with a tenth of a second per pass.
+fn tiny() -> RealtimeSettings {
     let core = onbeat_os::CoreSet::allowed().unwrap().iter().next().unwrap();
-    Settings {
+    RealtimeSettings {
         target_fps: 200.0,
         duration_ns: 100_000_000,
-        policies: vec![Kind::Fifo],
+        policies: vec![RealtimePolicy::Fifo],
         bg_load_intensity: 10,
         bm_load_intensity: 10,
         pin_cpu: core,
         rounds: 2,
-        ..Settings::default()
+        ..RealtimeSettings::default()
     }
 }
 
@@ -40,7 +41,7 @@ fn every_pass_has_its_figures_and_its_floor() {
         assert!(found.passes.contains(&pass.to_owned()) && found.passes.contains(&format!("floor_{pass}")));
         assert!(found.result.value(&format!("ratio.floor.{pass}.p99")).is_some());
     }
-    // Frames that were late have a cause, and are in the list of their pass.
+    // Late frames have a cause, and are in the list of their pass.
     for (pass, round, outlier) in &found.outliers {
         assert!(found.passes.contains(pass) && *round < 2 && !outlier.cause.is_empty(), "{outlier:?}");
         assert!(outlier.excess_ns > realtime::OUTLIER_NS);
@@ -53,14 +54,14 @@ fn every_pass_has_its_figures_and_its_floor() {
 
 #[test]
 fn settings_that_make_no_sense_are_refused() {
-    type Change = fn(&mut Settings);
+    type Change = fn(&mut RealtimeSettings);
     let table: [(Change, &str); 6] = [
-        (|it| it.target_fps = 0.0, "0 frames per second: from 0.1 to 10000"),
-        (|it| it.target_fps = f64::NAN, "NaN frames per second"),
+        (|it| it.target_fps = 0.0, "target-fps is 0: it must be from 0.1 to 10000"),
+        (|it| it.target_fps = f64::NAN, "target-fps is NaN"),
         (|it| it.duration_ns = 1_000, "fewer than 5 frames"),
-        (|it| it.rounds = 0, "1 or more each"),
-        (|it| it.worker_threads = 0, "1 or more each"),
-        (|it| it.pin_cpu = 5_000, "core 5000 is not among those that this process may use"),
+        (|it| it.rounds = 0, "must be 1 or more"),
+        (|it| it.worker_threads = 0, "must be 1 or more"),
+        (|it| it.pin_cpu = 5_000, "core 5000 is not available to this process"),
     ];
     for (change, part) in table {
         let mut settings = tiny();
@@ -78,8 +79,12 @@ fn a_stop_before_anything_says_so() {
 
 #[test]
 fn policies_have_their_published_names() {
-    for (name, kind) in [("SCHED_FIFO", Kind::Fifo), ("rr", Kind::Rr), ("Sched_Deadline", Kind::Deadline)] {
-        assert_eq!(Kind::from_name(name), Some(kind));
+    for (name, kind) in [
+        ("SCHED_FIFO", RealtimePolicy::Fifo),
+        ("rr", RealtimePolicy::Rr),
+        ("Sched_Deadline", RealtimePolicy::Deadline),
+    ] {
+        assert_eq!(RealtimePolicy::from_name(name), Some(kind));
     }
-    assert_eq!(Kind::from_name("SCHED_OTHER"), None);
+    assert_eq!(RealtimePolicy::from_name("SCHED_OTHER"), None);
 }

@@ -1,16 +1,16 @@
-//! The benchmark of radio runtimes: what it shows whatever the machine, and what it refuses.
+//! The radio runtimes' benchmark: results that hold on any machine, and refused settings.
 
 use crate::stops::StopsAfter;
 use crate::watchdog::watched;
-use onbeat_bench::saxpy::{self, Form, Mode, Settings, Whose};
+use onbeat_bench::saxpy::{self, Mode, SaxpyForm, SaxpySettings, Whose};
 use onbeat_bench::{BenchError, Unwatched};
 use onbeat_os::CoreSet;
 
-fn tiny() -> Settings {
-    Settings { cores: vec![1], kernels: vec![2], seconds: 0.005, rounds: 2, ..Settings::default() }
+fn tiny() -> SaxpySettings {
+    SaxpySettings { cores: vec![1], kernels: vec![2], seconds: 0.005, rounds: 2, ..SaxpySettings::default() }
 }
 
-/// Whether two cores can be had.
+/// Whether two cores are available.
 #[allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 fn has_two_cores() -> bool {
     let has = CoreSet::allowed().is_ok_and(|cores| cores.iter().count() >= 2);
@@ -23,7 +23,7 @@ fn has_two_cores() -> bool {
 #[test]
 fn every_case_has_its_figures_and_its_limit() {
     let cores = if has_two_cores() { vec![1, 2] } else { vec![1] };
-    let settings = Settings {
+    let settings = SaxpySettings {
         cores: cores.clone(),
         quanta: vec![4096, 6000],
         modes: vec![Mode::Greedy, Mode::Pinned, Mode::Event],
@@ -33,7 +33,7 @@ fn every_case_has_its_figures_and_its_limit() {
     let found = watched(move || saxpy::run(&settings, &mut Unwatched)).unwrap();
     assert!(!found.rows.is_empty());
     for row in &found.rows {
-        // What greedy on one core is held against is itself.
+        // Greedy on one core is compared with itself.
         let is_greedy = row.case.mode == Mode::Greedy;
         assert_ne!(found.result.figures.contains_key(&format!("{}.of_one_core", row.name)), is_greedy);
         for what in ["rate", "share", "of_bare", "of_one_core"].iter().take(if is_greedy { 3 } else { 4 }) {
@@ -55,8 +55,11 @@ fn every_case_has_its_figures_and_its_limit() {
 
 #[test]
 fn replicated_is_measured_or_its_absence_is_said() {
-    let settings =
-        Settings { modes: vec![Mode::Greedy, Mode::Replicated], forms: vec![Form::InPlace], ..tiny() };
+    let settings = SaxpySettings {
+        modes: vec![Mode::Greedy, Mode::Replicated],
+        forms: vec![SaxpyForm::InPlace],
+        ..tiny()
+    };
     let found = watched(move || saxpy::run(&settings, &mut Unwatched)).unwrap();
     let is_there = found.rows.iter().any(|row| row.case.mode == Mode::Replicated);
     let is_said = found.result.notes.iter().any(|note| note.starts_with("replicated: not available: "));
@@ -66,7 +69,7 @@ fn replicated_is_measured_or_its_absence_is_said() {
 #[test]
 fn what_was_disturbed_is_told_and_made_again_only_if_asked() {
     for again in [0, 2] {
-        let settings = Settings { again, rounds: 3, modes: vec![Mode::Greedy], ..tiny() };
+        let settings = SaxpySettings { again, rounds: 3, modes: vec![Mode::Greedy], ..tiny() };
         let found = watched(move || saxpy::run(&settings, &mut Unwatched)).unwrap().result;
         let (made, left) = (found.value("machine.again").unwrap(), found.value("machine.disturbed").unwrap());
         // Both forms in three rounds.
@@ -85,19 +88,19 @@ fn what_was_disturbed_is_told_and_made_again_only_if_asked() {
 #[test]
 fn settings_that_make_no_sense_are_refused() {
     for (settings, text) in [
-        (Settings { cores: vec![], ..tiny() }, "cores: give one number or more"),
-        (Settings { kernels: vec![0], ..tiny() }, "kernels: give one number or more"),
-        (Settings { kernels: vec![2, 2], ..tiny() }, "kernels: a number is there twice"),
-        (Settings { kernels: vec![1001], ..tiny() }, "1000 at most"),
-        (Settings { quanta: vec![4098], ..tiny() }, "4098 bytes: it must be a multiple of 4"),
-        (Settings { quanta: vec![1 << 31], ..tiny() }, "1 GiB at most"),
-        (Settings { rounds: 0, ..tiny() }, "1 or more each"),
-        (Settings { seconds: f64::NAN, ..tiny() }, "give 0.001 to 60"),
-        (Settings { cores: vec![900], ..tiny() }, "900 are asked for, and there are"),
-        (Settings { on: vec![8000], ..tiny() }, "core 8000: this process may use"),
-        (Settings { on: vec![0, 0], ..tiny() }, "on: a number is there twice"),
-        (Settings { modes: vec![Mode::Pinned], ..tiny() }, "pinned splits between two or more"),
-        (Settings { peers: Some("no-folder".into()), ..tiny() }, "there is no no-folder/saxpy.sh"),
+        (SaxpySettings { cores: vec![], ..tiny() }, "cores: give at least one number"),
+        (SaxpySettings { kernels: vec![0], ..tiny() }, "kernels: give at least one number"),
+        (SaxpySettings { kernels: vec![2, 2], ..tiny() }, "kernels: a number occurs twice"),
+        (SaxpySettings { kernels: vec![1001], ..tiny() }, "at most 1000"),
+        (SaxpySettings { quanta: vec![4098], ..tiny() }, "4098 bytes: it must be a multiple of 4"),
+        (SaxpySettings { quanta: vec![1 << 31], ..tiny() }, "at most 1 GiB"),
+        (SaxpySettings { rounds: 0, ..tiny() }, "must not be empty or 0"),
+        (SaxpySettings { seconds: f64::NAN, ..tiny() }, "must be from 0.001 to 60"),
+        (SaxpySettings { cores: vec![900], ..tiny() }, "900 are needed, but there are"),
+        (SaxpySettings { on: vec![8000], ..tiny() }, "core 8000 is not available to this process"),
+        (SaxpySettings { on: vec![0, 0], ..tiny() }, "on: a number occurs twice"),
+        (SaxpySettings { modes: vec![Mode::Pinned], ..tiny() }, "pinned needs two or more cores"),
+        (SaxpySettings { peers: Some("no-folder".into()), ..tiny() }, "no-folder/saxpy.sh does not exist"),
     ] {
         let error = saxpy::run(&settings, &mut Unwatched).unwrap_err().to_string();
         assert!(error.contains(text), "{text}: {error}");

@@ -1,19 +1,19 @@
-//! What is done when a limit is hit, or at the end, as rtla writes it: `trace,file=x.txt`, `signal,num=10,pid=parent`,
+//! Actions at a limit or at the end, in rtla's syntax: `trace,file=x.txt`, `signal,num=10,pid=parent`,
 //! `shell,command=...`, `continue`.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// One thing to do.
+/// An action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Write the kernel's last events, to this file or the usual one.
+    /// Write the latest kernel events to this file, or to the default file.
     Trace(Option<PathBuf>),
-    /// Send a signal; `None` is whoever started us.
+    /// Send a signal to a process; `None` is the parent process.
     Signal { number: u8, pid: Option<u32> },
-    /// Have a shell do something.
+    /// Run a shell command.
     Shell(String),
-    /// Go on.
+    /// Continue measuring or running.
     Continue,
 }
 
@@ -24,7 +24,7 @@ impl FromStr for Action {
         const FORMS: &str =
             "write trace[,file=FILE], signal,num=N,pid=PID|parent, shell,command=COMMAND or continue";
         let (kind, rest) = text.split_once(',').unwrap_or((text, ""));
-        // A command may hold anything, commas too.
+        // A command can contain commas.
         if kind == "shell" {
             let command = rest.strip_prefix("command=").filter(|command| !command.trim().is_empty());
             return command.map(|command| Action::Shell(command.to_owned())).ok_or_else(|| FORMS.to_owned());
@@ -49,7 +49,7 @@ impl FromStr for Action {
                 match (number, pid) {
                     (Some(number), Some(pid)) => Ok(Action::Signal { number, pid }),
                     _ => Err(
-                        "a signal has a number from 1 to 64 and a process above 1: signal,num=10,pid=parent"
+                        "the signal number must be 1 to 64 and the PID above 1, e.g. signal,num=10,pid=parent"
                             .to_owned(),
                     ),
                 }

@@ -1,22 +1,23 @@
-//! What may be typed after `onbeat ctl SOCKET`.
+//! Arguments of `onbeat ctl SOCKET`.
 
-use super::Format;
+use super::OutputFormat;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 pub const EXAMPLES: &str = "\
 EXAMPLES
-  onbeat run fm.toml --control fm.ctl                   a run that can be watched and steered
-  onbeat ctl fm.ctl status --watch                      what everything does, once a second
-  onbeat ctl fm.ctl top                                 rates, latencies, misses and their causes, live
-  onbeat ctl fm.ctl set squelch.open=-40           another value, from the next sample on
-  onbeat ctl fm.ctl set tune.shift=\"-40 kHz\" --at 96000 at just that sample of its input
-  onbeat ctl fm.ctl pause                               all sources; resume lets them go on
-  onbeat ctl fm.ctl stop                                the end, files finished";
+  onbeat run fm.toml --control fm.ctl                   start a run with a control socket
+  onbeat ctl fm.ctl status --watch                      show operators and edges, once a second
+  onbeat ctl fm.ctl top                                 show rates, latencies and misses, live
+  onbeat ctl fm.ctl set squelch.open=-40                change a parameter, from the next sample on
+  onbeat ctl fm.ctl set tune.shift=\"-40 kHz\" --at 96000
+                                                        change a parameter at one input sample
+  onbeat ctl fm.ctl pause                               pause all sources; `resume` continues them
+  onbeat ctl fm.ctl stop                                end the run and finish its files";
 
 #[derive(Debug, Args)]
 pub struct CtlArguments {
-    /// The control socket of the run: what --control or the key `control` of its file says
+    /// Control socket of the run, as given by --control or by `control` in the pipeline file
     pub socket: PathBuf,
     #[command(subcommand)]
     pub order: CtlOrder,
@@ -24,66 +25,66 @@ pub struct CtlArguments {
 
 #[derive(Debug, Subcommand)]
 pub enum CtlOrder {
-    /// Show what every operator does, and what is in every edge
+    /// Show the state of every operator and the depth of every edge
     Status(StatusArguments),
-    /// Show rates, latencies, depths, misses and what made them, again every second
+    /// Show rates, latencies, depths, misses and their causes, updated every second
     Top,
     /// Pause all sources, or one operator
     Pause(OperatorArgument),
-    /// Let everything go on, or one operator
+    /// Resume all sources, or one operator
     Resume(OperatorArgument),
-    /// Give a parameter of an operator another value
+    /// Change a parameter of an operator
     Set(SetArguments),
-    /// End the run as Ctrl-C does, or one operator
+    /// Stop the run, as Ctrl-C does, or one operator
     Stop(OperatorArgument),
     /// Open or close a gate
     Gate(GateArguments),
-    /// Ring an event
+    /// Trigger an event
     Ring {
-        /// Its name, as in `when = { event = NAME }`
+        /// Name of the event, as in `when = { event = NAME }`
         event: String,
     },
 }
 
 #[derive(Debug, Args)]
 pub struct StatusArguments {
-    /// What goes to stdout
+    /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
-    /// Again every second until the run ends; as JSON, one line each
+    pub format: OutputFormat,
+    /// Repeat every second until the run ends; with --format json, one line per second
     #[arg(long, short)]
     pub watch: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct OperatorArgument {
-    /// The operator, in a subgraph SUBGRAPH/OPERATOR [default: the whole run]
+    /// Operator, or SUBGRAPH/OPERATOR inside a subgraph [default: the whole run]
     pub operator: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub struct SetArguments {
-    /// `operator.parameter=value`, `radio/demod.gain=2`
+    /// New value of a parameter, e.g. radio/demod.gain=2
     #[arg(value_name = "OPERATOR.PARAMETER=VALUE")]
     pub assignment: String,
-    /// At this sample of the operator's input, counted from 0 [default: the next one]
+    /// Sample of the operator's input at which the value changes, counted from 0 [default: the next one]
     #[arg(long, value_name = "SAMPLE", allow_hyphen_values = true)]
     pub at: Option<u64>,
 }
 
 #[derive(Debug, Args)]
 pub struct GateArguments {
-    /// Its name, as in `when = { gate = NAME }`
+    /// Name of the gate, as in `when = { gate = NAME }`
     pub gate: String,
-    /// What becomes of it
+    /// New position of the gate
     #[arg(value_enum)]
     pub position: GatePosition,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum GatePosition {
-    /// Operators may pass
+    /// Let operators with this gate run
     Open,
-    /// None may
+    /// Make operators with this gate wait
     Close,
 }

@@ -1,12 +1,14 @@
-//! Further events in a written trace: `-e SYSTEM:EVENT`, each with the `--filter` and `--trigger` that stand behind it.
+//! Additional kernel events in a trace: `-e SYSTEM:EVENT`, each with the `--filter` and `--trigger` that
+//! follow it.
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, error::ErrorKind};
-use onbeat_noise::extra::Asked;
+use onbeat_noise::extra::EventRequest;
 
-/// In the order in which they were typed. By hand, because what belongs to which event is known from the order only.
+/// Events in command-line order. Parsed by hand, because only the order assigns a filter or trigger to an
+/// event.
 #[derive(Debug, Clone, Default)]
 pub struct EventArguments {
-    pub events: Vec<Asked>,
+    pub events: Vec<EventRequest>,
 }
 
 impl Args for EventArguments {
@@ -19,12 +21,12 @@ impl Args for EventArguments {
                 many("event")
                     .short('e')
                     .value_name("SYSTEM[:EVENT]")
-                    .value_parser(Asked::parse)
-                    .help("These events of the kernel in the trace, too; may be given again"),
+                    .value_parser(EventRequest::parse)
+                    .help("Add these kernel events to the trace; repeatable"),
             )
-            .arg(many("filter").value_name("FILTER").help("Only those of the event before it that this holds for: 'prev_pid == 0'"))
+            .arg(many("filter").value_name("FILTER").help("Filter for the preceding -e, e.g. 'prev_pid == 0'"))
             .arg(many("trigger").value_name("TRIGGER").help(
-                "What the kernel is to do at each of the event before it: stacktrace; what hist:keys=FIELD counts goes to \
+                "Kernel trigger for the preceding -e: stacktrace, or hist:keys=FIELD, whose counts are written to \
                  SYSTEM_EVENT_hist.txt",
             ))
     }
@@ -37,20 +39,19 @@ impl Args for EventArguments {
 impl FromArgMatches for EventArguments {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let places = |name: &str| matches.indices_of(name).into_iter().flatten();
-        let asked = matches.get_many::<Asked>("event").into_iter().flatten().cloned();
-        let mut events: Vec<(usize, Asked)> = places("event").zip(asked).collect();
+        let asked = matches.get_many::<EventRequest>("event").into_iter().flatten().cloned();
+        let mut events: Vec<(usize, EventRequest)> = places("event").zip(asked).collect();
         for name in ["filter", "trigger"] {
             let texts = matches.get_many::<String>(name).into_iter().flatten();
             for (place, text) in places(name).zip(texts) {
                 let Some((_, event)) = events.iter_mut().rfind(|(at, _)| *at < place) else {
-                    let why =
-                        format!("--{name} {text}: there is no -e before it whose events it could be for\n");
+                    let why = format!("--{name} {text}: it must follow the -e that it applies to\n");
                     return Err(Error::raw(ErrorKind::MissingRequiredArgument, why));
                 };
                 let slot = if name == "filter" { &mut event.filter } else { &mut event.trigger };
                 if slot.replace(text.clone()).is_some() {
                     let why =
-                        format!("--{name} {text}: the -e before it has one already: give that event again\n");
+                        format!("--{name} {text}: the preceding -e already has a {name}: repeat that -e\n");
                     return Err(Error::raw(ErrorKind::ArgumentConflict, why));
                 }
             }
@@ -72,14 +73,14 @@ mod tests {
         let command = EventArguments::augment_args(Command::new("x").no_binary_name(true));
         let matches = command.try_get_matches_from(line).map_err(|error| error.to_string())?;
         let events = EventArguments::from_arg_matches(&matches).map_err(|error| error.to_string())?.events;
-        let text = |event: &Asked| {
+        let text = |event: &EventRequest| {
             format!("{}:{:?} {:?} {:?}", event.system, event.name, event.filter, event.trigger)
         };
         Ok(events.iter().map(text).collect())
     }
 
     #[test]
-    fn what_stands_behind_an_event_is_its_own() {
+    fn filters_and_triggers_belong_to_the_preceding_event() {
         let line = [
             "-e",
             "irq",
@@ -100,8 +101,8 @@ mod tests {
             ]
         );
         for (line, part) in [
-            (&["--filter", "x", "-e", "irq"][..], "no -e before it"),
-            (&["-e", "irq", "--filter", "x", "--filter", "y"], "has one already"),
+            (&["--filter", "x", "-e", "irq"][..], "it must follow the -e"),
+            (&["-e", "irq", "--filter", "x", "--filter", "y"], "already has a filter"),
             (&["-e", "a/b"], "SYSTEM:EVENT"),
         ] {
             assert!(read(line).unwrap_err().contains(part), "{line:?}");

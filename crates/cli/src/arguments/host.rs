@@ -1,4 +1,4 @@
-//! What may be typed after `onbeat doctor` and `onbeat tune`.
+//! Arguments of `onbeat doctor` and `onbeat tune`.
 
 use clap::{Args, ValueEnum};
 use onbeat_host::Severity;
@@ -8,74 +8,76 @@ use std::path::PathBuf;
 
 pub const DOCTOR_EXAMPLES: &str = "\
 EXAMPLES
-  onbeat doctor                                         this machine, in ten seconds
-  onbeat doctor --cpus 2-5                              for these cores
+  onbeat doctor                                         check this machine, in ten seconds
+  onbeat doctor --cpus 2-5                              check it for these cores
   onbeat doctor --pipeline fm.toml --record out/fm.record.json
-                                                        for a pipeline, and what its last run has lost
-  onbeat doctor --explain isolcpus                      what a finding is about, and what mending it costs
-  onbeat doctor --verify                                after a reboot: what the kernel made of its command line
-  onbeat doctor --fail-on warn --format json            for programs; exit status 2 where something is found";
+                                                        rank findings by the last run of a pipeline
+  onbeat doctor --explain isolcpus                      explain a finding and its fix
+  onbeat doctor --verify                                check the kernel command line after a reboot
+  onbeat doctor --fail-on warn --format json            print JSON; exit status 2 after a warning";
 
 pub const DOCTOR_STATUS: &str = "\
 EXIT STATUS
-  0  nothing at or above --fail-on was found
-  1  an error, a wrong command line included
-  2  something was";
+  0  no finding at or above --fail-on
+  1  error, including a wrong command line
+  2  a finding at or above --fail-on; with --verify: a parameter that the kernel did not apply";
 
 pub const TUNE_EXAMPLES: &str = "\
 EXAMPLES
-  onbeat tune --cpus 2-5                                print what makes these cores quiet
-  onbeat tune --pipeline fm.toml                        the cores that it pins, and the rights that it needs
-  sudo onbeat tune --cpus 2-5 --apply                   do what needs no reboot
-  sudo onbeat tune --undo                               put everything back
-  onbeat tune --pipeline fm.toml --systemd fm.service   a unit that runs it";
+  onbeat tune --cpus 2-5                                print settings that make these cores quiet
+  onbeat tune --pipeline fm.toml                        print the settings that a pipeline needs
+  sudo onbeat tune --cpus 2-5 --apply                   apply the settings that need no reboot
+  sudo onbeat tune --undo                               restore the previous settings
+  onbeat tune --pipeline fm.toml --systemd fm.service   write a systemd unit that runs the pipeline";
 
 #[derive(Debug, Args)]
 pub struct DoctorArguments {
     #[command(flatten)]
     pub case: CaseArguments,
-    /// Rank findings by what their causes have cost in this record of a run
+    /// Rank findings by the lateness that their causes added in this record of a run
     #[arg(long, value_name = "RECORD")]
     pub record: Option<PathBuf>,
-    /// Exit with status 2 when a finding is as severe as that
+    /// Exit with status 2 if there is a finding of this severity or higher
     #[arg(long, value_name = "SEVERITY", default_value = "critical")]
     pub fail_on: FailOn,
-    /// Compare what the kernel's command line asks for with what the kernel did
+    /// Check that the kernel applied the parameters of its command line
     #[arg(long, conflicts_with_all = ["record", "explain", "list"])]
     pub verify: bool,
-    /// Measure nothing: files are read and rights are tried
+    /// Measure nothing; only read files and test permissions
     #[arg(long)]
     pub no_measure: bool,
-    /// Also what is good, and why the rest is not known
+    /// Also list good findings, and the reasons for unknown ones
     #[arg(long, short)]
     pub all: bool,
-    /// Explain a finding: what it does, how it is tuned, what that costs, when to leave it
+    /// Explain a finding: its effect, how to fix it, the cost of the fix, and when to skip it
     #[arg(long, value_name = "ID")]
     pub explain: Option<String>,
-    /// List all checks; with --format markdown as a page of the book
+    /// List all checks; with --format markdown, as a page of the book
     #[arg(long, conflicts_with = "explain")]
     pub list: bool,
-    /// What goes to stdout
+    /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
     pub format: super::KindsFormat,
 }
 
-/// A machine, and what for.
+/// Which machine to examine, and for which pipeline.
 #[derive(Debug, Args)]
 pub struct CaseArguments {
-    /// Cores that are to be quiet: 2-5,7 [default: those of the pipeline, those that are isolated, or all but the first]
+    /// Cores that should be quiet, e.g. 2-5,7 [default: those of the pipeline, isolated ones, or all but the
+    /// first]
     #[arg(long, short, visible_alias = "cores", value_name = "LIST")]
     pub cpus: Option<CoreSet>,
-    /// The pipeline that is to run there
+    /// Pipeline that will run on these cores
     #[arg(long, short, value_name = "FILE")]
     pub pipeline: Option<PathBuf>,
-    /// Replace a value of the pipeline, as `onbeat run --set` does; may be given again
+    /// Override a value of the pipeline, as `onbeat run --set`; repeatable
     #[arg(long, value_name = "KEY=VALUE", requires = "pipeline")]
     pub set: Vec<String>,
-    /// Its cores for house-keeping, as `onbeat run -H`
+    /// House-keeping cores of the pipeline, as `onbeat run -H`
     #[arg(long, short = 'H', value_name = "LIST", requires = "pipeline", allow_hyphen_values = true)]
     pub house_keeping: Option<String>,
-    /// A folder with the proc, sys and etc of another machine: they are read, and nothing is measured or tried
+    /// Folder with copies of /proc, /sys and /etc of another machine; only files are read, nothing is
+    /// measured
     #[arg(long, value_name = "FOLDER")]
     pub root: Option<PathBuf>,
 }
@@ -84,52 +86,52 @@ pub struct CaseArguments {
 pub struct TuneArguments {
     #[command(flatten)]
     pub case: CaseArguments,
-    /// Do what needs no reboot; what was there is written down first
+    /// Apply the settings that need no reboot, after saving the previous ones
     #[arg(long, conflicts_with_all = ["undo", "systemd", "limits"])]
     pub apply: bool,
-    /// Put everything back that --apply has changed
+    /// Restore all settings that --apply changed
     #[arg(long, conflicts_with_all = ["systemd", "limits", "cpus", "pipeline"])]
     pub undo: bool,
-    /// With --apply: isolate the cores at once, by a partition of control groups
+    /// With --apply: isolate the cores immediately, with a cgroup cpuset partition
     #[arg(long, requires = "apply")]
     pub partition: bool,
-    /// Only what these findings ask for: damon,irqbalance
+    /// Only the settings for these findings, e.g. damon,irqbalance
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// All but what these findings ask for
+    /// All settings except those for these findings
     #[arg(long, value_name = "ID,...", value_delimiter = ',', conflicts_with = "only")]
     pub skip: Vec<String>,
-    /// The boot loader whose file is shown [default: those whose files are there]
+    /// Boot loader to show the kernel command line for [default: all whose files exist]
     #[arg(long, value_enum)]
     pub loader: Option<LoaderName>,
-    /// Write a unit of systemd that runs the pipeline, `-` for stdout
+    /// Write a systemd unit that runs the pipeline; `-` for stdout
     #[arg(long, value_name = "PATH", requires = "pipeline")]
     pub systemd: Option<PathBuf>,
-    /// Write a file for /etc/security/limits.d, `-` for stdout
+    /// Write a file for /etc/security/limits.d; `-` for stdout
     #[arg(long, value_name = "PATH", conflicts_with = "systemd")]
     pub limits: Option<PathBuf>,
-    /// What goes to stdout
+    /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
     pub format: TuneFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum TuneFormat {
-    /// For people
+    /// Text for reading
     #[default]
     Human,
-    /// Everything, as JSON
+    /// All data as JSON
     Json,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// Anything that is bad
+    /// Any problem
     Info,
-    /// What costs determinism
+    /// Problems that increase jitter
     #[value(alias = "warning")]
     Warn,
-    /// What breaks a promise
+    /// Problems that can break a deadline
     Critical,
 }
 

@@ -1,4 +1,4 @@
-//! Lengths of time, as rtla takes them: a whole number, and its unit if that is not the usual one.
+//! Times in rtla's syntax: a whole number, and a unit unless it is the default one.
 
 use clap::builder::TypedValueParser;
 use std::ffi::OsStr;
@@ -14,30 +14,30 @@ const UNITS: [(&str, u64); 8] = [
     ("d", 86_400_000_000_000),
 ];
 
-/// Half a century; the kernel's own numbers end at 292 years.
+/// Longest time, half a century. The kernel's own 64-bit times end at 292 years.
 const MOST_NS: u64 = 50 * 365 * 86_400_000_000_000;
 
-/// Reads a length of time into nanoseconds; a bare number is so many of `usual`.
+/// Parser of a time into nanoseconds; a number without a unit is in units of `usual`.
 #[derive(Debug, Clone, Copy)]
-pub struct Time {
+pub struct TimeParser {
     usual: &'static str,
     least_ns: u64,
 }
 
-impl Time {
-    /// A bare number is microseconds.
+impl TimeParser {
+    /// Reads a number without a unit as microseconds.
     pub const fn micros() -> Self {
-        Time { usual: "us", least_ns: 1 }
+        TimeParser { usual: "us", least_ns: 1 }
     }
 
-    /// A bare number is seconds.
+    /// Reads a number without a unit as seconds.
     pub const fn seconds() -> Self {
-        Time { usual: "s", least_ns: 1 }
+        TimeParser { usual: "s", least_ns: 1 }
     }
 
-    /// 0 is a time, too.
+    /// Allows 0, too.
     pub const fn or_none(self) -> Self {
-        Time { least_ns: 0, ..self }
+        TimeParser { least_ns: 0, ..self }
     }
 
     fn read(self, text: &str) -> Result<u64, String> {
@@ -53,14 +53,14 @@ impl Time {
         match ns.filter(|ns| (self.least_ns..=MOST_NS).contains(ns)) {
             Some(ns) => Ok(ns),
             None => Err(format!(
-                "write a whole number above 0 and at most 50 years, with its unit if that is not {}: ns, us, ms, s, m, h, d",
+                "write a whole number above 0, at most 50 years, with a unit (ns, us, ms, s, m, h, d) unless it is {}",
                 self.usual
             )),
         }
     }
 }
 
-impl TypedValueParser for Time {
+impl TypedValueParser for TimeParser {
     type Value = u64;
 
     fn parse_ref(
@@ -77,17 +77,17 @@ impl TypedValueParser for Time {
 
 #[cfg(test)]
 mod tests {
-    use super::Time;
+    use super::TimeParser;
 
     #[test]
     fn times_have_units() {
         for (text, ns) in [("20", 20_000), ("500ns", 500), ("3 ms", 3_000_000), ("2m", 120_000_000_000)] {
-            assert_eq!(Time::micros().read(text), Ok(ns), "{text}");
+            assert_eq!(TimeParser::micros().read(text), Ok(ns), "{text}");
         }
-        assert_eq!(Time::seconds().read("1h"), Ok(3_600_000_000_000));
-        assert_eq!(Time::micros().or_none().read("0"), Ok(0));
+        assert_eq!(TimeParser::seconds().read("1h"), Ok(3_600_000_000_000));
+        assert_eq!(TimeParser::micros().or_none().read("0"), Ok(0));
         for text in ["", "0", "-5", "1.5", "five", "9x", "99999999999999999999", "99999999d", "+3", "5 0"] {
-            assert!(Time::micros().read(text).is_err(), "{text}");
+            assert!(TimeParser::micros().read(text).is_err(), "{text}");
         }
     }
 }

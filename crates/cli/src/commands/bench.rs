@@ -6,16 +6,15 @@ use crate::arguments::bench::{
     RealtimeArguments, SaxpyArguments,
 };
 use crate::documents;
-use crate::failure::Failure;
-use crate::interrupt::Interrupts;
+use crate::error::CommandError;
 use crate::maker::FileMaker;
 use crate::output;
-use crate::progress::StatusLine;
+use crate::progress::BenchProgress;
 use onbeat::trace::replace::replace;
-use onbeat_bench::{Watch, explain, overhead, pipeline, queue, realtime, saxpy};
+use onbeat_bench::{explain, overhead, pipeline, queue, realtime, saxpy};
 use std::path::{Path, PathBuf};
 
-pub fn bench(command: &BenchCommand, abort: fn() -> !) -> Result<u8, Failure> {
+pub fn bench(command: &BenchCommand, abort: fn() -> !) -> Result<u8, CommandError> {
     match command {
         BenchCommand::Overhead(arguments) => overhead(arguments, abort),
         BenchCommand::Queue(arguments) => queue(arguments, abort),
@@ -27,149 +26,125 @@ pub fn bench(command: &BenchCommand, abort: fn() -> !) -> Result<u8, Failure> {
     }
 }
 
-fn overhead(arguments: &OverheadArguments, abort: fn() -> !) -> Result<u8, Failure> {
+fn overhead(arguments: &OverheadArguments, abort: fn() -> !) -> Result<u8, CommandError> {
     if let Some(path) = &arguments.plot {
         check_plot(path)?;
     }
-    let mut watched = Watched::new("overhead", abort);
-    let found = overhead::run(&arguments.settings(), &mut watched);
-    watched.clear();
-    let found = found.map_err(|error| Failure::new(error.to_string()))?;
+    let mut progress = BenchProgress::new("overhead", abort);
+    let found = overhead::run(&arguments.settings(), &mut progress);
+    progress.clear();
+    let found = found.map_err(|error| CommandError::new(error.to_string()))?;
     if let Some(path) = &arguments.plot {
-        replace(path, found.to_svg().as_bytes()).map_err(|error| Failure::new(format!("--plot: {error}")))?;
+        replace(path, found.to_svg().as_bytes())
+            .map_err(|error| CommandError::new(format!("--plot: {error}")))?;
     }
-    drop(watched);
+    drop(progress);
     show(&documents::overhead(&found, arguments.plot.as_deref()), arguments.format)?;
     Ok(0)
 }
 
-fn queue(arguments: &QueueArguments, abort: fn() -> !) -> Result<u8, Failure> {
+fn queue(arguments: &QueueArguments, abort: fn() -> !) -> Result<u8, CommandError> {
     if let Some(path) = &arguments.plot {
         check_plot(path)?;
     }
-    let mut watched = Watched::new("queue", abort);
-    let found = queue::run(&arguments.settings(), &mut watched);
-    watched.clear();
-    let found = found.map_err(|error| Failure::new(error.to_string()))?;
+    let mut progress = BenchProgress::new("queue", abort);
+    let found = queue::run(&arguments.settings(), &mut progress);
+    progress.clear();
+    let found = found.map_err(|error| CommandError::new(error.to_string()))?;
     if let Some(path) = &arguments.plot {
-        replace(path, found.to_svg().as_bytes()).map_err(|error| Failure::new(format!("--plot: {error}")))?;
+        replace(path, found.to_svg().as_bytes())
+            .map_err(|error| CommandError::new(format!("--plot: {error}")))?;
     }
-    drop(watched);
+    drop(progress);
     show(&documents::queue(&found.result, arguments.plot.as_deref()), arguments.format)?;
     Ok(0)
 }
 
-fn saxpy(arguments: &SaxpyArguments, abort: fn() -> !) -> Result<u8, Failure> {
+fn saxpy(arguments: &SaxpyArguments, abort: fn() -> !) -> Result<u8, CommandError> {
     if let Some(path) = &arguments.plot {
         check_plot(path)?;
     }
-    let mut watched = Watched::new("saxpy", abort);
-    let found = saxpy::run(&arguments.settings(), &mut watched);
-    watched.clear();
-    let found = found.map_err(|error| Failure::new(error.to_string()))?;
+    let mut progress = BenchProgress::new("saxpy", abort);
+    let found = saxpy::run(&arguments.settings(), &mut progress);
+    progress.clear();
+    let found = found.map_err(|error| CommandError::new(error.to_string()))?;
     if let Some(path) = &arguments.plot {
-        replace(path, found.to_svg().as_bytes()).map_err(|error| Failure::new(format!("--plot: {error}")))?;
+        replace(path, found.to_svg().as_bytes())
+            .map_err(|error| CommandError::new(format!("--plot: {error}")))?;
     }
-    drop(watched);
+    drop(progress);
     show(&documents::saxpy(&found, arguments.plot.as_deref()), arguments.format)?;
     Ok(0)
 }
 
-fn pipeline(arguments: &BenchPipelineArguments, abort: fn() -> !) -> Result<u8, Failure> {
+fn pipeline(arguments: &BenchPipelineArguments, abort: fn() -> !) -> Result<u8, CommandError> {
     if arguments.pipeline.has_scheduler() {
-        return Err(Failure::new("--scheduler: this runs the pipeline under each scheduler")
-            .help("name them with --mode"));
+        return Err(CommandError::new("--scheduler: bench pipeline measures several schedulers")
+            .help("choose them with --mode"));
     }
     let (mut maker, _) = FileMaker::new(&arguments.pipeline, "bench pipeline")?;
-    let mut watched = Watched::new("pipeline", abort);
-    let found = pipeline::run(&mut maker, &arguments.settings(), &mut watched);
-    watched.clear();
-    let found = found.map_err(|error| Failure::new(error.to_string()))?;
-    drop(watched);
+    let mut progress = BenchProgress::new("pipeline", abort);
+    let found = pipeline::run(&mut maker, &arguments.settings(), &mut progress);
+    progress.clear();
+    let found = found.map_err(|error| CommandError::new(error.to_string()))?;
+    drop(progress);
     show(&documents::bench_pipeline(&found), arguments.format)?;
     Ok(0)
 }
 
-fn realtime(arguments: &RealtimeArguments, abort: fn() -> !) -> Result<u8, Failure> {
+fn realtime(arguments: &RealtimeArguments, abort: fn() -> !) -> Result<u8, CommandError> {
     let in_folder = |name: &str| arguments.output.as_ref().map(|folder| folder.join(name));
     let mut plots: Vec<PathBuf> = arguments.plot.iter().cloned().collect();
     if let Some(folder) = &arguments.output {
         std::fs::create_dir_all(folder).map_err(|error| {
-            Failure::new(format!("--output {}: {error}", folder.display())).help("name a folder of yours")
+            CommandError::new(format!("--output {}: {error}", folder.display()))
+                .help("name a writable folder")
         })?;
         plots.extend(in_folder("realtime.svg"));
     }
     for path in &plots {
         check_plot(path)?;
     }
-    let mut watched = Watched::new("realtime", abort);
-    let found = realtime::run(&arguments.settings(), &mut watched);
-    watched.clear();
-    let found = found.map_err(|error| Failure::new(error.to_string()))?;
+    let mut progress = BenchProgress::new("realtime", abort);
+    let found = realtime::run(&arguments.settings(), &mut progress);
+    progress.clear();
+    let found = found.map_err(|error| CommandError::new(error.to_string()))?;
     let mut files = plots;
     for path in &files {
         let shown = path.display();
         replace(path, found.to_svg().as_bytes())
-            .map_err(|error| Failure::new(format!("the plot {shown}: {error}")))?;
+            .map_err(|error| CommandError::new(format!("plot {shown}: {error}")))?;
     }
     if let Some(path) = in_folder("realtime.json") {
         let json = serde_json::to_vec_pretty(&found.result).expect("a result is plain data");
-        replace(&path, &json).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+        replace(&path, &json).map_err(|error| CommandError::new(format!("{}: {error}", path.display())))?;
         files.push(path);
     }
-    drop(watched);
+    drop(progress);
     show(&documents::realtime(&found, &files), arguments.format)?;
     Ok(0)
 }
 
-fn explain(arguments: &ExplainArguments, abort: fn() -> !) -> Result<u8, Failure> {
-    let mut watched = Watched::new("explain", abort);
-    let found = explain::run(&arguments.settings(), &mut watched);
-    watched.clear();
-    let found = found.map_err(|error| Failure::new(error.to_string()))?;
-    drop(watched);
+fn explain(arguments: &ExplainArguments, abort: fn() -> !) -> Result<u8, CommandError> {
+    let mut progress = BenchProgress::new("explain", abort);
+    let found = explain::run(&arguments.settings(), &mut progress);
+    progress.clear();
+    let found = found.map_err(|error| CommandError::new(error.to_string()))?;
+    drop(progress);
     show(&documents::explain(&found), arguments.format)?;
     Ok(0)
 }
 
-/// Before minutes are spent on measuring.
-pub fn check_plot(path: &Path) -> Result<(), Failure> {
+/// Checks the path of a plot, before a long measurement.
+pub fn check_plot(path: &Path) -> Result<(), CommandError> {
     let shown = path.display();
     if !path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg")) {
         let other = path.with_extension("svg");
-        return Err(Failure::new(format!("--plot {shown}: plots are written as SVG"))
+        return Err(CommandError::new(format!("--plot {shown}: plots are written as SVG"))
             .help(format!("name a file that ends in .svg: --plot {}", other.display())));
     }
     output::can_be_written(path).map_err(|error| {
-        Failure::new(format!("--plot {shown}: cannot be written: {error}"))
-            .help("name a file in a folder of yours")
+        CommandError::new(format!("--plot {shown}: cannot be written: {error}"))
+            .help("name a file in a writable folder")
     })
-}
-
-/// Draws how far it is, and listens for Ctrl-C.
-pub(super) struct Watched {
-    line: StatusLine,
-    interrupts: Interrupts,
-}
-
-impl Watched {
-    pub fn new(name: &'static str, abort: fn() -> !) -> Self {
-        Watched { line: StatusLine::new(name), interrupts: Interrupts::listen(abort) }
-    }
-
-    /// Takes the line away.
-    pub fn clear(&self) {
-        self.line.clear();
-    }
-}
-
-impl Watch for Watched {
-    fn at(&mut self, done: usize, all: usize, next: &str) {
-        let percent = 100 * done / all.max(1);
-        self.line.draw(&format!("{percent:3} %, {next}"));
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.interrupts.is_asked()
-    }
 }

@@ -2,15 +2,14 @@
 
 use crate::arguments::CheckArguments;
 use crate::documents::counted;
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::{costs, output, stdout};
 use onbeat::{Folders, Pipeline, Registry, operators};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Reads and plans, as `run` would, and looks whether the files are there that it would read. Opens none of
-/// them.
-pub fn check(arguments: &CheckArguments) -> Result<u8, Failure> {
+/// Reads and plans the pipeline as `run` does, and checks that its input files exist. Opens none of them.
+pub fn check(arguments: &CheckArguments) -> Result<u8, CommandError> {
     let registry = operators::registry();
     let pipeline = costs::read(&arguments.pipeline, &registry)?;
     stdout::is_taken(&pipeline)?;
@@ -22,20 +21,20 @@ pub fn check(arguments: &CheckArguments) -> Result<u8, Failure> {
     if let [first, others @ ..] = &wrong[..] {
         let mut message = first.clone();
         others.iter().for_each(|other| message += &format!("\n{other}"));
-        return Err(Failure::new(message)
-            .help("relative names begin at the folder of the pipeline file, or else where you are"));
+        return Err(CommandError::new(message)
+            .help("relative paths start at the folder of the pipeline file, or else at the current folder"));
     }
     if !arguments.quiet {
         let plan = &pipeline.plan;
         let operators = counted(plan.operators.len() as u64, "operator");
         let edges = counted(plan.edges.len() as u64, "edge");
         let file = arguments.pipeline.file.display();
-        output::to_stdout(&format!("{file}: good: {operators}, {edges}\n"))?;
+        output::to_stdout(&format!("{file}: ok: {operators}, {edges}\n"))?;
     }
     Ok(0)
 }
 
-/// The files that its sources read.
+/// Returns the files that the sources read, with their operators.
 fn inputs<'p>(
     pipeline: &'p Pipeline,
     registry: &'p Registry,
@@ -48,14 +47,14 @@ fn inputs<'p>(
     })
 }
 
-/// A recording may be named without the ending that says which of its two files is meant.
+/// Checks an input file. The name of a SigMF recording can lack the extension of its two files.
 fn what_is_wrong(path: &Path) -> Option<String> {
     let mut longer = path.as_os_str().to_os_string();
     longer.push(".sigmf-meta");
     match (fs::metadata(path), fs::metadata(&longer)) {
         (Ok(found), _) if found.is_file() => None,
         (_, Ok(found)) if found.is_file() => None,
-        (Ok(_), _) => Some(format!("{} is no file", path.display())),
+        (Ok(_), _) => Some(format!("{} is not a file", path.display())),
         (Err(error), _) => Some(format!("{}: {error}", path.display())),
     }
 }

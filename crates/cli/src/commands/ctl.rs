@@ -1,40 +1,40 @@
 //! `onbeat ctl SOCKET ...`
 
 use super::show;
-use crate::arguments::Format;
+use crate::arguments::OutputFormat;
 use crate::arguments::ctl::{CtlArguments, CtlOrder, GatePosition, SetArguments, StatusArguments};
-use crate::control::{Connection, Trouble};
+use crate::control::{Connection, RequestError};
 use crate::documents;
-use crate::failure::Failure;
-use crate::output::{self, Screen};
-use crate::top::Live;
-use crate::views;
+use crate::error::CommandError;
+use crate::output::{self, RepeatedText};
+use crate::top::LiveRun;
+use crate::{stderr, views};
 use onbeat::RunStatus;
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Duration;
 
-/// Between two pictures.
+/// Interval between two updates.
 const EVERY: Duration = Duration::from_secs(1);
 
-pub fn ctl(arguments: &CtlArguments) -> Result<u8, Failure> {
-    let whole =
+pub fn ctl(arguments: &CtlArguments) -> Result<u8, CommandError> {
+    let named =
         |operator: &Option<String>| operator.as_ref().map_or(String::new(), |name| format!(" `{name}`"));
     let (request, done) = match &arguments.order {
         CtlOrder::Status(status) => return show_status(&arguments.socket, status),
         CtlOrder::Top => return top(&arguments.socket),
         CtlOrder::Pause(of) => {
-            (json!({ "command": "pause", "operator": of.operator }), format!("paused{}", whole(&of.operator)))
+            (json!({ "command": "pause", "operator": of.operator }), format!("paused{}", named(&of.operator)))
         }
-        CtlOrder::Resume(of) => {
-            let who = of.operator.as_ref().map_or("everything".to_string(), |name| format!("`{name}`"));
-            (json!({ "command": "resume", "operator": of.operator }), format!("{who} goes on"))
-        }
+        CtlOrder::Resume(of) => (
+            json!({ "command": "resume", "operator": of.operator }),
+            format!("resumed{}", named(&of.operator)),
+        ),
         CtlOrder::Stop(of) => {
             let done = match &of.operator {
                 Some(name) => format!("stopped `{name}`"),
-                None => "stopping: what is under way is worked off".to_string(),
+                None => "stopping: finishing messages in flight".to_string(),
             };
             (json!({ "command": "stop", "operator": of.operator }), done)
         }
@@ -49,12 +49,14 @@ pub fn ctl(arguments: &CtlArguments) -> Result<u8, Failure> {
                 format!("gate `{}` is {word}", gate.gate),
             )
         }
-        CtlOrder::Ring { event } => (json!({ "command": "ring", "name": event }), format!("rang `{event}`")),
+        CtlOrder::Ring { event } => {
+            (json!({ "command": "ring", "name": event }), format!("triggered `{event}`"))
+        }
     };
-    Connection::open(&arguments.socket)?.ask(request).map_err(|trouble| {
-        let failure = Failure::from(trouble);
+    Connection::open(&arguments.socket)?.ask(request).map_err(|error| {
+        let failure = CommandError::from(error);
         if failure.message().starts_with("there is no ") {
-            failure.help(format!("`onbeat ctl {} status` lists what there is", arguments.socket.display()))
+            failure.help(format!("`onbeat ctl {} status` lists the names", arguments.socket.display()))
         } else {
             failure
         }
@@ -63,14 +65,14 @@ pub fn ctl(arguments: &CtlArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The request, and what to say when it was carried out.
-fn assignment(set: &SetArguments) -> Result<(Value, String), Failure> {
-    const FORM: &str = "a setting is written OPERATOR.PARAMETER=VALUE, such as squelch.open=-40";
-    let wrong = |what: &str| Failure::new(format!("{}: {what}", set.assignment)).help(FORM);
-    let (key, text) = set.assignment.split_once('=').ok_or_else(|| wrong("it has no `=`"))?;
-    let (operator, parameter) = key.trim().split_once('.').ok_or_else(|| wrong("it names no operator"))?;
+/// Returns the request, and the message after it was carried out.
+fn assignment(set: &SetArguments) -> Result<(Value, String), CommandError> {
+    const FORM: &str = "write OPERATOR.PARAMETER=VALUE, e.g. squelch.open=-40";
+    let wrong = |what: &str| CommandError::new(format!("{}: {what}", set.assignment)).help(FORM);
+    let (key, text) = set.assignment.split_once('=').ok_or_else(|| wrong("the `=` is missing"))?;
+    let (operator, parameter) = key.trim().split_once('.').ok_or_else(|| wrong("the operator is missing"))?;
     if operator.is_empty() || parameter.is_empty() {
-        return Err(wrong("it lacks a name before or after the `.`"));
+        return Err(wrong("a name before or after the `.` is missing"));
     }
     let value = match text.trim().parse::<toml::Value>() {
         Ok(toml::Value::String(text)) => Value::from(text),
@@ -78,13 +80,15 @@ fn assignment(set: &SetArguments) -> Result<(Value, String), Failure> {
         Ok(toml::Value::Boolean(value)) => Value::from(value),
         Ok(toml::Value::Float(number)) if number.is_finite() => Value::from(number),
         Ok(toml::Value::Float(number)) => {
-            return Err(wrong(&format!("{number} is no number that can be set")));
+            return Err(wrong(&format!("{number} is not a finite number")));
         }
         Ok(other) => {
             let what = other.type_str();
-            return Err(wrong(&format!("a value is a number, a word, true or false, and no {what}")));
+            return Err(wrong(&format!(
+                "the value must be a number, a word, true or false, not of type {what}"
+            )));
         }
-        // As it stands.
+        // Not TOML: a word without quotes.
         Err(_) => Value::from(text),
     };
     let when = match set.at {
@@ -98,22 +102,22 @@ fn assignment(set: &SetArguments) -> Result<(Value, String), Failure> {
     Ok((request, done))
 }
 
-fn show_status(socket: &Path, arguments: &StatusArguments) -> Result<u8, Failure> {
+fn show_status(socket: &Path, arguments: &StatusArguments) -> Result<u8, CommandError> {
     let status = status(socket)?;
     if !arguments.watch {
         show(&documents::status(&status), arguments.format)?;
         return Ok(0);
     }
-    let mut screen = Screen::new();
+    let mut screen = RepeatedText::new();
     let mut next = Ok(status);
     loop {
         match next {
             Ok(status) => draw(&mut screen, &status, arguments.format)?,
-            Err(Trouble::Gone(_)) => {
-                output::to_stderr("the run has ended\n");
+            Err(RequestError::Gone(_)) => {
+                stderr::to_stderr("the run has ended\n");
                 return Ok(0);
             }
-            Err(Trouble::Other(failure)) => return Err(failure),
+            Err(RequestError::Other(failure)) => return Err(failure),
         }
         if screen.is_gone() {
             return Ok(0);
@@ -123,18 +127,18 @@ fn show_status(socket: &Path, arguments: &StatusArguments) -> Result<u8, Failure
     }
 }
 
-fn top(socket: &Path) -> Result<u8, Failure> {
+fn top(socket: &Path) -> Result<u8, CommandError> {
     let mut next = Ok(status(socket)?);
-    let mut live = Live::new(false)?;
+    let mut live = LiveRun::new(false)?;
     loop {
         match next {
             Ok(status) => live.draw(status, |text| output::to_stdout(&format!("{text}\n")))?,
-            Err(Trouble::Gone(_)) => {
+            Err(RequestError::Gone(_)) => {
                 drop(live);
-                output::to_stderr("the run has ended\n");
+                stderr::to_stderr("the run has ended\n");
                 return Ok(0);
             }
-            Err(Trouble::Other(failure)) => return Err(failure),
+            Err(RequestError::Other(failure)) => return Err(failure),
         }
         if !live.wait(|| false)? {
             return Ok(0);
@@ -143,26 +147,26 @@ fn top(socket: &Path) -> Result<u8, Failure> {
     }
 }
 
-fn draw(screen: &mut Screen, status: &RunStatus, format: Format) -> Result<(), Failure> {
+fn draw(screen: &mut RepeatedText, status: &RunStatus, format: OutputFormat) -> Result<(), CommandError> {
     let document = documents::status(status);
     match format {
-        Format::Human => {
-            let text = views::view(format, output::may_colour(io::stdout().is_terminal())).text(&document);
+        OutputFormat::Human => {
+            let text = views::view(format, stderr::may_colour(io::stdout().is_terminal())).text(&document);
             screen.draw(&text)
         }
-        Format::Json => screen.add(&format!("{}\n", document.json)),
-        Format::Csv => screen.add(&format!("{}\n", views::view(format, false).text(&document))),
+        OutputFormat::Json => screen.add(&format!("{}\n", document.json)),
+        OutputFormat::Csv => screen.add(&format!("{}\n", views::view(format, false).text(&document))),
     }
 }
 
-/// One connection each: a client that waits between two requests would keep a place that others want.
-fn status(socket: &Path) -> Result<RunStatus, Trouble> {
+/// Asks for the status over a new connection. One that stays open between requests would block other clients.
+fn status(socket: &Path) -> Result<RunStatus, RequestError> {
     let mut answer = Connection::open(socket)?.ask(json!({ "command": "status" }))?;
     serde_json::from_value(answer["status"].take()).map_err(|error| {
-        let failure = Failure::new(format!(
-            "control socket `{}`: its status is not understood: {error}",
+        let failure = CommandError::new(format!(
+            "control socket `{}`: cannot read the status: {error}",
             socket.display()
         ));
-        Trouble::Other(failure.help("use the onbeat that runs it"))
+        RequestError::Other(failure.help("use the same version of onbeat as the run"))
     })
 }

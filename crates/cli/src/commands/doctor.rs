@@ -4,17 +4,17 @@ use super::{host, show};
 use crate::arguments::KindsFormat;
 use crate::arguments::host::DoctorArguments;
 use crate::costs;
-use crate::documents::{self, Findings};
-use crate::failure::Failure;
-use crate::interrupt::Interrupts;
-use crate::output;
+use crate::documents::{self, FindingsView};
+use crate::error::CommandError;
+use crate::interrupt::CtrlC;
 use crate::progress::StatusLine;
-use onbeat_host::measured::Watch;
+use crate::{output, stderr};
+use onbeat_host::measured::MeasurementWatch;
 use onbeat_host::verify::{self, Agreement};
-use onbeat_host::{Case, Causes, Measured, Root, Tried, checks, examine};
+use onbeat_host::{Attempts, Causes, MachineCase, Measurements, Root, checks, examine};
 use std::io::{self, IsTerminal};
 
-pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failure> {
+pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, CommandError> {
     if let Some(id) = &arguments.explain {
         return explain(id);
     }
@@ -22,13 +22,13 @@ pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failu
         return list(arguments.format);
     }
     let format = arguments.format.tables().ok_or_else(|| {
-        Failure::new("--format markdown: only the list of checks is a page")
-            .help("onbeat doctor --list --format markdown")
+        CommandError::new("--format markdown: only the list of checks is available as Markdown")
+            .help("use onbeat doctor --list --format markdown")
     })?;
     let root = host::root(&arguments.case)?;
     let record = arguments.record.as_deref().map(costs::read_record).transpose()?;
     let causes = record.as_ref().map(Causes::of);
-    let mut case = Case { causes, ..host::case(&arguments.case, &root)? };
+    let mut case = MachineCase { causes, ..host::case(&arguments.case, &root)? };
     if arguments.verify {
         let rows = verify::parameters(&case.facts);
         let misspelt = case.facts.kernel.command_line.known().map(verify::misspelt).unwrap_or_default();
@@ -36,15 +36,15 @@ pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failu
         show(&documents::verified(&rows, &misspelt), format)?;
         return Ok(if is_wrong { 2 } else { 0 });
     }
-    look(&mut case, &root, arguments, abort)?;
+    observe(&mut case, &root, arguments, abort)?;
     let report = examine(&case);
-    let shown = Findings { report: &report, case: &case, all: arguments.all };
+    let shown = FindingsView { report: &report, case: &case, all: arguments.all };
     match format {
-        crate::arguments::Format::Human => {
+        crate::arguments::OutputFormat::Human => {
             let is_terminal = io::stdout().is_terminal();
             let width =
                 terminal_size::terminal_size().filter(|_| is_terminal).map(|(width, _)| usize::from(width.0));
-            output::to_stdout(&shown.text(width, output::may_colour(is_terminal)))?;
+            output::to_stdout(&shown.text(width, stderr::may_colour(is_terminal)))?;
         }
         format => show(&documents::findings(&shown), format)?,
     }
@@ -52,63 +52,68 @@ pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Failu
     Ok(if is_found { 2 } else { 0 })
 }
 
-/// Tries and measures, where that is this machine.
-fn look(case: &mut Case, root: &Root, arguments: &DoctorArguments, abort: fn() -> !) -> Result<(), Failure> {
+/// Tests rights and measures, if the files are those of this machine.
+fn observe(
+    case: &mut MachineCase,
+    root: &Root,
+    arguments: &DoctorArguments,
+    abort: fn() -> !,
+) -> Result<(), CommandError> {
     if !root.is_this_machine() {
-        case.tried = Tried::not("files of another machine are looked at");
-        case.measured = Measured::not("files of another machine are looked at");
+        case.tried = Attempts::not("only files of another machine are read");
+        case.measured = Measurements::not("only files of another machine are read");
         return Ok(());
     }
     let priority = case.pipeline.as_ref().map_or(80, |pipeline| pipeline.priority().max(1));
-    case.tried = Tried::now(priority, &case.cpus);
+    case.tried = Attempts::now(priority, &case.cpus);
     if arguments.no_measure {
-        case.measured = Measured::not("nothing was measured (--no-measure)");
+        case.measured = Measurements::not("nothing was measured (--no-measure)");
         return Ok(());
     }
-    let mut live = Live { interrupts: Interrupts::listen(abort), line: StatusLine::new("doctor") };
-    case.measured = Measured::now(&case.cpus, &mut live);
+    let mut live = DoctorProgress { ctrl_c: CtrlC::listen(abort), line: StatusLine::new("doctor") };
+    case.measured = Measurements::now(&case.cpus, &mut live);
     live.line.clear();
-    match live.interrupts.is_asked() {
-        true => Err(Failure::new("interrupted before everything was measured")
-            .help("--no-measure looks at files and rights only")),
+    match live.ctrl_c.is_asked() {
+        true => Err(CommandError::new("interrupted before all measurements were done")
+            .help("--no-measure checks files and rights only")),
         false => Ok(()),
     }
 }
 
-struct Live {
-    interrupts: Interrupts,
+struct DoctorProgress {
+    ctrl_c: CtrlC,
     line: StatusLine,
 }
 
-impl Watch for Live {
+impl MeasurementWatch for DoctorProgress {
     fn now(&mut self, what: &'static str) {
-        self.line.draw(&format!("measures {what}"));
+        self.line.draw(&format!("measuring {what}"));
     }
 
     fn is_stopped(&self) -> bool {
-        self.interrupts.is_asked()
+        self.ctrl_c.is_asked()
     }
 }
 
-fn explain(id: &str) -> Result<u8, Failure> {
+fn explain(id: &str) -> Result<u8, CommandError> {
     let Some(check) = checks::named(id) else {
         return Err(unknown(id));
     };
-    let colour = output::may_colour(io::stdout().is_terminal());
+    let colour = stderr::may_colour(io::stdout().is_terminal());
     output::to_stdout(&documents::explained(check, colour))?;
     Ok(0)
 }
 
-/// A name that no check has.
-pub fn unknown(id: &str) -> Failure {
+/// Returns the error for an unknown check.
+pub fn unknown(id: &str) -> CommandError {
     let near = checks::all().map(|check| (distance(id, check.id), check.id)).min();
     let near =
         near.filter(|(distance, _)| *distance <= 3).map(|(_, near)| format!("; did you mean `{near}`?"));
-    Failure::new(format!("there is no check `{id}`{}", near.unwrap_or_default()))
-        .help("onbeat doctor --list names all of them")
+    CommandError::new(format!("there is no check `{id}`{}", near.unwrap_or_default()))
+        .help("onbeat doctor --list shows all checks")
 }
 
-/// How many letters are changed, added or left out.
+/// Returns the edit distance: the number of letters changed, added or left out.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -123,9 +128,9 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-fn list(format: KindsFormat) -> Result<u8, Failure> {
+fn list(format: KindsFormat) -> Result<u8, CommandError> {
     match format.tables() {
-        Some(format) => show(&documents::Findings::list(), format)?,
+        Some(format) => show(&documents::FindingsView::list(), format)?,
         None => output::to_stdout(&documents::findings_page())?,
     }
     Ok(0)

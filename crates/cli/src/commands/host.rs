@@ -1,37 +1,37 @@
-//! What `doctor` and `tune` look at: this machine or files of another one, and a pipeline.
+//! The case that `doctor` and `tune` examine: this machine or files of another one, and a pipeline.
 
 use crate::arguments::host::CaseArguments;
-use crate::failure::Failure;
+use crate::error::CommandError;
 use onbeat::{Idle, Overrides, Plan, operators};
-use onbeat_host::{Case, Facts, Pipeline, Root, Worker};
+use onbeat_host::{Facts, MachineCase, PipelineNeeds, Root, WorkerNeeds};
 use onbeat_os::CoreSet;
 use std::path::Path;
 
-/// The files of the machine.
-pub fn root(arguments: &CaseArguments) -> Result<Root, Failure> {
+/// Returns the root of the machine's files.
+pub fn root(arguments: &CaseArguments) -> Result<Root, CommandError> {
     let folder = arguments.root.as_deref().unwrap_or(Path::new("/"));
     if !folder.join("proc").is_dir() {
-        return Err(Failure::new(format!("--root {}: there is no folder `proc` in it", folder.display()))
-            .help("give a folder with copies of /proc and /sys"));
+        return Err(CommandError::new(format!("--root {}: it has no folder `proc`", folder.display()))
+            .help("name a folder with copies of /proc and /sys"));
     }
     Ok(Root::new(folder))
 }
 
-/// What files tell, and what it is for.
-pub fn case(arguments: &CaseArguments, root: &Root) -> Result<Case, Failure> {
+/// Reads the machine's files and the pipeline.
+pub fn case(arguments: &CaseArguments, root: &Root) -> Result<MachineCase, CommandError> {
     let pipeline = arguments.pipeline.as_deref().map(|path| pipeline(path, arguments)).transpose()?;
-    let mut case = Case { facts: Facts::read(root), pipeline, ..Case::default() };
+    let mut case = MachineCase { facts: Facts::read(root), pipeline, ..MachineCase::default() };
     case.choose_cpus(arguments.cpus.as_ref());
     let online = case.online();
     let missing = case.cpus.without(&online);
     if arguments.cpus.is_some() && !missing.is_empty() {
-        return Err(Failure::new(format!("--cpus {}: {missing} are not online", case.cpus))
-            .help(format!("name some of {online}")));
+        return Err(CommandError::new(format!("--cpus {}: {missing} are not online", case.cpus))
+            .help(format!("choose from {online}")));
     }
     Ok(case)
 }
 
-fn pipeline(path: &Path, arguments: &CaseArguments) -> Result<Pipeline, Failure> {
+fn pipeline(path: &Path, arguments: &CaseArguments) -> Result<PipelineNeeds, CommandError> {
     let mut overrides = Overrides::default();
     for setting in &arguments.set {
         overrides.set(setting);
@@ -42,7 +42,7 @@ fn pipeline(path: &Path, arguments: &CaseArguments) -> Result<Pipeline, Failure>
     let read = onbeat::Pipeline::read(path, &operators::registry(), &overrides)?;
     let file = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let (shortest_ns, shortest_of) = shortest(&read);
-    Ok(Pipeline {
+    Ok(PipelineNeeds {
         name: read.name().to_owned(),
         file: file.to_string_lossy().into_owned(),
         workers: workers(&read.plan),
@@ -54,11 +54,11 @@ fn pipeline(path: &Path, arguments: &CaseArguments) -> Result<Pipeline, Failure>
     })
 }
 
-fn workers(plan: &Plan) -> Vec<Worker> {
+fn workers(plan: &Plan) -> Vec<WorkerNeeds> {
     let one = |worker: &onbeat::WorkerPlan| {
         let pool = plan.pools.get(worker.pool);
         let idle = pool.map(|pool| pool.idle);
-        Worker {
+        WorkerNeeds {
             name: worker.name.clone(),
             core: worker.core,
             policy: pool.and_then(|pool| pool.policy),
@@ -69,7 +69,7 @@ fn workers(plan: &Plan) -> Vec<Worker> {
     plan.workers.iter().map(one).collect()
 }
 
-/// The shortest time that something has to be done in.
+/// Returns the shortest time limit of the pipeline, and its description.
 fn shortest(pipeline: &onbeat::Pipeline) -> (Option<u64>, String) {
     let plan = &pipeline.plan;
     let deadlines = plan

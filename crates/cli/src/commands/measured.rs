@@ -3,33 +3,33 @@
 use super::show;
 use crate::arguments::PlanArguments;
 use crate::arguments::bench::BenchPlanArguments;
-use crate::commands::bench::Watched;
 use crate::documents;
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::maker::{FileMaker, cache_folder};
+use crate::progress::BenchProgress;
 use onbeat::Scheduler;
 use onbeat::trace::replace::replace;
-use onbeat_bench::costs::Measured;
+use onbeat_bench::costs::MeasuredCosts;
 use onbeat_bench::model::MachineCosts;
-use onbeat_bench::{BenchError, Watch, costs, pipeline, shapes};
+use onbeat_bench::{BenchError, BenchWatch, costs, pipeline, shapes};
 use std::fs;
 use std::path::Path;
 use toml_edit::{DocumentMut, value};
 
-pub fn measured(arguments: &PlanArguments, abort: fn() -> !) -> Result<u8, Failure> {
+pub fn measured(arguments: &PlanArguments, abort: fn() -> !) -> Result<u8, CommandError> {
     let (mut maker, given) = FileMaker::new(&arguments.pipeline, "plan --measure")?;
     if arguments.write && given.options.scheduler == Scheduler::Custom {
-        return Err(Failure::new(
-            "--write: this pipeline names its own pools, and another scheduler would not have them",
+        return Err(CommandError::new(
+            "--write: this pipeline defines its own pools, and other schedulers do not use them",
         )
-        .help("leave --write out, or take its [[pool]] and `scheduler = \"custom\"` away first"));
+        .help("omit --write, or first remove [[pool]] and `scheduler = \"custom\"` from the file"));
     }
-    let mut watched = Watched::new("plan", abort);
-    let known = machine(arguments.fresh, &mut watched)?;
-    let found = pipeline::advised(&mut maker, &known.costs, arguments.seconds, &mut watched);
-    watched.clear();
+    let mut progress = BenchProgress::new("plan", abort);
+    let known = machine(arguments.fresh, &mut progress)?;
+    let found = pipeline::advised(&mut maker, &known.costs, arguments.seconds, &mut progress);
+    progress.clear();
     let mut found = found.map_err(|error| failure(&error))?;
-    drop(watched);
+    drop(progress);
     found.notes.extend(known.note);
     let written = match arguments.write {
         true => Some(write(&arguments.pipeline.file, found.chosen().scheduler)?),
@@ -39,70 +39,71 @@ pub fn measured(arguments: &PlanArguments, abort: fn() -> !) -> Result<u8, Failu
     Ok(0)
 }
 
-pub fn shapes(arguments: &BenchPlanArguments, abort: fn() -> !) -> Result<u8, Failure> {
-    let mut watched = Watched::new("plan", abort);
-    let known = machine(arguments.fresh, &mut watched)?;
-    let found = shapes::run(&arguments.settings(), &known.costs, &mut watched);
-    watched.clear();
+pub fn shapes(arguments: &BenchPlanArguments, abort: fn() -> !) -> Result<u8, CommandError> {
+    let mut progress = BenchProgress::new("plan", abort);
+    let known = machine(arguments.fresh, &mut progress)?;
+    let found = shapes::run(&arguments.settings(), &known.costs, &mut progress);
+    progress.clear();
     let mut found = found.map_err(|error| failure(&error))?;
-    drop(watched);
+    drop(progress);
     found.result.notes.extend(known.note);
     show(&documents::shapes(&found), arguments.format)?;
     Ok(0)
 }
 
-/// Above this part of the machine for others, what it costs is not kept.
+/// Share of the machine used by other programs above which measured costs are not cached.
 const BUSY: f64 = 0.1;
 
-struct Known {
+struct CachedCosts {
     costs: MachineCosts,
     note: Option<String>,
 }
 
-/// What this machine costs: as it was kept, or measured now and kept.
-fn machine(fresh: bool, watch: &mut dyn Watch) -> Result<Known, Failure> {
+/// Returns the costs of this machine, from the cache or measured now.
+fn machine(fresh: bool, watch: &mut dyn BenchWatch) -> Result<CachedCosts, CommandError> {
     let folder = cache_folder();
     if fresh && let Some(folder) = &folder {
         costs::forget(folder).map_err(|error| {
-            Failure::new(format!("--fresh: {}: cannot be thrown away: {error}", folder.display()))
+            CommandError::new(format!("--fresh: {}: cannot be deleted: {error}", folder.display()))
         })?;
     }
-    if let Some(costs) = folder.as_deref().and_then(costs::kept) {
-        let note = "what this machine costs was measured before: --fresh measures it again".to_owned();
-        return Ok(Known { costs, note: Some(note) });
+    if let Some(costs) = folder.as_deref().and_then(costs::cached) {
+        let note = "costs of this machine: cached from an earlier measurement; --fresh measures them again"
+            .to_owned();
+        return Ok(CachedCosts { costs, note: Some(note) });
     }
-    let Measured { costs, others } = costs::measure(watch).map_err(|error| failure(&error))?;
+    let MeasuredCosts { costs, others } = costs::measure(watch).map_err(|error| failure(&error))?;
     if let Some(others) = others.filter(|others| *others > BUSY) {
         let note = format!(
-            "others used {:.0} % of the machine while it was measured: what is said here is worth little, and is not kept",
+            "other programs used {:.0} % of the machine during the measurement: the results are unreliable, and not cached",
             others * 100.0
         );
-        return Ok(Known { costs, note: Some(note) });
+        return Ok(CachedCosts { costs, note: Some(note) });
     }
-    let note = match folder.map(|folder| costs::keep(&folder, costs)) {
-        Some(Ok(path)) => format!("what this machine costs is kept in {}", path.display()),
-        Some(Err(error)) => format!("what this machine costs could not be kept: {error}"),
-        None => "what this machine costs is not kept: set XDG_CACHE_HOME to a folder".to_owned(),
+    let note = match folder.map(|folder| costs::save(&folder, costs)) {
+        Some(Ok(path)) => format!("costs of this machine: cached in {}", path.display()),
+        Some(Err(error)) => format!("costs of this machine: cannot be cached: {error}"),
+        None => "costs of this machine: not cached: set XDG_CACHE_HOME to a folder".to_owned(),
     };
-    Ok(Known { costs, note: Some(note) })
+    Ok(CachedCosts { costs, note: Some(note) })
 }
 
-fn failure(error: &BenchError) -> Failure {
-    Failure::new(error.to_string())
+fn failure(error: &BenchError) -> CommandError {
+    CommandError::new(error.to_string())
 }
 
-/// Puts the scheduler into the file and leaves everything else as it is; says what was done.
-fn write(file: &Path, scheduler: Scheduler) -> Result<String, Failure> {
+/// Writes the scheduler into the file and leaves everything else unchanged. Returns a message.
+fn write(file: &Path, scheduler: Scheduler) -> Result<String, CommandError> {
     let shown = file.display();
-    let cannot = |error: &dyn std::fmt::Display| Failure::new(format!("--write: {shown}: {error}"));
+    let cannot = |error: &dyn std::fmt::Display| CommandError::new(format!("--write: {shown}: {error}"));
     let text = fs::read_to_string(file).map_err(|error| cannot(&error))?;
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| cannot(&error))?;
     let wanted = scheduler.to_string();
     match document.get_mut("scheduler").and_then(|item| item.as_value_mut()) {
         Some(known) if known.as_str() == Some(&wanted) => {
-            return Ok(format!("{shown} says {wanted} already"));
+            return Ok(format!("{shown} already has scheduler = \"{wanted}\""));
         }
-        // With the comment that stands behind it.
+        // Keeps the comment after the value.
         Some(known) => {
             let decor = known.decor().clone();
             *known = wanted.as_str().into();
@@ -113,7 +114,7 @@ fn write(file: &Path, scheduler: Scheduler) -> Result<String, Failure> {
         }
     }
     replace(file, document.to_string().as_bytes()).map_err(|error| cannot(&error))?;
-    Ok(format!("{shown} now says scheduler = \"{wanted}\""))
+    Ok(format!("{shown} now has scheduler = \"{wanted}\""))
 }
 
 #[cfg(test)]
@@ -137,7 +138,7 @@ mod tests {
             ),
         ] {
             fs::write(&file, before).expect("written");
-            assert!(write(&file, Scheduler::Pinned).expect("it can be").contains("now says"));
+            assert!(write(&file, Scheduler::Pinned).expect("it can be").contains("now has"));
             assert_eq!(fs::read_to_string(&file).expect("read"), after);
             assert!(write(&file, Scheduler::Pinned).expect("it can be").contains("already"));
         }

@@ -16,14 +16,14 @@ mod shell;
 mod timerlat;
 mod tune;
 
-use crate::arguments::{Command, Format};
+use crate::arguments::{Command, OutputFormat};
 use crate::documents::Document;
-use crate::failure::Failure;
-use crate::{output, views};
+use crate::error::CommandError;
+use crate::{output, stderr, views};
 use std::io::{self, IsTerminal};
 
-/// Gives the exit status.
-pub fn dispatch(command: &Command, abort: fn() -> !) -> Result<u8, Failure> {
+/// Runs a command and returns the exit status.
+pub fn dispatch(command: &Command, abort: fn() -> !) -> Result<u8, CommandError> {
     match command {
         Command::Run(arguments) => run::run(arguments, abort),
         Command::Plan(arguments) => plan::plan(arguments, abort),
@@ -42,8 +42,8 @@ pub fn dispatch(command: &Command, abort: fn() -> !) -> Result<u8, Failure> {
     }
 }
 
-/// Shows a document on stdout.
-fn show(document: &Document, format: Format) -> Result<(), Failure> {
-    let colour = output::may_colour(io::stdout().is_terminal());
+/// Prints a document on stdout.
+fn show(document: &Document, format: OutputFormat) -> Result<(), CommandError> {
+    let colour = stderr::may_colour(io::stdout().is_terminal());
     output::to_stdout(&views::view(format, colour).text(document))
 }

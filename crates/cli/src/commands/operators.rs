@@ -3,16 +3,16 @@
 use super::show;
 use crate::arguments::OperatorsArguments;
 use crate::documents;
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::output;
 use onbeat::operators::registry;
 
-pub fn operators(arguments: &OperatorsArguments) -> Result<u8, Failure> {
+pub fn operators(arguments: &OperatorsArguments) -> Result<u8, CommandError> {
     let registry = registry();
     let kind = arguments.name.as_ref().map(|name| {
         registry.get(name).ok_or_else(|| {
             let message = format!("there is no operator kind `{name}`{}", registry.nearest(name));
-            Failure::new(message).help("`onbeat operators` lists them")
+            CommandError::new(message).help("`onbeat operators` lists all kinds")
         })
     });
     let kind = kind.transpose()?;

@@ -3,12 +3,12 @@
 use super::{measured, show};
 use crate::arguments::PlanArguments;
 use crate::documents;
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::{costs, output};
 use onbeat::operators;
 use onbeat::response::Responses;
 
-pub fn plan(arguments: &PlanArguments, abort: fn() -> !) -> Result<u8, Failure> {
+pub fn plan(arguments: &PlanArguments, abort: fn() -> !) -> Result<u8, CommandError> {
     if arguments.measure {
         return measured::measured(arguments, abort);
     }
@@ -21,7 +21,7 @@ pub fn plan(arguments: &PlanArguments, abort: fn() -> !) -> Result<u8, Failure> 
     show(&documents::plan(&pipeline.plan, responses.as_ref()), arguments.format)?;
     let refused: Vec<String> = responses.iter().flat_map(Responses::refusals).collect();
     if pipeline.options.strict && !refused.is_empty() {
-        return Err(Failure::new(format!("strict: {}", refused.join("; "))));
+        return Err(CommandError::new(format!("strict: {}", refused.join("; "))));
     }
     Ok(0)
 }

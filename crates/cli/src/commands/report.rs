@@ -2,23 +2,20 @@
 
 use crate::arguments::report::{ReportArguments, ReportFormat};
 use crate::costs;
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::output;
 use onbeat::Record;
 use onbeat::trace::replace::replace;
-use onbeat_report::page::{self, Shown};
+use onbeat_report::page::{self, LabelledRun};
 use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
+pub fn report(arguments: &ReportArguments) -> Result<u8, CommandError> {
     let given = arguments.records.len();
     if given > page::MOST {
-        return Err(Failure::new(format!(
-            "{given} records: at most {} are shown beside each other",
-            page::MOST
-        ))
-        .help("give fewer, or one report for each"));
+        return Err(CommandError::new(format!("{given} records: at most {} can be compared", page::MOST))
+            .help("name fewer, or make one report for each"));
     }
     let to = arguments.output.as_deref().filter(|path| *path != Path::new("-"));
     if to.is_none()
@@ -26,8 +23,8 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
         && arguments.format == ReportFormat::Html
         && io::stdout().is_terminal()
     {
-        return Err(Failure::new("the page is for a browser and not for a terminal")
-            .help("give it a file: -o report.html"));
+        return Err(CommandError::new("the report is an HTML page, and stdout is a terminal")
+            .help("write it to a file: -o report.html"));
     }
     if let Some(to) = to {
         check_output(to, &arguments.records)?;
@@ -35,8 +32,8 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
     let records =
         arguments.records.iter().map(|path| costs::read_record(path)).collect::<Result<Vec<Record>, _>>()?;
     let labels = labels(&arguments.records);
-    let runs: Vec<Shown<'_>> =
-        labels.iter().zip(&records).map(|(label, record)| Shown { label, record }).collect();
+    let runs: Vec<LabelledRun<'_>> =
+        labels.iter().zip(&records).map(|(label, record)| LabelledRun { label, record }).collect();
     let text = match arguments.format {
         ReportFormat::Html => page::page(&runs),
         ReportFormat::Json => page::json(&runs),
@@ -47,28 +44,29 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
         output::to_stdout(&text)?;
         return Ok(0);
     };
-    replace(to, text.as_bytes())
-        .map_err(|error| Failure::new(format!("report {error}")).help("choose another file with -o FILE"))?;
+    replace(to, text.as_bytes()).map_err(|error| {
+        CommandError::new(format!("report {error}")).help("choose another file with -o FILE")
+    })?;
     Ok(0)
 }
 
-/// A report takes no record's place.
-fn check_output(to: &Path, records: &[PathBuf]) -> Result<(), Failure> {
+/// Checks the path of the report, which must not overwrite a record.
+fn check_output(to: &Path, records: &[PathBuf]) -> Result<(), CommandError> {
     let place = fs::canonicalize(to).ok();
     if place.is_some() && records.iter().any(|record| fs::canonicalize(record).ok() == place) {
-        return Err(Failure::new(format!(
-            "report `{}`: it is one of the records, which would be lost",
+        return Err(CommandError::new(format!(
+            "report `{}`: it is one of the records and would be overwritten",
             to.display()
         ))
         .help("choose another file with -o FILE"));
     }
     output::can_be_replaced(to).map_err(|error| {
-        Failure::new(format!("report `{}`: cannot be written: {error}", to.display()))
+        CommandError::new(format!("report `{}`: cannot be written: {error}", to.display()))
             .help("choose another file with -o FILE")
     })
 }
 
-/// Names of the files; with their folders where the names alone are not different.
+/// Returns a label for each record: its file name, or its path if several have that name.
 fn labels(paths: &[PathBuf]) -> Vec<String> {
     let name = |path: &PathBuf| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let names: Vec<String> = paths.iter().map(name).collect();

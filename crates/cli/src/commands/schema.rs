@@ -1,11 +1,11 @@
 //! `onbeat schema`
 
 use crate::documents;
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::output;
 use onbeat::operators::registry;
 
-pub fn schema() -> Result<u8, Failure> {
+pub fn schema() -> Result<u8, CommandError> {
     output::to_stdout(&format!("{:#}\n", documents::schema(&registry())))?;
     Ok(0)
 }

@@ -1,25 +1,25 @@
-//! `onbeat completions SHELL` and `onbeat man`: made of what may be typed.
+//! `onbeat completions SHELL` and `onbeat man`: made from the command-line definition.
 
 use crate::arguments::{Arguments, CompletionsArguments, EXAMPLES, EXIT_STATUS};
-use crate::failure::Failure;
+use crate::error::CommandError;
 use crate::output;
 use clap::CommandFactory;
 use clap_mangen::roff::{Roff, bold, roman};
 use std::io;
 
-pub fn completions(arguments: &CompletionsArguments) -> Result<u8, Failure> {
+pub fn completions(arguments: &CompletionsArguments) -> Result<u8, CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut Arguments::command(), "onbeat", &mut script);
     write(&script)
 }
 
-/// One page for all commands, one after the other.
-pub fn man() -> Result<u8, Failure> {
+/// Prints one manual page with all commands.
+pub fn man() -> Result<u8, CommandError> {
     let mut page = Vec::new();
     let mut command = Arguments::command();
     command.build();
     let made = pages(&command, &mut page);
-    made.map_err(|error| Failure::new(format!("the man page cannot be made: {error}")))?;
+    made.map_err(|error| CommandError::new(format!("cannot make the manual page: {error}")))?;
     write(&page)
 }
 
@@ -45,7 +45,7 @@ fn pages(command: &clap::Command, page: &mut Vec<u8>) -> io::Result<()> {
     for (title, text) in [("EXAMPLES", EXAMPLES), ("EXIT STATUS", EXIT_STATUS)] {
         section(page, title, |roff| {
             roff.control("nf", []);
-            // The first line is the title.
+            // The first line is the section title.
             for line in text.lines().skip(1) {
                 roff.text([roman(line)]);
             }
@@ -55,7 +55,7 @@ fn pages(command: &clap::Command, page: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// The section of a command, or those of the commands below it.
+/// Writes the section of a command, or those of its subcommands.
 fn of_command(command: &clap::Command, above: &str, page: &mut Vec<u8>) -> io::Result<()> {
     let name = format!("{above}{}", command.get_name().to_uppercase());
     if command.has_subcommands() {
@@ -76,7 +76,7 @@ fn section(page: &mut Vec<u8>, title: &str, fill: impl FnOnce(&mut Roff)) -> io:
     roff.to_writer(page)
 }
 
-fn write(bytes: &[u8]) -> Result<u8, Failure> {
+fn write(bytes: &[u8]) -> Result<u8, CommandError> {
     output::to_stdout(&String::from_utf8_lossy(bytes))?;
     Ok(0)
 }

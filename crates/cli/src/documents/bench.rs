@@ -1,8 +1,8 @@
-//! What a bench found.
+//! Results of `onbeat bench overhead`.
 
 use super::Document;
 use super::table::{Cell, Column, Table, Unit};
-use onbeat_bench::overhead::{Overhead, Row, SHARES};
+use onbeat_bench::overhead::{Overhead, OverheadRow, SHARES};
 use onbeat_report::Figure;
 use std::path::Path;
 
@@ -20,24 +20,24 @@ pub fn overhead(found: &Overhead, plot: Option<&Path>) -> Document {
     let mut tail = Vec::new();
     if !tables[2].rows.is_empty() {
         tail.push(
-            "break-even: where operators work for so long per step, the engine takes 50 %, 5 % or 1 % of the time".to_owned(),
+            "break-even: the work per step at which the engine takes 50 %, 5 % or 1 % of the time".to_owned(),
         );
     }
     tail.extend(result.notes.iter().cloned());
     if let Some(path) = plot {
-        tail.push(format!("plot in {}", path.display()));
+        tail.push(format!("plot written to {}", path.display()));
     }
     let json = serde_json::to_value(result).expect("a result is plain data");
     Document { head, tables, tail, json }
 }
 
-/// Two cells that name a row.
-fn names(row: &Row) -> [Cell; 2] {
+/// Returns the two cells that name a row.
+fn names(row: &OverheadRow) -> [Cell; 2] {
     [row.recipe.as_str().into(), row.case.name().into()]
 }
 
-/// A figure of this row.
-fn figure<'f>(found: &'f Overhead, kind: &str, row: &Row) -> Option<&'f Figure> {
+/// Returns a figure of a row.
+fn figure<'f>(found: &'f Overhead, kind: &str, row: &OverheadRow) -> Option<&'f Figure> {
     found.result.figures.get(&format!("{kind}.{}.{}", row.recipe, row.case.name()))
 }
 
@@ -45,13 +45,13 @@ fn value(figure: Option<&Figure>) -> Cell {
     figure.map_or(Cell::Nothing, |figure| Cell::Decimal(figure.value))
 }
 
-/// Value, least, most.
+/// Returns the value, the least and the most as cells.
 fn range(figure: &Figure) -> [Cell; 3] {
     [figure.value, figure.min, figure.max].map(Cell::Decimal)
 }
 
-/// The rows that have this figure, each with its names and its cells.
-fn rows(found: &Overhead, kind: &str, cells: impl Fn(&Row, &Figure) -> Vec<Cell>) -> Vec<Vec<Cell>> {
+/// Returns the rows that have this figure, each with its names and its cells.
+fn rows(found: &Overhead, kind: &str, cells: impl Fn(&OverheadRow, &Figure) -> Vec<Cell>) -> Vec<Vec<Cell>> {
     let with = found.rows.iter().filter_map(|row| Some((row, figure(found, kind, row)?)));
     with.map(|(row, figure)| names(row).into_iter().chain(cells(row, figure)).collect()).collect()
 }
@@ -59,12 +59,12 @@ fn rows(found: &Overhead, kind: &str, cells: impl Fn(&Row, &Figure) -> Vec<Cell>
 const SCHEDULER: Column = Column::new("scheduler", "scheduler", Unit::Text);
 const CASE: Column = Column::new("case", "case", Unit::Text);
 
-fn limit(found: &Overhead, row: &Row) -> Option<f64> {
+fn limit(found: &Overhead, row: &OverheadRow) -> Option<f64> {
     found.result.value(row.limit.as_ref()?)
 }
 
 fn steady(found: &Overhead) -> Table {
-    let cells = |row: &Row, figure_here: &Figure| {
+    let cells = |row: &OverheadRow, figure_here: &Figure| {
         let limit = limit(found, row);
         let factor = limit.map(|limit| Cell::Decimal(figure_here.value / limit));
         let more = [
@@ -92,7 +92,7 @@ fn steady(found: &Overhead) -> Table {
 }
 
 fn process(found: &Overhead) -> Table {
-    let cells = |row: &Row, figure_here: &Figure| {
+    let cells = |row: &OverheadRow, figure_here: &Figure| {
         let ends = [value(figure(found, "start", row)), value(figure(found, "stop", row))];
         range(figure_here).into_iter().chain(ends).collect()
     };
@@ -111,7 +111,7 @@ fn process(found: &Overhead) -> Table {
 }
 
 fn break_even(found: &Overhead) -> Table {
-    let cells = |row: &Row, steady: &Figure| {
+    let cells = |row: &OverheadRow, steady: &Figure| {
         let of = |share: &str| {
             let name = format!("break_even.{}.{}.{share}", row.recipe, row.case.name());
             value(found.result.figures.get(&name))
@@ -132,7 +132,7 @@ fn break_even(found: &Overhead) -> Table {
     }
 }
 
-/// The break-even, looked at: operators that work as long as it says.
+/// Checks the break-even: measured shares of the engine with operators of that work.
 fn loaded(found: &Overhead) -> Table {
     let mut rows = Vec::new();
     for row in &found.rows {

@@ -1,4 +1,4 @@
-//! Records of noise, side by side: what set-ups differ in, and what that would mean for many nodes.
+//! Comparison of noise records, and projection of one to many nodes.
 
 use super::noise::class;
 use super::table::{Cell, Column, Table, Unit};
@@ -10,7 +10,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Per cent of the time that was taken: mean, least and most of the cores.
+/// Returns the noise in per cent of the time: mean, least and most of the cores.
 fn shares(record: &NoiseRecord) -> (f64, f64, f64) {
     let shares: Vec<f64> = record.cpus.iter().map(|cpu| 100.0 * (1.0 - cpu.available())).collect();
     let mean = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
@@ -20,7 +20,7 @@ fn shares(record: &NoiseRecord) -> (f64, f64, f64) {
     (mean, least.min(most), most)
 }
 
-/// The length that so much of all gaps do not exceed.
+/// Returns a quantile of the lengths of all gaps.
 fn quantile_ns(record: &NoiseRecord, quantile: f64) -> u64 {
     let mut lengths: Vec<(u64, u64)> =
         record.cpus.iter().flat_map(|cpu| cpu.lengths.iter().copied()).collect();
@@ -56,7 +56,7 @@ pub fn noise_compared(records: &[NoiseRecord], plot: Option<&Path>) -> Document 
     });
     let table = Table {
         columns: vec![
-            Column::new("set_up", "set-up", Unit::Text),
+            Column::new("set_up", "setup", Unit::Text),
             Column::new("mean_share", "noise", Unit::Percent),
             Column::new("min_share", "least", Unit::Percent),
             Column::new("max_share", "most", Unit::Percent),
@@ -68,8 +68,8 @@ pub fn noise_compared(records: &[NoiseRecord], plot: Option<&Path>) -> Document 
         ],
         rows: rows.collect(),
     };
-    let head = vec!["noise compared: mean, least and most of the CPUs of each set-up".to_owned()];
-    let tail = plot.map(|path| format!("plot in {}", path.display())).into_iter().collect();
+    let head = vec!["noise compared: mean, least and most of the CPUs of each setup".to_owned()];
+    let tail = plot.map(|path| format!("plot written to {}", path.display())).into_iter().collect();
     let json = json!({ "records": records });
     Document { head, tables: vec![table], tail, json }
 }
@@ -84,7 +84,7 @@ fn largest(record: &NoiseRecord) -> String {
     }
 }
 
-/// The two figures of the published experiment: how much is taken, and how long the gaps are.
+/// Draws the two plots of the published experiment: the share of noise, and the lengths of the gaps.
 pub fn noise_figures(records: &[NoiseRecord]) -> Sheet {
     let bars = records.iter().map(|record| {
         let (value, min, max) = shares(record);
@@ -93,10 +93,10 @@ pub fn noise_figures(records: &[NoiseRecord]) -> Sheet {
     let bars = Bars {
         title: "Noise: mean of the CPUs, with the least and the most".into(),
         axis: Axis::linear("% of the time taken"),
-        groups: vec![Group { name: "set-up".into(), bars: bars.collect() }],
+        groups: vec![Group { name: "setup".into(), bars: bars.collect() }],
         limit: String::new(),
     };
-    // Of the quietest set-up, so that each can be seen.
+    // Zooms to the range of the quietest setup, so that it is visible, too.
     let zoom_ns =
         records.iter().map(|record| quantile_ns(record, 0.95)).filter(|ns| *ns > 0).min().unwrap_or(0);
     let machine = records.first().map_or(String::new(), |record| {
@@ -107,10 +107,10 @@ pub fn noise_figures(records: &[NoiseRecord]) -> Sheet {
         .line(machine)
         .bars(bars)
         .lines(lengths("All gaps by their length", records, Axis::log("us"), u64::MAX))
-        .lines(lengths(&format!("Those up to {}", time(zoom_ns)), records, Axis::linear("us"), zoom_ns))
+        .lines(lengths(&format!("Gaps up to {}", time(zoom_ns)), records, Axis::linear("us"), zoom_ns))
 }
 
-/// A line per core and set-up: those of a set-up have one colour.
+/// Returns one line per core and setup. Lines of one setup have the same colour.
 fn lengths(title: &str, records: &[NoiseRecord], x: Axis, most_ns: u64) -> Lines {
     let line = |colour: usize, record: &NoiseRecord, cpu: &CpuNoise| Line {
         name: format!("{}, CPU {}", record.name, cpu.cpu),
@@ -125,7 +125,8 @@ fn lengths(title: &str, records: &[NoiseRecord], x: Axis, most_ns: u64) -> Lines
     Lines { title: title.into(), x, y: Axis::log("gaps"), lines: lines.collect(), limits: Vec::new() }
 }
 
-/// Gaps in classes that are 10 % wide; beside them 0, so that no line leads over what was not measured.
+/// Returns the number of gaps in classes of 10 % width. Empty classes next to them are 0, so that the line
+/// does not cross unmeasured ranges.
 fn points(cpu: &CpuNoise, most_ns: u64) -> Vec<(f64, f64)> {
     let class_of = |ns: u64| ((ns.max(1) as f64).ln() / 1.1f64.ln()) as i32;
     let middle_us = |class: i32| 1.1f64.powf(f64::from(class) + 0.5) / 1e3;
@@ -158,12 +159,10 @@ pub fn noise_projected(record: &NoiseRecord, step_ns: u64, found: &[Projection])
         time(step_ns)
     )];
     let steps = steps * record.cpus.len() as u64;
-    let mut tail = vec![format!(
-        "resampled from {seconds:.0} s: gaps at random moments, nodes independent of each other"
-    )];
+    let mut tail = vec![format!("resampled from {seconds:.0} s: gaps at random times, independent nodes")];
     if found.iter().any(|one| one.nodes > steps) {
         tail.push(format!(
-            "more nodes than the {steps} steps that were measured: their slowest may be slower than any that was seen; measure longer"
+            "more nodes than the {steps} measured steps: the slowest node can be slower than any measured one; measure longer"
         ));
     }
     let json = json!({ "name": record.name, "step_ns": step_ns, "projections": found });

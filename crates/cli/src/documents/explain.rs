@@ -1,4 +1,4 @@
-//! What the bench of explaining found.
+//! Results of `onbeat bench explain`.
 
 use super::Document;
 use super::table::{Cell, Column, Table, Unit};
@@ -8,9 +8,12 @@ pub fn explain(result: &BenchResult) -> Document {
     let parameter = |name: &str| result.parameters.get(name).map_or(String::new(), ToString::to_string);
     let cpu = result.machine.cpu_model.as_deref().unwrap_or("unknown processor");
     let head = vec![
-        format!("explain: median of {} pairs of runs, with it and without in turn", parameter("pairs")),
         format!(
-            "{cpu}; everything on core {}, chunks of {} bytes",
+            "explain: median of {} pairs of runs, with and without explaining in turn",
+            parameter("pairs")
+        ),
+        format!(
+            "{cpu}; all threads on core {}, chunks of {} bytes",
             parameter("core"),
             parameter("quantum_bytes")
         ),
@@ -44,7 +47,7 @@ pub fn explain(result: &BenchResult) -> Document {
     let mut tail = Vec::new();
     if let Some(stamp) = result.figures.get("stamp") {
         tail.push(format!(
-            "a stamp of a step that is timed each time: {:.1} ns (from {:.1} to {:.1} by pair)",
+            "timestamp of a step, if every step is timed: {:.1} ns (pairs: {:.1} to {:.1})",
             stamp.value, stamp.min, stamp.max
         ));
     }

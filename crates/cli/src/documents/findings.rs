@@ -1,27 +1,27 @@
-//! What the doctor has found: for people worst first, with the fix; as tables; and the list of all checks.
+//! Findings of the doctor: as text, worst first, with the fix; as tables; and the list of all checks.
 
 use super::table::{Cell, Column, Table, Unit};
 use super::{Document, counted};
-use onbeat::trace::{CauseClass, Mends};
+use onbeat::trace::{CauseClass, CauseFix};
 use onbeat_host::checks::{self, Check};
 use onbeat_host::finding::in_words;
 use onbeat_host::verify::{Agreement, Row};
-use onbeat_host::{Case, Finding, Report, Severity, State};
+use onbeat_host::{Finding, MachineCase, Report, Severity, State};
 use serde_json::json;
 use std::fmt::Write;
 
-/// What was found, and of what.
-pub struct Findings<'f> {
+/// Report of the doctor, and the case it examined.
+pub struct FindingsView<'f> {
     pub report: &'f Report,
-    pub case: &'f Case,
-    /// Also what is good.
+    pub case: &'f MachineCase,
+    /// Whether good findings are shown, too.
     pub all: bool,
 }
 
-/// Where nobody knows how wide the terminal is.
+/// Width of the text if that of the terminal is unknown.
 const USUAL_WIDTH: usize = 110;
 const LEAST_WIDTH: usize = 60;
-/// The begin of a line: the severity, and two blanks.
+/// Width of the first column: the severity, and two spaces.
 const INDENT: usize = 10;
 
 const BOLD: &str = "1";
@@ -31,8 +31,8 @@ const YELLOW: &str = "33";
 const BLUE: &str = "34";
 const GREEN: &str = "32";
 
-impl Findings<'_> {
-    /// For people.
+impl FindingsView<'_> {
+    /// Returns the report as text.
     pub fn text(&self, width: Option<usize>, colour: bool) -> String {
         let paint = Paint { colour, width: width.unwrap_or(USUAL_WIDTH).clamp(LEAST_WIDTH, USUAL_WIDTH) };
         let mut text = paint.lines("", &self.title(), 0, BOLD);
@@ -61,8 +61,7 @@ impl Findings<'_> {
         }
         text.push('\n');
         text += &paint.lines("", &self.summary(), 0, self.verdict_colour());
-        let rest =
-            "onbeat doctor --explain ID says more; --all shows what is good, and why the rest is unknown";
+        let rest = "onbeat doctor --explain ID explains a finding; --all shows good findings and the reasons for unknown ones";
         text + &paint.lines("", rest, 0, DIM)
     }
 
@@ -79,7 +78,7 @@ impl Findings<'_> {
         let report = self.report;
         let count = |severity| report.count_bad(severity) as u64;
         format!(
-            "{} critical, {}, {} to know, {} good, {} unknown: {}",
+            "{} critical, {}, {} info, {} good, {} unknown: {}",
             count(Severity::Critical),
             counted(count(Severity::Warning), "warning"),
             count(Severity::Info),
@@ -97,7 +96,7 @@ impl Findings<'_> {
         }
     }
 
-    /// All checks.
+    /// Returns the list of all checks.
     pub fn list() -> Document {
         let row = |check: &Check| {
             vec![check.id.into(), check.area.into(), word(check.severity).into(), check.title.into()]
@@ -114,14 +113,14 @@ impl Findings<'_> {
         let json = checks::all().map(|check| {
             json!({"id": check.id, "area": check.area, "severity": check.severity, "title": check.title, "what": check.what,
                 "how": check.how, "cost": check.cost, "skip": check.skip,
-                "mends": mended(check).iter().map(|(class, names)| json!({"class": class, "names": names})).collect::<Vec<_>>()})
+                "causes": causes(check).iter().map(|(class, names)| json!({"class": class, "names": names})).collect::<Vec<_>>()})
         });
         let json = json.collect::<Vec<_>>().into();
         Document { head: Vec::new(), tables: vec![table], tail: Vec::new(), json }
     }
 }
 
-/// How lines are laid out.
+/// Layout of lines.
 struct Paint {
     colour: bool,
     width: usize,
@@ -144,8 +143,8 @@ impl Paint {
         };
         let label = format!("{:<INDENT$}", word(finding.severity));
         let lost = match finding.lost_ms {
-            Some(0.0) => " [cost nothing in this run: may be skipped]".to_owned(),
-            Some(ms) => format!(" [lost {ms:.1} ms in this run]"),
+            Some(0.0) => " [no lateness in this run: can be skipped]".to_owned(),
+            Some(ms) => format!(" [added {ms:.1} ms of lateness in this run]"),
             None => String::new(),
         };
         let body = format!("{}: {}{lost}", finding.id, finding.evidence);
@@ -161,7 +160,7 @@ impl Paint {
         self.labelled(&format!("{label:<INDENT$}"), code, &format!("{}: {}", finding.id, finding.evidence))
     }
 
-    /// A label in colour, and a text beside it.
+    /// Returns a label in colour, and a text next to it.
     fn labelled(&self, label: &str, code: &str, body: &str) -> String {
         let text = self.lines(label, body, INDENT, "");
         match text.strip_prefix(label) {
@@ -172,7 +171,7 @@ impl Paint {
         }
     }
 
-    /// A text broken at blanks, its later lines below its begin.
+    /// Breaks a text at spaces, and indents all lines after the first.
     fn lines(&self, begin: &str, body: &str, indent: usize, code: &str) -> String {
         let body: String = body.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let mut lines = vec![begin.to_owned()];
@@ -210,8 +209,8 @@ fn state(state: State) -> &'static str {
     }
 }
 
-/// For programs.
-pub fn findings(shown: &Findings<'_>) -> Document {
+/// Returns the findings as a table and JSON, for programs.
+pub fn findings(shown: &FindingsView<'_>) -> Document {
     let report = shown.report;
     let row = |finding: &Finding| {
         vec![
@@ -257,17 +256,17 @@ pub fn findings(shown: &Findings<'_>) -> Document {
     Document { head: vec![shown.title()], tables: vec![table], tail: vec![shown.summary()], json }
 }
 
-/// What the kernel made of its command line.
+/// Returns the parameters of the kernel's command line, and whether the kernel applied them.
 pub fn verified(rows: &[Row], misspelt: &[(String, &'static str)]) -> Document {
     let verdict = |agreement| match agreement {
-        Agreement::Same => "as asked",
+        Agreement::Same => "applied",
         Agreement::Differs => "DIFFERS",
         Agreement::Unknown => "unknown",
     };
     let table = Table {
         columns: vec![
             Column::new("parameter", "parameter", Unit::Text),
-            Column::new("asked", "asked", Unit::Text),
+            Column::new("asked", "requested", Unit::Text),
             Column::new("found", "the kernel says", Unit::Text),
             Column::new("verdict", "verdict", Unit::Text),
             Column::new("place", "where", Unit::Text),
@@ -283,74 +282,78 @@ pub fn verified(rows: &[Row], misspelt: &[(String, &'static str)]) -> Document {
     let wrong = rows.iter().filter(|row| row.agreement == Agreement::Differs).count() + misspelt.len();
     let mut tail: Vec<String> = misspelt
         .iter()
-        .map(|(word, meant)| format!("`{word}` is no parameter of the kernel: {meant} is meant"))
+        .map(|(word, meant)| format!("`{word}` is not a kernel parameter: did you mean {meant}?"))
         .collect();
     tail.push(match (rows.is_empty(), wrong) {
         (true, 0) => "the command line names no cores".to_owned(),
-        (_, 0) => "the kernel did what its command line says".to_owned(),
-        (_, wrong) => format!("{} not what the command line says: correct it in the boot loader (`onbeat tune` prints the line)", counted(wrong as u64, "thing")),
+        (_, 0) => "the kernel applied its command line".to_owned(),
+        (_, wrong) => format!(
+            "{} not applied: correct the command line in the boot loader (`onbeat tune` prints it)",
+            counted(wrong as u64, "parameter")
+        ),
     });
     let misspelt: Vec<_> =
         misspelt.iter().map(|(word, meant)| json!({"word": word, "meant": meant})).collect();
     let json =
         json!({"schema": "onbeat.doctor.verify", "version": 1, "parameters": rows, "misspelt": misspelt});
     Document {
-        head: vec!["the kernel's command line, and what became of it".to_owned()],
+        head: vec!["kernel command line, and what the kernel applied".to_owned()],
         tables: vec![table],
         tail,
         json,
     }
 }
 
-/// One check, in full.
+/// Returns the full description of a check.
 pub fn explained(check: &Check, colour: bool) -> String {
     let paint = Paint { colour, width: 80 };
     let mut text = paint.lines("", &format!("{}: {}", check.id, check.title), 0, BOLD);
-    text += &paint.lines("", &format!("{}, {} where it is bad", check.area, word(check.severity)), 0, DIM);
+    text += &paint.lines("", &format!("{}, {} if bad", check.area, word(check.severity)), 0, DIM);
     for (head, body) in [
-        ("what it does", check.what),
-        ("how to tune it", check.how),
-        ("what that costs", check.cost),
-        ("when to leave it", check.skip),
+        ("effect", check.what),
+        ("how to fix it", check.how),
+        ("cost of the fix", check.cost),
+        ("when to skip it", check.skip),
     ] {
         text.push('\n');
         text += &paint.lines("", head, 0, BOLD);
         text += &paint.lines("  ", body, 2, "");
     }
-    if let Some(mended) = mended_in_words(check) {
+    if let Some(causes) = causes_in_words(check) {
         text.push('\n');
-        text += &paint.lines("", "late frames that it explains", 0, BOLD);
-        text += &paint.lines("  ", &mended, 2, "");
+        text += &paint.lines("", "late messages that it explains", 0, BOLD);
+        text += &paint.lines("  ", &causes, 2, "");
     }
     text
 }
 
-/// Each class once, with the begins of names; without any, for all of it.
-fn mended(check: &Check) -> Vec<(CauseClass, Vec<&'static str>)> {
-    let mut mended: Vec<(CauseClass, Vec<&str>)> = Vec::new();
-    for row in Mends::by(check.id) {
-        match mended.iter_mut().find(|(class, _)| *class == row.class) {
+/// Causes of late messages that a check helps to fix: each class once, with prefixes of names, or none for
+/// the class.
+fn causes(check: &Check) -> Vec<(CauseClass, Vec<&'static str>)> {
+    let mut causes: Vec<(CauseClass, Vec<&str>)> = Vec::new();
+    for row in CauseFix::by(check.id) {
+        match causes.iter_mut().find(|(class, _)| *class == row.class) {
             Some((_, names)) if names.is_empty() || row.names.is_empty() => names.clear(),
             Some((_, names)) => names.extend(row.names),
-            None => mended.push((row.class, row.names.to_vec())),
+            None => causes.push((row.class, row.names.to_vec())),
         }
     }
-    mended
+    causes
 }
 
-fn mended_in_words(check: &Check) -> Option<String> {
+fn causes_in_words(check: &Check) -> Option<String> {
     let words = |(class, names): &(CauseClass, Vec<&str>)| {
         if names.is_empty() { class.to_string() } else { format!("{class} of {}", names.join(", ")) }
     };
-    let mended: Vec<String> = mended(check).iter().map(words).collect();
-    (!mended.is_empty()).then(|| mended.join(", "))
+    let causes: Vec<String> = causes(check).iter().map(words).collect();
+    (!causes.is_empty()).then(|| causes.join(", "))
 }
 
-/// The page of the book with all checks.
+/// Returns the page of the book with all checks.
 pub fn findings_page() -> String {
     let mut text = String::from(
-        "<!-- Made by `onbeat doctor --list --format markdown`; `ci/book` compares. Change what the checks say of themselves. -->\n\n\
-         # All findings of the doctor\n\nEach is *good*, *bad* or *unknown*: a file that is not there, or may not be read, is no error. \
+        "<!-- Made by `onbeat doctor --list --format markdown`; `ci/book` compares. Change the descriptions in the checks. -->\n\n\
+         # All findings of the doctor\n\nA finding is *good*, *bad* or *unknown*. A file that is missing or cannot be read is not an error. \
          `onbeat doctor --explain ID` shows the same in the terminal.\n",
     );
     let mut area = "";
@@ -364,7 +367,7 @@ pub fn findings_page() -> String {
         }
         write!(
             text,
-            "\n### `{}`\n\n{}, *{}* where it is bad.\n\n{}\n\n| | |\n|---|---|\n| how to tune it | {} |\n| what that costs | {} |\n| when to leave it | {} |\n",
+            "\n### `{}`\n\n{}, *{}* if bad.\n\n{}\n\n| | |\n|---|---|\n| how to fix it | {} |\n| cost of the fix | {} |\n| when to skip it | {} |\n",
             check.id,
             sentence(check.title),
             word(check.severity),
@@ -374,8 +377,8 @@ pub fn findings_page() -> String {
             cell(check.skip)
         )
         .expect("a string takes all");
-        if let Some(mended) = mended_in_words(check) {
-            writeln!(text, "| late frames that it explains | {mended} |").expect("a string takes all");
+        if let Some(causes) = causes_in_words(check) {
+            writeln!(text, "| late messages that it explains | {causes} |").expect("a string takes all");
         }
     }
     text

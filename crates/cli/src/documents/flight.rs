@@ -1,13 +1,13 @@
-//! What workers and the kernel did around a message that was late, line by line.
+//! Steps and kernel events around a late message, line by line.
 
 use onbeat::trace::{Class, KernelEvent, Span};
 use onbeat::{LateMessage, Plan};
 use std::fmt::Write;
 
-/// How much is shown before the message was due, and after it ended.
+/// Time shown before the message was due, and after it ended.
 const AROUND_NS: u64 = 1_000_000;
 
-/// Lines in the order of time, in microseconds from the due time of the message.
+/// Returns lines in time order, in microseconds from the due time of the message.
 pub fn lines(
     late: &LateMessage,
     plan: &Plan,
@@ -40,13 +40,13 @@ pub fn lines(
             Class::Nmi => format!("NMI {name}"),
             Class::Hardware => "hardware or hypervisor".to_owned(),
             Class::Wakeup => format!("wake-up of {name} ({pid})"),
-            Class::Migration => format!("{name} ({pid}) comes here"),
+            Class::Migration => format!("migration of {name} ({pid}) to this core"),
             Class::PageFault => format!("page fault of {name} ({pid})"),
         };
         all.push((event.start_ns, format!("{:<16} {what}: {us:.3} µs", format!("core {cpu}"))));
     }
     all.sort();
-    let mut text = format!("# {}\n# µs from its due time\n", late.verdict.sentence);
+    let mut text = format!("# {}\n# times in µs from the due time of the message\n", late.verdict.sentence);
     for (at_ns, line) in all {
         let us = (i128::from(at_ns) - i128::from(due_ns)) as f64 / 1e3;
         writeln!(text, "{us:>12.3}  {line}").expect("a string takes all");

@@ -1,4 +1,4 @@
-//! The kinds of operators, from what they say of themselves.
+//! Operator kinds, from their own descriptions.
 
 use super::Document;
 use super::table::{Cell, Column, Table, Unit};
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 pub fn kinds(registry: &Registry) -> Document {
     let all: Vec<&Kind> = registry.kinds().collect();
     Document {
-        head: vec![format!("{} kinds of operators; `onbeat operators NAME` shows one", all.len())],
+        head: vec![format!("{} operator kinds; `onbeat operators NAME` shows one", all.len())],
         tables: vec![Table {
             columns: vec![
                 Column::new("kind", "kind", Unit::Text),
-                Column::new("summary", "what it does", Unit::Text),
+                Column::new("summary", "description", Unit::Text),
             ],
             rows: all.iter().map(|kind| vec![kind.name().into(), kind.summary().into()]).collect(),
         }],
@@ -30,7 +30,7 @@ pub fn kind(kind: &Kind) -> Document {
     tail.extend(kind.example().lines().map(|line| line.trim_end().to_string()));
     let mut head = vec![format!("{}: {}", kind.name(), kind.summary())];
     if !settable.is_empty() {
-        head.push(format!("can be changed while it runs: {}", settable.join(", ")));
+        head.push(format!("can be changed during a run: {}", settable.join(", ")));
     }
     Document {
         head,
@@ -78,13 +78,13 @@ pub(super) fn parameters(schema: &Value) -> Table {
             Column::new("parameter", "parameter", Unit::Text),
             Column::new("type", "type", Unit::Text),
             Column::new("default", "default", Unit::Text),
-            Column::new("description", "what it is", Unit::Text),
+            Column::new("description", "description", Unit::Text),
         ],
         rows,
     }
 }
 
-/// Tables within tables are shown as `outer.inner`, down to this depth.
+/// Depth to which nested tables are shown as `outer.inner`.
 const DEPTH: usize = 4;
 
 fn add_rows(rows: &mut Vec<Vec<Cell>>, root: &Value, table: &Value, prefix: &str, depth: usize) {
@@ -111,7 +111,7 @@ fn add_rows(rows: &mut Vec<Vec<Cell>>, root: &Value, table: &Value, prefix: &str
     }
 }
 
-/// What a reference refers to, and the one thing that is not nothing in an optional value.
+/// Resolves references, and optional values to their type.
 fn resolved<'v>(root: &'v Value, about: &'v Value) -> &'v Value {
     let mut found = about;
     for _ in 0..DEPTH {
@@ -156,7 +156,7 @@ fn type_words(root: &Value, about: &Value) -> String {
     named.collect::<Vec<_>>().join(" or ")
 }
 
-/// The words of a closed set.
+/// Returns the words of an enumeration.
 fn words(about: &Value) -> Option<Vec<&str>> {
     if let Some(words) = about.get("enum").and_then(Value::as_array) {
         return words.iter().map(Value::as_str).collect();

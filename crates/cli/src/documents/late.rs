@@ -1,4 +1,4 @@
-//! Why messages were late.
+//! Causes of late messages.
 
 use super::counted;
 use super::table::{Cell, Column, Table, Unit};
@@ -6,10 +6,10 @@ use onbeat::Record;
 use onbeat::trace::cause::Cause;
 use std::cmp::Reverse;
 
-/// Misses that are told one by one; for the others there is the record.
+/// Misses that are listed one by one. The record has all.
 const SENTENCES: usize = 5;
 
-/// What made them late, over all of them.
+/// Returns the table of causes over all misses.
 pub fn causes(record: &Record) -> Table {
     let explained = record.explained.as_ref().map_or(0, |explained| explained.misses);
     let row = |cause: &Cause| {
@@ -34,34 +34,34 @@ pub fn causes(record: &Record) -> Table {
             Column::new("misses", "misses", Unit::Count),
             Column::new("share", "of all", Unit::Percent),
             Column::new("lost_ns", "lost", Unit::Millis),
-            Column::new("finding", "mended by", Unit::Text).optional(),
+            Column::new("finding", "fix", Unit::Text).optional(),
         ],
         rows: record.causes.iter().map(row).collect(),
     }
 }
 
-/// The latest of the misses, by how late they were, and how they were looked into.
+/// Returns sentences about the worst misses, and notes about missing data.
 pub fn sentences(record: &Record) -> Vec<String> {
-    let mut told: Vec<(u64, &str)> = record
+    let mut sentences: Vec<(u64, &str)> = record
         .misses
         .iter()
         .filter_map(|miss| Some((miss.late_ns, miss.verdict.as_ref()?.sentence.as_str())))
         .collect();
-    told.sort_by_key(|(late_ns, _)| Reverse(*late_ns));
+    sentences.sort_by_key(|(late_ns, _)| Reverse(*late_ns));
     let mut lines: Vec<String> =
-        told.iter().take(SENTENCES).map(|(_, sentence)| format!("late: {sentence}")).collect();
-    if told.len() > SENTENCES {
-        lines.push(format!("late: {} more; the record has them", told.len() - SENTENCES));
+        sentences.iter().take(SENTENCES).map(|(_, sentence)| format!("late: {sentence}")).collect();
+    if sentences.len() > SENTENCES {
+        lines.push(format!("late: {} more in the record", sentences.len() - SENTENCES));
     }
     let Some(explained) = record.explained.as_ref().filter(|_| record.misses_total > 0) else { return lines };
     if let Some(why) = &explained.why {
         let fix = explained.fix.as_ref().map_or(String::new(), |fix| format!("; {fix}"));
-        lines.push(format!("late: what the kernel did is not known: {why}{fix}"));
+        lines.push(format!("late: kernel events unknown: {why}{fix}"));
     }
     for (count, what) in [
-        (explained.left_out, "message was late and not looked into: too many came at once"),
+        (explained.left_out, "message was late but not explained: too many came at once"),
         (explained.unread, "step was not read in time"),
-        (explained.lost, "record of the kernel was lost"),
+        (explained.lost, "kernel record was lost"),
     ] {
         if count > 0 {
             let (one, rest) = what.split_once(' ').unwrap_or((what, ""));

@@ -1,6 +1,6 @@
-//! What is shown while something is under way, before anybody lays it out.
+//! Content of a live view, independent of its layout.
 
-/// A title, tables one below the other, and lines below them.
+/// Title, tables one below the other, and lines below them.
 #[derive(Default)]
 pub struct LiveView {
     pub title: String,
@@ -8,48 +8,48 @@ pub struct LiveView {
     pub lines: Vec<String>,
 }
 
-/// Columns, and a cell per column in each row.
+/// Columns and rows. Each row has a cell per column.
 pub struct LiveTable {
     pub columns: Vec<LiveColumn>,
     pub rows: Vec<Vec<String>>,
 }
 
-/// One column.
+/// Column of a live table.
 pub struct LiveColumn {
     pub title: &'static str,
-    /// Where there is no room for all, those of the highest rank are left out first; 0 stays.
+    /// Columns of the highest rank are dropped first if there is not enough room; rank 0 always stays.
     pub rank: u8,
     pub is_text: bool,
 }
 
-/// A table that is being made: what its rows are of, one each, and the columns so far.
-pub struct Making<T> {
+/// Builder of a table, with one item per row and the columns so far.
+pub struct LiveTableBuilder<T> {
     items: Vec<T>,
     table: LiveTable,
 }
 
 impl LiveTable {
-    /// A row for each of these.
-    pub fn of<T>(items: impl IntoIterator<Item = T>) -> Making<T> {
+    /// Starts a table with a row for each item.
+    pub fn of<T>(items: impl IntoIterator<Item = T>) -> LiveTableBuilder<T> {
         let items: Vec<T> = items.into_iter().collect();
         let rows = items.iter().map(|_| Vec::new()).collect();
-        Making { items, table: LiveTable { columns: Vec::new(), rows } }
+        LiveTableBuilder { items, table: LiveTable { columns: Vec::new(), rows } }
     }
 }
 
-impl<T> Making<T> {
-    /// A further column with numbers, and how a row's cell of it is made.
+impl<T> LiveTableBuilder<T> {
+    /// Adds a column of numbers, made by `cell` from each item.
     pub fn number(self, title: &'static str, rank: u8, cell: impl Fn(&T) -> String) -> Self {
         self.column(LiveColumn { title, rank, is_text: false }, cell)
     }
 
-    /// The same with words.
+    /// Adds a column of text.
     pub fn text(self, title: &'static str, rank: u8, cell: impl Fn(&T) -> String) -> Self {
         self.column(LiveColumn { title, rank, is_text: true }, cell)
     }
 
-    /// The table.
-    pub fn made(self) -> LiveTable {
+    /// Returns the table.
+    pub fn build(self) -> LiveTable {
         self.table
     }
 
@@ -60,7 +60,7 @@ impl<T> Making<T> {
     }
 }
 
-/// A cell of something that may not be there.
+/// Formats an optional value; `-` for none.
 pub(super) fn or_dash<V>(value: Option<V>, cell: impl Fn(V) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), cell)
 }

@@ -1,11 +1,11 @@
-//! What was asked of the machine, and what workers had of it.
+//! Settings of the machine, as requested and obtained, and interruptions of workers.
 
 use super::counted;
 use super::table::{Cell, Column, Table, Unit};
 use onbeat::trace::Record;
 use onbeat::trace::record::{Obtained, ThreadRecord};
 
-/// Every setting, granted or not.
+/// Returns the table of all settings.
 pub fn settings(obtained: &[Obtained]) -> Table {
     let row = |setting: &Obtained| {
         let is_granted = setting.asked == setting.obtained;
@@ -19,7 +19,7 @@ pub fn settings(obtained: &[Obtained]) -> Table {
     Table {
         columns: vec![
             Column::new("setting", "setting", Unit::Text),
-            Column::new("asked", "asked", Unit::Text),
+            Column::new("asked", "requested", Unit::Text),
             Column::new("obtained", "obtained", Unit::Text),
             Column::new("verdict", "", Unit::Text).optional(),
         ],
@@ -31,7 +31,7 @@ fn workers(record: &Record) -> impl Iterator<Item = &ThreadRecord> {
     record.threads.iter().filter(|thread| thread.minor_faults.is_some())
 }
 
-/// What they had to wait for that no operator asked for.
+/// Returns the table of workers, with page faults and allocations.
 pub fn threads(record: &Record) -> Table {
     let row = |thread: &ThreadRecord| {
         vec![
@@ -58,12 +58,12 @@ pub fn threads(record: &Record) -> Table {
     }
 }
 
-/// A worker with a real-time policy should have had none of these.
+/// Returns lines about page faults, allocations and overruns of real-time workers, which should have none.
 pub fn interruptions(record: &Record) -> impl Iterator<Item = String> {
     let is_locked = |setting: &Obtained| setting.what == "memory lock" && setting.obtained == "all";
     let fix = match record.obtained.iter().any(is_locked) {
-        true => "moving locked pages makes some: sudo sysctl vm.compact_unevictable_allowed=0",
-        false => "lock_memory = true keeps pages in",
+        true => "locked pages were moved: sudo sysctl vm.compact_unevictable_allowed=0",
+        false => "set lock_memory = true to keep pages in memory",
     };
     let lines = workers(record).filter_map(move |thread| {
         let policy = thread.policy.as_deref().filter(|policy| !policy.starts_with('o'))?;

@@ -1,4 +1,4 @@
-//! What pipelines did under each scheduler, and what is to be expected of them.
+//! Pipelines under each scheduler: measured and predicted speed.
 
 use super::table::{Cell, Column, Table, Unit};
 use super::{Document, counted, time};
@@ -8,7 +8,7 @@ use serde_json::json;
 
 const SCHEDULER: Column = Column::new("scheduler", "scheduler", Unit::Text);
 
-pub fn bench_pipeline(found: &pipeline::Found) -> Document {
+pub fn bench_pipeline(found: &pipeline::PipelineResults) -> Document {
     let result = &found.result;
     let parameter = |name: &str| match result.parameters.get(name) {
         Some(serde_json::Value::String(text)) => text.clone(),
@@ -23,7 +23,7 @@ pub fn bench_pipeline(found: &pipeline::Found) -> Document {
             parameter("seconds")
         ),
         format!(
-            "{}, idle {}; counted are messages of {}",
+            "{}, idle {}; rates are in messages of {}",
             result.machine.cpu_model.as_deref().unwrap_or("unknown processor"),
             parameter("idle"),
             parameter("counted")
@@ -70,7 +70,7 @@ pub fn measured(
     let chosen = found.chosen().scheduler;
     let head = vec![
         format!("{name}: {chosen} is recommended"),
-        format!("by a short run with one worker; counted are messages of {}", workload.counted),
+        format!("predicted from a short run with one worker; rates are in messages of {}", workload.counted),
     ];
     let mut tail = advice.why.clone();
     tail.extend(found.notes.iter().cloned());
@@ -152,12 +152,12 @@ fn operators_table(found: &pipeline::Advised) -> Table {
 fn machine(costs: &MachineCosts) -> Table {
     let rows = [
         ("the engine, per step", costs.hop_ns),
-        ("the same where workers share operators", costs.shared_hop_ns),
+        ("the engine, per step, if workers share operators", costs.shared_hop_ns),
         ("a message to another core", costs.hand_over_ns),
-        ("each KiB of samples that goes with it", costs.hand_over_per_kib_ns),
-        ("waking a worker, for who wakes it", costs.wake_call_ns),
-        ("until it runs", costs.wake_ns),
-        ("a look at the clock", costs.clock_ns),
+        ("each KiB of its samples", costs.hand_over_per_kib_ns),
+        ("waking a worker: the call", costs.wake_call_ns),
+        ("waking a worker: until it runs", costs.wake_ns),
+        ("reading the clock", costs.clock_ns),
     ];
     Table {
         columns: vec![
@@ -168,19 +168,36 @@ fn machine(costs: &MachineCosts) -> Table {
     }
 }
 
-pub fn shapes(found: &shapes::Found) -> Document {
+pub fn shapes(found: &shapes::ShapesResults) -> Document {
     let result = &found.result;
     let value = |name: &str| result.value(name).unwrap_or(0.0) as usize;
     let head = vec![
         format!(
-            "plan: {} drawn at random; the recommended scheduler is the fastest or within 5 % of it in {}, and its throughput was \
-             expected within 25 % in {}",
-            counted(found.shapes.len() as u64, "graph"),
+            "plan: {}; the recommended scheduler is the fastest or within 5 % of it in {}, and its predicted throughput \
+             is within 25 % of the measured one in {}",
+            counted(found.shapes.len() as u64, "random graph"),
             value("advice.within_5_percent"),
             value("advice.predicted_within_25_percent")
         ),
         format!("{}, medians", result.machine.cpu_model.as_deref().unwrap_or("unknown processor")),
     ];
+    let mut tail = vec![format!(
+        "times per message of the source; each run took {}",
+        time(
+            result
+                .parameters
+                .get("seconds")
+                .and_then(serde_json::Value::as_f64)
+                .map_or(0, |seconds| (seconds * 1e9) as u64)
+        )
+    )];
+    tail.extend(result.notes.iter().cloned());
+    let json = serde_json::to_value(result).expect("a result is plain data");
+    Document { head, tables: vec![predictions(found), graphs(found)], tail, json }
+}
+
+/// Returns the predicted and the measured speed of each graph under each scheduler.
+fn predictions(found: &shapes::ShapesResults) -> Table {
     let mut rows = Vec::new();
     for tried in &found.shapes {
         for (at, (scheduler, expected, measured)) in tried.under.iter().enumerate() {
@@ -201,24 +218,28 @@ pub fn shapes(found: &shapes::Found) -> Document {
             ]);
         }
     }
-    let tried = Table {
+    Table {
         columns: vec![
             Column::new("graph", "graph", Unit::Count),
             SCHEDULER,
             Column::new("expected_ns", "expected", Unit::Micros),
             Column::new("measured_ns", "measured", Unit::Micros),
-            Column::new("error", "rate off by", Unit::Percent),
+            Column::new("error", "error of rate", Unit::Percent),
             Column::new("words", "", Unit::Text).optional(),
         ],
         rows,
-    };
-    let drawn = Table {
+    }
+}
+
+/// Returns the shape of each graph.
+fn graphs(found: &shapes::ShapesResults) -> Table {
+    Table {
         columns: vec![
             Column::new("graph", "graph", Unit::Count),
             Column::new("of_fastest", "of fastest", Unit::Percent),
             Column::new(
                 "shape",
-                "chunks: rounds of arithmetic per operator, s: has a state, /n: sends one for n",
+                "rounds of arithmetic per operator; s: has a state, /n: sends one message for n",
                 Unit::Text,
             ),
         ],
@@ -233,18 +254,5 @@ pub fn shapes(found: &shapes::Found) -> Document {
                 ]
             })
             .collect(),
-    };
-    let mut tail = vec![format!(
-        "times are per message of the source; each run took {}",
-        time(
-            result
-                .parameters
-                .get("seconds")
-                .and_then(serde_json::Value::as_f64)
-                .map_or(0, |seconds| (seconds * 1e9) as u64)
-        )
-    )];
-    tail.extend(result.notes.iter().cloned());
-    let json = serde_json::to_value(result).expect("a result is plain data");
-    Document { head, tables: vec![tried, drawn], tail, json }
+    }
 }

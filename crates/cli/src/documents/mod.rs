@@ -1,4 +1,4 @@
-//! What a command has to say, before anybody lays it out: lines, tables, and all of it as JSON.
+//! Results of commands as lines, tables and JSON, independent of the output format.
 
 mod bench;
 mod compared;
@@ -28,7 +28,7 @@ mod tuning;
 pub use bench::overhead;
 pub use compared::{noise_compared, noise_figures, noise_projected};
 pub use explain::explain;
-pub use findings::{Findings, explained, findings, findings_page, verified};
+pub use findings::{FindingsView, explained, findings, findings_page, verified};
 pub use kinds::{kind, kinds};
 pub use live::{LiveTable, LiveView};
 pub use measured::{bench_pipeline, measured, shapes};
@@ -45,25 +45,25 @@ pub use status::status;
 pub use table::{Cell, Column, Table, Unit};
 pub use timerlat::{timerlat, timerlat_notes};
 pub use top::top;
-pub use tuning::{Tuning, put_back, tuning};
+pub use tuning::{Tuning, tuning, undone};
 
-/// One answer.
+/// Result of a command.
 pub struct Document {
-    /// Before the tables. The first line is the title.
+    /// Lines before the tables. The first one is the title.
     pub head: Vec<String>,
     pub tables: Vec<Table>,
-    /// After the tables.
+    /// Lines after the tables.
     pub tail: Vec<String>,
-    /// Everything, for programs.
+    /// All data, for programs.
     pub json: serde_json::Value,
 }
 
-/// "1 edge", "2 edges".
+/// Formats a count with its noun: "1 edge", "2 edges".
 pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A length of time for a sentence.
+/// Formats a time with a suitable unit.
 fn time(ns: u64) -> String {
     let value = ns as f64;
     match ns {
@@ -75,7 +75,7 @@ fn time(ns: u64) -> String {
     }
 }
 
-/// An amount of memory for a sentence.
+/// Formats a size with a suitable unit.
 fn size(bytes: u64) -> String {
     match bytes {
         0..1_024 => format!("{bytes} B"),

@@ -1,13 +1,13 @@
-//! What a machine takes away: rtla's rows and histograms, and what they lack: the causes by name.
+//! Noise of a machine: rows and histograms as in rtla, plus the causes by name.
 
 use super::table::{Cell, Column, Table, Unit};
 use super::{Document, counted, time};
 use crate::arguments::noise::ShapeArguments;
 use onbeat::trace::span::Class;
-use onbeat_noise::record::{Buckets, CLASSES};
-use onbeat_noise::{Backend, CpuNoise, NoiseRecord, Verdict};
+use onbeat_noise::record::{CLASSES, LinearHistogram};
+use onbeat_noise::{Backend, CpuNoise, GapVerdict, NoiseRecord};
 
-/// How it is shown to people.
+/// Layout of the text.
 #[derive(Clone, Copy)]
 pub enum NoiseView<'a> {
     Top,
@@ -18,7 +18,7 @@ pub fn noise(record: &NoiseRecord, view: NoiseView<'_>) -> Document {
     let mut head = match view {
         NoiseView::Top => top_lines(&record.cpus, record.duration_ns),
         NoiseView::Hist(shape) => {
-            let columns: Vec<(String, &Buckets)> =
+            let columns: Vec<(String, &LinearHistogram)> =
                 record.cpus.iter().map(|cpu| (format!("CPU-{:03}", cpu.cpu), &cpu.histogram)).collect();
             histogram_lines("ONBEAT noise histogram", record.duration_ns, shape, &columns)
         }
@@ -26,7 +26,7 @@ pub fn noise(record: &NoiseRecord, view: NoiseView<'_>) -> Document {
     if let Some(stopped) = &record.stopped {
         head.push(String::new());
         head.push(format!(
-            "stopped: CPU {}: {} was {}, more than the limit of {}",
+            "stopped: CPU {}: {} was {}, above the limit of {}",
             stopped.cpu,
             stopped.what,
             time(stopped.value_ns),
@@ -44,20 +44,20 @@ pub fn noise(record: &NoiseRecord, view: NoiseView<'_>) -> Document {
     Document { head, tables, tail, json }
 }
 
-/// What a reader has to know before the numbers.
+/// Returns notes that matter for reading the numbers.
 pub fn noise_notes(record: &NoiseRecord) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(fix) = &record.source.fix {
-        lines.push(format!("note: classes only, no names: {}", record.source.why));
-        lines.push(format!("  to know what takes the time: {fix}"));
+        lines.push(format!("note: causes have classes but no names: {}", record.source.why));
+        lines.push(format!("  fix: {fix}"));
     }
     lines.extend(record.notes.iter().map(|note| format!("note: {note}")));
     lines
 }
 
-/// What became of limits that did not end it.
+/// Returns the line about limits that did not end the measurement.
 pub(super) fn went_on(hits: u64) -> String {
-    format!("a limit was exceeded, and it went on: {}", counted(hits, "time"))
+    format!("a limit was exceeded and the measurement continued: {}", counted(hits, "time"))
 }
 
 pub fn elapsed(elapsed_ns: u64, duration_ns: Option<u64>) -> String {
@@ -67,7 +67,7 @@ pub fn elapsed(elapsed_ns: u64, duration_ns: Option<u64>) -> String {
     }
 }
 
-/// `0 00:00:08`
+/// Formats a time as `0 00:00:08`.
 pub(super) fn clock(ns: u64) -> String {
     let s = ns / 1_000_000_000;
     format!("{:3} {:02}:{:02}:{:02}", s / 86_400, s / 3_600 % 24, s / 60 % 60, s % 60)
@@ -97,12 +97,12 @@ fn top_lines(cpus: &[CpuNoise], duration_ns: u64) -> Vec<String> {
     lines
 }
 
-/// A histogram as rtla writes it: a row per bucket that is not empty, a column per series.
+/// Formats a histogram as rtla does: a row per non-empty bucket, a column per series.
 pub(super) fn histogram_lines(
     title: &str,
     duration_ns: u64,
     shape: &ShapeArguments,
-    columns: &[(String, &Buckets)],
+    columns: &[(String, &LinearHistogram)],
 ) -> Vec<String> {
     let mut lines = Vec::new();
     let index = |text: &str| if shape.no_index { String::new() } else { format!("{text:<6}") };
@@ -113,13 +113,13 @@ pub(super) fn histogram_lines(
         let heads: String = columns.iter().map(|(name, _)| format!("{name:>9} ")).collect();
         lines.push((index("Index") + &heads).trim_end().to_owned());
     }
-    let mut row = |label: String, value: &dyn Fn(&Buckets) -> u64| {
+    let mut row = |label: String, value: &dyn Fn(&LinearHistogram) -> u64| {
         let cells: String = columns.iter().map(|(_, buckets)| format!("{:>9} ", value(buckets))).collect();
         lines.push((index(&label) + &cells).trim_end().to_owned());
     };
     let entries = columns.iter().map(|(_, buckets)| buckets.counts.len()).max().unwrap_or(0);
     for at in 0..entries {
-        let count = |buckets: &Buckets| buckets.counts.get(at).copied().unwrap_or(0);
+        let count = |buckets: &LinearHistogram| buckets.counts.get(at).copied().unwrap_or(0);
         if shape.with_zeros || columns.iter().any(|(_, buckets)| count(buckets) > 0) {
             row(bucket_label(at as u64 * shape.bucket_size), &count);
         }
@@ -151,7 +151,7 @@ pub(super) fn class(class: Class) -> &'static str {
     }
 }
 
-/// What the noise of each core is made of: the row sums to the whole.
+/// Returns the noise of each core by class. The shares of a row add up to 100 %.
 fn parts(cpus: &[CpuNoise]) -> Table {
     let share = |part: u64, cpu: &CpuNoise| Cell::Share(part as f64 / cpu.noise_ns.max(1) as f64);
     let rows = cpus.iter().map(|cpu| {
@@ -177,22 +177,22 @@ fn parts(cpus: &[CpuNoise]) -> Table {
     }
 }
 
-/// A row of the causes: their times sum to the noise of their core.
-pub(super) struct Row<'c> {
+/// Row of the table of causes. The times of a core's rows add up to its noise.
+pub(super) struct CauseRow<'c> {
     pub cpu: &'c CpuNoise,
     pub name: &'c str,
     pub class: &'static str,
     pub total_ns: u64,
-    /// How often, and the most at once, where that is known.
+    /// Number of occurrences, and the longest one, if known.
     pub count: Option<u64>,
     pub max_ns: Option<u64>,
 }
 
-/// By name, and what has none; the largest first.
-pub(super) fn rows(cpus: &[CpuNoise]) -> Vec<Row<'_>> {
+/// Returns the causes, named and unnamed, the largest first.
+pub(super) fn rows(cpus: &[CpuNoise]) -> Vec<CauseRow<'_>> {
     let mut rows = Vec::new();
     for cpu in cpus {
-        rows.extend(cpu.causes.iter().map(|cause| Row {
+        rows.extend(cpu.causes.iter().map(|cause| CauseRow {
             cpu,
             name: &cause.name,
             class: class(cause.class),
@@ -202,11 +202,11 @@ pub(super) fn rows(cpus: &[CpuNoise]) -> Vec<Row<'_>> {
         }));
         let hardware = cpu.parts.hardware;
         for (name, class, total_ns, count) in [
-            ("(no event at all)", "hardware", hardware.ns, Some(hardware.count)),
-            ("(beside the events)", "unexplained", cpu.parts.unexplained_ns, None),
+            ("(no event recorded)", "hardware", hardware.ns, Some(hardware.count)),
+            ("(outside of events)", "unexplained", cpu.parts.unexplained_ns, None),
         ] {
             if total_ns > 0 {
-                rows.push(Row { cpu, name, class, total_ns, count, max_ns: None });
+                rows.push(CauseRow { cpu, name, class, total_ns, count, max_ns: None });
             }
         }
     }
@@ -242,7 +242,7 @@ fn causes(cpus: &[CpuNoise]) -> Table {
     }
 }
 
-/// For programs: people have it above, as rtla writes it.
+/// Returns the figures of each CPU, for programs. The text has them in rtla's format.
 fn cpus(cpus: &[CpuNoise]) -> Table {
     let rows = cpus.iter().map(|cpu| {
         let mut row: Vec<Cell> = vec![u64::from(cpu.cpu).into(), cpu.periods.into(), cpu.runtime_ns.into()];
@@ -276,14 +276,14 @@ fn cpus(cpus: &[CpuNoise]) -> Table {
     Table { columns: names.map(|name| Column::new(name, "", Unit::Count)).into(), rows: rows.collect() }
 }
 
-/// For programs: the buckets that are not empty; without an end for what is beyond the last.
+/// Returns the non-empty buckets, for programs. The last one can lack an end.
 fn buckets(cpus: &[CpuNoise]) -> Table {
     let rows = cpus.iter().flat_map(|cpu| bucket_rows(u64::from(cpu.cpu).into(), &cpu.histogram));
     let names = ["cpu", "from_ns", "to_ns", "count"];
     Table { columns: names.map(|name| Column::new(name, "", Unit::Count)).into(), rows: rows.collect() }
 }
 
-pub(super) fn bucket_rows(label: Cell, histogram: &Buckets) -> Vec<Vec<Cell>> {
+pub(super) fn bucket_rows(label: Cell, histogram: &LinearHistogram) -> Vec<Vec<Cell>> {
     let width_ns = histogram.bucket_ns;
     let counts = histogram.counts.iter().enumerate().filter(|(_, count)| **count > 0);
     let mut rows: Vec<Vec<Cell>> = counts
@@ -299,7 +299,7 @@ pub(super) fn bucket_rows(label: Cell, histogram: &Buckets) -> Vec<Vec<Cell>> {
     rows
 }
 
-/// The longest gaps, and what took them.
+/// Returns lines about the longest gaps and their causes.
 fn sample_lines(cpus: &[CpuNoise]) -> Vec<String> {
     let mut lines = Vec::new();
     for cpu in cpus {
@@ -312,8 +312,9 @@ fn sample_lines(cpus: &[CpuNoise]) -> Vec<String> {
     lines
 }
 
-/// `12.345678 s: 322.1 µs, 2 interferences: injector:1234 303.0 µs, local_timer 12.1 µs, unexplained 7.0 µs`
-pub(super) fn verdict_line(verdict: &Verdict) -> String {
+/// Formats a gap: `12.345678 s: 322.1 µs, 2 interferences: injector:1234 303.0 µs, local_timer 12.1 µs,
+/// unexplained 7.0 µs`
+pub(super) fn verdict_line(verdict: &GapVerdict) -> String {
     let mut parts = by_name(verdict);
     if verdict.hardware_ns > 0 {
         parts.push(format!("hardware or hypervisor {}", time(verdict.hardware_ns)));
@@ -331,8 +332,8 @@ pub(super) fn verdict_line(verdict: &Verdict) -> String {
     )
 }
 
-/// Those of one name together, the largest first.
-fn by_name(verdict: &Verdict) -> Vec<String> {
+/// Adds up interferences of the same name. Returns the largest first.
+fn by_name(verdict: &GapVerdict) -> Vec<String> {
     const SHOWN: usize = 8;
     let mut names: Vec<(String, u64, u64)> = Vec::new();
     for interference in &verdict.interferences {

@@ -1,4 +1,4 @@
-//! The kinds of operators as a page of Markdown: the book has it.
+//! Operator kinds as a Markdown page of the book.
 
 use super::kinds::parameters;
 use super::table::Cell;
@@ -10,12 +10,12 @@ struct Family<'r> {
     parameters: Vec<Vec<String>>,
 }
 
-/// The whole page: what there is, and a section for each family.
+/// Returns the whole page: tables of all kinds, and a section for each family.
 pub fn page(registry: &Registry) -> String {
     let families = families(registry);
     let mut text = String::from(BEGIN);
-    for part in &PARTS {
-        text += &index(part, &families);
+    for table in &PAGE_TABLES {
+        text += &index(table, &families);
     }
     text += "\n## One by one\n";
     for family in &families {
@@ -25,7 +25,7 @@ pub fn page(registry: &Registry) -> String {
     text
 }
 
-/// The section of one kind, and of those that differ only in the type of their samples.
+/// Returns the section of the family of a kind.
 pub fn page_of(registry: &Registry, kind: &Kind) -> String {
     let families = families(registry);
     let family = families.iter().find(|family| family.kinds.iter().any(|one| one.name() == kind.name()));
@@ -33,11 +33,11 @@ pub fn page_of(registry: &Registry, kind: &Kind) -> String {
 }
 
 const BEGIN: &str = "\
-<!-- Made by `onbeat operators --format markdown`; `ci/book` compares. Change what the operators say of themselves. -->
+<!-- Made by `onbeat operators --format markdown`; `ci/book` compares. Change the descriptions in the operators. -->
 
 # All operators
 
-What an operator takes and sends:
+Message types:
 
 | word | message type | |
 |---|---|---|
@@ -45,39 +45,39 @@ What an operator takes and sends:
 | numbers | `u64` | counts and ticks |
 | value | `f64` | one number at a time |
 | text | `String` | one line at a time |
-| frames | `Frame` | what an aircraft has sent |
+| frames | `Frame` | a message of an aircraft |
 
-A quantity is a number in the unit that is given in parentheses, or a text with a unit of its own: `2000000` and `\"2 MHz\"`
+A quantity is a number in the unit in parentheses, or a text with its own unit: `2000000` and `\"2 MHz\"`
 are the same frequency. `onbeat operators NAME` shows the same in the terminal.
 ";
 
-/// One table of what there is.
-struct Part {
+/// Table of kinds: sources, sinks or operators between them.
+struct PageTable {
     title: &'static str,
     about: &'static str,
     has_inputs: bool,
     has_outputs: bool,
 }
 
-const PARTS: [Part; 3] = [
-    Part {
+const PAGE_TABLES: [PageTable; 3] = [
+    PageTable {
         title: "Sources",
-        about: "They have no input, and run until they are done or stopped.",
+        about: "Sources have no input. They run until they are done or stopped.",
         has_inputs: false,
         has_outputs: true,
     },
-    Part { title: "Sinks", about: "They have no output.", has_inputs: true, has_outputs: false },
-    Part {
-        title: "In between",
-        about: "What they send does not depend on where chunks begin and end.",
+    PageTable { title: "Sinks", about: "Sinks have no output.", has_inputs: true, has_outputs: false },
+    PageTable {
+        title: "Operators in between",
+        about: "Their output does not depend on the boundaries of chunks.",
         has_inputs: true,
         has_outputs: true,
     },
 ];
 
-fn index(part: &Part, families: &[Family<'_>]) -> String {
+fn index(part: &PageTable, families: &[Family<'_>]) -> String {
     let mut table =
-        vec![("kind".to_string(), "in".to_string(), "out".to_string(), "what it does".to_string())];
+        vec![("kind".to_string(), "in".to_string(), "out".to_string(), "description".to_string())];
     table.push(("---".to_string(), "---".to_string(), "---".to_string(), "---".to_string()));
     for family in families {
         let link = anchor(family.kinds[0].name());
@@ -116,7 +116,7 @@ fn families(registry: &Registry) -> Vec<Family<'_>> {
     families
 }
 
-/// Name, type, default and description of each parameter, as cells.
+/// Returns the name, type, default and description of each parameter, as cells.
 fn rows(kind: &Kind) -> Vec<Vec<String>> {
     let text = |value: &Cell| match value {
         Cell::Text(text) => cell(text),
@@ -126,7 +126,7 @@ fn rows(kind: &Kind) -> Vec<Vec<String>> {
     let row = |row: &Vec<Cell>| {
         let [name, types, default, about] = [0, 1, 2, 3].map(|at| text(&row[at]));
         let types: Vec<&str> = types.split(" \\| ").collect();
-        // One of several words.
+        // An enumeration becomes a list of words.
         let types = if let [one] = types[..] { one.to_string() } else { format!("`{}`", types.join("`, `")) };
         let default = match default.as_str() {
             "" => "-".to_string(),
@@ -147,14 +147,14 @@ fn section(family: &Family<'_>) -> String {
         text += &format!("| `{}` | {} | {} |\n", kind.name(), named(&inputs, true), named(&outputs, false));
     }
     if !family.parameters.is_empty() {
-        text += "\n| parameter | type | default | what it is |\n|---|---|---|---|\n";
+        text += "\n| parameter | type | default | description |\n|---|---|---|---|\n";
         for row in &family.parameters {
             text += &format!("| {} |\n", row.join(" | "));
         }
     }
     let settable: Vec<String> = first.settable().iter().map(|name| format!("`{name}`")).collect();
     if !settable.is_empty() {
-        text += &format!("\nCan be changed while it runs: {}.\n", settable.join(", "));
+        text += &format!("\nCan be changed during a run: {}.\n", settable.join(", "));
     }
     let example = first.example().trim();
     text += &format!("\n```toml fragment\n[[operator]]\nname = \"my-name\"\nkind = \"{}\"\n", first.name());
@@ -164,7 +164,7 @@ fn section(family: &Family<'_>) -> String {
     text + "```\n"
 }
 
-/// Ports of one type in a row, once.
+/// Returns the message types of ports, each once.
 fn types(ports: &[PortInfo]) -> String {
     let mut types: Vec<String> = ports.iter().map(|port| word(&port.message)).collect();
     types.dedup();
@@ -175,7 +175,7 @@ fn named(ports: &[PortInfo], are_inputs: bool) -> String {
     let one = |port: &PortInfo| {
         let edges = match (are_inputs, port.required, port.many) {
             (true, _, true) => ", from any number of edges",
-            (_, false, _) => ", may be left unconnected",
+            (_, false, _) => ", can be left unconnected",
             _ => "",
         };
         format!("`{}`: {}{edges}", port.name, word(&port.message))
@@ -183,7 +183,7 @@ fn named(ports: &[PortInfo], are_inputs: bool) -> String {
     ports.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// What a message is called in a table.
+/// Returns the short name of a message type.
 fn word(message: &str) -> String {
     match message {
         "Chunk<f32>" => "real".to_string(),
@@ -197,17 +197,17 @@ fn word(message: &str) -> String {
     }
 }
 
-/// Where a heading's link leads to, in mdBook and elsewhere: letters, digits, `_` and `-` stay.
+/// Returns the anchor of a heading, as mdBook and others make it: letters, digits, `_` and `-` stay.
 fn anchor(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric() || matches!(c, '_' | '-')).collect()
 }
 
-/// A bar would end the cell.
+/// Escapes the bars in a cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// A line of a table as a sentence; a formula stays as it is.
+/// Makes a sentence of a summary. A formula stays as it is.
 fn sentence(summary: &str) -> String {
     let mut letters = summary.chars();
     let capital = match letters.next() {

@@ -1,4 +1,4 @@
-//! What a plan decides.
+//! Plan of a pipeline.
 
 use super::run::not_obtained;
 use super::table::{Cell, Column, Table, Unit};
@@ -39,7 +39,7 @@ pub fn plan(plan: &Plan, responses: Option<&Responses>) -> Document {
 
 fn workers(plan: &Plan) -> Table {
     let row = |worker: &onbeat::WorkerPlan| {
-        // A text: core 0 is not nothing.
+        // As text, since 0 would count as an empty cell.
         let core = worker.core.map(|core| core.to_string());
         let pool = plan.pools.get(worker.pool);
         let policy = pool.and_then(|pool| pool.policy).map(|policy| policy.to_string());
@@ -146,7 +146,7 @@ fn paths(plan: &Plan, responses: Option<&Responses>) -> Table {
     }
 }
 
-/// Who has the time that they need.
+/// Returns the table of workers with their utilisation, and whether it is admissible.
 fn admission(responses: &Responses) -> Table {
     let row = |thread: &onbeat::response::Admission| {
         let share = |share: Option<f64>| share.map_or(Cell::Nothing, Cell::Share);
@@ -164,33 +164,33 @@ fn admission(responses: &Responses) -> Table {
     };
     Table {
         columns: vec![
-            Column::new("worker", "time for", Unit::Text),
+            Column::new("worker", "load of", Unit::Text),
             Column::new("mean", "mean", Unit::Percent),
             Column::new("most", "longest steps", Unit::Percent),
-            Column::new("there", "there is", Unit::Percent),
+            Column::new("there", "available", Unit::Percent),
             Column::new("admitted", "admitted", Unit::Text),
         ],
         rows: responses.threads.iter().map(row).collect(),
     }
 }
 
-/// What bounds take for granted, and why there is none; each once.
+/// Returns the assumptions of bounds, and the reasons for missing bounds, each once.
 fn caveats(responses: &Responses) -> Vec<String> {
-    let mut said: Vec<String> = Vec::new();
+    let mut lines: Vec<String> = Vec::new();
     for path in &responses.paths {
         let Some(why) = &path.why else { continue };
         let text = match path.worst_ns {
             Some(_) => format!("note: at worst {why}"),
             None => format!("note: no bound for {} → {}: {why}", path.from, path.to),
         };
-        if !said.contains(&text) {
-            said.push(text);
+        if !lines.contains(&text) {
+            lines.push(text);
         }
     }
-    said
+    lines
 }
 
-/// Who steps the operators of a part: its worker, or the pool that shares it.
+/// Returns the worker of a part, or the pool that shares it.
 fn pool(plan: &Plan, part: usize) -> Cell {
     let pool = plan.parts.get(part).and_then(|part| plan.pools.get(part.pool));
     pool.map(|pool| pool.name.as_str()).into()

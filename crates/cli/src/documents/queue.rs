@@ -1,4 +1,4 @@
-//! What the bench of the work queue found.
+//! Results of `onbeat bench queue`.
 
 use super::Document;
 use super::table::{Cell, Column, Table, Unit};
@@ -21,18 +21,18 @@ pub fn queue(result: &BenchResult, plot: Option<&Path>) -> Document {
         ),
         match parameter("placement").trim_matches('"') {
             "apart" => "the worker has the first core, the producers the others".to_owned(),
-            _ => "all threads run where the kernel puts them".to_owned(),
+            _ => "the kernel places all threads".to_owned(),
         },
     ];
     let tables = vec![load(result), costs(result), bursts(result), latencies(result), lost(result)];
     let mut tail = vec![
-        "/ before, / after: the share of what the models of a kernel's queue take, before and after its batching change"
+        "/ before, / after: time relative to the models of a kernel's queue, before and after its batching change"
             .to_owned(),
-        "locked: by construction, without retries and what a pass or a wake-up costs".to_owned(),
+        "locked: locked instructions per item by construction, without retries, passes and wake-ups".to_owned(),
     ];
     tail.extend(result.notes.iter().cloned());
     if let Some(path) = plot {
-        tail.push(format!("plot in {}", path.display()));
+        tail.push(format!("plot written to {}", path.display()));
     }
     let json = serde_json::to_value(result).expect("a result is plain data");
     Document { head, tables, tail, json }
@@ -96,7 +96,7 @@ fn costs(result: &BenchResult) -> Table {
     }
 }
 
-/// The last part of the name of every figure that begins so.
+/// Returns the rest of the name of every figure with this prefix.
 fn named<'r>(result: &'r BenchResult, prefix: &str) -> Vec<&'r str> {
     result.figures.keys().filter_map(|name| name.strip_prefix(prefix)).collect()
 }

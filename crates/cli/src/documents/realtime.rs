@@ -1,24 +1,23 @@
-//! What the bench of regular frames found.
+//! Results of `onbeat bench realtime`.
 
 use super::Document;
 use super::table::{Cell, Column, Table, Unit};
-use onbeat_bench::realtime::Found;
+use onbeat_bench::realtime::RealtimeResults;
 use onbeat_report::BenchResult;
 use std::path::PathBuf;
 
-pub fn realtime(found: &Found, files: &[PathBuf]) -> Document {
+pub fn realtime(found: &RealtimeResults, files: &[PathBuf]) -> Document {
     let result = &found.result;
     let mut tail = changes(result, &found.passes);
     tail.push(
-        "without machine: without the periods beside a frame that hardware or the hypervisor has delayed"
+        "without machine: without the periods before and after a frame that hardware or the hypervisor delayed"
             .to_owned(),
     );
     tail.push(
-        "floor: the same work in a bare clock_nanosleep loop, under the same policy, beside the same load"
-            .to_owned(),
+        "floor: the same work in a plain clock_nanosleep loop, with the same policy and load".to_owned(),
     );
     tail.extend(result.notes.iter().cloned());
-    tail.extend(files.iter().map(|path| format!("written: {}", path.display())));
+    tail.extend(files.iter().map(|path| format!("written to {}", path.display())));
     Document {
         head: configuration(result),
         tables: vec![periods(found), executions(found), causes(found)],
@@ -36,7 +35,7 @@ fn configuration(result: &BenchResult) -> Vec<String> {
     let cores = result.machine.cores_online.map_or(String::new(), |cores| format!(", {cores} cores"));
     vec![
         format!(
-            "realtime: {} frames per second for {} s per pass, {} round(s), median of these",
+            "realtime: {} frames per second, passes of {} s, median of {} round(s)",
             parameter("target_fps"),
             parameter("duration_s"),
             parameter("rounds")
@@ -54,15 +53,15 @@ fn configuration(result: &BenchResult) -> Vec<String> {
             parameter("priority")
         ),
         format!(
-            "under the real-time policies the frame's worker waits by {}; the floor by clock_nanosleep",
+            "waiting for a frame under the real-time policies: {}; in the floor: clock_nanosleep",
             parameter("idle")
         ),
-        "under deadline the frame's thread may run on any core: the kernel keeps none of these to one"
+        "under deadline the frame's thread can run on any core: the kernel does not pin such threads"
             .to_owned(),
     ]
 }
 
-/// "std a → b (+x %)" against the baseline, as published, and against the floor.
+/// Returns lines "std a → b (+x %)" against the baseline, as published, and against the floor.
 fn changes(result: &BenchResult, passes: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
     let of = |pass: &str, figure: &str| result.value(&format!("{pass}.{figure}"));
@@ -84,7 +83,7 @@ fn changes(result: &BenchResult, passes: &[String]) -> Vec<String> {
         let ratio = |figure: &str| result.value(&format!("ratio.floor.{pass}.{figure}"));
         if let (Some(p50), Some(p99)) = (ratio("p50"), ratio("p99")) {
             lines.push(format!(
-                "{pass}: deviations {p50:.2} × (median) and {p99:.2} × (99 %) those of its floor"
+                "{pass}: deviations relative to its floor: {p50:.2} × (median), {p99:.2} × (99 %)"
             ));
         }
     }
@@ -99,7 +98,7 @@ fn row(result: &BenchResult, pass: &str, figures: &[&str]) -> Vec<Cell> {
     [Cell::from(pass)].into_iter().chain(figures.iter().map(of)).collect()
 }
 
-fn periods(found: &Found) -> Table {
+fn periods(found: &RealtimeResults) -> Table {
     let figures = [
         "period.mean",
         "period.std",
@@ -133,7 +132,7 @@ fn periods(found: &Found) -> Table {
     Table { columns, rows: found.passes.iter().map(|pass| row(&found.result, pass, &figures)).collect() }
 }
 
-fn executions(found: &Found) -> Table {
+fn executions(found: &RealtimeResults) -> Table {
     let names = ["mean", "std", "min", "p1", "p50", "p99", "max"];
     let figures = names.map(|name| format!("execution.{name}"));
     let figures = figures.each_ref().map(String::as_str);
@@ -151,7 +150,7 @@ fn executions(found: &Found) -> Table {
     Table { columns, rows: found.passes.iter().map(|pass| row(&found.result, pass, &figures)).collect() }
 }
 
-fn causes(found: &Found) -> Table {
+fn causes(found: &RealtimeResults) -> Table {
     let mut rows = Vec::new();
     for pass in &found.passes {
         for (cause, frames, most_ns) in found.causes(pass) {
@@ -162,7 +161,7 @@ fn causes(found: &Found) -> Table {
     Table {
         columns: vec![
             Column::new("pass", "late by > 0.1 ms", Unit::Text),
-            Column::new("cause", "mostly by", Unit::Text),
+            Column::new("cause", "main cause", Unit::Text),
             Column::new("frames", "frames", Unit::Count),
             Column::new("most_ns", "most", Unit::Millis),
         ],

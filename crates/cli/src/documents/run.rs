@@ -1,4 +1,4 @@
-//! What a run did.
+//! Results of a run.
 
 use super::table::{Cell, Column, Table, Unit};
 use super::{Document, counted, late, machine, time};
@@ -7,19 +7,19 @@ use onbeat::trace::Summary;
 use onbeat::trace::record::{FaultAction, FaultRecord, Obtained, OperatorState, Outcome};
 use std::path::Path;
 
-/// What the record does not say.
+/// Facts about a run that its record does not have.
 pub struct RunFacts<'a> {
-    /// Source time that was worked off; 0 where no source has a time.
+    /// Source time that was processed; 0 if no source has a time.
     pub position_ns: u64,
-    /// Where sinks wrote.
+    /// Output folder of the sinks.
     pub output: &'a Path,
-    /// The file that the record is in.
+    /// File of the record.
     pub record: Option<&'a Path>,
 }
 
 pub fn run(record: &Record, facts: &RunFacts<'_>) -> Document {
     let mut tables = vec![outcome(record, facts)];
-    // A run that did not begin has nothing to tell.
+    // A run that failed before its first step has no figures.
     if record.operators.iter().any(|operator| operator.steps > 0) || record.result.outcome != Outcome::Failed
     {
         tables.extend([
@@ -48,7 +48,7 @@ fn head(record: &Record, facts: &RunFacts<'_>) -> Vec<String> {
         title += &format!(", {times:.2} x real time");
     }
     let mut lines = vec![title];
-    // Why it failed is an error, and told as one.
+    // The reason of a failure is printed as an error.
     if result.outcome != Outcome::Failed {
         lines.push(result.reason.clone());
     }
@@ -56,12 +56,12 @@ fn head(record: &Record, facts: &RunFacts<'_>) -> Vec<String> {
         lines.push(format!("{} later than the limit", counted(record.misses_total, "message")));
     }
     if result.lost > 0 {
-        lines.push(format!("{} lost that nobody chose to lose", counted(result.lost, "message")));
+        lines.push(format!("{} lost unexpectedly", counted(result.lost, "message")));
     }
     lines
 }
 
-/// For programs: people have it in the title.
+/// Returns the outcome as a table, for programs. The text has it in the title.
 fn outcome(record: &Record, facts: &RunFacts<'_>) -> Table {
     let columns = [
         ("run", Unit::Text),
@@ -86,7 +86,7 @@ fn outcome(record: &Record, facts: &RunFacts<'_>) -> Table {
     }
 }
 
-/// A quantile, if anything was measured.
+/// Returns a quantile; nothing if the summary is empty.
 fn of(summary: &Summary, ns: u64) -> Cell {
     if summary.count > 0 { Cell::Number(ns) } else { Cell::Nothing }
 }
@@ -220,7 +220,7 @@ fn tail(record: &Record, facts: &RunFacts<'_>) -> Vec<String> {
     lines.extend(record.notes.iter().map(|note| format!("note: {note}")));
     let output = facts.output.display();
     match (facts.record, record.result.outcome) {
-        // What it had written is gone or incomplete, and has been told.
+        // Output files of a failed run are missing or incomplete.
         (Some(record), Outcome::Failed) => lines.push(format!("record in {}", record.display())),
         (None, Outcome::Failed) => {}
         (Some(record), _) => lines.push(format!("files in {output}, record in {}", record.display())),
@@ -229,10 +229,10 @@ fn tail(record: &Record, facts: &RunFacts<'_>) -> Vec<String> {
     lines
 }
 
-/// Failures that are told one by one; for the others there is the record.
+/// Failures that are listed one by one. The record has more.
 const FAULTS: usize = 10;
 
-/// Lines on what failed and did not end the run: that is told as an error.
+/// Returns lines about failures that did not end the run. One that did is printed as an error.
 fn faults(record: &Record) -> Vec<String> {
     let survived = record.faults.iter().filter(|fault| fault.then != FaultAction::Stopped);
     let mut lines: Vec<String> = survived.clone().take(FAULTS).map(fault_line).collect();
@@ -240,7 +240,7 @@ fn faults(record: &Record) -> Vec<String> {
     let more = survived.count().saturating_sub(FAULTS) as u64
         + (record.faults_total - kept.min(record.faults_total));
     if more > 0 {
-        lines.push(format!("failed: {more} times more; the record has the first {kept}"));
+        lines.push(format!("failed: {more} more; the record has the first {kept}"));
     }
     lines
 }
@@ -249,18 +249,18 @@ fn fault_line(fault: &FaultRecord) -> String {
     let FaultRecord { time_ns, operator, text, then, delay_ns, .. } = fault;
     let operator = operator.as_deref().unwrap_or("the run");
     let then = match (then, delay_ns) {
-        (FaultAction::Restarted, Some(delay_ns)) => format!("started anew after {}", time(*delay_ns)),
+        (FaultAction::Restarted, Some(delay_ns)) => format!("restarted after {}", time(*delay_ns)),
         (FaultAction::Isolated, _) => "the run went on without it".to_string(),
         (then, _) => then.to_string(),
     };
     format!("failed: {operator} at {}: {text}; {then}", time(*time_ns))
 }
 
-/// Lines on what was asked for and is something else now.
+/// Returns lines about settings that were not obtained as requested.
 pub fn not_obtained<'o>(settings: impl Iterator<Item = &'o Obtained>) -> impl Iterator<Item = String> {
     settings.filter(|setting| setting.asked != setting.obtained).map(|setting| {
         let Obtained { what, asked, obtained, reason } = setting;
         let reason = reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
-        format!("not obtained: {what}: asked {asked}, got {obtained}{reason}")
+        format!("not obtained: {what}: requested {asked}, got {obtained}{reason}")
     })
 }

@@ -1,12 +1,12 @@
-//! What the benchmark of radio runtimes found.
+//! Results of `onbeat bench saxpy`.
 
 use super::Document;
 use super::table::{Cell, Column, Table, Unit};
-use onbeat_bench::saxpy::{Row, Saxpy};
+use onbeat_bench::saxpy::{SaxpyResults, SaxpyRow};
 use onbeat_report::BenchResult;
 use std::path::Path;
 
-pub fn saxpy(found: &Saxpy, plot: Option<&Path>) -> Document {
+pub fn saxpy(found: &SaxpyResults, plot: Option<&Path>) -> Document {
     let result = &found.result;
     let parameter = |name: &str| result.parameters.get(name).map_or(String::new(), ToString::to_string);
     let cpu = result.machine.cpu_model.as_deref().unwrap_or("unknown processor");
@@ -20,16 +20,16 @@ pub fn saxpy(found: &Saxpy, plot: Option<&Path>) -> Document {
         format!("{cpu}{cores}, idle {}", parameter("idle").trim_matches('"')),
     ];
     let mut tail = vec![
-        "fair: of N/M times the kernel alone; bare: of the same without an engine (greedy: a chain of calls, pinned: the chain \
-         split by lock-free rings, replicated: the chain on each core)"
+        "fair: relative to N/M times the rate of the kernel alone; bare: relative to the same chain in plain loops (greedy: a chain \
+         of calls; pinned: the chain split with lock-free rings; replicated: the whole chain on each core)"
             .to_owned(),
-        "one core: of N times our own greedy on one core, on each right before and right after; pinned splits and keeps the order, which is \
-         the rule of the published benchmark; replicated does not split"
+        "one core: relative to N times the rate of greedy on one core, measured on each core right before and after; pinned splits \
+         the chain and keeps the order (the rule of the published benchmark), replicated does not split it"
             .to_owned(),
     ];
     tail.extend(result.notes.iter().cloned());
     if let Some(path) = plot {
-        tail.push(format!("plot in {}", path.display()));
+        tail.push(format!("plot written to {}", path.display()));
     }
     let json = serde_json::to_value(result).expect("a result is plain data");
     Document { head, tables: vec![ours(found), limits(result), peers(found)], tail, json }
@@ -51,9 +51,9 @@ const RATE: [Column; 3] = [
     Column::new("max", "most", Unit::Plain),
 ];
 
-fn ours(found: &Saxpy) -> Table {
+fn ours(found: &SaxpyResults) -> Table {
     let result = &found.result;
-    let row = |row: &Row| {
+    let row = |row: &SaxpyRow| {
         let (name, shape) = (&row.name, row.case.shape);
         let form = if name.ends_with(".own") { "in place, own" } else { spaced(shape.form.name()) };
         let mut cells: Vec<Cell> = vec![
@@ -103,7 +103,7 @@ fn limits(result: &BenchResult) -> Table {
     Table { columns, rows: names.map(row).collect() }
 }
 
-fn peers(found: &Saxpy) -> Table {
+fn peers(found: &SaxpyResults) -> Table {
     let result = &found.result;
     let row = |row: &onbeat_bench::saxpy::PeerRow| {
         let peer = &row.peer;

@@ -1,9 +1,12 @@
-//! JSON Schema of the pipeline file: what editors check and complete.
+//! JSON Schema of the pipeline file, for editors.
 
-use onbeat::{Kind, Registry};
+mod operator;
+
+use onbeat::Registry;
+use operator::{on_error, operator, subgraph_use, when};
 use serde_json::{Map, Value, json};
 
-/// Draft 2020-12, with the parameters of all kinds.
+/// Returns the schema (draft 2020-12), with the parameters of all kinds.
 pub fn schema(registry: &Registry) -> Value {
     let mut definitions = Map::new();
     let mut kinds: Vec<Value> = registry.kinds().map(|kind| operator(kind, &mut definitions)).collect();
@@ -21,73 +24,124 @@ pub fn schema(registry: &Registry) -> Value {
         "title": "onbeat pipeline",
         "type": "object",
         "additionalProperties": false,
-        "properties": {
-            "name": { "type": "string", "description": "Names the run and its record." },
-            "scheduler": {
-                "enum": ["greedy", "event", "pinned", "replicated", "custom"],
-                "default": "greedy",
-                "description": "The recipe that makes workers of the graph.",
-            },
-            "cores": cores("Cores to run on, one worker on each."),
-            "house_keeping": cores("Cores for all threads that are no workers."),
-            "workers": { "type": "integer", "minimum": 1, "description": "How many workers `pinned` or `event` has." },
-            "share": {
-                "enum": ["heavy", "always"],
-                "default": "heavy",
-                "description": "What the workers of `event` share: operators that are worth the way, or all.",
-            },
-            "idle": { "type": "string", "description": "How workers wait: `park`, `spin`, `spin:20us`, `early:150us`." },
-            "policy": policy(),
-            "lock_memory": flag("Keeps the memory of the process in main memory while it runs."),
-            "prefault": quantity("size", "B", "How much of each worker's stack is brought in before the first step."),
-            "huge_pages": flag("Chunk stores ask for huge pages."),
-            "numa": flag("Chunk stores lie on the node of the cores that fill them."),
-            "timer_slack": quantity("time", "s", "By how much timers of workers may be late."),
-            "dma_latency": quantity("time", "s", "How long idle cores may take to wake up while it runs."),
-            "force": flag("Runs what may hang the machine."),
-            "clock": { "enum": ["real", "manual"], "default": "real", "description": "Real or virtual time." },
-            "scale": {
-                "type": "number",
-                "minimum": 1e-6,
-                "maximum": 1e6,
-                "default": 1.0,
-                "description": "How many times faster than real time the clock goes.",
-            },
-            "strict": {
-                "type": "boolean",
-                "default": false,
-                "description": "A setting that is asked for and not obtained is an error.",
-            },
-            "watchdog": quantity("time", "s", "An operator whose code has not returned for so long is said to hang; `off` for never. 10 s unless said otherwise."),
-            "on_hang": {
-                "enum": ["wait", "stop"],
-                "default": "wait",
-                "description": "What becomes of the run when an operator hangs.",
-            },
-            "explain": {
-                "enum": ["auto", "on", "off"],
-                "default": "auto",
-                "description": "Whether it is found out why messages were late; auto: where something has a limit.",
-            },
-            "output": { "type": "string", "default": "out", "description": "Folder for what is written." },
-            "control": { "type": "string", "description": "A socket by which the run can be watched and steered." },
-            "duration": quantity("time", "s", "Stops the run after this time."),
-            "pace": { "enum": ["real", "fast"], "description": "How all sources keep time." },
-            "store": quantity("size", "B", "The most memory for chunks."),
-            "defaults": {
-                "type": "object",
-                "description": "Of edges that say nothing else.",
-                "additionalProperties": false,
-                "properties": { "capacity": capacity(), "quantum": quantum() },
-            },
-            "pool": { "type": "array", "items": pool() },
-            "operator": list("operator"),
-            "edge": list("edge"),
-            "path": list("path"),
-            "subgraph": { "type": "array", "items": subgraph() },
-        },
+        "properties": joined([workers(), memory(), clock(), supervision(), data(), graph()]),
         "$defs": definitions,
     })
+}
+
+/// Returns one object with the keys of all.
+fn joined<const N: usize>(objects: [Value; N]) -> Value {
+    let mut all = Map::new();
+    for object in objects {
+        if let Value::Object(object) = object {
+            all.extend(object);
+        }
+    }
+    all.into()
+}
+
+/// Keys about workers and their threads.
+fn workers() -> Value {
+    json!({
+        "name": { "type": "string", "description": "Name of the run and of its record." },
+        "scheduler": {
+            "enum": ["greedy", "event", "pinned", "replicated", "custom"],
+            "default": "greedy",
+            "description": "How the operators are distributed to workers.",
+        },
+        "cores": cores("Cores for the workers, one worker on each."),
+        "house_keeping": cores("Cores for non-worker threads."),
+        "workers": { "type": "integer", "minimum": 1, "description": "Number of workers of `pinned` or `event`." },
+        "share": {
+            "enum": ["heavy", "always"],
+            "default": "heavy",
+            "description": "Operators that the workers of `event` share: those that take longer than the hand-over, or all.",
+        },
+        "idle": idle("How idle workers wait"),
+        "policy": policy(),
+    })
+}
+
+/// Keys about memory and rights.
+fn memory() -> Value {
+    json!({
+        "lock_memory": flag("Locks the memory of the process in main memory during the run."),
+        "prefault": quantity("size", "B", "Size of each worker's stack that is touched before the first step."),
+        "huge_pages": flag("Requests huge pages for chunk stores."),
+        "numa": flag("Places chunk stores on the NUMA node of the cores that fill them."),
+        "timer_slack": quantity("time", "s", "Timer slack of the workers: the kernel can delay their timers by this time."),
+        "dma_latency": quantity("time", "s", "Longest time that idle cores may take to wake up during the run."),
+        "force": flag("Allows settings that can hang the machine."),
+    })
+}
+
+/// Keys about time.
+fn clock() -> Value {
+    json!({
+        "clock": { "enum": ["real", "manual"], "default": "real", "description": "Real or virtual time." },
+        "scale": {
+            "type": "number",
+            "minimum": 1e-6,
+            "maximum": 1e6,
+            "default": 1.0,
+            "description": "Speed of the clock relative to real time.",
+        },
+    })
+}
+
+/// Keys about failures, hangs and late messages.
+fn supervision() -> Value {
+    json!({
+        "strict": {
+            "type": "boolean",
+            "default": false,
+            "description": "Whether a requested setting that is not obtained is an error.",
+        },
+        "watchdog": quantity("time", "s", "Longest time of a step, after which the operator is reported as hanging; `off` for no limit. Default: 10 s."),
+        "on_hang": {
+            "enum": ["wait", "stop"],
+            "default": "wait",
+            "description": "What the run does when an operator hangs.",
+        },
+        "explain": {
+            "enum": ["auto", "on", "off"],
+            "default": "auto",
+            "description": "Whether the causes of late messages are determined; auto: if the pipeline has a limit.",
+        },
+    })
+}
+
+/// Keys about files, the duration, and chunks.
+fn data() -> Value {
+    json!({
+        "output": { "type": "string", "default": "out", "description": "Output folder." },
+        "control": { "type": "string", "description": "Control socket, through which the run can be monitored and controlled." },
+        "duration": quantity("time", "s", "Time after which the run stops."),
+        "pace": { "enum": ["real", "fast"], "description": "Pace of all sources: at their rates, or as fast as possible." },
+        "store": quantity("size", "B", "Upper limit of the memory for chunks."),
+        "defaults": {
+            "type": "object",
+            "description": "Defaults for edges.",
+            "additionalProperties": false,
+            "properties": { "capacity": capacity(), "quantum": quantum() },
+        },
+    })
+}
+
+/// Tables of the graph.
+fn graph() -> Value {
+    json!({
+        "pool": { "type": "array", "items": pool() },
+        "operator": list("operator"),
+        "edge": list("edge"),
+        "path": list("path"),
+        "subgraph": { "type": "array", "items": subgraph() },
+    })
+}
+
+fn idle(what: &str) -> Value {
+    let description = format!("{what}: `park`, `spin`, `spin:20us`, `early:150us`.");
+    json!({ "type": "string", "description": description })
 }
 
 fn flag(description: &str) -> Value {
@@ -98,27 +152,27 @@ fn policy() -> Value {
     json!({
         "type": "string",
         "pattern": "^(o:-?[0-9]+|[fr]:[0-9]+|d:[0-9]+[a-z]*(:[0-9]+[a-z]*){1,2})$",
-        "description": "What the kernel's scheduler gives a worker: `o:N`, `f:80`, `r:50`, `d:RUNTIME[:DEADLINE]:PERIOD`.",
+        "description": "Kernel scheduling policy of a worker: `o:NICE`, `f:PRIO`, `r:PRIO`, `d:RUNTIME[:DEADLINE]:PERIOD`.",
     })
 }
 
-/// Of `custom`.
+/// Pool of the scheduler `custom`.
 fn pool() -> Value {
     json!({
         "type": "object",
         "additionalProperties": false,
         "required": ["name", "operators"],
         "properties": {
-            "name": { "type": "string", "maxLength": 12, "pattern": "^[^./\\s]+$", "description": "Its threads have it too." },
-            "cores": cores("Its cores, one worker on each."),
-            "workers": { "type": "integer", "minimum": 1, "description": "How many workers it has, where no cores are named." },
+            "name": { "type": "string", "maxLength": 12, "pattern": "^[^./\\s]+$", "description": "Name of the pool, part of its thread names." },
+            "cores": cores("Cores of the pool, one worker on each."),
+            "workers": { "type": "integer", "minimum": 1, "description": "Number of workers, if no cores are named." },
             "policy": policy(),
-            "idle": { "type": "string", "description": "How its workers wait: `park`, `spin`, `spin:20us`, `early:150us`." },
+            "idle": idle("How idle workers of the pool wait"),
             "operators": {
                 "type": "array",
                 "minItems": 1,
                 "items": { "type": "string" },
-                "description": "Its operators; the name of a subgraph stands for all that are in it.",
+                "description": "Operators of the pool; the name of a subgraph means all of its operators.",
             },
         },
     })
@@ -137,11 +191,11 @@ fn cores(description: &str) -> Value {
 }
 
 fn capacity() -> Value {
-    json!({ "type": "integer", "minimum": 1, "default": 4, "description": "Messages that an edge holds." })
+    json!({ "type": "integer", "minimum": 1, "default": 4, "description": "Number of messages that an edge can hold." })
 }
 
 fn quantum() -> Value {
-    quantity("size", "B", "The most bytes of a chunk.")
+    quantity("size", "B", "Largest size of a chunk.")
 }
 
 fn end(description: &str) -> Value {
@@ -154,92 +208,25 @@ fn edge() -> Value {
         "additionalProperties": false,
         "required": ["from", "to"],
         "properties": {
-            "from": end("`operator.output`; the output may be left out where there is one."),
-            "to": end("`operator.input`; the input may be left out where there is one."),
+            "from": end("`operator.output`; the output can be omitted if there is only one."),
+            "to": end("`operator.input`; the input can be omitted if there is only one."),
             "capacity": capacity(),
             "quantum": quantum(),
             "when_full": {
                 "enum": ["wait", "drop_oldest", "drop_newest", "latest", "error"],
                 "default": "wait",
-                "description": "What it does with a message for which it has no room.",
+                "description": "What a full edge does with a new message.",
             },
             "initial": {
                 "type": ["number", "string", "boolean"],
-                "description": "A message that it has from the start; of chunks, how many samples of 0.",
+                "description": "Message on the edge at the start; for chunks, the number of zero samples.",
             },
         },
     })
 }
 
-/// Conditions of an operator.
-fn when() -> Value {
-    let form = |properties: Value, required: &[&str]| json!({ "type": "object", "additionalProperties": false, "properties": properties, "required": required });
-    let port = || json!({ "type": "string", "description": "Which one, where there are several." });
-    let number = |least: u32| json!({ "type": "integer", "minimum": least });
-    let inputs =
-        || json!({ "anyOf": [{ "type": "array", "items": { "type": "string" } }, { "const": "all" }] });
-    let timeout = || quantity("time", "s", "Since the last step: then the next one comes anyway.");
-    let several = |key: &str, required: &[&str]| {
-        form(json!({ key: inputs(), "messages": number(1), "timeout": timeout() }), required)
-    };
-    let one = json!({ "oneOf": [
-        form(json!({ "messages": number(1), "port": port() }), &["messages"]),
-        form(json!({ "room": number(0), "port": port() }), &["room"]),
-        form(
-            json!({ "batch": number(1), "delay": quantity("time", "s", "When fewer are enough."), "port": port() }),
-            &["batch", "delay"],
-        ),
-        several("any", &["any"]),
-        several("all", &["all"]),
-        several("sum", &["sum", "messages"]),
-        form(json!({ "count": number(1) }), &["count"]),
-        form(json!({ "gate": { "type": "string" }, "open": { "type": "boolean" } }), &["gate"]),
-        form(json!({ "event": { "type": "string" } }), &["event"]),
-        form(json!({ "readable": { "type": "string", "description": "A file." } }), &["readable"]),
-        form(
-            json!({
-                "period": quantity("time", "s", "From step to step."),
-                "overrun": { "enum": ["skip", "catch_up", "min_gap", "stop"], "default": "skip" },
-            }),
-            &["period"],
-        ),
-        form(json!({ "chunk_room": number(1) }), &["chunk_room"]),
-        form(
-            json!({ "any_of": { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/condition" } } }),
-            &["any_of"],
-        ),
-        { "type": "object", "properties": { "own": { "type": "string" } }, "required": ["own"] },
-    ] });
-    json!({ "condition": one, "when": {
-        "description": "What must hold before it is stepped.",
-        "anyOf": [
-            { "$ref": "#/$defs/condition" },
-            { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/condition" } },
-        ],
-    } })
-}
-
-/// What becomes of the run when an operator fails.
-fn on_error() -> Value {
-    json!({ "on_error": {
-        "enum": ["stop", "restart", "isolate"],
-        "default": "stop",
-        "description": "What becomes of the run when its step fails or panics: it ends, starts the operator anew, or goes on without it.",
-    }, "restart": {
-        "type": "object",
-        "additionalProperties": false,
-        "description": "How an operator is started anew.",
-        "properties": {
-            "limit": { "type": "integer", "minimum": 1, "default": 5, "description": "Restarts in a row." },
-            "delay": quantity("time", "s", "Time before the first of a row, 100 ms unless said otherwise; doubled for each further one."),
-            "within": quantity("time", "s", "A row ends after this time without a failure, 60 s unless said otherwise."),
-            "then": { "enum": ["stop", "isolate"], "default": "stop", "description": "What becomes of the run after one failure more." },
-        },
-    } })
-}
-
 fn on_miss(words: &[&str]) -> Value {
-    json!({ "enum": words, "default": "record", "description": "What happens when the limit was missed." })
+    json!({ "enum": words, "default": "record", "description": "What happens when the limit is exceeded." })
 }
 
 fn path() -> Value {
@@ -248,12 +235,12 @@ fn path() -> Value {
         "additionalProperties": false,
         "required": ["from", "to"],
         "properties": {
-            "from": end("A source."),
-            "to": end("An operator."),
-            "max_latency": quantity("time", "s", "A message that takes longer is a miss."),
+            "from": end("Name of a source."),
+            "to": end("Name of an operator."),
+            "max_latency": quantity("time", "s", "Longest latency; a message that takes longer is a miss."),
             "max_in_flight": {
                 "anyOf": [{ "type": "integer", "minimum": 1 }, quantity("time", "s", "")],
-                "description": "Messages, or a time of them, that may be under way at once: the source waits.",
+                "description": "Largest number of messages in flight, or their largest time span; the source waits at this limit.",
             },
             "on_miss": on_miss(&["record", "skip", "stop"]),
         },
@@ -262,7 +249,7 @@ fn path() -> Value {
 
 fn subgraph() -> Value {
     let ports = |what: &str| {
-        let description = format!("Its {what}, and the inner ports that they stand for.");
+        let description = format!("Names of its {what}, and the inner ports they stand for.");
         json!({ "type": "object", "additionalProperties": { "type": "string" }, "description": description })
     };
     json!({
@@ -270,89 +257,11 @@ fn subgraph() -> Value {
         "additionalProperties": false,
         "required": ["name"],
         "properties": {
-            "name": { "type": "string", "description": "The kind of the operators that it stands for." },
+            "name": { "type": "string", "description": "Name of the subgraph, used as the kind of an operator." },
             "inputs": ports("inputs"),
             "outputs": ports("outputs"),
             "operator": list("operator"),
             "edge": list("edge"),
         },
     })
-}
-
-/// What every operator has beside its parameters.
-fn own(kind: Value) -> Map<String, Value> {
-    let mut own = Map::new();
-    own.insert("name".into(), json!({ "type": "string", "pattern": "^[^./\\s]+$" }));
-    own.insert("kind".into(), kind);
-    own
-}
-
-fn operator(kind: &Kind, definitions: &mut Map<String, Value>) -> Value {
-    let mut schema = kind.schema().to_value();
-    let prefix = format!("{}:", kind.name());
-    move_references(&mut schema, &prefix);
-    if let Some(Value::Object(inner)) = schema.as_object_mut().and_then(|schema| schema.remove("$defs")) {
-        definitions.extend(inner.into_iter().map(|(name, value)| (format!("{prefix}{name}"), value)));
-    }
-    let Some(object) = schema.as_object_mut() else { return schema };
-    object.remove("$schema");
-    object.insert("title".into(), kind.name().into());
-    object.insert("description".into(), kind.summary().into());
-    let mut properties = own(json!({ "const": kind.name() }));
-    properties
-        .insert("deadline".into(), quantity("time", "s", "A step that ends later than this is a miss."));
-    properties.insert(
-        "budget".into(),
-        quantity(
-            "time",
-            "s",
-            "How long a step of it may compute; what is beyond makes a late message its fault.",
-        ),
-    );
-    properties.insert("on_miss".into(), on_miss(&["record", "skip", "degrade", "stop"]));
-    properties.insert("cost".into(), quantity("time", "s", "What it costs per message of its source."));
-    properties.insert("when".into(), json!({ "$ref": "#/$defs/when" }));
-    properties.insert("on_error".into(), json!({ "$ref": "#/$defs/on_error" }));
-    properties.insert("restart".into(), json!({ "$ref": "#/$defs/restart" }));
-    if let Some(Value::Object(parameters)) = object.remove("properties") {
-        properties.extend(parameters);
-    }
-    object.insert("properties".into(), properties.into());
-    let mut required = vec![json!("name"), json!("kind")];
-    if let Some(Value::Array(parameters)) = object.remove("required") {
-        required.extend(parameters);
-    }
-    object.insert("required".into(), required.into());
-    schema
-}
-
-/// Whatever is not the name of a kind may be that of a subgraph.
-fn subgraph_use(registry: &Registry) -> Value {
-    let names: Vec<&str> = registry.names().collect();
-    json!({
-        "title": "subgraph",
-        "description": "The name of a subgraph of this file.",
-        "type": "object",
-        "additionalProperties": false,
-        "required": ["name", "kind"],
-        "properties": own(json!({ "type": "string", "not": { "enum": names } })),
-    })
-}
-
-/// Definitions of all kinds lie side by side: each under the name of its kind.
-fn move_references(value: &mut Value, prefix: &str) {
-    match value {
-        Value::Object(object) => {
-            for (key, value) in object {
-                match value {
-                    Value::String(target) if key == "$ref" => {
-                        *target = target.replacen("#/$defs/", &format!("#/$defs/{prefix}"), 1);
-                    }
-                    other => move_references(other, prefix),
-                }
-            }
-        }
-        Value::Array(values) => values.iter_mut().for_each(|value| move_references(value, prefix)),
-        _ => {}
-    }
 }

@@ -1,4 +1,4 @@
-//! What is shown while noise and late wake-ups are measured: a row per CPU as rtla has it, and what was the cause so far.
+//! Live views of noise and timer latency: a row per CPU as in rtla, and the causes so far.
 
 use super::live::{LiveTable, LiveView, or_dash};
 use super::noise::{clock, rows};
@@ -7,7 +7,7 @@ use onbeat_noise::CpuNoise;
 use onbeat_noise::record::CLASSES;
 use onbeat_noise::timerlat::{CpuLatency, Series};
 
-/// Rows, and the largest causes so far.
+/// Returns the rows per CPU, and the largest causes so far.
 pub fn noise_screen(cpus: &[CpuNoise], elapsed_ns: u64) -> LiveView {
     let us = |ns: u64| (ns / 1000).to_string();
     let mut per_cpu = LiveTable::of(cpus)
@@ -32,10 +32,10 @@ pub fn noise_screen(cpus: &[CpuNoise], elapsed_ns: u64) -> LiveView {
             format!("{:.2}", 100.0 * row.total_ns as f64 / row.cpu.noise_ns.max(1) as f64)
         })
         .number("max us", 4, |row| or_dash(row.max_ns, tenths_us));
-    view("Operating System Noise", elapsed_ns, "us", [per_cpu.made(), causes.made()])
+    view("Operating System Noise", elapsed_ns, "us", [per_cpu.build(), causes.build()])
 }
 
-/// A core, or all of them.
+/// Row of one core or of all cores.
 struct Latency<'l> {
     cpu: String,
     count: String,
@@ -43,7 +43,7 @@ struct Latency<'l> {
     has_last: bool,
 }
 
-/// Rows, and why the latest wake-up so far was late.
+/// Returns the rows per CPU, and the causes of the latest wake-up so far.
 pub fn timerlat_screen(cpus: &[CpuLatency], elapsed_ns: u64, nano: bool) -> LiveView {
     let (unit, factor) = if nano { ("ns", 1) } else { ("us", 1000) };
     let one = |cpu| {
@@ -97,7 +97,7 @@ pub fn timerlat_screen(cpus: &[CpuLatency], elapsed_ns: u64, nano: bool) -> Live
         .number("%", 0, |(analysis, step)| {
             format!("{:.1}", 100.0 * step.ns as f64 / analysis.wake.user_latency_ns().max(1) as f64)
         });
-    view("Timer Latency", elapsed_ns, unit, [per_cpu.made(), steps.made()])
+    view("Timer Latency", elapsed_ns, unit, [per_cpu.build(), steps.build()])
 }
 
 fn view(what: &str, elapsed_ns: u64, unit: &str, tables: [LiveTable; 2]) -> LiveView {

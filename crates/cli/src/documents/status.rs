@@ -1,4 +1,4 @@
-//! What a run does at the moment.
+//! Current state of a run.
 
 use super::table::{Cell, Column, Table, Unit};
 use super::{Document, time};
@@ -23,7 +23,7 @@ fn title(status: &RunStatus) -> String {
     title
 }
 
-/// For programs: people have it in the title.
+/// Returns the state as a table, for programs. The text has it in the title.
 fn run(status: &RunStatus) -> Table {
     let columns = [
         ("run", Unit::Text),
@@ -107,7 +107,10 @@ fn gates(status: &RunStatus) -> Table {
 
 fn events(status: &RunStatus) -> Table {
     Table {
-        columns: vec![Column::new("event", "event", Unit::Text), Column::new("rung", "rung", Unit::Count)],
+        columns: vec![
+            Column::new("event", "event", Unit::Text),
+            Column::new("rung", "triggered", Unit::Count),
+        ],
         rows: status.events.iter().map(|event| vec![event.name.as_str().into(), event.rung.into()]).collect(),
     }
 }

@@ -1,30 +1,30 @@
-//! Tables of values, with the unit in the column and not in the cell.
+//! Tables of values. The column has the unit.
 
-/// A table: its first column names its rows.
+/// Table of a document. Its first column names the rows.
 pub struct Table {
     pub columns: Vec<Column>,
     pub rows: Vec<Vec<Cell>>,
 }
 
-/// One column.
+/// Column of a table.
 pub struct Column {
-    /// For programs: the name of the field in the record.
+    /// Header in CSV: the name of the field in the record.
     pub name: &'static str,
-    /// For people. The unit follows it.
+    /// Header in text. The unit follows it.
     pub head: &'static str,
     pub unit: Unit,
-    /// People see it only if something in it is neither 0 nor nothing.
+    /// Whether the text leaves the column out if all cells are 0 or empty.
     pub optional: bool,
-    /// What is above 0 here should not be.
+    /// Whether values above 0 indicate a problem.
     pub alarm: bool,
 }
 
-/// How a number is shown to people; programs get it as it is.
+/// Unit of a number in text. Programs get the number unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// No numbers.
+    /// Text instead of numbers.
     Text,
-    /// A plain number.
+    /// Plain number.
     Count,
     /// Nanoseconds.
     Nanos,
@@ -32,26 +32,26 @@ pub enum Unit {
     Micros,
     /// Nanoseconds, shown as milliseconds.
     Millis,
-    /// A share of 1, shown in per cent.
+    /// Share of 1, shown in per cent.
     Percent,
     Bytes,
-    /// How many times as much.
+    /// Factor, e.g. 2.0 for twice as much.
     Factor,
-    /// So often per iteration.
+    /// Number per iteration.
     Rate,
-    /// A number with three digits that count; the head of its column has the unit.
+    /// Number with three significant digits. The header has the unit.
     Plain,
 }
 
-/// One value.
+/// Value in a table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
     Nothing,
     Text(String),
-    /// A text that is expected: people need not see a column of it.
+    /// Expected text, which counts as empty for `Column::optional`.
     Usual(String),
     Number(u64),
-    /// Not a whole number.
+    /// Number with a fraction.
     Decimal(f64),
     Share(f64),
 }
@@ -71,7 +71,7 @@ impl Column {
 }
 
 impl Cell {
-    /// Whether there is nothing to say.
+    /// Whether the cell counts as empty.
     pub fn is_void(&self) -> bool {
         match self {
             Cell::Nothing | Cell::Usual(_) | Cell::Number(0) => true,

@@ -1,19 +1,19 @@
-//! How late timers are: rtla's rows and histograms, and its analysis of what delayed a wake-up.
+//! Timer latency: rows, histograms and analysis of a late wake-up as in rtla.
 
 use super::noise::{bucket_rows, clock, histogram_lines, went_on};
 use super::table::{Cell, Column, Table, Unit};
 use super::{Document, time};
-use crate::arguments::timerlat::{HistArguments, StackFormat, TimerArguments};
+use crate::arguments::timerlat::{StackFormat, TimerArguments, TimerlatHistArguments};
 use onbeat_noise::Backend;
-use onbeat_noise::analysis::{Analysis, Step, What};
-use onbeat_noise::record::Buckets;
+use onbeat_noise::analysis::{Analysis, LatencyStep, StepKind};
+use onbeat_noise::record::LinearHistogram;
 use onbeat_noise::timerlat::{CpuLatency, LatencyRecord, Series};
 
-/// How it is shown to people; `None` for rows.
+/// Returns the results, as histograms if `hist` is given, else as rows.
 pub fn timerlat(
     record: &LatencyRecord,
     arguments: &TimerArguments,
-    hist: Option<&HistArguments>,
+    hist: Option<&TimerlatHistArguments>,
 ) -> Document {
     let mut head = match hist {
         _ if arguments.aa_only.is_some() => Vec::new(),
@@ -23,7 +23,7 @@ pub fn timerlat(
     if let Some(stopped) = &record.stopped {
         let (value, limit) = (time(stopped.value_ns), time(stopped.limit_ns));
         head.push(format!(
-            "timerlat hit stop: CPU {}: {} was {value}, more than {limit}",
+            "timerlat hit stop: CPU {}: {} was {value}, above {limit}",
             stopped.cpu, stopped.what
         ));
     }
@@ -40,7 +40,7 @@ pub fn timerlat(
                 .map(|task| format!("  CPU {:3}  {}:{}", task.cpu, printable(&task.name), task.pid)),
         );
         if record.tasks.is_empty() {
-            tail.push("  not known: there were no tracepoints".to_owned());
+            tail.push("  unknown: no tracepoints available".to_owned());
         }
     }
     if !arguments.no_aa {
@@ -72,12 +72,15 @@ pub fn timerlat(
     Document { head, tables, tail, json: serde_json::to_value(record).expect("a record is plain data") }
 }
 
-/// What a reader has to know before the numbers.
+/// Returns notes that matter for reading the numbers.
 pub fn timerlat_notes(record: &LatencyRecord) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(fix) = &record.source.fix {
-        lines.push(format!("note: no interrupt and no thread latency, no names: {}", record.source.why));
-        lines.push(format!("  to know what delays a wake-up: {fix}"));
+        lines.push(format!(
+            "note: latencies of interrupts and threads, and names of causes, are missing: {}",
+            record.source.why
+        ));
+        lines.push(format!("  fix: {fix}"));
     }
     lines.extend(record.notes.iter().map(|note| format!("note: {note}")));
     lines
@@ -115,7 +118,7 @@ fn top_lines(cpus: &[CpuLatency], duration_ns: u64, nano: bool) -> Vec<String> {
     lines
 }
 
-/// The three kinds, all CPUs together.
+/// Adds up the series of all CPUs: interrupt, thread, return to user space.
 pub(super) fn all(cpus: &[CpuLatency]) -> [Series; 3] {
     [0, 1, 2].map(|kind| {
         let mut all = Series::default();
@@ -136,8 +139,8 @@ fn join(all: &mut Series, series: &Series) {
     sum.max_ns = sum.max_ns.max(one.max_ns);
 }
 
-fn hist_lines(record: &LatencyRecord, hist: &HistArguments) -> Vec<String> {
-    let mut columns: Vec<(String, &Buckets)> = Vec::new();
+fn hist_lines(record: &LatencyRecord, hist: &TimerlatHistArguments) -> Vec<String> {
+    let mut columns: Vec<(String, &LinearHistogram)> = Vec::new();
     for cpu in &record.cpus {
         for (name, series, is_off) in [
             ("IRQ", &cpu.irq, hist.no_irq),
@@ -152,7 +155,7 @@ fn hist_lines(record: &LatencyRecord, hist: &HistArguments) -> Vec<String> {
     histogram_lines("ONBEAT timerlat histogram", record.duration_ns, &hist.shape, &columns)
 }
 
-/// As rtla writes it: each step in us and in per cent of the whole.
+/// Formats an analysis as rtla does: each step in us and in per cent of the total.
 fn analysis_lines(analysis: &Analysis, format: StackFormat) -> Vec<String> {
     let all_ns = analysis.wake.user_latency_ns();
     let us = |ns: u64| format!("{:>14.2} us", ns as f64 / 1e3);
@@ -163,7 +166,7 @@ fn analysis_lines(analysis: &Analysis, format: StackFormat) -> Vec<String> {
         let label = label(step);
         let is_single = !takes_names(step.what);
         if is_single {
-            let name = if step.what == What::IdleExit { "(exit from idle)" } else { &step.name };
+            let name = if step.what == StepKind::IdleExit { "(exit from idle)" } else { &step.name };
             lines.push(format!("  {label:<28}{:>24}{} {}", printable(name), us(step.ns), percent(step.ns)));
         } else {
             if last != Some(step.what) {
@@ -172,13 +175,13 @@ fn analysis_lines(analysis: &Analysis, format: StackFormat) -> Vec<String> {
                 lines.push(format!("  {label:<28}{:24}{} {}", "", us(sum), percent(sum)));
             }
             let pid =
-                if step.what == What::BlockingThread { format!(":{}", step.pid) } else { String::new() };
+                if step.what == StepKind::BlockingThread { format!(":{}", step.pid) } else { String::new() };
             let times = if step.count > 1 { format!(" ({} x)", step.count) } else { String::new() };
             let name = format!("{}{pid}{times}", printable(&step.name));
             lines.push(format!("  {:<12}{name:<40}{}", "", us(step.ns)));
         }
         last = Some(step.what);
-        if matches!(step.what, What::IdleExit | What::HandlerDelay)
+        if matches!(step.what, StepKind::IdleExit | StepKind::HandlerDelay)
             && let Some(irq_ns) = analysis.wake.irq_latency_ns()
         {
             lines.push(format!("  {:<52}{}", "IRQ latency:", us(irq_ns)));
@@ -199,7 +202,7 @@ fn printable(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Those that have a name, and the others as it was asked for.
+/// Returns the frames of a stack. `format` decides about those without a name.
 fn frames(stack: &[String], format: StackFormat) -> Vec<&String> {
     let has_name = |frame: &&String| !frame.starts_with("0x");
     match format {
@@ -209,27 +212,30 @@ fn frames(stack: &[String], format: StackFormat) -> Vec<&String> {
     }
 }
 
-fn takes_names(what: What) -> bool {
-    matches!(what, What::BlockingThread | What::Nmi | What::Irq | What::Softirq | What::PreviousIrq)
+fn takes_names(what: StepKind) -> bool {
+    matches!(
+        what,
+        StepKind::BlockingThread | StepKind::Nmi | StepKind::Irq | StepKind::Softirq | StepKind::PreviousIrq
+    )
 }
 
-pub(super) fn label(step: &Step) -> &'static str {
+pub(super) fn label(step: &LatencyStep) -> &'static str {
     match step.what {
-        What::PreviousIrq => "Previous IRQ interference:",
-        What::IdleExit | What::HandlerDelay => "IRQ handler delay:",
-        What::TimerIrq => "Timer IRQ duration:",
-        What::BlockingThread => "Blocking thread:",
-        What::Nmi => "Blocking NMI:",
-        What::Irq => "IRQ interference:",
-        What::Softirq => "Softirq interference:",
-        What::Switch => "Wake-up and switch:",
-        What::Return => "Return to the program:",
-        What::RunQueue => "Other threads:",
-        What::Unexplained => "Unexplained:",
+        StepKind::PreviousIrq => "Previous IRQ interference:",
+        StepKind::IdleExit | StepKind::HandlerDelay => "IRQ handler delay:",
+        StepKind::TimerIrq => "Timer IRQ duration:",
+        StepKind::BlockingThread => "Blocking thread:",
+        StepKind::Nmi => "Blocking NMI:",
+        StepKind::Irq => "IRQ interference:",
+        StepKind::Softirq => "Softirq interference:",
+        StepKind::Switch => "Wake-up and switch:",
+        StepKind::Return => "Return to the program:",
+        StepKind::RunQueue => "Other threads:",
+        StepKind::Unexplained => "Unexplained:",
     }
 }
 
-/// For programs: people have it above, as rtla writes it.
+/// Returns the figures of each CPU, for programs. The text has them in rtla's format.
 fn cpus(cpus: &[CpuLatency]) -> Table {
     let rows = cpus.iter().flat_map(|cpu| {
         [("irq", &cpu.irq), ("thread", &cpu.thread), ("user", &cpu.user)].map(|(kind, series)| {
@@ -253,7 +259,7 @@ fn cpus(cpus: &[CpuLatency]) -> Table {
     Table { columns: names.map(|name| Column::new(name, "", Unit::Count)).into(), rows: rows.collect() }
 }
 
-/// For programs: the steps of the latest wake-ups.
+/// Returns the steps of the latest wake-ups, for programs.
 fn samples(cpus: &[CpuLatency]) -> Table {
     let all = cpus.iter().flat_map(|cpu| &cpu.samples);
     let rows = all.flat_map(|analysis| {

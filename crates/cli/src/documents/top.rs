@@ -1,4 +1,4 @@
-//! What a run does at the moment, beside what it had done a moment ago.
+//! Live view of a run: its state, and rates since the previous state.
 
 use super::live::{LiveTable, LiveView, or_dash};
 use super::time;
@@ -7,12 +7,13 @@ use onbeat::trace::record::Obtained;
 use onbeat::{EdgeStatus, OperatorStatus, PathStatus, RunStatus};
 use std::cmp::Reverse;
 
-/// Causes that are shown.
+/// Number of causes shown.
 const CAUSES: usize = 8;
-/// Settings that were not obtained and are told one by one.
+/// Number of missing settings listed one by one.
 const MISSING: usize = 3;
 
-/// Rates, shares and percentiles are of the time since `last`, or since the start; counts and maxima are since the start.
+/// Returns the view. Rates, shares and percentiles cover the time since `last` or since the start; counts and
+/// maxima cover the whole run.
 pub fn top(last: Option<&RunStatus>, now: &RunStatus) -> LiveView {
     let since_ns = last.map_or(0, |last| last.elapsed_ns);
     let seconds = now.elapsed_ns.saturating_sub(since_ns) as f64 / 1e9;
@@ -36,7 +37,7 @@ fn title(now: &RunStatus) -> String {
     title
 }
 
-/// Per second; nothing where no time has passed.
+/// Formats a rate per second; `-` if no time has passed.
 fn rate(now: u64, last: Option<u64>, seconds: f64) -> String {
     if seconds <= 0.0 {
         return "-".to_owned();
@@ -45,7 +46,7 @@ fn rate(now: u64, last: Option<u64>, seconds: f64) -> String {
     if rate < 9.95 { format!("{rate:.1}") } else { format!("{rate:.0}") }
 }
 
-/// Below which this share lies, of what came since `last`.
+/// Returns a quantile of the values since `last`.
 fn quantile(now: &Buckets, last: Option<&Buckets>, share: f64) -> Option<u64> {
     let before = |up_to_ns| {
         last.and_then(|last| last.iter().find(|one| one.0 == up_to_ns)).map_or(0, |(_, count)| count)
@@ -80,7 +81,7 @@ fn paths(last: Option<&RunStatus>, now: &RunStatus, seconds: f64) -> LiveTable {
         .number("longest", 1, |(path, _)| or_dash((path.latency.total() > 0).then_some(path.max_ns), time))
         .number("limit", 2, |(path, _)| or_dash(path.max_latency_ns, time))
         .number("misses", 0, |(path, _)| or_dash(path.max_latency_ns, |_| path.misses.to_string()))
-        .made()
+        .build()
 }
 
 fn causes(now: &RunStatus) -> LiveTable {
@@ -88,13 +89,13 @@ fn causes(now: &RunStatus) -> LiveTable {
     causes.sort_by_key(|cause| Reverse(cause.lost_ns));
     causes.truncate(CAUSES);
     LiveTable::of(causes)
-        .text("what made it late", 0, |cause| format!("{} {}", cause.class, cause.name))
+        .text("cause", 0, |cause| format!("{} {}", cause.class, cause.name))
         .number("misses", 1, |cause| cause.misses.to_string())
         .number("lost ms", 0, |cause| format!("{:.3}", cause.lost_ns as f64 / 1e6))
-        .text("mended by", 2, |cause| {
+        .text("fix", 2, |cause| {
             or_dash(cause.finding.as_ref(), |finding| format!("onbeat doctor: {finding}"))
         })
-        .made()
+        .build()
 }
 
 fn operators(last: Option<&RunStatus>, now: &RunStatus, seconds: f64) -> LiveTable {
@@ -115,7 +116,7 @@ fn operators(last: Option<&RunStatus>, now: &RunStatus, seconds: f64) -> LiveTab
         })
         .number("late", 3, |(operator, _)| operator.late.to_string())
         .text("waits for", 4, |(operator, _)| or_dash(operator.waits_for.clone(), |whom| whom))
-        .made()
+        .build()
 }
 
 fn edges(last: Option<&RunStatus>, now: &RunStatus, seconds: f64) -> LiveTable {
@@ -129,13 +130,14 @@ fn edges(last: Option<&RunStatus>, now: &RunStatus, seconds: f64) -> LiveTable {
         .number("of", 1, |edge| edge.capacity.to_string())
         .number("sent/s", 2, |edge| rate(edge.sent, before(edge), seconds))
         .number("dropped", 1, |edge| edge.dropped.to_string())
-        .made()
+        .build()
 }
 
 fn missing(obtained: &[Obtained]) -> Vec<String> {
     let missing: Vec<&Obtained> = obtained.iter().filter(|one| one.asked != one.obtained).collect();
-    let line =
-        |one: &&Obtained| format!("not obtained: {}: asked {}, got {}", one.what, one.asked, one.obtained);
+    let line = |one: &&Obtained| {
+        format!("not obtained: {}: requested {}, got {}", one.what, one.asked, one.obtained)
+    };
     let mut lines: Vec<String> = missing.iter().take(MISSING).map(line).collect();
     if missing.len() > MISSING {
         lines.push(format!("not obtained: {} more", missing.len() - MISSING));

@@ -1,18 +1,18 @@
-//! What `tune` plans, and what became of taking it back.
+//! Plan of `onbeat tune`, and results of its undo.
 
 use super::counted;
 use onbeat_host::finding::sysctl_name;
 use onbeat_host::tune::boot::Edit;
-use onbeat_host::tune::undo::{Change, Outcome};
-use onbeat_host::tune::{Plan, Write, grants};
-use onbeat_host::{Case, finding};
+use onbeat_host::tune::undo::{TuneChange, UndoOutcome};
+use onbeat_host::tune::{TuningPlan, Write, grants};
+use onbeat_host::{MachineCase, finding};
 use serde_json::json;
 
-/// A plan, and where it goes.
+/// Plan with the files of the boot loader.
 pub struct Tuning<'t> {
-    pub plan: &'t Plan,
+    pub plan: &'t TuningPlan,
     pub edits: &'t [Edit],
-    pub case: &'t Case,
+    pub case: &'t MachineCase,
     pub why_cpus: &'t str,
 }
 
@@ -22,7 +22,7 @@ impl Tuning<'_> {
         grants::container(self.case.pipeline.as_ref(), &house, &self.case.cpus)
     }
 
-    /// For people.
+    /// Returns the plan as text.
     pub fn text(&self, colour: bool) -> String {
         let plan = self.plan;
         let head =
@@ -32,7 +32,7 @@ impl Tuning<'_> {
             plan.cpus, self.why_cpus, plan.house
         ));
         plan.notes.iter().for_each(|note| text += &format!("note: {note}\n"));
-        text += &format!("\n{}", head("the kernel's command line, from the next boot on"));
+        text += &format!("\n{}", head("kernel command line, effective from the next boot"));
         let widest = plan.parameters.iter().map(|parameter| parameter.to_string().len()).max().unwrap_or(0);
         for parameter in &plan.parameters {
             text += &format!("  {:widest$}  {}\n", parameter.to_string(), parameter.why);
@@ -47,12 +47,12 @@ impl Tuning<'_> {
             }
         }
         if self.edits.is_empty() {
-            text += "  no file of a boot loader was found: put them where this machine is booted from\n";
+            text += "  no boot loader configuration found: add these parameters to the kernel command line of this machine\n";
         }
         text += "  then: onbeat doctor --verify\n";
-        text += &format!("\n{}", head("at once, until the next boot: onbeat tune --apply, and --undo"));
+        text += &format!("\n{}", head("settings until the next boot: onbeat tune --apply, and --undo"));
         if plan.writes.is_empty() {
-            text += "  nothing: all settings are as they should be\n";
+            text += "  none: all settings are already correct\n";
         }
         for (finding, lines) in by_finding(&plan.writes) {
             for line in lines {
@@ -65,20 +65,20 @@ impl Tuning<'_> {
             .filter_map(|write| Some(format!("{} = {}", sysctl_name(&write.path)?, write.value)))
             .collect();
         if !lasting.is_empty() {
-            text += "  to keep the settings of sysctl, in /etc/sysctl.d/95-onbeat.conf:\n";
+            text += "  to make the sysctl settings permanent, in /etc/sysctl.d/95-onbeat.conf:\n";
             lasting.iter().for_each(|line| text += &format!("    {line}\n"));
         }
         if !plan.by_hand.is_empty() {
-            text += &format!("\n{}", head("by hand, by whoever knows the machine"));
+            text += &format!("\n{}", head("manual steps, if they suit this machine"));
             plan.by_hand.iter().for_each(|(id, line)| text += &format!("  {id}: {}\n", printable(line)));
         }
-        text += &format!("\n{}", head("without a reboot, in place of isolcpus"));
-        text += &match self.case.facts.place.cpusets.known() {
+        text += &format!("\n{}", head("without a reboot, instead of isolcpus"));
+        text += &match self.case.facts.environment.cpusets.known() {
             Some(_) => format!(
-                "  onbeat tune --cpus {} --apply --partition   # an isolated partition of control groups: /sys/fs/cgroup/onbeat\n",
+                "  onbeat tune --cpus {} --apply --partition   # isolated cgroup partition: /sys/fs/cgroup/onbeat\n",
                 plan.cpus
             ),
-            None => format!("  not here: {}\n", self.case.facts.place.cpusets.why()),
+            None => format!("  not available: {}\n", self.case.facts.environment.cpusets.why()),
         };
         text += &format!("\n{}", head("rights"));
         text += &format!(
@@ -97,7 +97,7 @@ impl Tuning<'_> {
     }
 }
 
-/// Commands for the writes of each finding, those of one value together.
+/// Returns the commands for the settings of each finding. Files with the same value share a command.
 fn by_finding(writes: &[Write]) -> Vec<(String, Vec<String>)> {
     let mut found: Vec<(String, Vec<finding::Fix>)> = Vec::new();
     for write in writes {
@@ -110,7 +110,7 @@ fn by_finding(writes: &[Write]) -> Vec<(String, Vec<String>)> {
     found.into_iter().map(|(id, fixes)| (id, finding::in_words(&fixes))).collect()
 }
 
-/// For programs.
+/// Returns the plan as JSON, for programs.
 pub fn tuning(shown: &Tuning<'_>) -> serde_json::Value {
     json!({
         "schema": "onbeat.tune",
@@ -122,39 +122,39 @@ pub fn tuning(shown: &Tuning<'_>) -> serde_json::Value {
     })
 }
 
-/// What became of each change, and whether all is as it was.
-pub fn put_back(outcomes: &[(Change, Outcome)]) -> (String, bool) {
+/// Returns the results of an undo as text, and whether all changes were undone.
+pub fn undone(outcomes: &[(TuneChange, UndoOutcome)]) -> (String, bool) {
     let mut text = String::new();
     let (mut back, mut untouched, mut wrong) = (0_u64, 0_u64, 0_u64);
     for (change, outcome) in outcomes {
         let path = change.path();
         match outcome {
-            Outcome::Back => {
+            UndoOutcome::Back => {
                 back += 1;
                 match change {
-                    Change::File { old, .. } => {
+                    TuneChange::File { old, .. } => {
                         text += &format!("/{path} is {} again\n", printable(old.trim()));
                     }
-                    Change::Folder { .. } => text += &format!("/{path} is gone\n"),
+                    TuneChange::Folder { .. } => text += &format!("/{path} was removed\n"),
                 }
             }
-            Outcome::Untouched => untouched += 1,
-            Outcome::Foreign(now) => {
+            UndoOutcome::Untouched => untouched += 1,
+            UndoOutcome::Foreign(now) => {
                 text += &format!(
-                    "/{path}: somebody else has changed it to {}: it is left alone\n",
+                    "/{path}: left unchanged, because another program set it to {}\n",
                     printable(now)
                 );
             }
-            Outcome::Failed(why) => {
+            UndoOutcome::Failed(why) => {
                 wrong += 1;
-                text += &format!("/{path}: not put back: {}\n", printable(why));
+                text += &format!("/{path}: not restored: {}\n", printable(why));
             }
         }
     }
-    text += &format!("{} put back, {untouched} had not changed", counted(back, "setting"));
+    text += &format!("{} restored, {untouched} had not changed", counted(back, "setting"));
     text += &match wrong {
         0 => "\n".to_owned(),
-        wrong => format!(", {wrong} could not be: run it again\n"),
+        wrong => format!(", {wrong} not restored: run the command again\n"),
     };
     (text, wrong == 0)
 }

@@ -1,4 +1,4 @@
-//! One connection: a request of HTTP/1.1, an answer, the end.
+//! One HTTP/1.1 connection: a request, an answer, the end.
 
 use super::text::CONTENT_TYPE;
 use std::io::{ErrorKind, Read, Write};
@@ -6,114 +6,115 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// Most bytes of a request.
+/// Longest request.
 const REQUEST_BYTES: usize = 8 << 10;
-/// How long it may take to ask, and how long to take the answer.
+/// Longest time for the client to send the request, and to receive the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long what is still sent is read and thrown away, so that the answer is not lost with it.
+/// Time during which further input is read and discarded, so that a reset does not destroy the answer.
 const LINGER: Duration = Duration::from_secs(1);
 
-pub struct Client {
+pub struct HttpClient {
     stream: TcpStream,
-    state: State,
+    state: ClientState,
     deadline: Instant,
 }
 
-enum State {
-    Asks(Vec<u8>),
-    /// What is to be written, and how much of it was.
-    IsAnswered(Vec<u8>, usize),
-    Leaves,
+enum ClientState {
+    Requesting(Vec<u8>),
+    /// Answer, and number of bytes written.
+    Answering(Vec<u8>, usize),
+    Lingering,
     Gone,
 }
 
-impl Client {
+impl HttpClient {
     pub fn new(stream: TcpStream) -> Self {
-        Client { stream, state: State::Asks(Vec::new()), deadline: Instant::now() + PATIENCE }
+        HttpClient { stream, state: ClientState::Requesting(Vec::new()), deadline: Instant::now() + PATIENCE }
     }
 
     pub fn is_gone(&self) -> bool {
-        matches!(self.state, State::Gone)
+        matches!(self.state, ClientState::Gone)
     }
 
-    /// Nothing is waited for beyond it.
+    /// Time at which the connection is closed.
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// The file, and whether it is to be written.
+    /// File descriptor to wait for, and whether to wait for writing.
     pub fn waits(&self) -> (BorrowedFd<'_>, bool) {
-        (self.stream.as_fd(), matches!(self.state, State::IsAnswered(..)))
+        (self.stream.as_fd(), matches!(self.state, ClientState::Answering(..)))
     }
 
-    /// Does what can be done without waiting.
+    /// Makes progress without blocking.
     pub fn turn(&mut self, metrics: &mut dyn FnMut() -> String) {
         if Instant::now() >= self.deadline {
-            self.state = State::Gone;
+            self.state = ClientState::Gone;
         }
-        if let State::Asks(request) = &mut self.state {
+        if let ClientState::Requesting(request) = &mut self.state {
             match read(&mut self.stream, request) {
-                Heard::All => {
+                ReadOutcome::All => {
                     let answer = answer(request, metrics);
                     self.deadline = Instant::now() + PATIENCE;
-                    self.state = State::IsAnswered(answer, 0);
+                    self.state = ClientState::Answering(answer, 0);
                 }
-                Heard::Part => {}
-                Heard::Nobody => self.state = State::Gone,
+                ReadOutcome::Part => {}
+                ReadOutcome::Closed => self.state = ClientState::Gone,
             }
         }
-        if let State::IsAnswered(answer, written) = &mut self.state {
+        if let ClientState::Answering(answer, written) = &mut self.state {
             match self.stream.write(&answer[*written..]) {
-                Ok(0) => self.state = State::Gone,
+                Ok(0) => self.state = ClientState::Gone,
                 Ok(bytes) => {
                     *written += bytes;
                     if *written == answer.len() {
-                        let told = self.stream.shutdown(Shutdown::Write);
+                        let closed = self.stream.shutdown(Shutdown::Write);
                         self.deadline = Instant::now() + LINGER;
-                        self.state = if told.is_ok() { State::Leaves } else { State::Gone };
+                        self.state = if closed.is_ok() { ClientState::Lingering } else { ClientState::Gone };
                     }
                 }
                 Err(error) if is_later(&error) => {}
-                Err(_) => self.state = State::Gone,
+                Err(_) => self.state = ClientState::Gone,
             }
         }
-        if matches!(self.state, State::Leaves) {
+        if matches!(self.state, ClientState::Lingering) {
             let mut rest = [0; 4096];
             match self.stream.read(&mut rest) {
-                Ok(0) => self.state = State::Gone,
+                Ok(0) => self.state = ClientState::Gone,
                 Ok(_) => {}
                 Err(error) if is_later(&error) => {}
-                Err(_) => self.state = State::Gone,
+                Err(_) => self.state = ClientState::Gone,
             }
         }
     }
 }
 
-enum Heard {
-    /// The head of a request, or as much as is read of one.
+enum ReadOutcome {
+    /// All headers arrived, or the limit was reached.
     All,
     Part,
-    Nobody,
+    /// The client closed the connection.
+    Closed,
 }
 
 fn is_later(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-fn read(stream: &mut TcpStream, request: &mut Vec<u8>) -> Heard {
+fn read(stream: &mut TcpStream, request: &mut Vec<u8>) -> ReadOutcome {
     let mut bytes = [0; 2048];
     match stream.read(&mut bytes) {
-        Ok(0) => return Heard::Nobody,
+        Ok(0) => return ReadOutcome::Closed,
         Ok(count) => request.extend_from_slice(&bytes[..count]),
-        Err(error) if is_later(&error) => return Heard::Part,
-        Err(_) => return Heard::Nobody,
+        Err(error) if is_later(&error) => return ReadOutcome::Part,
+        Err(_) => return ReadOutcome::Closed,
     }
     let is_whole =
         request.windows(4).any(|four| four == b"\r\n\r\n") || request.windows(2).any(|two| two == b"\n\n");
-    if is_whole || request.len() > REQUEST_BYTES { Heard::All } else { Heard::Part }
+    if is_whole || request.len() > REQUEST_BYTES { ReadOutcome::All } else { ReadOutcome::Part }
 }
 
-/// The whole answer. Only the first line of a request counts: nothing in the others changes what is said.
+/// Returns the answer to a request. Only its first line counts; other headers do not change the answer.
 fn answer(request: &[u8], metrics: &mut dyn FnMut() -> String) -> Vec<u8> {
     const PLAIN: &str = "text/plain; charset=utf-8";
     if request.len() > REQUEST_BYTES {
@@ -123,10 +124,10 @@ fn answer(request: &[u8], metrics: &mut dyn FnMut() -> String) -> Vec<u8> {
     let line = String::from_utf8_lossy(line);
     let words: Vec<&str> = line.trim_end_matches('\r').split(' ').collect();
     let [method, target, version] = words[..] else {
-        return written("400 Bad Request", PLAIN, "", "this is no request of HTTP/1.1\n", true);
+        return written("400 Bad Request", PLAIN, "", "not an HTTP/1.1 request\n", true);
     };
     if !version.starts_with("HTTP/1.") {
-        return written("400 Bad Request", PLAIN, "", "this is no request of HTTP/1.1\n", true);
+        return written("400 Bad Request", PLAIN, "", "not an HTTP/1.1 request\n", true);
     }
     let has_body = match method {
         "GET" => true,
@@ -136,15 +137,15 @@ fn answer(request: &[u8], metrics: &mut dyn FnMut() -> String) -> Vec<u8> {
                 "405 Method Not Allowed",
                 PLAIN,
                 "Allow: GET, HEAD\r\n",
-                "it can only be read: GET\n",
+                "metrics are read-only: use GET\n",
                 true,
             );
         }
     };
     match target.split('?').next().unwrap_or_default() {
         "/metrics" => written("200 OK", CONTENT_TYPE, "", &metrics(), has_body),
-        "/" => written("200 OK", PLAIN, "", "onbeat: what the run does is at /metrics\n", has_body),
-        _ => written("404 Not Found", PLAIN, "", "there is /metrics and nothing else\n", has_body),
+        "/" => written("200 OK", PLAIN, "", "onbeat: metrics are at /metrics\n", has_body),
+        _ => written("404 Not Found", PLAIN, "", "not found: metrics are at /metrics\n", has_body),
     }
 }
 
@@ -173,7 +174,7 @@ mod tests {
             (b"GET /metrics?x=1 HTTP/1.0\n\n", "200 OK", "# EOF\n"),
             (b"HEAD /metrics HTTP/1.1\r\n\r\n", "200 OK", "\r\n\r\n"),
             (b"GET / HTTP/1.1\r\n\r\n", "200 OK", "/metrics\n"),
-            (b"GET /../etc/passwd HTTP/1.1\r\n\r\n", "404 Not Found", "else\n"),
+            (b"GET /../etc/passwd HTTP/1.1\r\n\r\n", "404 Not Found", "at /metrics\n"),
             (b"POST /metrics HTTP/1.1\r\n\r\n", "405 Method Not Allowed", "GET\n"),
             (b"GET /metrics\r\n\r\n", "400 Bad Request", "\n"),
             (b"\x16\x03\x01\x02\x00\n\n", "400 Bad Request", "\n"),

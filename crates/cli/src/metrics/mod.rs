@@ -1,13 +1,13 @@
-//! `--metrics`: what a run does, for Prometheus and its like, by HTTP.
+//! `--metrics`: metrics of a run over HTTP, for Prometheus and similar programs.
 //!
-//! One thread serves all connections in turn, each for a short time, and a picture of the run is taken at most ten times a second
-//! however many ask for it: whoever connects can hold up neither the run nor the others.
+//! One thread serves all connections in turn, each for a short time. It reads the state of the run at most
+//! ten times a second, for any number of requests. So a client can delay neither the run nor other clients.
 
 mod client;
 mod text;
 
-use crate::failure::Failure;
-use client::Client;
+use crate::error::CommandError;
+use client::HttpClient;
 use onbeat::RunHandle;
 use onbeat_os::door::{Door, Woken};
 use std::io::{self, ErrorKind};
@@ -18,24 +18,24 @@ use std::time::{Duration, Instant};
 
 pub const THREAD_NAME: &str = "onbeat-metrics";
 
-/// Connections at a time.
+/// Most connections at a time.
 const CLIENTS: usize = 16;
-/// A picture is as good as new for so long.
+/// Time for which the text of the metrics is reused.
 const FRESH: Duration = Duration::from_millis(100);
 
-/// Somebody may connect; nobody answers yet.
-pub struct Bound {
+/// Listening socket, before the server thread starts.
+pub struct MetricsListener {
     listener: TcpListener,
     address: SocketAddr,
 }
 
-/// A thread that answers, until this is dropped.
+/// Server thread, until this is dropped.
 pub struct Metrics {
     end: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// An address with a port; a port alone is one of this machine's own, and so is `localhost`.
+/// Parses an address with a port. A port alone and `localhost` mean 127.0.0.1.
 fn parse(text: &str) -> Option<SocketAddr> {
     let local = |port: &str| Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port.parse().ok()?));
     match text.strip_prefix("localhost:") {
@@ -44,47 +44,51 @@ fn parse(text: &str) -> Option<SocketAddr> {
     }
 }
 
-impl Bound {
-    /// Listens there.
-    pub fn new(text: &str) -> Result<Self, Failure> {
-        let wrong = |what: &dyn std::fmt::Display| Failure::new(format!("--metrics {text}: {what}"));
+impl MetricsListener {
+    /// Listens on an address.
+    pub fn new(text: &str) -> Result<Self, CommandError> {
+        let wrong = |what: &dyn std::fmt::Display| CommandError::new(format!("--metrics {text}: {what}"));
         let address = parse(text).ok_or_else(|| {
-            wrong(&"it is no address with a port").help("write 127.0.0.1:9464 for this machine alone, 0.0.0.0:9464 for all who reach it, or [::1]:9464")
+            wrong(&"not an address with a port")
+                .help("use 127.0.0.1:9464 or [::1]:9464 for this machine only, 0.0.0.0:9464 for all networks")
         })?;
         let listener = TcpListener::bind(address).and_then(|listener| {
             listener.set_nonblocking(true)?;
             Ok(listener)
         });
         let listener = listener.map_err(|error| match error.kind() {
-            ErrorKind::AddrInUse => wrong(&"somebody listens there already")
-                .help("choose another port, or 0 for any that is free"),
+            ErrorKind::AddrInUse => {
+                wrong(&"the address is already in use").help("choose another port, or 0 for any free one")
+            }
             ErrorKind::AddrNotAvailable => wrong(&"this machine has no such address")
-                .help("127.0.0.1:9464 is for this machine alone, 0.0.0.0:9464 for all who reach it by any of its addresses"),
-            ErrorKind::PermissionDenied => wrong(&error).help("choose a port from 1024 on, or 0 for any that is free"),
+                .help("use 127.0.0.1:9464 for this machine only, 0.0.0.0:9464 for all networks"),
+            ErrorKind::PermissionDenied => {
+                wrong(&error).help("choose a port from 1024 on, or 0 for any free one")
+            }
             _ => wrong(&error),
         })?;
         let address = listener.local_addr().map_err(|error| wrong(&error))?;
-        Ok(Bound { listener, address })
+        Ok(MetricsListener { listener, address })
     }
 
-    /// Where it is, and who may read it.
+    /// Returns a message with the address, and a warning if others can read it.
     pub fn line(&self) -> String {
         let whom = if self.address.ip().is_loopback() {
             String::new()
         } else {
-            "; whoever reaches this address can read them, there is no password".to_string()
+            "; anyone who can reach this address can read them: there is no password".to_string()
         };
         format!("metrics: http://{}/metrics{whom}", self.address)
     }
 
-    /// Answers from now on.
-    pub fn serve(self, handle: RunHandle) -> Result<Metrics, Failure> {
+    /// Starts the server thread.
+    pub fn serve(self, handle: RunHandle) -> Result<Metrics, CommandError> {
         let cannot = |error: io::Error| {
-            Failure::new(format!("--metrics: the thread that answers cannot be started: {error}"))
+            CommandError::new(format!("--metrics: cannot start the server thread: {error}"))
         };
         let (end, ended) = UnixStream::pair().map_err(cannot)?;
         let door = Door::new(self.listener, ended);
-        let server = Server { door, handle, clients: Vec::new(), picture: None };
+        let server = Server { door, handle, clients: Vec::new(), latest: None };
         let thread = onbeat_os::thread::spawn(THREAD_NAME, move || server.run()).map_err(cannot)?;
         Ok(Metrics { end: Some(end), thread: Some(thread) })
     }
@@ -102,8 +106,8 @@ impl Drop for Metrics {
 struct Server {
     door: Door<TcpListener>,
     handle: RunHandle,
-    clients: Vec<Client>,
-    picture: Option<(Instant, String)>,
+    clients: Vec<HttpClient>,
+    latest: Option<(Instant, String)>,
 }
 
 impl Server {
@@ -112,8 +116,8 @@ impl Server {
             if woken.has_ended {
                 return;
             }
-            let (handle, picture) = (&self.handle, &mut self.picture);
-            let mut text = || fresh(handle, picture);
+            let (handle, latest) = (&self.handle, &mut self.latest);
+            let mut text = || fresh(handle, latest);
             self.clients.iter_mut().for_each(|client| client.turn(&mut text));
             self.clients.retain(|client| !client.is_gone());
             if woken.knocks {
@@ -123,31 +127,32 @@ impl Server {
     }
 
     fn wait(&mut self) -> io::Result<Woken> {
-        let until = self.clients.iter().map(Client::deadline).min();
-        self.door.wait(self.clients.iter().map(Client::waits), until)
+        let until = self.clients.iter().map(HttpClient::deadline).min();
+        self.door.wait(self.clients.iter().map(HttpClient::waits), until)
     }
 
-    /// Where there is no room, whoever came first goes: to keep connections and say nothing keeps nobody away.
+    /// Accepts new connections. If there are too many, the oldest one is closed, so that idle clients cannot
+    /// block others.
     fn let_in(&mut self) {
         let clients = &mut self.clients;
         self.door.let_in(CLIENTS, |stream| {
             if clients.len() >= CLIENTS {
                 clients.remove(0);
             }
-            clients.push(Client::new(stream));
+            clients.push(HttpClient::new(stream));
         });
     }
 }
 
-/// A text that is young enough.
-fn fresh(handle: &RunHandle, picture: &mut Option<(Instant, String)>) -> String {
-    if let Some((at, text)) = picture
+/// Returns the text of the metrics, at most [`FRESH`] old.
+fn fresh(handle: &RunHandle, latest: &mut Option<(Instant, String)>) -> String {
+    if let Some((at, text)) = latest
         && at.elapsed() < FRESH
     {
         return text.clone();
     }
     let text = text::text(handle.status());
-    *picture = Some((Instant::now(), text.clone()));
+    *latest = Some((Instant::now(), text.clone()));
     text
 }
 

@@ -1,4 +1,4 @@
-//! What a run does, in the OpenMetrics text format.
+//! State of a run in the OpenMetrics text format.
 
 use onbeat::{PathStatus, RunState, RunStatus};
 use prometheus_client::collector::Collector;
@@ -7,28 +7,28 @@ use prometheus_client::metrics::MetricType::{Counter, Gauge, Histogram, Info};
 use prometheus_client::registry::{Registry, Unit};
 use std::fmt;
 
-/// As the format's specification names it.
+/// Content type from the specification of the format.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Causes that are told one by one: their names come from the whole machine.
+/// Most causes that are listed: their names come from the whole machine and could be many.
 const CAUSES: usize = 32;
 
-/// The whole text.
+/// Returns the text of all metrics.
 pub fn text(status: RunStatus) -> String {
     let mut registry = Registry::with_prefix("onbeat");
-    registry.register_collector(Box::new(Picture(status)));
+    registry.register_collector(Box::new(StatusCollector(status)));
     let mut out = String::new();
-    // Into a string: it cannot fail.
+    // Writing to a string cannot fail.
     text::encode(&mut out, &registry).unwrap_or_default();
     out
 }
 
 #[derive(Debug)]
-struct Picture(RunStatus);
+struct StatusCollector(RunStatus);
 
 type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
 
-/// One metric: its name and unit, what it is, and a value for each set of labels.
+/// Encoder of one metric: its name, help text and unit.
 struct Metric<'e, 'd> {
     encoder: &'e mut DescriptorEncoder<'d>,
     name: &'static str,
@@ -54,11 +54,11 @@ impl Metric<'_, '_> {
     }
 }
 
-impl Collector for Picture {
+impl Collector for StatusCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let status = &self.0;
         const SECONDS: Option<&Unit> = Some(&Unit::Seconds);
-        let mut info = encoder.encode_descriptor("run", "the run", None, Info)?;
+        let mut info = encoder.encode_descriptor("run", "pipeline and version of onbeat", None, Info)?;
         info.encode_info(&[("pipeline", status.name.as_str()), ("version", env!("CARGO_PKG_VERSION"))])?;
         macro_rules! metric {
             ($name:literal, $help:literal, $unit:expr) => {
@@ -68,12 +68,13 @@ impl Collector for Picture {
         let state = |one: RunState| ([("state", word(one))], f64::from(u8::from(status.state == one)));
         let states =
             [RunState::Starting, RunState::Running, RunState::Paused, RunState::Stopping, RunState::Ended];
-        metric!("run_state", "1 for the state that it is in", None).gauges(states.into_iter().map(state))?;
+        metric!("run_state", "1 for the current state of the run, 0 for the others", None)
+            .gauges(states.into_iter().map(state))?;
         let elapsed = std::iter::once(([("", ""); 0], seconds(status.elapsed_ns)));
         metric!("run_elapsed", "time since the first step", SECONDS).gauges(elapsed)?;
         let missing = status.obtained.iter().filter(|one| one.asked != one.obtained).count();
         let missing = std::iter::once(([("", ""); 0], missing as f64));
-        metric!("settings_not_obtained", "settings that the machine did not give as asked", None)
+        metric!("settings_not_obtained", "settings that were not obtained as requested", None)
             .gauges(missing)?;
 
         let operators = || {
@@ -82,9 +83,9 @@ impl Collector for Picture {
                 .iter()
                 .map(|it| ([("operator", it.name.as_str()), ("worker", it.worker.as_str())], it))
         };
-        metric!("operator_steps", "steps made", None)
+        metric!("operator_steps", "steps", None)
             .counters(operators().map(|(labels, it)| (labels, it.steps as f64)))?;
-        metric!("operator_busy", "time in steps, projected from those that were timed", SECONDS)
+        metric!("operator_busy", "time in steps, extrapolated from the timed ones", SECONDS)
             .counters(operators().map(|(labels, it)| (labels, seconds(it.busy_ns))))?;
         metric!("operator_late", "steps that ended after the deadline", None)
             .counters(operators().map(|(labels, it)| (labels, it.late as f64)))?;
@@ -93,17 +94,17 @@ impl Collector for Picture {
             || status.edges.iter().map(|it| ([("from", it.from.as_str()), ("to", it.to.as_str())], it));
         metric!("edge_sent_messages", "messages sent", None)
             .counters(edges().map(|(labels, it)| (labels, it.sent as f64)))?;
-        metric!("edge_dropped_messages", "messages dropped by the edge's when_full", None)
+        metric!("edge_dropped_messages", "messages that the edge dropped by its when_full", None)
             .counters(edges().map(|(labels, it)| (labels, it.dropped as f64)))?;
-        metric!("edge_depth_messages", "messages in it", None)
+        metric!("edge_depth_messages", "messages queued on the edge", None)
             .gauges(edges().map(|(labels, it)| (labels, it.depth as f64)))?;
-        metric!("edge_capacity_messages", "messages that it holds", None)
+        metric!("edge_capacity_messages", "messages that the edge can hold", None)
             .gauges(edges().map(|(labels, it)| (labels, it.capacity as f64)))?;
 
         let paths =
             || status.paths.iter().map(|it| ([("from", it.from.as_str()), ("to", it.to.as_str())], it));
         let limited = || paths().filter_map(|(labels, it)| Some((labels, it, it.max_latency_ns?)));
-        metric!("path_limit", "max_latency", SECONDS)
+        metric!("path_limit", "max_latency of the path", SECONDS)
             .gauges(limited().map(|(labels, _, ns)| (labels, seconds(ns))))?;
         metric!("path_misses", "latencies above max_latency", None)
             .counters(limited().map(|(labels, it, _)| (labels, it.misses as f64)))?;
@@ -124,9 +125,9 @@ impl Collector for Picture {
             let all = status.causes.iter().take(CAUSES);
             all.map(|it| ([("class", it.class.word()), ("cause", it.name.as_str())], it))
         };
-        metric!("cause_misses", "misses of which it was the main cause", None)
+        metric!("cause_misses", "misses with this main cause", None)
             .counters(causes().map(|(labels, it)| (labels, it.misses as f64)))?;
-        metric!("cause_lateness", "lateness of all misses that is put down to it", SECONDS)
+        metric!("cause_lateness", "share of this cause in the lateness of all misses", SECONDS)
             .counters(causes().map(|(labels, it)| (labels, seconds(it.lost_ns))))
     }
 }
@@ -145,7 +146,8 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// How many latencies there are up to each power of two from 1 µs to 137 s: these are ends of the buckets that the run has.
+/// Returns the number of latencies up to each power of two from 1 µs to 137 s. The buckets of the run end
+/// there too.
 fn octaves(path: &PathStatus) -> Vec<(f64, u64)> {
     const FIRST: u32 = 10;
     const LAST: u32 = 37;

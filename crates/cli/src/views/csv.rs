@@ -1,12 +1,12 @@
-//! CSV (RFC 4180, with plain line ends): one table after the other, each with its head, an empty line between them.
-//! Numbers are as in the record: nanoseconds, bytes, shares of 1. What has no value is empty.
+//! CSV (RFC 4180, with plain line ends): all tables with their headers, separated by empty lines.
+//! Numbers are as in the record: nanoseconds, bytes, shares of 1. A missing value is empty.
 
-use super::View;
+use super::Renderer;
 use crate::documents::{Cell, Document, Table};
 
 pub struct Csv;
 
-impl View for Csv {
+impl Renderer for Csv {
     fn text(&self, document: &Document) -> String {
         let tables = document.tables.iter().filter(|table| !table.rows.is_empty());
         tables.map(table_text).collect::<Vec<_>>().join("\n")
@@ -23,7 +23,7 @@ fn field(cell: &Cell) -> String {
     match cell {
         Cell::Nothing => String::new(),
         Cell::Number(number) => number.to_string(),
-        // What is not finite has no value.
+        // A number that is not finite is a missing value.
         Cell::Decimal(number) if !number.is_finite() => String::new(),
         Cell::Decimal(number) => format!("{number:.6}"),
         Cell::Share(share) => format!("{share:.6}"),

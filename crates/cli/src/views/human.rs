@@ -1,22 +1,22 @@
-//! Tables for people: aligned columns, units in the head, `-` for no value.
+//! Tables as text: aligned columns, units in the header, `-` for no value.
 
-use super::View;
+use super::Renderer;
 use crate::documents::{Cell, Column, Document, Table, Unit};
 
 pub struct Human {
     pub colour: bool,
 }
 
-/// Most characters of a line, where its last column can be broken at blanks.
+/// Longest line, if its last column can be broken at spaces.
 const WIDTH: usize = 110;
-/// Fewest that the last column gets.
+/// Least width of the last column.
 const LAST: usize = 30;
 
 const BOLD: &str = "1";
 const DIM: &str = "2";
 const ALARM: &str = "33";
 
-impl View for Human {
+impl Renderer for Human {
     fn text(&self, document: &Document) -> String {
         let mut parts = Vec::new();
         let mut head = document.head.iter().map(|line| printable(line));
@@ -29,8 +29,8 @@ impl View for Human {
     }
 }
 
-/// A column as it will be shown.
-struct Shown<'t> {
+/// Layout of a column.
+struct ColumnLayout<'t> {
     column: &'t Column,
     place: usize,
     head: String,
@@ -46,7 +46,7 @@ impl Human {
         }
     }
 
-    /// Nothing where there are no rows, or the first column has no head.
+    /// Returns the text of a table; `None` without rows, or without a header of the first column.
     fn table(&self, table: &Table) -> Option<String> {
         if table.rows.is_empty() || table.columns.first()?.head.is_empty() {
             return None;
@@ -83,13 +83,13 @@ impl Human {
         Some(text)
     }
 
-    fn cell(&self, cell: &Cell, shown: &Shown<'_>, width: usize) -> String {
+    fn cell(&self, cell: &Cell, shown: &ColumnLayout<'_>, width: usize) -> String {
         let text = aligned(&cell_text(cell, shown.column), shown, width);
         if alarms(cell, shown.column) { self.painted(ALARM, &text) } else { text }
     }
 }
 
-fn columns(table: &Table) -> Vec<Shown<'_>> {
+fn columns(table: &Table) -> Vec<ColumnLayout<'_>> {
     let wanted = |place: usize, column: &Column| {
         !column.optional || table.rows.iter().any(|row| !row[place].is_void())
     };
@@ -99,7 +99,7 @@ fn columns(table: &Table) -> Vec<Shown<'_>> {
             let head = head_text(column);
             let widths = table.rows.iter().map(|row| length(&cell_text(&row[place], column)));
             let width = widths.chain([length(&head)]).max().unwrap_or(0);
-            Shown { column, place, head, width }
+            ColumnLayout { column, place, head, width }
         })
         .collect()
 }
@@ -139,8 +139,8 @@ fn alarms(cell: &Cell, column: &Column) -> bool {
     column.alarm && !cell.is_void()
 }
 
-/// Text to the left, numbers to the right.
-fn aligned(text: &str, shown: &Shown<'_>, width: usize) -> String {
+/// Aligns text to the left and numbers to the right.
+fn aligned(text: &str, shown: &ColumnLayout<'_>, width: usize) -> String {
     let blanks = " ".repeat(width.saturating_sub(length(text)));
     if shown.column.unit == Unit::Text { format!("{text}{blanks}") } else { format!("{blanks}{text}") }
 }
@@ -149,7 +149,7 @@ fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Lines of at most `room` characters, broken at blanks; a longer word stays whole.
+/// Breaks a text at spaces into lines of at most `room` characters; longer words stay whole.
 fn broken(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split(' ') {
@@ -166,7 +166,7 @@ fn broken(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// What comes from elsewhere does not steer the terminal.
+/// Replaces control characters, so that text from a file cannot control the terminal.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,11 +1,11 @@
-//! JSON: everything there is.
+//! JSON: all data of a document.
 
-use super::View;
+use super::Renderer;
 use crate::documents::Document;
 
 pub struct Json;
 
-impl View for Json {
+impl Renderer for Json {
     fn text(&self, document: &Document) -> String {
         format!("{:#}\n", document.json)
     }

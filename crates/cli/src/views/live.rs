@@ -1,4 +1,4 @@
-//! A [`LiveView`] on a whole terminal: as many columns and rows as there is room for, and keys to see the others.
+//! Layout of a [`LiveView`] on the terminal: the columns and rows that fit, and keys to reach the others.
 
 use crate::documents::{LiveTable, LiveView, counted};
 use crate::screen::head_style;
@@ -8,22 +8,22 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Paragraph, Row, Table};
 
-/// Between two columns.
+/// Gap between two columns.
 const GAP: u16 = 2;
-/// The widest cell.
+/// Width of the widest cell.
 const WIDEST: usize = 32;
 
-/// Where somebody looks.
+/// Visible part of a view.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
-    /// The table that the arrows move, counted from the last one, which has the longest list.
+pub struct ViewState {
+    /// Table that the arrow keys scroll, counted from the last one, which has the most rows.
     table: usize,
-    /// The first row of it that is shown.
+    /// First visible row of that table.
     row: usize,
 }
 
-impl Look {
-    /// Follows a key; says whether it is one of ours.
+impl ViewState {
+    /// Handles a key. Returns whether the view uses it.
     pub fn key(&mut self, key: KeyCode) -> bool {
         const PAGE: usize = 10;
         self.row = match key {
@@ -42,7 +42,7 @@ impl Look {
     }
 }
 
-/// The same as lines of text, for where there is no terminal.
+/// Returns the view as text, for output that is not a terminal.
 pub fn plain(view: &LiveView) -> String {
     let mut text = printable(&view.title) + "\n";
     for table in &view.tables {
@@ -68,39 +68,39 @@ pub fn plain(view: &LiveView) -> String {
     text
 }
 
-/// Lays it out; `look` comes back to where there is something to see.
-pub fn render(frame: &mut Frame<'_>, view: &LiveView, look: &mut Look) {
+/// Draws the view. Limits the scroll position in `state` to the existing rows.
+pub fn render(frame: &mut Frame<'_>, view: &LiveView, state: &mut ViewState) {
     let area = frame.area();
     let last = view.tables.len().saturating_sub(1);
     let mut sizes = vec![Constraint::Length(1)];
     for (at, table) in view.tables.iter().enumerate() {
         let height = u16::try_from(1 + table.rows.len()).unwrap_or(u16::MAX);
         let most = (area.height / 2).max(2);
-        // The last one gets what is left.
+        // The last table gets the remaining rows.
         sizes.push(if at == last { Constraint::Fill(1) } else { Constraint::Length(height.min(most)) });
         sizes.push(Constraint::Length(1));
     }
     sizes.push(Constraint::Length(u16::try_from(view.lines.len()).unwrap_or(u16::MAX)));
     let parts = Layout::vertical(sizes).split(area);
     frame.render_widget(Line::styled(view.title.as_str(), head_style()), parts[0]);
-    look.table %= view.tables.len().max(1);
+    state.table %= view.tables.len().max(1);
     for (at, table) in view.tables.iter().enumerate() {
         let (body, foot) = (parts[1 + 2 * at], parts[2 + 2 * at]);
         let room = usize::from(body.height.saturating_sub(1));
         let beyond = table.rows.len().saturating_sub(room);
-        let is_looked_at = at == last - look.table;
-        let first = if is_looked_at { look.row.min(beyond) } else { 0 };
-        if is_looked_at {
-            look.row = first;
+        let is_selected = at == last - state.table;
+        let first = if is_selected { state.row.min(beyond) } else { 0 };
+        if is_selected {
+            state.row = first;
         }
         let columns_left_out = render_table(frame, body, table, first);
         let mut notes = Vec::new();
         if at == last {
-            notes.push("q ends it".to_owned());
+            notes.push("q quits".to_owned());
         }
         if beyond > 0 {
             let (from, to) = (first + 1, first + room);
-            let how = if is_looked_at { "arrows show others" } else { "Tab and arrows show others" };
+            let how = if is_selected { "arrows scroll" } else { "Tab and arrows scroll" };
             notes.push(format!("rows {from} to {to} of {}, {how}", table.rows.len()));
         }
         if columns_left_out > 0 {
@@ -112,7 +112,7 @@ pub fn render(frame: &mut Frame<'_>, view: &LiveView, look: &mut Look) {
     frame.render_widget(Paragraph::new(lines), parts[parts.len() - 1]);
 }
 
-/// Says how many columns have no room.
+/// Draws a table. Returns the number of columns that do not fit.
 fn render_table(frame: &mut Frame<'_>, area: Rect, table: &LiveTable, first: usize) -> usize {
     let columns = fit(table, area.width);
     let cell = |at: usize, text: &str| {
@@ -128,12 +128,12 @@ fn render_table(frame: &mut Frame<'_>, area: Rect, table: &LiveTable, first: usi
     table.columns.len() - columns.len()
 }
 
-/// Names of threads come from anybody.
+/// Replaces control characters: any program can choose the names of its threads.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// The columns that there is room for, and their widths: those of the highest rank go first.
+/// Returns the columns that fit, and their widths. Columns of the highest rank are dropped first.
 fn fit(table: &LiveTable, width: u16) -> Vec<(usize, u16)> {
     let widest = |at: usize| {
         let cells = table.rows.iter().map(|row| Line::raw(row[at].as_str()).width());
@@ -157,12 +157,12 @@ mod tests {
     use crate::documents::noise_screen;
     use onbeat::trace::span::Class;
     use onbeat_noise::CpuNoise;
-    use onbeat_noise::record::{Cause, Part};
+    use onbeat_noise::record::{CauseTotal, ClassTotal};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
     fn cpus(count: u32) -> Vec<CpuNoise> {
-        let cause = |class, name: &str, total_ns| Cause {
+        let cause = |class, name: &str, total_ns| CauseTotal {
             class,
             name: name.into(),
             count: 7,
@@ -172,7 +172,7 @@ mod tests {
         let one = |cpu| {
             let mut noise = CpuNoise { cpu, periods: 12, runtime_ns: 12_000_000_000, ..CpuNoise::default() };
             noise.noise_ns = 30_000_000;
-            noise.parts.irq = Part { count: 12_000, ns: 10_000_000 };
+            noise.parts.irq = ClassTotal { count: 12_000, ns: 10_000_000 };
             noise.parts.unexplained_ns = 5_000_000;
             noise.causes = vec![
                 cause(Class::Thread, "kworker/0:1\u{1b}[2J", 15_000_000),
@@ -183,39 +183,39 @@ mod tests {
         (0..count).map(one).collect()
     }
 
-    fn drawn(cpus: &[CpuNoise], width: u16, height: u16, look: &mut Look) -> String {
+    fn drawn(cpus: &[CpuNoise], width: u16, height: u16, state: &mut ViewState) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
         let view = noise_screen(cpus, 12_000_000_000);
-        terminal.draw(|frame| render(frame, &view, look)).expect("it is drawn");
+        terminal.draw(|frame| render(frame, &view, state)).expect("it is drawn");
         terminal.backend().to_string()
     }
 
     #[test]
     fn a_wide_terminal_shows_rows_and_causes() {
-        insta::assert_snapshot!(drawn(&cpus(2), 140, 14, &mut Look::default()));
+        insta::assert_snapshot!(drawn(&cpus(2), 140, 14, &mut ViewState::default()));
     }
 
     #[test]
     fn a_small_one_says_what_it_leaves_out() {
-        insta::assert_snapshot!(drawn(&cpus(12), 44, 12, &mut Look::default()));
+        insta::assert_snapshot!(drawn(&cpus(12), 44, 12, &mut ViewState::default()));
     }
 
     #[test]
     fn keys_show_the_rest() {
-        let mut look = Look::default();
+        let mut state = ViewState::default();
         for key in [KeyCode::PageDown, KeyCode::PageDown, KeyCode::PageDown, KeyCode::Up] {
-            assert!(look.key(key));
-            drawn(&cpus(12), 44, 12, &mut look);
+            assert!(state.key(key));
+            drawn(&cpus(12), 44, 12, &mut state);
         }
-        assert!(drawn(&cpus(12), 44, 12, &mut look).contains("of 36, arrows"));
-        assert!(look.key(KeyCode::Tab) && !look.key(KeyCode::Char('x')));
-        assert!(drawn(&cpus(12), 44, 12, &mut look).contains("of 12, arrows"));
+        assert!(drawn(&cpus(12), 44, 12, &mut state).contains("of 36, arrows"));
+        assert!(state.key(KeyCode::Tab) && !state.key(KeyCode::Char('x')));
+        assert!(drawn(&cpus(12), 44, 12, &mut state).contains("of 12, arrows"));
     }
 
     #[test]
     fn no_size_makes_it_fall() {
         for (width, height) in [(1, 1), (2, 3), (300, 2), (7, 100)] {
-            drawn(&cpus(3), width, height, &mut Look::default());
+            drawn(&cpus(3), width, height, &mut ViewState::default());
         }
     }
 }

@@ -1,23 +1,23 @@
-//! One file per form of output.
+//! Output formats, one file each.
 
 mod csv;
 mod human;
 mod json;
 pub mod live;
 
-use crate::arguments::Format;
+use crate::arguments::OutputFormat;
 use crate::documents::Document;
 
-/// A way to write a document.
-pub trait View {
-    /// The whole text, the last line ended.
+/// Output format of a document.
+pub trait Renderer {
+    /// Returns the whole text, with a newline at the end.
     fn text(&self, document: &Document) -> String;
 }
 
-pub fn view(format: Format, colour: bool) -> Box<dyn View> {
+pub fn view(format: OutputFormat, colour: bool) -> Box<dyn Renderer> {
     match format {
-        Format::Human => Box::new(human::Human { colour }),
-        Format::Json => Box::new(json::Json),
-        Format::Csv => Box::new(csv::Csv),
+        OutputFormat::Human => Box::new(human::Human { colour }),
+        OutputFormat::Json => Box::new(json::Json),
+        OutputFormat::Csv => Box::new(csv::Csv),
     }
 }

@@ -96,7 +96,10 @@ fn the_work_queue_is_measured_too() {
     assert!(fs::read_to_string(place.path("q.svg")).expect("a plot").contains("model: batching change"));
     for (arguments, part) in [
         (&["bench", "queue", "0"][..], "'0' for '[SINGLE]'"),
-        (&["bench", "queue", "10", "2", "3", "1"], "2 items are too few for 3 producers: each needs one"),
+        (
+            &["bench", "queue", "10", "2", "3", "1"],
+            "2 items for 3 producers: each producer needs at least one",
+        ),
     ] {
         let answer = place.onbeat(arguments);
         assert!(answer.status == Some(1) && answer.stderr.contains(part), "{answer:?}");
@@ -108,7 +111,7 @@ fn a_plot_is_a_file() {
     let place = Place::new();
     let answer = place.onbeat(&tiny(&["--plot", "o.svg", "--schedulers", "greedy"]));
     assert_eq!(answer.status, Some(0), "{answer:?}");
-    assert!(answer.stdout.contains("plot in o.svg"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("plot written to o.svg"), "{}", answer.stdout);
     let svg = fs::read_to_string(place.path("o.svg")).expect("a plot");
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("Tx → Rx"), "{svg}");
 }
@@ -148,7 +151,7 @@ fn what_cannot_be_is_refused() {
     assert!(answer.status == Some(1) && answer.stderr.contains("overhead"), "{answer:?}");
 }
 
-/// Speaks as `peers/holoscan/overhead.py --serve` does.
+/// Script with the interface of `peers/holoscan/overhead.py --serve`.
 const PEER: &str = r#"#!/bin/sh
 [ "$1" = -c ] && [ "$3" = --serve ] || { echo "asked for $1 $3" >&2; exit 9; }
 echo '{"holoscan": "4.6.0", "python": "3.11.7"}'
@@ -250,7 +253,7 @@ fn regular_frames_are_measured_too() {
         "baseline",
         "floor_no_load",
         "execution",
-        "written: rt/realtime.json",
+        "written to rt/realtime.json",
     ] {
         assert!(answer.stdout.contains(part), "{part}: {}", answer.stdout);
     }

@@ -1,4 +1,4 @@
-//! `onbeat ctl` and a run, each a process of its own.
+//! `onbeat ctl` and a run, in separate processes.
 
 use super::harness::{Answer, Place, until, wait};
 use std::fs::{self, File};
@@ -44,7 +44,7 @@ from = "numbers"
 to = "count"
 "#;
 
-/// A run under way, with a socket.
+/// Running run with a control socket.
 struct Running {
     place: Place,
     child: Child,
@@ -67,14 +67,14 @@ impl Running {
         serde_json::from_str(&answer.stdout).unwrap_or_else(|error| panic!("{error}: {answer:?}"))
     }
 
-    /// What it has worked off.
+    /// Number of messages sent.
     fn goes_on(&self) {
         let sent = || self.status()["edges"][1]["sent"].as_u64().expect("a number");
         let before = sent();
         until("it goes on", || (sent() > before).then_some(())).expect("it does");
     }
 
-    /// Ends it, and sees that it was good.
+    /// Stops the run, and checks its result.
     fn end(mut self) -> serde_json::Value {
         let answer = self.ctl(&["stop"]);
         assert_eq!((answer.status, answer.stderr.as_str()), (Some(0), ""), "{answer:?}");
@@ -100,7 +100,7 @@ fn said(place: &Place) -> String {
     fs::read_to_string(place.path("run.txt")).unwrap_or_default()
 }
 
-/// Until it is served.
+/// Waits until the socket answers.
 fn run(place: &Place) -> Child {
     let text = File::create(place.path("run.txt")).expect("a file");
     let mut child = place
@@ -126,7 +126,7 @@ fn every_order_is_carried_out() {
         (&["status"], 0, "operator  worker     state", ""),
         (&["status"], 0, "silence.out → scale.in", ""),
         (&["status"], 0, "gate  state\ndoor  open", ""),
-        (&["status"], 0, "event  rung\nbell      0", ""),
+        (&["status"], 0, "event  triggered\nbell           0", ""),
         (
             &["status", "--format", "csv"],
             0,
@@ -137,16 +137,16 @@ fn every_order_is_carried_out() {
         (&["status", "--format", "csv"], 0, "edge,depth,capacity,sent,dropped\n", ""),
         (&["pause"], 0, "paused\n", ""),
         (&["status"], 0, "steered: paused, ", ""),
-        (&["resume"], 0, "everything goes on\n", ""),
+        (&["resume"], 0, "resumed\n", ""),
         (&["status"], 0, "steered: running, ", ""),
         (&["pause", "scale"], 0, "paused `scale`\n", ""),
         (&["status", "--format", "csv"], 0, "\nscale,onbeat-w0,paused,", ""),
-        (&["resume", "scale"], 0, "`scale` goes on\n", ""),
+        (&["resume", "scale"], 0, "resumed `scale`\n", ""),
         (&["gate", "door", "close"], 0, "gate `door` is closed\n", ""),
         (&["status"], 0, "door  closed", ""),
         (&["gate", "door", "open"], 0, "gate `door` is open\n", ""),
-        (&["ring", "bell"], 0, "rang `bell`\n", ""),
-        (&["status"], 0, "event  rung\nbell      1", ""),
+        (&["ring", "bell"], 0, "triggered `bell`\n", ""),
+        (&["status"], 0, "event  triggered\nbell           1", ""),
         (&["set", "scale.a=2"], 0, "scale.a = 2 from its next sample on\n", ""),
         (
             &["set", "scale.a=2.5", "--at", "1000000000"],
@@ -155,7 +155,7 @@ fn every_order_is_carried_out() {
             "",
         ),
         (&["pause", "scael"], 1, "", "there is no operator `scael`: did you mean `scale`?"),
-        (&["pause", "scael"], 1, "", "help: `onbeat ctl run.ctl status` lists what there is"),
+        (&["pause", "scael"], 1, "", "help: `onbeat ctl run.ctl status` lists the names"),
         (&["resume", "scael"], 1, "", "did you mean `scale`?"),
         (&["stop", "scael"], 1, "", "did you mean `scale`?"),
         (&["set", "scael.a=1"], 1, "", "did you mean `scale`?"),
@@ -224,7 +224,7 @@ fn after_a_kill_the_next_run_takes_the_socket() {
     assert!(fs::symlink_metadata(&path).expect("it is left").file_type().is_socket());
     let answer = running.ctl(&["status"]);
     assert_eq!(answer.status, Some(1), "{answer:?}");
-    assert!(answer.stderr.contains("nobody listens there: the run has ended"), "{answer:?}");
+    assert!(answer.stderr.contains("no run listens on it: the run has ended"), "{answer:?}");
     running.child = run(&running.place);
     assert_eq!(fs::symlink_metadata(&path).expect("a socket").mode() & 0o7777, 0o600);
     running.goes_on();
@@ -261,7 +261,7 @@ fn the_socket_of_the_file_is_served_where_the_house_is_kept() {
     assert_eq!(wait(&mut child), Some(0));
 }
 
-/// Every kind of rubbish, against the real process.
+/// Sends every kind of rubbish to the real process.
 #[test]
 fn rubbish_hurts_nobody() {
     let running = Running::start();
@@ -313,40 +313,40 @@ fn others_are_refused() {
         (answer.status.code(), String::from_utf8_lossy(&answer.stderr).into_owned())
     };
     let (status, said) = as_nobody();
-    let expected = "Permission denied (os error 13): it is that of user 0, and you are user 65534\nhelp: ask as its owner or as root: sudo -u '#0'";
+    let expected = "Permission denied (os error 13): it belongs to user 0, and you are user 65534\nhelp: run the command as its owner or as root: sudo -u '#0'";
     assert!(status == Some(1) && said.contains(expected), "{said}");
-    // One who may connect, because somebody made it so, is still not served.
+    // A user with access to the socket is still refused.
     fs::set_permissions(running.place.path(SOCKET), fs::Permissions::from_mode(0o666)).expect("its mode");
     let (status, said) = as_nobody();
     let expected = "refused: this is a run of user 0, and you are user 65534";
     assert!(status == Some(1) && said.contains(expected), "{said}");
-    // And one who may not even look into the folder.
+    // A user without access to the folder.
     fs::set_permissions(running.place.path(""), fs::Permissions::from_mode(0o711)).expect("its mode");
     running.goes_on();
     running.end();
 }
 
-/// Somebody else at the other end.
+/// Other programs at the other end of the socket.
 #[test]
 fn what_is_no_onbeat_is_found_out() {
     let place = Place::new();
     let hello = r#"{"version":1,"ok":true}"#;
     let cases: &[(&[&str], &str)] = &[
-        (&["SSH-2.0-OpenSSH_9.9"], "what is answered there is no answer of onbeat"),
-        (&["{}"], "no answer of onbeat"),
-        (&["[1]"], "no answer of onbeat"),
-        (&["\u{0}\u{0}"], "no answer of onbeat"),
-        (&[r#"{"version":1,"ok":7}"#], "no answer of onbeat"),
-        (&[r#"{"version":9,"ok":true}"#], "the run speaks version 9 of the protocol, and this command 1"),
+        (&["SSH-2.0-OpenSSH_9.9"], "the answer is not from an onbeat run"),
+        (&["{}"], "not from an onbeat run"),
+        (&["[1]"], "not from an onbeat run"),
+        (&["\u{0}\u{0}"], "not from an onbeat run"),
+        (&[r#"{"version":1,"ok":7}"#], "not from an onbeat run"),
+        (&[r#"{"version":9,"ok":true}"#], "the run uses protocol version 9, this command 1"),
         (
             &[r#"{"version":9,"ok":false,"error":"version 1 is not spoken here"}"#],
             "version 1 is not spoken here",
         ),
-        (&[], "the run has ended before it answered"),
-        (&[hello], "the run has ended before it answered"),
-        (&[hello, "what?"], "no answer of onbeat"),
-        (&[hello, hello], "its status is not understood: "),
-        (&[hello, r#"{"version":1,"ok":true,"status":{"name":7}}"#], "its status is not understood: "),
+        (&[], "the run ended before it answered"),
+        (&[hello], "the run ended before it answered"),
+        (&[hello, "what?"], "not from an onbeat run"),
+        (&[hello, hello], "cannot read the status: "),
+        (&[hello, r#"{"version":1,"ok":true,"status":{"name":7}}"#], "cannot read the status: "),
         (&[hello, "{\"version\":1,\"ok\":false,\"error\":\"\\u001b[2Jno\"}"], " [2Jno"),
     ];
     for (number, (answers, part)) in cases.iter().enumerate() {
@@ -371,7 +371,7 @@ fn what_is_no_onbeat_is_found_out() {
     let answer = place.onbeat(&["ctl", "silent.ctl", "status"]);
     assert_eq!(answer.status, Some(1), "{answer:?}");
     assert!(
-        answer.stderr.contains("nobody answers\nhelp: is it the socket of another program?"),
+        answer.stderr.contains("no answer\nhelp: check that it is the socket of an onbeat run"),
         "{answer:?}"
     );
 }

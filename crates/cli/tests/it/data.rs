@@ -1,5 +1,5 @@
-//! Hostile data: files that are none, that are cut short or contradict themselves, and peers that go away. Each is answered
-//! with a message that names it and with status 1, and leaves nothing half written.
+//! Hostile data: files that are none, that are cut short or contradict themselves, and peers that go away.
+//! Each is answered with a message that names it and with status 1, and leaves nothing half written.
 
 use super::harness::{Answer, Place};
 use onbeat::operators::registry;
@@ -9,7 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
-/// All kinds that read a file, with what they need besides its path.
+/// All kinds that read a file, with their other required parameters.
 fn readers() -> Vec<(String, &'static str)> {
     let registry = registry();
     let reads = |kind: &&onbeat::Kind| {
@@ -30,7 +30,7 @@ fn needed(kind: &str) -> &'static str {
     }
 }
 
-/// Runs a copy of what a kind reads at `path`, a string of TOML.
+/// Runs a pipeline that copies the data of a source; `path` is a string in TOML.
 fn copy(place: &Place, command: &str, kind: &str, path: &str, more: &str) -> Answer {
     let registry = registry();
     let (_, outputs) = registry.get(kind).expect("a kind").ports();
@@ -49,7 +49,7 @@ fn copy(place: &Place, command: &str, kind: &str, path: &str, more: &str) -> Ans
     place.onbeat(&[&[command, "data.toml"], pace].concat())
 }
 
-/// It has said no, in a few words, and left nothing.
+/// Checks that the command failed with a short message and left no files.
 fn refused(place: &Place, answer: &Answer, expected: &str) -> Result<(), String> {
     let short = answer.stderr.len() < 1_000 && !answer.stderr.contains(['\0', '\u{1b}']);
     let left = ["end", "end.part"].map(|name| place.path("out").join(name)).iter().any(|path| path.exists());
@@ -84,16 +84,16 @@ fn what_is_no_file_is_no_data() {
         for (path, expected) in [
             ("no", "No such file"),
             ("file/in", "Not a directory"),
-            ("pipe", "it is no file but a pipe"),
-            ("folder", "it is no file but a folder"),
-            ("device", "it is no file but a device"),
-            ("socket", "it is no file but a socket"),
+            ("pipe", "it is a pipe"),
+            ("folder", "it is a folder"),
+            ("device", "it is a device"),
+            ("socket", "it is a socket"),
             ("loop", "Too many levels of symbolic links"),
             ("a\\u0000b", "NUL"),
             ("", ""),
         ] {
             // A look says less.
-            let looked = if expected.starts_with("it is no file") { "is no file" } else { expected };
+            let looked = if expected.starts_with("it is a ") { "is no file" } else { expected };
             for (command, expected) in [("check", looked), ("run", expected)] {
                 let answer = copy(&place, command, &kind, &format!("\"{path}\""), more);
                 if let Err(said) = refused(&place, &answer, expected) {
@@ -105,7 +105,7 @@ fn what_is_no_file_is_no_data() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The metadata of a recording, with something put in.
+/// Returns the metadata of a recording with additions.
 fn meta(global: &str, rest: &str) -> Vec<u8> {
     let rate = if global.contains("core:sample_rate") { "" } else { "\"core:sample_rate\": 1000," };
     format!(
@@ -114,7 +114,7 @@ fn meta(global: &str, rest: &str) -> Vec<u8> {
     .into()
 }
 
-/// A WAV file that says it has so many bytes of samples, and has some.
+/// Returns a WAV file with `says` bytes of samples in its header, and `has` in fact.
 fn wav(rate_hz: u32, says: u32, has: usize) -> Vec<u8> {
     let mut bytes = b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0".to_vec();
     bytes.extend(rate_hz.to_le_bytes());
@@ -134,40 +134,50 @@ fn npy(descr: &str, shape: &str, has: usize) -> Vec<u8> {
     bytes
 }
 
-#[test]
-fn hostile_data_are_refused() {
+/// Hostile data: title, kind of the source, content of its file, part of the message.
+fn hostile_data() -> Vec<(&'static str, &'static str, Vec<u8>, &'static str)> {
     let digits = "9".repeat(300);
     let deep = "[".repeat(100_000);
-    let cases: Vec<(&str, &str, Vec<u8>, &str)> = vec![
+    vec![
         ("nothing", "iq.source", vec![], "is empty"),
-        ("half a sample", "iq.source", vec![0; 7], "no whole number of samples"),
-        ("half a real sample", "iq.source.real", vec![0; 3], "no whole number of samples"),
-        ("nothing", "wav.source", vec![], "no WAV header"),
-        ("NULs", "wav.source", vec![0; 4096], "no WAV header"),
-        ("a header and no more", "wav.source", b"RIFF\xff\xff\xff\xffWAVE".to_vec(), "no WAV header"),
+        ("half a sample", "iq.source", vec![0; 7], "not a whole number of samples"),
+        ("half a real sample", "iq.source.real", vec![0; 3], "not a whole number of samples"),
+        ("nothing", "wav.source", vec![], "its WAV header cannot be read"),
+        ("NULs", "wav.source", vec![0; 4096], "its WAV header cannot be read"),
+        (
+            "a header and no more",
+            "wav.source",
+            b"RIFF\xff\xff\xff\xffWAVE".to_vec(),
+            "its WAV header cannot be read",
+        ),
         ("a truncated file", "wav.source", wav(8000, 100, 98), "it is truncated"),
         ("half a sample", "wav.source", wav(8000, 99, 99), "not a multiple"),
         ("a length beyond", "wav.source", wav(8000, u32::MAX - 1, 98), "it is truncated"),
         ("a rate of 0", "wav.source", wav(0, 98, 98), "its sample rate is 0"),
         ("nothing", "npy.source", vec![], "its header cannot be read"),
-        ("NULs", "npy.source", vec![0; 4096], "no NPY file"),
+        ("NULs", "npy.source", vec![0; 4096], "not an NPY file"),
         ("a truncated file", "npy.source", npy("<f4", "(9,)", 35), "it is truncated"),
         ("too much", "npy.source", npy("<f4", "(9,)", 37), "needs 36 bytes"),
         ("a huge shape", "npy.source", npy("<f4", "(4294967295, 4294967295, 4294967295)", 8), "too large"),
-        ("a shape of 300 digits", "npy.source", npy("<f4", &format!("({digits},)"), 8), "no NPY header near"),
+        (
+            "a shape of 300 digits",
+            "npy.source",
+            npy("<f4", &format!("({digits},)"), 8),
+            "its header cannot be parsed near",
+        ),
         ("another type", "npy.source.complex", npy("<f4", "(2,)", 8), "play it with `npy.source`"),
         ("no number", "npy.source", npy("|O", "(2,)", 8), "not supported"),
-        ("no text", "text.source", vec![b'a', b'\n', 0xff], "line 2 is no text"),
+        ("no text", "text.source", vec![b'a', b'\n', 0xff], "line 2 is not valid UTF-8"),
         ("a line without end", "text.source", vec![b'x'; 2 << 20], "longer than 1 MiB"),
-        ("nothing", "sigmf.source", vec![], "is no SigMF metadata"),
-        ("NULs", "sigmf.source", vec![0; 4096], "is no SigMF metadata"),
+        ("nothing", "sigmf.source", vec![], "is not SigMF metadata"),
+        ("NULs", "sigmf.source", vec![0; 4096], "is not SigMF metadata"),
         ("no text", "sigmf.source", vec![0xff, 0xfe], "valid UTF-8"),
-        ("deep nesting", "sigmf.source", deep.into_bytes(), "is no SigMF metadata"),
+        ("deep nesting", "sigmf.source", deep.into_bytes(), "is not SigMF metadata"),
         (
             "deep nesting inside",
             "sigmf.source",
             meta(&format!(", \"x\": {}", "[".repeat(50_000)), ""),
-            "is no SigMF metadata",
+            "is not SigMF metadata",
         ),
         ("half of it", "sigmf.source", b"{\"global\": {\"core:vers".to_vec(), "EOF while parsing"),
         ("a rate of 0", "sigmf.source", meta(", \"core:sample_rate\": 0", ""), "`core:sample_rate` is 0"),
@@ -176,13 +186,13 @@ fn hostile_data_are_refused() {
             "a rate that is none",
             "sigmf.source",
             meta(", \"core:sample_rate\": NaN", ""),
-            "is no SigMF metadata",
+            "is not SigMF metadata",
         ),
         (
             "channels of 300 digits",
             "sigmf.source",
             meta(&format!(", \"core:num_channels\": {digits}"), ""),
-            "is no SigMF metadata",
+            "is not SigMF metadata",
         ),
         (
             "a capture beyond",
@@ -206,11 +216,15 @@ fn hostile_data_are_refused() {
             "do not match their checksum",
         ),
         ("another type", "sigmf.source.real", meta("", ""), "its samples are complex"),
-    ];
+    ]
+}
+
+#[test]
+fn hostile_data_are_refused() {
     let place = Place::new();
     fs::write(place.path("in.sigmf-data"), [0; 64]).expect("a file");
     let mut wrong = Vec::new();
-    for (title, kind, bytes, expected) in cases {
+    for (title, kind, bytes, expected) in hostile_data() {
         let name = if kind.starts_with("sigmf") { "in.sigmf-meta" } else { "in" };
         fs::write(place.path(name), bytes).expect("a file");
         let answer = copy(&place, "run", kind, "\"in\"", needed(kind));
@@ -221,7 +235,7 @@ fn hostile_data_are_refused() {
     // Good metadata whose data are odd, or not there.
     fs::write(place.path("in.sigmf-meta"), meta("", "")).expect("a file");
     for (data, expected) in
-        [(Some(63), "no whole number of samples"), (Some(0), "is empty"), (None, "No such file")]
+        [(Some(63), "not a whole number of samples"), (Some(0), "is empty"), (None, "No such file")]
     {
         match data {
             Some(bytes) => fs::write(place.path("in.sigmf-data"), vec![0; bytes]).expect("a file"),
@@ -278,7 +292,7 @@ fn a_peer_that_vanishes_is_an_error() {
     // Without frames that is the end, and what is left over is said.
     let answer = with_peer(&place, &source("raw"), |mut peer| drop(peer.write_all(&[0; 11])));
     assert_eq!(answer.status, Some(0), "{answer:?}");
-    assert!(answer.stdout.contains("3 bytes are left out"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("3 bytes were dropped"), "{}", answer.stdout);
     assert_eq!(fs::read(place.path("out/end")).expect("a file").len(), 8);
     fs::remove_file(place.path("out/end")).expect("a file");
     // The same for who sends.

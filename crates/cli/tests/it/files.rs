@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::fs;
 use std::os::unix::fs::symlink;
 
-/// What the command says of this text as a pipeline.
+/// Checks this text as a pipeline.
 fn answer(text: impl AsRef<[u8]>) -> Answer {
     let place = Place::new();
     fs::write(place.path("hostile.toml"), text).expect("a file");
@@ -16,14 +16,21 @@ fn operator(lines: &str) -> String {
     format!("[[operator]]\nname = \"it\"\n{lines}\n")
 }
 
-#[test]
-fn hostile_pipelines_are_refused() {
-    let deep = format!("x = {}{}", "[".repeat(10_000), "]".repeat(10_000));
-    let tables = format!("x = {}1{}", "{ x = ".repeat(10_000), " }".repeat(10_000));
-    let keys = format!("{} = 1", vec!["x"; 10_000].join("."));
-    let long = format!("name = \"{}\"", "x".repeat(1 << 20));
-    let huge = "9".repeat(400);
-    let cases: Vec<(&str, Vec<u8>, &str)> = vec![
+/// Deep brackets, deep tables, a deep key, a long name and a number with many digits.
+fn huge_texts() -> [String; 5] {
+    [
+        format!("x = {}{}", "[".repeat(10_000), "]".repeat(10_000)),
+        format!("x = {}1{}", "{ x = ".repeat(10_000), " }".repeat(10_000)),
+        format!("{} = 1", vec!["x"; 10_000].join(".")),
+        format!("name = \"{}\"", "x".repeat(1 << 20)),
+        "9".repeat(400),
+    ]
+}
+
+/// Hostile pipelines: title, text of the file, part of the message.
+fn hostile_pipelines() -> Vec<(&'static str, Vec<u8>, &'static str)> {
+    let [deep, tables, keys, long, huge] = huge_texts();
+    vec![
         ("NUL", b"name = \"a\0b\"".to_vec(), "hostile.toml:1:"),
         ("only NULs", vec![0; 4096], "not TOML"),
         ("no UTF-8", vec![b'n', 0xff, 0xfe], "is no text in UTF-8"),
@@ -94,9 +101,13 @@ fn hostile_pipelines_are_refused() {
             "`format` is cu8",
         ),
         ("half a file", b"[[operator".to_vec(), "hostile.toml:1:"),
-    ];
+    ]
+}
+
+#[test]
+fn hostile_pipelines_are_refused() {
     let mut wrong = Vec::new();
-    for (title, text, expected) in cases {
+    for (title, text, expected) in hostile_pipelines() {
         let answer = answer(text);
         let short = answer.stderr.len() < 2_000 && !answer.stderr.contains(['\0', '\u{1b}']);
         if answer.status != Some(1)
@@ -133,7 +144,7 @@ fn what_is_no_file_is_no_pipeline() {
     }
 }
 
-/// A pipeline in the making.
+/// Text of a pipeline under construction.
 struct Text(String);
 
 impl Text {
@@ -146,7 +157,7 @@ impl Text {
     }
 }
 
-/// Numbers through one operator after the other.
+/// Returns a chain of operators.
 fn chain(count: usize) -> String {
     let mut text = Text(String::from("name = \"many\"\n"));
     text.add("n0", "counter", "count = 3", None);
@@ -157,7 +168,7 @@ fn chain(count: usize) -> String {
     text.0
 }
 
-/// Chunks to many operators at once, which may each change them and pass them on.
+/// Returns a fan of operators, each of which changes the chunks.
 fn fan(count: usize) -> String {
     let mut text = Text(String::from("name = \"many\"\n[defaults]\nquantum = 64\ncapacity = 1\n"));
     text.add("all", "null.source", "count = 3", None);

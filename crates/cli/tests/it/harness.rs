@@ -1,11 +1,11 @@
-//! Runs the built command in a folder of its own, and never waits for ever.
+//! Runs the built command in its own folder, with a time limit.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Far above what any of these runs takes, on a busy machine too.
+/// Time limit, far above the time of any run even on a busy machine.
 const WATCHDOG: Duration = Duration::from_secs(60);
 
 /// A folder with the pipelines of these tests.
@@ -13,7 +13,7 @@ pub struct Place {
     folder: tempfile::TempDir,
 }
 
-/// What a command left.
+/// Result of a command.
 #[derive(Debug)]
 pub struct Answer {
     pub status: Option<i32>,
@@ -34,7 +34,7 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// A pipe with nobody at its other end.
+    /// Creates a pipe without another end.
     pub fn fifo(&self, name: &str) {
         let made = Command::new("mkfifo").arg(self.path(name)).status();
         assert!(made.is_ok_and(|status| status.success()), "mkfifo");
@@ -50,7 +50,7 @@ impl Place {
         command
     }
 
-    /// With its output in files: a full pipe would stop it.
+    /// Runs a command with its output in files, since a full pipe would block it.
     pub fn start(&self, arguments: &[&str]) -> Child {
         self.start_with(arguments, &[])
     }
@@ -75,14 +75,14 @@ impl Place {
         self.onbeat_with(arguments, &[])
     }
 
-    /// With these in its environment.
+    /// Runs a command with these environment variables.
     pub fn onbeat_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Answer {
         let child = self.start_with(arguments, variables);
         self.end(child)
     }
 }
 
-/// The exit status; `None` for a signal.
+/// Returns the exit status; `None` after a signal.
 pub fn wait(child: &mut Child) -> Option<i32> {
     let mut status = None;
     until("the command has ended", || {
@@ -94,7 +94,7 @@ pub fn wait(child: &mut Child) -> Option<i32> {
     status.and_then(|status| status.code())
 }
 
-/// Looks again and again, for as long as the watchdog allows.
+/// Polls until `found` returns a value, within the time limit.
 pub fn until(what: &str, mut look: impl FnMut() -> Option<()>) -> Result<(), String> {
     let begin = Instant::now();
     while begin.elapsed() < WATCHDOG {

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Two cores, many interrupts on both, nothing tuned.
+/// Machine with two cores and many interrupts on both, untuned.
 pub fn machine(place: &Place) -> PathBuf {
     let root = place.path("machine");
     let mut files: Vec<(String, String)> = [
@@ -75,7 +75,7 @@ fn a_machine_that_was_copied_is_examined() {
             "all of them",
             &["doctor", "--root", root, "-c", "1", "--all"],
             2,
-            &["unknown   rt-rights: files of another machine"],
+            &["unknown   rt-rights: only files of another machine"],
         ),
         (
             "for programs",
@@ -93,13 +93,13 @@ fn a_machine_that_was_copied_is_examined() {
             "the command line",
             &["doctor", "--root", root, "--verify"],
             2,
-            &["`isolcpu=1` is no parameter of the kernel: isolcpus is meant"],
+            &["`isolcpu=1` is not a kernel parameter: did you mean isolcpus?"],
         ),
         (
             "one check",
             &["doctor", "--explain", "smt"],
             0,
-            &["what that costs", "explains\n  own_compute, hardware"],
+            &["cost of the fix", "explains\n  own_compute, hardware"],
         ),
         ("all checks", &["doctor", "--list"], 0, &["rt-throttling"]),
         (
@@ -122,6 +122,13 @@ fn a_machine_that_was_copied_is_examined() {
             assert!(answer.stdout.contains(part), "{title}: no `{part}` in {}", answer.stdout);
         }
     }
+}
+
+#[test]
+fn wrong_questions_about_a_copied_machine_are_refused() {
+    let place = Place::new();
+    let root = machine(&place);
+    let root = root.to_str().expect("a path");
     let refused: [(&str, &[&str], &str); 8] = [
         ("all cores", &["tune", "--root", root, "--cpus", "0-1"], "0-1 are all cores of this machine"),
         ("cores that are not there", &["tune", "--root", root, "--cpus", "7"], "7 are not online"),
@@ -131,7 +138,7 @@ fn a_machine_that_was_copied_is_examined() {
             &["tune", "--root", root, "-c", "1", "--only", "kms"],
             "did you mean `ksm`?",
         ),
-        ("no machine", &["doctor", "--root", "nowhere"], "there is no folder `proc` in it"),
+        ("no machine", &["doctor", "--root", "nowhere"], "it has no folder `proc`"),
         (
             "no record",
             &["doctor", "--root", root, "--record", "count.toml"],
@@ -140,12 +147,12 @@ fn a_machine_that_was_copied_is_examined() {
         (
             "another loader",
             &["tune", "--root", root, "-c", "1", "--loader", "extlinux"],
-            "no file of extlinux",
+            "no configuration file of extlinux",
         ),
         (
             "a page of findings",
             &["doctor", "--root", root, "--format", "markdown"],
-            "only the list of checks is a page",
+            "only the list of checks is available as Markdown",
         ),
     ];
     for (title, arguments, part) in refused {
@@ -171,8 +178,8 @@ fn a_record_ranks_and_excuses() {
         let joined = answer.stdout.replace("\n          ", " ");
         joined.lines().find(|line| line.contains(&format!(" {id}: "))).expect("it is found").to_owned()
     };
-    assert!(of("device-interrupts").contains("[lost 12.5 ms in this run]"), "{}", answer.stdout);
-    assert!(of("vmstat").contains("[cost nothing in this run: may be skipped]"), "{}", answer.stdout);
+    assert!(of("device-interrupts").contains("[added 12.5 ms of lateness in this run]"), "{}", answer.stdout);
+    assert!(of("vmstat").contains("[no lateness in this run: can be skipped]"), "{}", answer.stdout);
     (record.causes, record.explained) = (Vec::new(), None);
     record.write(place.path("run.json")).expect("a file");
     let answer = place.onbeat(&["doctor", "--root", root.to_str().expect("a path"), "--record", "run.json"]);
@@ -204,7 +211,7 @@ fn what_a_killed_process_left_is_taken_back() {
         let answer = place.onbeat(&["tune", "--root", &text, "--undo"]);
         assert_eq!(answer.status, Some(0), "{answer:?}");
         let mut left = all(&root);
-        // A file that was being written when the process ended is no undo file, and nobody reads it.
+        // A temporary file of an interrupted write is ignored.
         left.retain(|path, _| !path.to_string_lossy().ends_with(".tmp"));
         assert_eq!(left, before, "round {round}");
     }
@@ -219,14 +226,14 @@ fn changes_are_made_once_and_taken_back() {
     let text = root.to_str().expect("a path").to_owned();
     let before = all(&root);
     let applied = place.onbeat(&["tune", "--root", &text, "--cpus", "1", "--apply"]);
-    assert!(applied.status == Some(0) && applied.stdout.contains("of 203 changes made"), "{applied:?}");
+    assert!(applied.status == Some(0) && applied.stdout.contains("of 203 settings changed"), "{applied:?}");
     let again = place.onbeat(&["tune", "--root", &text, "--cpus", "1", "--apply"]);
     assert!(again.status == Some(0) && again.stdout.contains("nothing to do"), "{again:?}");
     let undone = place.onbeat(&["tune", "--root", &text, "--undo"]);
-    assert!(undone.status == Some(0) && undone.stdout.contains("203 settings put back"), "{undone:?}");
+    assert!(undone.status == Some(0) && undone.stdout.contains("203 settings restored"), "{undone:?}");
     assert_eq!(all(&root), before);
     let nothing = place.onbeat(&["tune", "--root", &text, "--undo"]);
-    assert!(nothing.stdout.contains("nothing to put back"), "{nothing:?}");
+    assert!(nothing.stdout.contains("nothing to restore"), "{nothing:?}");
 }
 
 #[test]
@@ -270,5 +277,5 @@ fn the_unit_is_one_that_systemd_takes() {
         "--systemd",
         "mine.service",
     ]);
-    assert!(answer.status == Some(1) && answer.stderr.contains("it would be lost"), "{answer:?}");
+    assert!(answer.status == Some(1) && answer.stderr.contains("would be overwritten"), "{answer:?}");
 }

@@ -34,7 +34,7 @@ fn finishes(arguments: &[&str]) {
     assert!(place.path("out/silence.wav").exists() && place.path("out/endless.record.json").exists());
 }
 
-/// The file under its temporary name, with more than its head in it.
+/// Returns the file under its temporary name, once it has more than its header.
 fn has_samples(entry: &fs::DirEntry) -> bool {
     entry.file_name().to_string_lossy().contains("wav")
         && entry.metadata().is_ok_and(|found| found.len() > 1_000)

@@ -1,4 +1,4 @@
-//! What is done when something is late, and what a record then tells the doctor.
+//! Actions on late messages, and the findings of the doctor from their record.
 
 use super::harness::Place;
 use super::host::machine;
@@ -31,10 +31,13 @@ fn a_run_goes_on_where_that_is_said() {
 #[test]
 fn actions_that_cannot_be_are_refused() {
     for (arguments, part) in [
-        (&["run", "count.toml", "--on-miss", "continue"][..], "nothing of this pipeline can be late"),
-        (&["run", "late.toml", "--on-miss", "continue", "--set", "explain=off"], "nothing of this pipeline"),
+        (&["run", "count.toml", "--on-miss", "continue"][..], "no message of this pipeline can be late"),
+        (
+            &["run", "late.toml", "--on-miss", "continue", "--set", "explain=off"],
+            "no message of this pipeline",
+        ),
         (&["run", "late.toml", "--on-miss", "panic"], "write trace[,file=FILE]"),
-        (&["run", "late.toml", "--on-miss", "signal,num=9,pid=1"], "a process above 1"),
+        (&["run", "late.toml", "--on-miss", "signal,num=9,pid=1"], "the PID above 1"),
         (&["run", "late.toml", "--on-miss", "trace,file=no/x.txt"], "no/x.txt: cannot be written"),
         (&["run", "late.toml", "--on-miss", "shell,command=exit 3"], "`exit 3`: exit status: 3"),
     ] {
@@ -44,7 +47,7 @@ fn actions_that_cannot_be_are_refused() {
     }
 }
 
-/// All classes of causes, and names that lead elsewhere.
+/// All classes of causes, and names with their own findings.
 const CAUSES: &[(CauseClass, &str)] = &[
     (CauseClass::Preempted, "kdamond.0"),
     (CauseClass::Preempted, "kcompactd0"),
@@ -105,5 +108,9 @@ fn the_record_of_a_run_ranks_what_the_doctor_finds() {
     let answer = place.onbeat(&["doctor", "--root", root.to_str().expect("a path"), "--record", "run.json"]);
     let text = answer.stdout.replace("\n          ", " ");
     let place_of = |part: &str| text.find(part).unwrap_or_else(|| panic!("no {part} in {text}"));
-    assert!(place_of("[lost 40.2 ms in this run]") < place_of("[lost 2.5 ms in this run]"), "{text}");
+    assert!(
+        place_of("[added 40.2 ms of lateness in this run]")
+            < place_of("[added 2.5 ms of lateness in this run]"),
+        "{text}"
+    );
 }

@@ -1,4 +1,4 @@
-//! The built command, as a person or a script meets it.
+//! Tests of the built command.
 
 mod bench;
 mod ctl;

@@ -1,4 +1,5 @@
-//! `onbeat plan FILE --measure`, `onbeat bench pipeline` and `onbeat bench plan`, so short that their figures mean nothing.
+//! `onbeat plan FILE --measure`, `onbeat bench pipeline` and `onbeat bench plan`, with runs so short that
+//! their figures mean nothing.
 
 use super::harness::Place;
 use serde_json::Value;
@@ -32,7 +33,7 @@ from = "gain.out"
 to = "file.in"
 "#;
 
-/// A place with that pipeline, and a folder for caches of its own.
+/// Returns a place with that pipeline and its own cache folder.
 fn place() -> Place {
     let place = Place::new();
     fs::write(place.path("p.toml"), PIPELINE).expect("a file");
@@ -55,13 +56,13 @@ fn a_plan_measures_recommends_and_keeps_what_it_learned() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!place.path("out/all.f32").exists());
-    // What is measured beside others that are busy is said not to be kept, and is not.
-    let is_kept = |text: &str| text.contains("is kept in") && text.contains("costs.json");
-    let is_told = |text: &str| is_kept(text) || text.contains("and is not kept");
+    // Costs measured next to busy programs are not cached, and the output says so.
+    let is_kept = |text: &str| text.contains("cached in") && text.contains("costs.json");
+    let is_told = |text: &str| is_kept(text) || text.contains("and not cached");
     assert!(is_told(&text), "{text}");
     assert_eq!(place.path("cache/onbeat/costs.json").exists(), is_kept(&text), "{text}");
     if is_kept(&text) {
-        assert!(measure(&[]).contains("was measured before: --fresh"));
+        assert!(measure(&[]).contains("cached from an earlier measurement; --fresh"));
     }
     assert!(is_told(&measure(&["--fresh"])));
     let json: Value = serde_json::from_str(&measure(&["--format", "json"])).expect("JSON");
@@ -97,7 +98,7 @@ fn graphs_are_drawn_and_tried() {
         &[("XDG_CACHE_HOME", "relative"), ("HOME", "")],
     );
     assert_eq!((answer.status, &*answer.stderr), (Some(0), ""), "{answer:?}");
-    for part in ["plan: 1 graph drawn at random", "recommended", "rate off by", "not kept"] {
+    for part in ["plan: 1 random graph", "recommended", "error of rate", "not cached"] {
         assert!(answer.stdout.contains(part), "{part}: {}", answer.stdout);
     }
 }
@@ -115,14 +116,17 @@ fn what_cannot_be_is_refused() {
     for (arguments, parts) in [
         (&["plan", "p.toml", "--write"][..], &["--measure"][..]),
         (&["plan", "p.toml", "--measure", "--dot"], &["cannot be used with"]),
-        (&["plan", "p.toml", "--measure", "--seconds", "0"], &["seconds: 0: give 0.001 to 600"]),
+        (&["plan", "p.toml", "--measure", "--seconds", "0"], &["seconds is 0: it must be from 0.001 to 600"]),
         (&["plan", "none.toml", "--measure"], &["none.toml"]),
-        (&["plan", "custom.toml", "--measure", "--write"], &["names its own pools", "leave --write out"]),
-        (&["plan", "out.toml", "--measure"], &["writes its data to stdout", "give the sink a file"]),
+        (&["plan", "custom.toml", "--measure", "--write"], &["defines its own pools", "omit --write"]),
+        (
+            &["plan", "out.toml", "--measure"],
+            &["an operator of it writes to stdout", "write to a file instead"],
+        ),
         (&["bench", "pipeline", "out.toml"], &["bench pipeline runs the pipeline many times"]),
-        (&["bench", "pipeline", "p.toml", "--scheduler", "greedy"], &["name them with --mode"]),
+        (&["bench", "pipeline", "p.toml", "--scheduler", "greedy"], &["choose them with --mode"]),
         (&["bench", "pipeline", "p.toml", "--mode", "fast"], &["'fast' for '--mode", "greedy"]),
-        (&["bench", "pipeline", "p.toml", "--seconds", "0"], &["0.001 to 600 seconds"]),
+        (&["bench", "pipeline", "p.toml", "--seconds", "0"], &["seconds from 0.001 to 600"]),
         (&["bench", "pipeline", "p.toml", "--set", "gain.c=1"], &["unknown"]),
         (&["bench", "plan", "--shapes", "0"], &["'0' for '--shapes"]),
         (&["bench", "plan", "--idle", "nap"], &["`nap` is no way to idle"]),

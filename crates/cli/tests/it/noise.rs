@@ -60,7 +60,7 @@ fn programs_get_json_or_csv_and_a_record() {
     // It is a record of noise, so it may be replaced; what is none is not.
     assert_eq!(hist(&place, &["--record", "idle.json"]).status, Some(0));
     let answer = hist(&place, &["--record", "count.toml"]);
-    assert!(answer.status == Some(1) && answer.stderr.contains("no record of noise"), "{answer:?}");
+    assert!(answer.status == Some(1) && answer.stderr.contains("is not a noise record"), "{answer:?}");
     let answer = hist(&place, &["--format", "csv", "-T", "1"]);
     assert!(answer.stdout.starts_with("cpu,noise_ns,hardware_share"), "{answer:?}");
     assert!(answer.stdout.contains("\ncpu,periods,runtime_ns,noise_ns,available"), "{answer:?}");
@@ -73,7 +73,7 @@ fn a_limit_that_is_hit_is_exit_status_2() {
     for limit in [&["-s", "1ns", "-T", "1ns"][..], &["-S", "1ns", "-T", "1ns"]] {
         let answer = place.onbeat(&[&["noise", "hist", "-c", "0", "-d", "20s"], limit].concat());
         assert_eq!(answer.status, Some(2), "{answer:?}");
-        assert!(answer.stdout.contains("more than the limit of 1 ns"), "{answer:?}");
+        assert!(answer.stdout.contains("above the limit of 1 ns"), "{answer:?}");
     }
 }
 
@@ -97,9 +97,9 @@ fn what_cannot_be_is_refused() {
         (&["--backend", "magic"], &["perf, proc, tracer"]),
         (&["--record", "/no/where.json"], &["--record /no/where.json: cannot be written"]),
         (&["-a", "5", "-s", "3"], &["--auto", "--stop"]),
-        (&["-e", "sched"], &["-e: nobody would see these events", "-t"]),
+        (&["-e", "sched"], &["-e: these events would not be shown", "-t"]),
         (&["-e", "sched/x", "-t"], &["--event", "SYSTEM:EVENT"]),
-        (&["--filter", "a == 1", "-t"], &["--filter a == 1: there is no -e before it"]),
+        (&["--filter", "a == 1", "-t"], &["--filter a == 1: it must follow the -e"]),
         (&["--bpf-action", "x.o"], &["--bpf-action is not available", "--on-threshold shell"]),
         (&["--trace-buffer-size", "1"], &["--trace-buffer-size", "64..="]),
         (&["--on-threshold", "explode"], &["--on-threshold", "shell,command=COMMAND"]),
@@ -142,7 +142,7 @@ fn records_are_compared_and_projected() {
     }
     let answer = place.onbeat(&["noise", "compare", "a.json", "b.json", "--plot", "n.svg"]);
     assert_eq!(answer.status, Some(0), "{answer:?}");
-    assert!(answer.stdout.contains("set-up") && answer.stdout.contains("plot in n.svg"), "{answer:?}");
+    assert!(answer.stdout.contains("setup") && answer.stdout.contains("plot written to n.svg"), "{answer:?}");
     let svg = fs::read_to_string(place.path("n.svg")).expect("a plot");
     assert!(svg.contains("All gaps by their length") && svg.contains("b, CPU 0"), "{svg}");
     let answer =

@@ -1,4 +1,4 @@
-//! Data on stdout, talk on stderr, files where they belong.
+//! Data on stdout, messages on stderr, and output files.
 
 use super::harness::{Place, wait};
 use onbeat::Record;
@@ -115,11 +115,11 @@ fn no_record_takes_the_place_of_data() {
         [[edge]]\nfrom = \"in\"\nto = \"end\"\n";
     fs::write(place.path("copy.toml"), copy).expect("a file");
     std::os::unix::fs::symlink("data", place.path("link")).expect("a link");
-    // A record may be data too.
+    // A record can also be the input of an operator.
     assert_eq!(place.onbeat(&["run", "count.toml", "--record", "data"]).status, Some(0));
     let record = fs::read_to_string(place.path("data")).expect("a record");
     for (data, what) in
-        [("some lines", "no record"), (record.as_str(), "the record writes it and an operator reads")]
+        [("some lines", "is not a record"), (record.as_str(), "the record writes it and an operator reads")]
     {
         fs::write(place.path("data"), data).expect("a file");
         fs::remove_file(place.path("hard")).ok();

@@ -1,8 +1,8 @@
-//! The page of all kinds of operators.
+//! Page of all operator kinds.
 
 use crate::harness::Place;
 
-/// Its cells are whole, it has every kind, and every link leads to a heading.
+/// All cells are complete, all kinds are listed, and every link leads to a heading.
 #[test]
 fn the_page_of_all_kinds_is_complete() {
     let page = Place::new().onbeat(&["operators", "--format", "markdown"]).stdout;

@@ -28,7 +28,7 @@ fn a_run_and_its_report() {
     assert_eq!(json["runs"][0]["figures"]["run.misses"]["value"], 5.0);
     let markdown = place.onbeat(&["report", "one.json", "--format", "markdown"]).stdout;
     assert!(markdown.starts_with("## one.json: 5 of 5 limits were missed"), "{markdown}");
-    // Written over, as it is no record.
+    // Overwritten, since it is not a record.
     let answer = place.onbeat(&["report", "one.json", "-o", "report.html"]);
     assert_eq!(answer.status, Some(0), "{answer:?}");
 }

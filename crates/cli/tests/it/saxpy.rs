@@ -16,7 +16,9 @@ fn people_get_tables_and_a_plot() {
     let place = Place::new();
     let answer = place.onbeat(&tiny(&["greedy,event", "--kernels", "1-2", "--plot", "s.svg"]));
     assert_eq!((answer.status, &*answer.stderr), (Some(0), ""), "{answer:?}");
-    for part in ["saxpy: source, M times", "Gsamples/s", "out of place", "chain.n1.m2.q4k", "plot in s.svg"] {
+    for part in
+        ["saxpy: source, M times", "Gsamples/s", "out of place", "chain.n1.m2.q4k", "plot written to s.svg"]
+    {
         assert!(answer.stdout.contains(part), "{part}: {}", answer.stdout);
     }
     let svg = fs::read_to_string(place.path("s.svg")).expect("a plot");
@@ -52,7 +54,7 @@ fn programs_get_json() {
     assert!(found["figures"]["bare.kernel.q4k.in_place.rate"]["value"].is_f64());
 }
 
-/// Speaks as `peers/saxpy.sh` does.
+/// Script with the interface of `peers/saxpy.sh`.
 const PEERS: &str = r#"
 case "$1" in
 list)
@@ -99,18 +101,18 @@ fn what_cannot_be_is_refused() {
     for (arguments, parts) in [
         (&["--cores", "0"][..], &["'0' for '--cores", "0 is too few"][..]),
         (&["--cores", "2-1"], &["`2-1` is no number and no range"]),
-        (&["--cores", "900"], &["cores: 900 are asked for, and there are"]),
+        (&["--cores", "900"], &["cores: 900 are needed, but there are"]),
         (&["--kernels", "x"], &["'x' for '--kernels", "1-4 or 1,2,8"]),
-        (&["--kernels", "5000"], &["kernels: 1000 at most"]),
+        (&["--kernels", "5000"], &["kernels: at most 1000"]),
         (&["--quantum", "16 parsecs"], &["`16 parsecs` is no size"]),
         (&["--quantum", "5"], &["quantum: 5 bytes: it must be a multiple of 4"]),
         (&["--mode", "gredy"], &["'gredy' for '--mode", "'greedy'"]),
-        (&["--mode", "pinned", "--cores", "1"], &["nothing can be measured", "pinned splits"]),
+        (&["--mode", "pinned", "--cores", "1"], &["nothing can be measured", "pinned needs"]),
         (&["--operator", "mine"], &["'mine' for '--operator", "own"]),
-        (&["--seconds", "0"], &["seconds: 0: give 0.001 to 60"]),
+        (&["--seconds", "0"], &["seconds: 0: it must be from 0.001 to 60"]),
         (&["--seconds", "-1"], &["seconds: -1: give"]),
         (&["--rounds", "0"], &["'0' for '--rounds"]),
-        (&["--on", "8191"], &["on: core 8191: this process may use"]),
+        (&["--on", "8191"], &["on: core 8191 is not available to this process"]),
         (&["--idle", "nap"], &["`nap` is no way to idle"]),
         (&["--peers=nowhere"], &["there is no nowhere/saxpy.sh", "--peers=DIR"]),
         (&["--plot", "o.png"], &["plots are written as SVG"]),

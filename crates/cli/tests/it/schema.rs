@@ -1,4 +1,4 @@
-//! The schema of pipeline files: it takes what the reader takes, knows every key, and refuses what is wrong.
+//! Schema of pipeline files: it accepts what the reader accepts, has every key, and refuses errors.
 
 use super::harness::Place;
 use serde_json::{Map, Value, json};
@@ -11,14 +11,14 @@ fn schema() -> Value {
     serde_json::from_str(&answer.stdout).expect("JSON")
 }
 
-/// As much of a validator as the schema needs; a key of the schema that it does not know is a failure of the
-/// test. Gives what is wrong.
+/// Validates a value: as much of JSON Schema as our schema needs. An unknown key of the schema fails the
+/// test. Returns the errors.
 fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
     let schema = match schema {
         Value::Bool(true) => return Vec::new(),
         Value::Bool(false) => return vec![format!("{at}: not allowed")],
         Value::Object(schema) => schema,
-        other => panic!("{other} is no schema"),
+        other => panic!("{other} is not a schema"),
     };
     let mut wrong = Vec::new();
     for (key, rule) in schema {
@@ -44,16 +44,7 @@ fn check_rule(
             check(root, target, value, at)
         }
         "type" => {
-            let fits = |name: &Value| match name.as_str().expect("a type") {
-                "null" => value.is_null(),
-                "boolean" => value.is_boolean(),
-                "integer" => value.is_i64() || value.is_u64(),
-                "number" => value.is_number(),
-                "string" => value.is_string(),
-                "array" => value.is_array(),
-                "object" => value.is_object(),
-                other => panic!("type {other}"),
-            };
+            let fits = |name: &Value| has_type(value, name.as_str().expect("a type"));
             good(rule.as_array().map_or_else(|| fits(rule), |names| names.iter().any(fits)))
         }
         "enum" => good(list().contains(value)),
@@ -72,19 +63,7 @@ fn check_rule(
             good(if key == "oneOf" { fitting == 1 } else { fitting > 0 })
         }
         "allOf" => list().iter().flat_map(|schema| check(root, schema, value, at)).collect(),
-        "items" | "prefixItems" => match (value.as_array(), rule) {
-            (Some(values), Value::Array(rules)) => values
-                .iter()
-                .zip(rules)
-                .flat_map(|(value, rule)| all(rule, value, format!("{at}[]")))
-                .collect(),
-            (Some(values), rule) => values
-                .iter()
-                .enumerate()
-                .flat_map(|(n, value)| all(rule, value, format!("{at}[{n}]")))
-                .collect(),
-            (None, _) => Vec::new(),
-        },
+        "items" | "prefixItems" => check_items(root, rule, value, at),
         "properties" => {
             let Some(object) = value.as_object() else { return Vec::new() };
             let rules = rule.as_object().expect("properties");
@@ -106,10 +85,39 @@ fn check_rule(
                 Vec::new()
             }
         }
-        // Words for people and editors.
+        // Descriptions for people and editors.
         "$schema" | "$defs" | "title" | "description" | "default" | "format" | "x-unit" | "pattern"
         | "examples" | "minItems" | "maxItems" => Vec::new(),
         other => panic!("the schema has the key `{other}`, which this test does not know"),
+    }
+}
+
+fn has_type(value: &Value, name: &str) -> bool {
+    match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other => panic!("type {other}"),
+    }
+}
+
+fn check_items(root: &Value, rule: &Value, value: &Value, at: &str) -> Vec<String> {
+    match (value.as_array(), rule) {
+        (Some(values), Value::Array(rules)) => values
+            .iter()
+            .zip(rules)
+            .flat_map(|(value, rule)| check(root, rule, value, &format!("{at}[]")))
+            .collect(),
+        (Some(values), rule) => values
+            .iter()
+            .enumerate()
+            .flat_map(|(n, value)| check(root, rule, value, &format!("{at}[{n}]")))
+            .collect(),
+        (None, _) => Vec::new(),
     }
 }
 
@@ -166,7 +174,7 @@ fn what_the_reader_refuses_does_not_fit() {
     }
 }
 
-/// The reader says which keys a table may have; the schema has the same.
+/// The schema has exactly the keys that the reader knows.
 #[test]
 fn the_keys_are_those_of_the_reader() {
     let schema = schema();

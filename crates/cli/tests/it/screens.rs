@@ -1,4 +1,4 @@
-//! What is shown on a whole terminal, and that the terminal is given back.
+//! Full-screen views, and the terminal after them.
 
 use super::harness::{Place, until, wait};
 use rustix::fs::{Mode, OFlags, fcntl_setfl, open};
@@ -11,11 +11,11 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 
-/// What takes a terminal and what gives it back.
+/// Sequences that enter and leave the full-screen mode.
 const TAKEN: &str = "\x1b[?1049h";
 const GIVEN_BACK: &str = "\x1b[?1049l";
 
-/// A terminal of 100 columns and a command in it.
+/// Command in a terminal of 100 columns.
 pub struct Terminal {
     pub ours: File,
     theirs: OwnedFd,
@@ -51,12 +51,12 @@ impl Terminal {
         });
     }
 
-    /// Waits for its end, and looks whether the terminal is as it was.
+    /// Waits for the end, and checks that the terminal was restored.
     pub fn end(mut self) -> (Option<i32>, String) {
         let status = wait(&mut self.child);
         let modes = tcgetattr(&self.theirs).expect("a terminal").local_modes;
         assert!(modes.contains(LocalModes::ICANON | LocalModes::ECHO), "{modes:?}");
-        // Nobody writes any more, so whoever reads comes to the end.
+        // Without writers, the reader comes to the end.
         drop(self.theirs);
         until("all is read", || self.reader.is_finished().then_some(())).expect("it ends");
         let shown = self.shown.lock().expect("no panic").clone();
@@ -65,7 +65,7 @@ impl Terminal {
     }
 }
 
-/// A command in a terminal: our end, its end.
+/// Pseudo-terminal: our end and the command's end.
 fn started(place: &Place, arguments: &[&str]) -> (File, OwnedFd, Child) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
     grantpt(&ours).expect("ours");

@@ -1,36 +1,36 @@
-//! What nobody can mean, of all that looks at a run: each is refused with the thing, the value, and what to write instead.
+//! Senseless arguments are refused with their name, their value, and a fix.
 
 use super::harness::Place;
 use std::fs;
 
 const RUN: &[&str] = &["run", "late.toml"];
 
-/// After which words; what is typed; parts of what is said.
+/// Command; further arguments; parts of the message.
 const CASES: &[(&[&str], &[&str], &[&str])] = &[
     (RUN, &["--explain=maybe"], &["--explain maybe", "`auto`, `on`, `off`"]),
-    (RUN, &["--max-misses", "-1"], &["'-1' for '--max-misses <N>'", "write a whole number: digits alone"]),
-    (RUN, &["--max-misses", "1.5"], &["'1.5' for '--max-misses <N>'", "write a whole number: digits alone"]),
+    (RUN, &["--max-misses", "-1"], &["'-1' for '--max-misses <N>'", "write a whole number: only digits"]),
+    (RUN, &["--max-misses", "1.5"], &["'1.5' for '--max-misses <N>'", "write a whole number: only digits"]),
     (RUN, &["--max-misses", "99999999999999999999"], &["'--max-misses <N>': it is too large"]),
-    (RUN, &["--metrics", "127.0.0.1:99999"], &["--metrics 127.0.0.1:99999: it is no address with a port"]),
+    (RUN, &["--metrics", "127.0.0.1:99999"], &["--metrics 127.0.0.1:99999: not an address with a port"]),
     (
         RUN,
         &["--metrics", "192.0.2.1:0"],
         &[
             "--metrics 192.0.2.1:0: this machine has no such address",
-            "127.0.0.1:9464 is for this machine alone",
+            "use 127.0.0.1:9464 for this machine only",
         ],
     ),
-    (RUN, &["--trace", "-"], &["--trace -: a trace goes to a file", "./-"]),
+    (RUN, &["--trace", "-"], &["--trace -: a trace must be written to a file", "./-"]),
     (RUN, &["--trace", "."], &["--trace .: cannot be written: it is a folder", "--trace FILE"]),
     (
         RUN,
         &["--trace", "whole.json"],
-        &["--trace whole.json: cannot be written: there is the record of a run"],
+        &["--trace whole.json: cannot be written: the file is the record of a run"],
     ),
     (
         RUN,
         &["--on-miss", "trace,file=whole.json"],
-        &["file=whole.json: cannot be written: there is the record of a run"],
+        &["file=whole.json: cannot be written: the file is the record of a run"],
     ),
     (RUN, &["--trace", "x", "--record", "x"], &["x: the trace writes it and the record writes it"]),
     (RUN, &["--trace", "late.toml"], &["onbeat, as the pipeline, reads it and the trace writes it"]),
@@ -47,10 +47,10 @@ const CASES: &[(&[&str], &[&str], &[&str])] = &[
         &["--on-miss", "trace,file=x.json", "--record", "x.json"],
         &["x.json: the record writes it and --on-miss trace writes it"],
     ),
-    (RUN, &["--trace", "x", "--on-miss", "continue"], &["--trace and --on-miss: one of them at a time"]),
-    (&["ctl"], &["late.toml", "top"], &["control socket `late.toml`: it is a file and no socket"]),
-    (&["ctl"], &["no.ctl", "top"], &["control socket `no.ctl`: there is none", "--control SOCKET"]),
-    (&["report"], &["."], &["record `.`: cannot be read", "give the file that `onbeat run` has written"]),
+    (RUN, &["--trace", "x", "--on-miss", "continue"], &["--trace and --on-miss cannot be used together"]),
+    (&["ctl"], &["late.toml", "top"], &["control socket `late.toml`: it is a file, not a socket"]),
+    (&["ctl"], &["no.ctl", "top"], &["control socket `no.ctl`: no such socket", "--control SOCKET"]),
+    (&["report"], &["."], &["record `.`: cannot be read", "use a file written by `onbeat run`"]),
     (&["report"], &["empty.json"], &["record `empty.json`: cannot be read: not JSON"]),
     (
         &["report"],
@@ -62,7 +62,7 @@ const CASES: &[(&[&str], &[&str], &[&str])] = &[
     (
         &["report"],
         &["whole.json", "-o", "old.json"],
-        &["report `old.json`: cannot be written: there is the record of a run, and it would be lost"],
+        &["report `old.json`: cannot be written: the file is the record of a run and would be overwritten"],
     ),
     (
         &["bench", "realtime"],
@@ -70,9 +70,9 @@ const CASES: &[(&[&str], &[&str], &[&str])] = &[
         &["in 0 s there are fewer than 5 frames", "0.083 s or more"],
     ),
     (&["bench", "realtime"], &["--duration", "30s"], &["'30s' for '--duration <SECONDS>': write a number"]),
-    (&["bench", "realtime"], &["--duration", "1e12"], &["frames in a pass", "make the pass shorter"]),
-    (&["bench", "realtime"], &["--target-fps", "nan"], &["NaN frames per second: from 0.1 to 10000"]),
-    (&["bench", "realtime"], &["--target-fps", "0"], &["0 frames per second: from 0.1 to 10000"]),
+    (&["bench", "realtime"], &["--duration", "1e12"], &["frames per pass", "make the pass shorter"]),
+    (&["bench", "realtime"], &["--target-fps", "nan"], &["target-fps is NaN: it must be from 0.1 to 10000"]),
+    (&["bench", "realtime"], &["--target-fps", "0"], &["target-fps is 0: it must be from 0.1 to 10000"]),
     (&["bench", "realtime"], &["--priority", "f:80"], &["'f:80' for '--priority <N>': write a whole number"]),
     (&["bench", "realtime"], &["--priority", "99"], &["99 is not in 1..=98"]),
     (
@@ -83,7 +83,7 @@ const CASES: &[(&[&str], &[&str], &[&str])] = &[
     (&["bench", "explain"], &["--seconds", "-1"], &["seconds from 0.001 to 3600: 41 and [3, 6], -1"]),
     (&["bench", "explain"], &["--seconds", "1e300"], &["seconds from 0.001 to 3600"]),
     (&["bench", "explain"], &["--kernels", "0"], &["0 is not in 1..=1000"]),
-    (&["bench", "explain"], &["--quantum", "1"], &["from 4 B to 1 GiB"]),
+    (&["bench", "explain"], &["--quantum", "1"], &["write a size from 4 B to 1 GiB"]),
 ];
 
 #[test]
@@ -117,7 +117,7 @@ fn what_nobody_can_mean_is_refused() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Whoever reads a record believes no number of it: each is put at its limits in turn.
+/// Readers of a record do not trust its numbers: all are set to extreme values in turn.
 #[test]
 fn a_record_with_impossible_numbers_is_shown_or_refused() {
     let place = Place::new();
@@ -139,7 +139,7 @@ fn a_record_with_impossible_numbers_is_shown_or_refused() {
     }
 }
 
-/// All numbers that are of its kind.
+/// Replaces all numbers of the value's kind.
 fn replace(place: &mut serde_json::Value, value: &serde_json::Value) {
     match place {
         serde_json::Value::Number(number) if number.is_f64() || !value.is_f64() => *place = value.clone(),

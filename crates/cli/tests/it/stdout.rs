@@ -33,7 +33,7 @@ from = "in"
 to = "out"
 "#;
 
-/// Without end, as fast as it is taken.
+/// Endless pipeline, as fast as its reader.
 const FLOOD: &str = r#"
 [[operator]]
 name = "in"
@@ -111,7 +111,7 @@ fn a_reader_that_goes_away_ends_the_run() {
     drop(stdout);
     assert_eq!(wait(&mut child), Some(0));
     let stderr = fs::read_to_string(place.path("stderr.txt")).expect("a file");
-    assert!(stderr.contains("the reader of stdout has gone"), "{stderr}");
+    assert!(stderr.contains("the reader of stdout has closed it"), "{stderr}");
 }
 
 #[test]
@@ -123,9 +123,9 @@ fn a_full_pipe_holds_the_run_but_not_its_end() {
         .stderr(Stdio::null())
         .spawn()
         .expect("the command");
-    // Nobody reads, until the run was to be over for long.
+    // Starts reading only long after the run should have ended.
     std::thread::sleep(std::time::Duration::from_millis(400));
-    assert!(child.try_wait().expect("a child").is_none(), "what is under way is not thrown away");
+    assert!(child.try_wait().expect("a child").is_none(), "messages in flight are not lost");
     let mut rest = Vec::new();
     child.stdout.take().expect("a pipe").read_to_end(&mut rest).expect("samples");
     assert_eq!(wait(&mut child), Some(0));
@@ -153,7 +153,7 @@ fn stdout_has_one_writer() {
     fs::write(place.path("two.toml"), two).expect("a file");
     let answer = place.onbeat(&["run", "two.toml"]);
     assert_eq!(answer.status, Some(1));
-    assert!(answer.stderr.contains("`out` and `too` both write to stdout"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("operators `out` and `too` both write to stdout"), "{}", answer.stderr);
     let answer = place.onbeat(&["run", "copy.toml", "--record", "-"]);
     assert_eq!(answer.status, Some(1));
     assert!(answer.stderr.contains("--record -: an operator"), "{}", answer.stderr);

@@ -71,7 +71,7 @@ fn it_goes_on_after_a_limit_where_that_is_asked_for() {
         ];
         let answer = place.onbeat(&[&usual[..], &limit].concat());
         assert_eq!(answer.status, Some(2), "{answer:?}");
-        assert!(answer.stdout.contains("a limit was exceeded, and it went on"), "{answer:?}");
+        assert!(answer.stdout.contains("a limit was exceeded and the measurement continued"), "{answer:?}");
         let hits = std::fs::read_to_string(place.path(&format!("{kind}.txt"))).expect("it was hit");
         assert!(hits.lines().count() > 1, "{hits}");
     }

@@ -1,4 +1,4 @@
-//! What is typed, and what comes of it.
+//! Command lines and their answers.
 
 use crate::harness::Place;
 
@@ -123,7 +123,7 @@ const CASES: &[Case] = &[
         &["run", "count.toml", "--record", "late.toml"],
         1,
         &[],
-        &["record `late.toml`: cannot be written: there is a file that is no record"],
+        &["record `late.toml`: cannot be written: the file exists, is not a record"],
     ),
     ("misses without a limit", &["run", "late.toml"], 0, &["5 messages later than the limit"], &[]),
     ("misses within the limit", &["run", "late.toml", "--max-misses", "5"], 0, &["always-late: ended"], &[]),
@@ -131,7 +131,7 @@ const CASES: &[Case] = &[
         "misses above the limit",
         &["run", "late.toml", "--max-misses", "4"],
         2,
-        &["5 misses, more than the 4"],
+        &["5 misses exceed --max-misses 4"],
         &[],
     ),
     (
@@ -151,7 +151,7 @@ const CASES: &[Case] = &[
         "a good pipeline",
         &["check", "count.toml", "--set", "numbers.count=7"],
         0,
-        &["count.toml: good: 2 operators, 1 edge\n"],
+        &["count.toml: ok: 2 operators, 1 edge\n"],
         &[],
     ),
     ("a good pipeline without a word", &["check", "count.toml", "-q"], 0, &[], &[]),
@@ -166,7 +166,7 @@ const CASES: &[Case] = &[
         "a pipeline whose file is where you are",
         &["check", "sub/file.toml", "--set", "in.path=count.toml"],
         0,
-        &["sub/file.toml: good"],
+        &["sub/file.toml: ok"],
         &[],
     ),
     ("a pipeline with a mistake", &["check", "count.toml", "--set", "numbers.cnt=7"], 1, &[], &["`cnt`"]),
@@ -195,22 +195,34 @@ const CASES: &[Case] = &[
         &["ctl", "x.ctl", "set", "a.b"],
         1,
         &[],
-        &["a.b: it has no `=`", "OPERATOR.PARAMETER=VALUE"],
+        &["a.b: the `=` is missing", "OPERATOR.PARAMETER=VALUE"],
     ),
-    ("a setting of no operator", &["ctl", "x.ctl", "set", "b=1"], 1, &[], &["b=1: it names no operator"]),
+    ("a setting of no operator", &["ctl", "x.ctl", "set", "b=1"], 1, &[], &["b=1: the operator is missing"]),
     (
         "a setting of no parameter",
         &["ctl", "x.ctl", "set", "a.=1"],
         1,
         &[],
-        &["lacks a name before or after the `.`"],
+        &["a name before or after the `.` is missing"],
     ),
-    ("a setting of a nameless operator", &["ctl", "x.ctl", "set", ".b=1"], 1, &[], &["lacks a name"]),
-    ("a setting to a list", &["ctl", "x.ctl", "set", "a.b=[1]"], 1, &[], &["true or false, and no array"]),
-    ("a setting to a table", &["ctl", "x.ctl", "set", "a.b={ c = 1 }"], 1, &[], &["and no table"]),
-    ("a setting to a date", &["ctl", "x.ctl", "set", "a.b=2026-01-01"], 1, &[], &["and no datetime"]),
-    ("a setting to no number", &["ctl", "x.ctl", "set", "a.b=nan"], 1, &[], &["NaN is no number"]),
-    ("a setting to infinity", &["ctl", "x.ctl", "set", "a.b=-inf"], 1, &[], &["-inf is no number"]),
+    (
+        "a setting of a nameless operator",
+        &["ctl", "x.ctl", "set", ".b=1"],
+        1,
+        &[],
+        &["a name before or after"],
+    ),
+    (
+        "a setting to a list",
+        &["ctl", "x.ctl", "set", "a.b=[1]"],
+        1,
+        &[],
+        &["true or false, not of type array"],
+    ),
+    ("a setting to a table", &["ctl", "x.ctl", "set", "a.b={ c = 1 }"], 1, &[], &["not of type table"]),
+    ("a setting to a date", &["ctl", "x.ctl", "set", "a.b=2026-01-01"], 1, &[], &["not of type datetime"]),
+    ("a setting to no number", &["ctl", "x.ctl", "set", "a.b=nan"], 1, &[], &["NaN is not a finite number"]),
+    ("a setting to infinity", &["ctl", "x.ctl", "set", "a.b=-inf"], 1, &[], &["-inf is not a finite number"]),
     ("a sample that is none", &["ctl", "x.ctl", "set", "a.b=1", "--at", "soon"], 1, &[], &["soon", "--at"]),
     ("a sample before the first", &["ctl", "x.ctl", "set", "a.b=1", "--at", "-1"], 1, &[], &["-1", "--at"]),
     ("a gate half open", &["ctl", "x.ctl", "gate", "door", "ajar"], 1, &[], &["ajar", "open, close"]),
@@ -221,17 +233,17 @@ const CASES: &[Case] = &[
         &["ctl", "x.ctl", "status"],
         1,
         &[],
-        &["control socket `x.ctl`: there is none", "--control SOCKET"],
+        &["control socket `x.ctl`: no such socket", "--control SOCKET"],
     ),
-    ("a socket in a folder that is not there", &["ctl", "no/x.ctl", "stop"], 1, &[], &["there is none"]),
+    ("a socket in a folder that is not there", &["ctl", "no/x.ctl", "stop"], 1, &[], &["no such socket"]),
     (
         "a socket that is a file",
         &["ctl", "count.toml", "status"],
         1,
         &[],
-        &["control socket `count.toml`: it is a file and no socket"],
+        &["control socket `count.toml`: it is a file, not a socket"],
     ),
-    ("a socket that is a folder", &["ctl", ".", "status"], 1, &[], &["it is a folder and no socket"]),
+    ("a socket that is a folder", &["ctl", ".", "status"], 1, &[], &["it is a folder, not a socket"]),
     ("a socket without a name", &["ctl", "", "status"], 1, &[], &["a value is required for '<SOCKET>'"]),
     (
         "a control socket that is a file",
@@ -279,7 +291,7 @@ const CASES: &[Case] = &[
     ),
     ("a report without a record", &["report"], 1, &[], &["<RECORD>"]),
     (
-        "a report of what is no record",
+        "a report of a file that is not a record",
         &["report", "count.toml"],
         1,
         &[],
@@ -297,7 +309,7 @@ const CASES: &[Case] = &[
         &["report", "count.toml", "-o", "./count.toml"],
         1,
         &[],
-        &["report `./count.toml`: it is one of the records, which would be lost"],
+        &["report `./count.toml`: it is one of the records and would be overwritten"],
     ),
     (
         "a report in no folder",
@@ -311,7 +323,7 @@ const CASES: &[Case] = &[
         &["report", "1", "2", "3", "4", "5", "6", "7", "8", "9"],
         1,
         &[],
-        &["9 records: at most 8 are shown beside each other"],
+        &["9 records: at most 8 can be compared"],
     ),
     ("a report in a form that is none", &["report", "x", "--format", "pdf"], 1, &[], &["pdf", "markdown"]),
     ("completions for a shell that is none", &["completions", "dash"], 1, &[], &["dash"]),
@@ -347,7 +359,7 @@ const CASES: &[Case] = &[
     ("a kind that is near", &["operators", "countr"], 1, &[], &["`countr`: did you mean `counter`?"]),
 ];
 
-/// In another folder than the one where the command runs.
+/// Pipeline in another folder than the current one.
 const FILE: &str = r#"
 [[operator]]
 name = "in"
@@ -371,7 +383,7 @@ fn what_is_typed_is_answered() {
         std::fs::write(place.path("sub/file.toml"), FILE).expect("a file");
         let answer = place.onbeat(arguments);
         let said = |all: &str, parts: &[&str]| parts.iter().all(|part| all.contains(part));
-        // Whoever is not told otherwise hears nothing.
+        // Without expected parts, stderr must be empty.
         let quiet = !stderr.is_empty() || answer.stderr.is_empty();
         if answer.status != Some(*status)
             || !said(&answer.stdout, stdout)

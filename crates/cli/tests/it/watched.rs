@@ -1,4 +1,4 @@
-//! A run that is watched while it goes on: by HTTP, by systemd, on the terminal, in a file.
+//! Monitoring of a run: by HTTP, by systemd, on the terminal, in a trace file.
 
 use super::harness::{Place, until, wait};
 use super::screens::Terminal;
@@ -10,7 +10,7 @@ use std::os::unix::net::UnixDatagram;
 use std::process::Child;
 use std::time::Duration;
 
-/// A run with metrics at a port that the system chose.
+/// Run with metrics at a port chosen by the system.
 struct Running {
     place: Place,
     child: Child,
@@ -40,7 +40,7 @@ impl Running {
 
     fn asked(&self, request: &[u8]) -> String {
         let mut stream = self.connect();
-        // Whoever is turned away may not hear all of it.
+        // A refused client might not receive the whole answer.
         let _cut = stream.write_all(request);
         let mut answer = String::new();
         let _cut = stream.read_to_string(&mut answer);
@@ -69,8 +69,8 @@ impl Running {
     }
 }
 
-/// Reads OpenMetrics as its specification has it, as far as it is used here: families one after the other, each with its type, samples
-/// with the family's name and a suffix of its type, buckets that rise, an end.
+/// Reads OpenMetrics as its specification has it, as far as it is used here: families one after the other,
+/// each with its type, samples with the family's name and a suffix of its type, buckets that rise, an end.
 fn check(text: &str) -> Vec<(String, f64)> {
     let body = text.strip_suffix("# EOF\n").unwrap_or_else(|| panic!("no end: {text}"));
     let (mut families, mut samples, mut family) =
@@ -142,7 +142,8 @@ fn metrics_are_read_by_http() {
 #[test]
 fn hostile_clients_keep_nobody_from_the_metrics() {
     let running = Running::start();
-    // Silent ones, many more than there is room for; half a request; more than a request may have; nobody who reads.
+    // Silent ones, many more than there is room for; half a request; more than a request may have; nobody who
+    // reads.
     let silent: Vec<TcpStream> = (0..60).map(|_| running.connect()).collect();
     let mut half = running.connect();
     half.write_all(b"GET /metr").expect("room");
@@ -166,13 +167,13 @@ fn an_address_of_others_is_said_to_be_one() {
     let place = Place::new();
     let answer = place.onbeat(&["run", "count.toml", "--metrics", "0.0.0.0:0"]);
     assert_eq!(answer.status, Some(0), "{answer:?}");
-    assert!(answer.stderr.contains("whoever reaches this address can read them"), "{answer:?}");
+    assert!(answer.stderr.contains("anyone who can reach this address can read them"), "{answer:?}");
     let answer = place.onbeat(&["run", "count.toml", "--metrics", "nowhere"]);
     assert_eq!(answer.status, Some(1), "{answer:?}");
-    assert!(answer.stderr.contains("--metrics nowhere: it is no address with a port"), "{answer:?}");
+    assert!(answer.stderr.contains("--metrics nowhere: not an address with a port"), "{answer:?}");
 }
 
-/// What a service manager hears, until it hears `last`.
+/// Returns the notifications to a service manager, up to `last`.
 fn heard(socket: &UnixDatagram, last: &str) -> Vec<String> {
     let mut all = Vec::new();
     let mut bytes = [0; 4096];
@@ -239,7 +240,7 @@ fn a_socket_of_systemd_that_is_not_there_is_said_once() {
     let place = Place::new();
     let answer = place.onbeat_with(&["run", "count.toml"], &[("NOTIFY_SOCKET", "/nowhere/notify")]);
     assert_eq!(answer.status, Some(0), "{answer:?}");
-    assert_eq!(answer.stderr.matches("systemd cannot be told").count(), 1, "{answer:?}");
+    assert_eq!(answer.stderr.matches("cannot notify systemd").count(), 1, "{answer:?}");
 }
 
 #[test]
@@ -279,7 +280,10 @@ fn a_trace_has_operators_queues_and_misses() {
     let place = Place::new();
     let answer = place.onbeat(&["run", "late.toml", "--trace", "late.pftrace"]);
     assert_eq!(answer.status, Some(0), "{answer:?}");
-    assert!(answer.stderr.contains(" events in late.pftrace: open it at ui.perfetto.dev"), "{answer:?}");
+    assert!(
+        answer.stderr.contains(" events written to late.pftrace: open it at ui.perfetto.dev"),
+        "{answer:?}"
+    );
     let bytes = fs::read(place.path("late.pftrace")).expect("a trace");
     // The run makes that folder.
     let other = Place::new().onbeat(&["run", "late.toml", "--trace", "out/late.pftrace"]);
@@ -292,8 +296,8 @@ fn a_trace_has_operators_queues_and_misses() {
     }
     let cases: [(&[&str], &str); 3] = [
         (&["--trace", "no/x.pftrace"], "--trace no/x.pftrace: cannot be written"),
-        (&["--trace", "x.pftrace", "--explain=off"], "steps are not recorded where `explain` is off"),
-        (&["--trace", "x.pftrace", "--clock", "manual"], "this run goes by another clock"),
+        (&["--trace", "x.pftrace", "--explain=off"], "steps are not recorded when `explain` is off"),
+        (&["--trace", "x.pftrace", "--clock", "manual"], "a trace needs the real clock"),
     ];
     for (arguments, part) in cases {
         let answer = place.onbeat(&[&["run", "late.toml"], arguments].concat());

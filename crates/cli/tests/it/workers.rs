@@ -1,4 +1,4 @@
-//! Where workers run, as the command line says it.
+//! Placement of workers from the command line.
 
 use super::harness::Place;
 
@@ -80,7 +80,7 @@ fn operators_are_shared_out_by_what_they_cost() {
     assert!(answer.stderr.contains("count.toml"), "{}", answer.stderr);
 }
 
-/// A tick, work at each, and an end with a limit of a second.
+/// Pipeline with ticks, work at each, and a limit of one second.
 const TICKS: &str = "name = 'ticks'\n[[operator]]\nname = 'tick'\nkind = 'timer'\nperiod = '5 ms'\ncount = 60\n\
     [[operator]]\nname = 'work'\nkind = 'load.count'\nbusy = '100 us'\n\
     [[operator]]\nname = 'end'\nkind = 'count.sink'\n\

@@ -1,4 +1,4 @@
-//! What explains a late message where rights are missing, and what is said of that.
+//! Explanation of late messages without rights, and the messages about it.
 
 use super::harness::{Answer, Place};
 use super::refused::{command, reachable};
@@ -11,7 +11,7 @@ use std::process::Command;
 
 const NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
 
-/// A run of messages that are all late, as nobody.
+/// Runs a pipeline whose messages are all late, as an unprivileged user.
 fn as_nobody(place: &Place, more: &str) -> Answer {
     fs::set_permissions(place.path(""), fs::Permissions::from_mode(0o777)).expect("our folder");
     let _ = fs::remove_dir_all(place.path("out"));
@@ -28,7 +28,7 @@ fn record(place: &Place) -> Record {
     Record::from_json(&text).expect("one")
 }
 
-/// A place for nobody, where nobody is kept from tracing. Says so if there is none here.
+/// Returns a place for an unprivileged user that cannot trace. Prints a message if there is none.
 fn closed() -> Option<Place> {
     if !may(&[]) || !has_tracefs() {
         return None;
@@ -47,17 +47,12 @@ const WHY: &str = "tracepoints cannot be read";
 fn counts_explain_where_nobody_may_trace() {
     let _alone = alone();
     let Some(place) = closed() else { return };
-    // Explanations that come where they can be had are no demand, under `strict` either.
+    // `explain = "auto"` is not a request, so `strict` does not fail.
     for more in ["", "--strict"] {
         let answer = as_nobody(&place, more);
         assert_eq!(answer.status, Some(0), "{answer:?}");
-        for part in [
-            "late: what the kernel did is not known",
-            WHY,
-            "run as root",
-            "mount -o remount",
-            "cap_perfmon+ep",
-        ] {
+        for part in ["late: kernel events unknown", WHY, "run as root", "mount -o remount", "cap_perfmon+ep"]
+        {
             assert!(answer.stdout.contains(part), "{part}: {}", answer.stdout);
         }
         assert!(!answer.stderr.contains("not obtained"), "{}", answer.stderr);
@@ -71,7 +66,7 @@ fn counts_explain_where_nobody_may_trace() {
             assert_eq!(verdict.parts.iter().map(|part| part.late_ns).sum::<u64>(), miss.late_ns);
         }
     }
-    // A limit is one without them, too.
+    // Limits also work without kernel events.
     assert_eq!(as_nobody(&place, "--max-misses 4 -q").status, Some(2));
 }
 
@@ -79,8 +74,7 @@ fn counts_explain_where_nobody_may_trace() {
 fn explanations_that_were_asked_for_are_missed() {
     let _alone = alone();
     let Some(place) = closed() else { return };
-    let said =
-        "not obtained: events of the kernel: asked all, got counts of /proc: causes have classes, no names";
+    let said = "not obtained: events of the kernel: requested all, got counts of /proc: causes have classes, no names";
     for more in ["--explain=on", "--trace late.pftrace"] {
         let answer = as_nobody(&place, more);
         assert_eq!(answer.status, Some(0), "{more}: {answer:?}");
@@ -95,7 +89,7 @@ fn explanations_that_were_asked_for_are_missed() {
     assert!(!place.path("out").exists(), "nothing is left of it");
 }
 
-/// The right to the rings is not yet that to the descriptions of what is in them.
+/// Access to the rings does not include access to the event formats.
 #[test]
 fn a_capability_is_half_of_what_it_takes() {
     let _alone = alone();

@@ -1,4 +1,4 @@
-//! After a run everything is as it was, and after `kill -9` nothing is left.
+//! Settings are restored after a run, and also after `kill -9`.
 
 use super::harness::{Place, until, wait};
 use super::{alone, may};
@@ -29,7 +29,7 @@ from = "silence"
 to = "end"
 "#;
 
-/// What the kernel keeps to now, in microseconds.
+/// Returns the kernel's current DMA latency limit, in microseconds.
 fn latency_us() -> Option<i32> {
     let mut bytes = [0; 4];
     fs::File::open("/dev/cpu_dma_latency").ok()?.read_exact(&mut bytes).ok()?;

@@ -1,11 +1,11 @@
-//! What would hang a machine is refused, and what may be a mistake is pointed out, before anything runs.
+//! Before a run, settings that would hang the machine are refused, and likely mistakes are pointed out.
 
 use super::harness::Place;
 use super::{place, shown};
 use std::fs;
 use std::process::Command;
 
-/// With what is true of this machine only hidden.
+/// Hides texts that are specific to this machine.
 fn planned(place: &Place, arguments: &[&str]) -> String {
     let mut all = vec!["run", "pools.toml"];
     all.extend(arguments);
@@ -34,7 +34,8 @@ fn who_spins_for_ever_needs_a_core_of_its_own() {
         all += &planned(&place, &["--set", &idle, "--set", &policy, "--set", "pool.radio.cores=[0]"]);
     }
     insta::assert_snapshot!("spins_for_ever", all);
-    // It is run where somebody insists (three messages do not take long), where it sleeps after a while, and without priority.
+    // It is run where somebody insists (three messages do not take long), where it sleeps after a while, and
+    // without priority.
     for (idle, more) in [
         ("spin", &["--force"][..]),
         ("spin:20us", &[]),
@@ -65,7 +66,7 @@ fn the_first_core_is_pointed_out() {
     }
 }
 
-/// Where the kernel has such threads with a priority, as with `threadirqs`.
+/// For kernels with prioritised interrupt threads, as with `threadirqs`.
 #[test]
 fn a_priority_above_an_interrupt_is_pointed_out() {
     let place = place();

@@ -1,17 +1,17 @@
-//! Settings of the machine that a test needs otherwise, and puts back.
+//! Settings of the machine that a test changes and restores.
 
 use std::fs;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// A file under `/proc/sys` that has another value as long as this lives. A process of its own puts the old one back when its
-/// input ends: so that it comes back after `kill -9` as well.
+/// Value of a file under `/proc/sys`, changed until this is dropped. A separate process restores it when its
+/// input ends, also after `kill -9`.
 pub struct Sysctl {
     restorer: Child,
     input: Option<ChildStdin>,
 }
 
 impl Sysctl {
-    /// Says why not, where it cannot be written.
+    /// Sets the value. Prints a message if it cannot be written.
     pub fn set(file: &str, value: &str) -> Result<Self, String> {
         let wrong = |error: std::io::Error| format!("{file}: {error}");
         let before = fs::read_to_string(file).map_err(wrong)?;

@@ -1,5 +1,5 @@
-//! What the command asks of the kernel, against a kernel that grants it and against one that does not. These tests need root,
-//! to take rights away from others and to give real-time policies; where they cannot run they say "skipped: why".
+//! Requests of the command to the kernel, with and without the rights for them. These tests need root, to
+//! remove rights from other processes and to set real-time policies. Without root they print "skipped: why".
 
 #![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 
@@ -22,13 +22,14 @@ use onbeat_os::Policy;
 use onbeat_os::policy::PolicyFlags;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One at a time: each wants the machine as it is.
+/// Lock of the tests: each needs the machine unchanged.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a thread of this process may have these policies, and everybody may be made nobody. Says so if not.
+/// Whether a thread of this process can have these policies and can become another user. Prints a message if
+/// not.
 fn may(policies: &[&str]) -> bool {
     if !is_root() {
         eprintln!("skipped: these tests need root, to give and take rights");
@@ -51,7 +52,7 @@ fn is_root() -> bool {
     status.lines().any(|line| line.starts_with("Uid:\t0\t0"))
 }
 
-/// Whether the kernel's events are there to be asked for: what is said where they are not is another test's. Says so if not.
+/// Whether kernel events are available. Prints a message if not. Other tests check the messages without them.
 fn has_tracefs() -> bool {
     let found = onbeat_os::tracefs::Tracefs::find();
     if let Err(error) = &found {
@@ -74,7 +75,7 @@ fn record(place: &Place, name: &str) -> serde_json::Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Three messages through two pools.
+/// Pipeline with three messages through two pools.
 const POOLS: &str = r#"
 name = "pools"
 scheduler = "custom"
@@ -99,8 +100,8 @@ fn place() -> Place {
     place
 }
 
-/// Without what differs from machine to machine: which threads handle interrupts there, whether locked pages move, and the
-/// niceness that tests have.
+/// Hides differences between machines: interrupt threads, moves of locked pages, and the niceness of the
+/// tests.
 fn shown(answer: &Answer) -> String {
     let local = ["above that of interrupt threads", "the kernel may move locked pages"];
     let is_local = |line: &&str| line.starts_with("note: ") && local.iter().any(|part| line.contains(part));

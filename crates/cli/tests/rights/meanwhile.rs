@@ -1,4 +1,4 @@
-//! What is taken away from a run while it goes on. All of it happens to a name space of mounts that ends with its shell.
+//! Resources that disappear during a run. Each test uses a mount namespace that ends with its shell.
 
 use super::harness::{Answer, Place};
 use super::{alone, may};
@@ -6,7 +6,7 @@ use onbeat::Record;
 use std::fs;
 use std::process::Command;
 
-/// A shell with mounts of its own.
+/// Shell with its own mounts.
 fn apart(place: &Place, script: &str) -> Answer {
     let mut shell = Command::new("unshare");
     shell.args(["--mount", "sh", "-c", script]).current_dir(place.path(""));
@@ -16,7 +16,7 @@ fn apart(place: &Place, script: &str) -> Answer {
     place.end(child)
 }
 
-/// Whether mounts can be made there. Says so if not.
+/// Whether it can mount. Prints a message if not.
 fn may_mount(place: &Place) -> bool {
     let tried = apart(place, "mkdir -p disk && mount -t tmpfs -o size=64k tmpfs disk");
     if tried.status != Some(0) {
@@ -25,7 +25,7 @@ fn may_mount(place: &Place) -> bool {
     tried.status == Some(0)
 }
 
-/// A disk that is full when the run has ended. What was there before is still there, and nothing half is.
+/// A full disk at the end of a run: earlier files remain, and no incomplete file is left.
 const FULL: &str = r#"
 mount -t tmpfs -o size=64k tmpfs disk
 printf '{"schema": "onbeat.record", "old": true}' > disk/old.json
@@ -65,7 +65,7 @@ fn a_full_disk_takes_no_record_and_the_table_is_there() {
     }
 }
 
-/// Somebody takes tracefs out of the file system: the files that the run has open stay, and so does what they tell.
+/// tracefs is unmounted: the files that the run has open still provide events.
 const UNMOUNTED: &str = r#"
 "$onbeat" run late.toml --set numbers.rate="100 Hz" --set numbers.count=150 -q & run=$!
 sleep 0.7

@@ -1,4 +1,4 @@
-//! The recipe: the priority branch keeps its deadline while the others have more to do than they can.
+//! Example with a priority branch, which keeps its deadlines while the other branches are overloaded.
 
 use super::harness::Place;
 use super::machine::Sysctl;
@@ -9,7 +9,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// One run of the example, and its record. While it runs, `ps` and `/proc` are to say this of the priority branch's thread.
+/// Runs the example and returns its record. Meanwhile, `ps` and `/proc` must show this about the thread of
+/// the priority branch.
 fn run(place: &Place, settings: &[&str], expected: Option<[&str; 2]>) -> serde_json::Value {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/multi_branch_two_cores.toml");
     let mut arguments = vec!["run", file, "--set", "output=out", "--strict", "--policy", "o:0"];
@@ -31,7 +32,8 @@ fn run(place: &Place, settings: &[&str], expected: Option<[&str; 2]>) -> serde_j
     record(place, "multi_branch_two_cores")
 }
 
-/// Policy and priority of the thread `priority`, as `ps` and as `/proc` have them. Nothing while it is not up.
+/// Returns the policy and priority of the thread `priority`, from `ps` and from `/proc`; `None` before it
+/// starts.
 fn look(process: u32) -> Vec<String> {
     let tasks = Path::new("/proc").join(process.to_string()).join("task");
     let Ok(tasks) = fs::read_dir(tasks) else { return Vec::new() };
@@ -55,7 +57,7 @@ fn look(process: u32) -> Vec<String> {
     vec![line.unwrap_or_default(), format!("{policy} {priority}")]
 }
 
-/// Per cent of the priority branch's messages that were late.
+/// Returns the late messages of the priority branch in per cent.
 fn late_percent(record: &serde_json::Value) -> u64 {
     let paths = record["paths"].as_array().expect("paths");
     let path = paths.iter().find(|path| path["to"] == "out").expect("the priority branch");
@@ -65,7 +67,7 @@ fn late_percent(record: &serde_json::Value) -> u64 {
     100 * misses / messages
 }
 
-/// Page faults of real-time threads after the start; allocations there are none.
+/// Returns the page faults of real-time threads after the start. They must not allocate.
 fn faults(record: &serde_json::Value) -> Vec<String> {
     let threads = record["threads"].as_array().expect("threads");
     let real_time =
@@ -87,7 +89,8 @@ fn the_priority_branch_keeps_its_deadline() {
     if !may(&["f:81", "r:81", "d:1ms:100ms"]) || !two_cores() {
         return;
     }
-    // While others build, the kernel makes room and moves pages, locked ones too; touching one meanwhile is a page fault.
+    // While others build, the kernel makes room and moves pages, locked ones too; touching one meanwhile is a
+    // page fault.
     let _stay = match Sysctl::set("/proc/sys/vm/compact_unevictable_allowed", "0") {
         Ok(set) => Some(set),
         Err(why) if memory::moves_locked_pages() => {

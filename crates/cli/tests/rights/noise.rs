@@ -1,4 +1,4 @@
-//! Noise and timer latency with rights taken away, and after a process that was killed.
+//! Noise and timer latency without rights, and after a killed process.
 
 use super::harness::{Answer, until};
 use super::refused::{command, reachable};
@@ -7,7 +7,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-/// Runs a command through one that takes rights away (`{}` is where the command goes), in a folder that everybody may write.
+/// Runs a command through one that removes rights (`{}` is the place of our command), in a folder that all
+/// users can write.
 fn through(taker: &str, arguments: &str) -> Answer {
     let place = reachable();
     fs::set_permissions(place.path(""), fs::Permissions::from_mode(0o777)).expect("our folder");
@@ -91,15 +92,15 @@ fn without_tracefs_it_is_said_how_to_mount_it() {
     assert!(answer.stderr.contains("mount -t tracefs none /sys/kernel/tracing"), "{answer:?}");
 }
 
-/// A kernel that says this of itself: files of these names under `/proc/sys/kernel`, and whether it is a real-time one. All of it
-/// happens to a name space of mounts that ends with its shell.
+/// Simulates a kernel: files under `/proc/sys/kernel`, and whether it is a real-time kernel. It uses a mount
+/// namespace that ends with its shell.
 fn said_by_a_kernel(files: &[(&str, &str)], is_real_time: bool) -> String {
     let mut script = String::new();
     for (name, value) in files {
         script +=
             &format!("echo {value} > {name} && mount --bind {name} /proc/sys/kernel/{name} || exit 99; ");
     }
-    // In place of all that is in there: sysfs takes no further file.
+    // Replaces the whole folder, since files cannot be added to sysfs.
     if is_real_time {
         script += "mount -t tmpfs tmpfs /sys/kernel && echo 1 > /sys/kernel/realtime || exit 99; ";
     }
@@ -130,7 +131,7 @@ fn busy_real_time_loops_leave_a_core_or_sleep() {
         (&[limited, old], true, "hist -P f:1", None),
         (&[unlimited, old], true, "hist -P f:1", Some(no_limit)),
     ] {
-        // Where one that is to be refused is not, it ends all the same: this kernel's own limit still holds.
+        // If a refusal is missing, the command still ends: this kernel's own limit applies.
         let answer = through(&said_by_a_kernel(kernel, is_real_time), &format!("noise {arguments} -d 100ms"));
         if answer.status == Some(99) || answer.stderr.contains("unshare") {
             return eprintln!("skipped: {}", answer.stderr);

@@ -1,4 +1,4 @@
-//! Everything that can be asked for, obtained: what the run says of it is what others see while it runs.
+//! All settings obtained: the run reports what `/proc` and other programs show.
 
 use super::harness::{Place, until};
 use super::{alone, may, record, two_cores};
@@ -40,7 +40,7 @@ from = "silence"
 to = "end"
 "#;
 
-/// The thread of that name.
+/// Returns the thread of this name.
 fn task(process: u32, name: &str) -> Option<PathBuf> {
     let tasks = fs::read_dir(Path::new("/proc").join(process.to_string()).join("task")).ok()?;
     let is_it = |task: &Path| fs::read_to_string(task.join("comm")).is_ok_and(|comm| comm.trim_end() == name);
@@ -51,7 +51,7 @@ fn text(file: impl AsRef<Path>) -> String {
     fs::read_to_string(file).unwrap_or_default()
 }
 
-/// A line of `status` in `/proc`.
+/// Returns a line of `status` in `/proc`.
 fn status(folder: &Path, name: &str) -> String {
     let status = text(folder.join("status"));
     status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim().to_string()

@@ -4,8 +4,9 @@ use super::harness::Place;
 use super::{alone, may, record};
 use std::fs;
 
-/// Each message takes 8 ms, and the worker has 2 ms in every 20 ms. The work makes no system call: the kernel looks after its run
-/// time at ticks, and says so there; whoever is found out between two of them is stopped without a word.
+/// Each message takes 8 ms, and the worker has 2 ms in every 20 ms. The work makes no system calls. The
+/// kernel checks and reports the run time at ticks; a thread that is stopped between two ticks is not
+/// reported.
 const TOO_MUCH: &str = r#"
 name = "too_much"
 scheduler = "custom"

@@ -1,4 +1,4 @@
-//! Every way in which the kernel refuses: what is said, what would grant it, and the exit status, with `strict` and without.
+//! All refusals of the kernel: message, fix and exit status, with and without `strict`.
 
 use super::harness::{Answer, Place};
 use super::{alone, may, place, record, shown, two_cores};
@@ -7,8 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Runs the pipeline with and without `strict`, through a command that takes rights away (`{}` is where the command goes), and
-/// compares all that is said, and the exit status, with the snapshot of that name. What differs from machine to machine is hidden.
+/// Runs the pipeline with and without `strict`, through a command that removes rights (`{}` is the place of
+/// our command). Compares the output and the exit status with the snapshot of that name. Differences between
+/// machines are hidden.
 fn refused(name: &str, place: &Place, through: &str, settings: &[&str], hidden: &[(&str, &str)]) {
     // Somebody else must be able to read and write there.
     let everybody = fs::Permissions::from_mode(0o777);
@@ -41,7 +42,7 @@ fn refused(name: &str, place: &Place, through: &str, settings: &[&str], hidden: 
     insta::assert_snapshot!(name, all);
 }
 
-/// What is not obtained stands in the record with its reason, in the table, and on stderr.
+/// A setting that is not obtained is in the record with its reason, in the table, and on stderr.
 fn everywhere(place: &Place, answer: &Answer) {
     let record = record(place, "pools");
     assert!(record["edges"][0]["received"].as_u64() >= Some(3), "the run went on");
@@ -55,7 +56,7 @@ fn everywhere(place: &Place, answer: &Answer) {
     }
 }
 
-/// Makes a command nobody's.
+/// Runs a command as an unprivileged user.
 const NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups {}";
 
 #[test]
@@ -69,7 +70,7 @@ fn somebody_without_rights() {
     }
 }
 
-/// As in a container without root: there are capabilities, and they do not count.
+/// As in a rootless container: capabilities exist, but have no effect.
 #[test]
 fn root_of_a_user_namespace() {
     let _alone = alone();
@@ -91,7 +92,8 @@ fn a_limit_of_ten() {
     if !may(&[]) {
         return;
     }
-    // A hard limit is raised by CAP_SYS_RESOURCE of the first user namespace only: root without it cannot, and no namespace helps.
+    // A hard limit is raised by CAP_SYS_RESOURCE of the first user namespace only: root without it cannot,
+    // and no namespace helps.
     let raised = Command::new("prlimit").args(["--rtprio=10:10", "true"]).output().expect("prlimit");
     if !raised.status.success() {
         let limit = hard_limit("Max realtime priority");
@@ -112,7 +114,7 @@ fn a_limit_of_ten() {
     assert!(status.expect("a shell").success());
 }
 
-/// Of this process, as `/proc` writes it.
+/// Returns a limit of this process from `/proc`.
 fn hard_limit(name: &str) -> String {
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let line = limits.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
@@ -181,7 +183,8 @@ fn a_deadline_beyond_the_bandwidth() {
     if limit.trim() != "950000" {
         return eprintln!("skipped: kernel.sched_rt_runtime_us is {}, not 950000", limit.trim());
     }
-    // One thread may have no more than a core has, and all together no more than all have: these are too many by a little.
+    // One thread may have no more than a core has, and all together no more than all have: these are too many
+    // by a little.
     let cores = onbeat_os::CoreSet::online().expect("cores").len();
     let pools: Vec<usize> = (0..=cores).collect();
     let mut text = "name = \"pools\"\nscheduler = \"custom\"\n".to_string();
@@ -203,7 +206,7 @@ fn a_deadline_beyond_the_bandwidth() {
     refused("deadline_beyond_the_bandwidth", &place, "{}", &[], &hidden);
 }
 
-/// What cannot be is an error in any case.
+/// Impossible settings are errors in any case.
 #[test]
 fn what_cannot_be() {
     let place = place();
@@ -268,7 +271,7 @@ fn a_filter_of_system_calls() {
     refused("filter_of_system_calls", &place, "python3 filter.py {}", &["pool.radio.policy=f:5"], &[]);
 }
 
-/// Loads the number of the call; 314 is sched_setattr: EPERM; else it is allowed.
+/// Filter of system calls: EPERM for 314, which is sched_setattr; others are allowed.
 const FILTER: &str = r#"
 import ctypes, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -281,14 +284,14 @@ if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program, 0, 0):
 os.execv(sys.argv[1], sys.argv[1:])
 "#;
 
-/// With a copy of the command, where somebody without rights can come to it.
+/// Calls `act` with a copy of the command that an unprivileged user can run.
 pub fn reachable() -> Place {
     let place = place();
     fs::copy(env!("CARGO_BIN_EXE_onbeat"), place.path("onbeat")).expect("a copy");
     place
 }
 
-/// The command, or the copy that is there.
+/// Path of the command or its copy.
 pub fn command(place: &Place) -> String {
     let copy = place.path("onbeat");
     if copy.exists() { copy.display().to_string() } else { env!("CARGO_BIN_EXE_onbeat").to_string() }

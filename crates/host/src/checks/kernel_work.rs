@@ -1,9 +1,9 @@
-//! What the kernel does for itself, on any core that is allowed.
+//! Background work of the kernel, on any core that is allowed.
 
 use super::Check;
-use crate::case::Case;
+use crate::case::MachineCase;
 use crate::fact::Fact;
-use crate::finding::{Fix, Judged, Severity};
+use crate::finding::{Fix, Judgement, Severity};
 
 pub const CHECKS: &[Check] = &[
     Check {
@@ -11,21 +11,21 @@ pub const CHECKS: &[Check] = &[
         area: "kernel work",
         severity: Severity::Warning,
         title: "unbound work queues",
-        what: "kworkers of unbound queues run on any core of their mask: writing back to disks, for instance.",
-        how: "The mask of the other cores into /sys/devices/virtual/workqueue/cpumask and the queues' own.",
-        cost: "The other cores do it all.",
-        skip: "Where these cores are isolated by isolcpus=domain: the mask leaves them out by itself.",
+        what: "kworkers of unbound queues run on any core of their mask, to write back dirty pages for instance.",
+        how: "Write the mask of the other cores to /sys/devices/virtual/workqueue/cpumask and to the queues' own masks.",
+        cost: "The other cores do all of this work.",
+        skip: "If these cores are isolated by isolcpus=domain: the mask then excludes them already.",
         judge: work_queues,
     },
     Check {
         id: "watchdogs",
         area: "kernel work",
         severity: Severity::Warning,
-        title: "watchdogs of the kernel",
-        what: "The hard-lockup watchdog is an NMI on every core; the soft one a timer and a thread of the highest priority, every four seconds.",
-        how: "sysctl kernel.nmi_watchdog=0, and the other cores into kernel.watchdog_cpumask.",
-        cost: "A core that hangs is not noticed.",
-        skip: "While a driver is suspected to hang.",
+        title: "kernel watchdogs",
+        what: "The hard-lockup watchdog is an NMI on every core. The soft one is a timer and a thread of the highest priority, every four seconds.",
+        how: "sysctl kernel.nmi_watchdog=0, and write the other cores to kernel.watchdog_cpumask.",
+        cost: "The kernel does not notice a core that hangs.",
+        skip: "While you suspect a driver of hanging.",
         judge: watchdogs,
     },
     Check {
@@ -33,21 +33,21 @@ pub const CHECKS: &[Check] = &[
         area: "kernel work",
         severity: Severity::Info,
         title: "polling for machine checks",
-        what: "Each core looks for corrected errors of memory and caches every few minutes.",
-        how: "0 into /sys/devices/system/machinecheck/machinecheck0/check_interval; mce=ignore_ce on the command line.",
-        cost: "Memory that begins to fail is not reported.",
-        skip: "Where a gap every five minutes may be.",
+        what: "Each core checks for corrected memory and cache errors every few minutes.",
+        how: "Write 0 to /sys/devices/system/machinecheck/machinecheck0/check_interval, or boot with mce=ignore_ce.",
+        cost: "The kernel does not report memory that begins to fail.",
+        skip: "If a gap every five minutes is acceptable.",
         judge: machine_checks,
     },
     Check {
         id: "console",
         area: "kernel work",
         severity: Severity::Info,
-        title: "messages on a slow console",
-        what: "A line of the kernel's log on a serial console takes milliseconds, with interrupts off on older kernels.",
+        title: "kernel messages on a slow console",
+        what: "A log line on a serial console takes milliseconds, with interrupts off on older kernels.",
         how: "sysctl kernel.printk=\"4 4 1 7\", or quiet on the command line.",
-        cost: "Less is seen on the console; the log has it all.",
-        skip: "Where the console is no serial line.",
+        cost: "The console shows less; the log still has everything.",
+        skip: "If the console is not a serial line.",
         judge: console,
     },
     Check {
@@ -55,28 +55,28 @@ pub const CHECKS: &[Check] = &[
         area: "kernel work",
         severity: Severity::Warning,
         title: "a tracer that was left on",
-        what: "Every event costs 100 to 300 ns; a function tracer many times that. A tool that crashed leaves its tracer on.",
-        how: "nop into current_tracer, nothing into set_event, if nobody traces.",
-        cost: "Whoever traces loses it.",
+        what: "Every event costs 100 to 300 ns; a function tracer costs many times that. A tool that crashed leaves its tracer on.",
+        how: "Write nop to current_tracer and nothing to set_event, if no tool is tracing.",
+        cost: "A tool that is tracing loses its trace.",
         skip: "While you trace.",
         judge: tracing,
     },
 ];
 
-fn work_queues(case: &Case) -> Judged {
+fn work_queues(case: &MachineCase) -> Judgement {
     let queues = match &case.facts.interrupts.work_queues {
         Fact::Known(queues) => queues,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let house = case.house();
-    // Each queue is kept within the mask of all, which is the first.
+    // The first mask bounds all others.
     let all = queues.first().map(|(_, cores)| cores.common(&case.cpus)).unwrap_or_default();
     let ours: Vec<&(String, onbeat_os::CoreSet)> =
         queues.iter().filter(|(_, cores)| !cores.common(&all).is_empty()).collect();
     match ours.first() {
-        None => Judged::good("they keep off these cores"),
+        None => Judgement::good("no unbound kworker may run on these cores"),
         Some(_) => {
-            let judged = Judged::bad(format!(
+            let judged = Judgement::bad(format!(
                 "kworkers of {} of {} masks may run on {}",
                 ours.len(),
                 queues.len(),
@@ -92,7 +92,7 @@ fn work_queues(case: &Case) -> Judged {
     }
 }
 
-fn watchdogs(case: &Case) -> Judged {
+fn watchdogs(case: &MachineCase) -> Judgement {
     let interrupts = &case.facts.interrupts;
     let mut seen = Vec::new();
     let mut fixes = Vec::new();
@@ -106,34 +106,34 @@ fn watchdogs(case: &Case) -> Judged {
     {
         let (both, house) = (cores.common(&case.cpus), case.house());
         if !both.is_empty() {
-            seen.push(format!("the soft one watches {both}"));
+            seen.push(format!("the soft watchdog runs on {both}"));
             if !house.is_empty() {
                 fixes.push(Fix::sysctl("kernel.watchdog_cpumask", house.to_string()));
             }
         }
     }
     if !seen.is_empty() {
-        return Judged::bad(seen.join("; ")).fixes(fixes);
+        return Judgement::bad(seen.join("; ")).fixes(fixes);
     }
     match (&interrupts.nmi_watchdog, &interrupts.watchdog_cpus) {
-        (Fact::Unknown(why), Fact::Unknown(_)) => Judged::unknown(why),
-        _ => Judged::good("they keep off these cores"),
+        (Fact::Unknown(why), Fact::Unknown(_)) => Judgement::unknown(why),
+        _ => Judgement::good("the watchdogs leave these cores alone"),
     }
 }
 
-fn machine_checks(case: &Case) -> Judged {
+fn machine_checks(case: &MachineCase) -> Judgement {
     if case.facts.kernel.parameter("mce").is_some_and(|value| value == "ignore_ce" || value == "off") {
-        return Judged::good("mce=ignore_ce");
+        return Judgement::good("mce=ignore_ce");
     }
     match &case.facts.interrupts.check_interval_s {
-        Fact::Known(0) => Judged::good("off"),
-        Fact::Known(s) => Judged::bad(format!("each core looks for corrected errors every {s} s"))
-            .fix(Fix::command("echo 0 > /sys/devices/system/machinecheck/machinecheck0/check_interval   # errors are not reported then")),
-        Fact::Unknown(why) => Judged::unknown(why),
+        Fact::Known(0) => Judgement::good("off"),
+        Fact::Known(s) => Judgement::bad(format!("each core checks for corrected errors every {s} s"))
+            .fix(Fix::command("echo 0 > /sys/devices/system/machinecheck/machinecheck0/check_interval   # the kernel then reports no such errors")),
+        Fact::Unknown(why) => Judgement::unknown(why),
     }
 }
 
-fn console(case: &Case) -> Judged {
+fn console(case: &MachineCase) -> Judgement {
     let kernel = &case.facts.kernel;
     let serial = kernel.command_line.known().and_then(|line| {
         let mut consoles = line.parameters().iter().filter(|parameter| parameter.name == "console");
@@ -147,31 +147,31 @@ fn console(case: &Case) -> Judged {
     });
     match (&kernel.console_level, serial) {
         (Fact::Known(level), _) if *level <= 4 => {
-            Judged::good(format!("warnings are not shown there (level {level})"))
+            Judgement::good(format!("warnings do not go to the console (level {level})"))
         }
         (Fact::Known(level), Some(console)) => {
-            Judged::bad(format!("messages up to level {level} go to the serial console {console}"))
+            Judgement::bad(format!("messages up to level {level} go to the serial console {console}"))
                 .fix(Fix::command("sysctl kernel.printk=\"4 4 1 7\""))
         }
-        (Fact::Known(level), None) => Judged::good(format!("level {level}, and no serial console")),
-        (Fact::Unknown(why), _) => Judged::unknown(why),
+        (Fact::Known(level), None) => Judgement::good(format!("level {level}, no serial console")),
+        (Fact::Unknown(why), _) => Judgement::unknown(why),
     }
 }
 
-fn tracing(case: &Case) -> Judged {
+fn tracing(case: &MachineCase) -> Judgement {
     let interrupts = &case.facts.interrupts;
     let tracer = match &interrupts.tracer {
         Fact::Known(tracer) => tracer,
-        Fact::Unknown(why) => return Judged::unknown(why),
+        Fact::Unknown(why) => return Judgement::unknown(why),
     };
     let events = interrupts.trace_events.known().map_or(&[][..], Vec::as_slice);
     if tracer != "nop" {
-        return Judged::bad(format!("the tracer `{tracer}` is on"))
-            .fix(Fix::command("echo nop > /sys/kernel/tracing/current_tracer   # if nobody traces"));
+        return Judgement::bad(format!("the tracer `{tracer}` is on"))
+            .fix(Fix::command("echo nop > /sys/kernel/tracing/current_tracer   # if no tool is tracing"));
     }
     match events.is_empty() {
-        true => Judged::good("none"),
-        false => Judged::bad(format!("events are traced: {}", super::some(events)))
-            .fix(Fix::command("echo > /sys/kernel/tracing/set_event   # if nobody traces")),
+        true => Judgement::good("none"),
+        false => Judgement::bad(format!("events are being traced: {}", super::some(events)))
+            .fix(Fix::command("echo > /sys/kernel/tracing/set_event   # if no tool is tracing")),
     }
 }

@@ -1,4 +1,4 @@
-//! What is checked, one entry per check: what it is about, why it matters, and how it is judged.
+//! The checks. Each entry has its texts, and a function that judges a machine.
 
 mod boot;
 mod clock;
@@ -14,32 +14,32 @@ mod shared;
 mod throttling;
 mod topology;
 
-use crate::case::Case;
-use crate::finding::{Judged, Severity};
+use crate::case::MachineCase;
+use crate::finding::{Judgement, Severity};
 
-/// One check.
+/// A check and its texts.
 pub struct Check {
-    /// Its name, for command lines and links.
+    /// Identifier, for command lines and links.
     pub id: &'static str,
-    /// The part of the machine that it is about.
+    /// Part of the machine that the check covers.
     pub area: &'static str,
-    /// How much it matters where it is bad, unless the case says otherwise.
+    /// Severity of a bad result, unless the check's own function gives another.
     pub severity: Severity,
-    /// What it is about, in a few words.
+    /// Title, in a few words.
     pub title: &'static str,
-    /// What it does.
+    /// Effect on a run.
     pub what: &'static str,
-    /// How it is set.
+    /// How to change the setting.
     pub how: &'static str,
-    /// What setting it costs.
+    /// Cost of the change.
     pub cost: &'static str,
-    /// When to leave it alone.
+    /// When to leave the setting alone.
     pub skip: &'static str,
-    /// How a machine is judged.
-    pub judge: fn(&Case) -> Judged,
+    /// Judges a machine.
+    pub judge: fn(&MachineCase) -> Judgement,
 }
 
-/// All checks, part by part.
+/// Returns all checks, area by area.
 pub fn all() -> impl Iterator<Item = &'static Check> {
     [
         kernel::CHECKS,
@@ -60,18 +60,18 @@ pub fn all() -> impl Iterator<Item = &'static Check> {
     .flatten()
 }
 
-/// The check with that name.
+/// Returns the check with this identifier.
 #[must_use]
 pub fn named(id: &str) -> Option<&'static Check> {
     all().find(|check| check.id == id)
 }
 
-/// `12.3 us` of nanoseconds.
+/// Formats nanoseconds as `12.3 us`.
 pub(crate) fn us(ns: u64) -> String {
     format!("{:.1} us", ns as f64 / 1e3)
 }
 
-/// The first few of many, and how many more there are.
+/// Lists the first names, and the number of the remaining ones.
 pub(crate) fn some(names: &[String]) -> String {
     const SHOWN: usize = 4;
     match names.len() {
@@ -80,7 +80,7 @@ pub(crate) fn some(names: &[String]) -> String {
     }
 }
 
-/// `no core` for an empty set.
+/// Formats a set of cores; `none` if it is empty.
 pub(crate) fn cores(set: &onbeat_os::CoreSet) -> String {
     if set.is_empty() { "none".to_owned() } else { set.to_string() }
 }

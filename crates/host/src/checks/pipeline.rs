@@ -1,10 +1,10 @@
-//! What the pipeline at hand asks for, against what there is.
+//! Needs of the pipeline, compared with the machine.
 
 use super::{Check, us};
-use crate::case::Case;
+use crate::case::MachineCase;
 use crate::fact::Fact;
-use crate::finding::{Fix, Judged, Severity};
-use crate::pipeline::Pipeline;
+use crate::finding::{Fix, Judgement, Severity};
+use crate::pipeline::PipelineNeeds;
 use onbeat_os::{CoreSet, Policy};
 
 pub const CHECKS: &[Check] = &[
@@ -12,55 +12,60 @@ pub const CHECKS: &[Check] = &[
         id: "pipeline-cores",
         area: "pipeline",
         severity: Severity::Warning,
-        title: "the cores that the pipeline pins",
-        what: "Workers with a real-time policy want cores that nobody else uses: not core 0, not shared with house-keeping, not two hardware threads of one core, not on two nodes of memory.",
-        how: "cores of the pools, -H for house-keeping, isolcpus= for the others.",
+        title: "cores that the pipeline pins",
+        what: "Workers with a real-time policy need cores of their own: not core 0, not shared with house-keeping, not two hardware threads of one core, and not on two NUMA nodes.",
+        how: "Set cores of the pools, -H for house-keeping, and isolcpus= to keep other threads off.",
         cost: "Cores.",
-        skip: "Where fewer cores have to do.",
+        skip: "If the machine has too few cores.",
         judge: pinned,
     },
     Check {
         id: "pipeline-policies",
         area: "pipeline",
         severity: Severity::Critical,
-        title: "the policies that the pipeline asks for",
-        what: "A policy needs the right, a budget (throttling, admission), and for SCHED_DEADLINE all cores of a root domain.",
+        title: "policies that the pipeline asks for",
+        what: "A policy needs rights and a budget (throttling, admission); SCHED_DEADLINE also needs all cores of a root domain.",
         how: "See rt-rights, deadline-rights and rt-throttling.",
         cost: "See there.",
-        skip: "Never: a policy that is refused is a promise that is not kept.",
+        skip: "Never: without its policy, a worker cannot meet its deadlines reliably.",
         judge: policies,
     },
     Check {
         id: "pipeline-rates",
         area: "pipeline",
         severity: Severity::Warning,
-        title: "the rates of the pipeline",
-        what: "A period or limit that is near what a wake-up and a look at the clock take here cannot be kept by a worker that parks.",
+        title: "rates of the pipeline",
+        what: "If a period or limit is close to the cost of a wake-up and a clock read here, a worker that parks cannot keep it.",
         how: "idle = \"spin\" on an isolated core, dma_latency = \"0us\", or longer periods.",
-        cost: "A core that spins does nothing else.",
-        skip: "Where some misses may be.",
+        cost: "A spinning worker's core does nothing else.",
+        skip: "If some misses are acceptable.",
         judge: rates,
     },
 ];
 
 const NONE: &str = "no pipeline was given (--pipeline)";
 
-fn pinned(case: &Case) -> Judged {
-    let Some(pipeline) = &case.pipeline else { return Judged::unknown(NONE) };
+fn pinned(case: &MachineCase) -> Judgement {
+    let Some(pipeline) = &case.pipeline else { return Judgement::unknown(NONE) };
     let (cpus, pins) = (&case.facts.cpus, pipeline.cores());
     if pins.is_empty() {
         return match pipeline.priority() > 0 {
-            true => Judged::bad("it has real-time workers and names no core for them: they move about")
-                .with_severity(Severity::Info)
-                .fix(Fix::advice("cores = [...] in their pools")),
-            false => Judged::good("it names no core"),
+            true => {
+                Judgement::bad("it has real-time workers without cores of their own: they move between cores")
+                    .with_severity(Severity::Info)
+                    .fix(Fix::advice("set cores = [...] in their pools"))
+            }
+            false => Judgement::good("it pins no cores"),
         };
     }
     let missing = pins.without(&case.online());
     if !missing.is_empty() {
-        return Judged::bad(format!("{missing} are not online; online are {}", super::cores(&case.online())))
-            .with_severity(Severity::Critical)
-            .fix(Fix::advice("name cores that are there"));
+        return Judgement::bad(format!(
+            "{missing} are not online; online cores: {}",
+            super::cores(&case.online())
+        ))
+        .with_severity(Severity::Critical)
+        .fix(Fix::advice("name cores that are online"));
     }
     let critical = pipeline.critical_cores();
     let isolated = cpus.isolated.known().cloned().unwrap_or_default();
@@ -69,22 +74,19 @@ fn pinned(case: &Case) -> Judged {
     let open = critical.without(&isolated);
     if !open.is_empty() {
         seen.push(format!("{open} are not isolated"));
-        fixes.push(Fix::command(format!("onbeat tune --cpus {critical}   # prints what isolates them")));
+        fixes.push(Fix::command(format!("onbeat tune --cpus {critical}   # prints how to isolate them")));
     }
     let shared = critical.common(&pipeline.house);
     if !shared.is_empty() {
-        seen.push(format!("{shared} are for house-keeping too"));
+        seen.push(format!("{shared} also do house-keeping"));
         fixes.push(Fix::advice(format!("-H {}", super::cores(&case.online().without(&pins)))));
     }
     if critical.contains(0) {
-        seen.push(
-            "core 0 is one of them, where most machines handle interrupts and boot leaves its work"
-                .to_owned(),
-        );
+        seen.push("core 0 is one of them: most machines handle interrupts and boot work there".to_owned());
     }
     let twice = twice(pipeline);
     if !twice.is_empty() {
-        seen.push(format!("two workers are on the same core: {twice}"));
+        seen.push(format!("two workers share a core: {twice}"));
     }
     let pairs =
         cpus.siblings.iter().filter(|set| set.common(&pins).len() > 1 && !set.common(&critical).is_empty());
@@ -100,18 +102,18 @@ fn pinned(case: &Case) -> Judged {
         .collect();
     if nodes.len() > 1 {
         seen.push(format!(
-            "they are on {} nodes of memory: a message between them costs twice as much",
+            "they are on {} NUMA nodes: a message between nodes costs twice as much",
             nodes.len()
         ));
     }
     match seen.is_empty() {
-        true => Judged::good(format!("{pins} are there, and {critical} are isolated")),
-        false => Judged::bad(format!("of the pinned cores {pins}: {}", seen.join("; "))).fixes(fixes),
+        true => Judgement::good(format!("{pins} are online, {critical} are isolated")),
+        false => Judgement::bad(format!("of the pinned cores {pins}: {}", seen.join("; "))).fixes(fixes),
     }
 }
 
-/// Cores that two real-time workers are on.
-fn twice(pipeline: &Pipeline) -> CoreSet {
+/// Returns the cores that more than one real-time worker is pinned to.
+fn twice(pipeline: &PipelineNeeds) -> CoreSet {
     let cores: Vec<usize> = pipeline
         .workers
         .iter()
@@ -123,11 +125,11 @@ fn twice(pipeline: &Pipeline) -> CoreSet {
     CoreSet::from_cores(again).unwrap_or_default()
 }
 
-fn policies(case: &Case) -> Judged {
-    let Some(pipeline) = &case.pipeline else { return Judged::unknown(NONE) };
+fn policies(case: &MachineCase) -> Judgement {
+    let Some(pipeline) = &case.pipeline else { return Judgement::unknown(NONE) };
     let scheduler = &case.facts.scheduler;
-    if !pipeline.workers.iter().any(crate::pipeline::Worker::is_real_time) {
-        return Judged::good("it asks for none");
+    if !pipeline.workers.iter().any(crate::pipeline::WorkerNeeds::is_real_time) {
+        return Judgement::good("it asks for no real-time policy");
     }
     let mut seen = Vec::new();
     let mut fixes = Vec::new();
@@ -143,9 +145,9 @@ fn policies(case: &Case) -> Judged {
         .find(|worker| matches!(worker.policy, Some(Policy::Deadline { .. })) && worker.core.is_some());
     if let (Some(worker), false) = (pinned, pipeline.cores().without(&case.facts.cpus.partitioned).is_empty())
     {
-        seen.push(format!("worker {} is SCHED_DEADLINE and bound to a core: that is refused (EPERM) unless the core is a root domain", worker.name));
+        seen.push(format!("worker {} is SCHED_DEADLINE and pinned to a core: the kernel refuses that (EPERM) unless the core is a root domain", worker.name));
         fixes.push(Fix::advice(
-            "name no cores for its pool, or put them into an isolated partition: onbeat tune --partition",
+            "set no cores for its pool, or put them into an isolated partition: onbeat tune --partition",
         ));
     }
     let asked: f64 = pipeline
@@ -165,50 +167,52 @@ fn policies(case: &Case) -> Judged {
         let there = share * case.online().len() as f64;
         if asked > there {
             seen.push(format!(
-                "its SCHED_DEADLINE workers ask for {asked:.2} cores, and {there:.2} are admitted (EBUSY)"
+                "its SCHED_DEADLINE workers ask for {asked:.2} cores; the kernel admits {there:.2} (EBUSY)"
             ));
-            fixes.push(Fix::advice("lower run times, or lengthen periods"));
+            fixes.push(Fix::advice("shorten run times, or lengthen periods"));
         }
         let spins = pipeline.workers.iter().find(|worker| worker.never_sleeps && worker.is_real_time());
         if let (Some(worker), true) = (spins, *runtime_us >= 0 && runtime_us < period_us) {
             seen.push(format!(
-                "worker {} never sleeps, and is stopped for {} us of every {period_us}",
+                "worker {} never sleeps: the kernel stops it for {} us of every {period_us}",
                 worker.name,
                 period_us - runtime_us
             ));
-            fixes.push(Fix::advice("let it park (idle = \"spin:20us\"); or lift the limit, knowing what rt-throttling says of it"));
+            fixes.push(Fix::advice(
+                "let it park (idle = \"spin:20us\"), or lift the limit after reading rt-throttling",
+            ));
         }
     }
     match (seen.is_empty(), &case.tried.fifo) {
-        (false, _) => Judged::bad(seen.join("; ")).fixes(fixes),
-        (true, Fact::Unknown(why)) => Judged::unknown(why),
-        (true, Fact::Known(_)) => Judged::good("all are granted, and there is room for them"),
+        (false, _) => Judgement::bad(seen.join("; ")).fixes(fixes),
+        (true, Fact::Unknown(why)) => Judgement::unknown(why),
+        (true, Fact::Known(_)) => Judgement::good("all are granted, and the budget suffices"),
     }
 }
 
-fn rates(case: &Case) -> Judged {
-    let Some(pipeline) = &case.pipeline else { return Judged::unknown(NONE) };
+fn rates(case: &MachineCase) -> Judgement {
+    let Some(pipeline) = &case.pipeline else { return Judgement::unknown(NONE) };
     let Some(shortest_ns) = pipeline.shortest_ns else {
-        return Judged::good("it has no period, deadline or limit");
+        return Judgement::good("it has no period, deadline or limit");
     };
     let what = format!("{} is {}", pipeline.shortest_of, us(shortest_ns));
     let wake = match (&case.measured.wake, &case.measured.wake_awake, pipeline.dma_latency_us) {
         (_, Fact::Known(wake), Some(0)) | (Fact::Known(wake), ..) => wake,
-        (Fact::Unknown(why), ..) => return Judged::unknown(why),
+        (Fact::Unknown(why), ..) => return Judgement::unknown(why),
     };
     let read_ns = case.measured.clock_read_ns.known().copied().unwrap_or(0.0);
-    let took = format!("{} late 99 of 100 times, {} at most", us(wake.p99_ns), us(wake.max_ns));
+    let took = format!("{} late in 99 of 100 cases, at most {}", us(wake.p99_ns), us(wake.max_ns));
     if read_ns * 100.0 > shortest_ns as f64 {
-        return Judged::bad(format!("{what}, and a look at the clock takes {read_ns:.0} ns"))
-            .fix(Fix::advice("longer periods, or a machine with a tsc"));
+        return Judgement::bad(format!("{what}, and a clock read takes {read_ns:.0} ns"))
+            .fix(Fix::advice("use longer periods, or a machine with a tsc"));
     }
     let parks = pipeline.workers.iter().any(|worker| !worker.never_sleeps);
     match parks && wake.p99_ns > shortest_ns / 2 {
-        true => Judged::bad(format!("{what}, and a thread that sleeps wakes up {took}"))
+        true => Judgement::bad(format!("{what}, and a sleeping thread wakes up {took}"))
             .with_severity(if wake.p99_ns > shortest_ns { Severity::Critical } else { Severity::Warning })
             .fix(Fix::advice(
                 "dma_latency = \"0us\", idle = \"spin:20us\" on an isolated core, or a longer period",
             )),
-        false => Judged::good(format!("{what}; a thread that sleeps wakes up {took}")),
+        false => Judgement::good(format!("{what}; a sleeping thread wakes up {took}")),
     }
 }

@@ -1,4 +1,4 @@
-//! Cores: which there are, which are kept apart, who shares what with whom.
+//! Cores: which exist, which are isolated, and what they share.
 
 use crate::fact::{self, Fact};
 use crate::lists;
@@ -7,45 +7,45 @@ use onbeat_os::CoreSet;
 
 /// The cores of a machine.
 #[derive(Debug, Clone, Default)]
-pub struct Cpus {
-    /// Switched on.
+pub struct CpuFacts {
+    /// Cores that are online.
     pub online: Fact<CoreSet>,
-    /// All that could be.
+    /// Cores that could be online.
     pub possible: Fact<CoreSet>,
-    /// Kept apart by `isolcpus=` with the flag `domain`, or by isolated partitions of control groups.
+    /// Cores isolated by `isolcpus=` with the flag `domain`, or by isolated control group partitions.
     pub isolated: Fact<CoreSet>,
-    /// By control groups alone.
+    /// Cores isolated by control groups alone.
     pub partitioned: CoreSet,
-    /// Without a periodic tick.
+    /// Cores without a periodic tick.
     pub nohz_full: Fact<CoreSet>,
-    /// Cores that are one physical core, in sets of two and more.
+    /// Hardware threads of one physical core, in sets of at least two.
     pub siblings: Vec<CoreSet>,
-    /// Whether hardware threads share cores now.
+    /// Whether two hardware threads share a core now.
     pub smt: Fact<bool>,
-    /// What `smt/control` says.
+    /// Content of `smt/control`.
     pub smt_control: Fact<String>,
-    /// Cores by node of memory.
+    /// Cores by NUMA node.
     pub nodes: Vec<(usize, CoreSet)>,
-    /// Cores that share a second-level and a third-level cache, in sets.
+    /// Cores that share a second-level or third-level cache, in sets.
     pub caches: Vec<(u8, CoreSet)>,
-    /// Of the first core, on x86.
+    /// Flags of the first core, on x86.
     pub flags: Fact<Vec<String>>,
-    /// Weaknesses and what is done against them.
+    /// Processor vulnerabilities, with the state of their mitigations.
     pub vulnerabilities: Vec<(String, String)>,
 }
 
 const CPU: &str = "sys/devices/system/cpu";
-/// Cores beyond that are not looked at one by one.
+/// Limit on the cores that are read one by one.
 const MOST_CORES: usize = 1024;
 
-impl Cpus {
+impl CpuFacts {
     pub(super) fn read(tree: &dyn Tree) -> Self {
         let set = |name: &str| fact::parsed(tree, &format!("{CPU}/{name}"), lists::file);
         let online = set("online");
         let some: Vec<usize> =
             online.known().map(|online| online.iter().take(MOST_CORES).collect()).unwrap_or_default();
         let partitioned = partitioned(tree);
-        Cpus {
+        CpuFacts {
             possible: set("possible"),
             isolated: set("isolated").map(|isolated| isolated.and(&partitioned)),
             partitioned,
@@ -56,9 +56,8 @@ impl Cpus {
             nodes: nodes(tree),
             caches: caches(tree, &some),
             flags: fact::text(tree, "proc/cpuinfo").and_then(|text| {
-                let no = || {
-                    Fact::Unknown("/proc/cpuinfo has no flags: only x86 processors say it there".to_owned())
-                };
+                let no =
+                    || Fact::Unknown("/proc/cpuinfo has no flags: only x86 processors list them".to_owned());
                 flags(&text).map_or_else(no, Fact::Known)
             }),
             vulnerabilities: vulnerabilities(tree),
@@ -66,7 +65,7 @@ impl Cpus {
         }
     }
 
-    /// The cores that share a physical core with one of these, these left out.
+    /// Returns the cores that share a physical core with one of `cores`, without `cores` themselves.
     #[must_use]
     pub fn siblings_of(&self, cores: &CoreSet) -> CoreSet {
         let beside = self.siblings.iter().filter(|set| !set.common(cores).is_empty());
@@ -74,7 +73,7 @@ impl Cpus {
     }
 }
 
-/// Sets of two and more cores that the file of each core names.
+/// Returns the distinct sets of at least two cores that `file` of each core names.
 fn groups(tree: &dyn Tree, cores: &[usize], file: &str) -> Vec<CoreSet> {
     let mut sets: Vec<CoreSet> = Vec::new();
     for core in cores {
@@ -124,7 +123,7 @@ fn vulnerabilities(tree: &dyn Tree) -> Vec<(String, String)> {
     names.into_iter().take(100).filter_map(one).collect()
 }
 
-/// Cores that isolated partitions have: kernels before 6.7 say so at each group only.
+/// Returns the cores of isolated partitions. Kernels before 6.7 report them only in each group.
 fn partitioned(tree: &dyn Tree) -> CoreSet {
     let root = "sys/fs/cgroup";
     let all = fact::parsed(tree, &format!("{root}/cpuset.cpus.isolated"), lists::file);

@@ -1,4 +1,4 @@
-//! Interrupts, and work that the kernel does for itself.
+//! InterruptFacts, and background work of the kernel.
 
 use crate::fact::{self, Fact};
 use crate::lists;
@@ -6,16 +6,16 @@ use crate::tree::Tree;
 use onbeat_os::CoreSet;
 use std::collections::BTreeMap;
 
-/// Interrupts and the kernel's own work.
+/// InterruptFacts and background work of the kernel.
 #[derive(Debug, Clone, Default)]
-pub struct Interrupts {
+pub struct InterruptFacts {
     /// Cores that new interrupts may come to.
     pub default_affinity: Fact<CoreSet>,
-    /// One by one.
+    /// Device interrupts.
     pub irqs: Fact<Vec<Irq>>,
-    /// Masks of unbound work queues: their file and cores.
+    /// Masks of unbound work queues: file and cores.
     pub work_queues: Fact<Vec<(String, CoreSet)>>,
-    /// Queues of the network that other cores work on: their file and cores.
+    /// Network queues that other cores process: file and cores.
     pub steering: Fact<Vec<(String, CoreSet)>>,
     /// `kernel.nmi_watchdog`.
     pub nmi_watchdog: Fact<i64>,
@@ -23,51 +23,52 @@ pub struct Interrupts {
     pub watchdog_cpus: Fact<CoreSet>,
     /// `kernel.soft_watchdog`.
     pub soft_watchdog: Fact<i64>,
-    /// How often machine checks are polled for, in seconds.
+    /// Period of the polling for machine checks, in seconds.
     pub check_interval_s: Fact<i64>,
-    /// What traces: the tracer, the events that are on, foreign instances.
+    /// Current tracer.
     pub tracer: Fact<String>,
-    /// Events that are on.
+    /// Events being traced.
     pub trace_events: Fact<Vec<String>>,
 }
 
-/// An interrupt of a device.
+/// A device interrupt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Irq {
     /// Its number.
     pub number: u32,
-    /// Its device.
+    /// Name of its device.
     pub name: String,
-    /// Where it may come.
+    /// Cores that it may come to.
     pub affinity: CoreSet,
-    /// Where it does come.
+    /// Cores that it does come to.
     pub effective: Option<CoreSet>,
-    /// How often it has come, in all.
+    /// Number of times that it came, on all cores.
     pub count: u64,
 }
 
 impl Irq {
-    /// Whether a device has it: those without a handler have no name, and two of a PC are the kernel's own.
+    /// Whether a device uses it: an interrupt without a handler has no name, and two of a PC belong to the
+    /// kernel.
     #[must_use]
     pub fn is_movable(&self) -> bool {
         !matches!(self.name.as_str(), NOBODY | "timer" | "cascade")
     }
 }
 
-/// Stands for the name of an interrupt that nobody handles.
+/// Name of an interrupt without a handler.
 const NOBODY: &str = "?";
 
-/// More interrupts are not looked at.
+/// Limit on the number of interrupts read.
 const MOST_IRQS: usize = 4096;
 
-impl Interrupts {
+impl InterruptFacts {
     pub(super) fn read(tree: &dyn Tree) -> Self {
         let kernel = |name: &str| format!("proc/sys/kernel/{name}");
         let tracing = |name: &str| {
             let at = |root: &str| fact::text(tree, &format!("{root}/{name}"));
             at("sys/kernel/tracing").or(at("sys/kernel/debug/tracing"))
         };
-        Interrupts {
+        InterruptFacts {
             default_affinity: fact::parsed(tree, "proc/irq/default_smp_affinity", lists::mask),
             irqs: irqs(tree),
             work_queues: work_queues(tree),
@@ -84,7 +85,8 @@ impl Interrupts {
         }
     }
 
-    /// Interrupts that may come to one of these cores. Those that nobody handles never come, and the kernel's own stay where they are.
+    /// Returns the interrupts that may come to one of these cores, without those that no handler uses or the
+    /// kernel keeps.
     pub fn on<'i>(&'i self, cores: &'i CoreSet) -> impl Iterator<Item = &'i Irq> {
         let irqs = self.irqs.known().into_iter().flatten();
         irqs.filter(|irq| irq.is_movable() && !irq.affinity.common(cores).is_empty())
@@ -113,7 +115,7 @@ fn irqs(tree: &dyn Tree) -> Fact<Vec<Irq>> {
     Fact::Known(numbers.take(MOST_IRQS).filter_map(irq).collect())
 }
 
-/// Names and counts by number, from `/proc/interrupts`.
+/// Parses names and counts by number from `/proc/interrupts`.
 fn described(text: &str) -> BTreeMap<u32, (String, u64)> {
     let one = |line: &str| {
         let (label, rest) = line.split_once(':')?;
@@ -140,7 +142,7 @@ fn work_queues(tree: &dyn Tree) -> Fact<Vec<(String, CoreSet)>> {
     Fact::Known(std::iter::once(all).chain(others).collect())
 }
 
-/// Those that name a core.
+/// Returns the queues whose mask names a core.
 fn steering(tree: &dyn Tree) -> Fact<Vec<(String, CoreSet)>> {
     let devices = match tree.list("sys/class/net") {
         Ok(devices) => devices,

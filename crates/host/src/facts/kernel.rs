@@ -1,4 +1,4 @@
-//! The kernel: how it was built, and how it was booted.
+//! The kernel: its build and its boot.
 
 use crate::command_line::CommandLine;
 use crate::fact::{self, Fact};
@@ -7,40 +7,40 @@ use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-/// The kernel.
+/// Build and boot of the kernel.
 #[derive(Debug, Clone, Default)]
-pub struct Kernel {
+pub struct KernelFacts {
     /// `6.12.1-rt`.
     pub release: Fact<String>,
     /// `/proc/version`.
     pub version: Fact<String>,
     /// `/sys/kernel/realtime`.
     pub realtime: Fact<bool>,
-    /// The preemption mode in force, of those that there are.
+    /// Preemption mode in force.
     pub preempt: Fact<String>,
-    /// How it was booted.
+    /// Boot command line.
     pub command_line: Fact<CommandLine>,
-    /// How it was built.
+    /// Build options.
     pub config: Fact<Config>,
     /// `none`, `integrity` or `confidentiality`.
     pub lockdown: Fact<String>,
-    /// `/proc/sys/kernel/printk`: the first number.
+    /// First number of `/proc/sys/kernel/printk`.
     pub console_level: Fact<i64>,
-    /// Changes with every boot.
+    /// Identifier of this boot.
     pub boot_id: Fact<String>,
 }
 
-/// Options of the build, without `CONFIG_`. What is not set is not there.
+/// Build options, without `CONFIG_`. Options that are not set are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Config {
     options: BTreeMap<String, String>,
 }
 
-impl Kernel {
+impl KernelFacts {
     pub(super) fn read(tree: &dyn Tree) -> Self {
         let release = fact::text(tree, "proc/sys/kernel/osrelease");
         let config = config(tree, release.known().map_or("", String::as_str));
-        Kernel {
+        KernelFacts {
             release,
             version: fact::text(tree, "proc/version"),
             realtime: fact::switch(tree, "sys/kernel/realtime"),
@@ -55,7 +55,7 @@ impl Kernel {
         }
     }
 
-    /// Whether it is `PREEMPT_RT`.
+    /// Whether it is a `PREEMPT_RT` kernel.
     #[must_use]
     pub fn is_realtime(&self) -> Fact<bool> {
         match (&self.realtime, &self.version) {
@@ -65,7 +65,7 @@ impl Kernel {
         }
     }
 
-    /// Its version's first two numbers; (0, 0) where they are not known.
+    /// Returns the first two numbers of its version; (0, 0) if they are unknown.
     #[must_use]
     pub fn number(&self) -> (u32, u32) {
         let release = self.release.known().map_or("", String::as_str);
@@ -73,13 +73,13 @@ impl Kernel {
         (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
     }
 
-    /// The value of a parameter on its command line; `None` where it is not there, or the line is not known.
+    /// Returns the value of a command-line parameter; `None` if it is absent or the line is unknown.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.command_line.known().and_then(|line| line.value(name))
     }
 
-    /// Whether an option of the build is set; `None` where nobody knows.
+    /// Whether a build option is set; `None` if the options are unknown.
     #[must_use]
     pub fn has(&self, option: &str) -> Option<bool> {
         self.config.known().map(|config| config.get(option).is_some())
@@ -87,7 +87,7 @@ impl Kernel {
 }
 
 impl Config {
-    /// Reads `CONFIG_X=y` lines; others are left out.
+    /// Parses `CONFIG_X=y` lines; other lines are ignored.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let option = |line: &str| {
@@ -97,14 +97,14 @@ impl Config {
         Config { options: text.lines().filter_map(option).collect() }
     }
 
-    /// Its value.
+    /// Returns the value of an option.
     #[must_use]
     pub fn get(&self, option: &str) -> Option<&str> {
         self.options.get(option).map(String::as_str)
     }
 }
 
-/// A build has thousands of options; what has fewer is something else.
+/// A build has thousands of options; a file with fewer than this is something else.
 const LEAST_OPTIONS: usize = 10;
 
 fn config(tree: &dyn Tree, release: &str) -> Fact<Config> {

@@ -1,18 +1,18 @@
-//! Settings of memory, and who works on it in the background.
+//! MemoryFacts settings, and background work on memory.
 
 use crate::fact::{self, Fact};
 use crate::tree::Tree;
 
-/// Settings of memory.
+/// MemoryFacts settings.
 #[derive(Debug, Clone, Default)]
-pub struct Memory {
-    /// Places to swap to.
+pub struct MemoryFacts {
+    /// Swap devices and files.
     pub swaps: Fact<Vec<String>>,
     /// `vm.swappiness`.
     pub swappiness: Fact<i64>,
-    /// Transparent huge pages: `always`, `madvise`, `never`.
+    /// Mode of transparent huge pages: `always`, `madvise`, `never`.
     pub huge_pages: Fact<String>,
-    /// How much is done at a page fault to get one.
+    /// Effort at a page fault to get a huge page.
     pub huge_pages_defrag: Fact<String>,
     /// `vm.compaction_proactiveness`.
     pub compaction: Fact<i64>,
@@ -20,19 +20,19 @@ pub struct Memory {
     pub moves_locked: Fact<i64>,
     /// `/sys/kernel/mm/ksm/run`.
     pub ksm: Fact<i64>,
-    /// The states of DAMON's threads, by the number of each.
+    /// States of DAMON's threads, by their number.
     pub damon: Fact<Vec<(String, String)>>,
     /// `vm.stat_interval`, in seconds.
     pub stat_interval_s: Fact<i64>,
-    /// Whether a balloon's interrupts are there, by their names and counts.
+    /// InterruptFacts of a memory balloon, by name and count.
     pub balloon: Fact<Vec<(String, u64)>>,
 }
 
-impl Memory {
+impl MemoryFacts {
     pub(super) fn read(tree: &dyn Tree) -> Self {
         let vm = |name: &str| fact::number(tree, &format!("proc/sys/vm/{name}"));
         let mm = "sys/kernel/mm";
-        Memory {
+        MemoryFacts {
             swaps: fact::text(tree, "proc/swaps").map(|text| {
                 text.lines()
                     .skip(1)
@@ -68,7 +68,7 @@ fn damon(tree: &dyn Tree) -> Fact<Vec<(String, String)>> {
     }
 }
 
-/// The queues of a virtio balloon have telling names.
+/// The queues of a virtio balloon can be recognised by their names.
 fn balloon(interrupts: &str) -> Vec<(String, u64)> {
     let one = |line: &str| {
         let name = line.split_whitespace().next_back()?;

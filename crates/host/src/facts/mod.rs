@@ -1,4 +1,4 @@
-//! What is known of a machine: plain data, read once, by functions of nothing but its files.
+//! Facts of a machine: plain data, read once from its files.
 
 mod cpus;
 mod interrupts;
@@ -9,57 +9,57 @@ mod power;
 mod scheduler;
 mod threads;
 
-pub use cpus::Cpus;
-pub use interrupts::{Interrupts, Irq};
-pub use kernel::{Config, Kernel};
-pub use memory::Memory;
-pub use place::{Place, Quota};
-pub use power::{IdleState, Power};
-pub use scheduler::Scheduler;
-pub use threads::Thread;
+pub use cpus::CpuFacts;
+pub use interrupts::{InterruptFacts, Irq};
+pub use kernel::{Config, KernelFacts};
+pub use memory::MemoryFacts;
+pub use place::{Environment, Quota};
+pub use power::{IdleState, PowerFacts};
+pub use scheduler::SchedulerFacts;
+pub use threads::SystemThread;
 
 use crate::fact::Fact;
 use crate::tree::Tree;
 
-/// A machine.
+/// All facts of a machine.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
-    /// The kernel, how it was built and booted.
-    pub kernel: Kernel,
+    /// The kernel's build and boot.
+    pub kernel: KernelFacts,
     /// Its cores.
-    pub cpus: Cpus,
-    /// Clocks, clock rates and sleep.
-    pub power: Power,
-    /// Settings of its scheduler.
-    pub scheduler: Scheduler,
-    /// Settings of its memory.
-    pub memory: Memory,
-    /// Interrupts and the kernel's own work.
-    pub interrupts: Interrupts,
+    pub cpus: CpuFacts,
+    /// Clocks, clock rates and idle states.
+    pub power: PowerFacts,
+    /// SchedulerFacts settings.
+    pub scheduler: SchedulerFacts,
+    /// MemoryFacts settings.
+    pub memory: MemoryFacts,
+    /// InterruptFacts and background work of the kernel.
+    pub interrupts: InterruptFacts,
     /// Container, hypervisor, control group.
-    pub place: Place,
+    pub environment: Environment,
     /// All threads.
-    pub threads: Fact<Vec<Thread>>,
+    pub threads: Fact<Vec<SystemThread>>,
 }
 
 impl Facts {
-    /// Reads all of it. What cannot be read says why.
+    /// Reads all facts. A value that cannot be read says why.
     #[must_use]
     pub fn read(tree: &dyn Tree) -> Self {
-        let cpus = Cpus::read(tree);
+        let cpus = CpuFacts::read(tree);
         Facts {
-            kernel: Kernel::read(tree),
-            power: Power::read(tree, &cpus),
-            scheduler: Scheduler::read(tree),
-            memory: Memory::read(tree),
-            interrupts: Interrupts::read(tree),
-            place: Place::read(tree),
+            kernel: KernelFacts::read(tree),
+            power: PowerFacts::read(tree, &cpus),
+            scheduler: SchedulerFacts::read(tree),
+            memory: MemoryFacts::read(tree),
+            interrupts: InterruptFacts::read(tree),
+            environment: Environment::read(tree),
             threads: threads::read(tree),
             cpus,
         }
     }
 
-    /// Whether it is a guest of a hypervisor; `None` where nothing says so.
+    /// Whether it is a guest of a hypervisor; `None` if no file says so.
     #[must_use]
     pub fn is_guest(&self) -> Option<bool> {
         self.cpus.flags.known().map(|flags| flags.iter().any(|flag| flag == "hypervisor"))

@@ -1,32 +1,32 @@
-//! What lies between a process and the machine: a container, a hypervisor, a control group, limits.
+//! Environment of the process: container, hypervisor, control group, limits.
 
 use crate::fact::{self, Fact};
 use crate::lists;
 use crate::tree::Tree;
 use onbeat_os::CoreSet;
 
-/// Container, hypervisor, control group.
+/// Container, hypervisor and control group of this process.
 #[derive(Debug, Clone, Default)]
-pub struct Place {
-    /// The kind of container that this is in; empty for none.
+pub struct Environment {
+    /// Kind of container; empty for none.
     pub container: Fact<String>,
-    /// Who runs this machine, as far as DMI and the kernel say.
+    /// Name of the hypervisor or machine, by DMI and the kernel.
     pub hypervisor: Fact<String>,
-    /// Whether a filter of system calls is on.
+    /// Whether a system call filter is on.
     pub seccomp: Fact<bool>,
-    /// The group of this process: its limit on time.
+    /// Time limit of this process's control group.
     pub quota: Fact<Quota>,
-    /// The cores of the group of this process.
+    /// Cores of this process's control group.
     pub cpuset: Fact<CoreSet>,
-    /// The group of this process in the second version.
+    /// Control group v2 of this process.
     pub group: Fact<String>,
-    /// Of the first version: real-time run time of the own group, where the kernel has it per group.
+    /// Real-time run time of this process's control group v1, if the kernel has a budget per group.
     pub group_rt_runtime_us: Fact<i64>,
-    /// Where groups of the second version are, when cpusets are theirs to give.
+    /// Mount point of cgroup v2, if it has the cpuset controller.
     pub cpusets: Fact<String>,
-    /// Stalls for want of a core, in percent of the last ten seconds.
+    /// Share of the last ten seconds in which threads waited for a core, in percent.
     pub pressure: Fact<f64>,
-    /// The share of all time since boot that the hypervisor admits to have given to others.
+    /// Share of all time since boot that the hypervisor reports as stolen.
     pub stolen_share: Fact<f64>,
     /// `kernel.perf_event_paranoid`.
     pub paranoid: Fact<i64>,
@@ -34,7 +34,7 @@ pub struct Place {
     pub bpf_disabled: Fact<i64>,
 }
 
-/// A limit on time: so much of each period; nothing for no limit.
+/// Time limit: run time per period; `None` for no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     /// Microseconds.
@@ -43,7 +43,7 @@ pub struct Quota {
     pub period_us: i64,
 }
 
-impl Place {
+impl Environment {
     pub(super) fn read(tree: &dyn Tree) -> Self {
         let groups = fact::text(tree, "proc/self/cgroup");
         let lines = groups.known().map_or("", String::as_str);
@@ -62,7 +62,7 @@ impl Place {
             (quota, file("cpu.rt_runtime_us"))
         });
         let (quota_first, group_rt_runtime_us) = cpu_first.unwrap_or_else(|| {
-            let why = "control groups of the first version do not rule time here".to_owned();
+            let why = "cgroup v1 does not control CPU time here".to_owned();
             (Fact::Unknown(why.clone()), Fact::Unknown(why))
         });
         let cpuset = |path: String| fact::parsed(tree, &path, lists::file);
@@ -70,18 +70,18 @@ impl Place {
         let cpuset_first = first("cpuset").map_or_else(none, |group| {
             cpuset(at(&format!("cpuset/{}", group.trim_matches('/')), "cpuset.effective_cpus"))
         });
-        Place {
+        Environment {
             container: container(tree),
             hypervisor: hypervisor(tree),
             seccomp: fact::parsed(tree, "proc/self/status", |text| {
                 Some(text.lines().find_map(|line| line.strip_prefix("Seccomp:"))?.trim() != "0")
             }),
-            // The root of the second version has no limit, and no file that says so.
+            // // The root of cgroup v2 has no limit, and no file that says so.
             quota: quota_first.or(cpu_max),
             cpuset: cpuset_first.or(cpuset(at(second, "cpuset.cpus.effective"))),
             group: groups.and_then(|text| match text.lines().find_map(|line| line.strip_prefix("0::")) {
                 Some(group) => Fact::Known(fact::short(group)),
-                None => Fact::Unknown("/proc/self/cgroup names no group of the second version".to_owned()),
+                None => Fact::Unknown("/proc/self/cgroup names no cgroup v2".to_owned()),
             }),
             group_rt_runtime_us,
             cpusets: cpusets(tree),
@@ -96,7 +96,7 @@ impl Place {
     }
 }
 
-/// The group in the hierarchy of the first version that has a controller.
+/// Returns the cgroup v1 that has a controller.
 fn group_of<'t>(groups: &'t str, controller: &str) -> Option<&'t str> {
     groups.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -105,7 +105,7 @@ fn group_of<'t>(groups: &'t str, controller: &str) -> Option<&'t str> {
     })
 }
 
-/// The eighth number, of all together but the last two, which the first two hold already.
+/// The eighth number, divided by the sum of the first eight. The last two are already part of the first two.
 fn stolen_share(text: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
@@ -113,7 +113,7 @@ fn stolen_share(text: &str) -> Option<f64> {
     ticks.get(7).filter(|_| sum > 0).map(|stolen| *stolen as f64 / sum as f64)
 }
 
-/// `max 100000`, `50000 100000`.
+/// Parses `max 100000`, `50000 100000`.
 fn quota(text: &str) -> Option<Quota> {
     let (quota, period) = text.split_once(' ')?;
     let quota_us = if quota == "max" { None } else { Some(quota.parse().ok()?) };

@@ -1,48 +1,48 @@
-//! Clocks, clock rates, and how deeply idle cores sleep.
+//! Clocks, clock rates and idle states.
 
-use super::Cpus;
+use super::CpuFacts;
 use crate::fact::{self, Fact};
 use crate::tree::Tree;
 use onbeat_os::CoreSet;
 
-/// Clocks, clock rates and sleep.
+/// Clocks, clock rates and idle states.
 #[derive(Debug, Clone, Default)]
-pub struct Power {
-    /// The governors of the clock rate, with the cores that have them.
+pub struct PowerFacts {
+    /// Clock rate governors, with the cores that use them.
     pub governors: Fact<Vec<(String, CoreSet)>>,
-    /// Preferences between speed and saving (EPP), with their cores.
+    /// Energy performance preferences (EPP), with their cores.
     pub preferences: Fact<Vec<(String, CoreSet)>>,
-    /// Biases (EPB), with their cores.
+    /// Energy performance biases (EPB), with their cores.
     pub biases: Fact<Vec<(String, CoreSet)>>,
-    /// States of sleep, of the first core that has any.
+    /// Idle states of the first core that has any.
     pub idle_states: Fact<Vec<IdleState>>,
-    /// Who chooses among them.
+    /// Governor that chooses among them.
     pub idle_governor: Fact<String>,
-    /// What `/dev/cpu_dma_latency` keeps to now, in microseconds.
+    /// Limit that `/dev/cpu_dma_latency` sets now, in microseconds.
     pub dma_latency_us: Fact<i64>,
-    /// Cores whose sleep is limited by `pm_qos_resume_latency_us`.
+    /// Cores whose idle states are limited by `pm_qos_resume_latency_us`.
     pub kept_awake: CoreSet,
-    /// How long a guest looks for work before it halts.
+    /// Time for which a guest polls for work before it halts.
     pub halt_poll_ns: Fact<i64>,
-    /// What time is taken from.
+    /// Clock source.
     pub clock_source: Fact<String>,
 }
 
-/// A state of sleep.
+/// An idle state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleState {
     /// Its name.
     pub name: String,
-    /// How long waking up from it takes, as the kernel believes.
+    /// Exit latency, by the kernel's estimate.
     pub latency_us: i64,
-    /// Whether it is used.
+    /// Whether it is in use.
     pub enabled: bool,
 }
 
 const CPU: &str = "sys/devices/system/cpu";
 
-impl Power {
-    pub(super) fn read(tree: &dyn Tree, cpus: &Cpus) -> Self {
+impl PowerFacts {
+    pub(super) fn read(tree: &dyn Tree, cpus: &CpuFacts) -> Self {
         let cores: Vec<usize> =
             cpus.online.known().map(|online| online.iter().take(1024).collect()).unwrap_or_default();
         let by_core = |file: &str| by_core(tree, &cores, file);
@@ -50,17 +50,17 @@ impl Power {
             cores.iter().map(|core| idle_states(tree, *core)).find(|states| states.known().is_some());
         let awake = cores.iter().copied().filter(|core| {
             let file = format!("{CPU}/cpu{core}/power/pm_qos_resume_latency_us");
-            // 0 means that nothing is asked for, `n/a` that none is to be waited for.
+            // // 0 means no limit, `n/a` means no latency at all.
             fact::text(tree, &file)
                 .known()
                 .is_some_and(|text| text == "n/a" || text.parse::<u32>().is_ok_and(|us| us > 0))
         });
-        Power {
+        PowerFacts {
             governors: by_core("cpufreq/scaling_governor"),
             preferences: by_core("cpufreq/energy_performance_preference"),
             biases: by_core("power/energy_perf_bias"),
             idle_states: idle_states
-                .unwrap_or_else(|| Fact::Unknown(format!("/{CPU}/cpu*/cpuidle is not there"))),
+                .unwrap_or_else(|| Fact::Unknown(format!("/{CPU}/cpu*/cpuidle does not exist"))),
             idle_governor: fact::text(tree, &format!("{CPU}/cpuidle/current_governor_ro"))
                 .or(fact::text(tree, &format!("{CPU}/cpuidle/current_governor"))),
             dma_latency_us: dma_latency(tree),
@@ -71,10 +71,10 @@ impl Power {
     }
 }
 
-/// Values of a file per core, each with its cores.
+/// Reads a file of each core: the distinct values, each with its cores.
 fn by_core(tree: &dyn Tree, cores: &[usize], file: &str) -> Fact<Vec<(String, CoreSet)>> {
     let mut found: Vec<(String, Vec<usize>)> = Vec::new();
-    let mut why = format!("/{CPU}/cpu*/{file} is not there");
+    let mut why = format!("/{CPU}/cpu*/{file} does not exist");
     for core in cores {
         match fact::text(tree, &format!("{CPU}/cpu{core}/{file}")) {
             Fact::Known(value) => {
@@ -84,7 +84,7 @@ fn by_core(tree: &dyn Tree, cores: &[usize], file: &str) -> Fact<Vec<(String, Co
                     None => found.push((value, vec![*core])),
                 }
             }
-            Fact::Unknown(reason) if !reason.ends_with("is not there") => why = reason,
+            Fact::Unknown(reason) if !reason.ends_with("does not exist") => why = reason,
             Fact::Unknown(_) => {}
         }
     }
@@ -113,12 +113,12 @@ fn idle_states(tree: &dyn Tree, core: usize) -> Fact<Vec<IdleState>> {
         states.push(IdleState { name: shown, latency_us, enabled });
     }
     match states.is_empty() {
-        true => Fact::Unknown(format!("/{folder} is not there")),
+        true => Fact::Unknown(format!("/{folder} does not exist")),
         false => Fact::Known(states),
     }
 }
 
-/// Four bytes, not a text.
+/// Reads the four bytes of the file; it is not a text.
 fn dma_latency(tree: &dyn Tree) -> Fact<i64> {
     let path = "dev/cpu_dma_latency";
     match tree.read(path) {
@@ -126,6 +126,6 @@ fn dma_latency(tree: &dyn Tree) -> Fact<i64> {
             Ok(bytes) => Fact::Known(i64::from(i32::from_ne_bytes(bytes))),
             Err(_) => Fact::Unknown(format!("/{path} has {} bytes, not four", bytes.len())),
         },
-        Err(_) => fact::text(tree, path).and_then(|_| Fact::Unknown(format!("/{path} is not read"))),
+        Err(_) => fact::text(tree, path).and_then(|_| Fact::Unknown(format!("/{path} was not read"))),
     }
 }

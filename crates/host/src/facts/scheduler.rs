@@ -1,16 +1,16 @@
-//! Settings of the scheduler.
+//! SchedulerFacts settings.
 
 use crate::fact::{self, Fact};
 use crate::tree::Tree;
 
-/// Settings of the scheduler.
+/// SchedulerFacts settings.
 #[derive(Debug, Clone, Default)]
-pub struct Scheduler {
+pub struct SchedulerFacts {
     /// `kernel.sched_rt_runtime_us`; -1 for no limit.
     pub rt_runtime_us: Fact<i64>,
     /// `kernel.sched_rt_period_us`.
     pub rt_period_us: Fact<i64>,
-    /// What the fair server gives to normal threads beside real-time ones: run time and period of each core, in nanoseconds.
+    /// Fair server of each core: run time and period for normal threads, in nanoseconds.
     pub fair_server: Fact<Vec<(String, i64, i64)>>,
     /// `kernel.sched_autogroup_enabled`.
     pub autogroup: Fact<i64>,
@@ -18,18 +18,18 @@ pub struct Scheduler {
     pub timer_migration: Fact<i64>,
     /// `kernel.numa_balancing`.
     pub numa_balancing: Fact<i64>,
-    /// Whether a scheduler of BPF is loaded, and its name.
+    /// State of BPF scheduling (sched_ext).
     pub ext: Fact<String>,
-    /// Its name.
+    /// Name of the loaded BPF scheduler.
     pub ext_name: Fact<String>,
-    /// How long a normal thread runs before others get their turn, in nanoseconds.
+    /// Time slice of a normal thread, in nanoseconds.
     pub base_slice_ns: Fact<i64>,
 }
 
-impl Scheduler {
+impl SchedulerFacts {
     pub(super) fn read(tree: &dyn Tree) -> Self {
         let kernel = |name: &str| fact::number(tree, &format!("proc/sys/kernel/{name}"));
-        Scheduler {
+        SchedulerFacts {
             rt_runtime_us: kernel("sched_rt_runtime_us"),
             rt_period_us: kernel("sched_rt_period_us"),
             fair_server: fair_server(tree),

@@ -1,7 +1,7 @@
-//! Doing what the kernel takes at once. What was there is in the undo file before the first change.
+//! Applies the changes that take effect at once. The undo file holds the old values before the first change.
 
-use super::undo::{self, Change, Undo};
-use super::{Error, Plan, Write};
+use super::undo::{self, TuneChange, Undo};
+use super::{TuneError, TuningPlan, Write};
 use crate::fact;
 use crate::lists;
 use crate::tree::Root;
@@ -9,35 +9,35 @@ use onbeat_os::clock;
 use std::fs;
 use std::io;
 
-/// Changes that are written down and not yet done.
+/// Changes that are planned and not yet applied.
 #[derive(Debug)]
 #[must_use = "nothing is changed yet"]
-pub struct Prepared {
+pub struct PreparedChanges {
     undo: Undo,
-    /// Settings that cannot be changed, and why.
+    /// Settings that cannot be changed, with the reason.
     pub refused: Vec<(String, String)>,
-    /// Settings that are already as they should be.
+    /// Number of settings that already have their value.
     pub already: usize,
 }
 
-/// What became of one change.
+/// Result of one change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Done {
+pub struct AppliedChange {
     /// The file.
     pub path: String,
     /// The value.
     pub value: String,
-    /// Why not, where it was not done.
+    /// Why the change failed, if it did.
     pub refused: Option<String>,
 }
 
-/// Looks at what there is, and refuses where changes of before are still to be taken back.
+/// Compares the plan with the machine. Fails while earlier changes are still in force.
 ///
 /// # Errors
-/// An undo file of this boot, while something is left to do; one that cannot be read.
-pub fn prepare(root: &Root, plan: &Plan, with_partition: bool) -> Result<Prepared, Error> {
+/// An undo file of this boot while changes are left to apply; an undo file that cannot be read.
+pub fn prepare(root: &Root, plan: &TuningPlan, with_partition: bool) -> Result<PreparedChanges, TuneError> {
     let boot_id = fact::text(root, "proc/sys/kernel/random/boot_id").known().cloned().unwrap_or_default();
-    let mut prepared = Prepared {
+    let mut prepared = PreparedChanges {
         undo: Undo::new(boot_id.clone(), clock::realtime_unix_ns(), Vec::new()),
         refused: Vec::new(),
         already: 0,
@@ -51,28 +51,28 @@ pub fn prepare(root: &Root, plan: &Plan, with_partition: bool) -> Result<Prepare
     if let Some(there) = Undo::read(root)? {
         let is_of_this_boot = there.boot_id == boot_id;
         if is_of_this_boot && !prepared.is_nothing() {
-            return Err(Error::new(
-                format!("changes of before are in {} and not taken back", root.path(undo::FILE).display()),
-                "onbeat tune --undo puts them back; then apply again",
+            return Err(TuneError::new(
+                format!("earlier changes have not been undone: {}", root.path(undo::FILE).display()),
+                "run onbeat tune --undo, then apply again",
             ));
         }
         if !is_of_this_boot {
-            // What it is about went with the boot.
+            // // The changes in it ended with that boot.
             fs::remove_file(root.path(undo::FILE))
-                .map_err(|error| Error::new(format!("{}: {error}", undo::FILE), "run as root"))?;
+                .map_err(|error| TuneError::new(format!("{}: {error}", undo::FILE), "run as root"))?;
         }
     }
     Ok(prepared)
 }
 
-impl Prepared {
-    /// Whether there is nothing to do.
+impl PreparedChanges {
+    /// Whether there is nothing to change.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         self.undo.changes.is_empty()
     }
 
-    /// How many changes there are.
+    /// Number of changes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.undo.changes.len()
@@ -90,7 +90,7 @@ impl Prepared {
             Err(error) => return self.refused.push((write.path.clone(), error.to_string())),
         };
         if !undo::is_ours(&write.path) || write.value.contains('\n') {
-            return self.refused.push((write.path.clone(), "it is no setting of the kernel".to_owned()));
+            return self.refused.push((write.path.clone(), "not a kernel setting".to_owned()));
         }
         if undo::holds(&old, &write.value) {
             self.already += 1;
@@ -98,7 +98,8 @@ impl Prepared {
         }
         let value =
             fact::bracketed(&old).filter(|_| old.trim().contains(' ')).unwrap_or(old.trim()).to_owned();
-        // First to the core where it was: else an interrupt that may go anywhere stays where it was put meanwhile.
+        // First to the core that it was on: otherwise an interrupt that may go anywhere stays on the core it
+        // was moved to.
         let effective = write
             .path
             .strip_suffix("smp_affinity_list")
@@ -107,7 +108,7 @@ impl Prepared {
             effective.and_then(|path| undo::read(root, &path).ok()).map(|text| text.trim().to_owned());
         let effective = effective.filter(|cores| lists::file(cores).is_some_and(|cores| !cores.is_empty()));
         let back = effective.into_iter().chain([value]).collect();
-        self.undo.changes.push(Change::File {
+        self.undo.changes.push(TuneChange::File {
             path: write.path.clone(),
             old,
             new: write.value.clone(),
@@ -115,7 +116,7 @@ impl Prepared {
         });
     }
 
-    /// A control group that has these cores for itself.
+    /// Plans a control group that owns these cores.
     fn partition(&mut self, root: &Root, cpus: &str) {
         let top = "sys/fs/cgroup";
         let folder = format!("{top}/onbeat");
@@ -123,19 +124,19 @@ impl Prepared {
         if !controllers.known().is_some_and(|text| text.split_whitespace().any(|one| one == "cpuset")) {
             let why = match controllers.known() {
                 Some(_) => {
-                    "the second version of control groups has no cpuset here: boot with cgroup_no_v1=all, or systemd.unified_cgroup_hierarchy=1"
+                    "cgroup v2 has no cpuset controller here: boot with cgroup_no_v1=all, or systemd.unified_cgroup_hierarchy=1"
                 }
-                None => "control groups of the second version are not mounted on /sys/fs/cgroup",
+                None => "cgroup v2 is not mounted on /sys/fs/cgroup",
             };
             return self.refused.push((folder, why.to_owned()));
         }
         if root.path(&folder).exists() {
-            return self.refused.push((folder, "it is there already, and not ours".to_owned()));
+            return self.refused.push((folder, "it exists already, and onbeat did not create it".to_owned()));
         }
         let subtree = format!("{top}/cgroup.subtree_control");
         match undo::read(root, &subtree) {
             Ok(old) if undo::holds(&old, "+cpuset") => {}
-            Ok(old) => self.undo.changes.push(Change::File {
+            Ok(old) => self.undo.changes.push(TuneChange::File {
                 path: subtree,
                 old,
                 new: "+cpuset".to_owned(),
@@ -143,10 +144,10 @@ impl Prepared {
             }),
             Err(error) => return self.refused.push((subtree, error.to_string())),
         }
-        self.undo.changes.push(Change::Folder { path: folder.clone() });
+        self.undo.changes.push(TuneChange::Folder { path: folder.clone() });
         for (file, new) in [("cpuset.cpus", cpus), ("cpuset.cpus.partition", "isolated")] {
-            // They go with their folder.
-            let change = Change::File {
+            // The kernel removes these files with their folder.
+            let change = TuneChange::File {
                 path: format!("{folder}/{file}"),
                 old: String::new(),
                 new: new.to_owned(),
@@ -156,11 +157,11 @@ impl Prepared {
         }
     }
 
-    /// Writes the undo file; from then on [`Applying::next`] makes the changes.
+    /// Writes the undo file; then [`Applying::next`] makes the changes.
     ///
     /// # Errors
-    /// Where it cannot be written: nothing is changed then.
-    pub fn begin(self, root: &Root) -> Result<Applying<'_>, Error> {
+    /// If it cannot be written: nothing is changed then.
+    pub fn begin(self, root: &Root) -> Result<Applying<'_>, TuneError> {
         if !self.is_nothing() {
             self.undo.write(root)?;
         }
@@ -168,42 +169,47 @@ impl Prepared {
     }
 }
 
-/// Changes that are being made, one by one: whoever stops in between can put back what was done.
+/// Changes being applied, one by one. If the program stops in between, the undo file restores the ones that
+/// were made.
 #[derive(Debug)]
 pub struct Applying<'r> {
     root: &'r Root,
-    changes: std::vec::IntoIter<Change>,
+    changes: std::vec::IntoIter<TuneChange>,
 }
 
 impl Iterator for Applying<'_> {
-    type Item = Done;
+    type Item = AppliedChange;
 
-    fn next(&mut self) -> Option<Done> {
+    fn next(&mut self) -> Option<AppliedChange> {
         let change = self.changes.next()?;
         Some(match change {
-            Change::Folder { path } => {
+            TuneChange::Folder { path } => {
                 let made = fs::create_dir(self.root.path(&path));
-                Done {
+                AppliedChange {
                     refused: made.err().map(|error| error.to_string()),
                     path,
                     value: "a control group".to_owned(),
                 }
             }
-            Change::File { path, new, .. } => {
+            TuneChange::File { path, new, .. } => {
                 let written =
                     undo::write(self.root, &path, &new).and_then(|()| read_back(self.root, &path, &new));
-                Done { refused: written.err().map(|error| explained(&path, &error)), path, value: new }
+                AppliedChange {
+                    refused: written.err().map(|error| explained(&path, &error)),
+                    path,
+                    value: new,
+                }
             }
         })
     }
 }
 
-/// The kernel takes some values without a word, and does something else.
+/// Reads a value back: the kernel silently turns some values into others.
 fn read_back(root: &Root, path: &str, new: &str) -> io::Result<()> {
     let now = undo::read(root, path)?;
     match undo::holds(&now, new) {
         true => Ok(()),
-        false => Err(io::Error::other(format!("the kernel made `{}` of it", fact::short(now.trim())))),
+        false => Err(io::Error::other(format!("the kernel turned it into `{}`", fact::short(now.trim())))),
     }
 }
 
@@ -217,21 +223,22 @@ fn explained(path: &str, error: &io::Error) -> String {
     }
 }
 
-/// Puts a machine back, and says what became of each change. Nothing where nothing was applied in this boot.
+/// Restores a machine, and returns the result of each change. `None` if nothing was applied in this boot.
 ///
 /// # Errors
 /// An undo file that cannot be read or written.
-pub fn undo(root: &Root) -> Result<Option<Vec<(Change, undo::Outcome)>>, Error> {
+pub fn undo(root: &Root) -> Result<Option<Vec<(TuneChange, undo::UndoOutcome)>>, TuneError> {
     let Some(there) = Undo::read(root)? else { return Ok(None) };
-    let wrong =
-        |error: io::Error| Error::new(format!("{}: {error}", root.path(undo::FILE).display()), "run as root");
+    let wrong = |error: io::Error| {
+        TuneError::new(format!("{}: {error}", root.path(undo::FILE).display()), "run as root")
+    };
     let boot_id = fact::text(root, "proc/sys/kernel/random/boot_id").known().cloned().unwrap_or_default();
     if boot_id != there.boot_id {
         there.keep(root, Vec::new()).map_err(wrong)?;
         return Ok(None);
     }
     let outcomes = there.back(root);
-    let failed = outcomes.iter().rev().filter(|(_, outcome)| matches!(outcome, undo::Outcome::Failed(_)));
+    let failed = outcomes.iter().rev().filter(|(_, outcome)| matches!(outcome, undo::UndoOutcome::Failed(_)));
     there.keep(root, failed.map(|(change, _)| change.clone()).collect()).map_err(wrong)?;
     Ok(Some(outcomes))
 }

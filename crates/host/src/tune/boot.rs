@@ -1,13 +1,14 @@
-//! The kernel's command line in the files of boot loaders: the line as it is to be, and what to run then.
+//! The kernel's command line in the files of boot loaders: the new line, and the commands to run after the
+//! edit.
 
-use super::Parameter;
+use super::BootParameter;
 use crate::command_line::CommandLine;
 use crate::fact::{self, Fact};
 use crate::tree::Tree;
 use crate::verify;
 use serde::Serialize;
 
-/// A way to boot.
+/// A boot loader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loader {
@@ -21,24 +22,24 @@ pub enum Loader {
     KernelInstall,
 }
 
-/// What to change in a boot loader's file.
+/// Edit of a boot loader's file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Edit {
-    /// Which one.
+    /// The boot loader.
     pub loader: Loader,
-    /// Its file, without the slash in front.
+    /// Its file, without the leading slash.
     pub file: String,
-    /// Lines as they are, and as they are to be.
+    /// Lines before and after the edit.
     pub lines: Vec<(String, String)>,
-    /// What to run then.
+    /// Commands to run after the edit.
     pub then: Vec<String>,
 }
 
 impl Loader {
-    /// All of them, in the order in which they are looked for.
+    /// All boot loaders, in the order in which they are tried.
     pub const ALL: [Loader; 4] = [Loader::Grub, Loader::Extlinux, Loader::SystemdBoot, Loader::KernelInstall];
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -49,7 +50,7 @@ impl Loader {
         }
     }
 
-    /// Its file, where a machine has it.
+    /// Returns its file, if the machine has one.
     fn file(self, tree: &dyn Tree, release: &str) -> Option<String> {
         let there = |path: &str| fact::text(tree, path).known().map(|_| path.to_owned());
         match self {
@@ -63,7 +64,7 @@ impl Loader {
     }
 }
 
-/// The entry that boots this kernel, or the first one.
+/// Returns the entry that boots this kernel, or the first one.
 fn entry(tree: &dyn Tree, folder: &str, release: &str) -> Option<String> {
     let names = tree.list(folder).ok()?;
     let entries: Vec<String> = names
@@ -78,9 +79,14 @@ fn entry(tree: &dyn Tree, folder: &str, release: &str) -> Option<String> {
     entries.iter().find(boots).or(entries.first()).cloned()
 }
 
-/// The edits for a machine's boot loader, or for the one that is named; none where there is no file of it.
+/// Returns the edits for the machine's boot loader, or for `named`; empty if it has no file.
 #[must_use]
-pub fn edits(tree: &dyn Tree, release: &str, named: Option<Loader>, parameters: &[Parameter]) -> Vec<Edit> {
+pub fn edits(
+    tree: &dyn Tree,
+    release: &str,
+    named: Option<Loader>,
+    parameters: &[BootParameter],
+) -> Vec<Edit> {
     let wanted = |loader: &Loader| named.is_none_or(|named| named == *loader);
     let mut edits: Vec<Edit> = Loader::ALL
         .into_iter()
@@ -93,16 +99,16 @@ pub fn edits(tree: &dyn Tree, release: &str, named: Option<Loader>, parameters: 
             }
         })
         .collect();
-    // kernel-install writes the entries of systemd-boot anew: its own file is the one to change.
+    // // kernel-install overwrites the entries of systemd-boot: only its own file needs the edit.
     if named.is_none() && edits.iter().any(|edit| edit.loader == Loader::KernelInstall) {
         edits.retain(|edit| edit.loader != Loader::SystemdBoot);
     }
     edits
 }
 
-/// The edit of one file with this text.
+/// Returns the edit of one file with this text.
 #[must_use]
-pub fn edit(loader: Loader, file: &str, text: &str, parameters: &[Parameter]) -> Edit {
+pub fn edit(loader: Loader, file: &str, text: &str, parameters: &[BootParameter]) -> Edit {
     let sudo = |commands: &[&str]| commands.iter().map(ToString::to_string).collect::<Vec<_>>();
     let (lines, then) = match loader {
         Loader::Grub => (
@@ -123,11 +129,11 @@ pub fn edit(loader: Loader, file: &str, text: &str, parameters: &[Parameter]) ->
     Edit { loader, file: file.to_owned(), lines, then }
 }
 
-/// A command line with these parameters, and everything else as it was.
+/// Sets these parameters on a command line, and keeps everything else.
 #[must_use]
-pub fn merged(line: &str, parameters: &[Parameter]) -> String {
+pub fn merged(line: &str, parameters: &[BootParameter]) -> String {
     let mut line = CommandLine::parse(line);
-    // What was meant is among the parameters.
+    // // The correct spelling is among the parameters.
     let wrong: Vec<String> = verify::misspelt(&line)
         .into_iter()
         .filter(|(_, meant)| parameters.iter().any(|parameter| parameter.name == *meant))
@@ -141,17 +147,17 @@ pub fn merged(line: &str, parameters: &[Parameter]) -> String {
 }
 
 const GRUB_ALWAYS: &str = "GRUB_CMDLINE_LINUX";
-/// Left out by the entries for recovery, which so boot as before.
+/// Not used by recovery entries, which boot as before.
 const GRUB_USUAL: &str = "GRUB_CMDLINE_LINUX_DEFAULT";
 
-fn grub(text: &str, parameters: &[Parameter]) -> Vec<(String, String)> {
+fn grub(text: &str, parameters: &[BootParameter]) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     let find = |key: &str| {
         let is_it =
             |line: &&str| line.trim_start().strip_prefix(key).is_some_and(|rest| rest.starts_with('='));
         text.lines().rev().find(is_it)
     };
-    // What stands in both would be said twice.
+    // // A parameter in both variables would occur twice.
     if let Some(old) = find(GRUB_ALWAYS) {
         let (quote, value) = assigned(old);
         let line = CommandLine::parse(value);
@@ -171,7 +177,7 @@ fn grub(text: &str, parameters: &[Parameter]) -> Vec<(String, String)> {
     lines
 }
 
-/// The quote and the value of `KEY="value"`.
+/// Returns the quote character and the value of `KEY="value"`.
 fn assigned(line: &str) -> (char, &str) {
     let value = line.split_once('=').map_or("", |(_, value)| value.trim());
     for quote in ['"', '\''] {
@@ -182,19 +188,19 @@ fn assigned(line: &str) -> (char, &str) {
     ('"', value)
 }
 
-/// The label that extlinux boots by itself.
+/// Returns the label that extlinux boots by default.
 fn default_label(text: &str) -> Option<String> {
     text.lines().find_map(|line| word(line, "default")).map(str::to_owned)
 }
 
-/// What follows a key word at the begin of a line.
+/// Returns the text after a keyword at the beginning of a line.
 fn word<'l>(line: &'l str, key: &str) -> Option<&'l str> {
     let (first, rest) = line.trim().split_once(char::is_whitespace)?;
     first.eq_ignore_ascii_case(key).then(|| rest.trim())
 }
 
-/// The line of that key, below a label where one is named.
-fn keyed(text: &str, key: &str, label: Option<&str>, parameters: &[Parameter]) -> Vec<(String, String)> {
+/// Edits the line with this key, below a label if one is named.
+fn keyed(text: &str, key: &str, label: Option<&str>, parameters: &[BootParameter]) -> Vec<(String, String)> {
     let mut within = label.is_none();
     for line in text.lines() {
         if let (Some(found), Some(label)) = (word(line, "label"), label) {
@@ -206,7 +212,7 @@ fn keyed(text: &str, key: &str, label: Option<&str>, parameters: &[Parameter]) -
             return vec![(line.to_owned(), format!("{indent}{as_written} {}", merged(value, parameters)))];
         }
     }
-    // A label that is not there: the first line will do.
+    // // If the label does not exist, the first line with the key is used.
     match label {
         Some(_) => keyed(text, key, None, parameters),
         None => vec![(String::new(), format!("{key} {}", merged("", parameters)))],

@@ -1,29 +1,29 @@
-//! Rights for the pipeline at hand: a systemd unit, a file for limits.d, flags for a container.
+//! Grants of rights for a pipeline: a systemd unit, a limits.d file, container flags.
 
-use super::{Error, Plan};
-use crate::case::Case;
-use crate::pipeline::Pipeline;
+use super::{TuneError, TuningPlan};
+use crate::case::MachineCase;
+use crate::pipeline::PipelineNeeds;
 use onbeat_os::CoreSet;
 
-/// What a run needs to be told.
+/// Input of a systemd unit.
 #[derive(Debug, Clone)]
-pub struct Run<'r> {
-    /// The command, as an absolute path.
+pub struct ServiceRun<'r> {
+    /// Absolute path of the command.
     pub command: &'r str,
     /// The pipeline.
-    pub pipeline: &'r Pipeline,
-    /// The cores that are left to the system.
+    pub pipeline: &'r PipelineNeeds,
+    /// The cores left to the system.
     pub house: &'r CoreSet,
 }
 
-/// The least that is granted: room for another priority without another file.
+/// Minimum of the granted priority, so that another pipeline can use the same file.
 const LEAST_PRIORITY: u8 = 1;
 
-/// A unit of systemd that runs the pipeline with the rights that it needs.
+/// Writes a systemd unit that runs the pipeline with the rights it needs.
 ///
 /// # Errors
-/// A path with a line end in it, which no unit can name.
-pub fn systemd(run: &Run<'_>, case: &Case, plan: &Plan) -> Result<String, Error> {
+/// A path that contains a line end, which no unit can name.
+pub fn systemd(run: &ServiceRun<'_>, case: &MachineCase, plan: &TuningPlan) -> Result<String, TuneError> {
     let pipeline = run.pipeline;
     let (command, file) = (quoted(run.command)?, quoted(&pipeline.file)?);
     let folder = pipeline
@@ -54,43 +54,44 @@ pub fn systemd(run: &Run<'_>, case: &Case, plan: &Plan) -> Result<String, Error>
     match pipeline.has_deadline() {
         true => {
             text +=
-                "# No CPUAffinity= and no AllowedCPUs=: SCHED_DEADLINE is refused on a part of the cores\n";
+                "# No CPUAffinity= and no AllowedCPUs=: SCHED_DEADLINE is refused on a subset of the cores\n";
         }
         false if !run.house.is_empty() => {
             text += &format!("CPUAffinity={}\n", run.house.to_string().replace(',', " "));
         }
         false => {}
     }
-    text += "# No step takes that long: raise it where one does, or the service is killed for it\nWatchdogSec=10\n";
+    text += "# systemd kills the service if a step takes longer than this: raise it if one does\nWatchdogSec=10\n";
     text += "OOMScoreAdjust=-900\n";
     if pipeline.dma_latency_us.is_some() {
-        text += "# /dev/cpu_dma_latency: with User=, a udev rule has to give it to a group of that user\n";
+        text +=
+            "# /dev/cpu_dma_latency: with User=, a udev rule has to give it to one of the user's groups\n";
     }
     if case.facts.kernel.has("RT_GROUP_SCHED") == Some(true)
         && case.facts.kernel.parameter("rt_group_sched") != Some("0")
     {
-        text += "# This kernel has RT_GROUP_SCHED: services are refused FIFO and RR until it is booted with rt_group_sched=0\n";
+        text += "# This kernel has RT_GROUP_SCHED: it refuses FIFO and RR to services unless it is booted with rt_group_sched=0\n";
     }
     text += "\n[Install]\nWantedBy=multi-user.target\n";
     Ok(text)
 }
 
-/// A file for `/etc/security/limits.d`.
+/// Writes a file for `/etc/security/limits.d`.
 #[must_use]
-pub fn limits(pipeline: Option<&Pipeline>) -> String {
+pub fn limits(pipeline: Option<&PipelineNeeds>) -> String {
     let priority = pipeline.map_or(95, |pipeline| pipeline.priority().max(LEAST_PRIORITY));
     format!(
-        "# Made by `onbeat tune`, for /etc/security/limits.d/95-onbeat.conf. Whoever is in the group `realtime` has these rights after\n\
+        "# Made by `onbeat tune`, for /etc/security/limits.d/95-onbeat.conf. Members of the group `realtime` have these rights after\n\
          # the next log-in: sudo groupadd -f realtime; sudo usermod -aG realtime USER\n\
          @realtime - rtprio {priority}\n@realtime - memlock unlimited\n@realtime - nice -20\n"
     )
 }
 
-/// Flags for `docker run` and `podman run`.
+/// Returns flags for `docker run` and `podman run`.
 #[must_use]
-pub fn container(pipeline: Option<&Pipeline>, house: &CoreSet, cpus: &CoreSet) -> Vec<String> {
+pub fn container(pipeline: Option<&PipelineNeeds>, house: &CoreSet, cpus: &CoreSet) -> Vec<String> {
     let priority = pipeline.map_or(95, |pipeline| pipeline.priority().max(LEAST_PRIORITY));
-    let pins = pipeline.map(Pipeline::cores).unwrap_or_default();
+    let pins = pipeline.map(PipelineNeeds::cores).unwrap_or_default();
     let mut flags = vec![
         "--cap-add SYS_NICE".to_owned(),
         "--cap-add IPC_LOCK".to_owned(),
@@ -100,7 +101,7 @@ pub fn container(pipeline: Option<&Pipeline>, house: &CoreSet, cpus: &CoreSet) -
     if pipeline.is_none_or(|pipeline| pipeline.dma_latency_us.is_some()) {
         flags.push("--device /dev/cpu_dma_latency".to_owned());
     }
-    if !pipeline.is_some_and(Pipeline::has_deadline) {
+    if !pipeline.is_some_and(PipelineNeeds::has_deadline) {
         flags.push(format!("--cpuset-cpus {}", house.and(cpus).and(&pins)));
     }
     flags
@@ -108,10 +109,10 @@ pub fn container(pipeline: Option<&Pipeline>, house: &CoreSet, cpus: &CoreSet) -
     flags
 }
 
-/// As systemd reads it in `ExecStart=`.
-fn quoted(path: &str) -> Result<String, Error> {
+/// Quotes a path for `ExecStart=`.
+fn quoted(path: &str) -> Result<String, TuneError> {
     if path.contains(['\n', '\r', '\0']) {
-        return Err(Error::new(format!("the path {path:?} has a line end in it"), "rename it"));
+        return Err(TuneError::new(format!("the path {path:?} contains a line end"), "rename it"));
     }
     let escaped = path.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
     Ok(if escaped.contains(char::is_whitespace) || escaped != path {

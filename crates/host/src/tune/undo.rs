@@ -1,6 +1,6 @@
-//! The undo file: everything as it was, written before anything is changed.
+//! The undo file: all old values, written before the first change.
 
-use super::Error;
+use super::TuneError;
 use crate::fact;
 use crate::lists;
 use crate::tree::Root;
@@ -11,87 +11,89 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Where it is: in a file system of memory, so that it goes with what it is about when the machine goes down.
+/// Path of the undo file. It is on a memory file system, so it disappears at shutdown together with the
+/// changes.
 pub const FILE: &str = "run/onbeat/tune.undo.json";
 const SCHEMA: &str = "onbeat.tune.undo";
 const VERSION: u32 = 1;
 
-/// Everything that puts a machine back.
+/// Everything needed to restore a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undo {
     schema: String,
     version: u32,
-    /// The boot that it belongs to: a later one has none of the changes.
+    /// Boot to which the changes belong: a later boot has none of them.
     pub boot_id: String,
-    /// When it was made, since 1970-01-01 00:00 UTC.
+    /// Time of creation, since 1970-01-01 00:00 UTC.
     pub made_unix_ns: u64,
-    /// What was to be changed, in that order.
-    pub changes: Vec<Change>,
+    /// Planned changes, in order.
+    pub changes: Vec<TuneChange>,
 }
 
-/// One file, or folder, and how it was.
+/// A changed file or folder, with its old state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Change {
-    /// A file that had another content.
+pub enum TuneChange {
+    /// A file whose content is changed.
     File {
-        /// Without the slash in front.
+        /// Path without the leading slash.
         path: String,
-        /// What was in it, to the byte.
+        /// Old content, to the byte.
         old: String,
-        /// What is written to it.
+        /// Value that is written.
         new: String,
-        /// What is written to put it back, one after the other.
+        /// Values that restore it, written one after the other.
         back: Vec<String>,
     },
-    /// A folder of control groups that was not there.
+    /// A control group folder that did not exist.
     Folder {
-        /// Without the slash in front.
+        /// Path without the leading slash.
         path: String,
     },
 }
 
-/// What became of putting one thing back.
+/// Result of undoing one change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is as it was.
+pub enum UndoOutcome {
+    /// The old state is restored.
     Back,
-    /// It was as it was.
+    /// The old state was still in place.
     Untouched,
-    /// Somebody else has changed it since; it is left alone. This is in it.
+    /// Another program has changed it since, to this value; it is left alone.
     Foreign(String),
-    /// It could not be put back.
+    /// It could not be restored.
     Failed(String),
 }
 
 impl Undo {
-    /// For these changes.
+    /// Makes an undo file for these changes.
     #[must_use]
-    pub fn new(boot_id: String, made_unix_ns: u64, changes: Vec<Change>) -> Self {
+    pub fn new(boot_id: String, made_unix_ns: u64, changes: Vec<TuneChange>) -> Self {
         Undo { schema: SCHEMA.to_owned(), version: VERSION, boot_id, made_unix_ns, changes }
     }
 
-    /// The one that there is; nothing where there is none.
+    /// Reads the undo file; `None` if there is none.
     ///
     /// # Errors
-    /// A file that cannot be read, belongs to somebody else, or is no undo file.
-    pub fn read(root: &Root) -> Result<Option<Self>, Error> {
+    /// A file that cannot be read, belongs to another user, or is not an undo file.
+    pub fn read(root: &Root) -> Result<Option<Self>, TuneError> {
         let path = root.path(FILE);
         let wrong = |why: String| {
-            Error::new(format!("{}: {why}", path.display()), "look at it, and remove it if it is not needed")
+            TuneError::new(
+                format!("{}: {why}", path.display()),
+                "inspect it, and remove it if it is not needed",
+            )
         };
         let owner = match fs::metadata(&path) {
             Ok(metadata) => metadata.uid(),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return Ok(None);
             }
-            Err(error) => return Err(Error::new(format!("{}: {error}", path.display()), "run as root")),
+            Err(error) => return Err(TuneError::new(format!("{}: {error}", path.display()), "run as root")),
         };
         let user = rustix::process::geteuid().as_raw();
         if owner != user {
-            return Err(wrong(format!(
-                "it belongs to user {owner} and not to {user}, so it is not to be believed"
-            )));
+            return Err(wrong(format!("it belongs to user {owner}, not to {user}, so it is not trusted")));
         }
         let bytes = root.read(FILE).map_err(|error| wrong(error.to_string()))?;
         let undo: Undo =
@@ -104,25 +106,25 @@ impl Undo {
         }
         match undo.changes.iter().find(|change| !is_ours(change.path())) {
             Some(change) => Err(wrong(format!(
-                "it names `{}`, which is no setting of the kernel",
+                "it names `{}`, which is not a kernel setting",
                 fact::short(change.path())
             ))),
             None => Ok(Some(undo)),
         }
     }
 
-    /// Writes it, to the disk, where there is none.
+    /// Writes the undo file to disk, unless there is one already.
     ///
     /// # Errors
-    /// Where there is one, or it cannot be written: then nothing may be changed.
-    pub fn write(&self, root: &Root) -> Result<PathBuf, Error> {
+    /// If one exists, or it cannot be written: then nothing may be changed.
+    pub fn write(&self, root: &Root) -> Result<PathBuf, TuneError> {
         let path = root.path(FILE);
         let wrong = |error: io::Error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Error::new(
-                format!("{} is there: somebody applies changes at this moment", path.display()),
-                "onbeat tune --undo puts them back",
+            io::ErrorKind::AlreadyExists => TuneError::new(
+                format!("{} exists: another process is applying changes", path.display()),
+                "onbeat tune --undo undoes them",
             ),
-            _ => Error::new(
+            _ => TuneError::new(
                 format!("{} cannot be written: {error}; without it nothing is changed", path.display()),
                 "run as root",
             ),
@@ -136,7 +138,7 @@ impl Undo {
                 OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
-            // A link and no renaming: it fails where there is one.
+            // // A link instead of a rename: it fails if the file exists.
             fs::hard_link(&temporary, &path)
         })();
         let _gone = fs::remove_file(&temporary);
@@ -144,11 +146,11 @@ impl Undo {
         Ok(path)
     }
 
-    /// Keeps those changes only that could not be put back; without any, the file goes.
+    /// Keeps only the changes that could not be undone; removes the file if there are none.
     ///
     /// # Errors
-    /// What the kernel says.
-    pub fn keep(&self, root: &Root, left: Vec<Change>) -> io::Result<()> {
+    /// What the kernel reports.
+    pub fn keep(&self, root: &Root, left: Vec<TuneChange>) -> io::Result<()> {
         let path = root.path(FILE);
         if left.is_empty() {
             return fs::remove_file(path);
@@ -158,93 +160,97 @@ impl Undo {
         onbeat_trace::replace::replace(&path, text.as_bytes())
     }
 
-    /// Puts everything back, the last change first; says what became of each.
+    /// Undoes all changes, the last one first, and returns the result of each.
     #[must_use]
-    pub fn back(&self, root: &Root) -> Vec<(Change, Outcome)> {
+    pub fn back(&self, root: &Root) -> Vec<(TuneChange, UndoOutcome)> {
         self.changes.iter().rev().map(|change| (change.clone(), change.back(root))).collect()
     }
 }
 
-/// Only settings of the kernel are written to, whatever a file says.
+/// Whether a path is a kernel setting. No other file is written, whatever an undo file says.
 pub(super) fn is_ours(path: &str) -> bool {
     let is_setting =
         path.starts_with("proc/sys/") || path.starts_with("proc/irq/") || path.starts_with("sys/");
     is_setting && !path.split('/').any(|part| part == ".." || part.is_empty())
 }
 
-impl Change {
-    /// Its file or folder.
+impl TuneChange {
+    /// Returns its file or folder.
     #[must_use]
     pub fn path(&self) -> &str {
         match self {
-            Change::File { path, .. } | Change::Folder { path } => path,
+            TuneChange::File { path, .. } | TuneChange::Folder { path } => path,
         }
     }
 
-    fn back(&self, root: &Root) -> Outcome {
+    fn back(&self, root: &Root) -> UndoOutcome {
         match self {
-            Change::Folder { path } => folder_back(root, path),
-            // It goes with its folder.
-            Change::File { back, .. } if back.is_empty() => Outcome::Untouched,
-            Change::File { path, old, new, back } => {
+            TuneChange::Folder { path } => folder_back(root, path),
+            // // The kernel removes the file with its folder.
+            TuneChange::File { back, .. } if back.is_empty() => UndoOutcome::Untouched,
+            TuneChange::File { path, old, new, back } => {
                 let now = match read(root, path) {
                     Ok(now) => now,
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => return Outcome::Untouched,
-                    Err(error) => return Outcome::Failed(error.to_string()),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => return UndoOutcome::Untouched,
+                    Err(error) => return UndoOutcome::Failed(error.to_string()),
                 };
                 if now == *old {
-                    return Outcome::Untouched;
+                    return UndoOutcome::Untouched;
                 }
-                // Nothing in it: it was about to be written when the program ended. (Files of the kernel are never cut.)
+                // An empty file was about to be written when the program ended. (Kernel files are never
+                // truncated.)
                 let is_cut = now.is_empty() && !old.is_empty();
                 if !is_cut && !holds(&now, new) && !back.iter().any(|value| holds(&now, value)) {
-                    return Outcome::Foreign(fact::short(now.trim()));
+                    return UndoOutcome::Foreign(fact::short(now.trim()));
                 }
                 for value in back {
                     if let Err(error) = write(root, path, value) {
-                        return Outcome::Failed(error.to_string());
+                        return UndoOutcome::Failed(error.to_string());
                     }
                 }
                 match read(root, path) {
-                    Ok(now) if now == *old => Outcome::Back,
-                    Ok(now) => Outcome::Failed(format!(
-                        "it is `{}` now and was `{}`",
+                    Ok(now) if now == *old => UndoOutcome::Back,
+                    Ok(now) => UndoOutcome::Failed(format!(
+                        "it is now `{}` and was `{}`",
                         fact::short(now.trim()),
                         fact::short(old.trim())
                     )),
-                    Err(error) => Outcome::Failed(error.to_string()),
+                    Err(error) => UndoOutcome::Failed(error.to_string()),
                 }
             }
         }
     }
 }
 
-/// A group can go when nobody is in it, and is no partition any more.
-fn folder_back(root: &Root, path: &str) -> Outcome {
+/// Removes a control group, which must have no threads and not be a partition.
+fn folder_back(root: &Root, path: &str) -> UndoOutcome {
     if !root.path(path).exists() {
-        return Outcome::Untouched;
+        return UndoOutcome::Untouched;
     }
     let _is_member = write(root, &format!("{path}/cpuset.cpus.partition"), "member");
     match fs::remove_dir(root.path(path)) {
-        Ok(()) => Outcome::Back,
-        Err(error) => Outcome::Failed(format!("{error}: move its threads away first (cgroup.procs)")),
+        Ok(()) => UndoOutcome::Back,
+        Err(error) => {
+            UndoOutcome::Failed(format!("{error}: first move its threads to another group (cgroup.procs)"))
+        }
     }
 }
 
-/// A setting's content, to the byte.
+/// Reads a setting, to the byte.
 pub(super) fn read(root: &Root, path: &str) -> io::Result<String> {
     let bytes = root.read(path)?;
-    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it holds no text"))
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not a text"))
 }
 
-/// With an end of line: some files of the kernel read on behind a value that has none.
+/// Writes a value with a line end: without one, some kernel files keep reading after the value.
 pub(super) fn write(root: &Root, path: &str, value: &str) -> io::Result<()> {
-    // Never made: what is not there is no setting.
+    // // Never creates a file: a missing file is not a setting.
     let mut file = OpenOptions::new().write(true).truncate(true).open(root.path(path))?;
     file.write_all(format!("{value}\n").as_bytes())
 }
 
-/// Whether a content says a value: as a text, as the chosen word, as a list or mask of cores, as one of its words.
+/// Whether a content means a value: as the same text, the selected word, the same core list or mask, or one
+/// of its words.
 pub(super) fn holds(content: &str, value: &str) -> bool {
     let content = content.trim();
     if content == value || fact::bracketed(content) == Some(value) {
@@ -263,7 +269,7 @@ pub(super) fn holds(content: &str, value: &str) -> bool {
         };
         return same(lists::file) || same(lists::mask);
     }
-    // A mask with zeros in front.
+    // // A mask with leading zeros.
     let stripped = |text: &str| text.trim_start_matches('0').to_owned();
     !content.is_empty()
         && content.bytes().all(|byte| byte.is_ascii_hexdigit())

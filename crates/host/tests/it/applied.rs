@@ -1,8 +1,8 @@
-//! Changes are made and taken back, to the byte, whoever stops in between.
+//! Changes are applied and undone, to the byte, even if the program stops in between.
 
 use onbeat_host::Root;
-use onbeat_host::tune::apply::{self, Prepared};
-use onbeat_host::tune::{Plan, Write, undo};
+use onbeat_host::tune::apply::{self, PreparedChanges};
+use onbeat_host::tune::{TuningPlan, Write, undo};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,12 +66,12 @@ impl Machine {
         all
     }
 
-    fn prepare(&self) -> Prepared {
+    fn prepare(&self) -> PreparedChanges {
         apply::prepare(&self.root, &plan(), false).unwrap()
     }
 }
 
-fn plan() -> Plan {
+fn plan() -> TuningPlan {
     let writes = [
         ("proc/sys/kernel/timer_migration", "0"),
         ("proc/sys/vm/stat_interval", "10"),
@@ -81,7 +81,7 @@ fn plan() -> Plan {
         ("proc/sys/vm/there_is_no_such", "1"),
         ("etc/passwd", "root"),
     ];
-    Plan {
+    TuningPlan {
         cpus: "1".to_owned(),
         house: "0".to_owned(),
         parameters: Vec::new(),
@@ -108,10 +108,10 @@ fn everything_comes_back_to_the_byte() {
     assert!(done.iter().all(|done| done.refused.is_none()), "{done:?}");
     assert_eq!(machine.read("proc/sys/vm/stat_interval"), "10\n");
     let outcomes = apply::undo(&machine.root).unwrap().unwrap();
-    // The file of a folder is no file of the kernel: the mask comes back as it was read.
-    assert!(outcomes.iter().all(|(_, outcome)| *outcome == undo::Outcome::Back), "{outcomes:?}");
+    // A file in a folder is not a kernel file: the mask is restored as it was read.
+    assert!(outcomes.iter().all(|(_, outcome)| *outcome == undo::UndoOutcome::Back), "{outcomes:?}");
     assert_eq!(machine.all(), before);
-    assert_eq!(apply::undo(&machine.root).unwrap(), None, "there is nothing left to take back");
+    assert_eq!(apply::undo(&machine.root).unwrap(), None, "there is nothing left to undo");
 }
 
 #[test]
@@ -120,14 +120,14 @@ fn whoever_stops_in_the_middle_can_be_taken_back() {
         let machine = Machine::new();
         let before = machine.all();
         let mut applying = machine.prepare().begin(&machine.root).unwrap();
-        // The file is there before anything is changed.
+        // The file exists before anything is changed.
         assert!(machine.path(undo::FILE).exists());
         for _ in 0..steps {
             assert_eq!(applying.next().unwrap().refused, None);
         }
         std::mem::forget(applying);
         let outcomes = apply::undo(&machine.root).unwrap().unwrap();
-        let back = outcomes.iter().filter(|(_, outcome)| *outcome == undo::Outcome::Back).count();
+        let back = outcomes.iter().filter(|(_, outcome)| *outcome == undo::UndoOutcome::Back).count();
         assert_eq!(back, steps);
         assert_eq!(machine.all(), before, "after {steps} steps");
     }
@@ -143,14 +143,14 @@ fn a_second_time_is_refused_or_changes_nothing() {
     assert!(again.is_nothing() && again.already == 5, "{again:?}");
     again.begin(&machine.root).unwrap().for_each(drop);
     assert_eq!(machine.all(), after);
-    // Something is to do again: the first one has to be taken back before.
+    // There is a new change to make: the earlier ones must be undone first.
     machine.write("proc/sys/vm/stat_interval", "3\n");
     let error = apply::prepare(&machine.root, &plan(), false).unwrap_err().to_string();
-    assert!(error.contains("tune.undo.json and not taken back; onbeat tune --undo"), "{error}");
-    // What somebody else has changed is left alone.
+    assert!(error.contains("tune.undo.json; run onbeat tune --undo"), "{error}");
+    // A setting that another program has changed is left alone.
     let outcomes = apply::undo(&machine.root).unwrap().unwrap();
     assert!(
-        outcomes.iter().any(|(_, outcome)| *outcome == undo::Outcome::Foreign("3".to_owned())),
+        outcomes.iter().any(|(_, outcome)| *outcome == undo::UndoOutcome::Foreign("3".to_owned())),
         "{outcomes:?}"
     );
     machine.write("proc/sys/vm/stat_interval", "1\n");
@@ -180,7 +180,7 @@ fn a_file_that_lies_is_not_followed() {
         (
             "{\"schema\": \"onbeat.tune.undo\", \"version\": 1, \"boot_id\": \"1111\", \"made_unix_ns\": 0, \"changes\": \
              [{\"kind\": \"file\", \"path\": \"etc/passwd\", \"old\": \"x\", \"new\": \"y\", \"back\": [\"x\"]}]}",
-            "it names `etc/passwd`, which is no setting of the kernel",
+            "it names `etc/passwd`, which is not a kernel setting",
         ),
         (
             "{\"schema\": \"onbeat.tune.undo\", \"version\": 9, \"boot_id\": \"1111\", \"made_unix_ns\": 0, \"changes\": []}",
@@ -192,7 +192,7 @@ fn a_file_that_lies_is_not_followed() {
         machine.write(undo::FILE, text);
         let before = machine.all();
         let error = apply::undo(&machine.root).unwrap_err().to_string();
-        assert!(error.contains(message) && error.contains("; look at it"), "{error}");
+        assert!(error.contains(message) && error.contains("; inspect it"), "{error}");
         let error = apply::prepare(&machine.root, &plan(), false).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
         assert_eq!(machine.all(), before);
@@ -202,7 +202,7 @@ fn a_file_that_lies_is_not_followed() {
 #[test]
 fn without_the_file_nothing_is_changed() {
     let machine = Machine::new();
-    // A file in the place of its folder.
+    // A file instead of its folder.
     machine.write("run", "");
     let before = machine.all();
     let error =
@@ -219,12 +219,13 @@ fn what_cannot_be_put_back_is_kept_for_another_try() {
     let machine = Machine::new();
     let before = machine.all();
     machine.prepare().begin(&machine.root).unwrap().for_each(drop);
-    // A folder in its place: it can be neither read nor written.
+    // A folder instead of the file: it can be neither read nor written.
     let place = machine.path("proc/sys/vm/stat_interval");
     fs::remove_file(&place).unwrap();
     fs::create_dir(&place).unwrap();
     let outcomes = apply::undo(&machine.root).unwrap().unwrap();
-    let failed = outcomes.iter().filter(|(_, outcome)| matches!(outcome, undo::Outcome::Failed(_))).count();
+    let failed =
+        outcomes.iter().filter(|(_, outcome)| matches!(outcome, undo::UndoOutcome::Failed(_))).count();
     assert_eq!(failed, 1, "{outcomes:?}");
     fs::remove_dir(&place).unwrap();
     fs::write(&place, "10\n").unwrap();

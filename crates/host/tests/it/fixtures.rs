@@ -1,13 +1,11 @@
-//! Six machines.
+//! Six made-up machines.
 
 use super::made::{KERNEL, Made, thread};
 
 const CONFIG: &str = "CONFIG_HZ=250\\nCONFIG_HIGH_RES_TIMERS=y\\nCONFIG_NO_HZ_FULL=y\\nCONFIG_RCU_NOCB_CPU=y\\nCONFIG_CPU_ISOLATION=y\\nCONFIG_A=y\\nCONFIG_B=y\\nCONFIG_C=y\\nCONFIG_D=y\\nCONFIG_COMPACTION=y\\nCONFIG_NUMA_BALANCING=y";
 
-/// A workstation: one socket per node, two hardware threads per core, Debian's kernel, nothing tuned.
-pub fn bare_metal() -> Made {
-    let mut made = Made::of(
-        "
+/// Files of the workstation that are the same for all its cores.
+const BARE_METAL: &str = "
 proc/version Linux version 6.12.1-amd64 (x@y) (gcc 14) #1 SMP PREEMPT_DYNAMIC Debian
 proc/sys/kernel/osrelease 6.12.1-amd64
 proc/cmdline BOOT_IMAGE=/boot/vmlinuz root=/dev/nvme0n1p2 ro quiet
@@ -70,8 +68,11 @@ proc/1/cgroup 0::/init.scope
 proc/self/status Name:\\tonbeat\\nSeccomp:\\t0
 proc/pressure/cpu some avg10=0.12 avg60=0.1 avg300=0.1 total=5
 etc/default/grub GRUB_DEFAULT=0\\nGRUB_CMDLINE_LINUX_DEFAULT=\"quiet splash\"\\nGRUB_CMDLINE_LINUX=\"\"
-",
-    );
+";
+
+/// A workstation: one socket per node, two hardware threads per core, Debian's kernel, nothing tuned.
+pub fn bare_metal() -> Made {
+    let mut made = Made::of(BARE_METAL);
     made.and(&format!("boot/config-6.12.1-amd64 {CONFIG}"));
     for core in 0..16 {
         let (a, b) = (core % 8, core % 8 + 8);
@@ -128,7 +129,7 @@ sys/fs/cgroup/user.slice/cpuset.cpus.effective 0-15
     made
 }
 
-/// A board with six arm cores, as its vendor ships it.
+/// A board with six ARM cores, as its vendor ships it.
 pub fn jetson() -> Made {
     let mut made = Made::of(
         "
@@ -181,7 +182,7 @@ sys/fs/cgroup/cpuset.cpus.effective 0-1
     made
 }
 
-/// A machine in a cloud, as it comes.
+/// A cloud machine with its default settings.
 pub fn cloud() -> Made {
     let mut made = bare_metal();
     made.without("sys/devices/system/cpu/cpu")
@@ -208,7 +209,7 @@ etc/kernel/cmdline root=/dev/vda1 console=ttyS0,115200
     made
 }
 
-/// A small virtual machine with a kernel of its own kind, two cores.
+/// A small virtual machine with two cores and an unusual kernel.
 pub fn small() -> Made {
     let mut made = cloud();
     made.without("sys/kernel/debug/")

@@ -1,4 +1,4 @@
-//! Machines that lie, refuse and change while they are looked at.
+//! Machines with false, unreadable or changing files.
 
 use crate::made::{Content, Made};
 use crate::{case, fixtures};
@@ -43,9 +43,10 @@ fn content() -> impl Strategy<Value = Content> {
     ]
 }
 
-/// Everything that is made of a machine's files.
+/// Calls everything that reads a machine's files.
 fn use_all(tree: &dyn Tree, cpus: &str) {
-    let mut case = onbeat_host::Case { facts: Facts::read(tree), ..onbeat_host::Case::default() };
+    let mut case =
+        onbeat_host::MachineCase { facts: Facts::read(tree), ..onbeat_host::MachineCase::default() };
     case.choose_cpus(cpus.parse().ok().as_ref());
     let report = examine(&case);
     for finding in &report.findings {
@@ -90,7 +91,7 @@ fn files_that_are_none_are_borne() {
     {
         fs::create_dir_all(at(path)).unwrap();
     }
-    // Larger than anything honest, and a pipe that nobody writes to.
+    // A file of excessive size, and a pipe without a writer.
     fs::File::create(at("proc/interrupts")).unwrap().set_len(1 << 33).unwrap();
     let pipe = std::process::Command::new("mkfifo").arg(at("proc/cmdline")).status();
     if !pipe.is_ok_and(|status| status.success()) {

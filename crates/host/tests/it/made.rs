@@ -1,18 +1,18 @@
-//! Made-up machines: files by their path, some of which may not be read.
+//! Made-up machines: files by their path, some of them unreadable.
 
 use onbeat_host::Tree;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-/// What is in the place of a file.
+/// Content of a made-up file.
 #[derive(Debug, Clone)]
 pub enum Content {
     Bytes(Vec<u8>),
     Denied,
-    /// There the first time, gone the next.
+    /// Readable the first time, gone the next.
     Vanishes(Vec<u8>),
-    /// Read as another kind of error.
+    /// Another kind of error.
     Broken,
 }
 

@@ -1,4 +1,4 @@
-//! Machines that are made up of files, and what is found on them.
+//! Findings on made-up machines.
 
 mod applied;
 mod fixtures;
@@ -9,21 +9,21 @@ mod tuned;
 
 use made::Made;
 use onbeat_host::finding::in_words;
-use onbeat_host::measured::{Measured, Noise, Steal, Wake};
-use onbeat_host::tried::{Attempt, Refused, Tried};
-use onbeat_host::{Case, Fact, Facts, Pipeline, Report, State, Worker, examine};
+use onbeat_host::measured::{Measurements, NoiseSummary, StolenTime, WakeLatency};
+use onbeat_host::tried::{Attempt, AttemptRefusal, Attempts};
+use onbeat_host::{Fact, Facts, MachineCase, PipelineNeeds, Report, State, WorkerNeeds, examine};
 use std::fmt::Write;
 
-pub(crate) fn case(made: &Made, cpus: &str) -> Case {
-    let mut case = Case { facts: Facts::read(made), ..Case::default() };
+pub(crate) fn case(made: &Made, cpus: &str) -> MachineCase {
+    let mut case = MachineCase { facts: Facts::read(made), ..MachineCase::default() };
     let asked = cpus.parse().ok();
     case.choose_cpus(asked.as_ref());
     case
 }
 
-pub(crate) fn granted() -> Tried {
+pub(crate) fn granted() -> Attempts {
     let ok = || Fact::Known(Ok(()));
-    Tried {
+    Attempts {
         fifo: ok(),
         round_robin: ok(),
         priority: 80,
@@ -36,10 +36,11 @@ pub(crate) fn granted() -> Tried {
     }
 }
 
-pub(crate) fn refused() -> Tried {
-    let no =
-        || -> Attempt { Fact::Known(Err(Refused { why: "EPERM".to_owned(), fix: "ask root".to_owned() })) };
-    Tried {
+pub(crate) fn refused() -> Attempts {
+    let no = || -> Attempt {
+        Fact::Known(Err(AttemptRefusal { why: "EPERM".to_owned(), fix: "ask root".to_owned() }))
+    };
+    Attempts {
         fifo: no(),
         round_robin: no(),
         priority: 80,
@@ -52,15 +53,16 @@ pub(crate) fn refused() -> Tried {
     }
 }
 
-pub(crate) fn measured(worse: u64) -> Measured {
-    let wake = |us: u64| Fact::Known(Wake { median_ns: us * 1000, p99_ns: us * 2000, max_ns: us * 3000 });
-    Measured {
+pub(crate) fn measured(worse: u64) -> Measurements {
+    let wake =
+        |us: u64| Fact::Known(WakeLatency { median_ns: us * 1000, p99_ns: us * 2000, max_ns: us * 3000 });
+    Measurements {
         clock_read_ns: Fact::Known(22.0 * worse as f64),
         wake: wake(4 * worse),
         wake_awake: wake(4),
-        steal: Fact::Known(Steal { stolen_ns: (worse - 1) * 1_000_000, of_ns: 1_000_000_000 }),
+        steal: Fact::Known(StolenTime { stolen_ns: (worse - 1) * 1_000_000, of_ns: 1_000_000_000 }),
         interrupts: Fact::Known(vec![(1, vec![("LOC".to_owned(), 250)])]),
-        noise: Fact::Known(Noise {
+        noise: Fact::Known(NoiseSummary {
             runtime_ns: 5_000_000_000,
             noise_ns: 1_000_000 * worse,
             max_single_ns: 20_000 * worse,
@@ -72,11 +74,11 @@ pub(crate) fn measured(worse: u64) -> Measured {
     }
 }
 
-pub(crate) fn pipeline(core: usize, policy: &str) -> Pipeline {
-    Pipeline {
+pub(crate) fn pipeline(core: usize, policy: &str) -> PipelineNeeds {
+    PipelineNeeds {
         name: "radio".to_owned(),
         file: "/srv/radio.toml".to_owned(),
-        workers: vec![Worker {
+        workers: vec![WorkerNeeds {
             name: "radio".to_owned(),
             core: Some(core),
             policy: policy.parse().ok(),
@@ -87,11 +89,11 @@ pub(crate) fn pipeline(core: usize, policy: &str) -> Pipeline {
         dma_latency_us: Some(0),
         shortest_ns: Some(8_000_000),
         shortest_of: "the limit of a → b".to_owned(),
-        ..Pipeline::default()
+        ..PipelineNeeds::default()
     }
 }
 
-/// As text: one line per finding, those that are good at the end.
+/// Formats a report: one line per finding, good ones at the end.
 pub(crate) fn told(report: &Report) -> String {
     let mut text = format!("cores {} ({}): {}\n", report.cpus, report.why_cpus, report.verdict());
     for finding in &report.findings {
@@ -118,7 +120,7 @@ fn what_is_found_on_six_machines() {
         ("small", case(&fixtures::small(), ""), granted()),
     ];
     for (name, case, tried) in machines {
-        let case = Case { tried, ..case };
+        let case = MachineCase { tried, ..case };
         insta::assert_snapshot!(name, told(&examine(&case)));
     }
 }

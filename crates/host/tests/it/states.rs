@@ -1,15 +1,15 @@
-//! Every check can say all that it has to say.
+//! Every check can reach each of its results.
 
 use crate::made::{Content, KERNEL, Made, thread};
 use crate::{case, fixtures, granted, measured, pipeline, refused};
-use onbeat_host::{Case, Causes, Measured, State, checks, examine};
-use onbeat_trace::{Cause, CauseClass, Mends};
+use onbeat_host::{Causes, MachineCase, Measurements, State, checks, examine};
+use onbeat_trace::{Cause, CauseClass, CauseFix};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Those that tell something and judge nothing.
+/// Checks that inform and never judge.
 const NEVER_BAD: [&str; 4] = ["shared-caches", "mitigations", "rtkit", "slices"];
 
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<MachineCase> {
     let with = |made: &mut Made, more: &str| {
         made.and(more);
         case(made, "2-3")
@@ -30,28 +30,33 @@ fn cases() -> Vec<Case> {
     }
     vec![
         case(&refuses, "2-3"),
-        // Nothing at all.
+        // A machine without files.
         case(&Made::default(), ""),
-        Case { tried: granted(), ..case(&fixtures::tuned(), "2-3") },
-        Case {
+        MachineCase { tried: granted(), ..case(&fixtures::tuned(), "2-3") },
+        MachineCase {
             tried: granted(),
             measured: measured(1),
             pipeline: Some(pipeline(2, "f:80")),
             causes: record(0),
             ..case(&fixtures::tuned(), "2-3")
         },
-        Case {
+        MachineCase {
             tried: refused(),
             measured: measured(10),
             pipeline: Some(pipeline(2, "f:80")),
             causes: record(7),
             ..case(&bare(), "2-3")
         },
-        Case { pipeline: Some(spins), tried: granted(), ..case(&low, "2-3") },
-        Case { pipeline: Some(short), measured: measured(10), tried: granted(), ..case(&bare(), "2-3") },
-        Case { measured: measured(1), tried: granted(), ..case(&fixtures::cloud(), "2-3") },
-        Case { measured: measured(10), tried: refused(), ..case(&fixtures::container(), "1-2") },
-        Case { measured: Measured::not("not asked for"), tried: granted(), ..case(&guest, "") },
+        MachineCase { pipeline: Some(spins), tried: granted(), ..case(&low, "2-3") },
+        MachineCase {
+            pipeline: Some(short),
+            measured: measured(10),
+            tried: granted(),
+            ..case(&bare(), "2-3")
+        },
+        MachineCase { measured: measured(1), tried: granted(), ..case(&fixtures::cloud(), "2-3") },
+        MachineCase { measured: measured(10), tried: refused(), ..case(&fixtures::container(), "1-2") },
+        MachineCase { measured: Measurements::not("not asked for"), tried: granted(), ..case(&guest, "") },
         case(&fixtures::jetson(), "4-5"),
         with(&mut bare(), "sys/kernel/security/lockdown none integrity [confidentiality]"),
         with(&mut bare(), "sys/kernel/tracing/current_tracer osnoise"),
@@ -65,7 +70,7 @@ fn cases() -> Vec<Case> {
             &mut bare(),
             "proc/sys/vm/compaction_proactiveness 0\nproc/sys/vm/compact_unevictable_allowed 0",
         ),
-        // The file of the kernel's options is no such file.
+        // The kernel config file has another content.
         with(&mut bare(), "boot/config-6.12.1-amd64 nothing"),
     ]
 }
@@ -102,7 +107,7 @@ fn a_machine_that_tells_nothing_has_no_bad_finding() {
     for case in [nothing, case(&refuses, "2-3")] {
         let report = examine(&case);
         let bad: Vec<&str> = report.bad(onbeat_host::Severity::Info).map(|finding| finding.id).collect();
-        // Cores that were asked for are all that is known.
+        // Only the cores that were asked for are known.
         assert!(bad.iter().all(|id| *id == "house-keeping"), "{bad:?}");
         let told = report.findings.iter().find(|finding| finding.id == "governor").unwrap();
         assert_eq!(told.state, State::Unknown);
@@ -132,7 +137,7 @@ fn findings_are_ranked_by_what_they_have_cost() {
         faults: None,
     };
     let bare = case(&fixtures::bare_metal(), "2-3");
-    let case = Case { causes: Some(causes), tried: granted(), ..bare };
+    let case = MachineCase { causes: Some(causes), tried: granted(), ..bare };
     let report = examine(&case);
     let bad: Vec<_> = report
         .bad(onbeat_host::Severity::Info)
@@ -145,7 +150,7 @@ fn findings_are_ranked_by_what_they_have_cost() {
     assert!(place("swap") < place("device-interrupts") && place("device-interrupts") < place("governor"));
     assert!(bad[place("governor")].cost_nothing() && !bad[place("swap")].cost_nothing());
     for finding in &report.findings {
-        assert_eq!(finding.lost_ms.is_some(), Mends::by(finding.id).next().is_some(), "{}", finding.id);
+        assert_eq!(finding.lost_ms.is_some(), CauseFix::by(finding.id).next().is_some(), "{}", finding.id);
     }
 }
 
@@ -184,8 +189,8 @@ fn time_is_summed_by_class_and_name() {
 }
 
 #[test]
-fn what_mends_a_cause_is_a_check_and_has_its_cost() {
-    for row in Mends::all() {
+fn the_fix_of_a_cause_is_a_check_and_has_its_cost() {
+    for row in CauseFix::all() {
         let mut findings: Vec<&str> = row.findings().collect();
         assert!(!findings.is_empty(), "{row:?}");
         findings.sort_unstable();

@@ -1,16 +1,16 @@
-//! Plans: which cores may be quiet, the command line in the files of boot loaders, rights.
+//! Plans: the choice of quiet cores, the command line in boot loader files, rights.
 
 use crate::{case, fixtures, granted, pipeline};
 use onbeat_host::tune::boot::{Edit, Loader, edit, edits};
-use onbeat_host::tune::{self, Parameter, Plan, grants};
+use onbeat_host::tune::{self, BootParameter, TuningPlan, grants};
 use onbeat_host::verify::{self, Agreement};
-use onbeat_host::{Case, Facts, examine};
+use onbeat_host::{Facts, MachineCase, examine};
 
-fn plan(case: &Case) -> Result<Plan, tune::Error> {
+fn plan(case: &MachineCase) -> Result<TuningPlan, tune::TuneError> {
     tune::plan(case, &examine(case), &|_| false)
 }
 
-fn words(plan: &Plan) -> Vec<String> {
+fn words(plan: &TuningPlan) -> Vec<String> {
     plan.parameters.iter().map(ToString::to_string).collect()
 }
 
@@ -19,7 +19,7 @@ fn at_least_one_core_is_left_to_the_system() {
     let bare = fixtures::bare_metal();
     for (cpus, refusal) in [
         ("0-15", "0-15 are all cores of this machine: the system needs one, better two; leave at least one"),
-        ("0-7", "0-7 and the hardware threads beside them (8-15) are all cores of this machine"),
+        ("0-7", "0-7 and their SMT siblings (8-15) are all cores of this machine"),
         ("14-17", "the cores 16-17 are not online; name some of 0-15 with --cpus"),
     ] {
         let error = plan(&case(&bare, cpus)).unwrap_err().to_string();
@@ -68,7 +68,7 @@ fn findings_may_be_left_out() {
     let only = tune::plan(&bare, &report, &|id| id != "ksm").unwrap();
     assert_eq!(only.writes.len(), 1, "{:?}", only.writes);
     assert!(only.by_hand.is_empty());
-    // Nobody's DAMON and no throttling is touched without being asked for.
+    // DAMON and throttling are left alone unless asked for.
     let all = tune::plan(&case(&fixtures::small(), "1"), &report, &|_| false).unwrap();
     assert!(
         all.writes
@@ -77,9 +77,9 @@ fn findings_may_be_left_out() {
     );
 }
 
-fn parameters() -> Vec<Parameter> {
+fn parameters() -> Vec<BootParameter> {
     [("isolcpus", "managed_irq,domain,2-3"), ("nohz_full", "2-3")]
-        .map(|(name, value)| Parameter { name: name.to_owned(), value: Some(value.to_owned()), why: "" })
+        .map(|(name, value)| BootParameter { name: name.to_owned(), value: Some(value.to_owned()), why: "" })
         .into()
 }
 
@@ -93,7 +93,7 @@ fn boot_loaders_get_their_own_lines() {
             vec![format!("GRUB_CMDLINE_LINUX_DEFAULT=\"quiet splash {tuned}\"")],
         ),
         (
-            // What stands in both is said once.
+            // A parameter in both variables is written once.
             Loader::Grub,
             "GRUB_CMDLINE_LINUX='isolcpus=1 root=x'\nGRUB_CMDLINE_LINUX_DEFAULT='isolcpus=1 quiet'",
             vec![
@@ -164,25 +164,28 @@ fn what_the_kernel_took_is_compared_with_what_was_asked() {
 #[test]
 fn rights_are_those_that_the_pipeline_needs() {
     let pipeline = pipeline(2, "f:81");
-    let case =
-        Case { pipeline: Some(pipeline.clone()), tried: granted(), ..case(&fixtures::bare_metal(), "2-3") };
+    let case = MachineCase {
+        pipeline: Some(pipeline.clone()),
+        tried: granted(),
+        ..case(&fixtures::bare_metal(), "2-3")
+    };
     let plan = plan(&case).unwrap();
     let house = plan.house.parse().unwrap();
-    let run = grants::Run { command: "/usr/bin/onbeat", pipeline: &pipeline, house: &house };
+    let run = grants::ServiceRun { command: "/usr/bin/onbeat", pipeline: &pipeline, house: &house };
     insta::assert_snapshot!("unit", grants::systemd(&run, &case, &plan).unwrap());
     insta::assert_snapshot!("limits", grants::limits(Some(&pipeline)));
     insta::assert_snapshot!(
         "container_flags",
         grants::container(Some(&pipeline), &house, &case.cpus).join("\n")
     );
-    // SCHED_DEADLINE wants all cores of its root domain.
+    // SCHED_DEADLINE needs all cores of its root domain.
     let deadline = crate::pipeline(2, "d:1ms:10ms");
     let flags = grants::container(Some(&deadline), &house, &case.cpus).join(" ");
     assert!(!flags.contains("--cpuset-cpus"), "{flags}");
-    let odd = onbeat_host::Pipeline { file: "/a b/50%\".toml".to_owned(), ..pipeline.clone() };
-    let run = grants::Run { pipeline: &odd, ..run };
+    let odd = onbeat_host::PipelineNeeds { file: "/a b/50%\".toml".to_owned(), ..pipeline.clone() };
+    let run = grants::ServiceRun { pipeline: &odd, ..run };
     let unit = grants::systemd(&run, &case, &plan).unwrap();
     assert!(unit.contains("run \"/a b/50%%\\\".toml\" -H"), "{unit}");
-    let broken = onbeat_host::Pipeline { file: "/a\n[Service]".to_owned(), ..pipeline.clone() };
-    assert!(grants::systemd(&grants::Run { pipeline: &broken, ..run }, &case, &plan).is_err());
+    let broken = onbeat_host::PipelineNeeds { file: "/a\n[Service]".to_owned(), ..pipeline.clone() };
+    assert!(grants::systemd(&grants::ServiceRun { pipeline: &broken, ..run }, &case, &plan).is_err());
 }

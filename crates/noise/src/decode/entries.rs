@@ -1,41 +1,32 @@
-//! What a ring holds, whoever has written it: the bytes of tracepoints, each with its time.
+//! Entries of a ring of either kind: the bytes of tracepoints, each with its time.
 
-use super::{number, pages};
+use super::{RingEntry, number, pages};
 use onbeat_os::tracefs::Pages;
 
-/// How the bytes of a ring are made up.
+/// Format of a ring's bytes.
 #[derive(Debug, Clone, Copy)]
 pub enum Form<'p> {
-    /// As records of `perf_event_open(2)`, the first one whole: see [`Ring`](onbeat_os::perf::Ring).
+    /// Records of `perf_event_open(2)`, starting at a record: see [`PerfRing`](onbeat_os::perf::PerfRing).
     Perf,
-    /// As pages of a trace instance.
+    /// Pages of a trace instance.
     Pages(&'p Pages),
 }
 
-/// What a ring holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Entry<'b> {
-    /// The bytes of a tracepoint.
-    Raw(&'b [u8]),
-    /// So many records are missing here.
-    Lost(u64),
-}
-
-/// Gives what `bytes` hold to `take`, each with its time in nanoseconds on `CLOCK_MONOTONIC`, or 0 where none is told. Says how many
-/// could not be understood.
-pub(crate) fn entries(bytes: &[u8], form: Form<'_>, take: impl FnMut(u64, Entry<'_>)) -> u64 {
+/// Passes the entries in `bytes` to `take`, each with its time in nanoseconds on `CLOCK_MONOTONIC`, or 0 if
+/// it has none. Returns the number of unreadable ones.
+pub(crate) fn entries(bytes: &[u8], form: Form<'_>, take: impl FnMut(u64, RingEntry<'_>)) -> u64 {
     match form {
         Form::Perf => records(bytes, take),
         Form::Pages(pages) => pages::entries(bytes, pages, take),
     }
 }
 
-/// Types of records of `perf_event_open(2)`.
+/// Record types of `perf_event_open(2)`.
 const LOST: u32 = 2;
 const THROTTLE: u32 = 5;
 const SAMPLE: u32 = 9;
 
-fn records(bytes: &[u8], mut take: impl FnMut(u64, Entry<'_>)) -> u64 {
+fn records(bytes: &[u8], mut take: impl FnMut(u64, RingEntry<'_>)) -> u64 {
     let mut strange = 0;
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -44,17 +35,17 @@ fn records(bytes: &[u8], mut take: impl FnMut(u64, Entry<'_>)) -> u64 {
         };
         let size = usize::from(size);
         if size < 8 || size > rest.len() {
-            // Where the next one begins nobody knows.
+            // The next record cannot be found.
             return strange + 1;
         }
         let (record, behind) = rest.split_at(size);
         rest = behind;
         let entry = match kind {
             SAMPLE => sample(record),
-            LOST => number::<u64>(record, 16).map(|lost| (0, Entry::Lost(lost))),
-            // Too many at once: the kernel leaves some out, and does not say how many.
-            THROTTLE => Some((0, Entry::Lost(1))),
-            // The kernel may tell other things: none that we have asked for.
+            LOST => number::<u64>(record, 16).map(|lost| (0, RingEntry::Lost(lost))),
+            // The kernel omits records when there are too many, without saying how many.
+            THROTTLE => Some((0, RingEntry::Lost(1))),
+            // Other record types are of no interest.
             _ => continue,
         };
         match entry {
@@ -65,8 +56,8 @@ fn records(bytes: &[u8], mut take: impl FnMut(u64, Entry<'_>)) -> u64 {
     strange
 }
 
-fn sample(record: &[u8]) -> Option<(u64, Entry<'_>)> {
+fn sample(record: &[u8]) -> Option<(u64, RingEntry<'_>)> {
     let time_ns = number::<u64>(record, 16)?;
     let length = number::<u32>(record, 24)? as usize;
-    Some((time_ns, Entry::Raw(record.get(28..28 + length)?)))
+    Some((time_ns, RingEntry::Raw(record.get(28..28 + length)?)))
 }

@@ -1,11 +1,11 @@
-//! Which tracepoints there are on this kernel, and where their fields lie.
+//! Tracepoints of this kernel, and the positions of their fields.
 
 use super::{Id, number};
 use onbeat_os::tracefs::{Field, Format, Tracefs};
 use std::collections::HashMap;
 use std::io;
 
-/// Interrupts of x86 that have tracepoints of their own, each `NAME_entry` and `NAME_exit`.
+/// x86 interrupts with tracepoints of their own, each `NAME_entry` and `NAME_exit`.
 const VECTORS: [&str; 11] = [
     "local_timer",
     "reschedule",
@@ -20,83 +20,83 @@ const VECTORS: [&str; 11] = [
     "spurious_apic",
 ];
 
-/// The tracepoints that tell who has a core, as one kernel describes them.
+/// Tracepoints that show what has a core, as one kernel describes them.
 #[derive(Debug, Default)]
-pub struct Layout {
+pub struct TracepointLayout {
     roles: HashMap<u16, Role>,
     tracepoints: Vec<(u64, String)>,
-    missing: Vec<Missing>,
-    /// Where each tracepoint has the thread that had the core.
-    pid: Option<Place>,
+    missing: Vec<MissingTracepoint>,
+    /// Field with the thread that had the core, in every tracepoint.
+    pid: Option<FieldPlace>,
 }
 
-/// How much is asked for: every tracepoint has its price.
+/// Tracepoints to record: each one has its cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Extent {
-    /// Who has a core.
+    /// What has a core.
     #[default]
     Cores,
-    /// And what happens to threads: they are woken, go to another core, touch memory that is not there.
+    /// Also events of threads: wake-ups, migrations, page faults.
     Threads,
 }
 
-/// A tracepoint that is not there.
+/// A tracepoint that is not available.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingTracepoint {
     /// `group:name`.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// What the records of a tracepoint mean.
+/// Meaning of a tracepoint's records.
 #[derive(Debug)]
 pub(super) enum Role {
     Enter { number: u32, name: &'static str },
     Exit { number: u32 },
     Point { name: &'static str },
-    HandlerEnter { irq: Place, name: Place },
-    HandlerExit { irq: Place },
-    SoftirqEnter { vec: Place },
-    SoftirqExit { vec: Place },
-    Nmi { delta_ns: Place },
-    Switch { prev: Place, state: Place, next: Place, comm: Place, priority: Place },
-    Wakeup { thread: Thread, core: Place },
-    Migrate { thread: Thread, core: Place },
+    HandlerEnter { irq: FieldPlace, name: FieldPlace },
+    HandlerExit { irq: FieldPlace },
+    SoftirqEnter { vec: FieldPlace },
+    SoftirqExit { vec: FieldPlace },
+    Nmi { delta_ns: FieldPlace },
+    Switch { prev: FieldPlace, state: FieldPlace, next: FieldPlace, comm: FieldPlace, priority: FieldPlace },
+    Wakeup { thread: ThreadFields, core: FieldPlace },
+    Migrate { thread: ThreadFields, core: FieldPlace },
     PageFault { is_user: bool },
 }
 
-/// Which thread a tracepoint is about, where that is not the one that has the core.
+/// Fields about a thread other than the one that has the core.
 #[derive(Debug)]
-pub(super) struct Thread {
-    pid: Place,
-    comm: Place,
-    priority: Place,
+pub(super) struct ThreadFields {
+    pid: FieldPlace,
+    comm: FieldPlace,
+    priority: FieldPlace,
 }
 
-impl Thread {
+impl ThreadFields {
     fn of(format: &Format) -> Option<Self> {
         let [pid, comm, priority] = ["pid", "comm", "prio"].map(|name| place(format, name));
-        Some(Thread { pid: pid?, comm: comm?, priority: priority? })
+        Some(ThreadFields { pid: pid?, comm: comm?, priority: priority? })
     }
 
-    /// Id, name and priority.
+    /// Reads id, name and priority.
     pub(super) fn read(&self, raw: &[u8]) -> Option<(i32, String, i32)> {
         Some((self.pid.unsigned(raw)? as i32, self.comm.text(raw)?, self.priority.unsigned(raw)? as i32))
     }
 }
 
-/// Where a value lies in the bytes of a tracepoint.
+/// Position of a field in the bytes of a tracepoint.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct FieldPlace {
     offset: usize,
     size: usize,
     is_signed: bool,
     is_elsewhere: bool,
 }
 
-impl Place {
-    /// A number, with its sign in the upper bits if it has one.
+impl FieldPlace {
+    /// Reads a number; a negative one has its sign in the upper bits.
     pub(crate) fn unsigned(&self, raw: &[u8]) -> Option<u64> {
         let value = match self.size {
             1 => u64::from(number::<u8>(raw, self.offset)?),
@@ -108,7 +108,7 @@ impl Place {
         Some(value)
     }
 
-    /// A text, up to its first zero byte.
+    /// Reads a text, up to its first zero byte.
     pub(super) fn text(&self, raw: &[u8]) -> Option<String> {
         let (offset, size) = if self.is_elsewhere {
             let place = number::<u32>(raw, self.offset)?;
@@ -122,25 +122,26 @@ impl Place {
     }
 }
 
-impl From<&Field> for Place {
+impl From<&Field> for FieldPlace {
     fn from(field: &Field) -> Self {
         let Field { offset, size, is_signed, is_elsewhere, .. } = *field;
-        Place { offset, size, is_signed, is_elsewhere }
+        FieldPlace { offset, size, is_signed, is_elsewhere }
     }
 }
 
-impl Layout {
-    /// Of the kernel whose tracefs this is.
+impl TracepointLayout {
+    /// Reads the layout of the kernel that this tracefs belongs to.
     ///
     /// # Errors
-    /// What reading it says, and `NotFound` where `sched:sched_switch` is not there: without it nobody knows who has a core.
+    /// What reading tracefs returns, and `NotFound` if `sched:sched_switch` is missing: without it, the
+    /// thread that has a core is unknown.
     pub fn read(tracefs: &Tracefs, extent: Extent) -> io::Result<Self> {
-        let mut layout = Layout::default();
+        let mut layout = TracepointLayout::default();
         for (place, name) in VECTORS.into_iter().enumerate() {
             let id = Id::VECTORS + place as u32;
             layout.pair(tracefs, ("irq_vectors", name), id, name)?;
         }
-        // Elsewhere: the interrupts between cores. Timers are devices there.
+        // Not on x86: one tracepoint for interrupts between cores. Timers are devices there.
         if layout.tracepoints.is_empty() {
             layout.missing.clear();
             layout.pair(tracefs, ("ipi", "ipi"), Id::IPI, "ipi")?;
@@ -180,11 +181,11 @@ impl Layout {
     fn threads(&mut self, tracefs: &Tracefs) -> io::Result<()> {
         for name in ["sched_wakeup", "sched_wakeup_new"] {
             self.one(tracefs, "sched", name, |format| {
-                Some(Role::Wakeup { thread: Thread::of(format)?, core: place(format, "target_cpu")? })
+                Some(Role::Wakeup { thread: ThreadFields::of(format)?, core: place(format, "target_cpu")? })
             })?;
         }
         self.one(tracefs, "sched", "sched_migrate_task", |format| {
-            Some(Role::Migrate { thread: Thread::of(format)?, core: place(format, "dest_cpu")? })
+            Some(Role::Migrate { thread: ThreadFields::of(format)?, core: place(format, "dest_cpu")? })
         })?;
         for (name, is_user) in [("page_fault_user", true), ("page_fault_kernel", false)] {
             self.one(tracefs, "exceptions", name, |_| Some(Role::PageFault { is_user }))?;
@@ -192,7 +193,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Begin and end of something; where only the begin is there, or the kernel refuses the end, it is a point.
+    /// Adds the begin and the end of an interrupt. If the end is missing or refused, the begin becomes a
+    /// point.
     fn pair(
         &mut self,
         tracefs: &Tracefs,
@@ -216,7 +218,10 @@ impl Layout {
     ) -> io::Result<bool> {
         let full = format!("{group}:{name}");
         let Some(format) = tracefs.format(group, name)? else {
-            self.missing.push(Missing { name: full, why: "this kernel has none of that name".to_owned() });
+            self.missing.push(MissingTracepoint {
+                name: full,
+                why: "this kernel has no tracepoint of that name".to_owned(),
+            });
             return Ok(false);
         };
         match (role(&format), u16::try_from(format.id)) {
@@ -226,30 +231,30 @@ impl Layout {
                 Ok(true)
             }
             _ => {
-                let why = "this kernel describes it in a way that is not known here".to_owned();
-                self.missing.push(Missing { name: full, why });
+                let why = "its fields on this kernel are not the expected ones".to_owned();
+                self.missing.push(MissingTracepoint { name: full, why });
                 Ok(false)
             }
         }
     }
 
-    /// Their numbers, for a ring.
+    /// Numbers of the tracepoints, for a ring.
     #[must_use]
     pub fn ids(&self) -> Vec<u64> {
         self.tracepoints.iter().map(|(id, _)| *id).collect()
     }
 
-    /// Their names, group and name each, in the same order.
+    /// Group and name of each tracepoint, in the same order.
     #[must_use]
     pub fn names(&self) -> Vec<(&str, &str)> {
         self.tracepoints.iter().filter_map(|(_, name)| name.split_once(':')).collect()
     }
 
-    /// Takes a tracepoint out that the kernel does not give. A begin without its end becomes a point.
+    /// Removes a tracepoint that the kernel refuses. A begin without its end becomes a point.
     pub fn refused(&mut self, id: u64, why: &str) {
         let Some(at) = self.tracepoints.iter().position(|(known, _)| *known == id) else { return };
         let (_, name) = self.tracepoints.remove(at);
-        self.missing.push(Missing { name, why: why.to_owned() });
+        self.missing.push(MissingTracepoint { name, why: why.to_owned() });
         let Some(Role::Exit { number }) = u16::try_from(id).ok().and_then(|id| self.roles.remove(&id)) else {
             return;
         };
@@ -262,13 +267,13 @@ impl Layout {
         }
     }
 
-    /// What this kernel does not tell.
+    /// Tracepoints that this kernel does not have.
     #[must_use]
-    pub fn missing(&self) -> &[Missing] {
+    pub fn missing(&self) -> &[MissingTracepoint] {
         &self.missing
     }
 
-    /// Who had the core, where the record around the tracepoint's bytes does not say it.
+    /// Thread that had the core, from the tracepoint's own bytes.
     pub(super) fn pid(&self, raw: &[u8]) -> Option<i32> {
         Some(self.pid.as_ref()?.unsigned(raw)? as i32)
     }
@@ -278,7 +283,7 @@ impl Layout {
     }
 }
 
-/// Where a tracepoint has the value with that name.
-pub(crate) fn place(format: &Format, name: &str) -> Option<Place> {
-    format.field(name).map(Place::from)
+/// Position of the field with this name.
+pub(crate) fn place(format: &Format, name: &str) -> Option<FieldPlace> {
+    format.field(name).map(FieldPlace::from)
 }

@@ -1,34 +1,36 @@
 //! The pages of a trace instance (`Documentation/trace/ring-buffer-design.rst`).
 //!
 //! ```text
-//! page    time of the begin (u64) | length and flags | events ... | how many are missing, if flag 30 is set
-//! event   type and length (5 bits), time since the one before (27 bits) | more length, or more time | bytes of the tracepoint
+//! page    start time (u64) | length and flags | events ... | number of missing records, if flag 30 is set
+//! event   type and length (5 bits), time since the last event (27 bits) | more length or time | tracepoint
 //! ```
 
-use super::{Entry, number};
+use super::{RingEntry, number};
 use onbeat_os::tracefs::Pages;
 
-/// Types of events; what is below is the length of the data in words of 4 bytes, or 0 where the next word has it in bytes.
+/// Types of events. A smaller value is the length of the data in words of 4 bytes; with 0, the next word has
+/// it in bytes.
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
 
-/// Records are missing in front of the page, and, where that is known, how many.
+/// Records are missing before the page; the second flag says that their number is stored.
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
 const LENGTH: u64 = (1 << 27) - 1;
 
-/// Bits of a time that the type of an event leaves room for in its first word.
+/// Bits of the time in the first word of an event, beside the type.
 const DELTA_BITS: u32 = 27;
-/// Upper bits of an absolute time have no room in its event: they are those of the last time.
+/// Bits of an absolute time in its event; the upper bits are those of the last time.
 const STAMP_BITS: u32 = 59;
 
-/// Gives what the pages of `bytes` hold to `take`, each with its time in nanoseconds. Says how often it could not go on in a page.
-pub(super) fn entries(bytes: &[u8], pages: &Pages, mut take: impl FnMut(u64, Entry<'_>)) -> u64 {
+/// Passes the entries of the pages in `bytes` to `take`, each with its time in nanoseconds. Returns the
+/// number of unreadable pages.
+pub(super) fn entries(bytes: &[u8], pages: &Pages, mut take: impl FnMut(u64, RingEntry<'_>)) -> u64 {
     bytes.chunks(pages.page_bytes.max(1)).map(|page| one(page, pages, &mut take)).sum()
 }
 
-fn one(page: &[u8], pages: &Pages, take: &mut impl FnMut(u64, Entry<'_>)) -> u64 {
+fn one(page: &[u8], pages: &Pages, take: &mut impl FnMut(u64, RingEntry<'_>)) -> u64 {
     let length = match pages.length_bytes {
         4 => number::<u32>(page, pages.length_at).map(u64::from),
         _ => number::<u64>(page, pages.length_at),
@@ -38,14 +40,14 @@ fn one(page: &[u8], pages: &Pages, take: &mut impl FnMut(u64, Entry<'_>)) -> u64
     let Some(data) = page.get(pages.data_at..end) else { return 1 };
     if length & MISSED != 0 {
         let stored = (length & MISSED_STORED != 0).then(|| number::<u64>(page, end)).flatten();
-        take(time_ns, Entry::Lost(stored.unwrap_or(1).max(1)));
+        take(time_ns, RingEntry::Lost(stored.unwrap_or(1).max(1)));
     }
     let mut rest = data;
     while let Some(word) = number::<u32>(rest, 0) {
         let (what, delta_ns) = (word & 0x1f, u64::from(word >> 5));
         let more = number::<u32>(rest, 4);
         let (raw_at, length) = match (what, more) {
-            // A page has nothing behind it.
+            // No event follows in this page.
             (PADDING, _) if delta_ns == 0 => break,
             (PADDING, Some(length)) => {
                 time_ns = time_ns.saturating_add(delta_ns);
@@ -65,13 +67,13 @@ fn one(page: &[u8], pages: &Pages, take: &mut impl FnMut(u64, Entry<'_>)) -> u64
             }
             (0, Some(length)) if length >= 4 => (8, length as usize - 4),
             (1..PADDING, _) => (4, what as usize * 4),
-            // Where the next one begins nobody knows.
+            // The next event cannot be found.
             _ => return 1,
         };
         time_ns = time_ns.saturating_add(delta_ns);
         let Some(raw) = rest.get(raw_at..raw_at + length) else { return 1 };
         rest = &rest[(raw_at + length).next_multiple_of(4).min(rest.len())..];
-        take(time_ns, Entry::Raw(raw));
+        take(time_ns, RingEntry::Raw(raw));
     }
     0
 }

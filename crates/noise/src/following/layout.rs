@@ -1,41 +1,41 @@
-//! The few tracepoints that tell of single threads, and where their fields lie.
+//! Tracepoints about single threads, and the positions of their fields.
 
-use crate::decode::{IN_INTERRUPT, Place, flags, id, place};
+use crate::decode::{FieldPlace, IN_INTERRUPT, flags, id, place};
 use onbeat_os::tracefs::{Format, Tracefs};
 use std::io;
 
-/// Where the fields lie.
+/// Positions of the fields.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct FollowedLayout {
     tracepoints: Vec<Tracepoint>,
-    /// Where each has the thread that had the core.
-    by: Place,
-    prev: Place,
-    state: Place,
-    next: Place,
-    woken: Option<Place>,
-    memory: Option<Memory>,
+    /// Field with the thread that had the core, in every tracepoint.
+    by: FieldPlace,
+    prev: FieldPlace,
+    state: FieldPlace,
+    next: FieldPlace,
+    woken: Option<FieldPlace>,
+    memory: Option<MemoryFields>,
 }
 
-/// Of the tracepoint that tells how much memory a process has.
+/// Fields of the tracepoint about the memory of a process.
 #[derive(Debug)]
-struct Memory {
-    is_own: Place,
-    kind: Place,
-    bytes: Place,
+struct MemoryFields {
+    is_own: FieldPlace,
+    kind: FieldPlace,
+    bytes: FieldPlace,
 }
 
-/// One of them.
+/// A tracepoint.
 #[derive(Debug)]
 pub(super) struct Tracepoint {
     pub id: u64,
     /// Group and name.
     pub name: (&'static str, &'static str),
-    role: Role,
+    role: FollowedRole,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum FollowedRole {
     Switch,
     Waking,
     Fault,
@@ -43,21 +43,21 @@ enum Role {
 }
 
 impl Tracepoint {
-    /// What lets only records of these threads through, in the kernel's own language.
+    /// Returns a filter, in the kernel's filter language, that passes only records of these threads.
     pub fn filter(&self, tids: &[i32]) -> String {
         let fields: &[&str] = match self.role {
-            Role::Switch => &["prev_pid", "next_pid"],
-            Role::Waking => &["pid"],
-            Role::Fault | Role::Memory => &["common_pid"],
+            FollowedRole::Switch => &["prev_pid", "next_pid"],
+            FollowedRole::Waking => &["pid"],
+            FollowedRole::Fault | FollowedRole::Memory => &["common_pid"],
         };
         let one = |tid: &i32| fields.iter().map(|field| format!("{field} == {tid}")).collect::<Vec<_>>();
         tids.iter().flat_map(one).collect::<Vec<_>>().join(" || ")
     }
 }
 
-/// What a record says.
+/// Content of a record.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum What {
+pub(super) enum FollowedRecord {
     Switch {
         prev: i32,
         state: u64,
@@ -71,7 +71,8 @@ pub(super) enum What {
     Fault {
         tid: i32,
     },
-    /// A thread has changed how much memory of a kind its process has. Where it was another process's, the kind is none.
+    /// A thread has changed the amount of its process's memory of a kind. The kind is invalid for another
+    /// process's memory.
     Memory {
         tid: i32,
         kind: usize,
@@ -79,7 +80,7 @@ pub(super) enum What {
     },
 }
 
-impl Layout {
+impl FollowedLayout {
     pub fn read(tracefs: &Tracefs) -> io::Result<Self> {
         let missing =
             |what: &str| io::Error::new(io::ErrorKind::NotFound, format!("this kernel has no {what}"));
@@ -90,8 +91,8 @@ impl Layout {
             place(&switch, name).ok_or_else(|| missing(&format!("field {name} in sched_switch")))
         };
         let one = |format: &Format, name, role| Tracepoint { id: format.id, name, role };
-        let mut layout = Layout {
-            tracepoints: vec![one(&switch, ("sched", "sched_switch"), Role::Switch)],
+        let mut layout = FollowedLayout {
+            tracepoints: vec![one(&switch, ("sched", "sched_switch"), FollowedRole::Switch)],
             by: need("common_pid")?,
             prev: need("prev_pid")?,
             state: need("prev_state")?,
@@ -103,19 +104,22 @@ impl Layout {
             && let Some(pid) = place(&format, "pid")
         {
             layout.woken = Some(pid);
-            layout.tracepoints.push(one(&format, ("sched", "sched_waking"), Role::Waking));
+            layout.tracepoints.push(one(&format, ("sched", "sched_waking"), FollowedRole::Waking));
         }
         for name in ["page_fault_user", "page_fault_kernel"] {
             let format = tracefs.format("exceptions", name)?;
-            layout.tracepoints.extend(format.map(|format| one(&format, ("exceptions", name), Role::Fault)));
+            layout
+                .tracepoints
+                .extend(format.map(|format| one(&format, ("exceptions", name), FollowedRole::Fault)));
         }
-        // Before 6.2 a thread's faults were counted by the kernel together, and this was told after each 64th (commit f1a7941243c1).
+        // Before 6.2, the kernel batched these counts per thread, and reported them after each 64th fault
+        // (commit f1a7941243c1).
         if let Some(format) = tracefs.format("kmem", "rss_stat")?
             && let [Some(is_own), Some(kind), Some(bytes)] =
                 ["curr", "member", "size"].map(|name| place(&format, name))
         {
-            layout.memory = Some(Memory { is_own, kind, bytes });
-            layout.tracepoints.push(one(&format, ("kmem", "rss_stat"), Role::Memory));
+            layout.memory = Some(MemoryFields { is_own, kind, bytes });
+            layout.tracepoints.push(one(&format, ("kmem", "rss_stat"), FollowedRole::Memory));
         }
         Ok(layout)
     }
@@ -124,27 +128,27 @@ impl Layout {
         &self.tracepoints
     }
 
-    /// What the bytes of a tracepoint say; `None` where they are too few, or another's.
-    pub fn what(&self, raw: &[u8]) -> Option<What> {
+    /// Decodes a tracepoint; `None` if its bytes are too few, or belong to another tracepoint.
+    pub fn what(&self, raw: &[u8]) -> Option<FollowedRecord> {
         let id = u64::from(id(raw)?);
-        let tid = |place: &Place| place.unsigned(raw).map(|tid| tid as i32);
+        let tid = |place: &FieldPlace| place.unsigned(raw).map(|tid| tid as i32);
         let by = tid(&self.by)?;
         let tracepoint = self.tracepoints.iter().find(|tracepoint| tracepoint.id == id)?;
         Some(match tracepoint.role {
-            Role::Switch => What::Switch {
+            FollowedRole::Switch => FollowedRecord::Switch {
                 prev: tid(&self.prev)?,
                 state: self.state.unsigned(raw)?,
                 next: tid(&self.next)?,
             },
-            Role::Waking => {
+            FollowedRole::Waking => {
                 let is_interrupt = flags(raw)? & IN_INTERRUPT != 0;
-                What::Waking { tid: tid(self.woken.as_ref()?)?, by, is_interrupt }
+                FollowedRecord::Waking { tid: tid(self.woken.as_ref()?)?, by, is_interrupt }
             }
-            Role::Fault => What::Fault { tid: by },
-            Role::Memory => {
-                let Memory { is_own, kind, bytes } = self.memory.as_ref()?;
+            FollowedRole::Fault => FollowedRecord::Fault { tid: by },
+            FollowedRole::Memory => {
+                let MemoryFields { is_own, kind, bytes } = self.memory.as_ref()?;
                 let kind = if is_own.unsigned(raw)? == 1 { kind.unsigned(raw)? as usize } else { usize::MAX };
-                What::Memory { tid: by, kind, bytes: bytes.unsigned(raw)? }
+                FollowedRecord::Memory { tid: by, kind, bytes: bytes.unsigned(raw)? }
             }
         })
     }

@@ -1,62 +1,64 @@
-//! Where the records of single threads come from: a trace instance, or perf where none can be made.
+//! Rings for the records of single threads: of a trace instance, or of perf if none can be made.
 //!
-//! The instance comes first because it is cheaper, and because some kernels tell perf nothing at all of what happens while a core is
-//! idle: neither who is woken then nor who gets the core. An instance has the wake-ups at least.
+//! The instance comes first because it is cheaper, and because some kernels give perf no events while a core
+//! is idle: neither the wake-ups nor the switches from idle. An instance has at least the wake-ups.
 
-use super::Event;
-use super::layout::Layout;
-use crate::decode::{Entry, entries};
-use crate::source::{Refused, Rings};
+use super::FollowedEvent;
+use super::layout::FollowedLayout;
+use crate::decode::{RingEntry, entries};
+use crate::source::{KernelRings, SourceRefusal};
 use onbeat_os::CoreSet;
 use onbeat_os::tracefs::Tracefs;
 use std::io;
 
-/// The ring of a core: it holds what a few threads do in 50 ms.
+/// Size of a core's ring: it holds the events of a few threads in 50 ms.
 const RING_BYTES: usize = 256 << 10;
 
-/// Threads beyond this are not filtered by the kernel but by whoever reads: its filters have a length.
+/// Above this number of threads, the reader filters instead of the kernel, whose filters have a maximum
+/// length.
 const FILTERED: usize = 64;
 
-/// The rings of all cores: whoever wakes a thread may be on any.
+/// Rings of all cores, because wakers may be on any core.
 #[derive(Debug)]
-pub(crate) struct Ready {
-    layout: Layout,
+pub(crate) struct FollowingRings {
+    layout: FollowedLayout,
     cpus: Vec<usize>,
-    rings: Rings,
+    rings: KernelRings,
     bytes: Vec<u8>,
 }
 
-impl Ready {
-    /// Rings that are not written yet. It takes its time, and the kernel may wait for every core to come by: not for when real-time
-    /// threads run already.
-    pub fn open() -> Result<Self, Refused> {
-        let wrong = |error: io::Error| Refused { why: error.to_string(), fix: "run as root".to_owned() };
+impl FollowingRings {
+    /// Opens rings without starting them. This is slow, and the kernel may wait for every core to respond, so
+    /// do it before real-time threads run.
+    pub fn open() -> Result<Self, SourceRefusal> {
+        let wrong =
+            |error: io::Error| SourceRefusal { why: error.to_string(), fix: "run as root".to_owned() };
         let tracefs = Tracefs::find().map_err(wrong)?;
-        let layout = Layout::read(&tracefs).map_err(wrong)?;
+        let layout = FollowedLayout::read(&tracefs).map_err(wrong)?;
         let cpus: Vec<usize> = CoreSet::online().map_err(wrong)?.iter().collect();
         let rings = ftrace(&tracefs, &layout, &cpus).or_else(|_| perf(&layout, &cpus)).map_err(wrong)?;
-        Ok(Ready { layout, cpus, rings, bytes: Vec::new() })
+        Ok(FollowingRings { layout, cpus, rings, bytes: Vec::new() })
     }
 
-    /// What happens to these threads is written from now on.
+    /// Lets the kernel write the events of these threads.
     pub fn start(&self, tids: &[i32]) -> io::Result<()> {
         for tracepoint in self.layout.tracepoints().iter().filter(|_| tids.len() <= FILTERED) {
-            // What the kernel does not filter is left out by whoever reads.
+            // The reader drops events that the kernel does not filter.
             let _ = self.rings.filter(tracepoint.name, tracepoint.id, &tracepoint.filter(tids));
         }
         self.rings.enable()
     }
 
-    /// Reads all of them. Says how many records were lost or could not be understood.
-    pub(super) fn drain(&mut self, mut take: impl FnMut(Event)) -> u64 {
-        let Ready { layout, cpus, rings, bytes } = self;
+    /// Reads all rings. Returns the number of records that were lost or could not be understood.
+    pub(super) fn drain(&mut self, mut take: impl FnMut(FollowedEvent)) -> u64 {
+        let FollowingRings { layout, cpus, rings, bytes } = self;
         let mut lost = 0;
         for (at, &cpu) in cpus.iter().enumerate() {
             let form = rings.drain(at, bytes);
             let broken = entries(bytes, form, |time_ns, entry| match entry {
-                Entry::Lost(more) => lost += more,
-                Entry::Raw(raw) => match layout.what(raw) {
-                    Some(what) => take(Event { time_ns, cpu: cpu as u32, what }),
+                RingEntry::Lost(more) => lost += more,
+                RingEntry::Raw(raw) => match layout.what(raw) {
+                    Some(what) => take(FollowedEvent { time_ns, cpu: cpu as u32, what }),
                     None => lost += 1,
                 },
             });
@@ -66,16 +68,16 @@ impl Ready {
     }
 }
 
-fn ftrace(tracefs: &Tracefs, layout: &Layout, cpus: &[usize]) -> io::Result<Rings> {
+fn ftrace(tracefs: &Tracefs, layout: &FollowedLayout, cpus: &[usize]) -> io::Result<KernelRings> {
     let (names, ids): (Vec<_>, Vec<_>) = layout.tracepoints().iter().map(|it| (it.name, it.id)).unzip();
-    let (rings, refused) = Rings::ftrace(tracefs, cpus, (&names, &ids), RING_BYTES)?;
+    let (rings, refused) = KernelRings::ftrace(tracefs, cpus, (&names, &ids), RING_BYTES)?;
     match refused.into_iter().next() {
         Some((_, error)) => Err(error),
         None => Ok(rings),
     }
 }
 
-fn perf(layout: &Layout, cpus: &[usize]) -> io::Result<Rings> {
+fn perf(layout: &FollowedLayout, cpus: &[usize]) -> io::Result<KernelRings> {
     let ids: Vec<u64> = layout.tracepoints().iter().map(|tracepoint| tracepoint.id).collect();
-    Ok(Rings::perf(cpus, &ids, RING_BYTES).map_err(|(_, error)| error)?.0)
+    Ok(KernelRings::perf(cpus, &ids, RING_BYTES).map_err(|(_, error)| error)?.0)
 }

@@ -1,17 +1,17 @@
-//! What is known of one core.
+//! Kernel events of one core.
 
-use crate::decode::Record;
+use crate::decode::RingRecord;
 use crate::nesting::Nesting;
 use onbeat_trace::{Class, KernelEvent};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// One core.
+/// Kernel events of one core.
 #[derive(Debug)]
 pub struct Core {
     cpu: u32,
     nesting: Nesting,
-    /// In the order of their ends, which `ends_ns` has.
+    /// Sorted by their ends, which are in `ends_ns`.
     events: Vec<KernelEvent>,
     ends_ns: Vec<u64>,
     broken: Vec<Range<u64>>,
@@ -19,12 +19,13 @@ pub struct Core {
     strange: u64,
     forgotten: u64,
     total: u64,
-    /// Forgotten events, the last ones, and how many of them.
+    /// Last events that were forgotten, and how many of them to keep.
     keep: usize,
     kept: VecDeque<KernelEvent>,
 }
 
-/// Events of one core that are kept for a gap that is not over yet: a second at a million per second.
+/// Events of one core that are kept for a gap that is not over yet: one second at a million events per
+/// second.
 const EVENTS: usize = 1 << 20;
 
 impl Core {
@@ -45,12 +46,13 @@ impl Core {
         }
     }
 
-    /// Takes records in that `decode` gives, and how many were strange. `stamps` are moments at which thread `pid` had the core.
+    /// Takes in records from `decode`, which returns the number of unreadable ones. `stamps` are times at
+    /// which thread `pid` had the core.
     pub(super) fn take(
         &mut self,
         pid: i32,
         stamps: &[u64],
-        decode: impl FnOnce(&mut dyn FnMut(Record)) -> u64,
+        decode: impl FnOnce(&mut dyn FnMut(RingRecord)) -> u64,
     ) {
         let mut stamps = stamps.iter().copied().peekable();
         let Core { nesting, events, ends_ns, total, .. } = self;
@@ -73,32 +75,32 @@ impl Core {
         self.bound();
     }
 
-    /// Which one.
+    /// The core.
     #[must_use]
     pub fn cpu(&self) -> u32 {
         self.cpu
     }
 
-    /// The last events, the forgotten ones too that are kept.
+    /// Returns the last events, including the forgotten ones that are kept.
     pub fn kept(&self) -> impl Iterator<Item = &KernelEvent> {
         self.kept.iter().chain(&self.events)
     }
 
-    /// These threads are measured: no event tells of them.
+    /// Marks these threads as measured: no event is made of them.
     pub fn measure(&mut self, pids: &[i32]) {
         self.nesting.measure(pids);
     }
 
-    /// Events that may have to do with this stretch of time: those that end in it or just behind it.
+    /// Returns the events that may concern this window: those that end in it or just after it.
     #[must_use]
     pub fn events(&self, window_ns: Range<u64>) -> &[KernelEvent] {
         let from = self.ends_ns.partition_point(|end_ns| *end_ns < window_ns.start);
         let to = from + self.ends_ns[from..].partition_point(|end_ns| *end_ns <= window_ns.end);
-        // What surrounds a gap ends behind those within it.
+        // An event that surrounds a gap ends after the events within it.
         &self.events[from..(to + 8).min(self.events.len())]
     }
 
-    /// Name and id of the thread that had the core at that moment, as far as that is known.
+    /// Name and id of the thread that had the core at `time_ns`, if known.
     #[must_use]
     pub fn task_at(&self, time_ns: u64) -> Option<(String, i32)> {
         if let Some((pid, start_ns, name)) = self.nesting.running()
@@ -106,20 +108,20 @@ impl Core {
         {
             return Some((name, pid));
         }
-        // Its duration is without what interrupted it, so its end is another.
+        // An event's duration excludes what interrupted it, so its end is in `ends_ns`.
         let mut threads =
             self.events.iter().zip(&self.ends_ns).filter(|(event, _)| event.class == Class::Thread);
         let had = threads.find(|(event, end_ns)| event.start_ns <= time_ns && **end_ns > time_ns);
         had.map(|(event, _)| (event.name.clone(), event.pid))
     }
 
-    /// Up to when the kernel's records have been read.
+    /// Time up to which the kernel's records have been read.
     #[must_use]
     pub fn known_ns(&self) -> u64 {
         self.nesting.now_ns()
     }
 
-    /// When the last thread that had the core in this stretch of time lost it: the one who measures got it then.
+    /// Time of the last thread switch in this window: the measured thread got the core then.
     #[must_use]
     pub fn last_switch_ns(&self, window_ns: &Range<u64>) -> Option<u64> {
         let from = self.ends_ns.partition_point(|end_ns| *end_ns < window_ns.start);
@@ -128,19 +130,19 @@ impl Core {
         Some(self.ends_ns[last])
     }
 
-    /// Whether something is missing in this stretch of time.
+    /// Whether records are missing in this window.
     #[must_use]
     pub fn is_broken(&self, window_ns: &Range<u64>) -> bool {
         self.broken.iter().any(|range| range.start <= window_ns.end && range.end >= window_ns.start)
     }
 
-    /// Whether the measured thread slept in this stretch of time, and was not kept from running.
+    /// Whether the measured thread slept voluntarily in this window, and was not preempted.
     #[must_use]
     pub fn has_slept(&self, window_ns: &Range<u64>) -> bool {
         self.slept.iter().any(|range| range.start <= window_ns.end && range.end >= window_ns.start)
     }
 
-    /// Nobody will ask for what has ended before this moment.
+    /// Forgets events that ended before `time_ns`: they are not needed any more.
     pub fn forget_before(&mut self, time_ns: u64) {
         let old = self.ends_ns.partition_point(|end_ns| *end_ns < time_ns);
         let keep = self.keep;
@@ -167,19 +169,19 @@ impl Core {
         }
     }
 
-    /// Records that had no room in the ring, could not be understood, or were more than could be kept.
+    /// Number of records that had no room in the ring, could not be understood, or exceeded the kept events.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.nesting.lost() + self.strange + self.forgotten
     }
 
-    /// How often a record did not fit what was known.
+    /// Number of records that contradicted the known state.
     #[must_use]
     pub fn breaks(&self) -> u64 {
         self.nesting.breaks()
     }
 
-    /// How many records there were.
+    /// Number of records.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total

@@ -1,72 +1,72 @@
-//! What everybody may read: run-queue waits of a thread, and the kernel's counters of a core.
+//! World-readable counters: run-queue waits of a thread, and the kernel's counters of a core.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// How long a thread has waited for a core that others had (`schedstat`).
+/// Time for which a thread was ready to run while other threads had the core (`schedstat`).
 #[derive(Debug)]
-pub struct Waited {
+pub struct RunQueueWait {
     file: File,
 }
 
-impl Waited {
-    /// Of the calling thread.
+impl RunQueueWait {
+    /// Opens the counter of the calling thread.
     ///
     /// # Errors
-    /// Where the kernel keeps no such count (`CONFIG_SCHED_INFO`).
+    /// If the kernel does not have this counter (`CONFIG_SCHED_INFO`).
     pub fn of_this_thread() -> io::Result<Self> {
-        let waited = Waited { file: File::open("/proc/thread-self/schedstat")? };
+        let waited = RunQueueWait { file: File::open("/proc/thread-self/schedstat")? };
         waited.read_ns().map(|_| waited)
     }
 
-    /// So far, in nanoseconds. One system call.
+    /// Total so far, in nanoseconds. One system call.
     ///
     /// # Errors
-    /// What reading says.
+    /// What reading the file returns.
     pub fn read_ns(&self) -> io::Result<u64> {
         let mut bytes = [0; 80];
         let length = self.file.read_at(&mut bytes, 0)?;
         let text = std::str::from_utf8(&bytes[..length]).unwrap_or_default();
-        // Time on a core, time waiting for one, turns.
+        // The three numbers: time on a core, time waiting for one, number of turns.
         let wait = text.split_ascii_whitespace().nth(1).and_then(|wait| wait.parse().ok());
         wait.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "schedstat has no second number"))
     }
 }
 
-/// What the kernel has counted on one core since boot.
+/// The kernel's counters of one core since boot.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct CoreCounters {
     /// Interrupts by name: a device, or the kernel's three letters.
     pub interrupts: BTreeMap<String, u64>,
     /// Softirqs by name.
     pub softirqs: BTreeMap<String, u64>,
-    /// Time that the hypervisor gave to others, in nanoseconds, in steps of 10 ms. It under-reports.
+    /// Time that the hypervisor gave to other guests, in nanoseconds, in steps of 10 ms. It under-reports.
     pub steal_ns: u64,
 }
 
-impl Counters {
-    /// Of this core, now. What cannot be read is not there.
+impl CoreCounters {
+    /// Reads the counters of a core. Unreadable ones are left out.
     #[must_use]
     pub fn read(cpu: usize) -> Self {
         let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        Counters {
+        CoreCounters {
             interrupts: column(&text("/proc/interrupts"), cpu, device),
             softirqs: column(&text("/proc/softirqs"), cpu, |label, _| label.to_owned()),
             steal_ns: steal_ns(&text("/proc/stat"), cpu),
         }
     }
 
-    /// What came since `earlier`; what did not come is left out.
+    /// Returns the differences since `earlier`, without zeros.
     #[must_use]
-    pub fn since(&self, earlier: &Counters) -> Counters {
+    pub fn since(&self, earlier: &CoreCounters) -> CoreCounters {
         let difference = |now: &BTreeMap<String, u64>, then: &BTreeMap<String, u64>| {
             let more =
                 now.iter().map(|(name, n)| (name, n.saturating_sub(then.get(name).copied().unwrap_or(0))));
             more.filter(|(_, n)| *n > 0).map(|(name, n)| (name.clone(), n)).collect()
         };
-        Counters {
+        CoreCounters {
             interrupts: difference(&self.interrupts, &earlier.interrupts),
             softirqs: difference(&self.softirqs, &earlier.softirqs),
             steal_ns: self.steal_ns.saturating_sub(earlier.steal_ns),
@@ -74,11 +74,11 @@ impl Counters {
     }
 }
 
-/// Interrupts that no tracepoint tells of, by their letters: async page faults of a guest, machine checks, and what a
-/// hypervisor asks for.
+/// Interrupts without a tracepoint, by their letters: async page faults of a guest, machine checks, and
+/// requests of a hypervisor.
 pub(crate) const UNTRACED: [&str; 4] = ["HYP", "MCE", "MCP", "HVS"];
 
-/// A row per thing, a column per core; the head says which.
+/// Parses a table with a row per counter and a column per core, named in the head.
 fn column(text: &str, cpu: usize, name: impl Fn(&str, &[&str]) -> String) -> BTreeMap<String, u64> {
     let mut lines = text.lines();
     let head: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
@@ -95,7 +95,7 @@ fn column(text: &str, cpu: usize, name: impl Fn(&str, &[&str]) -> String) -> BTr
     counts
 }
 
-/// A number has a device behind its controller, letters stand for themselves.
+/// Name of a row: the device after its controller if the label is a number, otherwise the label.
 fn device(label: &str, rest: &[&str]) -> String {
     match rest.last() {
         Some(device) if label.bytes().all(|byte| byte.is_ascii_digit()) => (*device).to_owned(),
@@ -104,7 +104,7 @@ fn device(label: &str, rest: &[&str]) -> String {
 }
 
 fn steal_ns(text: &str, cpu: usize) -> u64 {
-    /// `USER_HZ` is 100 on every kernel that this runs on.
+    /// `USER_HZ` is 100 on all supported kernels.
     const TICK_NS: u64 = 10_000_000;
     let wanted = format!("cpu{cpu} ");
     let line = text.lines().find_map(|line| line.strip_prefix(wanted.as_str()));
@@ -134,15 +134,15 @@ mod tests {
 
     #[test]
     fn only_what_came_is_told() {
-        let earlier = Counters {
+        let earlier = CoreCounters {
             steal_ns: 5,
             interrupts: [("a".into(), 3), ("b".into(), 1)].into(),
-            ..Counters::default()
+            ..CoreCounters::default()
         };
-        let now = Counters {
+        let now = CoreCounters {
             steal_ns: 9,
             interrupts: [("a".into(), 7), ("b".into(), 1)].into(),
-            ..Counters::default()
+            ..CoreCounters::default()
         };
         let since = now.since(&earlier);
         assert_eq!((since.steal_ns, since.interrupts), (4, [("a".to_owned(), 4)].into()));
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn this_thread_waits_longer_and_longer() {
-        if let Ok(waited) = Waited::of_this_thread() {
+        if let Ok(waited) = RunQueueWait::of_this_thread() {
             let before = waited.read_ns().unwrap();
             std::thread::yield_now();
             assert!(waited.read_ns().unwrap() >= before);

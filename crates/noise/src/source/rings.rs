@@ -1,26 +1,26 @@
-//! The kernel's rings of some cores, of whichever kind.
+//! The kernel's rings of some cores, of either kind.
 
 use crate::decode::Form;
-use onbeat_os::ftrace::{Instance, Made};
-use onbeat_os::perf::{Opened, Ring};
+use onbeat_os::ftrace::{Instance, OpenInstance};
+use onbeat_os::perf::{OpenRing, PerfRing};
 use onbeat_os::tracefs::Tracefs;
 use std::io;
 
-/// The rings of some cores, told apart by the place of their core in the list that they were opened with. Nothing is written before
-/// [`enable`](Self::enable).
+/// Rings of some cores, indexed by the place of the core in the list they were opened with. The kernel writes
+/// nothing before [`enable`](Self::enable).
 #[derive(Debug)]
-pub(crate) enum Rings {
-    /// Those of `perf_event_open(2)`, one for each core.
-    Perf(Vec<Ring>),
-    /// Those of a trace instance.
+pub(crate) enum KernelRings {
+    /// Rings of `perf_event_open(2)`, one per core.
+    Perf(Vec<PerfRing>),
+    /// Rings of a trace instance.
     Ftrace(Box<Instance>),
 }
 
-/// Tracepoints that the kernel refuses, by their number, with its reason.
+/// Tracepoints that the kernel refuses, by number, with the reason.
 pub(crate) type RefusedTracepoints = Vec<(u64, io::Error)>;
 
-impl Rings {
-    /// Rings of perf of that size each. The error has the core that it came up with.
+impl KernelRings {
+    /// Opens perf rings of `ring_bytes` each. An error comes with the core it occurred on.
     pub fn perf(
         cpus: &[usize],
         ids: &[u64],
@@ -28,77 +28,78 @@ impl Rings {
     ) -> Result<(Self, RefusedTracepoints), (usize, io::Error)> {
         let (mut rings, mut all) = (Vec::new(), Vec::new());
         for &cpu in cpus {
-            let Opened { ring, refused } = Ring::open(cpu, ids, ring_bytes).map_err(|error| (cpu, error))?;
+            let OpenRing { ring, refused } =
+                PerfRing::open(cpu, ids, ring_bytes).map_err(|error| (cpu, error))?;
             all.extend(refused);
             rings.push(ring);
         }
-        Ok((Rings::Perf(rings), all))
+        Ok((KernelRings::Perf(rings), all))
     }
 
-    /// Rings of a trace instance of that size each, for tracepoints with these names and numbers, in one order.
+    /// Opens the rings of a trace instance, for tracepoints with these names and numbers, in the same order.
     pub fn ftrace(
         tracefs: &Tracefs,
         cpus: &[usize],
         (names, ids): (&[(&str, &str)], &[u64]),
         ring_bytes: usize,
     ) -> io::Result<(Self, RefusedTracepoints)> {
-        let Made { instance, refused } = Instance::open(tracefs, names, cpus, ring_bytes)?;
+        let OpenInstance { instance, refused } = Instance::open(tracefs, names, cpus, ring_bytes)?;
         let refused = refused.into_iter().map(|(at, error)| (ids[at], error)).collect();
-        Ok((Rings::Ftrace(Box::new(instance)), refused))
+        Ok((KernelRings::Ftrace(Box::new(instance)), refused))
     }
 
-    /// Of one tracepoint, by its name and number, only those records are written that a filter lets through, in the kernel's own
-    /// language.
+    /// Limits a tracepoint, given by name and number, to the records that pass a filter in the kernel's
+    /// filter language.
     pub fn filter(&self, name: (&str, &str), id: u64, filter: &str) -> io::Result<()> {
         match self {
-            Rings::Perf(rings) => rings.iter().try_for_each(|ring| ring.filter(id, filter)),
-            Rings::Ftrace(instance) => instance.filter(name, filter),
+            KernelRings::Perf(rings) => rings.iter().try_for_each(|ring| ring.filter(id, filter)),
+            KernelRings::Ftrace(instance) => instance.filter(name, filter),
         }
     }
 
-    /// Lets the kernel write.
+    /// Lets the kernel write to the rings.
     pub fn enable(&self) -> io::Result<()> {
         match self {
-            Rings::Perf(rings) => rings.iter().try_for_each(Ring::enable),
-            Rings::Ftrace(instance) => instance.enable(),
+            KernelRings::Perf(rings) => rings.iter().try_for_each(PerfRing::enable),
+            KernelRings::Ftrace(instance) => instance.enable(),
         }
     }
 
-    /// Lets the kernel write no more.
+    /// Stops the kernel from writing to the rings.
     pub fn disable(&self) -> io::Result<()> {
         match self {
-            Rings::Perf(rings) => rings.iter().try_for_each(Ring::disable),
-            Rings::Ftrace(instance) => instance.disable(),
+            KernelRings::Perf(rings) => rings.iter().try_for_each(PerfRing::disable),
+            KernelRings::Ftrace(instance) => instance.disable(),
         }
     }
 
-    /// What killed processes had left and was put back, a line each.
+    /// State that killed processes had left and that was restored, one line each.
     pub fn cleaned(&self) -> &[String] {
         match self {
-            Rings::Perf(_) => &[],
-            Rings::Ftrace(instance) => instance.cleaned(),
+            KernelRings::Perf(_) => &[],
+            KernelRings::Ftrace(instance) => instance.cleaned(),
         }
     }
 
-    /// Why the kernel writes no more, although it was told to; `None` while it does, or cannot be asked.
+    /// Why the kernel no longer writes although it should; `None` while it does, or if that is unknown.
     pub fn silenced(&self) -> Option<String> {
-        let Rings::Ftrace(instance) = self else { return None };
+        let KernelRings::Ftrace(instance) = self else { return None };
         match instance.is_enabled() {
             Ok(true) => None,
-            Ok(false) => Some(format!("somebody has switched off {}", instance.folder().display())),
-            Err(error) => Some(format!("{} cannot be read any more: {error}", instance.folder().display())),
+            Ok(false) => Some(format!("another program has switched off {}", instance.folder().display())),
+            Err(error) => Some(format!("{} is no longer readable: {error}", instance.folder().display())),
         }
     }
 
-    /// Takes out what the ring at this place holds, instead of what `bytes` held, and says how that is made up.
+    /// Moves the content of one ring to `bytes`, replacing the old content. Returns its format.
     pub fn drain<'r>(&'r mut self, at: usize, bytes: &mut Vec<u8>) -> Form<'r> {
         bytes.clear();
         match self {
-            Rings::Perf(rings) => {
+            KernelRings::Perf(rings) => {
                 rings[at].drain(bytes);
                 Form::Perf
             }
-            Rings::Ftrace(instance) => {
+            KernelRings::Ftrace(instance) => {
                 instance.drain(at, bytes);
                 Form::Pages(instance.pages())
             }

@@ -1,75 +1,75 @@
-//! Tracepoints of single cores, by rings that nobody is woken for.
+//! Tracepoints of single cores, in rings that are read without wake-ups.
 
-use super::Refused;
+use super::SourceRefusal;
 use super::core::Core;
-use super::rings::{RefusedTracepoints, Rings};
-use crate::decode::{Extent, Layout, decode};
+use super::rings::{KernelRings, RefusedTracepoints};
+use crate::decode::{Extent, TracepointLayout, decode};
 use onbeat_os::perf;
 use onbeat_os::tracefs::Tracefs;
 use onbeat_trace::KernelEvent;
 use std::io;
 
-/// The rings of some cores, and what came out of them.
+/// Rings of some cores, and the events read from them.
 #[derive(Debug)]
 pub struct Tracepoints {
-    layout: Layout,
-    rings: Rings,
+    layout: TracepointLayout,
+    rings: KernelRings,
     cores: Vec<Core>,
     bytes: Vec<u8>,
 }
 
-/// How the rings are to be.
+/// Shape of the rings.
 #[derive(Debug, Clone, Copy)]
-pub struct Shape {
-    /// The size of each.
+pub struct RingShape {
+    /// Size of each ring.
     pub ring_bytes: usize,
-    /// How many of a core's last events are kept for a trace.
+    /// Number of each core's last events that are kept for a trace.
     pub keep: usize,
-    /// How much is asked for.
+    /// Tracepoints to record.
     pub extent: Extent,
 }
 
-impl Default for Shape {
+impl Default for RingShape {
     fn default() -> Self {
-        Shape { ring_bytes: 4 << 20, keep: 0, extent: Extent::Cores }
+        RingShape { ring_bytes: 4 << 20, keep: 0, extent: Extent::Cores }
     }
 }
 
 impl Tracepoints {
-    /// Rings of perf on these cores; nothing is written yet.
+    /// Opens perf rings on these cores; the kernel writes nothing yet.
     ///
     /// # Errors
-    /// What is refused, and the command that grants it.
-    pub fn perf(cpus: &[usize], shape: Shape) -> Result<Self, Refused> {
+    /// The reason of a refusal, and the command that grants the right.
+    pub fn perf(cpus: &[usize], shape: RingShape) -> Result<Self, SourceRefusal> {
         let (_, layout) = layout(shape.extent)?;
         let ids = layout.ids();
         allow_many_files(ids.len() * cpus.len());
         let opened =
-            Rings::perf(cpus, &ids, shape.ring_bytes).map_err(|(cpu, error)| no_perf(cpu, &error))?;
+            KernelRings::perf(cpus, &ids, shape.ring_bytes).map_err(|(cpu, error)| no_perf(cpu, &error))?;
         Ok(Self::new(layout, opened, cpus, shape))
     }
 
-    /// Rings of a trace instance on these cores; nothing is written yet.
+    /// Opens the rings of a trace instance on these cores; the kernel writes nothing yet.
     ///
     /// # Errors
     /// As those of [`perf`](Self::perf).
-    pub fn ftrace(cpus: &[usize], shape: Shape) -> Result<Self, Refused> {
+    pub fn ftrace(cpus: &[usize], shape: RingShape) -> Result<Self, SourceRefusal> {
         let (tracefs, layout) = layout(shape.extent)?;
-        // Nobody sees an instance's CPU that is offline: its ring would be empty.
+        // A core that is offline would have an empty ring, without any error.
         if let Some(cpu) = cpus.iter().find(|cpu| is_offline(**cpu)) {
             return Err(no_perf(*cpu, &io::Error::from_raw_os_error(ENODEV)));
         }
         let names = layout.names();
-        let opened = Rings::ftrace(&tracefs, cpus, (&names, &layout.ids()), shape.ring_bytes)
+        let opened = KernelRings::ftrace(&tracefs, cpus, (&names, &layout.ids()), shape.ring_bytes)
             .map_err(|error| no_instance(&error))?;
         Ok(Self::new(layout, opened, cpus, shape))
     }
 
     fn new(
-        mut layout: Layout,
-        (rings, refused): (Rings, RefusedTracepoints),
+        mut layout: TracepointLayout,
+        (rings, refused): (KernelRings, RefusedTracepoints),
         cpus: &[usize],
-        shape: Shape,
+        shape: RingShape,
     ) -> Self {
         for (id, error) in refused {
             layout.refused(id, &error.to_string());
@@ -78,80 +78,80 @@ impl Tracepoints {
         Tracepoints { layout, rings, cores, bytes: Vec::new() }
     }
 
-    /// What killed processes had left and was put back, a line each.
+    /// State that killed processes had left and that was restored, one line each.
     #[must_use]
     pub fn cleaned(&self) -> &[String] {
         self.rings.cleaned()
     }
 
-    /// What this kernel does not tell, `group:name: why`.
+    /// Tracepoints that this kernel does not have, as `group:name: why`.
     #[must_use]
     pub fn missing(&self) -> Vec<String> {
         self.layout.missing().iter().map(|missing| format!("{}: {}", missing.name, missing.why)).collect()
     }
 
-    /// Lets the kernel write.
+    /// Lets the kernel write to the rings.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn enable(&self) -> io::Result<()> {
         self.rings.enable()
     }
 
-    /// Why it writes no more, although it was told to; `None` while it does, or cannot be asked.
+    /// Why the kernel no longer writes although it should; `None` while it does, or if that is unknown.
     #[must_use]
     pub fn silenced(&self) -> Option<String> {
         self.rings.silenced()
     }
 
-    /// Lets the kernel write no more.
+    /// Stops the kernel from writing to the rings.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn disable(&self) -> io::Result<()> {
         self.rings.disable()
     }
 
-    /// The last events of all cores.
+    /// Last events of all cores.
     pub fn kept(&self) -> impl Iterator<Item = &KernelEvent> {
         self.cores.iter().flat_map(Core::kept)
     }
 
-    /// The core at this place of the list that it was opened with.
+    /// Core at this place of the list the rings were opened with.
     #[must_use]
     pub fn core(&self, at: usize) -> &Core {
         &self.cores[at]
     }
 
-    /// The same, to be changed.
+    /// Mutable [`core`](Self::core).
     pub fn core_mut(&mut self, at: usize) -> &mut Core {
         &mut self.cores[at]
     }
 
-    /// Reads what the ring at this place holds. `stamps` are moments at which thread `pid` had the core, in their order, none
-    /// from before the last call's.
+    /// Reads one ring. `stamps` are times at which thread `pid` had the core, in order, and later than those
+    /// of the last call.
     pub fn drain(&mut self, at: usize, pid: i32, stamps: &[u64]) {
         let Tracepoints { layout, rings, cores, bytes } = self;
         let form = rings.drain(at, bytes);
         cores[at].take(pid, stamps, |take| decode(bytes, form, layout, take));
     }
 
-    /// How many cores there are.
+    /// Number of cores.
     #[must_use]
     pub fn len(&self) -> usize {
         self.cores.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no cores.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cores.is_empty()
     }
 }
 
-fn layout(extent: Extent) -> Result<(Tracefs, Layout), Refused> {
+fn layout(extent: Extent) -> Result<(Tracefs, TracepointLayout), SourceRefusal> {
     let tracefs = Tracefs::find().map_err(|error| no_tracefs(&error))?;
-    let layout = Layout::read(&tracefs, extent).map_err(|error| no_tracefs(&error))?;
+    let layout = TracepointLayout::read(&tracefs, extent).map_err(|error| no_tracefs(&error))?;
     Ok((tracefs, layout))
 }
 
@@ -161,31 +161,31 @@ fn is_offline(cpu: usize) -> bool {
 
 const ENODEV: i32 = 19;
 
-/// All that any part of onbeat asks for, as everywhere: each `setcap` takes the place of the one before.
+/// All capabilities that any part of onbeat needs, since each `setcap` replaces the one before.
 const SETCAP: &str = "sudo setcap cap_sys_nice,cap_ipc_lock,cap_perfmon+ep \"$(command -v onbeat)\"";
 
-fn no_tracefs(error: &io::Error) -> Refused {
+fn no_tracefs(error: &io::Error) -> SourceRefusal {
     let (why, fix) = error.to_string().split_once("; ").map_or_else(
         || (error.to_string(), "run as root".to_owned()),
         |(why, fix)| (why.to_owned(), fix.to_owned()),
     );
-    // Whoever may read the descriptions needs the rings, too.
+    // Reading the tracepoint descriptions is not enough: the rings need a right as well.
     let is_half = error.kind() == io::ErrorKind::PermissionDenied && !perf::may();
     let fix = if is_half { format!("{fix}, and: {SETCAP}") } else { fix };
-    Refused { why: format!("tracepoints cannot be read: {why}"), fix }
+    SourceRefusal { why: format!("tracepoints cannot be read: {why}"), fix }
 }
 
-fn no_instance(error: &io::Error) -> Refused {
-    Refused {
+fn no_instance(error: &io::Error) -> SourceRefusal {
+    SourceRefusal {
         why: format!("no trace instance can be made: {error}"),
         fix: "run as root, on a kernel with trace instances".to_owned(),
     }
 }
 
-fn no_perf(cpu: usize, error: &io::Error) -> Refused {
+fn no_perf(cpu: usize, error: &io::Error) -> SourceRefusal {
     let paranoid = perf::paranoid().map_or("unknown".to_owned(), |level| level.to_string());
     if matches!(error.kind(), io::ErrorKind::PermissionDenied) && !perf::may() {
-        return Refused {
+        return SourceRefusal {
             why: format!(
                 "perf_event_open is refused ({error}): kernel.perf_event_paranoid is {paranoid} and the capability \
                  CAP_PERFMON is missing"
@@ -199,12 +199,12 @@ fn no_perf(cpu: usize, error: &io::Error) -> Refused {
         }
         Some(24) => "raise the limit on open files: ulimit -n 65536".to_owned(),
         Some(38) => {
-            "use a kernel with CONFIG_PERF_EVENTS, or allow perf_event_open in the filter of system calls"
+            "use a kernel with CONFIG_PERF_EVENTS, or allow perf_event_open in the system call filter"
                 .to_owned()
         }
-        _ => "allow perf_event_open in the filter of system calls (seccomp), if there is one".to_owned(),
+        _ => "allow perf_event_open in the system call filter (seccomp), if there is one".to_owned(),
     };
-    Refused {
+    SourceRefusal {
         why: format!(
             "perf_event_open is refused on CPU {cpu}: {error} (kernel.perf_event_paranoid is {paranoid})"
         ),
@@ -212,7 +212,7 @@ fn no_perf(cpu: usize, error: &io::Error) -> Refused {
     }
 }
 
-/// Every tracepoint is a file, on every core.
+/// Raises the limit on open files: every tracepoint is a file, on every core.
 fn allow_many_files(more: usize) {
     perf::allow_open_files(more as u64 + 256);
 }

@@ -1,64 +1,65 @@
-//! What was measured of timers: plain data, one JSON file.
+//! Record of a timer measurement: plain data, one JSON file.
 
-use super::Settings;
+use super::LatencySettings;
 use crate::analysis::Analysis;
-use crate::record::{Buckets, Stopped};
+use crate::record::LinearHistogram;
 use crate::source::Chosen;
+use crate::watch::LimitHit;
 use onbeat_trace::{Histogram, KernelEvent, Machine, Summary};
 use serde::{Deserialize, Serialize};
 
-/// What the field `schema` says.
+/// Content of the field `schema`.
 const SCHEMA: &str = "onbeat.timerlat";
-/// The version that is written.
+/// Version that this crate writes.
 const VERSION: u32 = 1;
 
-/// The timer latency of some cores, with everything that explains the numbers. Times are in nanoseconds.
+/// Timer latency of some cores, with everything that explains the numbers. Times are in nanoseconds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LatencyRecord {
     /// `onbeat.timerlat`.
     pub schema: String,
     /// 1.
     pub version: u32,
-    /// What it is called where it is compared.
+    /// Name in comparisons.
     pub name: String,
-    /// Since 1970-01-01 00:00 UTC.
+    /// Start, since 1970-01-01 00:00 UTC.
     pub started_unix_ns: u64,
-    /// When it began, on `CLOCK_MONOTONIC`.
+    /// Start on `CLOCK_MONOTONIC`.
     pub begin_ns: u64,
-    /// How long it took.
+    /// Duration.
     pub duration_ns: u64,
     /// The machine.
     pub machine: Machine,
-    /// From wake-up to wake-up.
+    /// Time from one wake-up to the next.
     pub period_ns: u64,
-    /// What the scheduler was to give to the measuring threads.
+    /// Scheduling policy asked for the measuring threads.
     pub policy: String,
-    /// Where the causes come from, and why from there.
+    /// Source of the causes, with the reason for its choice.
     pub source: Chosen,
-    /// Which limit ended it, if one did.
-    pub stopped: Option<Stopped>,
-    /// How often a limit was hit and it went on.
+    /// Limit that ended the measurement, if one did.
+    pub stopped: Option<LimitHit>,
+    /// Number of limits that were hit while measuring went on.
     #[serde(default)]
     pub hits: u64,
-    /// Who had the measured cores when a limit ended it, as far as that is known.
+    /// Threads that had the measured cores when a limit ended the measurement, if known.
     #[serde(default)]
     pub tasks: Vec<Task>,
-    /// What was asked of the machine and not given, and what a reader has to know.
+    /// Requests that the machine refused, and other notes for the reader.
     pub notes: Vec<String>,
-    /// Core by core.
+    /// Results by core.
     pub cpus: Vec<CpuLatency>,
-    /// The last kernel events, where they were asked for; they are not written.
+    /// Last kernel events, if they were asked for; not written to JSON.
     #[serde(skip)]
     pub events: Vec<KernelEvent>,
-    /// The last lines of the kernel's tracer and their moments on its clock, where it measured and they were asked for; they are not
-    /// written.
+    /// Last lines of the kernel's tracer with their times on its clock, if the tracer measured and they were
+    /// asked for; not written to JSON.
     #[serde(skip)]
     pub lines: Vec<(u64, String)>,
 }
 
 impl LatencyRecord {
-    /// Of a measurement that has not begun.
-    pub(crate) fn new(settings: &Settings, policy: String, source: Chosen) -> Self {
+    /// Record of a measurement that has not begun.
+    pub(crate) fn new(settings: &LatencySettings, policy: String, source: Chosen) -> Self {
         LatencyRecord {
             schema: SCHEMA.to_owned(),
             version: VERSION,
@@ -81,10 +82,10 @@ impl LatencyRecord {
     }
 }
 
-/// The thread that had a core.
+/// Thread that had a core.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// Which core.
+    /// The core.
     pub cpu: u32,
     /// Its name.
     pub name: String,
@@ -92,67 +93,67 @@ pub struct Task {
     pub pid: i32,
 }
 
-/// The latencies of one core.
+/// Timer latency of one core.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct CpuLatency {
-    /// Which one.
+    /// The core.
     pub cpu: u32,
-    /// Wake-ups.
+    /// Number of wake-ups.
     pub count: u64,
-    /// From the due moment to the timer's interrupt; empty where nobody sees it.
+    /// Latency of the timer's interrupt; empty if the source does not show it.
     pub irq: Series,
-    /// To the core; empty where nobody sees it.
+    /// Latency until the thread gets the core; empty if the source does not show it.
     pub thread: Series,
-    /// To the thread's own code.
+    /// Latency until the thread's own code runs.
     pub user: Series,
-    /// The latest wake-ups, the latest first.
+    /// Latest wake-ups, the latest first.
     pub samples: Vec<Analysis>,
-    /// The wake-up that ended it.
+    /// Wake-up that ended the measurement.
     pub stopped_by: Option<Analysis>,
-    /// Wake-ups for which there was no room.
+    /// Number of wake-ups for which there was no room.
     pub dropped: u64,
-    /// Records of the kernel.
+    /// Number of kernel records.
     pub events: u64,
-    /// Records that the kernel had no room for, or that could not be understood.
+    /// Number of kernel records that had no room or could not be understood.
     pub events_lost: u64,
-    /// How often a record did not fit what was known.
+    /// Number of records that contradicted the known state.
     pub breaks: u64,
-    /// What the hypervisor admits to have taken, in steps of 10 ms.
+    /// Time that the hypervisor reports as stolen, in steps of 10 ms.
     pub steal_ns: u64,
 }
 
-/// One kind of latency.
+/// One of the three latencies.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Series {
-    /// The last one.
+    /// Last value.
     pub last_ns: u64,
-    /// In buckets of one width.
-    pub histogram: Buckets,
-    /// In a few numbers.
+    /// Histogram with buckets of one width.
+    pub histogram: LinearHistogram,
+    /// Summary in a few numbers.
     pub summary: Summary,
 }
 
-/// One core's, added up.
+/// Sums up the wake-ups of one core.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct LatencyTally {
     latency: CpuLatency,
-    kinds: [(u64, Buckets, Histogram); 3],
+    kinds: [(u64, LinearHistogram, Histogram); 3],
     samples: usize,
 }
 
-impl Tally {
+impl LatencyTally {
     pub fn new(cpu: u32, bucket_ns: u64, entries: usize, samples: usize) -> Self {
-        let kind = || (0, Buckets::new(bucket_ns, entries), Histogram::new());
+        let kind = || (0, LinearHistogram::new(bucket_ns, entries), Histogram::new());
         let latency = CpuLatency { cpu, ..CpuLatency::default() };
-        Tally { latency, kinds: [kind(), kind(), kind()], samples }
+        LatencyTally { latency, kinds: [kind(), kind(), kind()], samples }
     }
 
-    /// Which core's.
+    /// The core.
     pub fn cpu(&self) -> u32 {
         self.latency.cpu
     }
 
-    /// `has_user` says whether anybody saw the thread's own code.
+    /// Adds a wake-up. `has_user` says whether the time of the thread's own code is known.
     pub fn wake(&mut self, analysis: Analysis, has_user: bool) {
         let wake = &analysis.wake;
         self.latency.count += 1;
@@ -181,9 +182,9 @@ impl Tally {
         self.latency.stopped_by.as_ref()
     }
 
-    /// What there is so far.
+    /// Returns the result so far.
     pub fn so_far(&self) -> CpuLatency {
-        let series = |(last_ns, buckets, histogram): &(u64, Buckets, Histogram)| Series {
+        let series = |(last_ns, buckets, histogram): &(u64, LinearHistogram, Histogram)| Series {
             last_ns: *last_ns,
             histogram: buckets.clone(),
             summary: histogram.summary(),
@@ -194,10 +195,10 @@ impl Tally {
 }
 
 impl LatencyRecord {
-    /// As JSON, with an end of line.
+    /// Returns the record as JSON, with a final line end.
     ///
     /// # Panics
-    /// Never: it is plain data.
+    /// Never: a record is plain data.
     #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a record is plain data") + "\n"

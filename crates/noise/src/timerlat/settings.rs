@@ -1,56 +1,58 @@
-//! What a measurement of timers is asked for.
+//! Settings of a timer measurement.
 
-use crate::source::{Backend, Shape};
+use crate::session::MeasuringLimits;
+use crate::source::{Backend, RingShape};
 use onbeat_os::{CoreSet, Policy};
 
-/// What to measure. Times in nanoseconds.
+/// Settings of a timer measurement. Times in nanoseconds.
 #[derive(Debug, Clone)]
-pub struct Settings {
-    /// Which cores; all that this process may use where there are none.
+pub struct LatencySettings {
+    /// Cores to measure; `None` for all that this process may use.
     pub cpus: Option<CoreSet>,
-    /// Where everything else of ours runs; where it is not said, on the cores that are not measured.
+    /// Cores for all other threads of this process; `None` for the cores that are not measured.
     pub house_keeping: Option<CoreSet>,
-    /// What the scheduler gives to the measuring threads.
+    /// Scheduling policy of the measuring threads.
     pub policy: Option<Policy>,
-    /// From wake-up to wake-up.
+    /// Time from one wake-up to the next.
     pub period_ns: u64,
-    /// Each core's moments come so much after those of the core before it; without, they begin as the threads do.
+    /// Offset of each core's timers from those of the core before it; `None` to start them with their
+    /// threads.
     pub aligned_ns: Option<u64>,
-    /// Ends it with the first interrupt that comes later.
+    /// Stops at the first timer interrupt later than this.
     pub stop_irq_ns: Option<u64>,
-    /// Ends it with the first thread that comes later.
+    /// Stops at the first thread later than this.
     pub stop_thread_ns: Option<u64>,
-    /// Ends it; without, whoever watches does.
+    /// Duration of the whole measurement; without it, the watcher ends it.
     pub duration_ns: Option<u64>,
-    /// So much at the begin is not counted.
+    /// Warm-up to discard.
     pub warm_up_ns: u64,
-    /// A limit that is hit is told to whoever watches, and it goes on.
+    /// Whether a limit that is hit is only reported to the watcher, and measuring goes on.
     pub goes_on: bool,
-    /// Idle states of the measured cores that are deeper than this are switched off meanwhile; all of them for −1.
+    /// Deepest idle state that the measured cores may use; −1 for none.
     pub deepest_idle_state: Option<i32>,
-    /// Keeps idle cores from sleeping so deeply that waking up takes longer.
+    /// Limit on the exit latency of idle cores.
     pub dma_latency_us: Option<u32>,
-    /// The width of a bucket of the histograms.
+    /// Width of a histogram bucket.
     pub bucket_ns: u64,
-    /// How many buckets they have.
+    /// Number of buckets per histogram.
     pub entries: usize,
-    /// How many of the latest wake-ups are analysed one by one.
+    /// Number of the latest wake-ups that are analysed one by one.
     pub samples: usize,
-    /// Where the causes are to come from.
+    /// Source of the causes.
     pub backend: Backend,
-    /// Whose threads the kernel's tracer wakes.
+    /// Threads that the kernel's tracer wakes.
     pub workload: Workload,
-    /// Has the kernel's tracer tell the stack at the interrupt, where the thread came later than this.
+    /// Lets the kernel's tracer report the stack at the interrupt if the thread is later than this.
     pub stack_ns: Option<u64>,
-    /// The size of a core's ring.
+    /// Size of each core's ring.
     pub ring_bytes: usize,
-    /// How many of a core's last kernel events are kept for a trace.
+    /// Number of each core's last kernel events that are kept for a trace.
     pub keep_events: usize,
 }
 
-impl Default for Settings {
+impl Default for LatencySettings {
     fn default() -> Self {
-        Settings {
+        LatencySettings {
             cpus: None,
             house_keeping: None,
             policy: Some(Policy::Fifo(95)),
@@ -69,26 +71,35 @@ impl Default for Settings {
             backend: Backend::Auto,
             workload: Workload::Kernel,
             stack_ns: None,
-            ring_bytes: Shape::default().ring_bytes,
+            ring_bytes: RingShape::default().ring_bytes,
             keep_events: 0,
         }
     }
 }
 
-impl Settings {
-    pub(super) fn shape(&self) -> Shape {
-        Shape { ring_bytes: self.ring_bytes, keep: self.keep_events, ..Shape::default() }
+impl LatencySettings {
+    pub(crate) fn limits(&self) -> MeasuringLimits {
+        MeasuringLimits {
+            duration_ns: self.duration_ns,
+            warm_up_ns: self.warm_up_ns,
+            goes_on: self.goes_on,
+            keep_events: self.keep_events,
+        }
+    }
+
+    pub(super) fn shape(&self) -> RingShape {
+        RingShape { ring_bytes: self.ring_bytes, keep: self.keep_events, ..RingShape::default() }
     }
 }
 
-/// Whose threads are measured, where the kernel's tracer does it.
+/// Threads that are measured by the kernel's tracer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Workload {
-    /// The kernel's own.
+    /// The kernel's own threads.
     #[default]
     Kernel,
-    /// Ours, which wait on the kernel's `timerlat_fd`.
+    /// Threads of this process, which wait on the kernel's `timerlat_fd`.
     Threads,
-    /// Somebody else's, which do.
+    /// Threads of another program, which wait on it.
     Users,
 }

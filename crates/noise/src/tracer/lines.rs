@@ -1,90 +1,92 @@
-//! One line of the tracer.
+//! Lines of the kernel's tracers.
 
 use crate::attribute::Gap;
 use onbeat_trace::{Class, KernelEvent};
 
-/// What a line says.
+/// Content of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
-    /// Something had a core.
+pub enum TracerLine {
+    /// A kernel event.
     Event(KernelEvent),
-    /// The kernel's thread has found something missing.
+    /// A gap that the kernel's thread found.
     Gap(Gap),
-    /// One of its periods is over.
+    /// A period of the kernel's thread is over.
     Period {
-        /// On which core.
+        /// The core.
         cpu: u32,
-        /// How long it looked.
+        /// Time spent measuring.
         runtime_ns: u64,
-        /// What was taken of it.
+        /// Noise in that time.
         noise_ns: u64,
     },
-    /// How late a timer was.
+    /// Lateness of a timer.
     Latency {
-        /// On which core.
+        /// The core.
         cpu: u32,
-        /// Where it was seen.
-        context: Context,
-        /// How late.
+        /// Where the lateness was seen.
+        context: LineContext,
+        /// The lateness.
         latency_ns: u64,
-        /// When the line was written, within a microsecond.
+        /// Time at which the line was written, within a microsecond.
         time_ns: u64,
-        /// The thread that had the core then, and its id.
+        /// Name and id of the thread that had the core then.
         task: (String, i32),
     },
-    /// The frames of a stack follow, the innermost first.
+    /// Start of a stack, whose frames follow, the innermost first.
     Stack {
-        /// On which core.
+        /// The core.
         cpu: u32,
     },
-    /// One of them.
+    /// A frame of a stack.
     Frame(String),
-    /// Lines that had no room.
+    /// Lines for which there was no room.
     Lost {
-        /// On which core.
+        /// The core.
         cpu: u32,
-        /// How many.
+        /// Number of lines.
         count: u64,
     },
 }
 
 /// Where a timer's lateness was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Context {
-    /// In the handler of its interrupt.
+pub enum LineContext {
+    /// In the timer's interrupt handler.
     Irq,
-    /// In the thread that it wakes, still in the kernel.
+    /// In the woken thread, still in the kernel.
     Thread,
-    /// In that thread, back in its own code.
+    /// In the woken thread's own code.
     User,
 }
 
-/// Reads a line; `None` for one that says something else.
+/// Parses a line; `None` for any other kind of line.
 ///
 /// ```
-/// use onbeat_noise::tracer::{Line, line};
-/// let text = "  <idle>-0  [002] dn.h2..   108.978143: irq_noise: local_timer:236 start 108.978059283 duration 80583 ns";
-/// let Some(Line::Event(event)) = line(text) else { panic!("an event") };
-/// assert_eq!((event.cpu, event.name.as_str(), event.start_ns, event.duration_ns), (2, "local_timer", 108_978_059_283, 80_583));
+/// use onbeat_noise::tracer::{TracerLine, line};
+/// let text = "  <idle>-0  [002] dn.h2..   108.978143: \
+///     irq_noise: local_timer:236 start 108.978059283 duration 80583 ns";
+/// let Some(TracerLine::Event(event)) = line(text) else { panic!("an event") };
+/// assert_eq!((event.cpu, event.name.as_str()), (2, "local_timer"));
+/// assert_eq!((event.start_ns, event.duration_ns), (108_978_059_283, 80_583));
 /// ```
 #[must_use]
-pub fn line(text: &str) -> Option<Line> {
+pub fn line(text: &str) -> Option<TracerLine> {
     if let Some(frame) = text.strip_prefix(" => ") {
-        return Some(Line::Frame(frame.trim_end().to_owned()));
+        return Some(TracerLine::Frame(frame.trim_end().to_owned()));
     }
     if let Some(lost) = text.strip_prefix("CPU:") {
         return lost_events(lost);
     }
-    let Head { task, cpu, time_ns, body } = head(text)?;
+    let LineHead { task, cpu, time_ns, body } = head(text)?;
     if body.trim() == "<stack trace>" {
-        return Some(Line::Stack { cpu });
+        return Some(TracerLine::Stack { cpu });
     }
     if let Some(rest) = body.strip_prefix('#') {
         return latency(rest, cpu, time_ns, task);
     }
     if let Some(rest) = body.strip_prefix("sample_threshold: ") {
         let (start_ns, duration_ns) = span(rest)?;
-        return Some(Line::Gap(Gap { cpu, start_ns, end_ns: start_ns.checked_add(duration_ns)? }));
+        return Some(TracerLine::Gap(Gap { cpu, start_ns, end_ns: start_ns.checked_add(duration_ns)? }));
     }
     let classes = [
         ("thread_noise: ", Class::Thread),
@@ -101,7 +103,7 @@ pub fn line(text: &str) -> Option<Line> {
         let (name, number) = who.rsplit_once(':').unwrap_or((who, "0"));
         let name = if class == Class::Nmi && name.is_empty() { "nmi" } else { name };
         let pid = if class == Class::Thread { number.parse().ok()? } else { 0 };
-        return Some(Line::Event(KernelEvent {
+        return Some(TracerLine::Event(KernelEvent {
             cpu,
             start_ns,
             duration_ns,
@@ -115,8 +117,8 @@ pub fn line(text: &str) -> Option<Line> {
     period(cpu, body)
 }
 
-/// What every line begins with.
-struct Head<'l> {
+/// Start of every line.
+struct LineHead<'l> {
     task: (String, i32),
     cpu: u32,
     time_ns: u64,
@@ -124,15 +126,15 @@ struct Head<'l> {
 }
 
 /// `          <idle>-0       [002] d..h1..   108.978075: ...`
-fn head(text: &str) -> Option<Head<'_>> {
-    // The task may hold anything; the core is the last number in brackets before the time.
+fn head(text: &str) -> Option<LineHead<'_>> {
+    // The task may contain anything; the core is the last number in brackets before the time.
     let (head, body) = text.split_once(": ")?;
     let open = head.rfind('[')?;
     let cpu: u32 = head[open + 1..].split(']').next()?.parse().ok()?;
     let task = head[..open].trim();
     let (name, pid) = task.rsplit_once('-').unwrap_or((task, "0"));
     let time_ns = moment(head.rsplit(char::is_whitespace).next()?).unwrap_or(0);
-    Some(Head {
+    Some(LineHead {
         task: (name.to_owned(), pid.trim().parse().unwrap_or(0)),
         cpu,
         time_ns,
@@ -140,7 +142,7 @@ fn head(text: &str) -> Option<Head<'_>> {
     })
 }
 
-/// When a line was written; `None` for one that does not say it.
+/// Time at which a line was written; `None` if it has none.
 pub(crate) fn time_ns(text: &str) -> Option<u64> {
     head(text).map(|head| head.time_ns).filter(|time_ns| *time_ns > 0)
 }
@@ -152,23 +154,23 @@ fn moment(text: &str) -> Option<u64> {
     seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(us * 1000)
 }
 
-/// `1569  context thread timer_latency    406060 ns`, behind the `#`
-fn latency(rest: &str, cpu: u32, time_ns: u64, task: (String, i32)) -> Option<Line> {
+/// `1569  context thread timer_latency    406060 ns`, after the `#`
+fn latency(rest: &str, cpu: u32, time_ns: u64, task: (String, i32)) -> Option<TracerLine> {
     let words: Vec<&str> = rest.split_whitespace().collect();
     let [_, "context", context, "timer_latency", ns, "ns"] = words[..] else { return None };
     let context = match context {
-        "irq" => Context::Irq,
-        "thread" => Context::Thread,
-        "user-ret" => Context::User,
+        "irq" => LineContext::Irq,
+        "thread" => LineContext::Thread,
+        "user-ret" => LineContext::User,
         _ => return None,
     };
-    Some(Line::Latency { cpu, context, latency_ns: ns.parse().ok()?, time_ns, task })
+    Some(TracerLine::Latency { cpu, context, latency_ns: ns.parse().ok()?, time_ns, task })
 }
 
 /// `1 [LOST 5 EVENTS]`
-fn lost_events(text: &str) -> Option<Line> {
+fn lost_events(text: &str) -> Option<TracerLine> {
     let (cpu, rest) = text.split_once(" [LOST ")?;
-    Some(Line::Lost { cpu: cpu.parse().ok()?, count: rest.strip_suffix(" EVENTS]")?.parse().ok()? })
+    Some(TracerLine::Lost { cpu: cpu.parse().ok()?, count: rest.strip_suffix(" EVENTS]")?.parse().ok()? })
 }
 
 /// `start 80.685660050 duration 9290114 ns`
@@ -182,12 +184,12 @@ fn span(text: &str) -> Option<(u64, u64)> {
 }
 
 /// Run time and noise in microseconds, the available part with five digits, and counts.
-fn period(cpu: u32, body: &str) -> Option<Line> {
+fn period(cpu: u32, body: &str) -> Option<TracerLine> {
     let words: Vec<&str> = body.split_whitespace().collect();
     let is_share = words.get(2).is_some_and(|share| share.contains('.') && share.parse::<f64>().is_ok());
     if words.len() < 6 || !is_share {
         return None;
     }
     let ns = |word: &str| word.parse::<u64>().ok()?.checked_mul(1000);
-    Some(Line::Period { cpu, runtime_ns: ns(words[0])?, noise_ns: ns(words[1])? })
+    Some(TracerLine::Period { cpu, runtime_ns: ns(words[0])?, noise_ns: ns(words[1])? })
 }

@@ -1,15 +1,16 @@
-//! Timer latency by the kernel's timerlat tracer: its own threads, or those of a program that wait on its `timerlat_fd`.
+//! Timer latency by the kernel's timerlat tracer: of its own threads, or of a program's threads that wait on
+//! its `timerlat_fd`.
 
-use super::instance::{Instance, find, set_policy};
-use super::reading::{self, Extent};
-use super::wakes::{Core, Cores};
+use super::instance::{TracerInstance, find, set_policy};
+use super::reading;
+use super::wakes::{WakeCore, WakeCores};
 use super::{INTERFERENCES, asked_for};
-use crate::crew::{Member, Signals};
-use crate::error::Error;
+use crate::error::NoiseError;
 use crate::place::{self, House};
-use crate::source::{Counters, Refused, left};
-use crate::timerlat::{Awake, CpuLatency, LatencyRecord, Settings, Tally, Workload};
-use crate::watch::Watch;
+use crate::source::{CoreCounters, SourceRefusal, left};
+use crate::threads::{MeasuringThread, Signals};
+use crate::timerlat::{CpuLatency, IdleLimits, LatencyRecord, LatencySettings, LatencyTally, Workload};
+use crate::watch::Observer;
 use onbeat_os::{Policy, clock};
 use onbeat_queue::sync::atomic::Ordering;
 use std::collections::BTreeSet;
@@ -17,17 +18,17 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// The policy that the kernel gives to its threads.
+/// Policy of the kernel's threads by default.
 const USUAL: Policy = Policy::Fifo(95);
 
-/// Measures until the time is over, a limit is hit, or whoever watches says so.
+/// Measures until the duration is over, a limit is hit, or the watcher stops it.
 ///
 /// # Errors
-/// Where the kernel has no such tracer, does not let us use it, or cannot do what was asked for.
+/// If the kernel has no such tracer, does not let this process use it, or lacks a feature that was asked for.
 pub(crate) fn measure(
-    settings: &Settings,
-    watch: &mut dyn Watch<CpuLatency>,
-) -> Result<LatencyRecord, Error> {
+    settings: &LatencySettings,
+    watch: &mut dyn Observer<CpuLatency>,
+) -> Result<LatencyRecord, NoiseError> {
     let cpus = place::cpus(settings.cpus.as_ref())?;
     let tracefs = find("timerlat")?;
     let house = House::keep(settings.house_keeping.as_ref(), &cpus)?;
@@ -37,19 +38,20 @@ pub(crate) fn measure(
     };
     let mut record = LatencyRecord::new(settings, policy, asked_for());
     record.notes.extend(house.note.iter().cloned());
-    let awake = Awake::keep(settings, &cpus, &mut record.notes);
-    let mut instance = Instance::new(&tracefs, &INTERFERENCES, &cpus, settings.ring_bytes)?;
+    let idle_limits = IdleLimits::set(settings, &cpus, &mut record.notes);
+    let mut instance = TracerInstance::new(&tracefs, &INTERFERENCES, &cpus, settings.ring_bytes)?;
     record.notes.extend(left(instance.cleaned()));
     prepare(&mut instance, settings)?;
     let new = |cpu: &usize| {
-        let tally = Tally::new(*cpu as u32, settings.bucket_ns, settings.entries, settings.samples);
-        (*cpu as u32, Core::new(tally, Counters::read(*cpu)))
+        let tally = LatencyTally::new(*cpu as u32, settings.bucket_ns, settings.entries, settings.samples);
+        (*cpu as u32, WakeCore::new(tally, CoreCounters::read(*cpu)))
     };
-    let mut cores = Cores::new(settings, cpus.iter().map(new).collect());
+    let mut cores = WakeCores::new(settings, cpus.iter().map(new).collect());
     record.started_unix_ns = clock::realtime_unix_ns();
     instance.start("timerlat")?;
     record.begin_ns = clock::monotonic_ns();
-    // The kernel kills who still waits on its files when the tracer ends, so these are dropped before the instance.
+    // When the tracer ends, the kernel kills threads that wait on its files. So the threads are dropped
+    // before the instance.
     let mut members = Vec::new();
     let signals = Signals::default();
     match settings.workload {
@@ -67,18 +69,12 @@ pub(crate) fn measure(
         }
         Workload::Users => {}
     }
-    let extent = Extent {
-        duration_ns: settings.duration_ns,
-        warm_up_ns: settings.warm_up_ns,
-        goes_on: settings.goes_on,
-        keep: settings.keep_events,
-    };
-    let read = reading::read(&mut instance, record.begin_ns, &extent, &mut cores, watch);
+    let read = reading::read(&mut instance, record.begin_ns, &settings.limits(), &mut cores, watch);
     record.duration_ns = clock::monotonic_ns().saturating_sub(record.begin_ns + settings.warm_up_ns);
     signals.end();
     drop(members);
     let stopped = instance.stop();
-    drop(awake);
+    drop(idle_limits);
     let reading = read?;
     stopped?;
     drop(instance);
@@ -91,10 +87,10 @@ pub(crate) fn measure(
     Ok(record)
 }
 
-fn prepare(instance: &mut Instance, settings: &Settings) -> Result<(), Error> {
+fn prepare(instance: &mut TracerInstance, settings: &LatencySettings) -> Result<(), NoiseError> {
     let refused = |why: &str, fix: &str| {
-        let refused = Refused { why: why.to_owned(), fix: fix.to_owned() };
-        Err(Error::Backend { backend: "tracer", refused })
+        let refused = SourceRefusal { why: why.to_owned(), fix: fix.to_owned() };
+        Err(NoiseError::Backend { backend: "tracer", refused })
     };
     let us = |ns: u64| (ns / 1000).to_string();
     instance.set("timerlat_period_us", &us(settings.period_ns))?;
@@ -104,8 +100,8 @@ fn prepare(instance: &mut Instance, settings: &Settings) -> Result<(), Error> {
     if settings.workload != Workload::Kernel {
         if !instance.has("per_cpu") {
             return refused(
-                "this kernel has no timerlat_fd, on which threads of a program could wait",
-                "take its own threads with -k, or a kernel from 6.6 on",
+                "this kernel has no timerlat_fd for a program's threads to wait on",
+                "measure the kernel's own threads with -k, or use kernel 6.6 or later",
             );
         }
         instance.option("NO_OSNOISE_WORKLOAD", "OSNOISE_WORKLOAD")?;
@@ -114,7 +110,7 @@ fn prepare(instance: &mut Instance, settings: &Settings) -> Result<(), Error> {
         if !instance.has("timerlat_align_us") {
             return refused(
                 "this kernel's timerlat tracer cannot align its timers",
-                "leave -A out; or --backend tracer, our own threads can",
+                "leave -A out, or leave --backend tracer out: onbeat's own threads can be aligned",
             );
         }
         instance.set("timerlat_align_us", &us(aligned_ns))?;
@@ -123,14 +119,19 @@ fn prepare(instance: &mut Instance, settings: &Settings) -> Result<(), Error> {
     Ok(())
 }
 
-/// A thread that waits on a core's `timerlat_fd`, again and again: each read ends with the timer, and the next one tells the kernel
-/// that the thread was back in its own code.
-fn waiter(cpu: usize, root: &Path, settings: &Settings, signals: &Signals) -> Result<Member, Error> {
+/// Starts a thread that waits on a core's `timerlat_fd`. Each read ends with the timer, and the next read
+/// tells the kernel that the thread was back in its own code.
+fn waiter(
+    cpu: usize,
+    root: &Path,
+    settings: &LatencySettings,
+    signals: &Signals,
+) -> Result<MeasuringThread, NoiseError> {
     let path: PathBuf = root.join(format!("osnoise/per_cpu/cpu{cpu}/timerlat_fd"));
     let shared = signals.clone();
     let body = move || {
         let mut bytes = [0; 64];
-        // What goes wrong shows: there are no wake-ups.
+        // An error shows in the result: there are no wake-ups.
         let Ok(mut file) = File::open(&path) else { return };
         while !shared.is_over() {
             match file.read(&mut bytes) {
@@ -140,5 +141,5 @@ fn waiter(cpu: usize, root: &Path, settings: &Settings, signals: &Signals) -> Re
             }
         }
     };
-    Member::start(cpu, "timerlatu", settings.policy, signals, body)
+    MeasuringThread::start(cpu, "timerlatu", settings.policy, signals, body)
 }

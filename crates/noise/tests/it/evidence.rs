@@ -1,4 +1,4 @@
-//! Kernel events for whoever asks after the fact.
+//! Kernel events for questions after the fact.
 
 #![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 
@@ -27,12 +27,12 @@ fn a_thread_that_ran_is_found_by_its_name() {
     let pid = ran.unwrap().join().unwrap();
     let end_ns = clock::monotonic_ns();
     let events = evidence.events(core as u32, begin_ns..end_ns);
-    // It has the name of the one who made it until it gives itself its own; and some kernels leave some out.
+    // A new thread has its creator's name until it sets its own; and some kernels omit some events.
     let own =
         |class| events.iter().filter(|event| event.pid == pid && event.class == class).collect::<Vec<_>>();
     let turns = own(Class::Thread);
     assert!(turns.iter().filter(|turn| turn.name == "wanted").count() >= 5, "{events:?}");
-    // Each sleep ends with a wake-up, which comes before the turn.
+    // Each sleep ends with a wake-up, which precedes the switch.
     let wakes = own(Class::Wakeup);
     assert!(wakes.len() >= 5 && wakes.iter().all(|wake| wake.duration_ns == 0), "{events:?}");
     let waits = |wake: &&&KernelEvent| turns.iter().any(|turn| turn.start_ns >= wake.start_ns);
@@ -41,10 +41,10 @@ fn a_thread_that_ran_is_found_by_its_name() {
     assert!(events.iter().all(|event| event.cpu == core as u32 && event.start_ns <= end_ns));
     assert_eq!(evidence.lost(), 0);
     assert!(evidence.events(core as u32, end_ns + 1_000_000_000..end_ns + 2_000_000_000).is_empty());
-    assert!(evidence.events(8191, 0..u64::MAX).is_empty(), "of other cores it knows nothing");
+    assert!(evidence.events(8191, 0..u64::MAX).is_empty(), "it has no events of other cores");
 }
 
-/// Pages that are written count as the process's own when they are there; those that are read only need not.
+/// Written pages count as the process's own once they are present; pages that are only read may not.
 #[test]
 fn page_faults_of_a_followed_thread_are_told_with_what_they_took() {
     const PAGE: usize = 4096;
@@ -59,7 +59,7 @@ fn page_faults_of_a_followed_thread_are_told_with_what_they_took() {
     let touches = thread::spawn("touches", move || {
         told.send(thread::current_id()).unwrap();
         begins.recv().unwrap();
-        // More than the allocator keeps: these pages have never been there.
+        // More than the allocator keeps: these pages have never been present.
         let mut memory = vec![0u8; 64 << 20];
         let begin_ns = clock::monotonic_ns();
         memory.iter_mut().step_by(PAGE).take(PAGES).for_each(|byte| *byte = std::hint::black_box(1));
@@ -72,18 +72,18 @@ fn page_faults_of_a_followed_thread_are_told_with_what_they_took() {
     Evidence::drain(&mut evidence);
     let faults = evidence.page_faults(at.clone());
     if faults.is_empty() {
-        return eprintln!("skipped: this kernel tells of no page faults");
+        return eprintln!("skipped: this kernel reports no page faults");
     }
     assert!(faults.iter().all(|fault| fault.tid == tid && at.contains(&fault.at_ns)), "{faults:?}");
     assert!(faults.is_sorted_by_key(|fault| fault.at_ns));
-    // Where the kernel gives large pages, one fault is for many.
+    // With large pages, one fault covers many.
     assert!(faults.len() <= PAGES + 2, "{faults:?}");
     let took_ns: u64 = faults.iter().filter_map(|fault| fault.took_ns).sum();
-    assert!(took_ns <= at.end - at.start, "no two at once: {faults:?}");
+    assert!(took_ns <= at.end - at.start, "no two overlap: {faults:?}");
     let told = faults.iter().filter(|fault| fault.took_ns.is_some()).count();
-    // Before 6.2 the kernel told it of each 64th.
+    // Before 6.2 the kernel reported each 64th.
     if told <= 1 && faults.len() > PAGES / 2 {
-        return eprintln!("skipped: this kernel does not tell when a page fault is over");
+        return eprintln!("skipped: this kernel does not report the end of a page fault");
     }
     assert!(told * 2 > faults.len(), "{faults:?}");
 }

@@ -2,12 +2,12 @@
 
 #![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 
-use onbeat_noise::extra::{Asked, Clock, Extra};
+use onbeat_noise::extra::{EventRequest, Extra, TraceClock};
 use onbeat_os::CoreSet;
 
-fn event(text: &str, filter: Option<&str>, trigger: Option<&str>) -> Asked {
-    let asked = Asked::parse(text).expect(text);
-    Asked { filter: filter.map(str::to_owned), trigger: trigger.map(str::to_owned), ..asked }
+fn event(text: &str, filter: Option<&str>, trigger: Option<&str>) -> EventRequest {
+    let asked = EventRequest::parse(text).expect(text);
+    EventRequest { filter: filter.map(str::to_owned), trigger: trigger.map(str::to_owned), ..asked }
 }
 
 #[test]
@@ -15,18 +15,18 @@ fn events_are_named_as_the_kernel_does() {
     for (text, system, name) in
         [("sched", "sched", None), ("sched:sched_switch", "sched", Some("sched_switch"))]
     {
-        let asked = Asked::parse(text).expect(text);
+        let asked = EventRequest::parse(text).expect(text);
         assert_eq!((asked.system.as_str(), asked.name.as_deref()), (system, name));
     }
     for text in ["", ":", "sched:", ":x", "../x", "sched:a/b", "a b"] {
-        assert!(Asked::parse(text).is_err_and(|why| why.contains("SYSTEM:EVENT")), "{text}");
+        assert!(EventRequest::parse(text).is_err_and(|why| why.contains("SYSTEM:EVENT")), "{text}");
     }
 }
 
 #[test]
 fn they_come_with_their_moments_and_are_counted() {
     let cpus: Vec<usize> = CoreSet::online().expect("CPUs").iter().collect();
-    let open = |asked: &[Asked]| Extra::open(asked, &cpus, 1 << 20, Clock::Monotonic);
+    let open = |asked: &[EventRequest]| Extra::open(asked, &cpus, 1 << 20, TraceClock::Monotonic);
     let switches = |trigger| [event("sched:sched_switch", Some("prev_pid != 0"), trigger)];
     let (extra, is_counted) = match (open(&switches(Some("hist:keys=prev_comm"))), open(&switches(None))) {
         (Ok(extra), _) => (extra, true),

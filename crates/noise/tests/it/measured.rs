@@ -1,15 +1,16 @@
-//! Short measurements on this machine: nothing is said of how long anything takes, only that the sums are right.
+//! Short measurements on this machine: nothing is said of how long anything takes, only that the sums are
+//! right.
 
 #![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 
 use onbeat_noise::record::NoiseRecord;
-use onbeat_noise::{Backend, CpuNoise, Error, Settings, Watch, measure};
+use onbeat_noise::{Backend, CpuNoise, NoiseError, NoiseSettings, Observer, measure};
 use onbeat_os::{CoreSet, thread};
 
-/// Enough after so many looks.
+/// Stops after this number of calls.
 struct Looks(u32);
 
-impl Watch<CpuNoise> for Looks {
+impl Observer<CpuNoise> for Looks {
     fn at(&mut self, so_far: &dyn Fn() -> Vec<CpuNoise>, _: u64) {
         self.0 = self.0.saturating_sub(1);
         sums_are_right(&so_far());
@@ -43,17 +44,17 @@ fn one_cpu() -> CoreSet {
     CoreSet::from_cores(thread::cores().unwrap().iter().take(1)).unwrap()
 }
 
-fn short(backend: Backend) -> Settings {
-    Settings {
+fn short(backend: Backend) -> NoiseSettings {
+    NoiseSettings {
         cpus: Some(one_cpu()),
         backend,
         period_ns: 50_000_000,
         runtime_ns: 40_000_000,
-        ..Settings::default()
+        ..NoiseSettings::default()
     }
 }
 
-fn measured(settings: &Settings) -> Option<NoiseRecord> {
+fn measured(settings: &NoiseSettings) -> Option<NoiseRecord> {
     match measure(settings, &mut Looks(6)) {
         Ok(record) => {
             sums_are_right(&record.cpus);
@@ -80,7 +81,7 @@ fn every_backend_accounts_for_all_noise() {
 
 #[test]
 fn the_first_gap_over_the_limit_ends_it() {
-    let settings = Settings { stop_single_ns: Some(1), threshold_ns: 1, ..short(Backend::Auto) };
+    let settings = NoiseSettings { stop_single_ns: Some(1), threshold_ns: 1, ..short(Backend::Auto) };
     let Some(record) = measured(&settings) else { return };
     let stopped = record.stopped.expect("two looks at the clock are more than 1 ns apart");
     assert!(stopped.value_ns > 1 && stopped.limit_ns == 1 && stopped.what == "one gap");
@@ -106,14 +107,23 @@ fn a_record_survives_json() {
 #[test]
 fn what_cannot_be_is_refused() {
     for (settings, part) in [
-        (Settings { runtime_ns: 2, period_ns: 1, ..Settings::default() }, "does not fit in a period"),
-        (Settings { runtime_ns: 0, ..Settings::default() }, "measure nothing"),
-        (Settings { threshold_ns: 0, ..Settings::default() }, "threshold of 0"),
-        (Settings { threshold_ns: u64::MAX, ..Settings::default() }, "is above the run time"),
-        (Settings { policy: Some("f:99".parse().unwrap()), ..Settings::default() }, "take f:98 or less"),
-        (Settings { cpus: Some("8191".parse().unwrap()), ..Settings::default() }, "CPU 8191 does not exist"),
+        (
+            NoiseSettings { runtime_ns: 2, period_ns: 1, ..NoiseSettings::default() },
+            "does not fit in a period",
+        ),
+        (NoiseSettings { runtime_ns: 0, ..NoiseSettings::default() }, "measure nothing"),
+        (NoiseSettings { threshold_ns: 0, ..NoiseSettings::default() }, "threshold of 0"),
+        (NoiseSettings { threshold_ns: u64::MAX, ..NoiseSettings::default() }, "is above the run time"),
+        (
+            NoiseSettings { policy: Some("f:99".parse().unwrap()), ..NoiseSettings::default() },
+            "take f:98 or less",
+        ),
+        (
+            NoiseSettings { cpus: Some("8191".parse().unwrap()), ..NoiseSettings::default() },
+            "CPU 8191 does not exist",
+        ),
     ] {
-        let error: Error = measure(&settings, &mut Looks(1)).unwrap_err();
+        let error: NoiseError = measure(&settings, &mut Looks(1)).unwrap_err();
         assert!(error.to_string().contains(part), "{error}");
     }
 }

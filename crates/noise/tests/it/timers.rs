@@ -2,14 +2,14 @@
 
 #![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 
-use onbeat_noise::timerlat::{CpuLatency, LatencyRecord, Settings, measure};
-use onbeat_noise::{Backend, Watch};
+use onbeat_noise::timerlat::{CpuLatency, LatencyRecord, LatencySettings, measure};
+use onbeat_noise::{Backend, Observer};
 use onbeat_os::{CoreSet, thread};
 
-/// Enough after so many looks.
+/// Stops after this number of calls.
 struct Looks(u32);
 
-impl Watch<CpuLatency> for Looks {
+impl Observer<CpuLatency> for Looks {
     fn at(&mut self, _: &dyn Fn() -> Vec<CpuLatency>, _: u64) {
         self.0 = self.0.saturating_sub(1);
     }
@@ -18,12 +18,12 @@ impl Watch<CpuLatency> for Looks {
     }
 }
 
-fn short(backend: Backend) -> Settings {
+fn short(backend: Backend) -> LatencySettings {
     let cpus = CoreSet::from_cores(thread::cores().unwrap().iter().take(1)).unwrap();
-    Settings { cpus: Some(cpus), backend, policy: None, ..Settings::default() }
+    LatencySettings { cpus: Some(cpus), backend, policy: None, ..LatencySettings::default() }
 }
 
-fn measured(settings: &Settings) -> Option<LatencyRecord> {
+fn measured(settings: &LatencySettings) -> Option<LatencyRecord> {
     measure(settings, &mut Looks(6)).inspect_err(|error| eprintln!("skipped: {error}")).ok()
 }
 
@@ -53,7 +53,7 @@ fn every_step_of_a_latency_is_accounted_for() {
 
 #[test]
 fn the_first_late_one_ends_it_and_is_analysed() {
-    let settings = Settings { stop_thread_ns: Some(1), ..short(Backend::Auto) };
+    let settings = LatencySettings { stop_thread_ns: Some(1), ..short(Backend::Auto) };
     let Some(record) = measured(&settings) else { return };
     let stopped = record.stopped.expect("no timer wakes a thread within a nanosecond");
     let analysis = record.cpus[0].stopped_by.as_ref().expect("the one that did it");
@@ -63,8 +63,11 @@ fn the_first_late_one_ends_it_and_is_analysed() {
 #[test]
 fn what_cannot_be_is_refused() {
     for (settings, part) in [
-        (Settings { period_ns: 9_999, ..short(Backend::Proc) }, "below the 10 us"),
-        (Settings { cpus: Some("8191".parse().unwrap()), ..short(Backend::Proc) }, "CPU 8191 does not exist"),
+        (LatencySettings { period_ns: 9_999, ..short(Backend::Proc) }, "below the 10 us"),
+        (
+            LatencySettings { cpus: Some("8191".parse().unwrap()), ..short(Backend::Proc) },
+            "CPU 8191 does not exist",
+        ),
     ] {
         let error = measure(&settings, &mut Looks(1)).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");

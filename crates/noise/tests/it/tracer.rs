@@ -1,12 +1,12 @@
-//! Lines of the kernel's osnoise tracer, and what is said where it is not there.
+//! Lines of the kernel's osnoise tracer, and the error without the tracer.
 
-use onbeat_noise::tracer::{Context, Line, line};
+use onbeat_noise::tracer::{LineContext, TracerLine, line};
 use onbeat_noise::{Backend, Gap};
 use onbeat_trace::{Class, KernelEvent};
 use proptest::prelude::*;
 
-fn event(cpu: u32, class: Class, name: &str, pid: i32, start_ns: u64, duration_ns: u64) -> Line {
-    Line::Event(KernelEvent {
+fn event(cpu: u32, class: Class, name: &str, pid: i32, start_ns: u64, duration_ns: u64) -> TracerLine {
+    TracerLine::Event(KernelEvent {
         cpu,
         start_ns,
         duration_ns,
@@ -18,8 +18,8 @@ fn event(cpu: u32, class: Class, name: &str, pid: i32, start_ns: u64, duration_n
     })
 }
 
-fn latency(context: Context, latency_ns: u64, time_ns: u64, name: &str, pid: i32) -> Line {
-    Line::Latency { cpu: 2, context, latency_ns, time_ns, task: (name.to_owned(), pid) }
+fn latency(context: LineContext, latency_ns: u64, time_ns: u64, name: &str, pid: i32) -> TracerLine {
+    TracerLine::Latency { cpu: 2, context, latency_ns, time_ns, task: (name.to_owned(), pid) }
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn lines_are_understood() {
         ),
         (
             "       osnoise/2-180     [002] ....1    80.694952: sample_threshold: start 80.685660050 duration 9290114 ns interference 0",
-            Some(Line::Gap(Gap { cpu: 2, start_ns: 80_685_660_050, end_ns: 80_694_950_164 })),
+            Some(TracerLine::Gap(Gap { cpu: 2, start_ns: 80_685_660_050, end_ns: 80_694_950_164 })),
         ),
         (" a [9]: b-7 [001] d.h.. 5.000001: softirq_noise:   RCU:9 start 5.000000001 duration 12 ns", None),
         (
@@ -52,35 +52,38 @@ fn lines_are_understood() {
         ),
         (
             "         osnoise/0-1167    [000] .......  1757.549000:    1000000          190  99.98100                9     18      0   1007     18      1",
-            Some(Line::Period { cpu: 0, runtime_ns: 1_000_000_000, noise_ns: 190_000 }),
+            Some(TracerLine::Period { cpu: 0, runtime_ns: 1_000_000_000, noise_ns: 190_000 }),
         ),
         ("       osnoise/2-180     [002] ....1    80.695094: osnoise_main: stop tracing hit on cpu 2", None),
-        ("CPU:1 [LOST 5 EVENTS]", Some(Line::Lost { cpu: 1, count: 5 })),
+        ("CPU:1 [LOST 5 EVENTS]", Some(TracerLine::Lost { cpu: 1, count: 5 })),
         (
             "          <idle>-0       [002] d..h1..   108.978075: #1569  context    irq timer_latency    125270 ns",
-            Some(latency(Context::Irq, 125_270, 108_978_075_000, "<idle>", 0)),
+            Some(latency(LineContext::Irq, 125_270, 108_978_075_000, "<idle>", 0)),
         ),
         (
             "      timerlat/2-191     [002] .......   108.978350: #1569  context thread timer_latency    406060 ns",
-            Some(latency(Context::Thread, 406_060, 108_978_350_000, "timerlat/2", 191)),
+            Some(latency(LineContext::Thread, 406_060, 108_978_350_000, "timerlat/2", 191)),
         ),
         (
             "        a-b [1]-7        [002] .......   108.978350: #9  context user-ret timer_latency    7 ns",
-            Some(latency(Context::User, 7, 108_978_350_000, "a-b [1]", 7)),
+            Some(latency(LineContext::User, 7, 108_978_350_000, "a-b [1]", 7)),
         ),
         (
             "          <idle>-0       [002] d..h1..   108.978075: #1569  context    else timer_latency    1 ns",
             None,
         ),
-        ("          <idle>-0       [003] d..h1..   108.978075: <stack trace>", Some(Line::Stack { cpu: 3 })),
-        (" => __hrtimer_run_queues", Some(Line::Frame("__hrtimer_run_queues".into()))),
+        (
+            "          <idle>-0       [003] d..h1..   108.978075: <stack trace>",
+            Some(TracerLine::Stack { cpu: 3 }),
+        ),
+        (" => __hrtimer_run_queues", Some(TracerLine::Frame("__hrtimer_run_queues".into()))),
         ("", None),
     ] {
         if let Some(expected) = expected {
             assert_eq!(line(text), Some(expected), "{text}");
         } else {
-            // What is strange may be passed over, and must not be taken for something else.
-            assert!(!matches!(line(text), Some(Line::Gap(_) | Line::Period { .. })), "{text}");
+            // A malformed line may be skipped, but must not be taken for another kind.
+            assert!(!matches!(line(text), Some(TracerLine::Gap(_) | TracerLine::Period { .. })), "{text}");
         }
     }
 }
@@ -88,14 +91,14 @@ fn lines_are_understood() {
 #[test]
 fn a_kernel_without_it_says_what_to_do() {
     struct Nobody;
-    impl onbeat_noise::Watch<onbeat_noise::CpuNoise> for Nobody {
+    impl onbeat_noise::Observer<onbeat_noise::CpuNoise> for Nobody {
         fn at(&mut self, _: &dyn Fn() -> Vec<onbeat_noise::CpuNoise>, _: u64) {}
         fn is_stopped(&self) -> bool {
             true
         }
     }
-    let settings = onbeat_noise::Settings { backend: Backend::Tracer, ..Default::default() };
-    // Where the kernel has it, this is a short measurement.
+    let settings = onbeat_noise::NoiseSettings { backend: Backend::Tracer, ..Default::default() };
+    // If the kernel has the tracer, this is a short measurement.
     if let Err(error) = onbeat_noise::measure(&settings, &mut Nobody) {
         let error = error.to_string();
         assert!(

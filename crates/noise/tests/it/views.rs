@@ -1,8 +1,8 @@
-//! What is made of a record afterwards.
+//! Views of a record.
 
-use onbeat_noise::attribute::{Gap, Interference, Verdict};
+use onbeat_noise::attribute::{Gap, GapVerdict, Interference};
 use onbeat_noise::project::project;
-use onbeat_noise::record::{Asked, CpuNoise, NoiseRecord, SCHEMA, VERSION};
+use onbeat_noise::record::{CpuNoise, NoiseRecord, RecordedSettings, SCHEMA, VERSION};
 use onbeat_noise::source::{Backend, Chosen};
 use onbeat_noise::text;
 use onbeat_trace::{Class, KernelEvent, Machine};
@@ -20,7 +20,7 @@ fn record(lengths: &[(u64, u64)]) -> NoiseRecord {
         begin_ns: 0,
         duration_ns: 10_000_000_000,
         machine: Machine::default(),
-        settings: Asked::default(),
+        settings: RecordedSettings::default(),
         source: Chosen { backend: Backend::Perf, why: String::new(), fix: None, missing: Vec::new() },
         stopped: None,
         hits: 0,
@@ -43,7 +43,7 @@ fn many_nodes_wait_for_the_slowest() {
     let noise = record(&[(10_000, 10_000), (1_000_000, 10)]);
     let found = project(&noise, 1_000_000, &[1, 16, 1024, 65_536]);
     assert!(found.is_sorted_by(|a, b| a.slow_down < b.slow_down), "{found:?}");
-    // With so many nodes one of them always has the long gap.
+    // With this number of nodes, one of them always has the long gap.
     assert!(found[3].slow_down > 1.0, "{found:?}");
     assert_eq!(found, project(&noise, 1_000_000, &[1, 16, 1024, 65_536]), "the same every time");
 }
@@ -82,7 +82,7 @@ fn events_are_written_as_rtla_does() {
     }];
     let gap = Gap { cpu: 2, start_ns: 999_999_000, end_ns: 1_000_600_000 };
     record.cpus[0].samples =
-        vec![Verdict { gap, interferences, hardware_ns: 0, unexplained_ns: 101_000, is_doubtful: false }];
+        vec![GapVerdict { gap, interferences, hardware_ns: 0, unexplained_ns: 101_000, is_doubtful: false }];
     let expected = "             ...-0       [002] .......     1.000005: irq_noise: local_timer start 1.000000100 duration 5000 ns
            make -7       [002] .......     1.000500: thread_noise: make :7 start 1.000000000 duration 500000 ns
           onbeat-0       [002] .......     1.000600: sample_threshold: start 0.999999000 duration 601000 ns interference 1

@@ -1,59 +1,59 @@
-//! What can go wrong with a work queue.
+//! Errors of a work queue.
 
 use std::io;
 
-/// Why a work queue does not start, cannot be waited for, or was not all well.
+/// Error when a work queue is started, waited for or stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkQueueError {
-    /// A callback waits for the queue that runs it.
+    /// A callback waited for the queue that runs it.
     #[error(
-        "{what} of the work queue `{queue}` in one of its own callbacks would never end: let another thread do it"
+        "{what} of the work queue `{queue}` in one of its own callbacks would never end: call it from another thread"
     )]
     OnWorker {
-        /// Its name.
+        /// Name of the queue.
         queue: String,
-        /// What was called.
+        /// Function that was called.
         what: &'static str,
     },
     /// Callbacks have panicked. The others have run.
     #[error("{count} callbacks of the work queue `{queue}` panicked, first: {message}")]
     Panicked {
-        /// Its name.
+        /// Name of the queue.
         queue: String,
-        /// How many.
+        /// Number of panics.
         count: u64,
-        /// What the first one said.
+        /// Message of the first panic.
         message: String,
     },
-    /// Settings that make no sense together.
+    /// The settings contradict each other.
     #[error("work queue `{queue}`: {reason}")]
     Settings {
-        /// Its name.
+        /// Name of the queue.
         queue: String,
-        /// What is wrong, and what to do.
+        /// The problem and its fix.
         reason: String,
     },
-    /// Something that was asked for was refused, and the settings say that this is an error.
+    /// A requested setting was refused, and the settings are strict.
     #[error("work queue `{queue}`: {what}: {asked} was asked for, {obtained} obtained: {reason}")]
     Refused {
-        /// Its name.
+        /// Name of the queue.
         queue: String,
-        /// Which setting.
+        /// Name of the setting.
         what: String,
-        /// What was asked for.
+        /// Requested value.
         asked: String,
-        /// What there is.
+        /// Obtained value.
         obtained: String,
-        /// Why, and what would grant it.
+        /// Reason, and what would grant it.
         reason: String,
     },
-    /// There is no thread for it, or it cannot have its cores.
+    /// The thread cannot be created, or its cores cannot be set.
     #[error("work queue `{queue}`: {error}")]
     System {
-        /// Its name.
+        /// Name of the queue.
         queue: String,
-        /// What the kernel says.
+        /// Error of the kernel.
         #[source]
         error: io::Error,
     },

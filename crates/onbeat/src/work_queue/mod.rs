@@ -1,12 +1,12 @@
-//! The work queue: a thread that runs what any thread schedules.
+//! Work queue: a thread that runs items, which any thread can schedule.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `settings` | how its thread is to be, before there is one |
-//! | `worker` | what the thread does |
-//! | `error` | what can go wrong |
+//! | `settings` | settings of the thread |
+//! | `worker` | the thread |
+//! | `error` | errors |
 //!
-//! The lock-free part is [`onbeat_queue::Agenda`].
+//! The lock-free part is [`onbeat_queue::QueueCore`].
 
 mod error;
 mod settings;
@@ -16,38 +16,42 @@ pub use error::WorkQueueError;
 pub use onbeat_os::{CoreSet, Policy};
 pub use onbeat_queue::{Item, Owned, Ready, Scope, Shared, Turn};
 pub use settings::WorkQueueSettings;
-pub use worker::Waker;
+pub use worker::QueueWaker;
 
 use crate::trace::record::Obtained;
 use onbeat_os::Parker;
-use onbeat_queue::Agenda;
+use onbeat_queue::QueueCore;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use worker::{Panics, Rest};
 
-/// A thread with a name, and the items that any thread schedules for it: what a work queue of the kernel is.
+/// Thread with a name, and the items that any thread schedules for it. It corresponds to a work queue of the
+/// kernel.
 ///
-/// - [`schedule`](WorkQueue::schedule) neither allocates, blocks nor waits for anybody. **True**: queued by this call; it
-///   runs once for it. **False**: pending already, here or on any other queue, or this queue is stopped. When an item is
-///   pending already, its coming run sees all that the caller wrote before: no event is lost.
-/// - Pending ends just *before* the callback, so an item may be scheduled again while it runs, by itself as well
-///   ([`Turn::again`]), and the queue is done with it: a callback may drop its own item.
-/// - One worker runs everything: what one thread has scheduled, in that order. With
+/// - [`schedule`](WorkQueue::schedule) neither allocates nor blocks. It returns **true** if the call queued
+///   the item, which then runs once. It returns **false** if the item is already pending on any queue, or if
+///   this queue is stopped. If the item is already pending, its next run sees everything that the caller
+///   wrote before: no event is lost.
+/// - An item stops being pending just *before* its callback. So it can be scheduled again while it runs, also
+///   by its own callback ([`Turn::again`]). The queue does not use the item any more: a callback can drop its
+///   own item.
+/// - One worker runs all items, those of one scheduling thread in their order. With
 ///   [`fifo`](WorkQueueSettings::fifo) there is one order for all threads.
-/// - The worker is woken by the first item that comes while it sleeps, and by no other; it runs all there is in one pass.
+/// - Only the first item that arrives while the worker sleeps wakes it. The worker then runs all items in one
+///   pass.
 ///
-/// # Who has an item while it is pending
+/// # Ownership of a pending item
 ///
-/// A queue that was not set up cannot be scheduled on, for there is none: [`start`](WorkQueueSettings::start) gives it with
-/// its thread. And an item that is pending cannot be moved or dropped behind the queue's back, whichever kind it is:
+/// A queue that is not set up cannot be used: [`start`](WorkQueueSettings::start) returns the queue together
+/// with its thread. A pending item cannot be moved or dropped, whichever kind it is:
 ///
-/// | kind | scheduled by | while it is pending or runs |
+/// | kind | scheduled with | while it is pending or runs |
 /// |---|---|---|
 /// | [`Item`] | `queue.schedule(&ITEM)`, a `&'static` | it lives for ever |
-/// | [`Item`] | [`scope`](WorkQueue::scope), a plain reference | it is borrowed, and the scope does not end before its last run |
-/// | [`Shared`] | `queue.schedule(&shared)` | the queue has a share: the caller may drop the last other one at any time, the run takes place all the same |
-/// | [`Owned`] | [`schedule_owned`](WorkQueue::schedule_owned) | it is the queue's; its callback gets it back |
+/// | [`Item`] | [`scope`](WorkQueue::scope), a reference | it is borrowed; the scope ends after its last run |
+/// | [`Shared`] | `queue.schedule(&shared)` | the queue has a reference; the caller can drop its own |
+/// | [`Owned`] | [`schedule_owned`](WorkQueue::schedule_owned) | the queue owns it; its callback gets it back |
 ///
 /// ```
 /// use onbeat::WorkQueue;
@@ -74,14 +78,15 @@ use worker::{Panics, Rest};
 /// # Ok::<(), onbeat::work_queue::WorkQueueError>(())
 /// ```
 ///
-/// To drop a queue is to stop it.
+/// Dropping a queue stops it.
 pub struct WorkQueue {
-    agenda: Arc<Agenda<Waker>>,
+    queue: Arc<QueueCore<QueueWaker>>,
     settings: WorkQueueSettings,
-    /// Held while a thread is started or stopped. Callbacks may run meanwhile, and never take it.
+    /// Held while a thread is started or stopped. Callbacks can run in the meantime, and never take this
+    /// lock.
     change: Mutex<()>,
     life: Mutex<Life>,
-    /// What the thread needs, while there is none.
+    /// State of the thread, while there is none.
     rest: Arc<Mutex<Option<Rest>>>,
     panics: Arc<Panics>,
 }
@@ -91,13 +96,14 @@ struct Life {
     obtained: Vec<Obtained>,
 }
 
-/// Without what a holder of the lock that has panicked was about to do: it only takes and puts whole values.
+/// Locks a mutex, even if a holder panicked: holders only take or replace whole values.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl WorkQueue {
-    /// The settings of a queue whose thread has this name, of 15 bytes at most; [`start`](WorkQueueSettings::start) starts it.
+    /// Returns the settings of a queue. Its thread will have this name, of at most 15 bytes.
+    /// [`start`](WorkQueueSettings::start) starts it.
     #[must_use]
     pub fn named(name: impl Into<String>) -> WorkQueueSettings {
         WorkQueueSettings::new(name.into())
@@ -106,9 +112,9 @@ impl WorkQueue {
     fn start_with(settings: WorkQueueSettings) -> Result<Self, WorkQueueError> {
         let rest = Rest::new();
         let slots = if settings.is_fifo { 1 } else { settings::SLOTS };
-        let agenda = Arc::new(Agenda::new(&rest.owner, slots, rest.waker()));
+        let queue = Arc::new(QueueCore::new(&rest.owner, slots, rest.waker()));
         let queue = WorkQueue {
-            agenda,
+            queue,
             settings,
             change: Mutex::new(()),
             life: Mutex::new(Life { thread: None, obtained: Vec::new() }),
@@ -119,92 +125,94 @@ impl WorkQueue {
         Ok(queue)
     }
 
-    /// Starts a queue that was stopped, with a new thread. Nothing happens to one that runs.
+    /// Starts a stopped queue with a new thread. Does nothing if it is running.
     ///
     /// # Errors
-    /// As [`WorkQueueSettings::start`]; it is stopped then.
+    /// Those of [`WorkQueueSettings::start`]; the queue then stays stopped.
     pub fn start(&self) -> Result<(), WorkQueueError> {
-        if self.agenda.is_running_here() {
+        if self.queue.is_running_here() {
             return Ok(());
         }
         let _change = lock(&self.change);
         if !self.is_running() {
-            let (thread, obtained) = worker::start(&self.settings, &self.agenda, &self.rest, &self.panics)?;
+            let (thread, obtained) = worker::start(&self.settings, &self.queue, &self.rest, &self.panics)?;
             *lock(&self.life) = Life { thread: Some(thread), obtained };
         }
         Ok(())
     }
 
-    /// Schedules an item, from any thread: a `&'static` [`Item`], or a reference to a [`Shared`]. False when it is
-    /// pending already, on any queue, or this queue is stopped.
+    /// Schedules an item, from any thread: a `&'static` [`Item`], or a reference to a [`Shared`]. Returns
+    /// false if the item is already pending on any queue, or if this queue is stopped.
     ///
-    /// Everything that the caller did before is visible to the run that follows, whosever call it was that queued it.
+    /// The next run sees everything that the caller did before, whichever call queued the item.
     #[inline]
     pub fn schedule(&self, item: impl Ready) -> bool {
-        self.agenda.schedule(item)
+        self.queue.schedule(item)
     }
 
-    /// Schedules several items with one access to the queue, in their order, and says how many were queued: those that
-    /// are pending already are left out.
+    /// Schedules several items in their order, with one access to the queue. Returns the number of items
+    /// queued, without those that were already pending.
     #[inline]
     pub fn schedule_many<R: Ready>(&self, items: impl IntoIterator<Item = R>) -> usize {
-        self.agenda.schedule_many(items)
+        self.queue.schedule_many(items)
     }
 
-    /// Schedules an item for good: its callback gets it.
+    /// Schedules an item and gives its ownership to the queue. Its callback gets it back.
     ///
     /// # Errors
-    /// The item, when the queue is stopped.
+    /// The item, if the queue is stopped.
     #[inline]
     pub fn schedule_owned<T: Send + 'static>(&self, item: Box<Owned<T>>) -> Result<(), Box<Owned<T>>> {
-        self.agenda.schedule_owned(item)
+        self.queue.schedule_owned(item)
     }
 
-    /// As [`schedule_owned`](WorkQueue::schedule_owned) for several, with one access to the queue, in their order.
+    /// Schedules several items like [`schedule_owned`](WorkQueue::schedule_owned), in their order, with one
+    /// access to the queue.
     ///
     /// # Errors
-    /// The items, in their order, when the queue is stopped.
+    /// The items, in their order, if the queue is stopped.
     #[inline]
     pub fn schedule_owned_many<T: Send + 'static>(
         &self,
         items: impl IntoIterator<Item = Box<Owned<T>>>,
     ) -> Result<usize, Vec<Box<Owned<T>>>> {
-        self.agenda.schedule_owned_many(items)
+        self.queue.schedule_owned_many(items)
     }
 
-    /// Waits until everything has run that was scheduled before, and everything that those runs schedule. Any number
-    /// of threads may do so at once.
+    /// Waits until all items scheduled before have run, and all items that those runs schedule. Any number of
+    /// threads can wait at once.
     ///
     /// # Errors
-    /// [`WorkQueueError::OnWorker`] in a callback of this queue: it would wait for itself.
+    /// [`WorkQueueError::OnWorker`] in a callback of this queue: it would wait for its own end.
     pub fn flush(&self) -> Result<(), WorkQueueError> {
         let parker = Parker::new();
-        let flushed = self.agenda.flush(Waker::new(parker.unparker()), || parker.park());
+        let flushed = self.queue.flush(QueueWaker::new(parker.unparker()), || parker.park());
         flushed.map_err(|_| self.on_worker("flush"))
     }
 
-    /// Calls `act` with a scope, in which items may be scheduled that live only until it ends. The end waits, as
-    /// [`flush`](WorkQueue::flush) does; a callback that asks for another run from then on is refused.
+    /// Calls `act` with a scope, in which items can be scheduled that live only until its end. The end waits,
+    /// as [`flush`](WorkQueue::flush) does. From then on, a callback cannot request another run.
     ///
     /// # Errors
     /// [`WorkQueueError::OnWorker`] in a callback of this queue; `act` is not called then.
     pub fn scope<'env, R>(
         &'env self,
-        act: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env, Waker>) -> R,
+        act: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env, QueueWaker>) -> R,
     ) -> Result<R, WorkQueueError> {
         let parker = Parker::new();
-        let scoped = self.agenda.scope(Waker::new(parker.unparker()), || parker.park(), act);
+        let scoped = self.queue.scope(QueueWaker::new(parker.unparker()), || parker.park(), act);
         scoped.map_err(|_| self.on_worker("scope"))
     }
 
-    /// Flushes, refuses everything from then on, and ends the thread. Every true that was given has had its run. A
-    /// second stop does nothing; [`start`](WorkQueue::start) goes on.
+    /// Flushes the queue, refuses further items, and ends the thread. Every item for which `schedule`
+    /// returned true has run. A second stop does nothing; [`start`](WorkQueue::start) starts the queue again.
     ///
     /// # Errors
-    /// [`WorkQueueError::OnWorker`] in a callback of this queue; it goes on then.
-    /// [`WorkQueueError::Panicked`] when callbacks have panicked since the start; it is stopped all the same.
+    /// [`WorkQueueError::OnWorker`] in a callback of this queue, which then continues.
+    /// [`WorkQueueError::Panicked`] if callbacks have panicked since the start; the queue is stopped
+    /// nevertheless.
     pub fn stop(&self) -> Result<(), WorkQueueError> {
-        if self.agenda.is_running_here() {
+        if self.queue.is_running_here() {
             return Err(self.on_worker("stop"));
         }
         let _change = lock(&self.change);
@@ -212,9 +220,9 @@ impl WorkQueue {
             return Ok(());
         }
         self.flush()?;
-        self.agenda.ask_to_close();
+        self.queue.ask_to_close();
         let Some(thread) = lock(&self.life).thread.take() else { return Ok(()) };
-        // The worker catches what its callbacks throw, and has nothing of its own to throw.
+        // The worker catches panics of its callbacks, and does not panic itself.
         let joined = thread.join();
         match self.panics.take() {
             None if joined.is_ok() => Ok(()),
@@ -225,31 +233,31 @@ impl WorkQueue {
         }
     }
 
-    /// Whether it has a thread. A hint: another thread may stop or start it at any time.
+    /// Whether the queue has a thread. Only a hint: another thread can stop or start it at any time.
     #[must_use]
     pub fn is_running(&self) -> bool {
         lock(&self.life).thread.is_some()
     }
 
-    /// Whether nothing waits to be run. A hint, and cheap.
+    /// Whether no items are pending. Only a hint, but cheap.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.agenda.is_empty()
+        self.queue.is_empty()
     }
 
-    /// How often callbacks have panicked since the last start or stop.
+    /// Returns the number of panics of callbacks since the last start or stop.
     #[must_use]
     pub fn panics(&self) -> u64 {
         self.panics.count()
     }
 
-    /// Each setting that was asked for, with what the machine gave for it and why.
+    /// Returns each requested setting, what the machine granted, and the reason for a difference.
     #[must_use]
     pub fn obtained(&self) -> Vec<Obtained> {
         lock(&self.life).obtained.clone()
     }
 
-    /// How it is set up.
+    /// Returns the settings of the queue.
     #[must_use]
     pub fn settings(&self) -> &WorkQueueSettings {
         &self.settings
@@ -261,13 +269,14 @@ impl WorkQueue {
     }
 }
 
-/// Stops it. In a callback of its own it cannot wait: then the thread runs what was promised and ends by itself.
+/// Stops the queue. In one of its own callbacks it cannot wait: the thread then runs the pending items and
+/// ends on its own.
 impl Drop for WorkQueue {
     fn drop(&mut self) {
-        if self.agenda.is_running_here() {
-            self.agenda.ask_to_close();
+        if self.queue.is_running_here() {
+            self.queue.ask_to_close();
         } else {
-            // A panic of a callback was printed when it happened; who wants to know more calls `stop`.
+            // The panic of a callback was already printed. `stop` returns its message.
             let _ = self.stop();
         }
     }

@@ -1,14 +1,14 @@
-//! How a work queue is to be.
+//! Settings of a work queue.
 
 use super::{WorkQueue, WorkQueueError};
 use crate::Idle;
 use onbeat_os::{CoreSet, Policy};
 
-/// Heads that threads are spread over, so that they keep off each other's cache lines. Measured with 8 producers; more cost
-/// the worker a look each, per pass.
+/// Number of heads, over which the threads are distributed to avoid shared cache lines. Measured with 8
+/// producers. More heads cost the worker one poll each per pass.
 pub(super) const SLOTS: usize = 8;
 
-/// How the thread of a [`WorkQueue`] is to be. From [`WorkQueue::named`].
+/// Settings of a [`WorkQueue`] and its thread, made by [`WorkQueue::named`].
 ///
 /// ```
 /// use onbeat::{Idle, WorkQueue};
@@ -48,57 +48,58 @@ impl WorkQueueSettings {
         }
     }
 
-    /// The cores that it runs on. Without: those of the thread that starts it.
+    /// Sets the cores of the thread. Default: those of the thread that starts it.
     #[must_use]
     pub fn cores(self, cores: CoreSet) -> Self {
         WorkQueueSettings { cores: Some(cores), ..self }
     }
 
-    /// How the kernel schedules it. Without: as the thread that starts it. What the kernel refuses is in
-    /// [`obtained`](WorkQueue::obtained), unless [`strict`](Self::strict).
+    /// Sets the scheduling policy. Default: that of the thread that starts it. A refused policy is reported
+    /// in [`obtained`](WorkQueue::obtained), or as an error with [`strict`](Self::strict).
     #[must_use]
     pub fn policy(self, policy: Policy) -> Self {
         WorkQueueSettings { policy: Some(policy), ..self }
     }
 
-    /// How it waits when there is nothing to run. Without: it parks. Where items come in bursts it looks for 7 µs more
-    /// before, so that a burst wakes it once and not again and again.
+    /// Sets how the thread waits for items. Default: it parks. If items arrive in bursts, it polls for
+    /// another 7 µs before, so that a burst wakes it only once.
     #[must_use]
     pub fn idle(self, idle: Idle) -> Self {
         WorkQueueSettings { idle, ..self }
     }
 
-    /// The memory node that its stack lies on, as far as that has room.
+    /// Sets the memory node of the stack, as far as it has room.
     #[must_use]
     pub fn stack_node(self, node: usize) -> Self {
         WorkQueueSettings { node: Some(node), ..self }
     }
 
-    /// One order for all threads: what is scheduled first runs first, whoever did it. Costs more when many threads
-    /// schedule at once. Without, each thread has its order.
+    /// Makes one order for all threads: items run in the order in which they were scheduled. This costs more
+    /// if many threads schedule at once. Default: each thread has its own order.
     #[must_use]
     pub fn fifo(self) -> Self {
         WorkQueueSettings { is_fifo: true, ..self }
     }
 
-    /// What was asked for and not obtained is an error.
+    /// Makes a requested setting that is not obtained an error.
     #[must_use]
     pub fn strict(self) -> Self {
         WorkQueueSettings { is_strict: true, ..self }
     }
 
-    /// Allows a real-time policy together with [`Idle::Spin`] on cores that are not isolated. Such a thread never lets
-    /// others run there; the kernel takes the core away from it, for 50 ms of each second by default.
+    /// Allows a real-time policy together with [`Idle::Spin`] on cores that are not isolated. Such a thread
+    /// never lets others run there. The kernel takes the core away from it, by default for 50 ms of each
+    /// second.
     #[must_use]
     pub fn spin_for_ever(self) -> Self {
         WorkQueueSettings { spins_for_ever: true, ..self }
     }
 
-    /// Starts its thread.
+    /// Starts the thread.
     ///
     /// # Errors
-    /// [`WorkQueueError`]: a name that the kernel would cut, cores that are not there, no room for a thread, a thread that
-    /// would keep others off a core for ever; where [`strict`](Self::strict), a policy or node that was refused.
+    /// [`WorkQueueError`]: the name is too long, cores do not exist, the thread cannot be created, or it
+    /// would block a core for ever. With [`strict`](Self::strict), also a refused policy or node.
     pub fn start(self) -> Result<WorkQueue, WorkQueueError> {
         self.check()?;
         WorkQueue::start_with(self)
@@ -114,7 +115,7 @@ impl WorkQueueSettings {
             queue: self.name.clone(),
             reason: format!(
                 "policy {policy} with idle spin on {cores} never lets other threads run there, and the kernel takes the core \
-                 away for 50 ms of each second; take idle spin:20us, a core that is isolated (isolcpus), or say spin_for_ever()"
+                 away for 50 ms of each second; use idle spin:20us, an isolated core (isolcpus), or spin_for_ever()"
             ),
         })
     }

@@ -7,35 +7,35 @@ use onbeat_os::policy::PolicyFlags;
 use onbeat_os::rights::{self, Rights};
 use onbeat_os::{Parker, Policy, Unparker, clock, stack_node, thread};
 use onbeat_queue::sync::atomic::{AtomicU32, Ordering};
-use onbeat_queue::{Agenda, Owner, Sleeper};
+use onbeat_queue::{Owner, QueueCore, Sleeper};
 use std::any::Any;
 use std::io;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// Wakes the thread of a queue, or one that waits for it.
+/// Waker of the thread of a queue, or of a thread that waits for the queue.
 #[derive(Debug)]
-pub struct Waker {
+pub struct QueueWaker {
     unparker: Unparker,
-    /// Where the thread ran that has woken it last. Relaxed: a hint.
+    /// Core of the thread that woke it last. Relaxed, since it is only a hint.
     core: AtomicU32,
 }
 
-impl Waker {
+impl QueueWaker {
     pub(super) fn new(unparker: Unparker) -> Self {
-        Waker { unparker, core: AtomicU32::new(u32::MAX) }
+        QueueWaker { unparker, core: AtomicU32::new(u32::MAX) }
     }
 }
 
-impl Sleeper for Waker {
+impl Sleeper for QueueWaker {
     fn wake(&self) {
         self.core.store(thread::current_core() as u32, Ordering::Relaxed);
         self.unparker.unpark();
     }
 }
 
-/// What the thread has, and leaves behind for the next one.
+/// State that the thread uses, and leaves for the next thread.
 pub(super) struct Rest {
     pub owner: Owner,
     parker: Parker,
@@ -46,12 +46,12 @@ impl Rest {
         Rest { owner: Owner::new(), parker: Parker::new() }
     }
 
-    pub fn waker(&self) -> Waker {
-        Waker::new(self.parker.unparker())
+    pub fn waker(&self) -> QueueWaker {
+        QueueWaker::new(self.parker.unparker())
     }
 }
 
-/// Of callbacks, since the last start.
+/// Panics of callbacks since the last start: their number, and the first message.
 #[derive(Default)]
 pub(super) struct Panics(Mutex<Option<(u64, String)>>);
 
@@ -63,7 +63,7 @@ impl Panics {
             let text = thrown.downcast_ref::<&str>().map(|text| (*text).to_owned());
             text.or_else(|| thrown.downcast_ref::<String>().cloned())
         };
-        found.get_or_insert_with(|| (0, text().unwrap_or("something that is no text".to_owned()))).0 += 1;
+        found.get_or_insert_with(|| (0, text().unwrap_or("a panic without a message".to_owned()))).0 += 1;
     }
 
     pub fn take(&self) -> Option<(u64, String)> {
@@ -75,18 +75,17 @@ impl Panics {
     }
 }
 
-/// Starts the thread, and waits until it is as it was asked to be.
+/// Starts the thread, and waits until its settings are applied.
 pub(super) fn start(
     settings: &WorkQueueSettings,
-    agenda: &Arc<Agenda<Waker>>,
+    queue: &Arc<QueueCore<QueueWaker>>,
     rest: &Arc<Mutex<Option<Rest>>>,
     panics: &Arc<Panics>,
 ) -> Result<(JoinHandle<()>, Vec<Obtained>), WorkQueueError> {
     let system = |error| WorkQueueError::System { queue: settings.name.clone(), error };
     let (ready, is_ready) = mpsc::channel();
     let body = {
-        let (settings, agenda, rest, panics) =
-            (settings.clone(), agenda.clone(), rest.clone(), panics.clone());
+        let (settings, queue, rest, panics) = (settings.clone(), queue.clone(), rest.clone(), panics.clone());
         move || {
             let prepared = prepare(&settings);
             let is_good = prepared.is_ok();
@@ -94,30 +93,30 @@ pub(super) fn start(
                 let _ = ready.send(prepared);
                 return;
             };
-            agenda.open(&mut own.owner);
+            queue.open(&mut own.owner);
             let _ = ready.send(prepared);
-            work(&settings, &agenda, &mut own, &panics);
+            work(&settings, &queue, &mut own, &panics);
             *lock(&rest) = Some(own);
         }
     };
     let handle = thread::spawn(&settings.name, body).map_err(system)?;
     let answer = is_ready.recv().unwrap_or_else(|_| {
-        Err(system(io::Error::other("its thread ended before it began to work; please report this")))
+        Err(system(io::Error::other("its thread ended before it started to work; please report this")))
     });
     match answer {
         Ok(obtained) => Ok((handle, obtained)),
         Err(error) => {
-            // It has ended, or is about to.
+            // The thread has ended or is about to.
             let _ = handle.join();
             Err(error)
         }
     }
 }
 
-/// Stack that is brought in, for callbacks of usual depth.
+/// Size of the stack that is touched, for callbacks of usual depth.
 const STACK_BYTES: usize = 256 << 10;
 
-/// On the new thread.
+/// Applies the settings on the new thread.
 fn prepare(settings: &WorkQueueSettings) -> Result<Vec<Obtained>, WorkQueueError> {
     let queue = || settings.name.clone();
     let mut obtained = Vec::new();
@@ -125,13 +124,13 @@ fn prepare(settings: &WorkQueueSettings) -> Result<Vec<Obtained>, WorkQueueError
         thread::set_cores(cores).map_err(|error| WorkQueueError::System { queue: queue(), error })?;
         let there = thread::cores().map_err(|error| WorkQueueError::System { queue: queue(), error })?;
         let reason = (there != *cores)
-            .then(|| "the others are offline, or not among the cores of this process (cpuset)".to_owned());
+            .then(|| "the others are offline, or not in the cpuset of this process".to_owned());
         obtained.push(setting("cores", cores.to_string(), there.to_string(), reason));
     }
     if let Some(node) = settings.node {
         obtained.push(place_stack(node));
     }
-    // Last, so that what comes before does not count against a real-time thread.
+    // The policy comes last, so that the steps before do not run with real-time priority.
     if let Some(policy) = settings.policy {
         obtained.push(set_policy(policy));
     }
@@ -157,7 +156,7 @@ fn place_stack(node: usize) -> Obtained {
     match stack_node::place_stack(node, STACK_BYTES) {
         Ok(elsewhere) if elsewhere <= 20.0 => setting("stack", asked.clone(), asked, None),
         Ok(elsewhere) => {
-            let reason = format!("{elsewhere:.0} % of its pages lie on other nodes: it has no room for them");
+            let reason = format!("{elsewhere:.0} % of its pages are on other nodes: the node is full");
             setting("stack", asked, "in part".to_owned(), Some(reason))
         }
         Err(error) => {
@@ -176,21 +175,22 @@ fn set_policy(policy: Policy) -> Obtained {
     setting("policy", policy.to_string(), there, reason)
 }
 
-/// How long a worker that parks looks for more when it has nothing more to do after a wake-up. To wake it costs the waker and the
-/// worker a few microseconds each, and in a burst the second item comes when the call that has sent the first wake-up returns:
-/// without this the worker may fall asleep four times in a burst of 32 items, with it once.
+/// Time for which a worker that parks polls for more items, after a wake-up and when the queue is empty. A
+/// wake-up costs the waker and the worker a few microseconds each. In a burst, the second item arrives when
+/// the call that sent the first wake-up returns. Without this time, the worker can fall asleep four times in
+/// a burst of 32 items; with it, once.
 const FIRST_NS: u64 = 7_000;
-/// And each further time: then the items of a burst are at most a few lines of cache apart.
+/// Time of each further poll: by then, the items of a burst are at most a few cache lines apart.
 const NEXT_NS: u64 = 1_000;
 
-/// Whether it is worth while to look for more before falling asleep. Where items come one by one, or all of a burst in one
-/// pass, the first look is vain, and costs as much as the wake-up that it was to save.
+/// Decides whether polling before falling asleep pays. If items arrive one by one, or a whole burst in one
+/// pass, the first poll is in vain and costs as much as the wake-up that it should save.
 struct Linger {
-    /// How often the first look may be vain until it is left out.
+    /// Number of vain first polls until they are skipped.
     patience: u32,
-    /// More came since it woke.
+    /// Whether more items arrived since the wake-up.
     has_paid: bool,
-    /// Whoever has woken it ran on its own core, and cannot go on while it looks.
+    /// Whether the waking thread ran on the worker's core, so that it cannot continue while the worker polls.
     shares_core: bool,
 }
 
@@ -206,25 +206,25 @@ impl Linger {
     }
 }
 
-/// When this many passes in a row have found something, but only a few items each, it waits for a moment, of about 0.4 µs, before each
-/// further one: it is as fast as the producers then, and to take items one by one from a producer that is at it costs both sides a
-/// line of cache per item, 16 to 20 ns in place of 7.
+/// Number of consecutive short passes after which the worker waits for about 0.4 µs before each further one.
+/// At that point it is as fast as the producers. Taking items one by one from an active producer costs both
+/// sides a cache line per item: 16 to 20 ns instead of 7.
 const PASSES: u32 = 2;
-/// Items that are few.
+/// Number of items below which a pass is short.
 const FEW: usize = 256;
-/// Hints to spin.
+/// Spin hints of that wait.
 const MOMENT: usize = 24;
 
-/// Until it is asked to close: runs what there is, and waits for more.
-fn work(settings: &WorkQueueSettings, agenda: &Agenda<Waker>, own: &mut Rest, panics: &Panics) {
+/// Runs items and waits for more, until the queue closes.
+fn work(settings: &WorkQueueSettings, queue: &QueueCore<QueueWaker>, own: &mut Rest, panics: &Panics) {
     let Rest { owner, parker } = own;
     let mut panicked = |thrown: Box<dyn Any + Send>| panics.add(&*thrown);
     let mut linger = Linger { patience: Linger::PATIENCE, has_paid: false, shares_core: false };
     let mut passes = 0u32;
     loop {
-        let ran = agenda.drain(owner, &mut panicked);
-        if agenda.is_close_asked() {
-            agenda.close(owner, &mut panicked);
+        let ran = queue.drain(owner, &mut panicked);
+        if queue.is_close_asked() {
+            queue.close(owner, &mut panicked);
             return;
         }
         if ran > 0 {
@@ -235,33 +235,34 @@ fn work(settings: &WorkQueueSettings, agenda: &Agenda<Waker>, own: &mut Rest, pa
             continue;
         }
         passes = 0;
-        // Awake, so whoever schedules meanwhile does not pay for a wake-up.
+        // The worker is still awake, so a thread that schedules now does not pay for a wake-up.
         let parks = matches!(settings.idle, Idle::Park | Idle::Early(_));
         let linger_ns = linger.time_ns().filter(|_| parks && !linger.shares_core);
         if parks && linger.shares_core {
-            // Once, and always: it is a fraction of what falling asleep costs. After that it is woken with all haste.
+            // Lets the waking thread continue, which costs a fraction of a sleep. If nothing arrives, the
+            // worker then sleeps without polling.
             std::thread::yield_now();
         }
         let idle = linger_ns.map_or(settings.idle, Idle::SpinFor);
-        if !agenda.is_empty() || idle.spin(u64::MAX, || !agenda.is_empty(), clock::monotonic_ns) {
+        if !queue.is_empty() || idle.spin(u64::MAX, || !queue.is_empty(), clock::monotonic_ns) {
             (linger.has_paid, linger.patience) = (true, Linger::PATIENCE);
             continue;
         }
-        if idle != Idle::Spin && agenda.sleep(owner) {
+        if idle != Idle::Spin && queue.sleep(owner) {
             if linger_ns == Some(FIRST_NS) {
                 linger.patience -= 1;
             }
             let asleep_ns = clock::monotonic_ns();
-            while !agenda.is_woken(owner) {
+            while !queue.is_woken(owner) {
                 parker.park();
             }
-            agenda.wake_up(owner);
+            queue.wake_up(owner);
             if linger_ns.is_none() && clock::monotonic_ns() - asleep_ns < FIRST_NS {
                 linger.patience = Linger::PATIENCE;
             }
             linger.has_paid = false;
             linger.shares_core =
-                agenda.sleeper().core.load(Ordering::Relaxed) == thread::current_core() as u32;
+                queue.sleeper().core.load(Ordering::Relaxed) == thread::current_core() as u32;
         }
     }
 }

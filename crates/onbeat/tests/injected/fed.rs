@@ -1,5 +1,5 @@
-//! Other processes that are stopped for 20 ms: one that the pipeline waits for, and one that shares its core. Both are this test's
-//! own program, started once more.
+//! Other processes that are stopped for 20 ms: one that the pipeline waits for, and one that shares its core.
+//! Both are this test's own program, started once more.
 
 use crate::alone;
 use crate::pipeline::{BEATS, Beat, Log, PERIOD_NS, graph, options, run};
@@ -84,7 +84,7 @@ impl Drop for Other {
     }
 }
 
-/// Takes all datagrams that are there, and waits for one if there is none.
+/// Receives all pending datagrams; waits for one if there are none.
 fn take(socket: &UdpSocket, waits: &Log) -> std::io::Result<()> {
     let mut bytes = [0; 16];
     socket.set_nonblocking(true)?;
@@ -122,8 +122,8 @@ fn a_stopped_process_that_feeds_the_pipeline() {
         over.store(true, Ordering::Relaxed);
         stops.join().expect("no panic");
         assert_eq!(record.result.outcome, Outcome::Ended, "{:?}", record.result);
-        // The feeder may have been late by itself, too: the truth is how long the source waited, where it waited for one that was
-        // stopped.
+        // The feeder can be late for its own reasons, too. The truth is how long the source waited for it
+        // while it was stopped.
         let stops = log.all();
         let is_by_stop =
             |wait: &Range<u64>| stops.iter().any(|stop| stop.start < wait.end && wait.start < stop.end);
@@ -133,7 +133,8 @@ fn a_stopped_process_that_feeds_the_pipeline() {
     });
 }
 
-/// Whoever has less priority than the workers may stop and go on: nothing is late by it, and no miss is put down to it.
+/// A process with less priority than the workers is stopped and continued. It makes no message late, and is
+/// the cause of no miss.
 #[test]
 fn a_stopped_process_on_the_core() {
     alone(|| {

@@ -60,7 +60,8 @@ fn a_long_timer_interrupt() {
         );
         stop.store(true, Ordering::Relaxed);
         injector.join().expect("no panic");
-        // How long they take nobody but the kernel knows: the truth is what the lateness comes to beyond the usual.
+        // How long they take nobody but the kernel knows: the truth is what the lateness comes to beyond the
+        // usual.
         let expected = Expected { class: CauseClass::Irq, name: "local_timer" };
         let usual_ns = record.paths[0].latency.median_ns;
         let truth = log.rung(&record, start_ns, usual_ns);

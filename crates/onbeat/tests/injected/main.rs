@@ -1,7 +1,8 @@
 //! What makes messages late is put into a pipeline, one cause after the other, and the verdicts must name it.
 //!
-//! Each case knows when its cause was there: a miss counts where the cause had at least half of its lateness, so that what the
-//! machine does beside does not count for or against. Where a case cannot run it says "skipped: why".
+//! Each case knows when its cause was there: a miss counts where the cause had at least half of its lateness,
+//! so that what the machine does beside does not count for or against. Where a case cannot run it says
+//! "skipped: why".
 
 #![allow(clippy::disallowed_macros, reason = "a test says what it found and what it skips")]
 
@@ -24,8 +25,9 @@ use std::sync::{Mutex, PoisonError};
 const PLAYS: usize = 5;
 const STOLEN_NS: u64 = 40_000_000;
 
-/// One at a time, where it can run at all: each wants the machine as it is. What a hypervisor takes is late for a reason that nobody has injected, so a case
-/// that fails is played again if the kernel counted stolen time meanwhile, and only then.
+/// One at a time, where it can run at all: each wants the machine as it is. What a hypervisor takes is late
+/// for a reason that nobody has injected, so a case that fails is played again if the kernel counted stolen
+/// time meanwhile, and only then.
 fn alone(case: impl Fn() + RefUnwindSafe) {
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

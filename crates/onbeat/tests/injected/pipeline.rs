@@ -12,9 +12,9 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub const PERIOD_NS: u64 = 10_000_000;
-/// Enough that one wrong verdict is not already more than the twentieth that may be wrong.
+/// Number of messages, so large that one wrong verdict is less than the allowed 5 %.
 pub const BEATS: u64 = 500;
-/// What the operator does at each message.
+/// Computing time of the operator per message.
 pub const WORK_NS: u64 = 300_000;
 
 /// Stretches of time that were noted while it ran.
@@ -71,13 +71,13 @@ pub fn busy(ns: u64) {
     }
 }
 
-/// So many rounds of arithmetic: who is interrupted needs longer.
+/// Runs rounds of arithmetic. An interrupted thread needs longer.
 pub fn calculate(rounds: u64) {
     (0..rounds)
         .fold(1u64, |x, _| std::hint::black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1)));
 }
 
-/// How many take about `ns` here.
+/// Returns the number of rounds that take about `ns` on this machine.
 fn rounds(ns: u64) -> u64 {
     const TRIED: u64 = 100_000;
     let took_ns = (0..20).map(|_| {
@@ -88,7 +88,7 @@ fn rounds(ns: u64) -> u64 {
     TRIED * ns / took_ns.min().unwrap_or(1).max(1)
 }
 
-/// Has a core for `ns` of its own, whoever interrupts.
+/// Computes for `ns` of its own time, without interruptions.
 pub fn compute(ns: u64) {
     let begin_ns = clock::thread_cpu_ns();
     while clock::thread_cpu_ns() < begin_ns + ns {
@@ -96,7 +96,7 @@ pub fn compute(ns: u64) {
     }
 }
 
-/// A pipeline of which every message is to be at its end within `limit_ns`.
+/// Returns a pipeline whose messages must reach its end within `limit_ns`.
 pub fn graph(limit_ns: u64, mut work: impl FnMut(u64) + Send + 'static) -> Graph {
     let mut graph = Graph::new("injected");
     let beat = graph.add("beat", Timer::new(PERIOD_NS, Some(BEATS), Overrun::Skip).expect("a period"));
@@ -128,7 +128,7 @@ pub fn options(policy: &str) -> Options {
     }
 }
 
-/// Runs it, and says when it began.
+/// Runs the pipeline. Returns the record and the start time.
 pub fn run(graph: Graph, options: &Options) -> (Record, u64) {
     run_with(graph, options, |evidence| evidence)
 }
@@ -150,7 +150,7 @@ pub fn run_with(
     (record, start_ns)
 }
 
-/// A thread on a core that does something again and again, until it is dropped.
+/// Thread on a core that repeats an action until it is dropped.
 pub struct Injector {
     stop: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,

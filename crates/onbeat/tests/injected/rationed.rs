@@ -16,8 +16,8 @@ fn real_time_throttling() {
         let log = Log::default();
         let noted = log.clone();
         let starving = Injector::start("starving", 1, "o:-20", move || {
-            // It looks at the clock all the time: where a stretch of looks begins and ends it got the core and lost it. Others may have
-            // a part of that stretch, which is 50 ms in a second.
+            // It looks at the clock all the time: where a stretch of looks begins and ends it got the core
+            // and lost it. Others may have a part of that stretch, which is 50 ms in a second.
             let begin_ns = monotonic_ns();
             let mut last_ns = begin_ns;
             loop {

@@ -34,7 +34,8 @@ fn counts_of_proc_tell_the_class() {
     });
 }
 
-/// Somebody switches our trace instance off: the run goes on, and its record says from what on nothing more is known.
+/// Somebody switches our trace instance off: the run goes on, and its record says from what on nothing more
+/// is known.
 #[test]
 fn tracing_that_is_switched_off_meanwhile_is_said() {
     alone(|| {
@@ -62,7 +63,7 @@ fn tracing_that_is_switched_off_meanwhile_is_said() {
             eprintln!("skipped: no trace instance of ours: {}", explained.source);
             return;
         }
-        assert!(record.misses.iter().all(|miss| miss.verdict.is_some()), "each has a sentence all the same");
+        assert!(record.misses.iter().all(|miss| miss.verdict.is_some()), "each has a sentence anyway");
         let why = explained.why.as_deref().unwrap_or("");
         assert!(why.contains("fell silent") && why.contains("switched off"), "{explained:?}");
     });

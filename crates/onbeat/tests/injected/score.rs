@@ -5,7 +5,7 @@ use onbeat::trace::CauseClass;
 use onbeat::trace::cause::Part;
 use std::ops::Range;
 
-/// What a case must find: a class, and how its name begins.
+/// Expected cause of a case: its class, and a prefix of its name.
 #[derive(Debug, Clone, Copy)]
 pub struct Expected {
     pub class: CauseClass,
@@ -18,17 +18,18 @@ impl Expected {
     }
 }
 
-/// Of so many misses that the cause had a part in, so many were right.
+/// Number of misses with the injected cause, and number of correct verdicts on them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Score {
     pub misses: usize,
-    /// Its class and its name come first.
+    /// Verdicts whose first cause has this class and name.
     pub named: usize,
-    /// And its time is within a fifth of the truth.
+    /// Verdicts whose time is also within 20 % of the truth.
     pub timed: usize,
 }
 
-/// `truth` is when the cause was there, in nanoseconds of `CLOCK_MONOTONIC`; `start_ns` is when the run began on that clock.
+/// `truth` is when the cause was there, in nanoseconds of `CLOCK_MONOTONIC`; `start_ns` is when the run began
+/// on that clock.
 pub fn score(what: &str, record: &Record, start_ns: u64, truth: &[Range<u64>], expected: Expected) -> Score {
     let mut score = Score::default();
     let mut wrong = Vec::new();

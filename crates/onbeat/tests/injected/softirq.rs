@@ -19,7 +19,8 @@ use std::sync::Arc;
 const SOFTIRQ_NS: u64 = 2_000_000;
 const RECEIVERS: usize = 20_000;
 
-/// Broadcasts within this machine. Each receiver gets its copy in one softirq, `NET_RX`, on the core of the sender.
+/// Broadcasts within this machine. Each receiver gets its copy in one softirq, `NET_RX`, on the core of the
+/// sender.
 struct Broadcast {
     sender: UdpSocket,
     receivers: Vec<UdpSocket>,
@@ -61,7 +62,8 @@ impl Broadcast {
     }
 }
 
-/// One of several at the same port of loopback's broadcast address. It keeps few datagrams, and nobody reads them.
+/// One of several at the same port of loopback's broadcast address. It keeps few datagrams, and nobody reads
+/// them.
 fn receiver(port: u16) -> std::io::Result<UdpSocket> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     set_socket_reuseaddr(&socket, true)?;
@@ -70,7 +72,8 @@ fn receiver(port: u16) -> std::io::Result<UdpSocket> {
     Ok(UdpSocket::from(socket))
 }
 
-/// A softirq cannot be interrupted by a thread, whatever its policy: a worker that is due meanwhile waits for its end.
+/// A softirq cannot be interrupted by a thread, whatever its policy: a worker that is due meanwhile waits for
+/// its end.
 #[test]
 fn a_long_softirq() {
     alone(|| {

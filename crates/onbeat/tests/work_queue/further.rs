@@ -1,5 +1,6 @@
-//! What the kernel's self test does not check: the same item from several threads while it drains, flush from many threads,
-//! lost events, an item freed in its callback, a producer that is stopped in the middle, calls from the worker itself.
+//! What the kernel's self test does not check: the same item from several threads while it drains, flush from
+//! many threads, lost events, an item freed in its callback, a producer that is stopped in the middle, calls
+//! from the worker itself.
 
 use super::{queues, watched};
 use onbeat::WorkQueue;
@@ -8,8 +9,8 @@ use onbeat_queue::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread;
 
-/// Four threads schedule the same two items while they drain: as many runs as trues, and what each has written before is
-/// seen, also by who got false.
+/// Four threads schedule the same two items while they drain: as many runs as trues, and what each has
+/// written before is seen, also by who got false.
 #[test]
 fn the_same_item_from_several_threads() {
     const ROUNDS: u64 = 30_000;
@@ -81,8 +82,8 @@ fn flush_from_many_threads() {
     });
 }
 
-/// Thousands of items are freed in their own callbacks, by all the ways there are. Under valgrind or a sanitizer this also
-/// shows that the queue is done with an item before it calls it.
+/// Thousands of items are freed in their own callbacks, by all the ways there are. Under valgrind or a
+/// sanitizer this also shows that the queue is done with an item before it calls it.
 #[test]
 fn items_freed_in_their_own_callbacks() {
     type Place = OnceLock<Mutex<Option<Shared<Box<dyn Fn(&Turn<'_>) + Send + Sync>>>>>;
@@ -116,8 +117,8 @@ fn items_freed_in_their_own_callbacks() {
     });
 }
 
-/// A producer stands still for as long as it likes in the middle of what it does for the queue: here in an iterator that
-/// `schedule_many` asks. Nobody waits for it: other items run, and a flush ends.
+/// A producer stands still for as long as it likes in the middle of what it does for the queue: here in an
+/// iterator that `schedule_many` asks. Nobody waits for it: other items run, and a flush ends.
 #[test]
 fn a_producer_that_is_stopped_holds_up_nobody() {
     watched(|| {

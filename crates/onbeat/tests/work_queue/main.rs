@@ -1,5 +1,5 @@
-//! The work queue: the five parts of the self test of the kernel module that it follows, what that does not check, and what
-//! is refused.
+//! The work queue: the five parts of the self test of the kernel module that it follows, what that does not
+//! check, and what is refused.
 
 mod further;
 

@@ -6,15 +6,15 @@ use onbeat_runtime::{Change, Decibels, Error, Map, Sample, Seconds, Value, tried
 use super::not_finite;
 use crate::check;
 
-/// A sample with a size that can be scaled.
-pub trait Level: Sample {
+/// A sample with a magnitude that can be scaled.
+pub trait GainSample: Sample {
     /// Its magnitude.
     fn size(self) -> f32;
-    /// So many times itself.
+    /// The sample times `gain`.
     fn times(self, gain: f32) -> Self;
 }
 
-impl Level for f32 {
+impl GainSample for f32 {
     #[inline(always)]
     fn size(self) -> f32 {
         self.abs()
@@ -25,7 +25,7 @@ impl Level for f32 {
     }
 }
 
-impl Level for Complex<f32> {
+impl GainSample for Complex<f32> {
     #[inline(always)]
     fn size(self) -> f32 {
         (self.re * self.re + self.im * self.im).sqrt()
@@ -36,26 +36,26 @@ impl Level for Complex<f32> {
     }
 }
 
-/// Brings a signal to a mean magnitude of `target`.
+/// Controls the gain so that the mean magnitude becomes `target`.
 ///
-/// The level follows the magnitude with one time constant where it rises and another where it falls; the gain
-/// is `target / level`, at most `most`:
+/// The level follows the magnitude, with one time constant while it rises and another while it falls. The
+/// gain is `target / level`, at most `most`:
 ///
 /// ```text
 /// level += (|x| - level) * (1 - e^(-1 / (rate τ))),   τ = attack if |x| > level, else decay
 /// y = x * min(target / level, most)
 /// ```
 ///
-/// With equal time constants a steady signal comes to a mean magnitude of `target`; an attack that is shorter
-/// than the decay lets the level ride nearer to the peaks. A sample that is not finite becomes 0 and does not
-/// move the level; how many these were is noted at the end.
+/// With equal time constants, a steady signal reaches a mean magnitude of `target`. An attack shorter than
+/// the decay keeps the level nearer to the peaks. A sample that is not finite is replaced by 0 and does not
+/// change the level; a note gives the number of such samples at the end.
 #[derive(Debug, Clone)]
-pub struct Agc<T: Level> {
+pub struct Agc<T: GainSample> {
     attack_s: f64,
     decay_s: f64,
     target: f32,
     most: f32,
-    /// 0 before it is known.
+    /// Sample rate; 0 before it is known.
     rate_hz: f64,
     rise: f32,
     fall: f32,
@@ -65,8 +65,9 @@ pub struct Agc<T: Level> {
     sample: std::marker::PhantomData<T>,
 }
 
-impl<T: Level> Agc<T> {
-    /// Time constants in seconds; target and largest gain as factors, not decibels.
+impl<T: GainSample> Agc<T> {
+    /// Creates a gain control with time constants in seconds; target and largest gain are factors, not
+    /// decibels.
     ///
     /// # Errors
     /// When one of the four is not a finite number above 0.
@@ -91,7 +92,7 @@ impl<T: Level> Agc<T> {
         })
     }
 
-    /// Parts of a step by which the level follows.
+    /// Weights of a new sample in the level, rising and falling.
     fn follow(&mut self) {
         let part = |tau_s: f64| -(-1.0 / (self.rate_hz * tau_s)).exp_m1() as f32;
         (self.rise, self.fall) = (part(self.attack_s), part(self.decay_s));
@@ -112,7 +113,7 @@ impl<T: Level> Agc<T> {
     }
 }
 
-impl<T: Level> Map for Agc<T> {
+impl<T: GainSample> Map for Agc<T> {
     type Sample = T;
 
     fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
@@ -140,7 +141,7 @@ impl<T: Level> Map for Agc<T> {
     }
 
     fn note(&self) -> Option<String> {
-        not_finite(self.not_finite, "became 0")
+        not_finite(self.not_finite, "were replaced by 0")
     }
 
     fn settable(&self) -> &'static [&'static str] {
@@ -191,7 +192,7 @@ mod tests {
         let mut agc = Agc::<f32>::new(0.01, 0.1, 1.0, 1e6).unwrap();
         agc.start(10e3).unwrap();
         agc.map(&mut [1.0; 1000]);
-        // Up by ten: after one attack the level has made 1 - 1/e of the way.
+        // A step up by a factor of ten: after one attack time the level has made 1 - 1/e of the way.
         let mut up = [10.0; 100];
         agc.map(&mut up);
         assert!((up[99] - 10.0 / (10.0 - 9.0 * (-1.0f32).exp())).abs() < 1e-3, "{}", up[99]);
@@ -209,7 +210,7 @@ mod tests {
         agc.map(&mut samples);
         assert_eq!(samples[..4], [0.0, 1e-4, 0.0, 0.0]);
         assert!(samples[4].is_finite());
-        assert_eq!(agc.note().unwrap(), "2 samples were not finite and became 0");
+        assert_eq!(agc.note().unwrap(), "2 samples were not finite and were replaced by 0");
         assert!(Agc::<f32>::new(0.0, 1.0, 1.0, 1.0).unwrap_err().to_string().contains("`attack` is 0"));
     }
 }

@@ -1,9 +1,9 @@
-//! From the bytes of a recording to samples.
+//! Converts the bytes of a recording to samples.
 
 use crate::format::Coding;
 use num_complex::Complex;
 
-/// As many samples as both have; a pair is `N` bytes of two numbers.
+/// Converts as many samples as both slices hold; a pair is `N` bytes of two numbers.
 fn unpack<const N: usize>(coding: Coding, pairs: &[[u8; N]], samples: &mut [Complex<f32>]) -> usize {
     let count = pairs.len().min(samples.len());
     coding.unpack(pairs[..count].as_flattened(), bytemuck::cast_slice_mut(&mut samples[..count]));
@@ -17,18 +17,18 @@ pub fn ci8_to_complex(pairs: &[[i8; 2]], samples: &mut [Complex<f32>]) -> usize 
 }
 
 /// Unpacks unsigned 8-bit pairs (`cu8`), where zero is between 127 and 128, to complex samples, 1/127.5 per
-/// step: 0 becomes −1 and 255 becomes 1. Otherwise as [`ci8_to_complex`].
+/// step: 0 becomes −1 and 255 becomes 1. Otherwise like [`ci8_to_complex`].
 pub fn cu8_to_complex(pairs: &[[u8; 2]], samples: &mut [Complex<f32>]) -> usize {
     unpack(Coding::CU8, pairs, samples)
 }
 
 /// Unpacks signed 16-bit pairs, low byte first (`ci16_le`), to complex samples, 1/32768 per step. Otherwise
-/// as [`ci8_to_complex`].
+/// like [`ci8_to_complex`].
 pub fn ci16_le_to_complex(pairs: &[[[u8; 2]; 2]], samples: &mut [Complex<f32>]) -> usize {
     unpack::<4>(Coding::I16, bytemuck::cast_slice(pairs), samples)
 }
 
-/// Copies pairs of 32-bit floats, low byte first (`cf32_le`), to complex samples. Otherwise as
+/// Copies pairs of 32-bit floats, low byte first (`cf32_le`), to complex samples. Otherwise like
 /// [`ci8_to_complex`].
 pub fn cf32_le_to_complex(pairs: &[[[u8; 4]; 2]], samples: &mut [Complex<f32>]) -> usize {
     unpack::<8>(Coding::F32, bytemuck::cast_slice(pairs), samples)

@@ -5,28 +5,28 @@ use onbeat_runtime::{Error, Map};
 use super::not_finite;
 use crate::check;
 
-/// A one-pole low-pass with time constant `tau_s`, the opposite of the transmitter's treble lift `1 + s tau`.
+/// A one-pole low-pass with time constant `tau_s`, the inverse of the transmitter's treble lift `1 + s tau`.
 ///
-/// FM noise grows with the frequency, so a transmitter lifts the treble and a receiver cuts it, and the noise with
-/// it: with 50 µs in Europe and 75 µs in America (ITU-R BS.450). The filter is the bilinear transform of
-/// `1 / (1 + s tau)`, without prewarping:
+/// FM noise grows with the frequency. A transmitter therefore lifts the treble, and a receiver cuts it
+/// together with the noise: with 50 µs in Europe and 75 µs in America (ITU-R BS.450). The filter is the
+/// bilinear transform of `1 / (1 + s tau)`, without prewarping:
 ///
 /// ```text
 /// y[n] = (x[n] + x[n-1] + (k - 1) y[n-1]) / (k + 1),   k = 2 rate tau
 /// ```
 ///
-/// At 48 kHz and 50 µs it follows the analogue filter, in size and phase together, within 0.04 % at 1 kHz, 0.3 % at
-/// 2 kHz, 1.8 % at 4 kHz and 9 % at 8 kHz. Like the analogue one it has no delay of its own to pay back: its phase
-/// is what undoes the transmitter's.
+/// At 48 kHz and 50 µs it follows the analogue filter, in magnitude and phase together, within 0.04 % at 1
+/// kHz, 0.3 % at 2 kHz, 1.8 % at 4 kHz and 9 % at 8 kHz. As in the analogue filter, there is no delay to
+/// compensate: its phase cancels the transmitter's.
 ///
-/// Its memory never ends, so an input that is not finite counts as 0 instead of staying in it for ever; how many these
-/// were is noted at the end.
+/// The filter's memory never ends, so an input that is not finite counts as 0 and does not stay in it for
+/// ever; a note gives the number of such inputs at the end.
 #[derive(Debug, Clone)]
 pub struct Deemphasis {
     tau_s: f64,
-    /// Weight of the two inputs.
+    /// Weight of the current and the previous input.
     feed: f64,
-    /// Weight of the last output.
+    /// Weight of the previous output.
     pole: f64,
     last_input: f64,
     last_output: f64,
@@ -34,7 +34,7 @@ pub struct Deemphasis {
 }
 
 impl Deemphasis {
-    /// With a time constant in seconds: 50e-6 in Europe, 75e-6 in America.
+    /// Creates the filter with a time constant in seconds: 50e-6 in Europe, 75e-6 in America.
     ///
     /// # Errors
     /// When `tau_s` is not above 0 and at most 1.
@@ -53,8 +53,8 @@ impl Map for Deemphasis {
         let k = 2.0 * rate_hz * self.tau_s;
         if k < 1.0 {
             return Err(Error::new(format!(
-                "`tau` is {}: it must be at least {}, half a sample at {rate_hz} samples per second; \
-                 a filter that fast does nothing here: leave it out",
+                "`tau` is {}: it must be at least {}, half a sample at {rate_hz} samples per second; a \
+                 faster filter has no effect here: leave it out",
                 self.tau_s,
                 0.5 / rate_hz
             )));
@@ -75,7 +75,7 @@ impl Map for Deemphasis {
                 0.0
             };
             y = feed * (x + last_input) + pole * y;
-            // Silence would decay into denormal numbers, which cost a hundred times as much.
+            // Silence would decay to denormal numbers, which cost a hundred times as much.
             y = if y.abs() < 1e-30 { 0.0 } else { y };
             last_input = x;
             *sample = y as f32;
@@ -94,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    /// The deviations from the analogue filter that the doc comment states.
+    /// Checks the deviations from the analogue filter that the doc comment states.
     #[test]
     fn follows_the_analogue_filter() {
         for (hz, limit) in [(100.0, 1e-4), (1e3, 4.5e-4), (2e3, 3.1e-3), (4e3, 1.85e-2), (8e3, 9e-2)] {

@@ -9,35 +9,35 @@ use super::not_finite;
 use super::phase::angle;
 use crate::check;
 
-/// Samples per round of the inner loops; their angles stay in L1.
+/// Samples per round of the inner loops; their angles stay in the L1 cache.
 const BLOCK: usize = 256;
 
-/// Demodulates FM: the momentary frequency, scaled so that `deviation_hz` gives 1.
+/// Demodulates FM: the output is the instantaneous frequency, scaled so that `deviation_hz` gives 1.
 ///
-/// The turn from one sample to the next is `d[n] = angle(x[n] * conj(x[n-1]))`. By itself, `d[n]` is the mean
-/// frequency between two samples: it lies half a sample early and falls off to the treble. Both are mended by the
-/// central difference of fourth order of the phase, which in terms of the turns is
+/// The turn from one sample to the next is `d[n] = angle(x[n] * conj(x[n-1]))`. Alone, `d[n]` is the mean
+/// frequency between two samples: it is half a sample early and falls off towards the treble. The
+/// fourth-order central difference of the phase corrects both. In terms of the turns it is
 ///
 /// ```text
 /// y[n] = (7 (d[n] + d[n+1]) - (d[n-1] + d[n+2])) / 12 * rate / (2π deviation_hz)
 /// ```
 ///
-/// It has no delay, and at a frequency of `w` radians per sample its gain is `1 - w⁴/30`: −0.01 dB at 7 % of the
-/// rate. Since each turn is found on its own, the whole band from −rate/2 to rate/2 is demodulated. At the ends of
-/// the stream the nearest turn stands in for those that are missing; a single sample gives 0.
+/// It has no delay, and at a frequency of `w` radians per sample its gain is `1 - w⁴/30`: −0.01 dB at 7 % of
+/// the rate. Each turn is computed separately, so the whole band from −rate/2 to rate/2 is demodulated. At
+/// the ends of the stream, the nearest turn replaces the missing ones. A single sample gives 0.
 ///
-/// The angle's error is below 10⁻⁶ radians for samples of sizes from 10⁻¹⁶ to 10¹⁸; a turn from or to zero, or from
-/// or to a sample that is not finite, counts as 0. So a bad sample touches at most five outputs, and none of them is NaN; how
-/// many there were is noted at the end.
+/// The angle's error is below 10⁻⁶ radians for samples of magnitudes from 10⁻¹⁶ to 10¹⁸. A turn from or to
+/// zero, or from or to a sample that is not finite, counts as 0. A bad sample therefore affects at most five
+/// outputs, and none of them is NaN; a note gives the number of bad samples at the end.
 #[derive(Debug, Clone)]
 pub struct QuadDemod {
     deviation_hz: f64,
-    /// 0 before it is known.
+    /// Sample rate; 0 before it is known.
     rate_hz: f64,
     scale: f32,
     /// Inputs seen, counted up to 2.
     seen: u8,
-    /// Outputs that `finish` has still to give.
+    /// Outputs that `finish` still has to send.
     owed: u8,
     last: Complex<f32>,
     not_finite: u64,
@@ -46,7 +46,7 @@ pub struct QuadDemod {
 }
 
 impl QuadDemod {
-    /// A demodulator for a peak deviation in hertz.
+    /// Creates a demodulator for a peak deviation in hertz.
     ///
     /// # Errors
     /// When `deviation_hz` is not a finite number above 0.
@@ -86,7 +86,7 @@ impl QuadDemod {
         self.owed = self.seen;
     }
 
-    /// Turns `count` new turns, which lie behind the last three, into outputs.
+    /// Computes outputs from `count` new turns, which are stored after the last three.
     fn combine(&mut self, output: &mut [f32]) {
         let count = output.len();
         let d = &self.turns[..count + 3];

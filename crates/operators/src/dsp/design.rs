@@ -1,7 +1,7 @@
 //! Design of low-pass filters: a windowed sinc with Kaiser's window.
 //!
-//! The formulas are those of J. F. Kaiser, "Nonrecursive digital filter design using the I0-sinh window function"
-//! (1974), as in Oppenheim and Schafer, *Discrete-Time Signal Processing*, section 7.5.
+//! The formulas are those of J. F. Kaiser, "Nonrecursive digital filter design using the I0-sinh window
+//! function" (1974), as in Oppenheim and Schafer, *Discrete-Time Signal Processing*, section 7.5.
 
 use std::f64::consts::PI;
 
@@ -9,37 +9,37 @@ use onbeat_runtime::Error;
 
 use crate::check;
 
-/// The most taps that a filter may get. Beyond it the transition is almost always a slip of the unit.
+/// The most taps of a filter. A transition that needs more is almost always a mistake in the unit.
 const MOST_TAPS: usize = 16_383;
 
-/// Kaiser's formulas are fits, and fall short by up to 2 dB: so we design for so much more, in decibels.
+/// Kaiser's formulas are fits and fall short by up to 2 dB. The design aims this many decibels deeper.
 const MARGIN_DB: f64 = 2.5;
 
-/// What a low-pass filter shall do.
+/// Specification of a low-pass filter.
 ///
-/// It passes up to `cutoff_hz - transition_hz / 2`, stops from `cutoff_hz + transition_hz / 2` on, and is down by
-/// half (−6 dB) at `cutoff_hz`. Gain at 0 Hz is 1.
+/// It passes up to `cutoff_hz - transition_hz / 2`, stops from `cutoff_hz + transition_hz / 2` on, and halves
+/// the amplitude (−6 dB) at `cutoff_hz`. Its gain at 0 Hz is 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LowPass {
     /// Middle of the transition, in hertz.
     pub cutoff_hz: f64,
     /// Width of the transition, in hertz. The number of taps is inversely proportional to it.
     pub transition_hz: f64,
-    /// How far down the stop band is, in decibels; the pass band ripples by as little: 60 dB is ±0.1 %.
+    /// Stop-band attenuation in decibels. The pass-band ripple is equally small: 60 dB is ±0.1 %.
     pub attenuation_db: f64,
 }
 
 impl LowPass {
-    /// Checks what can be checked without a sample rate.
+    /// Checks everything that does not depend on the sample rate.
     pub(super) fn check(&self) -> Result<(), Error> {
         check::positive("cutoff", self.cutoff_hz)?;
         check::positive("transition", self.transition_hz)?;
-        let fix = "60 suits most signals, and single precision carries no more than 120";
+        let fix = "60 suits most signals, and 120 is the limit of single precision";
         check::within("attenuation", self.attenuation_db, 20.0, 120.0, fix)?;
         if self.transition_hz > 2.0 * self.cutoff_hz {
             return Err(Error::new(format!(
-                "`transition` is {}: it must be at most {}, twice `cutoff`, or nothing is passed; \
-                 give a narrower transition",
+                "`transition` is {}: it must be at most {}, twice `cutoff`, or nothing would pass; give a \
+                 narrower transition",
                 self.transition_hz,
                 2.0 * self.cutoff_hz
             )));
@@ -47,7 +47,7 @@ impl LowPass {
         Ok(())
     }
 
-    /// The taps for a sample rate: an odd number, symmetric, of sum 1.
+    /// Computes the taps for a sample rate: an odd number, symmetric, with sum 1.
     pub(super) fn taps(&self, rate_hz: f64) -> Result<Vec<f64>, Error> {
         let half = half_length(self.transition_hz / rate_hz, self.attenuation_db);
         if half > (MOST_TAPS / 2) as f64 {
@@ -62,14 +62,14 @@ impl LowPass {
     }
 }
 
-/// Taps on each side of the middle one that a transition needs (in cycles per sample); a whole number.
+/// Taps on each side of the middle one for a transition in cycles per sample; a whole number.
 pub(super) fn half_length(transition: f64, attenuation_db: f64) -> f64 {
     // Kaiser's estimate: order = (A - 7.95) / (2.285 * width in radians per sample).
     let order = (attenuation_db + MARGIN_DB - 7.95) / (2.285 * 2.0 * PI * transition);
     (order / 2.0).ceil().max(1.0)
 }
 
-/// A low-pass of `2 * half + 1` taps and sum 1; the cutoff in cycles per sample.
+/// Computes a low-pass of `2 * half + 1` taps and sum 1, with the cutoff in cycles per sample.
 pub(super) fn windowed_sinc(cutoff: f64, half: usize, attenuation_db: f64) -> Vec<f64> {
     let a = attenuation_db + MARGIN_DB;
     let beta = match a {
@@ -103,7 +103,7 @@ fn bessel_i0(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Size of the frequency response, in decibels.
+    /// Magnitude of the frequency response, in decibels.
     fn response_db(taps: &[f64], cycles: f64) -> f64 {
         let (mut re, mut im) = (0.0, 0.0);
         for (n, tap) in taps.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Low-pass filter and decimation.
+//! Low-pass filter and decimator.
 
 use onbeat_runtime::{Error, Kernel, Progress, Ratio};
 
@@ -6,76 +6,76 @@ use super::design::LowPass;
 use super::polyphase::{FirSample, Polyphase};
 use crate::check;
 
-/// A low-pass filter that keeps every `factor`-th sample; a plain filter where `factor` is 1.
+/// A low-pass filter that keeps every `factor`-th sample; with a `factor` of 1, a plain filter.
 ///
-/// The taps are real and symmetric, so the phase is linear, and the delay is paid back: a step in the input is at
-/// the same instant in the output. Only the outputs that are kept are computed. The signal is zero outside of the
-/// stream, so the first and last half filter length fade.
+/// The taps are real and symmetric, so the phase is linear. The delay is compensated: a step in the input is
+/// at the same instant in the output. Only the outputs that are kept are computed. The signal counts as zero
+/// outside the stream, so the first and the last half filter length fade in and out.
 ///
-/// A sample that is not finite spoils every output whose window holds it, and none after.
+/// A sample that is not finite spoils every output whose window contains it, and no other.
 #[derive(Debug, Clone)]
 pub struct FirDecimator<T> {
     factor: u32,
-    plan: Plan,
+    plan: FirDesign,
     filter: Polyphase<T>,
 }
 
 #[derive(Debug, Clone)]
-enum Plan {
-    /// Designed when the rate is known; what is not given is a share of the output rate.
+enum FirDesign {
+    /// Designed when the rate is known; values that are not given are shares of the output rate.
     Design { cutoff_hz: Option<f64>, transition_hz: Option<f64>, attenuation_db: f64 },
-    /// Given by the user; independent of the rate.
+    /// Given by the user, independent of the rate.
     Taps(Vec<f64>),
 }
 
 impl<T: FirSample> FirDecimator<T> {
-    /// A filter that is designed when its sample rate is known.
+    /// Creates a filter that is designed when its sample rate is known.
     ///
     /// # Errors
-    /// When `factor` is 0 or above 4096, or when `low_pass` has a value that no sample rate can make right.
+    /// When `factor` is 0 or above 4096, or when `low_pass` has a value that is wrong for every sample rate.
     pub fn new(factor: u32, low_pass: LowPass) -> Result<Self, Error> {
         low_pass.check()?;
         let LowPass { cutoff_hz, transition_hz, attenuation_db } = low_pass;
         Self::for_rate(factor, Some(cutoff_hz), Some(transition_hz), attenuation_db)
     }
 
-    /// A filter that suits its output rate: where no other value is given, it passes 80 % of half that rate and stops
-    /// from half of it on, so that nothing folds.
+    /// Creates a filter that suits its output rate. Unless values are given, it passes 80 % of half that rate
+    /// and stops from half of it on, so that there is no aliasing.
     ///
     /// # Errors
-    /// As [`FirDecimator::new`]; what depends on the rate is checked when it is known.
+    /// Those of [`FirDecimator::new`]. Errors that depend on the rate appear when it is known.
     pub fn for_rate(
         factor: u32,
         cutoff_hz: Option<f64>,
         transition_hz: Option<f64>,
         attenuation_db: f64,
     ) -> Result<Self, Error> {
-        // A value that is not given is taken to suit those that are.
+        // A missing value is assumed to suit those that are given.
         let cutoff = cutoff_hz.or(transition_hz).unwrap_or(1.0);
         let transition = transition_hz.unwrap_or(cutoff);
         LowPass { cutoff_hz: cutoff, transition_hz: transition, attenuation_db }.check()?;
-        Self::build(factor, Plan::Design { cutoff_hz, transition_hz, attenuation_db })
+        Self::build(factor, FirDesign::Design { cutoff_hz, transition_hz, attenuation_db })
     }
 
-    /// A filter with these taps, whatever the rate is.
+    /// Creates a filter with these taps, independent of the rate.
     ///
     /// # Errors
-    /// As [`FirDecimator::new`]; also when the number of taps is even (there is no middle one, and so no whole delay
-    /// that could be paid back) or one of them is not finite.
+    /// Those of [`FirDecimator::new`]. Also when the number of taps is even (then there is no middle tap, and
+    /// no whole delay to compensate) or one of them is not finite.
     pub fn with_taps(factor: u32, taps: &[f32]) -> Result<Self, Error> {
         if taps.len().is_multiple_of(2) {
             return Err(Error::new(format!(
-                "`taps` has {} values: it must have an odd number, so that one is the middle; add a zero",
+                "`taps` has {} values: their number must be odd, so that one is the middle; add a zero",
                 taps.len()
             )));
         }
         if let Some(at) = taps.iter().position(|tap| !tap.is_finite()) {
             return Err(Error::new(format!("`taps[{at}]` is {}: it must be a finite number", taps[at])));
         }
-        Self::build(factor, Plan::Taps(taps.iter().map(|&tap| tap.into()).collect()))
+        Self::build(factor, FirDesign::Taps(taps.iter().map(|&tap| tap.into()).collect()))
     }
 
-    fn build(factor: u32, plan: Plan) -> Result<Self, Error> {
+    fn build(factor: u32, plan: FirDesign) -> Result<Self, Error> {
         check::within("factor", factor.into(), 1.0, 4096.0, "1 filters without decimation")?;
         Ok(FirDecimator { factor, plan, filter: Polyphase::new(&[1.0], 1, factor as usize) })
     }
@@ -88,12 +88,12 @@ impl<T: FirSample> Kernel for FirDecimator<T> {
     fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
         let factor = self.factor as usize;
         self.filter = match &self.plan {
-            Plan::Taps(taps) => Polyphase::new(taps, 1, factor),
-            &Plan::Design { cutoff_hz, transition_hz, attenuation_db } => {
+            FirDesign::Taps(taps) => Polyphase::new(taps, 1, factor),
+            &FirDesign::Design { cutoff_hz, transition_hz, attenuation_db } => {
                 check::rate(rate_hz)?;
-                // What lies above half of the output rate folds down. With the cutoff below it, what folds can at
-                // worst reach the transition, never the pass band.
-                let fix = "lower it, or take a smaller `factor`";
+                // Frequencies above half of the output rate fold down. With the cutoff below that, aliases
+                // reach at worst the transition, never the pass band.
+                let fix = "lower `cutoff`, or use a smaller `factor`";
                 let out_hz = rate_hz / f64::from(self.factor);
                 let low_pass = LowPass {
                     cutoff_hz: cutoff_hz.unwrap_or(0.45 * out_hz),

@@ -1,24 +1,24 @@
-//! How large complex samples are.
+//! The magnitude of complex samples.
 
 use num_complex::Complex;
 use onbeat_runtime::{Kernel, Progress};
 
-/// The size of each complex sample: `|x|`, or its square, the power.
+/// The magnitude `|x|` of each complex sample, or its square, the power.
 ///
-/// It is computed in single precision, within 2 units in the last place, for sizes from 10⁻¹⁸ to 10¹⁸. A
-/// sample that is not finite gives one that is not.
+/// It is computed in single precision, within 2 units in the last place, for magnitudes from 10⁻¹⁸ to 10¹⁸. A
+/// sample that is not finite gives an output that is not finite.
 #[derive(Debug, Clone, Default)]
 pub struct Magnitude {
     power: bool,
 }
 
 impl Magnitude {
-    /// Magnitudes, `√(re² + im²)`.
+    /// Computes magnitudes, `√(re² + im²)`.
     pub fn new() -> Self {
         Magnitude::default()
     }
 
-    /// Powers, `re² + im²`.
+    /// Computes powers, `re² + im²`.
     pub fn power() -> Self {
         Magnitude { power: true }
     }

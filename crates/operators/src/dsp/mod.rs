@@ -1,26 +1,27 @@
 //! Signal processing on slices of samples: the kernels of a radio receiver.
 //!
-//! | kernel | samples | does |
+//! | kernel | samples | description |
 //! |---|---|---|
-//! | [`Shift`] | complex | moves a frequency to another |
-//! | [`FirDecimator`] | real or complex | low-pass, then keeps every n-th sample |
-//! | [`Resampler`] | real or complex | changes the rate by a fraction |
-//! | [`Magnitude`] | complex → real | size or power |
+//! | [`Shift`] | complex | frequency shift |
+//! | [`FirDecimator`] | real or complex | low-pass filter and decimation |
+//! | [`Resampler`] | real or complex | sample rate conversion by a ratio |
+//! | [`Magnitude`] | complex → real | magnitude or power |
 //! | [`QuadDemod`] | complex → real | frequency demodulation |
-//! | [`Deemphasis`] | real | undoes the treble lift of an FM transmitter |
-//! | [`Agc`] | real or complex | automatic gain |
+//! | [`Deemphasis`] | real | inverse of an FM transmitter's treble lift |
+//! | [`Agc`] | real or complex | automatic gain control |
 //! | [`Saxpy`] | real | `a * x + b` |
-//! | [`ci8_to_complex`] and its like | bytes → complex | unpack a recording |
+//! | [`ci8_to_complex`] and similar | bytes → complex | unpacking of a recording |
 //!
-//! Three rules hold for all of them, and `tests/it/kernel_contract.rs` checks them:
-//! - What comes out is the same, bit for bit, however the input and the output were cut into slices.
-//! - No kernel moves its signal in time: output sample `k` belongs to the instant of input sample `k * down / up`.
+//! Three rules apply to all kernels, and `tests/it/kernel_contract.rs` checks them:
+//! - The output is the same, bit for bit, however input and output are cut into slices.
+//! - No kernel shifts its signal in time: output sample `k` belongs to the instant of input sample `k * down
+//!   / up`.
 //! - Nothing is allocated after `start`.
 //!
-//! The loops are plain Rust in a shape that the compiler turns into vector code for any x86-64; [`Affine`] takes the widest
-//! vectors that the processor has, by the crate pulp. We wrote them
-//! because the crates at hand do not fit: futuredsp 0.10 needs a nightly compiler, and its filters leave history,
-//! delay and the end of the stream to the caller; rubato resamples real samples in blocks of a fixed size.
+//! The loops are plain Rust in a form that the compiler vectorises for any x86-64. [`Affine`] uses the widest
+//! vectors of the processor, through the crate pulp. We wrote the kernels ourselves because the available
+//! crates do not fit: futuredsp 0.10 needs a nightly compiler, and its filters leave history, delay and the
+//! end of the stream to the caller; rubato resamples real samples in blocks of a fixed size.
 
 mod agc;
 mod convert;
@@ -35,7 +36,7 @@ mod resample;
 mod saxpy;
 mod shift;
 
-pub use agc::{Agc, Level};
+pub use agc::{Agc, GainSample};
 pub use convert::{cf32_le_to_complex, ci8_to_complex, ci16_le_to_complex, cu8_to_complex};
 pub use deemphasis::Deemphasis;
 pub use demod::QuadDemod;
@@ -47,7 +48,7 @@ pub use resample::{Quality, Resampler};
 pub use saxpy::{Affine, Saxpy};
 pub use shift::Shift;
 
-/// Says how many samples were not finite, and what became of them.
+/// Notes how many samples were not finite, and how they were treated.
 fn not_finite(count: u64, what: &str) -> Option<String> {
     (count > 0).then(|| format!("{count} samples were not finite and {what}"))
 }

@@ -1,16 +1,17 @@
-//! The angle of a complex number, fast.
+//! A fast angle of a complex number.
 
 use std::f32::consts::{FRAC_PI_2, PI};
 
-/// `atan(t) / t` as a polynomial in `t²` for `t` from 0 to 1: interpolation at the seven Chebyshev points of `t²`.
-/// The error of `atan` is below 4.3·10⁻⁷ before rounding.
+/// `atan(t) / t` as a polynomial in `t²` for `t` from 0 to 1: interpolation at the seven Chebyshev points of
+/// `t²`. The error of `atan` is below 4.3·10⁻⁷ before rounding.
 const ATAN: [f32; 7] =
     [0.999_999_2, -0.333_256_8, 0.198_720_4, -0.134_478_64, 0.083_126_45, -0.036_360_43, 0.007_648_354];
 
-/// The angle of `re + i im` in radians, from −π to π, with an error below 10⁻⁶.
+/// Returns the angle of `re + i im` in radians, from −π to π, with an error below 10⁻⁶.
 ///
-/// There is no branch in it, so that a loop over it becomes vector code. The angle of zero is 0. Where a part is
-/// not finite, or both add up to more than the largest `f32`, it is 0 too: one bad sample makes no lasting damage.
+/// The function has no branch, so a loop over it can be vectorised. The angle of zero is 0. If a part is not
+/// finite, or the sum of both exceeds the largest `f32`, the angle is also 0: one bad sample does no lasting
+/// damage.
 #[inline(always)]
 pub(super) fn angle(re: f32, im: f32) -> f32 {
     let (x, y) = (re.abs(), im.abs());

@@ -1,32 +1,35 @@
-//! The one filter loop: a polyphase filter that changes the rate by `up / down`.
+//! The common filter loop: a polyphase filter that changes the rate by `up / down`.
 //!
-//! A rate change by `up / down` is, on paper, three steps: put `up - 1` zeros after every sample, filter, keep every
-//! `down`-th. Most of that multiplies zeros or computes what is thrown away. The polyphase form does neither: output
-//! `k` lies at position `u = k * down` of the stretched signal, that is at input `u / up`, and only the taps of
-//! *branch* `u % up` meet real samples. So each output is one dot product of a window of inputs with one branch:
+//! On paper, a rate change by `up / down` has three steps: insert `up - 1` zeros after every sample, filter,
+//! keep every `down`-th sample. Most of that multiplies by zero or computes samples that are dropped. The
+//! polyphase form does neither: output `k` is at position `u = k * down` of the stretched signal, which is
+//! input `u / up`, and only the taps of *branch* `u % up` meet real samples. Each output is therefore one dot
+//! product of a window of inputs with one branch:
 //!
 //! ```text
 //! y[k] = sum over i of  h[u % up + up * i] * x[u / up + reach - i],   u = k * down,  i = 0 ..= 2 * reach
 //! ```
 //!
-//! `h` has its middle at tap `up * reach`, so the window reaches equally far to both sides of input `u / up` and
-//! the filter's delay is paid by looking ahead. Before the first sample and after the last one there are zeros.
-//! Plain decimation is `up = 1`; a plain filter is `up = down = 1`.
+//! The middle of `h` is tap `up * reach`, so the window extends equally far to both sides of input `u / up`,
+//! and looking ahead compensates the filter's delay. The signal is zero before the first sample and after the
+//! last. Plain decimation is `up = 1`; a plain filter is `up = down = 1`.
 //!
-//! Each output is a function of its window alone, summed in one fixed order. That is why slices cannot matter.
+//! Each output depends on its window alone, summed in one fixed order. This makes it independent of the
+//! slices.
 
 use bytemuck::Zeroable;
 use num_complex::Complex;
 use onbeat_runtime::{Progress, Ratio, Sample};
 
-/// Samples of room beyond one window. Windows slide through it, then the last one moves back to the front: 1024
-/// keeps the room within half of an L1 cache and that move below 5 % of the work at usual filter lengths.
+/// Samples of room beyond one window. Windows slide through the room; then the last one is copied to the
+/// front. 1024 keeps the room within half of an L1 cache and the copy below 5 % of the work at usual filter
+/// lengths.
 const ROOM: usize = 1024;
 
 /// Floats that are summed side by side: four vectors of 128 bits hide the latency of an addition.
 const LANES: usize = 16;
 
-/// A sample that the filters work on: `f32` or `Complex<f32>`.
+/// A sample type of the filters: `f32` or `Complex<f32>`.
 pub trait FirSample: Sample + Zeroable + sealed::Dot {}
 impl FirSample for f32 {}
 impl FirSample for Complex<f32> {}
@@ -34,16 +37,17 @@ impl FirSample for Complex<f32> {}
 mod sealed {
     /// The inner loop for one sample type.
     pub trait Dot {
-        /// Floats per sample. A tap is stored once for each, so that one loop serves real and complex samples.
+        /// Floats per sample. A tap is stored once for each, so that one loop serves real and complex
+        /// samples.
         const FLOATS: usize;
-        /// Sum of products; both slices hold the same whole number of lane groups.
+        /// Sum of products. Both slices hold the same whole number of lane groups.
         fn dot(window: &[Self], branch: &[f32]) -> Self
         where
             Self: Sized;
     }
 }
 
-/// Sums of products, lane by lane.
+/// Sums of products per lane.
 #[inline(always)]
 fn lanes(x: &[f32], h: &[f32]) -> [f32; LANES] {
     let mut sum = [0.0; LANES];
@@ -91,24 +95,24 @@ impl sealed::Dot for Complex<f32> {
 pub(super) struct Polyphase<T> {
     /// `up` branches one after the other, each `width * T::FLOATS` long, in the order of the window.
     branches: Vec<f32>,
-    /// Samples in a window: `2 * reach + 1`, filled up with zero taps at the old end to whole lane groups.
+    /// Samples in a window: `2 * reach + 1`, filled up to whole lane groups with zero taps at the old end.
     width: usize,
     up: usize,
     down: usize,
     /// Branch of the next output, `u % up`.
     branch: usize,
-    /// Inputs not yet done with; its length is fixed, `filled` of it are valid.
+    /// Inputs still needed; the length is fixed, and `filled` of them are valid.
     history: Vec<T>,
     filled: usize,
-    /// First sample of the next output's window. Beyond `filled` when samples are to be skipped.
+    /// First sample of the next output's window. Beyond `filled` when samples will be skipped.
     start: usize,
-    /// Zeros that `finish` has still to feed.
+    /// Zeros that `finish` still has to feed.
     tail: usize,
 }
 
 impl<T: FirSample> Polyphase<T> {
-    /// A filter with `2 * up * reach + 1` taps (so their number, less one, is a multiple of `2 * up`), whose gain
-    /// for a constant is `sum(taps) / up`.
+    /// Creates a filter with `2 * up * reach + 1` taps (so their number, less one, is a multiple of `2 *
+    /// up`). Its gain for a constant is `sum(taps) / up`.
     pub(super) fn new(taps: &[f64], up: usize, down: usize) -> Self {
         let reach = (taps.len() - 1) / (2 * up);
         debug_assert_eq!(taps.len(), 2 * up * reach + 1);
@@ -118,7 +122,8 @@ impl<T: FirSample> Polyphase<T> {
 
         let mut branches = vec![0.0; up * width * T::FLOATS];
         for (j, &tap) in taps.iter().enumerate() {
-            // Tap `p + up * i` of branch `p` meets input `reach - i` from the middle: later taps, older samples.
+            // Tap `p + up * i` of branch `p` meets input `reach - i` from the middle: later taps, older
+            // samples.
             let (branch, i) = (j % up, j / up);
             let at = (branch * width + pad + 2 * reach - i) * T::FLOATS;
             branches[at..at + T::FLOATS].fill(tap as f32);
@@ -140,7 +145,7 @@ impl<T: FirSample> Polyphase<T> {
         Ratio { up: self.up as u32, down: self.down as u32 }
     }
 
-    /// As [`onbeat_runtime::Kernel::process`].
+    /// Like [`onbeat_runtime::Kernel::process`].
     pub(super) fn process(&mut self, input: &[T], output: &mut [T]) -> Progress {
         let (mut consumed, mut produced) = (0, 0);
         loop {
@@ -152,7 +157,7 @@ impl<T: FirSample> Polyphase<T> {
         }
     }
 
-    /// As [`onbeat_runtime::Kernel::finish`].
+    /// Like [`onbeat_runtime::Kernel::finish`].
     pub(super) fn finish(&mut self, output: &mut [T]) -> usize {
         let zeros = [T::zeroed(); 64];
         let mut produced = 0;
@@ -188,7 +193,7 @@ impl<T: FirSample> Polyphase<T> {
         produced
     }
 
-    /// Takes input into the history, as much as `wanted` outputs need and as fits.
+    /// Copies input to the history, as much as `wanted` outputs need and as fits.
     fn fill(&mut self, input: &[T], wanted: usize) -> usize {
         if self.filled == self.history.len() {
             let done = self.start.min(self.filled);

@@ -1,4 +1,4 @@
-//! Change of the sample rate by a fraction.
+//! Sample rate conversion by a ratio.
 
 use onbeat_runtime::{Error, Kernel, Progress, Ratio};
 
@@ -6,30 +6,30 @@ use super::design;
 use super::polyphase::{FirSample, Polyphase};
 use crate::check;
 
-/// The largest numerator or denominator, after reduction: enough for 44 100 to 48 000 (160/147) and for most odd
+/// The largest numerator or denominator in lowest terms. It allows 44 100 to 48 000 (160/147) and most odd
 /// radio rates, and at the default quality it keeps the table of taps below half a megabyte.
 const LARGEST_TERM: u32 = 1024;
 
-/// How good a [`Resampler`] is.
+/// Quality of a [`Resampler`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quality {
-    /// Share of the lower of both Nyquist frequencies that is passed flat; the rest is the transition.
+    /// Pass band as a share of the lower Nyquist frequency; the rest is the transition.
     pub pass_band: f64,
-    /// How far images and what would fold are down, in decibels; the pass band ripples by as little.
+    /// Attenuation of images and aliases in decibels; the pass-band ripple is equally small.
     pub attenuation_db: f64,
 }
 
 impl Default for Quality {
-    /// Flat over 80 %, −80 dB: below the noise of a 12-bit converter, at about 50 multiplications per output of a
-    /// resampler that goes up.
+    /// Flat over 80 %, −80 dB: below the noise of a 12-bit converter, at about 50 multiplications per output
+    /// when the rate goes up.
     fn default() -> Self {
         Quality { pass_band: 0.8, attenuation_db: 80.0 }
     }
 }
 
-/// Makes `up` samples of every `down` samples, band-limited and without delay.
+/// Makes `up` output samples of every `down` input samples, band-limited and without delay.
 ///
-/// The filter stops from the lower of both Nyquist frequencies on, and has gain 1.
+/// The filter stops from the lower of both Nyquist frequencies on, and has a gain of 1.
 #[derive(Debug, Clone)]
 pub struct Resampler<T> {
     target: Target,
@@ -39,14 +39,14 @@ pub struct Resampler<T> {
 
 #[derive(Debug, Clone, Copy)]
 enum Target {
-    /// Reduced.
+    /// In lowest terms.
     Ratio(u32, u32),
     /// Whole hertz; the ratio follows from the input's rate.
     Rate(f64),
 }
 
 impl<T: FirSample> Resampler<T> {
-    /// By a fixed fraction, `up / down`, which is reduced.
+    /// Converts by a fixed ratio `up / down`, which is reduced to lowest terms.
     ///
     /// # Errors
     /// When `up` or `down` is 0 or, reduced, above 1024; when a quality is out of range.
@@ -55,7 +55,7 @@ impl<T: FirSample> Resampler<T> {
         Self::build(Target::Ratio(up, down), quality)
     }
 
-    /// To a rate in whole hertz; the input's rate must be in whole hertz as well.
+    /// Converts to a rate in whole hertz; the input's rate must be in whole hertz too.
     ///
     /// # Errors
     /// When `rate_hz` is not a whole number from 1 to 4 294 967 295; when a quality is out of range.
@@ -65,9 +65,9 @@ impl<T: FirSample> Resampler<T> {
     }
 
     fn build(target: Target, quality: Quality) -> Result<Self, Error> {
-        let fix = "0.8 suits most signals, and 1 would take endless taps";
+        let fix = "0.8 suits most signals, and 1 would need infinitely many taps";
         check::within("pass_band", quality.pass_band, 0.1, 0.98, fix)?;
-        let fix = "80 suits most signals, and single precision carries no more than 120";
+        let fix = "80 suits most signals, and 120 is the limit of single precision";
         check::within("attenuation", quality.attenuation_db, 20.0, 120.0, fix)?;
         let (up, down) = match target {
             Target::Ratio(up, down) => (up, down),
@@ -88,7 +88,7 @@ fn filter<T: FirSample>(up: usize, down: usize, quality: Quality) -> Polyphase<T
     let half = (half as usize).next_multiple_of(up);
     let cutoff = (1.0 + quality.pass_band) / 2.0 * nyquist;
     let mut taps = design::windowed_sinc(cutoff, half, quality.attenuation_db);
-    // The stretching left one sample of `up`; this gives its power back.
+    // Stretching kept one sample of `up`; this factor restores the signal's power.
     taps.iter_mut().for_each(|tap| *tap *= up as f64);
     Polyphase::new(&taps, up, down)
 }
@@ -98,7 +98,8 @@ fn whole_hertz(name: &str, rate_hz: f64) -> Result<u32, Error> {
         return Ok(rate_hz as u32);
     }
     Err(Error::new(format!(
-        "`{name}` is {rate_hz}: a resampler needs whole hertz from 1 to {}; give the fraction as `up` and `down` instead",
+        "`{name}` is {rate_hz}: a resampler needs whole hertz from 1 to {}; give the ratio as `up` and \
+         `down` instead",
         u32::MAX
     )))
 }
@@ -118,8 +119,8 @@ fn reduced(up: (&str, u32), down: (&str, u32)) -> Result<(u32, u32), Error> {
     for (name, value) in [(up.0, terms.0), (down.0, terms.1)] {
         if value > LARGEST_TERM {
             return Err(Error::new(format!(
-                "`{name}` is {value} once {}/{} is reduced: it must be at most {LARGEST_TERM}; \
-                 choose rates with a larger common divisor, or resample in two steps",
+                "`{name}` is {value} once {}/{} is reduced: it must be at most {LARGEST_TERM}; choose rates \
+                 with a larger common divisor, or resample in two steps",
                 up.1, down.1
             )));
         }

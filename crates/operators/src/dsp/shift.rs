@@ -10,21 +10,21 @@ use crate::check;
 /// Samples that share one computed angle.
 const BLOCK: usize = 64;
 
-/// Moves every frequency by `shift_hz`: `y[n] = x[n] * exp(2πi * shift_hz * n / rate)`.
+/// Shifts every frequency by `shift_hz`: `y[n] = x[n] * exp(2πi * shift_hz * n / rate)`.
 ///
-/// A station at +40 kHz comes to 0 Hz with a shift of −40 kHz.
+/// A station at +40 kHz moves to 0 Hz with a shift of −40 kHz.
 ///
-/// The angle is an integer of 64 bits that counts 2⁻⁶⁴ turns and wraps by itself. At the start of each block of 64
-/// samples, counted from the start of the stream, it is turned into a sine and a cosine in double precision; within
-/// the block a table of 64 rotations does the rest. So each rotation depends on the sample's number alone and no
-/// error accumulates: it stays below 5·10⁻⁷ of the sample's size. The frequency itself is as exact as a double, one
-/// part in 10¹⁶, which a 40 kHz shift turns into 10⁻⁷ turns in seven hours.
+/// The angle is a 64-bit integer that counts 2⁻⁶⁴ turns and wraps around. At the start of each block of 64
+/// samples, counted from the start of the stream, it is converted to a sine and a cosine in double precision.
+/// Within the block, a table of 64 rotations is applied. Each rotation therefore depends only on the sample's
+/// number, and no error accumulates: it stays below 5·10⁻⁷ of the sample's magnitude. The frequency is as
+/// exact as a double, one part in 10¹⁶, which for a 40 kHz shift gives an error of 10⁻⁷ turns in seven hours.
 ///
-/// A shift that changes while it runs goes on at the angle where it was: there is no jump in phase.
+/// When the shift changes during a run, the phase continues without a jump.
 #[derive(Debug, Clone)]
 pub struct Shift {
     shift_hz: f64,
-    /// 0 before it is known.
+    /// Sample rate; 0 before it is known.
     rate_hz: f64,
     /// The angle of sample 0, in units of 2⁻⁶⁴ turns.
     begin: u64,
@@ -39,7 +39,7 @@ pub struct Shift {
 }
 
 impl Shift {
-    /// A shift by `shift_hz` hertz, up or, where negative, down.
+    /// Creates a shift by `shift_hz` hertz, positive or negative.
     ///
     /// # Errors
     /// When `shift_hz` is not a finite number.
@@ -51,11 +51,11 @@ impl Shift {
 }
 
 impl Shift {
-    /// Goes on with another shift.
+    /// Continues with another shift.
     fn turn_by(&mut self, shift_hz: f64) -> Result<(), Error> {
         check::finite("shift", shift_hz)?;
         if self.rate_hz > 0.0 {
-            let fix = "beyond it the shift would be taken for another one";
+            let fix = "a larger shift would alias to another frequency";
             check::below_half("shift", shift_hz, self.rate_hz, "sample", fix)?;
             self.begin = self.begin.wrapping_add(self.step.wrapping_mul(self.index));
             self.index = 0;
@@ -107,7 +107,7 @@ impl Map for Shift {
     }
 }
 
-/// Turns each sample by its table entry and the base.
+/// Multiplies each sample by its table entry and the base.
 fn rotate(samples: &mut [Complex<f32>], table: &[Complex<f32>], base: Complex<f32>) {
     for (x, entry) in samples.iter_mut().zip(table) {
         let turn = entry * base;
@@ -124,17 +124,17 @@ mod tests {
         let (shift_hz, rate_hz) = (-12_345.678, 256e3);
         let mut shift = Shift::new(shift_hz).unwrap();
         shift.start(rate_hz).unwrap();
-        // Ten hours in, at the start of a block.
+        // Ten hours into the stream, at the start of a block.
         let hours: u64 = 10 * 3600 * 256_000;
         shift.index = hours;
         let mut samples = vec![Complex::new(1.0f32, 0.0); 1000];
         shift.map(&mut samples);
         for (n, sample) in (hours..).zip(&samples) {
-            // Whole turns are taken out in integers: 12 345 678 / 256 000 000 turns per sample.
+            // Whole turns are subtracted as integers: 12 345 678 / 256 000 000 turns per sample.
             let turns = (u128::from(n) * 12_345_678 % 256_000_000) as f64 / 256e6;
             let (sin, cos) = (-TAU * turns).sin_cos();
             let error = f64::hypot(f64::from(sample.re) - cos, f64::from(sample.im) - sin);
-            // The frequency's own rounding, 2⁻⁵⁷ turns per sample at most, has had ten hours.
+            // The rounding of the frequency, at most 2⁻⁵⁷ turns per sample, has accumulated for ten hours.
             assert!(error < 5e-7 + TAU * hours as f64 * 2f64.powi(-57), "{error} at {n}");
         }
     }

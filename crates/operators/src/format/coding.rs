@@ -1,13 +1,13 @@
-//! Numbers in files and samples in memory.
+//! Conversion between numbers in files and samples in memory.
 
 use num_complex::Complex;
 use onbeat_runtime::Sample;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A sample that files can have: one number, or two of a complex one.
+/// A sample that files can hold: one number, or the two of a complex sample.
 pub trait FileSample: Sample {
-    /// Numbers in one sample.
+    /// Numbers per sample.
     const PARTS: usize;
 }
 
@@ -19,23 +19,23 @@ impl FileSample for Complex<f32> {
     const PARTS: usize = 2;
 }
 
-/// How a file of nothing but samples has them; the names are those of SigMF. A complex sample is two numbers,
+/// Sample format of a headerless file; the names are those of SigMF. A complex sample is two numbers,
 /// in-phase and quadrature.
 ///
-/// | format | a number is | zero is | 1.0 is |
+/// | format | type of a number | zero is | 1.0 is |
 /// |---|---|---|---|
-/// | `cu8`, `ru8` | 8 bits without a sign | 127.5 | 255 |
-/// | `ci8`, `ri8` | 8 bits | 0 | 128 |
-/// | `ci16_le`, `ri16_le` | 16 bits, low byte first | 0 | 32768 |
+/// | `cu8`, `ru8` | 8 bits, unsigned | 127.5 | 255 |
+/// | `ci8`, `ri8` | 8 bits, signed | 0 | 128 |
+/// | `ci16_le`, `ri16_le` | 16 bits, signed, low byte first | 0 | 32768 |
 /// | `cf32_le`, `rf32_le` | 32-bit floating point, low byte first | 0 | 1 |
 ///
-/// What is written is rounded to the nearest number. 1.0 becomes the highest there is; what is beyond that by
-/// more than one step, or below the lowest, is clipped and counted. Samples that are not finite are counted;
-/// whole numbers have them as 0.
+/// Samples are rounded to the nearest number. 1.0 becomes the highest number. Samples beyond that by more
+/// than one step, or below the lowest number, are clipped and counted. Samples that are not finite are
+/// counted; integer formats store them as 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SampleFormat {
-    /// Complex, 8 bits without a sign: what RTL-SDR sticks give.
+    /// Complex, unsigned 8 bits: the output of RTL-SDR sticks.
     Cu8,
     /// Complex, 8 bits.
     Ci8,
@@ -43,7 +43,7 @@ pub enum SampleFormat {
     Ci16Le,
     /// Complex, floating point.
     Cf32Le,
-    /// Real, 8 bits without a sign.
+    /// Real, unsigned 8 bits.
     Ru8,
     /// Real, 8 bits.
     Ri8,
@@ -54,7 +54,7 @@ pub enum SampleFormat {
 }
 
 impl SampleFormat {
-    /// All of them.
+    /// All formats.
     pub const ALL: [SampleFormat; 8] = [
         SampleFormat::Cu8,
         SampleFormat::Ci8,
@@ -66,7 +66,7 @@ impl SampleFormat {
         SampleFormat::Rf32Le,
     ];
 
-    /// Its name in files and parameters.
+    /// The name in files and parameters.
     ///
     /// ```
     /// assert_eq!(onbeat_operators::SampleFormat::Ci16Le.name(), "ci16_le");
@@ -84,17 +84,17 @@ impl SampleFormat {
         }
     }
 
-    /// The format of this name.
+    /// Returns the format with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// Numbers in one sample: 2 for a complex one.
+    /// Numbers per sample: 2 for a complex one.
     pub fn parts(self) -> usize {
         if self.name().starts_with('c') { 2 } else { 1 }
     }
 
-    /// The format for samples of the other kind with the same numbers.
+    /// The format of the other sample type with the same numbers.
     pub(crate) fn other_kind(self) -> Self {
         let at = Self::ALL.iter().position(|format| *format == self).unwrap_or(0);
         Self::ALL[(at + 4) % 8]
@@ -110,7 +110,7 @@ impl SampleFormat {
     }
 }
 
-/// How a number is stored, low byte first.
+/// Storage of a number, low byte first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Number {
     U8,
@@ -142,7 +142,7 @@ impl Number {
     }
 }
 
-/// What numbers in a file mean: sample = (number − zero) / full.
+/// Meaning of the numbers in a file: sample = (number − zero) / full.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Coding {
     pub number: Number,
@@ -150,7 +150,7 @@ pub(crate) struct Coding {
     pub full: f32,
 }
 
-/// What was not written as it came.
+/// Samples that were not written as they came.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Lost {
     pub clipped: u64,
@@ -163,12 +163,12 @@ impl Coding {
     pub const I16: Coding = Coding { number: Number::I16, zero: 0.0, full: 32768.0 };
     pub const F32: Coding = Coding::plain(Number::F32);
 
-    /// A number means itself.
+    /// Numbers are used unscaled.
     pub const fn plain(number: Number) -> Coding {
         Coding { number, zero: 0.0, full: 1.0 }
     }
 
-    /// Turns as many numbers as `samples` has into samples; `bytes` is as long as that.
+    /// Converts numbers to fill `samples`; `bytes` must have the matching length.
     pub fn unpack(self, bytes: &[u8], samples: &mut [f32]) {
         debug_assert_eq!(bytes.len(), samples.len() * self.number.bytes());
         let (zero, scale) = (self.zero, 1.0 / self.full);
@@ -199,7 +199,7 @@ impl Coding {
         }
     }
 
-    /// How many of these samples are not finite; whole numbers always are.
+    /// Number of these samples that are not finite; integers always are.
     pub fn not_finite(self, samples: &[f32]) -> u64 {
         if !self.number.is_float() {
             return 0;
@@ -207,7 +207,7 @@ impl Coding {
         samples.iter().map(|x| u64::from(!x.is_finite())).sum()
     }
 
-    /// Turns samples into the numbers of a [`SampleFormat`]; `bytes` is as long as they need.
+    /// Converts samples to the numbers of a [`SampleFormat`]; `bytes` must have the matching length.
     pub fn pack(self, samples: &[f32], bytes: &mut [u8], lost: &mut Lost) {
         debug_assert_eq!(bytes.len(), samples.len() * self.number.bytes());
         match self.number {
@@ -242,7 +242,7 @@ impl Coding {
             return self.zero.round();
         }
         let y = (x * self.full + self.zero).round();
-        // 1.0 is one step above the highest number of a signed format: that much is not worth a word.
+        // 1.0 is one step above the highest number of a signed format: too little to count as clipped.
         lost.clipped += u64::from(y < low || y > high + 1.0);
         y.clamp(low, high)
     }
@@ -252,7 +252,7 @@ impl Coding {
 mod tests {
     use super::*;
 
-    /// All numbers of 8 and 16 bits are read and written back.
+    /// Reads and writes all numbers of 8 and 16 bits.
     #[test]
     fn every_whole_number_comes_back() {
         for coding in [Coding::CU8, Coding::I8, Coding::I16] {

@@ -1,6 +1,6 @@
-//! Files of samples: how numbers are written down, and what sources and sinks of such files share.
+//! Sample files: number formats, and the parts that file sources and sinks share.
 //!
-//! `coding` turns bytes into samples and back, `read` and `write` do so with files, `play` keeps time and
+//! `coding` converts bytes to samples and back. `read` and `write` do so with files. `play` adds pace and
 //! tags for sources.
 
 mod coding;
@@ -12,8 +12,8 @@ mod write;
 pub(crate) use coding::{Coding, Lost, Number};
 pub use coding::{FileSample, SampleFormat};
 pub(crate) use open::{open, read_text};
-pub(crate) use play::{Mark, Player, Playing};
-pub(crate) use read::{Channels, Layout, SampleFile};
+pub(crate) use play::{FileMark, Player, Playing};
+pub(crate) use read::{Channels, FileLayout, SampleFile};
 pub(crate) use write::SampleWriter;
 
 use onbeat_runtime::Pace;

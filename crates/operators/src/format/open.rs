@@ -1,4 +1,4 @@
-//! Files to read: only regular ones, and never one that waits.
+//! Opens files for reading: only regular ones, and without blocking.
 
 use onbeat_runtime::{Error, FileUse};
 use std::fs::{self, File, FileType};
@@ -6,29 +6,30 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// Most bytes of a file that is read as text.
+/// Largest text file that is read, in bytes.
 const MOST_TEXT: u64 = 256 << 20;
 
-/// Opens a file, says how many bytes it has, and that this process reads it.
+/// Opens a file, returns its size in bytes, and registers that this process reads it.
 pub(crate) fn open(path: &Path) -> Result<(File, u64, FileUse), Error> {
     if path.as_os_str().is_empty() {
         return Err(Error::new("cannot open a file without a name: its path is empty"));
     }
-    // Before opening, because opening a pipe waits for its writer.
+    // Checked before opening, because opening a pipe waits for its writer.
     check_type(path, fs::metadata(path).map_err(|error| cannot("open", path, error))?.file_type())?;
     let file = File::open(path).map_err(|error| cannot("open", path, error))?;
-    // Again: something else may have taken its name in between.
+    // Checked again: the name may have been replaced in between.
     let found = file.metadata().map_err(|error| cannot("open", path, error))?;
     check_type(path, found.file_type())?;
     Ok((file, found.len(), FileUse::reading(path, "an operator")?))
 }
 
-/// Reads a whole file of text.
+/// Reads a whole text file.
 pub(crate) fn read_text(path: &Path) -> Result<String, Error> {
     let (mut file, bytes, _use) = open(path)?;
     if bytes > MOST_TEXT {
         return Err(Error::new(format!(
-            "cannot read {}: it has {bytes} bytes, and {MOST_TEXT} is the limit for text; is it another file?",
+            "cannot read {}: it has {bytes} bytes, and {MOST_TEXT} is the limit for text; is it the right \
+             file?",
             path.display()
         )));
     }
@@ -50,10 +51,10 @@ fn check_type(path: &Path, found: FileType) -> Result<(), Error> {
     } else {
         "a device"
     };
-    Err(Error::new(format!("cannot open {}: it is no file but {what}; give a regular file", path.display())))
+    Err(Error::new(format!("cannot open {}: it is {what}; give a regular file", path.display())))
 }
 
-/// What could not be done with which file.
+/// Error for an action that failed on a file.
 pub(super) fn cannot(what: &str, path: &Path, error: io::Error) -> Error {
     Error::with_source(format!("cannot {what} {}", path.display()), error)
 }

@@ -1,4 +1,4 @@
-//! What sources of files share: time, repetition, tags, frames.
+//! Common part of the file sources: pace, repetition, tags and frames.
 
 use super::coding::FileSample;
 use super::read::SampleFile;
@@ -6,46 +6,48 @@ use onbeat_runtime::{Chunk, Context, Error, Output, Pace, Pacer, Rate, Step, Tag
 use std::sync::Arc;
 
 /// A tag on one sample of a file.
-pub(crate) struct Mark {
+pub(crate) struct FileMark {
     pub sample: u64,
-    /// The channel, where it is not for all.
+    /// The channel, if the tag is not for all.
     pub channel: Option<u64>,
     pub key: Arc<str>,
     pub value: Value,
 }
 
-/// What every source of a file holds: how it keeps time and how often it plays, and the player while it runs.
+/// Settings and state of a file source: pace, number of passes, and the player during a run.
 pub(crate) struct Playing<T: FileSample> {
     pub pace: Pace,
-    /// 0 for without end.
+    /// Number of passes; 0 repeats without end.
     pub repeat: u64,
     player: Option<Player<T>>,
 }
 
 impl<T: FileSample> Playing<T> {
-    /// Once.
+    /// Plays once.
     pub fn once(pace: Pace) -> Self {
         Playing { pace, repeat: 1, player: None }
     }
 
-    /// A player of this file; `marks` are sorted by sample. With a rate of 0 there is no time to keep.
-    pub fn player(&self, file: SampleFile, marks: Vec<Mark>, rate_hz: f64) -> Player<T> {
+    /// Creates a player of this file. `marks` must be sorted by sample. With a rate of 0 the player does not
+    /// keep time.
+    pub fn player(&self, file: SampleFile, marks: Vec<FileMark>, rate_hz: f64) -> Player<T> {
         Player::new(file, marks, rate_hz, self.pace, self.repeat)
     }
 
-    /// For [`Operator::rate`](onbeat_runtime::Operator::rate), of samples at `rate_hz`, `chunk` of them at a time.
+    /// Implements [`Operator::rate`](onbeat_runtime::Operator::rate) for samples at `rate_hz`, sent `chunk`
+    /// at a time.
     pub fn rate(&self, pace: Option<Pace>, rate_hz: f64, chunk: Option<u64>) -> Option<Rate> {
         let rate_hz = Pacer::new(rate_hz, self.pace).kept_hz(pace)?;
         Some(Rate::Samples { rate_hz, chunk, bytes: size_of::<T>() })
     }
 
-    /// For [`Operator::start`](onbeat_runtime::Operator::start).
+    /// Implements [`Operator::start`](onbeat_runtime::Operator::start).
     pub fn start(&mut self, player: Player<T>, cx: &mut Context) {
         player.start(cx);
         self.player = Some(player);
     }
 
-    /// For [`Operator::step`](onbeat_runtime::Operator::step).
+    /// Implements [`Operator::step`](onbeat_runtime::Operator::step).
     pub fn step(&mut self, outputs: &mut [Output<Chunk<T>>], cx: &mut Context) -> Result<Step, Error> {
         match &mut self.player {
             Some(player) => player.step(outputs, cx),
@@ -53,7 +55,7 @@ impl<T: FileSample> Playing<T> {
         }
     }
 
-    /// For [`Operator::stop`](onbeat_runtime::Operator::stop): says what was odd, and lets go of the file.
+    /// Implements [`Operator::stop`](onbeat_runtime::Operator::stop): adds notes and closes the file.
     pub fn stop(&mut self, cx: &mut Context) {
         if let Some(player) = self.player.take() {
             player.stop(cx);
@@ -61,33 +63,33 @@ impl<T: FileSample> Playing<T> {
     }
 }
 
-/// Plays a file of samples, each of its channels that are read to an output.
+/// Plays a file of samples, one output for each channel that is read.
 pub(crate) struct Player<T: FileSample> {
     file: SampleFile,
-    /// Chunks for the outputs, within a step.
+    /// Chunks for the outputs during a step.
     chunks: Vec<Chunk<T>>,
-    marks: Vec<Mark>,
+    marks: Vec<FileMark>,
     rate_hz: f64,
     pacer: Pacer,
-    /// Samples to send in all.
+    /// Number of samples to send.
     total: u64,
     sent: u64,
-    /// Next sample of the file, and the next mark.
+    /// Next sample of the file, and next mark.
     at: u64,
     mark: usize,
-    /// Of a file of frames: samples per frame, and the shape of one.
+    /// For a file of frames: samples per frame, and the shape of a frame.
     frame: Option<(u64, [u32; 3])>,
 }
 
 impl<T: FileSample> Player<T> {
-    fn new(file: SampleFile, marks: Vec<Mark>, rate_hz: f64, pace: Pace, repeat: u64) -> Self {
+    fn new(file: SampleFile, marks: Vec<FileMark>, rate_hz: f64, pace: Pace, repeat: u64) -> Self {
         let pacer = Pacer::new(rate_hz, pace);
         let total = if repeat == 0 { u64::MAX } else { file.samples.saturating_mul(repeat) };
         let chunks = Vec::with_capacity(file.lanes() as usize);
         Player { file, chunks, marks, rate_hz, pacer, total, sent: 0, at: 0, mark: 0, frame: None }
     }
 
-    /// Every chunk is one frame of so many samples and this shape.
+    /// Makes every chunk one frame with this many samples and this shape.
     pub fn frames(mut self, samples: u64, shape: [u32; 3]) -> Self {
         self.frame = Some((samples, shape));
         self
@@ -100,7 +102,8 @@ impl<T: FileSample> Player<T> {
     }
 
     fn step(&mut self, outputs: &mut [Output<Chunk<T>>], cx: &mut Context) -> Result<Step, Error> {
-        // All or none: what lies in the hand while the store is empty would be missing elsewhere.
+        // Takes chunks for all outputs or for none: a chunk held while the store is empty would be missing
+        // elsewhere.
         self.chunks.clear();
         for output in outputs.iter() {
             let Some(chunk) = output.chunk(cx) else {
@@ -115,8 +118,8 @@ impl<T: FileSample> Player<T> {
             Some((samples, _)) if samples <= room => samples,
             Some((samples, shape)) => {
                 return Err(Error::new(format!(
-                    "a frame of {} has {samples} samples, which is {} bytes: the edges of `out` have room for {room}; \
-                     give each a larger `quantum`",
+                    "a frame of {} has {samples} samples, which is {} bytes: the edges of `out` have room \
+                     for {room}; give each a larger `quantum`",
                     crate::npy::shape_text(&shape),
                     samples * size_of::<T>() as u64
                 )));
@@ -172,7 +175,7 @@ impl<T: FileSample> Player<T> {
     fn stop(&self, cx: &mut Context) {
         if self.file.not_finite > 0 {
             let (count, name) = (self.file.not_finite, self.file.path().display());
-            cx.note(format!("{count} numbers of {name} were not finite and were sent as they are"));
+            cx.note(format!("{count} numbers of {name} were not finite and were sent unchanged"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Samples out of a file.
+//! Reads samples from a file.
 
 use super::coding::{Coding, FileSample};
 use super::open::{cannot, open};
@@ -10,48 +10,49 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes per read of the file, as many whole frames as they hold. Measured: with 16 KiB, samples of 8 bits are a quarter
-/// slower; with 128 KiB nothing is faster, and the steps that read are twice as long.
+/// Bytes per read of the file, rounded down to whole frames. Measured: with 16 KiB, reading 8-bit samples is
+/// a quarter slower; with 128 KiB nothing is faster, and the steps that read take twice as long.
 const BUFFER: usize = 64 << 10;
-/// Bytes of one channel that are unpacked in one go, a whole number of samples of any type.
+/// Bytes of one channel that are unpacked at once, a whole number of samples of any type.
 const LANE: usize = 4 << 10;
 /// Most channels of a file.
 const MOST_CHANNELS: u64 = 1024;
 
-/// How a file has its samples. A frame is one sample of each channel, one after the other.
+/// Layout of the samples in a file. A frame is one sample of each channel, one after the other.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Layout {
+pub(crate) struct FileLayout {
     pub coding: Coding,
-    /// Numbers in one sample.
+    /// Numbers per sample.
     pub parts: usize,
     /// Channels of the file.
     pub channels: u64,
-    /// The first one that is read, from 0, and how many are.
+    /// First channel that is read, from 0, and number of channels read.
     pub first: u64,
     pub lanes: u64,
 }
 
-/// What the user says about the channels of a file.
+/// The user's settings for the channels of a file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Channels {
-    /// How many there are; all are read, unless one is chosen.
+    /// Number of channels; all are read unless one is chosen.
     pub count: Option<u64>,
-    /// The one to read, from 0.
+    /// The channel to read, from 0.
     pub chosen: Option<u64>,
 }
 
 impl Channels {
-    /// How many are sent.
+    /// Number of channels sent.
     pub fn lanes(self) -> u64 {
         if self.chosen.is_some() { 1 } else { self.count.unwrap_or(1) }
     }
 }
 
-impl Layout {
-    /// Of a file with `channels`, those that the user wants. Where there are several, the user must say something.
+impl FileLayout {
+    /// Selects channels of a file that has `channels`. If it has several, the user must have set one of the
+    /// two parameters.
     ///
     /// # Errors
-    /// The text says what is wrong; the caller names the file.
+    /// The text says what is wrong; the caller adds the file name.
     pub fn choose(coding: Coding, parts: usize, channels: u64, wanted: Channels) -> Result<Self, Error> {
         if channels == 0 || channels > MOST_CHANNELS {
             return Err(Error::new(format!(
@@ -61,17 +62,17 @@ impl Layout {
         let last = channels - 1;
         match wanted {
             Channels { count: Some(count), .. } if count != channels => {
-                Err(Error::new(format!("it has {channels} channels, and `channels` is {count}: correct it")))
+                Err(Error::new(format!("it has {channels} channels, but `channels` is {count}: correct it")))
             }
             Channels { chosen: Some(channel), .. } if channel > last => Err(Error::new(format!(
                 "`channel` is {channel}: there are {channels}, counted from 0; choose one from 0 to {last}"
             ))),
             Channels { chosen: None, count: None } if channels > 1 => Err(Error::new(format!(
-                "it has {channels} channels: choose one with `channel`, from 0 to {last}, or have all of them, each at \
-                 an output of its own, with `channels = {channels}`"
+                "it has {channels} channels: choose one with `channel`, from 0 to {last}, or play all, each \
+                 at its own output, with `channels = {channels}`"
             ))),
             Channels { chosen, .. } => {
-                Ok(Layout { coding, parts, channels, first: chosen.unwrap_or(0), lanes: wanted.lanes() })
+                Ok(FileLayout { coding, parts, channels, first: chosen.unwrap_or(0), lanes: wanted.lanes() })
             }
         }
     }
@@ -86,37 +87,37 @@ impl Layout {
     }
 }
 
-/// An open file, of which a run of frames is read.
+/// An open file, of which a range of frames is read.
 ///
-/// It is read and not mapped, so that a file that is cut short or overwritten meanwhile is an error and no signal:
-/// `docs/adr/0009-recordings-are-read.md` has the figures.
+/// The file is read and not mapped, so that truncating or overwriting it during the run gives an error and
+/// not a signal: `docs/adr/0009-recordings-are-read.md` has the figures.
 pub(crate) struct SampleFile {
-    /// Samples of each channel.
+    /// Samples per channel.
     pub samples: u64,
     /// Samples read that were not finite.
     pub not_finite: u64,
     file: File,
     path: PathBuf,
-    layout: Layout,
-    /// Where the samples begin, where what was not read yet does, and where they end, in bytes.
+    layout: FileLayout,
+    /// Start of the samples, start of the unread part, and end of the samples, in bytes.
     begin: u64,
     next: u64,
     end: u64,
     buffer: Box<[u8]>,
-    /// What of the buffer was read and not unpacked, always whole frames.
+    /// Part of the buffer that was read but not unpacked, always whole frames.
     filled: Range<usize>,
-    /// For the samples of one channel, where a file has several.
+    /// Buffer for the samples of one channel, if the file has several.
     lane: Box<[u8]>,
     _use: FileUse,
 }
 
 impl SampleFile {
-    /// A file that has nothing but samples. `named` is what the user calls one; `offset` samples are left out
-    /// at the begin, and after `count` of them what follows is.
+    /// Opens a headerless file of samples. `named` is the user's name for the sample format. The first
+    /// `offset` samples are skipped, and `count` samples after them are played.
     pub fn open(
         path: PathBuf,
         named: &str,
-        layout: Layout,
+        layout: FileLayout,
         offset: u64,
         count: Option<u64>,
     ) -> Result<Self, Error> {
@@ -125,38 +126,37 @@ impl SampleFile {
         if bytes == 0 {
             return Err(Error::new(format!("{name} is empty: there are no samples to play")));
         }
-        // Who says how many samples to read need not mind what is behind them.
+        // With a given number of samples, the bytes after them do not matter.
         if count.is_none() && !bytes.is_multiple_of(size) {
             let each =
                 if layout.channels > 1 { format!(" of {} channels", layout.channels) } else { String::new() };
             return Err(Error::new(format!(
-                "{name} has {bytes} bytes, which is no whole number of samples: one of {named}{each} has {size} bytes; \
-                 the file is truncated, or its samples are of another type"
+                "{name} has {bytes} bytes, which is not a whole number of samples: one of {named}{each} has \
+                 {size} bytes; the file is truncated, or its samples are of another type"
             )));
         }
         let all = bytes / size;
         if offset >= all {
-            return Err(Error::new(format!(
-                "`offset` is {offset}: {name} has {all} samples; leave out less than that"
-            )));
+            return Err(Error::new(format!("`offset` is {offset}: {name} has {all} samples; skip fewer")));
         }
         let samples = count.unwrap_or(all - offset);
         if samples == 0 || samples > all - offset {
             return Err(Error::new(format!(
-                "`count` is {samples}: it must be from 1 to {}; {name} has {all} samples, and `offset` is {offset}",
+                "`count` is {samples}: it must be from 1 to {}; {name} has {all} samples, and `offset` is \
+                 {offset}",
                 all - offset
             )));
         }
         Self::at(file, used, path, layout, offset * size, samples)
     }
 
-    /// A file with `samples` of each channel from byte `begin` on; the caller has compared that with its
-    /// size.
+    /// Reads a file with `samples` per channel from byte `begin` on. The caller has compared this with the
+    /// file's size.
     pub fn at(
         file: File,
         used: FileUse,
         path: PathBuf,
-        layout: Layout,
+        layout: FileLayout,
         begin: u64,
         samples: u64,
     ) -> Result<Self, Error> {
@@ -164,7 +164,7 @@ impl SampleFile {
         let buffer = vec![0; (BUFFER / frame).max(1) * frame].into();
         let lane = vec![0; if layout.channels > 1 { LANE } else { 0 }].into();
         let end = samples.checked_mul(frame as u64).and_then(|bytes| begin.checked_add(bytes)).ok_or_else(
-            || Error::new(format!("{}: {samples} samples are more than a file has", path.display())),
+            || Error::new(format!("{}: {samples} samples are more than a file can hold", path.display())),
         )?;
         Ok(SampleFile {
             samples,
@@ -200,16 +200,16 @@ impl SampleFile {
         self.rewind();
         if !hex(&hash.finalize()).eq_ignore_ascii_case(expected) {
             return Err(Error::new(format!(
-                "{}: the data do not match their checksum `core:sha512`: they are truncated or changed; get them anew, \
-                 or play them as they are with `verify = false`",
+                "{}: the data do not match their checksum `core:sha512`: they are truncated or changed; \
+                 fetch them again, or play them unchecked with `verify = false`",
                 self.path.display()
             )));
         }
         Ok(())
     }
 
-    /// Fills this part of the chunks, one for each channel that is read, with the next samples, of which there must be
-    /// as many.
+    /// Fills this range of the chunks, one chunk per channel, with the next samples. The file must have that
+    /// many left.
     pub fn read<T: FileSample>(&mut self, chunks: &mut [Chunk<T>], part: Range<usize>) -> Result<(), Error> {
         debug_assert_eq!((T::PARTS, chunks.len() as u64), (self.layout.parts, self.layout.lanes));
         let (frame, sample) = (self.layout.frame_bytes(), self.layout.sample_bytes());
@@ -242,14 +242,14 @@ impl SampleFile {
         Ok(())
     }
 
-    /// Reads the next frames into the buffer, which is used up.
+    /// Reads the next frames into the buffer, which must be used up.
     fn fill(&mut self) -> Result<(), Error> {
         let count = self.buffer.len().min(usize::try_from(self.end - self.next).unwrap_or(usize::MAX));
         debug_assert!(count > 0, "more is asked for than there are samples");
         self.file.read_exact_at(&mut self.buffer[..count], self.next).map_err(|error| {
             match error.kind() {
                 io::ErrorKind::UnexpectedEof => Error::new(format!(
-                    "{} became shorter while it was played: it had {} samples at the start",
+                    "{} was truncated during playback: it had {} samples at the start",
                     self.path.display(),
                     self.samples
                 )),
@@ -267,23 +267,23 @@ impl SampleFile {
         self.filled = 0..0;
     }
 
-    /// Channels that are read.
+    /// Number of channels that are read.
     pub fn lanes(&self) -> u64 {
         self.layout.lanes
     }
 
-    /// The first of them.
+    /// First channel that is read.
     pub fn first(&self) -> u64 {
         self.layout.first
     }
 
-    /// The file.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// In hexadecimal digits.
+/// Formats bytes as hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,9 +1,9 @@
-//! Samples into a file.
+//! Writes samples to a file.
 
 use super::coding::{Coding, FileSample, Lost};
 use super::open::cannot;
 use super::read::hex;
-use crate::part::Part;
+use crate::part::PartFile;
 use onbeat_runtime::{Context, Error};
 use sha2::{Digest, Sha512};
 use std::fs::File;
@@ -13,11 +13,11 @@ use std::path::Path;
 /// Bytes per write to the file.
 const BUFFER: usize = 64 << 10;
 
-/// Writes samples to a file that has its name only once it is complete.
+/// Writes samples to a file that gets its final name only once it is complete.
 pub(crate) struct SampleWriter {
-    /// Samples written.
+    /// Number of samples written.
     pub samples: u64,
-    part: Part,
+    part: PartFile,
     file: File,
     coding: Coding,
     buffer: Box<[u8]>,
@@ -27,16 +27,16 @@ pub(crate) struct SampleWriter {
 }
 
 impl SampleWriter {
-    /// `hashed`: whether [`sha512`](SampleWriter::sha512) will be asked for.
+    /// `hashed`: whether [`sha512`](SampleWriter::sha512) will be called.
     pub fn create(path: &Path, coding: Coding, hashed: bool) -> Result<Self, Error> {
-        let part = Part::create(path)?;
+        let part = PartFile::create(path)?;
         let file = part.handle()?;
         let buffer = vec![0; BUFFER].into();
         let hash = hashed.then(Sha512::new);
         Ok(SampleWriter { samples: 0, part, file, coding, buffer, filled: 0, hash, lost: Lost::default() })
     }
 
-    /// What the file will be called.
+    /// Final name of the file.
     pub fn path(&self) -> &Path {
         self.part.target()
     }
@@ -60,7 +60,7 @@ impl SampleWriter {
         Ok(())
     }
 
-    /// Writes bytes that are no samples.
+    /// Writes other bytes than samples, such as a header.
     pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.flush()?;
         self.file.write_all(bytes).map_err(|error| cannot("write", self.part.target(), error))
@@ -75,33 +75,33 @@ impl SampleWriter {
         self.file.write_all(bytes).map_err(|error| cannot("write", self.part.target(), error))
     }
 
-    /// Replaces bytes at the begin of the file.
+    /// Replaces bytes at the start of the file.
     pub fn rewrite_begin(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.flush()?;
         let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(bytes));
         written.map_err(|error| cannot("write", self.part.target(), error))
     }
 
-    /// The checksum of everything that was written, in hexadecimal digits.
+    /// Checksum of all bytes written, in hexadecimal digits.
     pub fn sha512(&mut self) -> Result<String, Error> {
         self.flush()?;
         Ok(self.hash.take().map_or(String::new(), |hash| hex(&hash.finalize())))
     }
 
-    /// Everything is written: the file gets its name.
+    /// Completes the file and gives it its final name.
     pub fn finish(mut self) -> Result<(), Error> {
         self.flush()?;
         self.part.finish()
     }
 
-    /// Says what was not written as it came.
+    /// Notes the samples that were not written as they came.
     pub fn sum_up(&self, cx: &mut Context) {
         let Lost { clipped, not_finite } = self.lost;
         if clipped > 0 {
-            cx.note(format!("{clipped} numbers were beyond full scale and were clipped: lower the gain"));
+            cx.note(format!("{clipped} numbers were beyond full scale and were clipped: reduce the gain"));
         }
         if not_finite > 0 {
-            let how = if self.coding == Coding::F32 { "as they are" } else { "as 0" };
+            let how = if self.coding == Coding::F32 { "unchanged" } else { "as 0" };
             cx.note(format!("{not_finite} numbers were not finite and were written {how}"));
         }
     }

@@ -1,61 +1,73 @@
-//! Streams side by side, whatever their chunks are.
+//! Aligns several streams sample by sample.
 
 use onbeat_runtime::{Chunk, Context, Error, Input, Sample, Stamp, Step, Tag};
 
-/// Samples of all streams that are put together in one go.
+/// Samples of all streams that are interleaved at once.
 const BLOCK: usize = 4096;
 
-/// Takes several streams of one sample rate sample by sample, wherever their chunks begin and end.
+/// Takes several streams of one sample rate sample by sample, independent of chunk borders.
 ///
-/// A step asks [`take`](Aligned::take) how many samples all streams have, looks at so many or fewer, and lets go of them
-/// with [`consume`](Aligned::consume).
+/// A step calls [`take`](Aligned::take) to learn how many samples all streams have, reads up to that many,
+/// and releases them with [`consume`](Aligned::consume).
 pub(crate) struct Aligned<T: Sample> {
-    held: Vec<Option<Held<T>>>,
-    /// Where there are several streams, the rate that all must have.
+    held: Vec<Option<HeldChunk<T>>>,
+    /// Port names, if they are not `in0`, `in1`, ...
+    names: &'static [&'static str],
+    /// With several streams, their common sample rate.
     rate_hz: Option<f64>,
-    /// Samples of each stream that were used up.
+    /// Samples used up, per stream.
     taken: u64,
-    /// For frames, one sample of each stream after the other.
+    /// Interleaved frames, one sample of each stream after the other.
     scratch: Vec<T>,
 }
 
-/// A chunk in hand, how much of it is used up, and the stamp that it came with.
-struct Held<T: Sample> {
+/// A chunk being read, the number of samples used up, and the chunk's stamp.
+struct HeldChunk<T: Sample> {
     chunk: Chunk<T>,
     used: usize,
     stamp: Stamp,
 }
 
-impl<T: Sample> Held<T> {
+impl<T: Sample> HeldChunk<T> {
     fn rest(&self) -> usize {
         self.chunk.len() - self.used
     }
 }
 
 impl<T: Sample> Aligned<T> {
-    /// Of so many streams.
+    /// Creates the alignment of this many streams.
     pub fn new(lanes: usize) -> Self {
         let frames = if lanes > 1 { (BLOCK / lanes).max(1) } else { 0 };
         Aligned {
             held: (0..lanes).map(|_| None).collect(),
+            names: &[],
             rate_hz: None,
             taken: 0,
             scratch: vec![T::zeroed(); frames * lanes],
         }
     }
 
-    /// Samples of each stream that were used up.
+    /// Creates the alignment of streams whose ports have these names.
+    pub fn named(names: &'static [&'static str]) -> Self {
+        Aligned { names, ..Aligned::new(names.len()) }
+    }
+
+    fn name(&self, lane: usize) -> String {
+        self.names.get(lane).map_or_else(|| format!("in{lane}"), ToString::to_string)
+    }
+
+    /// Samples used up, per stream.
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Samples per second of what is in hand.
+    /// Sample rate of the current chunks, in hertz.
     pub fn rate_hz(&self) -> f64 {
         self.held.iter().flatten().next().map_or(0.0, |held| held.chunk.rate_hz())
     }
 
-    /// Takes chunks until every stream has samples in hand, and says how many all of them have. `None` when one has
-    /// none: then it is time to [`wait`](Aligned::wait).
+    /// Takes chunks until every stream has samples, and returns how many all of them have. `None` if a stream
+    /// has none: then call [`wait`](Aligned::wait).
     pub fn take(&mut self, inputs: &mut [Input<Chunk<T>>], cx: &mut Context) -> Result<Option<usize>, Error> {
         let mut all = Some(usize::MAX);
         for (lane, input) in inputs.iter_mut().enumerate() {
@@ -74,26 +86,26 @@ impl<T: Sample> Aligned<T> {
         let several = self.held.len() > 1;
         let held = &mut self.held[lane];
         while held.as_ref().is_none_or(|held| held.rest() == 0) {
-            *held = input.pop_stamped(cx).map(|(chunk, stamp)| Held { chunk, used: 0, stamp });
+            *held = input.pop_stamped(cx).map(|(chunk, stamp)| HeldChunk { chunk, used: 0, stamp });
             let Some(new) = held else { return Ok(None) };
             let rate_hz = new.chunk.rate_hz();
             if several && rate_hz != *self.rate_hz.get_or_insert(rate_hz) {
-                let known_hz = self.rate_hz.unwrap_or_default();
+                let (name, known_hz) = (self.name(lane), self.rate_hz.unwrap_or_default());
                 return Err(Error::new(format!(
-                    "the sample rate of `in{lane}` is {rate_hz} Hz, and {known_hz} Hz came first: only streams of \
-                     one rate can be joined; resample one of them"
+                    "the sample rate of `{name}` is {rate_hz} Hz, but the first chunk had {known_hz} Hz: all \
+                     streams must have the same rate; resample one of them"
                 )));
             }
         }
-        Ok(held.as_ref().map(Held::rest))
+        Ok(held.as_ref().map(HeldChunk::rest))
     }
 
-    /// The next samples of a stream, which has so many in hand.
+    /// The next `count` samples of a stream, which must have that many.
     pub fn samples(&self, lane: usize, count: usize) -> &[T] {
         self.held[lane].as_ref().map_or(&[], |held| &held.chunk[held.used..held.used + count])
     }
 
-    /// The tags on them, each with its place among them.
+    /// The tags on these samples, with offsets relative to them.
     pub fn tags(&self, lane: usize, count: usize) -> impl Iterator<Item = (usize, &Tag)> {
         self.held[lane].iter().flat_map(move |held| {
             let now = held.used..held.used + count;
@@ -102,13 +114,14 @@ impl<T: Sample> Aligned<T> {
         })
     }
 
-    /// The stamp of what is made of all streams.
+    /// The stamp of an output made from all streams.
     pub fn stamp(&self) -> Stamp {
         let stamps = self.held.iter().flatten().map(|held| held.stamp);
         stamps.reduce(Stamp::older).unwrap_or_default()
     }
 
-    /// Hands out the next samples as frames, one sample of each stream after the other, in one or more pieces.
+    /// Passes the next samples on as frames, one sample of each stream after the other, in one or more
+    /// pieces.
     pub fn frames(
         &mut self,
         count: usize,
@@ -133,39 +146,43 @@ impl<T: Sample> Aligned<T> {
         result
     }
 
-    /// So many samples of each stream are used up. Chunks of which nothing is left are let go, so that others may edit
-    /// them in place.
+    /// Marks samples of each stream as used up. Releases finished chunks, so that others can edit them in
+    /// place.
     pub fn consume(&mut self, count: usize) {
         for held in &mut self.held {
             *held = held
                 .take()
-                .map(|held| Held { used: held.used + count, ..held })
+                .map(|held| HeldChunk { used: held.used + count, ..held })
                 .filter(|held| held.rest() > 0);
         }
         self.taken += count as u64;
     }
 
-    /// What a step returns that has nothing to send and has used up what all streams had.
+    /// The step's result after an operator without outputs used up the common samples.
     pub fn rest(&self) -> Step {
         if self.held.iter().any(Option::is_some) { Step::Again } else { Step::Wait }
     }
 
-    /// What to return when some streams have nothing in hand: waits for them, or ends with the shortest.
+    /// The step's result when a stream has no samples: waits for it, or ends with the shortest stream.
     pub fn wait(&self, inputs: &[Input<Chunk<T>>], cx: &mut Context) -> Step {
         let has = |lane: usize| self.held[lane].is_some();
         let ended = |lane: usize, cx: &Context| !has(lane) && inputs[lane].is_ended(cx);
-        // One that has nothing may have ended as well without saying so yet.
+        // A stream without samples may have ended too without having signalled it yet.
         let open = (0..inputs.len()).any(|lane| !has(lane) && !ended(lane, cx));
         if let Some(first) = (0..inputs.len()).find(|lane| ended(*lane, cx))
             && !open
         {
             if (0..inputs.len()).any(has) {
-                let text = "what other streams have beyond is not read";
-                cx.note(format!("`in{first}` ended after {} samples; {text}", self.taken));
+                let rest = match inputs.len() {
+                    2 => format!("`{}`", self.name(1 - first)),
+                    _ => "the other streams".to_owned(),
+                };
+                let (name, taken) = (self.name(first), self.taken);
+                cx.note(format!("`{name}` ended after {taken} samples; the rest of {rest} is not read"));
             }
             return Step::Done;
         }
-        // Those in hand need not have a message for the next step.
+        // A stream with samples need not get a message before the next step.
         for (_, input) in inputs.iter().enumerate().filter(|(lane, _)| has(*lane)) {
             input.keep(cx);
         }

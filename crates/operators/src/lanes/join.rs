@@ -1,22 +1,22 @@
-//! Several streams into one.
+//! Joins several streams into one.
 
 use super::{Aligned, check_count};
 use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Step, Tag};
 use std::marker::PhantomData;
 
-/// How streams become one.
+/// A way to join streams.
 pub trait Join: Send + 'static {
-    /// Samples that come out for one sample of each of `inputs` streams.
+    /// Samples sent for one sample of each of `inputs` streams.
     fn out(inputs: usize) -> usize;
 
-    /// Where in the output a sample of a stream is, or where what it is part of is.
+    /// Output position of a sample, or of the result that contains it.
     fn place(sample: usize, lane: usize, inputs: usize) -> usize;
 
-    /// Brings the samples of stream `lane` into the output, in which those of earlier ones are.
+    /// Adds the samples of stream `lane` to the output, which already has those of earlier streams.
     fn put(out: &mut [f32], samples: &[f32], lane: usize, inputs: usize);
 }
 
-/// Output `k` is the sum of the samples `k` of all streams, added in their order.
+/// Output `k` is the sum of sample `k` of all streams, added in their order.
 pub struct Sum;
 
 impl Join for Sum {
@@ -50,22 +50,22 @@ impl Join for Interleave {
     }
 }
 
-/// Joins streams sample by sample, wherever their chunks begin and end.
+/// Joins streams sample by sample, independent of chunk borders.
 ///
-/// All must have the same sample rate. Tags of all stay on their samples; on one sample in the order of the
-/// streams. It ends with the shortest one, and a note says which that was. A sample that is not finite goes
-/// through as it is.
+/// All streams must have the same sample rate. Tags of all streams stay on their samples; on the same sample,
+/// they are in the order of the streams. The operator ends with the shortest stream, and a note names it. A
+/// sample that is not finite is joined like any other.
 pub struct Joined<J: Join> {
-    /// The streams: `in0`, `in1`, ...
+    /// The input streams: `in0`, `in1`, ...
     pub inputs: Vec<Input<Chunk<f32>>>,
-    /// What they become.
+    /// The joined stream.
     pub out: Output<Chunk<f32>>,
     streams: Aligned<f32>,
     how: PhantomData<J>,
 }
 
 impl<J: Join> Joined<J> {
-    /// Joins so many streams.
+    /// Joins this many streams.
     ///
     /// # Errors
     /// When it is not from 1 to 64.
@@ -79,7 +79,8 @@ impl<J: Join> Joined<J> {
         })
     }
 
-    /// Joins what all streams have, `most` samples, up to a chunk. Says whether there was a chunk.
+    /// Joins up to `most` samples and up to a chunk of what all streams have. Returns whether there was a
+    /// chunk.
     fn join(&mut self, most: usize, cx: &mut Context) -> Result<bool, Error> {
         let Some(mut chunk) = self.out.chunk(cx) else { return Ok(false) };
         let (inputs, streams) = (self.inputs.len(), &mut self.streams);
@@ -87,8 +88,8 @@ impl<J: Join> Joined<J> {
         let count = most.min(chunk.capacity() / per);
         if count == 0 {
             return Err(Error::new(format!(
-                "the quantum of its edge has room for {} samples, and it makes {per} at a time: raise it to {} \
-                 bytes or more",
+                "the quantum of its edge has room for {} samples, but it sends {per} at a time: raise it to \
+                 {} bytes or more",
                 chunk.capacity(),
                 per * size_of::<f32>()
             )));

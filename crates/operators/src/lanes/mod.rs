@@ -1,10 +1,10 @@
-//! Several real streams at once, sample by sample.
+//! Operators on several real streams, sample by sample.
 //!
-//! | type | does |
+//! | type | description |
 //! |---|---|
-//! | [`Joined`] | several streams into one, as a [`Join`] says |
+//! | [`Joined`] | joins several streams into one, as a [`Join`] defines |
 //! | [`Sum`], [`Interleave`] | the two ways to join |
-//! | [`Deinterleave`] | one stream into several |
+//! | [`Deinterleave`] | splits one stream into several |
 
 mod aligned;
 mod join;
@@ -28,20 +28,20 @@ fn check_count(name: &str, count: u64) -> Result<(), Error> {
     check::within(name, count as f64, 1.0, MOST as f64, "join or split in two stages")
 }
 
-/// Inputs of a sink that takes so many channels: none besides its usual one, where it is one.
+/// Inputs of a sink for this many channels; empty if one channel uses the regular input.
 pub(crate) fn channel_inputs<T: Sample>(channels: u64) -> Result<Vec<Input<Chunk<T>>>, Error> {
-    check::within("channels", channels as f64, 1.0, MOST as f64, "write them into several files")?;
+    check::within("channels", channels as f64, 1.0, MOST as f64, "write them to several files")?;
     Ok(if channels == 1 { Vec::new() } else { (0..channels).map(|_| Input::default()).collect() })
 }
 
-/// Outputs of a source that sends so many channels: none besides its usual one, where it is one.
+/// Outputs of a source with this many channels; empty if one channel uses the regular output.
 pub(crate) fn channel_outputs<T: Sample>(channels: u64) -> Result<Vec<Output<Chunk<T>>>, Error> {
     let fix = "play one of them, with `channel`";
     check::within("channels", channels as f64, 1.0, MOST as f64, fix)?;
     Ok(if channels == 1 { Vec::new() } else { (0..channels).map(|_| Output::default()).collect() })
 }
 
-/// Shows `in`, or `in0`, `in1`, ... where there are several.
+/// Declares `in`, or with several channels `in0`, `in1`, ...
 pub(crate) fn show_inputs<T: Sample>(p: &mut Ports, one: &mut Input<Chunk<T>>, all: &mut [Input<Chunk<T>>]) {
     if all.is_empty() {
         p.input("in", one);
@@ -51,7 +51,7 @@ pub(crate) fn show_inputs<T: Sample>(p: &mut Ports, one: &mut Input<Chunk<T>>, a
     }
 }
 
-/// Shows `out`, or `out0`, `out1`, ... where there are several.
+/// Declares `out`, or with several channels `out0`, `out1`, ...
 pub(crate) fn show_outputs<T: Sample>(
     p: &mut Ports,
     one: &mut Output<Chunk<T>>,
@@ -65,24 +65,24 @@ pub(crate) fn show_outputs<T: Sample>(
     }
 }
 
-/// The ports that were shown.
+/// The ports that were declared.
 pub(crate) fn one_or_all<'p, P>(one: &'p mut P, all: &'p mut [P]) -> &'p mut [P] {
     if all.is_empty() { std::slice::from_mut(one) } else { all }
 }
 
-/// Streams to join.
+/// The streams to join.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct JoinParameters {
-    /// How many streams, from 1 to 64: its ports are called `in0`, `in1`, ...
+    /// Number of streams, from 1 to 64; the ports are called `in0`, `in1`, ...
     inputs: usize,
 }
 
-/// Streams to make.
+/// The streams to split into.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SplitParameters {
-    /// How many streams, from 1 to 64: its ports are called `out0`, `out1`, ...
+    /// Number of streams, from 1 to 64; the ports are called `out0`, `out1`, ...
     outputs: usize,
 }
 
@@ -92,9 +92,9 @@ fn join<J: Join>(p: &JoinParameters, _: &Folders) -> Result<Joined<J>, Error> {
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
     registry.add(Kind::new("sum", "sum of several streams", "inputs = 3", join::<Sum>));
-    let text = "several streams in turn, one sample of each";
+    let text = "interleaves several streams, one sample of each in turn";
     registry.add(Kind::new("interleave", text, "inputs = 2", join::<Interleave>));
-    let text = "every n-th sample to each of n streams";
+    let text = "sends every n-th sample to each of n streams";
     let split = |p: &SplitParameters, _: &Folders| Deinterleave::new(p.outputs);
     registry.add(Kind::new("deinterleave", text, "outputs = 2", split));
 }

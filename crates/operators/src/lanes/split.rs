@@ -1,17 +1,17 @@
-//! One stream into several.
+//! Splits one stream into several.
 
 use super::check_count;
 use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Stamp, Step, Tag};
 
-/// Sends sample `k n + l` as sample `k` of stream `l` of `n`, at the rate divided by `n`; tags go with their
-/// samples. Where the stream ends within a round, the last streams are one sample shorter.
+/// Sends sample `k n + l` as sample `k` of stream `l` of `n`, at the rate divided by `n`. Tags stay on their
+/// samples. If the stream ends within a round, the last streams are one sample shorter.
 pub struct Deinterleave {
-    /// The stream.
+    /// The stream to split.
     pub input: Input<Chunk<f32>>,
-    /// Its parts: `out0`, `out1`, ...
+    /// The parts: `out0`, `out1`, ...
     pub outputs: Vec<Output<Chunk<f32>>>,
     held: Option<(Chunk<f32>, usize)>,
-    /// Chunks for the streams, within a step.
+    /// Chunks for the outputs during a step.
     parts: Vec<Chunk<f32>>,
     stamp: Stamp,
     received: u64,
@@ -19,7 +19,7 @@ pub struct Deinterleave {
 }
 
 impl Deinterleave {
-    /// Makes so many streams.
+    /// Creates this many streams.
     ///
     /// # Errors
     /// When it is not from 1 to 64.
@@ -36,12 +36,13 @@ impl Deinterleave {
         })
     }
 
-    /// Sends the next samples of the chunk in hand, up to a chunk of each stream. Says whether there were
+    /// Sends the next samples of the current chunk, up to a chunk per stream. Returns whether there were
     /// chunks.
     fn send(&mut self, cx: &mut Context) -> Result<bool, Error> {
         let Some((chunk, used)) = &mut self.held else { return Ok(true) };
         let lanes = self.outputs.len();
-        // All or none: what lies in the hand while the store is empty would be missing elsewhere.
+        // Takes chunks for all outputs or for none: a chunk held while the store is empty would be missing
+        // elsewhere.
         self.parts.clear();
         for output in &self.outputs {
             let Some(part) = output.chunk(cx) else {
@@ -54,7 +55,7 @@ impl Deinterleave {
         let now = *used..chunk.len().min(*used + room * lanes);
         cx.set_stamp(self.stamp);
         for (lane, (output, mut part)) in self.outputs.iter_mut().zip(self.parts.drain(..)).enumerate() {
-            // The first sample of this stream among these.
+            // First of these samples that belongs to this stream.
             let begin = (lane + lanes - (self.received % lanes as u64) as usize) % lanes;
             let samples = chunk[now.clone()].iter().skip(begin).step_by(lanes);
             if samples.len() == 0 {

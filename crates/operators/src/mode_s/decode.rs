@@ -1,22 +1,22 @@
-//! From frames to text.
+//! Decodes frames to text.
 
 use super::Frame;
-use super::fields::{Line, read, rounded};
+use super::fields::{JsonLine, read, rounded};
 use super::position::Positions;
 use onbeat_runtime::{Context, Error, Input, Operator, Output, Ports, Step};
 
-/// Says what frames say: each becomes a line of JSON.
+/// Decodes frames, each to a line of JSON.
 ///
 /// Every line has `time_s` (seconds since the first sample, to 10 ns), `hex`, `df`, `address`, `level_db` (dB
-/// of full scale) and `about`. What else there is depends on the frame, with units in the names: `call_sign`,
-/// `category`, `squawk`, `altitude_ft`, `cpr`, `cpr_latitude`, `cpr_longitude`, `ground_speed_kt`,
-/// `track_deg`, `vertical_rate_ft_per_min`, `vertical_rate_source`; and `latitude_deg`, `longitude_deg` where
-/// an even and an odd position came from an aircraft in flight within 10 s.
+/// of full scale) and `about`. Further fields depend on the frame; their names contain their units:
+/// `call_sign`, `category`, `squawk`, `altitude_ft`, `cpr`, `cpr_latitude`, `cpr_longitude`,
+/// `ground_speed_kt`, `track_deg`, `vertical_rate_ft_per_min`, `vertical_rate_source`. `latitude_deg` and
+/// `longitude_deg` are present if an even and an odd position arrived from an aircraft in flight within 10 s.
 #[derive(Default)]
 pub struct Decode {
-    /// Frames in.
+    /// Frames to decode.
     pub input: Input<Frame>,
-    /// One line for each, without its end.
+    /// One line per frame, without a line break.
     pub out: Output<String>,
     positions: Positions,
 }
@@ -26,11 +26,11 @@ impl Decode {
         let (about, mut fields, position) = read(frame);
         let found = position.and_then(|p| self.positions.take(frame.address(), frame.time_s, p));
         if let Some((latitude_deg, longitude_deg)) = found {
-            // A position is sent to about 5 m, 0.00005°.
+            // Aircraft send positions to about 5 m, 0.00005°.
             fields.latitude_deg = Some(rounded(latitude_deg, 1e5));
             fields.longitude_deg = Some(rounded(longitude_deg, 1e5));
         }
-        let line = Line {
+        let line = JsonLine {
             time_s: rounded(frame.time_s, 1e8),
             hex: frame.hex(),
             df: frame.downlink_format(),

@@ -1,53 +1,53 @@
-//! The search for frames as an operator.
+//! The frame search as an operator.
 
-use super::{Frame, RATE_HZ, Search};
+use super::{Frame, FrameSearch, RATE_HZ};
 use crate::check;
 use num_complex::Complex;
 use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Sample, Step};
 
 /// A sample that has a magnitude.
-pub trait Magnitude: Sample {
-    /// Its magnitude; not finite where the sample is not.
+pub trait MagnitudeSample: Sample {
+    /// The magnitude; not finite if the sample is not.
     fn magnitude(self) -> f32;
 }
 
-impl Magnitude for f32 {
+impl MagnitudeSample for f32 {
     #[inline(always)]
     fn magnitude(self) -> f32 {
         self
     }
 }
 
-impl Magnitude for Complex<f32> {
+impl MagnitudeSample for Complex<f32> {
     #[inline(always)]
     fn magnitude(self) -> f32 {
         (self.re * self.re + self.im * self.im).sqrt()
     }
 }
 
-/// Finds Mode S frames in a stream at 2 MS/s, of magnitudes or of complex samples: see [`Search`].
+/// Finds Mode S frames in a stream at 2 MS/s, of magnitudes or of complex samples: see [`FrameSearch`].
 ///
-/// What it finds does not depend on where chunks begin and end. A frame goes out when all its samples have
-/// come, with its own time as source time. A sample that is not finite counts as 0; how many these were is
-/// noted at the end.
-pub struct Demod<T: Magnitude> {
-    /// Chunks in.
+/// The result does not depend on chunk borders. A frame is sent when all its samples have arrived, with its
+/// own time as source time. A sample that is not finite counts as 0; a note gives the number of such samples
+/// at the end.
+pub struct Demod<T: MagnitudeSample> {
+    /// Samples to search.
     pub input: Input<Chunk<T>>,
-    /// Frames out, by rising time.
+    /// Frames found, in order of time.
     pub out: Output<Frame>,
-    search: Search,
-    /// The chunk in hand, and how much of it is used up.
+    search: FrameSearch,
+    /// The current chunk, and the number of its samples that are used up.
     held: Option<(Chunk<T>, usize)>,
-    /// The search may have more frames in what it took.
+    /// Whether the search may have more frames in the samples it took.
     more: bool,
     started: bool,
     finished: bool,
     not_finite: u64,
 }
 
-impl<T: Magnitude> Demod<T> {
-    /// A demodulator that believes in an aircraft for `remember_s` seconds after it was heard; see
-    /// [`Search`] for which frames that matters.
+impl<T: MagnitudeSample> Demod<T> {
+    /// Creates a demodulator that treats an aircraft as known for `remember_s` seconds after its last frame.
+    /// [`FrameSearch`] explains which frames this affects.
     ///
     /// # Errors
     /// When `remember_s` is not from 0 to 10⁶.
@@ -56,7 +56,7 @@ impl<T: Magnitude> Demod<T> {
         Ok(Demod {
             input: Input::default(),
             out: Output::default(),
-            search: Search::new((remember_s * RATE_HZ) as u64),
+            search: FrameSearch::new((remember_s * RATE_HZ) as u64),
             held: None,
             more: false,
             started: false,
@@ -72,12 +72,12 @@ impl<T: Magnitude> Demod<T> {
         }
         check::rate(rate_hz)?;
         Err(Error::new(format!(
-            "the sample rate of its input is {rate_hz} Hz, and it works at {RATE_HZ} Hz, one sample per \
-             pulse: resample to that rate before it"
+            "the sample rate of its input is {rate_hz} Hz, but it works only at {RATE_HZ} Hz, one sample per \
+             pulse: resample the input to that rate"
         )))
     }
 
-    /// Gives samples to the search.
+    /// Passes samples to the search.
     fn take(&mut self) {
         let Some((chunk, used)) = &mut self.held else { return };
         let not_finite = &mut self.not_finite;
@@ -96,7 +96,7 @@ impl<T: Magnitude> Demod<T> {
         self.more = true;
     }
 
-    /// At the end of the stream: whether there was anything left to do.
+    /// Handles the end of the stream. Returns whether there was anything left to do.
     fn finish(&mut self, cx: &mut Context) -> bool {
         if std::mem::replace(&mut self.finished, true) {
             return false;
@@ -110,7 +110,7 @@ impl<T: Magnitude> Demod<T> {
     }
 }
 
-impl<T: Magnitude> Operator for Demod<T> {
+impl<T: MagnitudeSample> Operator for Demod<T> {
     fn ports(&mut self, p: &mut Ports) {
         p.input("in", &mut self.input);
         p.output("out", &mut self.out);

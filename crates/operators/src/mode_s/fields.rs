@@ -1,17 +1,17 @@
-//! What the bits of a frame mean, with units.
+//! Decodes the bits of a frame to fields with units.
 //!
-//! The crate adsb reads them; where it would make a number of bits that say "there is none", we look first.
-//! Bits are counted as the standards do, from 1 (ICAO Annex 10, volume IV, 3.1.2, and ICAO document 9871,
-//! appendix A).
+//! The crate adsb reads most fields. Where it would return a number for bits that mean "not available", we
+//! check those bits first. Bits are counted from 1, as in the standards (ICAO Annex 10, volume IV, 3.1.2, and
+//! ICAO document 9871, appendix A).
 
 use super::Frame;
 use adsb::{ADSBMessageKind, CPRFrame, MessageKind, ModeSMessageKind, Parity};
 use serde::Serialize;
 
-/// One line of JSON. A field that this frame does not have, or that says "not available", is left out.
+/// One line of JSON. Fields that the frame does not have, or marks as "not available", are left out.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Line {
-    /// When its preamble began, seconds since the first sample.
+pub(super) struct JsonLine {
+    /// Start of the preamble, in seconds since the first sample.
     pub time_s: f64,
     /// The frame.
     pub hex: String,
@@ -21,7 +21,7 @@ pub(super) struct Line {
     pub address: String,
     /// Mean power over the frame, dB of full scale.
     pub level_db: f64,
-    /// What it is about.
+    /// Kind of message.
     pub about: &'static str,
     #[serde(flatten)]
     pub fields: Fields,
@@ -39,10 +39,10 @@ pub(super) struct Fields {
     pub squawk: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub altitude_ft: Option<i32>,
-    /// Of the two kinds of position, even or odd.
+    /// Parity of the position, even or odd.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpr: Option<&'static str>,
-    /// Place within a zone, of 131072.
+    /// Position within a zone, of 131072 steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpr_latitude: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,12 +58,12 @@ pub(super) struct Fields {
     pub track_deg: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vertical_rate_ft_per_min: Option<i32>,
-    /// What the vertical rate was measured with.
+    /// Source of the vertical rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vertical_rate_source: Option<&'static str>,
 }
 
-/// What a frame is about, its fields, and its position if it has one.
+/// Returns the kind of message, its fields, and its position if it has one.
 pub(super) fn read(frame: &Frame) -> (&'static str, Fields, Option<CPRFrame>) {
     let mut fields = Fields::default();
     let mut position = None;
@@ -82,12 +82,12 @@ pub(super) fn read(frame: &Frame) -> (&'static str, Fields, Option<CPRFrame>) {
         }
         11 => "all-call reply",
         17 | 18 => squitter(frame, &mut fields, &mut position),
-        _ => "not known",
+        _ => "unknown",
     };
     (about, fields, position)
 }
 
-/// The 56 bits of an extended squitter, from bit 33 on; the first 5 say what they are.
+/// Decodes the 56 bits of an extended squitter, from bit 33 on; the first 5 give its type.
 fn squitter(frame: &Frame, fields: &mut Fields, position: &mut Option<CPRFrame>) -> &'static str {
     let about = match bits(frame, 33, 37) {
         0 => "no position",
@@ -108,15 +108,15 @@ fn squitter(frame: &Frame, fields: &mut Fields, position: &mut Option<CPRFrame>)
     };
     match kind {
         ADSBMessageKind::AircraftIdentification { emitter_category, callsign } => {
-            // Letters that do not exist come as `#`.
+            // Invalid letters are returned as `#`.
             let text = callsign.trim_end();
             fields.call_sign = (!text.is_empty() && !text.contains('#')).then(|| text.to_string());
             let set = ['D', 'C', 'B', 'A'][bits(frame, 33, 37) as usize - 1];
             fields.category = Some(format!("{set}{emitter_category}"));
         }
         ADSBMessageKind::AirbornePosition { altitude, cpr_frame } => {
-            // Without the Q bit it is in steps of 100 ft and a code of its own, which the crate does not
-            // read.
+            // Without the Q bit, the altitude is in steps of 100 ft with a code of its own, which the crate
+            // does not read.
             fields.altitude_ft = (bits(frame, 48, 48) == 1).then_some(altitude.into());
             fields.cpr = Some(if cpr_frame.parity == Parity::Even { "even" } else { "odd" });
             fields.cpr_latitude = Some(cpr_frame.position.latitude as u32);
@@ -130,7 +130,7 @@ fn squitter(frame: &Frame, fields: &mut Fields, position: &mut Option<CPRFrame>)
                 fields.track_deg = Some(rounded(heading, 100.0).rem_euclid(360.0));
             }
             fields.vertical_rate_ft_per_min = Some(vertical_rate.into());
-            // The crate has these two the wrong way round.
+            // The crate has these two swapped.
             fields.vertical_rate_source =
                 Some(if bits(frame, 68, 68) == 1 { "barometer" } else { "satellites" });
         }
@@ -138,16 +138,16 @@ fn squitter(frame: &Frame, fields: &mut Fields, position: &mut Option<CPRFrame>)
     about
 }
 
-/// The altitude in bits 20 to 32 of a reply. Only where it is in steps of 25 ft, as nearly all are; metres
-/// and the old steps of 100 ft are left out.
+/// The altitude in bits 20 to 32 of a reply, if it is in steps of 25 ft, as nearly all are. Metres and the
+/// old steps of 100 ft are left out.
 fn altitude_13(frame: &Frame) -> Option<i32> {
     let (metres, q) = (bits(frame, 26, 26), bits(frame, 28, 28));
     let steps = bits(frame, 20, 25) << 5 | bits(frame, 27, 27) << 4 | bits(frame, 29, 32);
     (metres == 0 && q == 1).then_some(steps as i32 * 25 - 1000)
 }
 
-/// The identity in bits 20 to 32. The crate reads it of the short reply only; the long one begins in the same
-/// way.
+/// The identity in bits 20 to 32. The crate reads it only from the short reply; the long one begins in the
+/// same way.
 fn squawk(frame: &Frame) -> Option<String> {
     let mut short = [0; 7];
     short.copy_from_slice(frame.bytes().get(..7)?);
@@ -160,13 +160,13 @@ fn squawk(frame: &Frame) -> Option<String> {
     }
 }
 
-/// Bits `first` to `last` of a frame, counted from 1.
+/// Returns bits `first` to `last` of a frame, counted from 1.
 fn bits(frame: &Frame, first: usize, last: usize) -> u32 {
     let bit = |n: usize| u32::from(frame.bytes()[(n - 1) / 8] >> (7 - (n - 1) % 8) & 1);
     (first..=last).fold(0, |value, n| value << 1 | bit(n))
 }
 
-/// To a whole number of the part `1 / per`.
+/// Rounds to a multiple of `1 / per`.
 pub(super) fn rounded(value: f64, per: f64) -> f64 {
     (value * per).round() / per
 }
@@ -181,7 +181,7 @@ mod tests {
         (about, fields)
     }
 
-    /// Frames that books on the subject take apart.
+    /// Example frames from books on the subject.
     #[test]
     fn known_frames_say_what_they_say() {
         let (about, got) = fields(0x8D4840D6202CC371C32CE0576098, 14);

@@ -1,24 +1,24 @@
-//! One frame of Mode S, and its parity.
+//! A Mode S frame and its parity.
 
 use onbeat_runtime::Message;
 use std::fmt::Write;
 
-/// A frame as the demodulator found it: no bit of it was corrected.
+/// A frame as the demodulator found it, without error correction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frame {
     bytes: [u8; 14],
     short: bool,
-    /// When the first pulse of its preamble began, in seconds since the first sample of the stream. It is known
-    /// to about a quarter of a sample, 125 ns.
+    /// Start of the preamble's first pulse, in seconds since the first sample of the stream. It is known to
+    /// about a quarter of a sample, 125 ns.
     pub time_s: f64,
-    /// Mean power over the frame, its gaps included, in dB of full scale (a magnitude of 1).
+    /// Mean power over the frame, including its gaps, in dB of full scale (a magnitude of 1).
     pub level_db: f32,
 }
 
 impl Message for Frame {}
 
 impl Frame {
-    /// A frame of 56 or 112 bits; `None` for other lengths.
+    /// Creates a frame of 56 or 112 bits; `None` for other lengths.
     ///
     /// ```
     /// use onbeat_operators::mode_s::Frame;
@@ -37,18 +37,17 @@ impl Frame {
         })
     }
 
-    /// Its 7 or 14 bytes, in the order in which they were sent.
+    /// The 7 or 14 bytes of the frame, in the order sent.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..if self.short { 7 } else { 14 }]
     }
 
-    /// Downlink format (DF): the first 5 bits, which say what the frame is.
+    /// The downlink format (DF): the first 5 bits, which give the type of the frame.
     pub fn downlink_format(&self) -> u8 {
         self.bytes[0] >> 3
     }
 
-    /// The aircraft's address, 24 bits: in the frame for DF 11, 17 and 18, laid over the parity for the
-    /// others.
+    /// The aircraft's 24-bit address: a field of DF 11, 17 and 18, overlaid on the parity in all others.
     pub fn address(&self) -> u32 {
         if matches!(self.downlink_format(), 11 | 17 | 18) {
             u32::from_be_bytes([0, self.bytes[1], self.bytes[2], self.bytes[3]])
@@ -57,13 +56,13 @@ impl Frame {
         }
     }
 
-    /// What its parity leaves: 0 for a clean DF 17 or 18, an interrogator's code below 128 for a clean DF 11,
-    /// the address for the others.
+    /// The remainder of the parity check: 0 for a correct DF 17 or 18, an interrogator's code below 128 for a
+    /// correct DF 11, the address for all others.
     pub fn remainder(&self) -> u32 {
         remainder(self.bytes())
     }
 
-    /// Its bytes in hexadecimal.
+    /// The bytes in hexadecimal.
     pub fn hex(&self) -> String {
         let mut text = String::with_capacity(28);
         for byte in self.bytes() {
@@ -73,10 +72,10 @@ impl Frame {
     }
 }
 
-/// The parity's polynomial without its first bit: x²⁴ + x²³ + … + 1 (ICAO Annex 10, volume IV, 3.1.2.3.3).
+/// The parity polynomial without its first bit: x²⁴ + x²³ + … + 1 (ICAO Annex 10, volume IV, 3.1.2.3.3).
 const POLYNOMIAL: u32 = 0xff_f409;
 
-/// What one byte, shifted in, does to the remainder.
+/// Change of the remainder when one byte is shifted in.
 const TABLE: [u32; 256] = table();
 
 const fn table() -> [u32; 256] {
@@ -95,7 +94,7 @@ const fn table() -> [u32; 256] {
     table
 }
 
-/// The remainder of a frame: the parity of all but its last three bytes, laid over those three.
+/// Remainder of a frame: the parity of all but its last three bytes, XORed with those three.
 pub(super) fn remainder(bytes: &[u8]) -> u32 {
     let (data, sent) = bytes.split_at(bytes.len() - 3);
     let step = |rest: u32, byte: &u8| {

@@ -1,29 +1,29 @@
-//! Which aircraft were heard.
+//! The aircraft heard recently.
 
-/// Addresses and when each was heard last, so many at most.
+/// A bounded set of addresses with the time each was last heard.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
-    /// By rising address; the place is reserved once.
+    /// Sorted by address; the space is reserved once.
     heard: Vec<(u32, u64)>,
     age: u64,
 }
 
-/// More aircraft than one antenna can see at a time.
+/// More aircraft than one antenna can receive at a time.
 const MOST: usize = 4096;
 
 impl Known {
-    /// An address counts as known for `age` samples after it was heard.
+    /// Creates a set in which an address counts as known for `age` samples after it was last heard.
     pub fn new(age: u64) -> Self {
         Known { heard: Vec::with_capacity(MOST), age }
     }
 
-    /// This aircraft was heard at this sample.
+    /// Records that this aircraft was heard at this sample.
     pub fn hear(&mut self, address: u32, now: u64) {
         match self.heard.binary_search_by_key(&address, |(address, _)| *address) {
             Ok(at) => self.heard[at].1 = now,
             Err(mut at) => {
                 if self.heard.len() == MOST {
-                    // The one that was silent for the longest time has left.
+                    // Replace the aircraft that was silent for the longest time.
                     let oldest = (0..MOST).min_by_key(|at| self.heard[*at].1).unwrap_or(0);
                     self.heard.remove(oldest);
                     at -= usize::from(oldest < at);
@@ -33,7 +33,7 @@ impl Known {
         }
     }
 
-    /// Whether it was heard, and not too long ago.
+    /// Whether the aircraft was heard recently enough.
     pub fn has(&self, address: u32, now: u64) -> bool {
         let found = self.heard.binary_search_by_key(&address, |(address, _)| *address);
         found.is_ok_and(|at| now - self.heard[at].1 < self.age)

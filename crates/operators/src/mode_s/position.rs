@@ -1,13 +1,13 @@
-//! Where an aircraft is, from two of its positions.
+//! The position of an aircraft, from two of its messages.
 
 use adsb::{CPRFrame, Parity, Position, cpr};
 
-/// The last positions of the aircraft that were heard. One position says where in a zone of about 600 km, an
-/// even and an odd one together which zone (ICAO document 9871, appendix C): between both the aircraft must
-/// not have flown far, for which 10 s are allowed.
+/// The last positions of the aircraft heard. One message gives the position within a zone of about 600 km; an
+/// even and an odd one together give the zone (ICAO document 9871, appendix C). The aircraft must not have
+/// flown far in between, so both must arrive within 10 s.
 #[derive(Debug, Default)]
 pub(super) struct Positions {
-    /// By rising address.
+    /// Sorted by address.
     aircraft: Vec<Aircraft>,
 }
 
@@ -21,11 +21,12 @@ struct Aircraft {
 
 const APART_S: f64 = 10.0;
 
-/// Aircraft that are kept; then the one that was silent for the longest time goes.
+/// Most aircraft kept; beyond that, the one that was silent for the longest time is dropped.
 const MOST: usize = 4096;
 
 impl Positions {
-    /// Takes a position and gives latitude and longitude in degrees, if one of the other kind is not too old.
+    /// Takes a position. Returns latitude and longitude in degrees if a recent position of the other parity
+    /// is known.
     pub fn take(&mut self, address: u32, time_s: f64, position: CPRFrame) -> Option<(f64, f64)> {
         let at = match self.aircraft.binary_search_by_key(&address, |aircraft| aircraft.address) {
             Ok(at) => at,
@@ -51,7 +52,7 @@ impl Positions {
         is_there.then_some((latitude, longitude))
     }
 
-    /// Where to put a new aircraft that belongs at `at`.
+    /// Returns the index for a new aircraft that belongs at `at`.
     fn make_room(&mut self, at: usize) -> usize {
         if self.aircraft.len() < MOST {
             return at;

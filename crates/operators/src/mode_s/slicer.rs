@@ -1,26 +1,27 @@
-//! From samples to bits.
+//! Slices samples to bits.
 //!
-//! Of a pulse that begins the part `f` of a sample late, `1 - f` is in one sample and `f` in the next. So of
-//! a bit's two samples the first also holds the end of the bit before it, and with pulses of size 1 they are
+//! If a pulse begins the part `f` of a sample late, `1 - f` of it is in one sample and `f` in the next. The
+//! first of a bit's two samples therefore also contains the end of the bit before. With pulses of magnitude 1
+//! the samples are
 //!
 //! ```text
 //! x[0] = (1 - f) bit + f (1 - bit before)        x[1] = (1 - f) (1 - bit) + f bit
 //! ```
 //!
-//! At `f = 1/2` all samples of a run of equal bits are the same, and only its begin tells which bits they
-//! are: a look at one bit cannot know. So the sequence with the least sum of squared differences is searched
-//! for, by Viterbi's algorithm (IEEE Transactions on Information Theory 13, 1967) with two states, the last
-//! bit's values. Before the first bit there is a gap, as after a 1.
+//! At `f = 1/2` all samples of a run of equal bits are the same, and only the start of the run tells which
+//! bits they are, so a single bit is not enough. We therefore search for the sequence with the least sum of
+//! squared differences, by Viterbi's algorithm (IEEE Transactions on Information Theory 13, 1967) with two
+//! states, the values of the last bit. Before the first bit there is a gap, as after a 1.
 
-/// What a sample adds to the squared distance, less its own square.
+/// Contribution of a sample to the squared distance, less its own square.
 #[inline(always)]
 fn distance(size: f32, x: f32) -> f32 {
     size * (size - 2.0 * x)
 }
 
-/// Slices two samples per bit, at most 128 bits, with pulses of size `pulse` that begin the part `f` of a
-/// sample late. Gives the bits, the last one lowest, and how far their pulses are from the samples: the sum
-/// of squared differences, less the squares of the samples.
+/// Slices two samples per bit, at most 128 bits, with pulses of magnitude `pulse` that begin the part `f` of
+/// a sample late. Returns the bits, the last one lowest, and their distance from the samples: the sum of
+/// squared differences, less the squares of the samples.
 pub(super) fn slice(samples: &[f32], f: f32, pulse: f32) -> (u128, f32) {
     let (f, g) = (f * pulse, (1.0 - f) * pulse);
     let (mut d0, mut d1) = (f32::MAX, 0.0);
@@ -37,16 +38,16 @@ pub(super) fn slice(samples: &[f32], f: f32, pulse: f32) -> (u128, f32) {
     if d1 < d0 { (bits1, d1) } else { (bits0, d0) }
 }
 
-/// Positions from one sample to the next that are looked at: `f = n / PHASES`.
+/// Positions tried from one sample to the next: `f = n / PHASES`.
 pub(super) const PHASES: usize = 4;
 
-/// One number for each position, so that the compiler makes vector code of it.
-type Lanes<T> = [T; PHASES];
+/// One number per position, so that the compiler vectorises the loop.
+type Phases<T> = [T; PHASES];
 
-/// The first byte as [`slice`] would slice it, at all positions at once: the bytes, and how far they are.
-pub(super) fn first_bytes(samples: &[f32; 16], pulse: f32) -> (Lanes<u32>, Lanes<f32>) {
-    let f: Lanes<f32> = std::array::from_fn(|n| n as f32 / PHASES as f32 * pulse);
-    let g: Lanes<f32> = f.map(|f| pulse - f);
+/// Slices the first byte like [`slice`], at all positions at once. Returns the bytes and their distances.
+pub(super) fn first_bytes(samples: &[f32; 16], pulse: f32) -> (Phases<u32>, Phases<f32>) {
+    let f: Phases<f32> = std::array::from_fn(|n| n as f32 / PHASES as f32 * pulse);
+    let g: Phases<f32> = f.map(|f| pulse - f);
     let (mut d0, mut d1) = ([f32::MAX; PHASES], [0.0; PHASES]);
     let (mut bits0, mut bits1) = ([0; PHASES], [0; PHASES]);
     for x in samples.chunks_exact(2) {
@@ -109,7 +110,7 @@ mod tests {
 
     #[test]
     fn noise_is_no_reason_to_give_up() {
-        // Half way between two samples, where runs of equal bits have no pulses of their own.
+        // Half way between two samples, where runs of equal bits have no distinct pulses.
         let bits: Vec<bool> = (0..112).map(|n| n / 5 % 2 == 1).collect();
         let expected = bits.iter().fold(0, |all, bit| all << 1 | u128::from(*bit));
         let mut x = samples(&bits, 0.5, 1.0);

@@ -1,33 +1,33 @@
-//! The header of an NPY file: a magic word, a version, and a Python dictionary with type, order and shape.
+//! The header of an NPY file: a magic number, a version, and a Python dictionary with type, order and shape.
 
 use crate::format::{Coding, Number};
 use std::fmt::Write;
 use std::io::{self, Read};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
-/// Most bytes of a dictionary; NumPy itself takes no more than 10000 without being told.
+/// Longest dictionary, in bytes. By default NumPy reads no more than 10000.
 const MOST_BYTES: usize = 64 << 10;
-/// Bytes of a header that is written: room for the largest shape, and a multiple of 64 as NumPy has it.
+/// Bytes of a written header: room for the largest shape, and a multiple of 64 like NumPy's.
 pub(super) const WRITTEN: usize = 192;
 
-/// What a header says.
+/// Contents of a header.
 #[derive(Debug, PartialEq)]
-pub(super) struct Header {
+pub(super) struct NpyHeader {
     pub coding: Coding,
-    /// Numbers in one sample: 2 for a complex one.
+    /// Components of a sample: 2 for a complex one.
     pub parts: usize,
-    /// By axis, first the slowest.
+    /// Length of each axis, the slowest first.
     pub shape: Vec<u64>,
 }
 
-impl Header {
-    /// Reads a header; the samples follow. The error is for a person, who is told the file by the caller.
+impl NpyHeader {
+    /// Reads a header; the samples follow it. The error is for users; the caller adds the file name.
     pub fn read(file: &mut impl Read) -> Result<Self, String> {
         let cut = |error: io::Error| format!("its header cannot be read: {error}");
         let mut begin = [0; 8];
         file.read_exact(&mut begin).map_err(cut)?;
         if begin[..6] != *MAGIC {
-            return Err("it is no NPY file: write one with `numpy.save`".into());
+            return Err("it is not an NPY file: create it with `numpy.save`".into());
         }
         let bytes = match begin[6] {
             1 => {
@@ -47,12 +47,12 @@ impl Header {
         }
         let mut text = vec![0; bytes];
         file.read_exact(&mut text).map_err(cut)?;
-        let text = String::from_utf8(text).map_err(|_| "its header is no text".to_string())?;
+        let text = String::from_utf8(text).map_err(|_| "its header is not text".to_string())?;
         parse(&text)
     }
 }
 
-/// A header for samples of so many parts, [`WRITTEN`] bytes long.
+/// Creates a header for samples of this many components, [`WRITTEN`] bytes long.
 pub(super) fn write(parts: usize, frames: u64, axes: &[u32]) -> Vec<u8> {
     let descr = if parts == 2 { "<c8" } else { "<f4" };
     let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({frames},");
@@ -67,7 +67,7 @@ pub(super) fn write(parts: usize, frames: u64, axes: &[u32]) -> Vec<u8> {
     bytes
 }
 
-fn parse(text: &str) -> Result<Header, String> {
+fn parse(text: &str) -> Result<NpyHeader, String> {
     let mut at = Scan(text.trim());
     let (mut descr, mut fortran, mut shape) = (None, None, None);
     at.expect("{")?;
@@ -77,36 +77,36 @@ fn parse(text: &str) -> Result<Header, String> {
         match key {
             "descr" if at.sees("[") => {
                 return Err(
-                    "its samples are structures: save one field of it, `numpy.save(name, a[\"field\"])`"
+                    "its samples are structures: save a single field, `numpy.save(name, a[\"field\"])`"
                         .into(),
                 );
             }
             "descr" => descr = Some(at.string()?),
             "fortran_order" => fortran = Some(at.boolean()?),
             "shape" => shape = Some(at.tuple()?),
-            other => return Err(format!("its header has `{other}`, which NPY files do not have")),
+            other => return Err(format!("its header has the unknown key `{other}`")),
         }
         if !at.take(",") && !at.sees("}") {
             return Err(at.odd());
         }
     }
     let (Some(descr), Some(fortran), Some(shape)) = (descr, fortran, shape) else {
-        return Err("its header has not all of `descr`, `fortran_order` and `shape`".into());
+        return Err("its header lacks one of `descr`, `fortran_order` and `shape`".into());
     };
     if fortran && shape.len() > 1 {
         return Err(
-            "its last axis is the slowest (`fortran_order`): save `numpy.ascontiguousarray(a)`".into()
+            "its array is in Fortran order (`fortran_order`): save `numpy.ascontiguousarray(a)`".into()
         );
     }
     let (coding, parts) = coding(descr)?;
-    Ok(Header { coding, parts, shape })
+    Ok(NpyHeader { coding, parts, shape })
 }
 
 fn coding(descr: &str) -> Result<(Coding, usize), String> {
     let number = match descr.trim_start_matches(['<', '|']) {
         _ if descr.starts_with('>') => {
             return Err(format!(
-                "its samples are `{descr}`, high byte first: save `a.astype(\"<{}\")`",
+                "its samples are `{descr}` (big-endian), which is not supported: save `a.astype(\"<{}\")`",
                 &descr[1..]
             ));
         }
@@ -122,20 +122,21 @@ fn coding(descr: &str) -> Result<(Coding, usize), String> {
         "i8" => Number::I64,
         _ => {
             return Err(format!(
-                "its samples are `{descr}`, which is not supported: save `a.astype(\"<f4\")`, or \"<c8\" for complex ones"
+                "its samples are `{descr}`, which is not supported: save `a.astype(\"<f4\")`, or \"<c8\" for \
+                 complex samples"
             ));
         }
     };
     Ok((Coding::plain(number), if descr.contains('c') { 2 } else { 1 }))
 }
 
-/// What is left of a dictionary.
+/// The unread part of a dictionary.
 struct Scan<'t>(&'t str);
 
 impl<'t> Scan<'t> {
     fn odd(&self) -> String {
         let near: String = self.0.chars().take(20).collect();
-        format!("its header is no NPY header near `{near}`")
+        format!("its header cannot be parsed near `{near}`")
     }
 
     fn sees(&mut self, what: &str) -> bool {
@@ -179,7 +180,7 @@ impl<'t> Scan<'t> {
             let end = self.0.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.0.len());
             lengths.push(self.0[..end].parse().map_err(|_| self.odd())?);
             self.0 = &self.0[end..];
-            // What Python 2 has written behind long numbers.
+            // Suffix of long integers written by Python 2.
             self.take("L");
             if !self.take(",") && !self.sees(")") {
                 return Err(self.odd());
@@ -198,7 +199,7 @@ mod tests {
         for (parts, axes) in [(1, &[][..]), (2, &[5]), (1, &[u32::MAX; 3])] {
             let bytes = write(parts, u64::MAX, axes);
             assert_eq!(bytes.len(), WRITTEN);
-            let header = Header::read(&mut &bytes[..]).unwrap();
+            let header = NpyHeader::read(&mut &bytes[..]).unwrap();
             assert_eq!((header.coding, header.parts), (Coding::F32, parts));
             assert_eq!(header.shape[0], u64::MAX);
             assert!(header.shape[1..].iter().eq(&axes.iter().map(|&n| u64::from(n)).collect::<Vec<_>>()));
@@ -222,17 +223,20 @@ mod tests {
             format!("{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}}}")
         };
         for (text, expected) in [
-            (with("'>f4'", "False", "(3,)"), "high byte first: save `a.astype(\"<f4\")`"),
+            (
+                with("'>f4'", "False", "(3,)"),
+                "(big-endian), which is not supported: save `a.astype(\"<f4\")`",
+            ),
             (with("'<f4'", "True", "(3, 4)"), "numpy.ascontiguousarray"),
             (with("'<U8'", "False", "(3,)"), "`<U8`, which is not supported"),
             (with("[('a', '<f4')]", "False", "(3,)"), "structures"),
             (with("'<f4'", "Perhaps", "(3,)"), "near `Perhaps"),
             (with("'<f4'", "False", "(-3,)"), "near `-3"),
             (with("'<f4'", "False", "(99999999999999999999,)"), "near `9999"),
-            (with("'<f4'", "False", "(3"), "no NPY header"),
-            ("{'descr': '<f4'}".into(), "not all of"),
+            (with("'<f4'", "False", "(3"), "cannot be parsed"),
+            ("{'descr': '<f4'}".into(), "lacks one of"),
             ("{'colour': 1}".into(), "`colour`"),
-            (String::new(), "no NPY header"),
+            (String::new(), "cannot be parsed"),
         ] {
             let error = parse(&text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");

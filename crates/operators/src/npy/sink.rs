@@ -1,4 +1,4 @@
-//! Arrays to write.
+//! Writes NumPy arrays.
 
 use super::{axes, header, shape_text};
 use crate::format::{Coding, FileSample, SampleWriter};
@@ -9,13 +9,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Writes an array into an NPY file, as `<f4` or `<c8`: of one axis where chunks come without a shape, else
-/// one of frames, all of the same shape, with time as the first axis.
+/// Writes an array to an NPY file, as `<f4` or `<c8`. Chunks without a shape give an array with one axis;
+/// chunks with a shape, which must all have the same, give an array of frames with time as the first axis.
 ///
-/// The file is called "NAME.part" until it is complete, and its header has the right shape then. When the run
-/// fails it goes away; when it is stopped, what came until then is kept. Samples that are not finite are
-/// written as they are, counted, and noted at the end. Sample rate and tags are not written. Without a single
-/// chunk there is no file.
+/// The file is called "NAME.part" until it is complete, and its header gets the right shape at the end. The
+/// file is removed if the run fails, and kept if the run is stopped. Samples that are not finite are written
+/// unchanged; a note gives their number at the end. Sample rate and tags are not written. If no chunk
+/// arrives, no file is created.
 pub struct NpySink<T: FileSample> {
     /// Samples or frames.
     pub input: Input<Chunk<T>>,
@@ -31,15 +31,15 @@ impl<T: FileSample> NpySink<T> {
         NpySink { input: Input::default(), path: path.into(), writer: None, shape: None, frames: 0 }
     }
 
-    /// Counts what has come, which is of one shape.
+    /// Checks the shape of a chunk and counts its samples.
     fn count(&mut self, chunk: &Chunk<T>) -> Result<(), Error> {
         let shape = chunk.info().shape;
         let known = *self.shape.get_or_insert(shape);
         let text = |shape| if axes(&shape).is_empty() { "none".to_string() } else { shape_text(&shape) };
         if shape != known {
             return Err(Error::new(format!(
-                "cannot write {}: the shape of the chunks changed from {} to {}, and an array has one; write them into \
-                 different files",
+                "cannot write {}: the shape of the chunks changed from {} to {}, but an array has only one; \
+                 write separate files",
                 self.path.display(),
                 text(known),
                 text(shape)
@@ -52,8 +52,8 @@ impl<T: FileSample> NpySink<T> {
         let samples: u64 = axes(&shape).iter().map(|&length| u64::from(length)).product();
         if chunk.len() as u64 != samples {
             return Err(Error::new(format!(
-                "cannot write {}: a chunk of shape {} has {} samples, and {samples} belong to it; an operator before has \
-                 changed one of both",
+                "cannot write {}: a chunk of shape {} has {} samples instead of {samples}; an operator \
+                 upstream changed only one of both",
                 self.path.display(),
                 text(shape),
                 chunk.len()
@@ -86,7 +86,7 @@ impl<T: FileSample> Operator for NpySink<T> {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        crate::part::begins_anew()
+        crate::part::not_restartable()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
@@ -104,17 +104,17 @@ impl<T: FileSample> Operator for NpySink<T> {
 /// An array to write.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
-    /// The file, for `numpy.load`; folders that are missing are made.
+struct NpySinkParameters {
+    /// The file to write, for `numpy.load`; missing folders are created.
     path: PathBuf,
 }
 
-fn sink<T: FileSample>(p: &Parameters, folders: &Folders) -> Result<NpySink<T>, Error> {
+fn sink<T: FileSample>(p: &NpySinkParameters, folders: &Folders) -> Result<NpySink<T>, Error> {
     Ok(NpySink::new(folders.output(&p.path)))
 }
 
 pub(super) fn add_kinds(registry: &mut Registry) {
-    let (text, example) = ("writes an array for NumPy, frame by frame", "path = \"frames.npy\"");
+    let (text, example) = ("writes a NumPy array, frame by frame", "path = \"frames.npy\"");
     registry.add(Kind::new("npy.sink", text, example, sink::<f32>));
     registry.add(Kind::new("npy.sink.complex", text, example, sink::<Complex<f32>>));
 }

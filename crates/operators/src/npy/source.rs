@@ -1,8 +1,8 @@
-//! Arrays to play.
+//! Plays NumPy arrays.
 
-use super::header::Header;
+use super::header::NpyHeader;
 use crate::check;
-use crate::format::{FileSample, Layout, Playing, SampleFile, once, open, real};
+use crate::format::{FileLayout, FileSample, Playing, SampleFile, once, open, real};
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Hertz, Kind, Operator, Output, Pace, Ports, Rate, Registry, Step,
@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use std::io::Seek;
 use std::path::PathBuf;
 
-/// Plays an array of an NPY file: samples where it has one axis, else frames, of which each is one chunk with
-/// a shape.
+/// Plays the array of an NPY file: samples if it has one axis, otherwise frames, each as one chunk with a
+/// shape.
 ///
-/// Numbers are taken as they are, without a scale: `|u1` 255 becomes 255.0. `<f4`, `<f8`, `|u1`, `|i1`, `|b1`
-/// and whole numbers of 16, 32 and 64 bits become real samples, `<c8` and `<c16` complex ones, rounded to
-/// 32-bit floating point. What is not finite then is sent as it is, counted, and noted at the end. The sample
-/// rate of frames is that of their samples.
+/// Numbers are not scaled: `|u1` 255 becomes 255.0. `<f4`, `<f8`, `|u1`, `|i1`, `|b1` and integers of 16, 32
+/// and 64 bits become real samples, `<c8` and `<c16` complex samples, rounded to 32-bit floating point.
+/// Samples that are then not finite are sent unchanged; a note gives their number at the end. The sample rate
+/// of a frame is that of its samples.
 pub struct NpySource<T: FileSample> {
     /// Samples or frames.
     pub out: Output<Chunk<T>>,
@@ -27,16 +27,16 @@ pub struct NpySource<T: FileSample> {
     playing: Playing<T>,
 }
 
-/// What the shape of an array means.
+/// Interpretation of an array's shape.
 struct Frames {
-    /// How many; for a plain stream, samples.
+    /// Number of frames; for an array with one axis, of samples.
     count: u64,
-    /// Samples in one, and its shape; none for a plain stream.
+    /// Samples per frame, and the shape of a frame; none for an array with one axis.
     frame: Option<(u64, [u32; 3])>,
 }
 
 impl<T: FileSample> NpySource<T> {
-    /// Plays an array once, as fast as it is taken.
+    /// Plays an array once, as fast as the consumer takes it.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         NpySource {
             out: Output::default(),
@@ -46,7 +46,7 @@ impl<T: FileSample> NpySource<T> {
         }
     }
 
-    /// So many frames per second; where the array has one axis, samples.
+    /// Sets the rate in frames per second; in samples per second if the array has one axis.
     ///
     /// # Errors
     /// When it is not a finite number above 0.
@@ -57,7 +57,7 @@ impl<T: FileSample> NpySource<T> {
         Ok(self)
     }
 
-    /// How often it plays; 0 for without end.
+    /// Sets how many times the array is played; 0 repeats it without end.
     pub fn repeat(mut self, times: u64) -> Self {
         self.playing.repeat = times;
         self
@@ -66,14 +66,15 @@ impl<T: FileSample> NpySource<T> {
     fn open(&self) -> Result<(SampleFile, Frames), Error> {
         let wrong = |text: String| Error::new(format!("{}: {text}", self.path.display()));
         let (mut file, bytes, used) = open(&self.path)?;
-        let header = Header::read(&mut file).map_err(wrong)?;
+        let header = NpyHeader::read(&mut file).map_err(wrong)?;
         if header.parts != T::PARTS {
             let (are, kind) =
                 if T::PARTS == 2 { ("real", "npy.source") } else { ("complex", "npy.source.complex") };
             return Err(wrong(format!("its samples are {are}: play it with `{kind}`")));
         }
         let frames = frames(&header.shape).map_err(wrong)?;
-        let layout = Layout { coding: header.coding, parts: header.parts, channels: 1, first: 0, lanes: 1 };
+        let layout =
+            FileLayout { coding: header.coding, parts: header.parts, channels: 1, first: 0, lanes: 1 };
         let begin = file.stream_position().map_err(|error| wrong(error.to_string()))?;
         let samples = frames.frame.map_or(1, |(samples, _)| samples).checked_mul(frames.count);
         let expected = samples.and_then(|samples| samples.checked_mul(layout.frame_bytes() as u64));
@@ -82,8 +83,8 @@ impl<T: FileSample> NpySource<T> {
         };
         if bytes - begin != expected {
             return Err(wrong(format!(
-                "its shape {:?} needs {expected} bytes of samples, and {} are there: it is truncated, or was not finished; \
-                 save it anew",
+                "its shape {:?} needs {expected} bytes of samples, but the file has {}: it is truncated or \
+                 unfinished; save it again",
                 header.shape,
                 bytes - begin
             )));
@@ -95,17 +96,17 @@ impl<T: FileSample> NpySource<T> {
 fn frames(shape: &[u64]) -> Result<Frames, String> {
     let [count, axes @ ..] = shape else {
         return Err(
-            "it is a single number: the first axis is time, so save an array of one axis or more".into()
+            "it is a single number: the first axis is time, so save an array with at least one axis".into()
         );
     };
     if axes.len() > 3 {
         return Err(format!(
-            "it has {} axes: there may be 4, time and those of a frame; reshape it",
+            "it has {} axes: at most 4 are supported, time and three of a frame; reshape it",
             shape.len()
         ));
     }
     if shape.contains(&0) {
-        return Err(format!("its shape {shape:?} has a 0: there is nothing to play"));
+        return Err(format!("its shape {shape:?} has an axis of length 0: there is nothing to play"));
     }
     if axes.is_empty() {
         return Ok(Frames { count: *count, frame: None });
@@ -153,23 +154,24 @@ impl<T: FileSample> Operator for NpySource<T> {
 /// An array to play.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
-    /// The file, as `numpy.save` writes it. The first axis is time; what is left of the shape is that of a
-    /// frame.
+struct NpySourceParameters {
+    /// The file to play, as written by `numpy.save`. The first axis is time; the remaining axes are the shape
+    /// of a frame.
     path: PathBuf,
-    /// Frames per second; samples, where the array has one axis. Without it there is no time to keep.
+    /// Frames per second; samples per second if the array has one axis. Without it, frames are sent as fast
+    /// as possible.
     #[serde(default)]
     rate: Option<Hertz>,
-    /// Where there is a rate. `real`: a chunk comes when its last sample is due. `fast`: as soon as there is
-    /// room.
+    /// Used if `rate` is set. `real`: a chunk is sent when its last sample is due. `fast`: as soon as there
+    /// is room.
     #[serde(default = "real")]
     pace: Pace,
-    /// How often it is played; 0 is without end.
+    /// How many times to play the array; 0 repeats it without end.
     #[serde(default = "once")]
     repeat: u64,
 }
 
-fn source<T: FileSample>(p: &Parameters, folders: &Folders) -> Result<NpySource<T>, Error> {
+fn source<T: FileSample>(p: &NpySourceParameters, folders: &Folders) -> Result<NpySource<T>, Error> {
     let source = NpySource::new(folders.input(&p.path)).repeat(p.repeat);
     match p.rate {
         Some(Hertz(rate_hz)) => source.rate(rate_hz, p.pace),
@@ -178,8 +180,7 @@ fn source<T: FileSample>(p: &Parameters, folders: &Folders) -> Result<NpySource<
 }
 
 pub(super) fn add_kinds(registry: &mut Registry) {
-    let (text, example) =
-        ("plays an array of NumPy, frame by frame", "path = \"frames.npy\"\nrate = \"25 Hz\"");
+    let (text, example) = ("plays a NumPy array, frame by frame", "path = \"frames.npy\"\nrate = \"25 Hz\"");
     registry.add(Kind::new("npy.source", text, example, source::<f32>));
     registry.add(Kind::new("npy.source.complex", text, example, source::<Complex<f32>>));
 }

@@ -2,19 +2,19 @@
 
 use std::f64::consts::{PI, TAU};
 
-/// Size of the melody, such that its peak is 0.97 once pre-emphasised. A test of the recording checks it.
+/// Amplitude of the melody, such that its peak is 0.97 after pre-emphasis. A test of the recording checks it.
 const SIZE: f64 = 0.467;
 
-/// Sizes of a note's partials: the fundamental and three overtones, like a soft organ pipe.
+/// Amplitudes of a note's partials: the fundamental and three overtones, like a soft organ pipe.
 const PARTIALS: [f64; 4] = [1.0, 0.35, 0.15, 0.06];
 
-/// How long a note takes to swell and to fade, in seconds.
+/// Rise and fall time of a note, in seconds.
 const SWELL_S: f64 = 0.03;
 const FADE_S: f64 = 0.08;
 
 /// One note.
 struct Note {
-    /// When it begins and how long it lasts, in seconds.
+    /// Start and duration, in seconds.
     start_s: f64,
     length_s: f64,
     pitch_hz: f64,
@@ -25,8 +25,8 @@ const fn note(start_s: f64, length_s: f64, pitch_hz: f64, size: f64) -> Note {
     Note { start_s, length_s, pitch_hz, size }
 }
 
-/// Up and down a pentatonic scale, each note leaning on the one before, over two long notes of a second voice.
-/// Pitches are those of the even temperament with A at 440 Hz.
+/// Up and down a pentatonic scale, each note overlapping the one before, over two long notes of a second
+/// voice. Pitches are those of equal temperament with A at 440 Hz.
 const NOTES: [Note; 10] = [
     note(0.05, 0.26, 523.251, 1.0),
     note(0.26, 0.26, 659.255, 1.0),
@@ -41,7 +41,7 @@ const NOTES: [Note; 10] = [
 ];
 
 impl Note {
-    /// Its part in the sound at a time in seconds.
+    /// The note's share of the sound at a time in seconds.
     fn at(&self, t: f64) -> f64 {
         let since = t - self.start_s;
         let left = self.length_s - since;
@@ -65,7 +65,7 @@ pub(super) fn at(t: f64) -> f64 {
     SIZE * NOTES.iter().map(|note| note.at(t)).sum::<f64>()
 }
 
-/// The two seconds of melody that station A sends, before pre-emphasis, at any sample rate.
+/// Returns the two seconds of melody that station A sends, before pre-emphasis, at any sample rate.
 ///
 /// The highest partial is at 3.5 kHz.
 pub fn melody(rate_hz: f64) -> Vec<f32> {

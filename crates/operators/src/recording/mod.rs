@@ -1,8 +1,8 @@
-//! The recording of the FM receiver example, made rather than recorded: two stations and noise.
+//! The signal of the FM receiver example, synthesised: two stations and noise.
 //!
-//! A receiver can only be tested against what was sent. So we make the signal ourselves, sample by sample from
-//! formulas, and keep the melody to compare with. `examples/make_fm_recording.rs` writes the files; a test checks
-//! that they are what this module makes.
+//! A receiver can only be tested against a known signal. This module computes the signal from formulas,
+//! sample by sample, and keeps the melody for comparison. `examples/make_fm_recording.rs` writes the files; a
+//! test checks that they match this module.
 //!
 //! | | station A | station B |
 //! |---|---|---|
@@ -12,9 +12,9 @@
 //! | peak deviation | 25 kHz | 25 kHz |
 //! | pre-emphasis | 50 µs | 50 µs |
 //!
-//! The noise is white and Gaussian, 20 dB below a station in a channel of 66 kHz. That is the bandwidth by Carson's
-//! rule, `2 (25 kHz + 8 kHz)`, for audio up to 8 kHz. The sum is rounded to signed bytes, 1/128 per step, whose own
-//! noise is 27 dB below.
+//! The noise is white and Gaussian, 20 dB below a station in a channel of 66 kHz. That is the bandwidth by
+//! Carson's rule, `2 (25 kHz + 8 kHz)`, for audio up to 8 kHz. The sum is rounded to signed bytes, 1/128 per
+//! step, whose own noise is 27 dB below.
 
 mod melody;
 mod noise;
@@ -28,27 +28,28 @@ use noise::Noise;
 pub const RATE_HZ: f64 = 256e3;
 /// Number of samples: two seconds.
 pub const SAMPLES: usize = 512_000;
-/// Where station A is, in hertz from the tuned frequency.
+/// Frequency of station A, in hertz from the tuned frequency.
 pub const STATION_A_HZ: f64 = 40e3;
-/// Where station B is, in hertz from the tuned frequency.
+/// Frequency of station B, in hertz from the tuned frequency.
 pub const STATION_B_HZ: f64 = -60e3;
-/// Frequency deviation of both stations for audio of size 1, in hertz.
+/// Frequency deviation of both stations for audio of amplitude 1, in hertz.
 pub const DEVIATION_HZ: f64 = 25e3;
 /// Time constant of both stations' pre-emphasis, in seconds.
 pub const EMPHASIS_S: f64 = 50e-6;
 /// Bandwidth of a station's channel, in hertz.
 pub const CHANNEL_HZ: f64 = 66e3;
 
-/// Size of each station; full scale is 1. Both together and four deviations of the noise just fit.
+/// Amplitude of each station; full scale is 1. Both together and four standard deviations of the noise just
+/// fit.
 const AMPLITUDE: f64 = 0.38;
-/// Power of a station by power of the noise in its channel: 20 dB.
+/// Power of a station relative to the noise in its channel: 20 dB.
 const CARRIER_TO_NOISE: f64 = 100.0;
 
-/// Makes the recording: [`SAMPLES`] pairs of in-phase and quadrature.
+/// Computes the recording: [`SAMPLES`] pairs of in-phase and quadrature.
 pub fn fm_recording() -> Vec<[i8; 2]> {
     let a = phases(STATION_A_HZ, melody::at);
     let b = phases(STATION_B_HZ, glide);
-    // Over the whole rate there is more noise than in the channel; half of it is in each part.
+    // The noise over the whole rate exceeds that in the channel; half of it is in each component.
     let noise_power = AMPLITUDE * AMPLITUDE / CARRIER_TO_NOISE * (RATE_HZ / CHANNEL_HZ);
     let deviation = (noise_power / 2.0).sqrt();
     let mut noise = Noise::new(20);
@@ -65,9 +66,9 @@ pub fn fm_recording() -> Vec<[i8; 2]> {
 
 /// The phase of a station in radians, sample by sample.
 ///
-/// Pre-emphasis makes `m + tau m'` of audio `m`, and FM integrates it: the phase is
-/// `2π (carrier t + deviation (∫m dt + tau m))`. So the lift needs no filter and no derivative, and it is the exact
-/// opposite of an analogue de-emphasis. The integral is Simpson's, whose error at 4 kHz is 3·10⁻⁸.
+/// Pre-emphasis turns audio `m` into `m + tau m'`, and FM integrates it: the phase is `2π (carrier t +
+/// deviation (∫m dt + tau m))`. The lift therefore needs neither filter nor derivative, and is the exact
+/// inverse of an analogue de-emphasis. The integral is Simpson's, whose error at 4 kHz is 3·10⁻⁸.
 fn phases(carrier_hz: f64, audio: impl Fn(f64) -> f64) -> impl Iterator<Item = f64> {
     let (mut integral, mut before) = (0.0, audio(0.0));
     (0..SAMPLES).map(move |n| {
@@ -77,7 +78,7 @@ fn phases(carrier_hz: f64, audio: impl Fn(f64) -> f64) -> impl Iterator<Item = f
             integral += (before + 4.0 * middle + now) / 6.0 / RATE_HZ;
             before = now;
         }
-        // Whole turns of the carrier are taken out while they are still exact.
+        // Whole turns of the carrier are subtracted while they are still exact.
         let carrier = (carrier_hz * n as f64 / RATE_HZ).fract();
         TAU * (carrier + DEVIATION_HZ * (integral + EMPHASIS_S * before))
     })
@@ -93,7 +94,7 @@ fn glide(t: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The largest distance of a station's momentary frequency from its carrier, in hertz.
+    /// The largest distance of a station's instantaneous frequency from its carrier, in hertz.
     fn peak_deviation_hz(carrier_hz: f64, audio: impl Fn(f64) -> f64) -> f64 {
         let phases: Vec<f64> = phases(carrier_hz, audio).collect();
         let deviation_hz = |pair: &[f64]| {

@@ -1,11 +1,11 @@
-//! Gaussian noise that is the same on every machine.
+//! Reproducible Gaussian noise.
 
 use std::f64::consts::TAU;
 
 /// White noise of variance 1.
 ///
-/// The generator is SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): ten
-/// lines that can never change under us, as the generators of a crate may from release to release.
+/// The generator is SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+/// 2014): ten lines that never change, whereas the generators of a crate may change with a release.
 pub(super) struct Noise {
     state: u64,
 }
@@ -15,7 +15,7 @@ impl Noise {
         Noise { state: seed }
     }
 
-    /// Uniform above 0 and up to 1, in steps of 2⁻⁵³.
+    /// Returns a uniform value above 0 and up to 1, in steps of 2⁻⁵³.
     fn uniform(&mut self) -> f64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
@@ -25,7 +25,7 @@ impl Noise {
         ((z >> 11) + 1) as f64 * 2f64.powi(-53)
     }
 
-    /// Two independent values, by the method of Box and Muller.
+    /// Returns two independent values, by the method of Box and Muller.
     pub(super) fn pair(&mut self) -> (f64, f64) {
         let radius = (-2.0 * self.uniform().ln()).sqrt();
         let (sin, cos) = (TAU * self.uniform()).sin_cos();

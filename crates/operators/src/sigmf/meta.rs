@@ -1,7 +1,7 @@
-//! What the metadata of a recording say, and whether it can be true.
+//! Reading and checking of a recording's metadata.
 
 use super::keys;
-use crate::format::{FileSample, Mark, SampleFormat, read_text};
+use crate::format::{FileMark, FileSample, SampleFormat, read_text};
 use onbeat_runtime::{Error, Value};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -9,18 +9,19 @@ use std::path::{Path, PathBuf};
 const META: &str = ".sigmf-meta";
 const DATA: &str = ".sigmf-data";
 
-/// Paths of the metadata and of the data, whichever of both or their common part was given.
+/// Paths of metadata and data, from either path or their common part.
 pub(super) fn paths(path: &Path) -> Result<(PathBuf, PathBuf), Error> {
     let text = path.to_string_lossy();
     for other in [".sigmf", ".sigmf-collection"] {
         if text.ends_with(other) {
             return Err(Error::new(format!(
-                "{text}: `{other}` files are not supported: unpack it, and give the `{META}` of one recording"
+                "{text}: `{other}` files are not supported: unpack it, and give the `{META}` of one \
+                 recording"
             )));
         }
     }
     let base = text.strip_suffix(META).or(text.strip_suffix(DATA));
-    // Only a name without a known ending goes on as it is, whatever bytes are in it.
+    // A name without a known ending is used as it is, whatever bytes it has.
     let with = |ending: &str| match base {
         Some(base) => PathBuf::from(format!("{base}{ending}")),
         None => {
@@ -33,7 +34,7 @@ pub(super) fn paths(path: &Path) -> Result<(PathBuf, PathBuf), Error> {
 }
 
 /// A metadata file.
-pub(super) struct Meta {
+pub(super) struct SigmfMeta {
     path: PathBuf,
     file: MetaFile,
 }
@@ -113,7 +114,7 @@ struct Annotation {
 }
 
 impl Annotation {
-    /// Its tags, in an order from which the sink makes one annotation again.
+    /// Tags of the mark, in an order from which the sink restores the same annotation.
     fn tags(&self, rate_hz: f64) -> Vec<(&str, Value)> {
         let label = self.label.as_deref();
         if let (Some(key), Some(value)) = (label, &self.value) {
@@ -139,7 +140,7 @@ impl Annotation {
     }
 }
 
-/// What the sink has written of a tag's value.
+/// Value of a tag, as the sink wrote it.
 fn value_of(json: &serde_json::Value) -> Value {
     use serde_json::Value as Json;
     match json {
@@ -153,13 +154,14 @@ fn value_of(json: &serde_json::Value) -> Value {
     }
 }
 
-impl Meta {
-    /// Reads a metadata file and checks what can be checked without the data.
+impl SigmfMeta {
+    /// Reads a metadata file and checks all that can be checked without the data.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let text = read_text(path)?;
-        let file = serde_json::from_str(&text)
-            .map_err(|error| Error::with_source(format!("{} is no SigMF metadata", path.display()), error))?;
-        let meta = Meta { path: path.to_owned(), file };
+        let file = serde_json::from_str(&text).map_err(|error| {
+            Error::with_source(format!("{} is not SigMF metadata", path.display()), error)
+        })?;
+        let meta = SigmfMeta { path: path.to_owned(), file };
         meta.check_global()?;
         meta.check_captures()?;
         Ok(meta)
@@ -168,20 +170,20 @@ impl Meta {
     fn check_global(&self) -> Result<(), Error> {
         let global = &self.file.global;
         if global.version.is_none() {
-            return Err(self.error("`core:version` is missing: it is no SigMF metadata, or not complete"));
+            return Err(self.error("`core:version` is missing: it is not SigMF metadata, or not complete"));
         }
         if global.metadata_only {
             return Err(self.error("`core:metadata_only` is true: there are no samples to play"));
         }
         if global.dataset.is_some() || global.trailing_bytes > 0 {
             return Err(self.error(
-                "`core:dataset` or `core:trailing_bytes` is there: data files of other formats are not supported; \
-                 convert it to a plain `.sigmf-data`",
+                "`core:dataset` or `core:trailing_bytes` is present: data files of other formats are not \
+                 supported; convert it to a plain `.sigmf-data`",
             ));
         }
         match global.extensions.iter().find(|extension| !extension.optional) {
             Some(needed) => Err(self.error(format!(
-                "`core:extensions` says that the data cannot be understood without `{}`, which is not supported",
+                "`core:extensions` says that the data cannot be read without `{}`, which is not supported",
                 needed.name
             ))),
             None => Ok(()),
@@ -198,7 +200,8 @@ impl Meta {
         }
         if let Some(at) = captures.windows(2).position(|pair| pair[1].sample_start < pair[0].sample_start) {
             return Err(self.error(format!(
-                "`core:sample_start` of capture {} is {}, before the {} of the capture before it: they must be sorted",
+                "`core:sample_start` of capture {} is {}, before the {} of the capture before it: captures \
+                 must be sorted",
                 at + 1,
                 captures[at + 1].sample_start,
                 captures[at].sample_start
@@ -207,10 +210,10 @@ impl Meta {
         Ok(())
     }
 
-    /// How the data have their samples, which must be of the kind that `T` is.
+    /// The sample format of the data, which must match the sample type `T`.
     pub fn format<T: FileSample>(&self) -> Result<SampleFormat, Error> {
         let Some(name) = self.file.global.datatype.as_deref() else {
-            return Err(self.error("`core:datatype` is missing: it is no SigMF metadata, or not complete"));
+            return Err(self.error("`core:datatype` is missing: it is not SigMF metadata, or not complete"));
         };
         let Some(format) = SampleFormat::named(name) else {
             let known = SampleFormat::ALL.map(SampleFormat::name).join(", ");
@@ -233,7 +236,7 @@ impl Meta {
         self.file.global.num_channels.unwrap_or(1)
     }
 
-    /// Samples per second: what the user has given, else what the metadata say.
+    /// Samples per second: the user's value if given, otherwise that of the metadata.
     pub fn rate_hz(&self, given: Option<f64>) -> Result<f64, Error> {
         let fix = "correct it, or give `sample_rate` at the source";
         match given.or(self.file.global.sample_rate) {
@@ -250,12 +253,12 @@ impl Meta {
         self.file.global.sha512.as_deref()
     }
 
-    /// Marks for captures and annotations, by rising sample.
-    pub fn marks(&self, samples: u64, rate_hz: f64) -> Result<Vec<Mark>, Error> {
+    /// Marks for captures and annotations, sorted by sample.
+    pub fn marks(&self, samples: u64, rate_hz: f64) -> Result<Vec<FileMark>, Error> {
         let contradicts = |what: String| {
             Err(self.error(format!(
-                "the metadata contradict the data: {what}, and the data have {samples} samples: they are truncated or \
-                 belong to another recording"
+                "the metadata contradict the data: {what}, but the data have {samples} samples: they are \
+                 truncated or belong to another recording"
             )))
         };
         let mut marks = Vec::new();
@@ -265,10 +268,10 @@ impl Meta {
                 return contradicts(format!("capture {at} begins at sample {sample}"));
             }
             if let Some(hz) = capture.frequency {
-                marks.push(Mark { sample, channel: None, key: keys::FREQUENCY.into(), value: hz.into() });
+                marks.push(FileMark { sample, channel: None, key: keys::FREQUENCY.into(), value: hz.into() });
             }
             if let Some(datetime) = &capture.datetime {
-                marks.push(Mark {
+                marks.push(FileMark {
                     sample,
                     channel: None,
                     key: keys::DATETIME.into(),
@@ -278,7 +281,7 @@ impl Meta {
         }
         for (at, annotation) in self.file.annotations.iter().enumerate() {
             let (sample, label) = (annotation.sample_start, annotation.label.as_deref());
-            // An annotation without a length marks its first sample, at least.
+            // An annotation without a length marks at least its first sample.
             let end = sample.saturating_add(annotation.sample_count.max(1));
             if end > samples {
                 let name = label.map_or(String::new(), |label| format!(" (`{label}`)"));
@@ -291,7 +294,7 @@ impl Meta {
                     self.channels()
                 )));
             }
-            marks.extend(tags.into_iter().map(|(key, value)| Mark {
+            marks.extend(tags.into_iter().map(|(key, value)| FileMark {
                 sample,
                 channel,
                 key: key.into(),

@@ -1,23 +1,23 @@
-//! SigMF recordings: samples in one file, what they are in another.
+//! SigMF recordings: samples in one file, their description in another.
 //!
-//! `meta` reads and checks what the metadata say, `source` plays a recording; `sink` writes one, and `notes`
-//! makes annotations of tags.
+//! `meta` reads and checks the metadata, `source` plays a recording, `sink` writes one, and `notes` converts
+//! tags to annotations.
 //!
 //! # Tags and annotations
 //!
 //! | in the metadata | tags |
 //! |---|---|
 //! | an annotation | `core:label` and the label; without a label, `annotation` and the comment |
-//! | its `core:comment`, where it has a label | `core:comment` |
-//! | its `core:sample_count`, where above 0 | `duration_s`, in seconds: it stays true when the rate changes |
+//! | its `core:comment`, if it has a label | `core:comment` |
+//! | its `core:sample_count`, if above 0 | `duration_s`, in seconds: stays true when the rate changes |
 //! | its `core:freq_lower_edge`, `core:freq_upper_edge`, `core:generator`, `core:uuid` | the same |
-//! | an annotation with `onbeat:value` | the label as key, and this value: how the sink keeps any other tag |
+//! | an annotation with `onbeat:value` | the label as key, and this value: how the sink keeps other tags |
 //! | a capture's `core:frequency`, `core:datetime` | the same |
-//! | of several channels, an annotation with `onbeat:channel` | on that channel; any other is on all of them |
+//! | with several channels, an annotation with `onbeat:channel` | on that channel; any other is on all |
 //!
-//! All tags of one annotation are on its first sample, `core:label` or `annotation` first; what follows on
-//! the same sample belongs to it. So a recording that is played and written again has the same annotations,
-//! on the same samples. One that lasts beyond the last sample is cut there.
+//! All tags of one annotation are on its first sample, with `core:label` or `annotation` first. The tags that
+//! follow on the same sample belong to it. A recording that is played and written again therefore has the
+//! same annotations on the same samples. An annotation that extends beyond the last sample is cut there.
 
 mod meta;
 mod notes;
@@ -32,7 +32,7 @@ use onbeat_runtime::Registry;
 /// Keys of tags.
 mod keys {
     pub const LABEL: &str = "core:label";
-    /// For an annotation without a label: its value is the comment.
+    /// Key for an annotation without a label; the value is the comment.
     pub const ANNOTATION: &str = "annotation";
     pub const COMMENT: &str = "core:comment";
     pub const DURATION: &str = "duration_s";
@@ -42,9 +42,9 @@ mod keys {
     pub const UUID: &str = "core:uuid";
     pub const FREQUENCY: &str = "core:frequency";
     pub const DATETIME: &str = "core:datetime";
-    /// Of the metadata: the value of a tag that SigMF has no field for.
+    /// Metadata key: the value of a tag that SigMF has no field for.
     pub const VALUE: &str = "onbeat:value";
-    /// Of the metadata: the channel of an annotation that is not for all.
+    /// Metadata key: the channel of an annotation that is not for all channels.
     pub const CHANNEL: &str = "onbeat:channel";
 }
 

@@ -1,28 +1,28 @@
-//! Tags of a stream as captures and annotations.
+//! Conversion of a stream's tags to captures and annotations.
 
 use super::keys;
 use onbeat_runtime::{Tag, Value};
 use serde_json::{Map, Value as Json, json};
 
-/// Collects tags; see the table of the module above.
+/// Collects tags; the module's documentation has the table.
 #[derive(Default)]
 pub(super) struct Notes {
     captures: Vec<(u64, Map<String, Json>)>,
-    annotations: Vec<Annotation>,
+    annotations: Vec<TagAnnotation>,
 }
 
-struct Annotation {
+struct TagAnnotation {
     sample: u64,
-    /// Of several channels, the one that it is for; without it, all.
+    /// The channel, if the annotation is not for all.
     channel: Option<u64>,
     duration_s: Option<f64>,
     fields: Map<String, Json>,
-    /// Whether tags that follow on the same sample may belong to it.
+    /// Whether following tags on the same sample can belong to it.
     open: bool,
 }
 
 impl Notes {
-    /// Takes the tags of a sample of several channels. What all have is taken once.
+    /// Takes the tags of one sample of several channels. A tag on all channels is taken once.
     pub fn take_all(&mut self, sample: u64, channels: &[Vec<&Tag>]) {
         let same = |a: &[&Tag], b: &[&Tag]| {
             a.iter().map(|tag| (&tag.key, &tag.value)).eq(b.iter().map(|tag| (&tag.key, &tag.value)))
@@ -36,11 +36,11 @@ impl Notes {
         }
     }
 
-    /// Takes a tag on a sample of the stream, or of one of its channels; samples must not fall.
+    /// Takes a tag on a sample of the stream, or of one channel. Sample numbers must not decrease.
     pub fn take(&mut self, sample: u64, channel: Option<u64>, tag: &Tag) {
         let text = || Json::from(tag.value.to_string());
         match &*tag.key {
-            // A capture is one of all channels.
+            // A capture belongs to all channels.
             key @ (keys::FREQUENCY | keys::DATETIME) if channel.is_none() => {
                 let value = if key == keys::DATETIME { text() } else { number(&tag.value) };
                 if self.captures.last().is_none_or(|(at, _)| *at != sample) {
@@ -76,18 +76,18 @@ impl Notes {
         }
     }
 
-    fn begin(&mut self, sample: u64, channel: Option<u64>, open: bool) -> &mut Annotation {
-        self.annotations.push(Annotation { sample, channel, duration_s: None, fields: Map::new(), open });
+    fn begin(&mut self, sample: u64, channel: Option<u64>, open: bool) -> &mut TagAnnotation {
+        self.annotations.push(TagAnnotation { sample, channel, duration_s: None, fields: Map::new(), open });
         self.annotations.last_mut().expect("just pushed")
     }
 
-    /// The annotation that was begun last, if it is on this sample and has `room`, else a new one.
+    /// The last annotation if it is on this sample and has `room`, otherwise a new one.
     fn belonging(
         &mut self,
         sample: u64,
         channel: Option<u64>,
-        room: impl Fn(&Annotation) -> bool,
-    ) -> &mut Annotation {
+        room: impl Fn(&TagAnnotation) -> bool,
+    ) -> &mut TagAnnotation {
         let here = (sample, channel);
         match self.annotations.last() {
             Some(last) if last.open && (last.sample, last.channel) == here && room(last) => {
@@ -97,7 +97,7 @@ impl Notes {
         }
     }
 
-    /// Captures and annotations of a recording with so many samples.
+    /// Captures and annotations of a recording with this many samples.
     pub fn finish(self, samples: u64, rate_hz: f64) -> (Json, Json) {
         let mut captures = Vec::new();
         if self.captures.first().is_none_or(|(sample, _)| *sample > 0) {
@@ -114,7 +114,7 @@ impl Notes {
         (captures.into(), annotations.collect::<Vec<_>>().into())
     }
 
-    /// Whether there is something that SigMF has no field for.
+    /// Whether there is a tag that SigMF has no field for.
     pub fn is_extended(&self) -> bool {
         self.annotations.iter().any(|begun| begun.channel.is_some() || begun.fields.contains_key(keys::VALUE))
     }
@@ -130,7 +130,7 @@ fn with_start(sample: u64, count: Option<u64>, fields: Map<String, Json>) -> Jso
     all.into()
 }
 
-/// A number where it is one; JSON has no others than finite ones.
+/// Converts a value to a number if it is one; JSON has only finite numbers.
 fn number(value: &Value) -> Json {
     match value {
         Value::Int(value) => (*value as f64).into(),

@@ -1,4 +1,4 @@
-//! Recordings to write.
+//! Writes SigMF recordings.
 
 use super::meta;
 use super::notes::Notes;
@@ -6,7 +6,7 @@ use crate::format::{FileSample, SampleFormat, SampleWriter, once};
 use crate::iq::check_kind;
 use crate::lanes::{Aligned, channel_inputs, one_or_all, show_inputs};
 use crate::note;
-use crate::part::{Part, begins_anew};
+use crate::part::{PartFile, not_restartable};
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Step, Tag,
@@ -18,37 +18,36 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Writes a SigMF recording of one or more channels: samples in a [`SampleFormat`], their rate and checksum, and
-/// tags as annotations and captures, on the same samples.
+/// Writes a SigMF recording of one or more channels: samples in a [`SampleFormat`], their rate and checksum,
+/// and tags as annotations and captures on the same samples.
 ///
-/// Both files are called "NAME.part" until they are complete; the metadata get their name last. When the run
-/// fails both go away; when it is stopped, what came until then is kept. Without a single chunk there is no
-/// recording. Annotations are kept in memory until the end.
+/// Both files are called "NAME.part" until they are complete; the metadata are renamed last. Both are removed
+/// if the run fails, and kept if the run is stopped. If no chunk arrives, there is no recording. Annotations
+/// are kept in memory until the end.
 ///
-/// Which tags make which annotation is told with [`SigmfSource`](crate::SigmfSource); any other tag becomes
-/// an annotation with its key for a label and its value as `onbeat:value`, which `sigmf.source` makes the
-/// same tag again. Several channels must have one sample rate, and end with the shortest; a tag that is not on all
-/// of them becomes an annotation with its `onbeat:channel`.
+/// [`SigmfSource`](crate::SigmfSource) describes which tags make up an annotation. Any other tag becomes an
+/// annotation with its key as the label and its value as `onbeat:value`, from which `sigmf.source` restores
+/// the tag. All channels must have the same sample rate; the recording ends with the shortest. A tag that is
+/// not on all channels becomes an annotation with its `onbeat:channel`.
 pub struct SigmfSink<T: FileSample = Complex<f32>> {
-    /// The samples of the only channel.
+    /// Samples of the only channel.
     pub input: Input<Chunk<T>>,
-    /// Where there are several, the samples of each: `in0`, `in1`, ... in place of `in`.
+    /// With several channels, one input each: `in0`, `in1`, ... instead of `in`.
     pub inputs: Vec<Input<Chunk<T>>>,
     streams: Aligned<T>,
     path: PathBuf,
     format: SampleFormat,
     description: Option<String>,
-    files: Option<(SampleWriter, Part)>,
+    files: Option<(SampleWriter, PartFile)>,
     rate_hz: Option<f64>,
     notes: Notes,
 }
 
 impl<T: FileSample> SigmfSink<T> {
-    /// Writes a recording. The path is that of the `.sigmf-meta` or the `.sigmf-data`, or what both have in
-    /// common.
+    /// Writes a recording. The path is that of the `.sigmf-meta` or the `.sigmf-data`, or their common part.
     ///
     /// # Errors
-    /// When the format is for samples of the other kind.
+    /// When the format is of the other sample type.
     pub fn new(path: impl Into<PathBuf>, format: SampleFormat) -> Result<Self, Error> {
         check_kind::<T>(format, "sigmf.sink")?;
         Ok(SigmfSink {
@@ -64,7 +63,7 @@ impl<T: FileSample> SigmfSink<T> {
         })
     }
 
-    /// How many channels come and are written.
+    /// Sets the number of channels to write.
     ///
     /// # Errors
     /// When it is not from 1 to 64.
@@ -74,7 +73,7 @@ impl<T: FileSample> SigmfSink<T> {
         Ok(self)
     }
 
-    /// What is recorded, for people.
+    /// Sets the description of the recording.
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.description = Some(text.into());
         self
@@ -87,14 +86,14 @@ impl<T: FileSample> SigmfSink<T> {
             None if rate_hz.is_finite() && rate_hz >= 0.0 => self.rate_hz = Some(rate_hz),
             None => {
                 return Err(Error::new(format!(
-                    "cannot write {name}: the sample rate that came with the input is {rate_hz}: it must be a finite number \
-                     from 0 on; correct it at the source"
+                    "cannot write {name}: the sample rate of its input is {rate_hz}: it must be a finite \
+                     number of at least 0; correct it at the source"
                 )));
             }
             Some(known) => {
                 return Err(Error::new(format!(
-                    "cannot write {name}: the sample rate changed from {known} Hz to {rate_hz} Hz, and a recording has one: \
-                     resample before merging streams"
+                    "cannot write {name}: the sample rate changed from {known} Hz to {rate_hz} Hz, but a \
+                     recording has only one: resample before merging streams"
                 )));
             }
         }
@@ -121,7 +120,7 @@ impl<T: FileSample> SigmfSink<T> {
         }
     }
 
-    /// The metadata of so many samples of each channel with this checksum.
+    /// The metadata for this many samples per channel and this checksum.
     fn metadata(&mut self, samples: u64, sha512: String) -> String {
         let rate_hz = self.rate_hz.unwrap_or(0.0);
         let notes = std::mem::take(&mut self.notes);
@@ -151,7 +150,7 @@ impl<T: FileSample> Operator for SigmfSink<T> {
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
         let (meta_path, data_path) = meta::paths(&self.path)?;
         let data = SampleWriter::create(&data_path, self.format.coding(), true)?;
-        self.files = Some((data, Part::create(&meta_path)?));
+        self.files = Some((data, PartFile::create(&meta_path)?));
         Ok(())
     }
 
@@ -168,7 +167,7 @@ impl<T: FileSample> Operator for SigmfSink<T> {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        begins_anew()
+        not_restartable()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
@@ -181,7 +180,7 @@ impl<T: FileSample> Operator for SigmfSink<T> {
         }
         data.sum_up(cx);
         if self.rate_hz == Some(0.0) {
-            cx.note("no sample rate came with the input, so the recording has none");
+            cx.note("the input has no sample rate, so the recording has none");
         }
         let sha512 = data.sha512()?;
         let text = self.metadata(self.streams.taken(), sha512);
@@ -197,23 +196,23 @@ impl<T: FileSample> Operator for SigmfSink<T> {
 /// A SigMF recording to write.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
-    /// The recording: its `.sigmf-meta` or `.sigmf-data`, or what both names have in common; folders that are
-    /// missing are made.
+struct SigmfSinkParameters {
+    /// The recording: its `.sigmf-meta` or `.sigmf-data` file, or the common part of both names; missing
+    /// folders are created.
     path: PathBuf,
-    /// How it has its samples: `cu8`, `ci8`, `ci16_le`, `cf32_le`; real ones `ru8`, `ri8`, `ri16_le`,
-    /// `rf32_le`. Without it, as they are: floating point.
+    /// Sample format: complex `cu8`, `ci8`, `ci16_le`, `cf32_le`; real `ru8`, `ri8`, `ri16_le`, `rf32_le`.
+    /// Without it, floating point.
     #[serde(default)]
     format: Option<SampleFormat>,
-    /// Interleaved channels. Where there are several, each has an input: `in0`, `in1`, ...
+    /// Interleaved channels. If there are several, each has its own input: `in0`, `in1`, ...
     #[serde(default = "once")]
     channels: u64,
-    /// What is recorded, for people.
+    /// Description of the recording, for people.
     #[serde(default)]
     description: Option<String>,
 }
 
-fn sink<T: FileSample>(p: &Parameters, folders: &Folders) -> Result<SigmfSink<T>, Error> {
+fn sink<T: FileSample>(p: &SigmfSinkParameters, folders: &Folders) -> Result<SigmfSink<T>, Error> {
     let float = if T::PARTS == 2 { SampleFormat::Cf32Le } else { SampleFormat::Rf32Le };
     let sink = SigmfSink::new(folders.output(&p.path), p.format.unwrap_or(float))?.channels(p.channels)?;
     Ok(match &p.description {
@@ -223,7 +222,8 @@ fn sink<T: FileSample>(p: &Parameters, folders: &Folders) -> Result<SigmfSink<T>
 }
 
 pub(super) fn add_kinds(registry: &mut Registry) {
-    let (text, example) = ("writes a SigMF recording, tags as annotations", "path = \"radio.sigmf-meta\"");
+    let (text, example) =
+        ("writes a SigMF recording, with tags as annotations", "path = \"radio.sigmf-meta\"");
     registry.add(Kind::new("sigmf.sink", text, example, sink::<Complex<f32>>));
     registry.add(Kind::new("sigmf.sink.real", text, example, sink::<f32>));
 }

@@ -1,8 +1,8 @@
-//! Recordings to play.
+//! Plays SigMF recordings.
 
-use super::meta::{self, Meta};
+use super::meta::{self, SigmfMeta};
 use crate::check;
-use crate::format::{Channels, FileSample, Layout, Player, Playing, SampleFile, once, real};
+use crate::format::{Channels, FileLayout, FileSample, Player, Playing, SampleFile, once, real};
 use crate::lanes::{channel_outputs, one_or_all, show_outputs};
 use num_complex::Complex;
 use onbeat_runtime::{
@@ -12,18 +12,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Plays a SigMF recording, one of its channels or all; its datatype is a [`SampleFormat`](crate::SampleFormat).
+/// Plays one or all channels of a SigMF recording, whose datatype is a [`SampleFormat`](crate::SampleFormat).
 ///
-/// Annotations come as tags on their first sample, with the key `core:label` and the label for a value (or,
-/// without a label, `annotation` and the comment); what else they say follows as more tags: `core:comment`,
-/// `duration_s` in seconds, `core:freq_lower_edge`, `core:freq_upper_edge`, `core:generator` and `core:uuid`.
-/// Each capture's frequency comes as a tag `core:frequency`, its time as `core:datetime`. Samples that are
-/// not finite are sent as they are, counted, and noted at the end. Where all channels are played, tags go with each,
-/// but those of one channel (`onbeat:channel`) only with that.
+/// An annotation becomes tags on its first sample. The first tag has the key `core:label` and the label as
+/// its value, or without a label `annotation` and the comment. Further fields follow as tags `core:comment`,
+/// `duration_s` (in seconds), `core:freq_lower_edge`, `core:freq_upper_edge`, `core:generator` and
+/// `core:uuid`. The frequency of a capture becomes a tag `core:frequency`, its time a tag `core:datetime`.
+/// Samples that are not finite are sent unchanged; a note gives their number at the end. When all channels
+/// are played, each has all tags, except tags of one channel (`onbeat:channel`), which only that channel has.
 pub struct SigmfSource<T: FileSample = Complex<f32>> {
-    /// The samples of the only channel that is played.
+    /// Samples of the only channel played.
     pub out: Output<Chunk<T>>,
-    /// Where all are, the samples of each: `out0`, `out1`, ... in place of `out`.
+    /// When all channels are played, one output each: `out0`, `out1`, ... instead of `out`.
     pub outputs: Vec<Output<Chunk<T>>>,
     path: PathBuf,
     playing: Playing<T>,
@@ -34,14 +34,14 @@ pub struct SigmfSource<T: FileSample = Complex<f32>> {
 
 impl SigmfSource {
     /// Plays a recording of complex samples once, in real time. The path is that of the `.sigmf-meta` or the
-    /// `.sigmf-data`, or what both have in common.
+    /// `.sigmf-data`, or their common part.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self::any(path)
     }
 }
 
 impl SigmfSource<f32> {
-    /// The same for a recording of real samples.
+    /// Plays a recording of real samples, otherwise like [`SigmfSource::new`].
     pub fn real(path: impl Into<PathBuf>) -> Self {
         Self::any(path)
     }
@@ -60,43 +60,44 @@ impl<T: FileSample> SigmfSource<T> {
         }
     }
 
-    /// How it keeps time, unless the run says otherwise.
+    /// Sets the pace; the run's own setting takes precedence.
     pub fn pace(mut self, pace: Pace) -> Self {
         self.playing.pace = pace;
         self
     }
 
-    /// How often it plays the recording; 0 for without end. The stream has no seam.
+    /// Sets how many times the recording is played; 0 repeats it without end. There is no gap between two
+    /// passes.
     pub fn repeat(mut self, times: u64) -> Self {
         self.playing.repeat = times;
         self
     }
 
-    /// Whether the data are compared with the checksum, where the metadata have one. This reads them one time
-    /// more, before the run begins.
+    /// Sets whether the data are compared with the checksum, if the metadata have one. This reads the data
+    /// once more, before the run begins.
     pub fn verify(mut self, verify: bool) -> Self {
         self.verify = verify;
         self
     }
 
-    /// The only channel to play, from 0.
+    /// Selects the only channel to play, counted from 0.
     pub fn channel(mut self, channel: u64) -> Self {
         self.channels.chosen = Some(channel);
         self.outputs.clear();
         self
     }
 
-    /// How many channels the recording has; unless one is chosen, all are played.
+    /// Sets the number of channels of the recording. All are played unless one is selected.
     ///
     /// # Errors
-    /// When there are none, or more than 64 to play.
+    /// When there are no channels, or more than 64 to play.
     pub fn channels(mut self, channels: u64) -> Result<Self, Error> {
         self.channels.count = Some(channels);
         self.outputs = channel_outputs(self.channels.lanes())?;
         Ok(self)
     }
 
-    /// A sample rate in place of the one in the metadata.
+    /// Sets a sample rate to use instead of the one in the metadata.
     ///
     /// # Errors
     /// When it is not a finite number above 0.
@@ -106,20 +107,20 @@ impl<T: FileSample> SigmfSource<T> {
         Ok(self)
     }
 
-    /// Looks whether it could be played: reads the metadata, and compares them with the data.
+    /// Checks whether the recording can be played: reads the metadata, and compares them with the data.
     ///
     /// # Errors
-    /// Those with which a run would not begin.
+    /// The errors that would prevent the start of a run.
     pub fn check(&self) -> Result<(), Error> {
         self.open().map(drop)
     }
 
     fn open(&self) -> Result<Player<T>, Error> {
         let (meta_path, data_path) = meta::paths(&self.path)?;
-        let meta = Meta::read(&meta_path)?;
+        let meta = SigmfMeta::read(&meta_path)?;
         let rate_hz = meta.rate_hz(self.sample_rate_hz)?;
         let format = meta.format::<T>()?;
-        let layout = Layout::choose(format.coding(), T::PARTS, meta.channels(), self.channels)
+        let layout = FileLayout::choose(format.coding(), T::PARTS, meta.channels(), self.channels)
             .map_err(|error| meta.error(format!("`core:num_channels`: {error}")))?;
         let mut file = SampleFile::open(data_path, format.name(), layout, 0, None)?;
         let marks = meta.marks(file.samples, rate_hz)?;
@@ -147,7 +148,7 @@ impl<T: FileSample> Operator for SigmfSource<T> {
 
     fn rate(&self, pace: Option<Pace>) -> Option<Rate> {
         let (meta_path, _) = meta::paths(&self.path).ok()?;
-        let rate_hz = Meta::read(&meta_path).ok()?.rate_hz(self.sample_rate_hz).ok()?;
+        let rate_hz = SigmfMeta::read(&meta_path).ok()?.rate_hz(self.sample_rate_hz).ok()?;
         self.playing.rate(pace, rate_hz, None)
     }
 
@@ -160,25 +161,26 @@ impl<T: FileSample> Operator for SigmfSource<T> {
 /// A SigMF recording to play.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
-    /// The recording: its `.sigmf-meta` or `.sigmf-data`, or what both names have in common.
+struct SigmfSourceParameters {
+    /// The recording: its `.sigmf-meta` or `.sigmf-data` file, or the common part of both names.
     path: PathBuf,
-    /// `real`: a chunk comes when its last sample is due. `fast`: as soon as there is room.
+    /// `real`: a chunk is sent when its last sample is due. `fast`: as soon as there is room.
     #[serde(default = "real")]
     pace: Pace,
-    /// How often it is played; 0 is without end.
+    /// How many times to play the recording; 0 repeats it without end.
     #[serde(default = "once")]
     repeat: u64,
     /// Compare the data with the checksum in the metadata before the run begins.
     #[serde(default = "yes")]
     verify: bool,
-    /// Samples per second, in place of what the metadata say.
+    /// Samples per second, overriding the metadata.
     #[serde(default)]
     sample_rate: Option<Hertz>,
-    /// The only channel to play, from 0.
+    /// The only channel to play, counted from 0.
     #[serde(default)]
     channel: Option<u64>,
-    /// How many channels there are. Where there are several and none is chosen, all are played: `out0`, `out1`, ...
+    /// Number of channels in the recording. If there are several and `channel` is not set, each is played at
+    /// its own output: `out0`, `out1`, ...
     #[serde(default)]
     channels: Option<u64>,
 }
@@ -187,7 +189,7 @@ fn yes() -> bool {
     true
 }
 
-fn source<T: FileSample>(p: &Parameters, folders: &Folders) -> Result<SigmfSource<T>, Error> {
+fn source<T: FileSample>(p: &SigmfSourceParameters, folders: &Folders) -> Result<SigmfSource<T>, Error> {
     let mut source = SigmfSource::any(folders.input(&p.path)).pace(p.pace).repeat(p.repeat).verify(p.verify);
     if let Some(channel) = p.channel {
         source = source.channel(channel);

@@ -1,4 +1,4 @@
-//! Frames of a stream, transformed.
+//! Transforms the frames of a stream.
 
 use super::{Measure, Window};
 use crate::check;
@@ -11,55 +11,55 @@ use std::sync::Arc;
 pub(crate) const AXIS_FIRST: &str = "axis:first_hz";
 pub(crate) const AXIS_STEP: &str = "axis:step_hz";
 
-/// A sample that can be transformed.
-pub trait Signal: Sample {
-    /// Whether it has an imaginary part.
+/// A sample type that can be transformed.
+pub trait SpectralSample: Sample {
+    /// Whether the type has an imaginary part.
     const IS_COMPLEX: bool;
 
-    /// As a complex number.
+    /// The sample as a complex number.
     fn complex(self) -> Complex<f32>;
 }
 
-impl Signal for f32 {
+impl SpectralSample for f32 {
     const IS_COMPLEX: bool = false;
     fn complex(self) -> Complex<f32> {
         Complex::new(self, 0.0)
     }
 }
 
-impl Signal for Complex<f32> {
+impl SpectralSample for Complex<f32> {
     const IS_COMPLEX: bool = true;
     fn complex(self) -> Complex<f32> {
         self
     }
 }
 
-/// Cuts a stream into frames of `size` samples, one beginning every `hop` samples, weighs and transforms
-/// them.
+/// Cuts a stream into frames of `size` samples, one every `hop` samples, multiplies them by a window and
+/// transforms them.
 ///
-/// Frame `k` is made of the samples from `k * hop` on, wherever chunks begin and end. Each chunk that is sent
-/// is one result, with one axis as its shape, at the rate that makes its first sample's time that of the
-/// frame. What does not fill a frame at the end is left out; tags are not passed on. The first result has two
-/// tags for whoever draws it, `axis:first_hz` and `axis:step_hz`: the frequency of its first sample and the step
-/// to the next one, counted from the middle of the input's band. A sample that is not finite counts as 0, and how
-/// many these were is noted at the end.
-pub struct Framed<T: Signal, M: Measure> {
+/// Frame `k` consists of the samples from `k * hop` on, independent of chunk borders. Each chunk sent is one
+/// result, with one axis as its shape. Its rate is chosen such that the time of its first sample is that of
+/// the frame. An incomplete frame at the end is dropped, and tags are not passed on. The first result has two
+/// tags for display: `axis:first_hz`, the frequency of its first sample, and `axis:step_hz`, the step to the
+/// next one. Both are relative to the centre of the input's band. A sample that is not finite counts as 0; a
+/// note gives the number of such samples at the end.
+pub struct Framed<T: SpectralSample, M: Measure> {
     /// Samples in.
     pub input: Input<Chunk<T>>,
-    /// Results out.
+    /// Results.
     pub out: Output<Chunk<M::Out>>,
     measure: M,
     weights: Vec<f32>,
     hop: usize,
     fft: Arc<dyn rustfft::Fft<f32>>,
-    /// Samples of the frame that is coming.
+    /// Samples of the next frame.
     frame: Vec<Complex<f32>>,
-    /// Samples to leave out before it.
+    /// Samples to skip before the next frame.
     skip: usize,
     transform: Vec<Complex<f32>>,
     scratch: Vec<Complex<f32>>,
     held: Option<(Chunk<T>, usize)>,
-    /// The measure has something to send.
+    /// Whether the measure has a result to send.
     ready: bool,
     finished: bool,
     rate_hz: Option<f64>,
@@ -68,14 +68,14 @@ pub struct Framed<T: Signal, M: Measure> {
     not_finite: u64,
 }
 
-impl<T: Signal, M: Measure> Framed<T, M> {
-    /// Frames of `size` samples, one every `hop`.
+impl<T: SpectralSample, M: Measure> Framed<T, M> {
+    /// Creates frames of `size` samples, one every `hop` samples.
     ///
     /// # Errors
     /// When the size is not from 2 to 2²⁰, or the hop not from 1 to 2³⁰.
     pub fn new(size: usize, hop: usize, window: Window, mut measure: M) -> Result<Self, Error> {
         check::within("size", size as f64, 2.0, 1_048_576.0, "powers of two are fastest")?;
-        check::within("hop", hop as f64, 1.0, 1_073_741_824.0, "without it frames follow one another")?;
+        check::within("hop", hop as f64, 1.0, 1_073_741_824.0, "leave it out for the default")?;
         let weights = window.weights(size);
         measure.start(&weights, T::IS_COMPLEX);
         let fft = FftPlanner::new().plan_fft_forward(size);
@@ -100,7 +100,8 @@ impl<T: Signal, M: Measure> Framed<T, M> {
         })
     }
 
-    /// Takes samples of the chunk in hand up to the end of the frame, and transforms that.
+    /// Takes samples of the current chunk up to the end of the frame, and transforms the frame if it is
+    /// complete.
     fn take(&mut self) {
         let Some((chunk, used)) = &mut self.held else { return };
         let rest = &chunk[*used..];
@@ -136,7 +137,7 @@ impl<T: Signal, M: Measure> Framed<T, M> {
         self.frame.truncate(kept);
     }
 
-    /// Sends a result. Says whether there was a chunk for it.
+    /// Sends a result. Returns whether there was a chunk for it.
     fn send(&mut self, cx: &mut Context) -> Result<bool, Error> {
         let Some(mut chunk) = self.out.chunk(cx) else { return Ok(false) };
         let len = self.measure.samples();
@@ -175,8 +176,8 @@ impl<T: Signal, M: Measure> Framed<T, M> {
             return Ok(());
         }
         Err(Error::new(format!(
-            "the sample rate of its input changed from {known_hz} Hz to {rate_hz} Hz: frames are of one \
-             rate; resample before merging streams"
+            "the sample rate of its input changed from {known_hz} Hz to {rate_hz} Hz, but frames need a \
+             single rate; resample before merging streams"
         )))
     }
 
@@ -189,7 +190,7 @@ impl<T: Signal, M: Measure> Framed<T, M> {
     }
 }
 
-impl<T: Signal, M: Measure> Operator for Framed<T, M> {
+impl<T: SpectralSample, M: Measure> Operator for Framed<T, M> {
     fn ports(&mut self, p: &mut Ports) {
         p.input("in", &mut self.input);
         p.output("out", &mut self.out).fresh();

@@ -1,41 +1,42 @@
-//! What is made of transforms.
+//! Results computed from transforms.
 
 use crate::check;
 use num_complex::Complex;
 use onbeat_runtime::{Error, Sample};
 
-/// What [`Framed`](super::Framed) sends.
+/// Computes the results that [`Framed`](super::Framed) sends.
 pub trait Measure: Send + 'static {
-    /// Type of a sample that it sends.
+    /// Sample type of a result.
     type Out: Sample;
 
-    /// Called once, with the weights of the window and whether the signal is complex.
+    /// Called once, with the window's weights and whether the signal is complex.
     fn start(&mut self, weights: &[f32], is_complex: bool);
 
-    /// Samples that it sends at a time.
+    /// Samples per result.
     fn samples(&self) -> usize;
 
-    /// Frequency of the first sample that it sends, and the step to the next one, in hertz, of a signal of this rate.
+    /// Frequency of the first sample of a result, and step to the next one, in hertz, for a signal of this
+    /// rate.
     fn axis(&self, rate_hz: f64) -> (f64, f64);
 
-    /// Frames that it makes one of.
+    /// Number of frames per result.
     fn frames(&self) -> usize {
         1
     }
 
-    /// Takes a transform, frequency 0 first. Says whether it has something to send.
+    /// Takes a transform, frequency 0 first. Returns whether a result is ready.
     fn take(&mut self, transform: &[Complex<f32>]) -> bool;
 
-    /// The stream has ended. Says whether it has something to send.
+    /// Handles the end of the stream. Returns whether a result is ready.
     fn finish(&mut self) -> bool {
         false
     }
 
-    /// Writes what it has to send, that many samples.
+    /// Writes the result to `out`.
     fn write(&mut self, out: &mut [Self::Out]);
 }
 
-/// Each transform as it is: `X[k] = Σ w[n] x[n] e^(-2πi k n / size)`, bin 0 first, the upper half being the
+/// The transform itself: `X[k] = Σ w[n] x[n] e^(-2πi k n / size)`, bin 0 first, the upper half being the
 /// negative frequencies.
 #[derive(Debug, Clone, Default)]
 pub struct Fft {
@@ -67,33 +68,33 @@ impl Measure for Fft {
     }
 }
 
-/// Power by frequency in decibels, the mean of so many frames.
+/// Power by frequency in decibels, averaged over several frames.
 ///
-/// A complex tone of size 1 on a bin is 0 dB there, and a real one, `cos`, −3 dB: its power. Of complex
-/// signals bin 0 is the lowest frequency, −rate/2, and frequency 0 in the middle; of real ones, which have
-/// `size / 2 + 1` bins, bin 0 is frequency 0. Nothing at all is −200 dB. Where the stream ends within a mean,
-/// that is of the frames it has.
+/// A complex tone of magnitude 1 on a bin has 0 dB there. A real tone, `cos`, has −3 dB: its power. For
+/// complex signals, bin 0 is the lowest frequency, −rate/2, and frequency 0 is in the middle. For real
+/// signals, which have `size / 2 + 1` bins, bin 0 is frequency 0. Zero power is −200 dB. If the stream ends
+/// before an average is complete, the average covers the frames received.
 #[derive(Debug, Clone)]
 pub struct Spectrum {
     average: usize,
     is_complex: bool,
     size: usize,
-    /// Of the powers of a bin, so that a tone is as large as its power.
+    /// Scale of a bin's power, such that a tone is as large as its power.
     scale: f64,
     sums: Vec<f64>,
     count: usize,
 }
 
-/// What stands for no power at all.
+/// Value for zero power.
 const FLOOR_DB: f64 = -200.0;
 
 impl Spectrum {
-    /// The mean of `average` frames.
+    /// Averages `average` frames.
     ///
     /// # Errors
     /// When it is 0 or above a million.
     pub fn new(average: usize) -> Result<Self, Error> {
-        check::within("average", average as f64, 1.0, 1e6, "1 is every frame by itself")?;
+        check::within("average", average as f64, 1.0, 1e6, "1 sends every frame")?;
         Ok(Spectrum { average, is_complex: true, size: 0, scale: 0.0, sums: Vec::new(), count: 0 })
     }
 }

@@ -1,18 +1,18 @@
-//! Weights for the samples of a frame.
+//! Window functions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
 
-/// How the samples of a frame are weighed before the transform.
+/// Window function applied to the samples of a frame before the transform.
 ///
-/// A tone between two bins leaks into all others; a window that fades in and out holds it together, at the
-/// price of resolution. All are sums of cosines over one period of the frame (F. J. Harris, Proceedings of
-/// the IEEE 66, 1978).
+/// A tone between two bins leaks into all others. A window that fades in and out limits the leakage at the
+/// price of resolution. All windows are sums of cosines over one period of the frame (F. J. Harris,
+/// Proceedings of the IEEE 66, 1978).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Window {
-    /// All alike: sharp for tones on a bin, side lobes 13 dB down for others.
+    /// Equal weights: sharp for tones on a bin, side lobes 13 dB down for others.
     Rectangular,
     /// Side lobes 31 dB down and falling fast.
     #[default]
@@ -24,7 +24,7 @@ pub enum Window {
 }
 
 impl Window {
-    /// The weights of a frame of `size` samples.
+    /// Returns the weights of a frame of `size` samples.
     pub fn weights(self, size: usize) -> Vec<f32> {
         let terms: &[f64] = match self {
             Window::Rectangular => &[1.0],

@@ -1,4 +1,4 @@
-//! A connection: who calls whom, and how a stream of bytes is divided.
+//! TCP connections: which end calls, and how the byte stream is framed.
 
 use super::patience::Patience;
 use super::udp::check_address;
@@ -9,112 +9,113 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-/// How long one try to connect may take. It happens before the first sample only.
+/// Timeout of one attempt to connect. Attempts are made only before the first sample.
 const TRY: Duration = Duration::from_millis(200);
-/// Time between two tries.
+/// Pause between two attempts.
 const PAUSE_NS: u64 = 50_000_000;
-/// How long to wait for a connection, unless something else is said.
+/// Default time to wait for a connection.
 const PATIENCE_NS: u64 = 10_000_000_000;
-/// Bytes of a frame's length.
+/// Bytes of a frame's length field.
 pub(super) const LENGTH: usize = 4;
 
 pub(super) fn usual() -> Seconds {
     Seconds(PATIENCE_NS as f64 / 1e9)
 }
 
-/// How the bytes of a connection are divided.
+/// Framing of the bytes on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Framing {
-    /// Samples, one after the other. Who closes the connection ends the stream.
+    /// Bare samples. Closing the connection ends the stream.
     #[default]
     Raw,
-    /// Before each run of samples, how many bytes it has: 4 bytes, low byte first; 0 ends the stream. A
-    /// connection that closes without it is an error.
+    /// A length before each run of samples: its bytes as 4 bytes, low byte first; length 0 ends the stream.
+    /// Closing the connection without it is an error.
     Strict,
 }
 
-/// Who calls whom.
+/// Which end opens the connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Peer {
+pub enum TcpPeer {
     /// Calls this address.
     Connect(String),
     /// Waits for one call at this address.
     Listen(String),
 }
 
-impl Peer {
+impl TcpPeer {
     pub(super) fn of(connect: Option<&str>, listen: Option<&str>) -> Result<Self, Error> {
         match (connect, listen) {
             (Some(address), None) => {
                 check_address("connect", address)?;
-                Ok(Peer::Connect(address.to_string()))
+                Ok(TcpPeer::Connect(address.to_string()))
             }
             (None, Some(address)) => {
                 check_address("listen", address)?;
-                Ok(Peer::Listen(address.to_string()))
+                Ok(TcpPeer::Listen(address.to_string()))
             }
             _ => Err(Error::new(
-                "needs `connect` (an address to call) or `listen` (one to be called at), and not both",
+                "needs `connect` (an address to call) or `listen` (an address to be called at), not both",
             )),
         }
     }
 
     fn address(&self) -> &str {
         match self {
-            Peer::Connect(address) | Peer::Listen(address) => address,
+            TcpPeer::Connect(address) | TcpPeer::Listen(address) => address,
         }
     }
 }
 
-/// One connection, from the wish to its end.
-pub(super) struct Line {
-    peer: Peer,
-    /// How long it waits for a connection.
+/// One connection, from the first attempt to its end.
+pub(super) struct TcpConnection {
+    peer: TcpPeer,
+    /// Time to wait for a connection.
     pub patience_ns: u64,
-    /// Where it is to be called; one that is open before the start is taken as it is.
+    /// Listening socket; one that is open before the start is used as it is.
     pub listener: Option<TcpListener>,
     addresses: Vec<SocketAddr>,
     begun_ns: Option<u64>,
-    looks: Patience,
+    polls: Patience,
     dials: bool,
-    /// While it is open.
+    /// The connection while it is open.
     pub stream: Option<TcpStream>,
-    /// When it was opened, on the run's clock.
+    /// Time on the run's clock at which the connection was opened.
     pub opened_ns: u64,
 }
 
-/// What became of a call.
+/// Result of an attempt to connect.
 enum Dialed {
     Open(TcpStream),
     NotYet(Step),
 }
 
-impl Line {
-    pub fn new(peer: Peer) -> Self {
-        Line {
+impl TcpConnection {
+    pub fn new(peer: TcpPeer) -> Self {
+        TcpConnection {
             peer,
             patience_ns: PATIENCE_NS,
             listener: None,
             addresses: Vec::new(),
             begun_ns: None,
-            looks: Patience::default(),
+            polls: Patience::default(),
             dials: false,
             stream: None,
             opened_ns: 0,
         }
     }
 
-    /// For messages.
+    /// The address, for messages.
     pub fn address(&self) -> &str {
         self.peer.address()
     }
 
-    /// Before the first step, also where it begins anew: opens the door, or looks up the address.
+    /// Opens the listening socket or resolves the address. Called before the first step, and again after a
+    /// restart.
     pub fn start(&mut self) -> Result<(), Error> {
         match &self.peer {
-            Peer::Listen(address) => {
-                let cannot = |error| Error::with_source(format!("cannot listen at {address}"), error);
+            TcpPeer::Listen(address) => {
+                let cannot = |error| Error::with_source(format!("cannot listen on {address}"), error);
                 let listener = match self.listener.take() {
                     Some(listener) => listener,
                     None => TcpListener::bind(address).map_err(cannot)?,
@@ -122,7 +123,7 @@ impl Line {
                 listener.set_nonblocking(true).map_err(cannot)?;
                 self.listener = Some(listener);
             }
-            Peer::Connect(address) => {
+            TcpPeer::Connect(address) => {
                 let found = address.to_socket_addrs();
                 let found = found
                     .map_err(|error| Error::with_source(format!("cannot connect to {address}"), error))?;
@@ -133,7 +134,7 @@ impl Line {
         Ok(())
     }
 
-    /// What to return from the step, until the connection is open.
+    /// Returns the step's result until the connection is open.
     pub fn open(&mut self, cx: &mut Context) -> Result<Option<Step>, Error> {
         if self.dials {
             match self.dial(cx)? {
@@ -150,24 +151,24 @@ impl Line {
         let over = cx.now_ns() >= begun_ns.saturating_add(self.patience_ns);
         let ms = self.patience_ns / 1_000_000;
         match &self.peer {
-            Peer::Listen(address) => {
+            TcpPeer::Listen(address) => {
                 let Some(listener) = &self.listener else { return Ok(Dialed::NotYet(Step::Done)) };
                 match listener.accept() {
                     Ok((stream, _)) => {
-                        // Whoever calls now is told that nobody is there.
+                        // Closes the listening socket, so that further callers are refused.
                         self.listener = None;
                         opened(stream, address)
                     }
                     Err(error) if error.kind() != ErrorKind::WouldBlock => {
-                        Err(Error::with_source(format!("cannot accept a call at {address}"), error))
+                        Err(Error::with_source(format!("cannot accept a connection on {address}"), error))
                     }
                     Err(_) if over => {
-                        Err(Error::new(format!("nobody has called {address} for {ms} ms (`patience`)")))
+                        Err(Error::new(format!("no connection to {address} within {ms} ms (`patience`)")))
                     }
-                    Err(_) => Ok(Dialed::NotYet(self.looks.wait(cx))),
+                    Err(_) => Ok(Dialed::NotYet(self.polls.wait(cx))),
                 }
             }
-            Peer::Connect(address) => {
+            TcpPeer::Connect(address) => {
                 let mut why = None;
                 for found in &self.addresses {
                     match TcpStream::connect_timeout(found, TRY) {
@@ -179,7 +180,7 @@ impl Line {
                     return Err(Error::new(format!("cannot connect to {address}: the host has no address")));
                 };
                 if over {
-                    let text = format!("cannot connect to {address}, tried for {ms} ms (`patience`)");
+                    let text = format!("cannot connect to {address} within {ms} ms (`patience`)");
                     return Err(Error::with_source(text, why));
                 }
                 let again_ns = cx.now_ns() + PAUSE_NS;
@@ -188,12 +189,12 @@ impl Line {
         }
     }
 
-    /// What goes wrong while the connection is open.
+    /// An error on an open connection.
     pub fn broken(&self, error: std::io::Error) -> Error {
         Error::with_source(format!("the connection with {} broke", self.address()), error)
     }
 
-    /// Ends the connection, or the way to it.
+    /// Closes the connection, or gives up waiting for it.
     pub fn hang_up(&mut self) {
         (self.dials, self.listener, self.stream) = (false, None, None);
     }

@@ -1,18 +1,17 @@
-//! Samples and text that come from elsewhere and go elsewhere: standard streams, files of plain bytes, UDP
-//! and TCP.
+//! Samples and text from and to the outside: standard streams, raw files, UDP and TCP.
 //!
-//! | file | what |
+//! | module | contents |
 //! |---|---|
 //! | `wire` | samples as bytes, in a [`SampleFormat`](crate::SampleFormat) |
-//! | `patience` | when to look again, where nothing has come |
-//! | `standard` | stdin and stdout without ever waiting in them |
+//! | `patience` | polling intervals |
+//! | `standard` | non-blocking access to stdin and stdout |
 //! | `text` | lines of text |
-//! | `pipe` | samples on stdin and stdout, plain bytes to a file |
-//! | `udp`, `udp_sink` | datagrams, with or without a number of their own |
-//! | `tcp`, `tcp_sink`, `connection` | a connection, with or without frames |
+//! | `pipe` | samples on stdin and stdout, raw bytes in a file |
+//! | `udp`, `udp_sink` | datagrams, with or without a number |
+//! | `tcp`, `tcp_sink`, `connection` | a TCP connection, with or without frames |
 //!
-//! A step never waits: where nothing has come, or nothing can be sent, the operator is stepped again after
-//! 0.05 to 1 ms, and the worker does something else meanwhile.
+//! A step never blocks. When there is nothing to receive, or no room to send, the operator is stepped again
+//! after 0.05 to 1 ms, and the worker runs other operators meanwhile.
 
 mod connection;
 mod patience;
@@ -32,7 +31,7 @@ pub use text::{TextSink, TextSource};
 pub use udp::UdpSource;
 pub use udp_sink::UdpSink;
 
-pub use connection::{Framing, Peer};
+pub use connection::{Framing, TcpPeer};
 
 use onbeat_runtime::Registry;
 use serde_json::Value;
@@ -47,7 +46,7 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
 }
 
 /// Whether an operator of this kind, with these parameters, writes its data to stdout. Tables then have to go
-/// elsewhere.
+/// to stderr.
 ///
 /// ```
 /// use serde_json::json;

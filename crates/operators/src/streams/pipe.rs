@@ -1,10 +1,10 @@
-//! Samples on stdin and stdout, and as plain bytes in a file.
+//! Samples on stdin and stdout, and raw bytes in a file.
 
 use super::patience::Patience;
 use super::standard::{Outgoing, Read, Stdin};
-use super::wire::Wire;
+use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
-use crate::part::{Part, begins_anew};
+use crate::part::{PartFile, not_restartable};
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Hertz, Input, Kind, Operator, Output, Ports, Registry, Sample,
@@ -16,32 +16,32 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-/// Reads samples from stdin, as they come, until it ends.
+/// Reads samples from stdin until it ends.
 ///
-/// A chunk has what was there when it was looked at. Bytes behind the last whole sample are left out and
-/// noted.
+/// A chunk holds the samples available when stdin was polled. Bytes after the last complete sample are
+/// dropped; a note says so.
 pub struct StdinSource<T: FileSample> {
     /// The samples.
     pub out: Output<Chunk<T>>,
-    wire: Wire<T>,
+    wire: WireCodec<T>,
     rate_hz: f64,
     stdin: Option<Stdin>,
     bytes: Vec<u8>,
-    /// Bytes of a sample that has not come as a whole.
+    /// Bytes of an incomplete sample.
     rest: usize,
     sent: u64,
     patience: Patience,
 }
 
 impl<T: FileSample> StdinSource<T> {
-    /// Reads samples in a format, at a rate (0: without one).
+    /// Reads samples in a format, at a rate in hertz (0: no rate).
     ///
     /// # Errors
-    /// When the format is for samples of the other kind.
+    /// When the format is of the other sample type.
     pub fn new(format: Option<SampleFormat>, rate_hz: f64) -> Result<Self, Error> {
         Ok(StdinSource {
             out: Output::default(),
-            wire: Wire::new(format)?,
+            wire: WireCodec::new(format)?,
             rate_hz,
             stdin: None,
             bytes: Vec::new(),
@@ -72,7 +72,7 @@ impl<T: FileSample> Operator for StdinSource<T> {
             Read::End => {
                 if self.rest > 0 {
                     cx.note(format!(
-                        "stdin ended in the middle of a sample: {} bytes are left out",
+                        "stdin ended in the middle of a sample: {} bytes were dropped",
                         self.rest
                     ));
                 }
@@ -94,11 +94,11 @@ impl<T: FileSample> Operator for StdinSource<T> {
     }
 }
 
-/// Sends bytes as a chunk that goes on where the stream was.
+/// Sends bytes as the next chunk of the stream.
 pub(super) fn send<T: FileSample>(
     out: &mut Output<Chunk<T>>,
     mut chunk: Chunk<T>,
-    wire: &Wire<T>,
+    wire: &WireCodec<T>,
     bytes: &[u8],
     (sent, rate_hz): (&mut u64, f64),
     cx: &mut Context,
@@ -111,7 +111,7 @@ pub(super) fn send<T: FileSample>(
     out.push(cx, chunk)
 }
 
-/// What has come from outside is due when it is there.
+/// External data are due when they arrive.
 pub(super) fn stamp<T: Sample>(chunk: &mut Chunk<T>, (sent, rate_hz): (&mut u64, f64), cx: &mut Context) {
     let info = chunk.info_mut();
     (info.start, info.rate_hz) = (*sent, rate_hz);
@@ -123,12 +123,12 @@ pub(super) fn stamp<T: Sample>(chunk: &mut Chunk<T>, (sent, rate_hz): (&mut u64,
 
 /// Writes samples to stdout.
 ///
-/// While stdout is full, the edge before it fills. When its reader has gone, the operator is done, and so is
-/// what feeds nobody else: that is no error.
+/// While stdout is full, the operator's input edge fills. When the reader of stdout has closed it, the
+/// operator is done, and so are operators that feed nothing else. That is not an error.
 pub struct StdoutSink<T: FileSample> {
     /// The samples.
     pub input: Input<Chunk<T>>,
-    wire: Wire<T>,
+    wire: WireCodec<T>,
     outgoing: Option<Outgoing>,
 }
 
@@ -136,9 +136,9 @@ impl<T: FileSample> StdoutSink<T> {
     /// Writes samples in a format.
     ///
     /// # Errors
-    /// When the format is for samples of the other kind.
+    /// When the format is of the other sample type.
     pub fn new(format: Option<SampleFormat>) -> Result<Self, Error> {
-        let wire = Wire::new(format)?;
+        let wire = WireCodec::new(format)?;
         Ok(StdoutSink { input: Input::default(), wire, outgoing: None })
     }
 }
@@ -172,12 +172,12 @@ impl<T: FileSample> Operator for StdoutSink<T> {
 
 /// Writes chunks to a file, byte by byte as they are in memory.
 ///
-/// The file is called "NAME.part" until it is complete; when the run fails it goes away.
+/// The file is called "NAME.part" until it is complete. It is removed if the run fails.
 pub struct FileSink<T: Sample> {
     /// The chunks.
     pub input: Input<Chunk<T>>,
     path: PathBuf,
-    open: Option<(Part, BufWriter<File>)>,
+    open: Option<(PartFile, BufWriter<File>)>,
 }
 
 impl<T: Sample> FileSink<T> {
@@ -197,7 +197,7 @@ impl<T: Sample> Operator for FileSink<T> {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        let part = Part::create(&self.path)?;
+        let part = PartFile::create(&self.path)?;
         let writer = BufWriter::with_capacity(64 << 10, part.handle()?);
         self.open = Some((part, writer));
         Ok(())
@@ -212,7 +212,7 @@ impl<T: Sample> Operator for FileSink<T> {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        begins_anew()
+        not_restartable()
     }
 
     fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {
@@ -228,8 +228,8 @@ impl<T: Sample> Operator for FileSink<T> {
 /// Samples from stdin.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SourceParameters {
-    /// How samples are written down; without it, floating point of 32 bits.
+struct StdinSourceParameters {
+    /// Sample format; without it, 32-bit floating point.
     #[serde(default)]
     format: Option<SampleFormat>,
     /// Samples per second; without it there is no source time.
@@ -240,32 +240,32 @@ struct SourceParameters {
 /// Samples to stdout.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SinkParameters {
-    /// How samples are written down; without it, floating point of 32 bits.
+struct StdoutSinkParameters {
+    /// Sample format; without it, 32-bit floating point.
     #[serde(default)]
     format: Option<SampleFormat>,
 }
 
-/// A file of plain bytes.
+/// A file of raw bytes.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FileParameters {
-    /// The file; folders that are missing are made.
+    /// The file to write; missing folders are created.
     path: PathBuf,
 }
 
-/// A rate that may be left out.
+/// Reads an optional rate.
 pub(super) fn rate(rate: Option<Hertz>) -> Result<f64, Error> {
     let Some(Hertz(rate_hz)) = rate else { return Ok(0.0) };
     crate::check::positive("sample_rate", rate_hz)?;
     Ok(rate_hz)
 }
 
-fn source<T: FileSample>(p: &SourceParameters, _: &Folders) -> Result<StdinSource<T>, Error> {
+fn source<T: FileSample>(p: &StdinSourceParameters, _: &Folders) -> Result<StdinSource<T>, Error> {
     StdinSource::new(p.format, rate(p.sample_rate)?)
 }
 
-fn sink<T: FileSample>(p: &SinkParameters, _: &Folders) -> Result<StdoutSink<T>, Error> {
+fn sink<T: FileSample>(p: &StdoutSinkParameters, _: &Folders) -> Result<StdoutSink<T>, Error> {
     StdoutSink::new(p.format)
 }
 
@@ -281,7 +281,7 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
     let text = "writes samples to stdout";
     registry.add(Kind::new("stdout.sink", text, "format = \"ri16_le\"", sink::<f32>));
     registry.add(Kind::new("stdout.sink.complex", text, "", sink::<Complex<f32>>));
-    let text = "writes chunks to a file, byte by byte";
+    let text = "writes the raw bytes of chunks to a file";
     registry.add(Kind::new("file.sink", text, "path = \"samples.f32\"", file::<f32>));
     registry.add(Kind::new("file.sink.complex", text, "path = \"samples.cf32\"", file::<Complex<f32>>));
     registry.add(Kind::new("file.sink.bytes", text, "path = \"bytes\"", file::<u8>));

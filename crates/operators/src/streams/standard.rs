@@ -1,7 +1,7 @@
-//! Stdin and stdout without ever waiting in them.
+//! Non-blocking access to stdin and stdout.
 //!
-//! Both are looked at with `poll` before they are used. They are not made non-blocking: the terminal behind
-//! them is the shell's as well.
+//! Both are polled before each use. They are not set to non-blocking mode, because they may share a terminal
+//! with the shell.
 
 use super::patience::Patience;
 use onbeat_runtime::{Context, Error, Input, Message, Step};
@@ -11,50 +11,50 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::{Mutex, PoisonError};
 
-/// What a pipe that can be written to takes without waiting: `PIPE_BUF`.
+/// Bytes that a writable pipe takes without blocking: `PIPE_BUF`.
 const PIPE_BYTES: usize = 4096;
 
-/// Which of both is in use: a second operator would get, or write, half of it.
+/// Whether stdin and stdout are in use. A second operator would read or write half of the stream.
 static TAKEN: Mutex<[bool; 2]> = Mutex::new([false; 2]);
 
-struct Place(usize);
+struct StreamLease(usize);
 
-impl Place {
+impl StreamLease {
     fn take(which: usize, name: &str) -> Result<Self, Error> {
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::replace(&mut taken[which], true) {
             return Err(Error::new(format!(
-                "{name} is used by another operator of this run: give one of both a file"
+                "{name} is used by another operator of this run: give one of them a file"
             )));
         }
-        Ok(Place(which))
+        Ok(StreamLease(which))
     }
 }
 
-impl Drop for Place {
+impl Drop for StreamLease {
     fn drop(&mut self) {
         TAKEN.lock().unwrap_or_else(PoisonError::into_inner)[self.0] = false;
     }
 }
 
-/// What a look at stdin gave.
+/// Result of polling stdin.
 pub(super) enum Read {
     Bytes(usize),
     Nothing,
     End,
 }
 
-/// Stdin, for one operator.
+/// Stdin, reserved for one operator.
 pub(super) struct Stdin {
-    _place: Place,
+    _place: StreamLease,
 }
 
 impl Stdin {
     pub fn open() -> Result<Self, Error> {
-        Ok(Stdin { _place: Place::take(0, "stdin")? })
+        Ok(Stdin { _place: StreamLease::take(0, "stdin")? })
     }
 
-    /// What has come, as far as `bytes` has room.
+    /// Reads what has arrived, at most as much as fits `bytes`.
     pub fn read(&mut self, bytes: &mut [u8]) -> Result<Read, Error> {
         let stdin = io::stdin();
         if !is_ready(stdin.as_fd(), PollFlags::IN) {
@@ -64,25 +64,25 @@ impl Stdin {
             Ok(0) => Ok(Read::End),
             Ok(count) => Ok(Read::Bytes(count)),
             Err(Errno::INTR | Errno::AGAIN) => Ok(Read::Nothing),
-            Err(error) => Err(Error::with_source("stdin cannot be read", error)),
+            Err(error) => Err(Error::with_source("cannot read stdin", error)),
         }
     }
 }
 
-/// What became of bytes for stdout.
+/// Result of writing bytes to stdout.
 #[derive(Debug, PartialEq, Eq)]
-enum Written {
+enum WriteOutcome {
     All,
-    /// So many; there is no room for more at the moment.
+    /// This many bytes were written; there is no room for more at the moment.
     Part(usize),
-    /// Nobody reads it any more.
+    /// The reader has closed the stream.
     Closed,
 }
 
-/// Stdout, for one operator.
+/// Stdout, reserved for one operator.
 struct Stdout {
-    _place: Place,
-    /// A regular file always has room, and takes any amount.
+    _place: StreamLease,
+    /// Whether it is a regular file, which always has room for any amount.
     is_file: bool,
 }
 
@@ -90,39 +90,40 @@ impl Stdout {
     pub fn open() -> Result<Self, Error> {
         let found = rustix::fs::fstat(io::stdout().as_fd());
         let is_file = found.is_ok_and(|found| rustix::fs::FileType::from_raw_mode(found.st_mode).is_file());
-        Ok(Stdout { _place: Place::take(1, "stdout")?, is_file })
+        Ok(Stdout { _place: StreamLease::take(1, "stdout")?, is_file })
     }
 
-    pub fn write(&mut self, bytes: &[u8]) -> Result<Written, Error> {
+    pub fn write(&mut self, bytes: &[u8]) -> Result<WriteOutcome, Error> {
         let stdout = io::stdout();
         let mut done = 0;
         while done < bytes.len() {
             let most = if self.is_file { usize::MAX } else { PIPE_BYTES };
             if !self.is_file && !is_ready(stdout.as_fd(), PollFlags::OUT) {
-                return Ok(Written::Part(done));
+                return Ok(WriteOutcome::Part(done));
             }
             match rustix::io::write(stdout.as_fd(), &bytes[done..bytes.len().min(done.saturating_add(most))])
             {
                 Ok(count) => done += count,
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Ok(Written::Part(done)),
-                Err(Errno::PIPE) => return Ok(Written::Closed),
-                Err(error) => return Err(Error::with_source("stdout cannot be written", error)),
+                Err(Errno::AGAIN) => return Ok(WriteOutcome::Part(done)),
+                Err(Errno::PIPE) => return Ok(WriteOutcome::Closed),
+                Err(error) => return Err(Error::with_source("cannot write to stdout", error)),
             }
         }
-        Ok(Written::All)
+        Ok(WriteOutcome::All)
     }
 }
 
-/// Whether a read or a write would not wait. An end or an error counts: the call says which.
+/// Whether a read or write would not block. Also true at the end of the stream or after an error, which the
+/// call itself reports.
 fn is_ready(fd: impl AsFd, what: PollFlags) -> bool {
     let mut fds = [PollFd::new(&fd, what)];
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    // Where it cannot be asked, the call itself tells.
+    // If polling fails, the call itself reports the error.
     poll(&mut fds, Some(&at_once)).map_or(true, |ready| ready > 0)
 }
 
-/// Bytes on their way to stdout.
+/// Bytes waiting to be written to stdout.
 pub(super) struct Outgoing {
     stdout: Stdout,
     pub bytes: Vec<u8>,
@@ -135,28 +136,28 @@ impl Outgoing {
         Ok(Outgoing { stdout: Stdout::open()?, bytes: Vec::new(), done: 0, patience: Patience::default() })
     }
 
-    /// Writes what it has; gives what the step of an operator whose bytes come from `input` returns.
+    /// Writes pending bytes. Returns the result of the step of an operator whose bytes come from `input`.
     pub fn step<M: Message>(&mut self, input: &Input<M>, cx: &mut Context) -> Result<Step, Error> {
         match self.send()? {
-            Written::Part(_) => Ok(self.patience.wait(cx)),
-            Written::All => {
+            WriteOutcome::Part(_) => Ok(self.patience.wait(cx)),
+            WriteOutcome::All => {
                 self.patience.reset();
-                // Messages that came while it was full are not announced again.
+                // Messages that arrived while stdout was full are not notified again.
                 Ok(if input.is_empty(cx) { Step::Wait } else { Step::Again })
             }
-            Written::Closed => {
-                cx.note("the reader of stdout has gone: what came after that is not written");
+            WriteOutcome::Closed => {
+                cx.note("the reader of stdout has closed it: the rest is not written");
                 Ok(Step::Done)
             }
         }
     }
 
-    /// [`Written::Part`] says only that there is more.
-    fn send(&mut self) -> Result<Written, Error> {
+    /// Writes pending bytes. [`WriteOutcome::Part`] only says that some are left.
+    fn send(&mut self) -> Result<WriteOutcome, Error> {
         let written = self.stdout.write(&self.bytes[self.done..])?;
         match written {
-            Written::Part(count) => self.done += count,
-            Written::All | Written::Closed => {
+            WriteOutcome::Part(count) => self.done += count,
+            WriteOutcome::All | WriteOutcome::Closed => {
                 self.bytes.clear();
                 self.done = 0;
             }

@@ -1,10 +1,10 @@
-//! Samples from a connection.
+//! Receives samples over TCP.
 
-use super::connection::{Framing, LENGTH, Line, Peer, usual};
+use super::connection::{Framing, LENGTH, TcpConnection, TcpPeer, usual};
 use super::patience::Patience;
 use super::pipe::{rate, send};
 use super::udp::time_ns;
-use super::wire::Wire;
+use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
 use num_complex::Complex;
 use onbeat_runtime::{
@@ -17,70 +17,71 @@ use std::net::TcpListener;
 
 /// Receives samples from one TCP connection until it ends.
 ///
-/// What the end is, the [`Framing`] says. A connection that breaks (it was reset, the peer has vanished) is
-/// always an error. With raw framing, bytes behind the last whole sample are left out and noted.
+/// The [`Framing`] defines the end of the stream. A connection that breaks (a reset, or a peer that vanished)
+/// is always an error. With raw framing, bytes after the last complete sample are dropped, and a note says
+/// so.
 pub struct TcpSource<T: FileSample> {
     /// The samples.
     pub out: Output<Chunk<T>>,
-    line: Line,
+    line: TcpConnection,
     framing: Framing,
-    wire: Wire<T>,
+    wire: WireCodec<T>,
     rate_hz: f64,
     bytes: Vec<u8>,
-    /// Bytes at its begin that were not used.
+    /// Unused bytes at the start of `bytes`.
     rest: usize,
-    /// Bytes of the frame that are still to come; `None` between frames.
+    /// Bytes of the current frame still to come; `None` between frames.
     frame: Option<usize>,
     sent: u64,
-    looks: Patience,
+    polls: Patience,
 }
 
 impl<T: FileSample> TcpSource<T> {
     /// Receives from a peer.
     ///
     /// # Errors
-    /// When the format is for samples of the other kind.
-    pub fn new(peer: Peer, format: Option<SampleFormat>) -> Result<Self, Error> {
+    /// When the format is of the other sample type.
+    pub fn new(peer: TcpPeer, format: Option<SampleFormat>) -> Result<Self, Error> {
         Ok(TcpSource {
             out: Output::default(),
-            line: Line::new(peer),
+            line: TcpConnection::new(peer),
             framing: Framing::Raw,
-            wire: Wire::new(format)?,
+            wire: WireCodec::new(format)?,
             rate_hz: 0.0,
             bytes: Vec::new(),
             rest: 0,
             frame: None,
             sent: 0,
-            looks: Patience::default(),
+            polls: Patience::default(),
         })
     }
 
-    /// Where it is to be called: a listener that is open already, in place of one that is opened at the start.
+    /// Uses a listening socket that is already open, instead of opening one at the start.
     pub fn listener(mut self, listener: TcpListener) -> Self {
         self.line.listener = Some(listener);
         self
     }
 
-    /// How the bytes are divided.
+    /// Sets the framing.
     pub fn framing(mut self, framing: Framing) -> Self {
         self.framing = framing;
         self
     }
 
-    /// Samples per second; 0 where there is no rate.
+    /// Sets the sample rate in hertz; 0 for no rate.
     pub fn rate(mut self, rate_hz: f64) -> Self {
         self.rate_hz = rate_hz;
         self
     }
 
-    /// How long it waits for a connection.
+    /// Sets the time to wait for a connection.
     pub fn patience(mut self, time_ns: u64) -> Self {
         self.line.patience_ns = time_ns;
         self
     }
 
-    /// Whole samples at the begin of `bytes[..have]`, as far as the frame goes and `room` allows, in
-    /// bytes: where they begin and end. Takes the lengths of frames out. `None` for the end of the stream.
+    /// Returns the byte range of the complete samples at the start of `bytes[..have]`, limited by the frame
+    /// and by `room` bytes. Consumes the lengths of frames. `None` at the end of the stream.
     fn samples(&mut self, have: usize, room: usize) -> Result<Option<std::ops::Range<usize>>, Error> {
         let size = self.wire.bytes();
         if self.framing == Framing::Raw {
@@ -97,8 +98,8 @@ impl<T: FileSample> TcpSource<T> {
             }
             if !length.is_multiple_of(size) {
                 return Err(Error::new(format!(
-                    "{} sent a frame of {length} bytes, which is no whole number of samples of {size} bytes: does it \
-                     send {}, with `framing = \"strict\"`?",
+                    "{} sent a frame of {length} bytes, which is not a multiple of the sample size of {size} \
+                     bytes: does it send {}, with `framing = \"strict\"`?",
                     self.line.address(),
                     self.wire.format.name()
                 )));
@@ -112,7 +113,7 @@ impl<T: FileSample> TcpSource<T> {
         Ok(Some(at..at + count))
     }
 
-    /// The peer sends no more.
+    /// Handles the end of the connection.
     fn closed(&self, cx: &mut Context) -> Result<Step, Error> {
         match self.framing {
             Framing::Strict => Err(Error::new(format!(
@@ -123,7 +124,7 @@ impl<T: FileSample> TcpSource<T> {
             Framing::Raw => {
                 if self.rest > 0 {
                     let text = "closed the connection in the middle of a sample";
-                    cx.note(format!("{} {text}: {} bytes are left out", self.line.address(), self.rest));
+                    cx.note(format!("{} {text}: {} bytes were dropped", self.line.address(), self.rest));
                 }
                 Ok(Step::Done)
             }
@@ -146,7 +147,7 @@ impl<T: FileSample> Operator for TcpSource<T> {
         }
         let Some(stream) = &mut self.line.stream else { return Ok(Step::Done) };
         let Some(chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
-        // One chunk at most comes of one read, with the length of its frame before it.
+        // A read holds at most one chunk and the length of the frame before it.
         self.bytes.resize(chunk.capacity() * self.wire.bytes() + LENGTH, 0);
         let room = if self.framing == Framing::Raw { self.bytes.len() - LENGTH } else { self.bytes.len() };
         let mut closed = false;
@@ -169,14 +170,14 @@ impl<T: FileSample> Operator for TcpSource<T> {
         self.bytes.copy_within(whole.end..have, 0);
         self.rest = have - whole.end;
         if moved || came > 0 {
-            self.looks.reset();
+            self.polls.reset();
             return Ok(Step::Again);
         }
-        // What came before the end of the connection is used up.
+        // Everything received before the end of the connection is used up.
         if closed {
             return self.closed(cx);
         }
-        Ok(self.looks.wait(cx))
+        Ok(self.polls.wait(cx))
     }
 
     fn stop(&mut self, _: &mut Context, _: Ending) -> Result<(), Error> {
@@ -188,18 +189,18 @@ impl<T: FileSample> Operator for TcpSource<T> {
 /// The other end of a connection.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
-    /// The address and port to call, such as `127.0.0.1:9000`; or give `listen`.
+struct TcpSourceParameters {
+    /// Address and port to connect to, such as `127.0.0.1:9000`; give either `connect` or `listen`.
     #[serde(default)]
     connect: Option<String>,
-    /// The address and port to be called at, by one caller; or give `connect`.
+    /// Address and port to listen on for one connection; give either `connect` or `listen`.
     #[serde(default)]
     listen: Option<String>,
-    /// `raw`: samples, until the connection closes. `strict`: runs of samples with their length, and an end
-    /// that is said.
+    /// `raw`: bare samples until the connection closes. `strict`: runs of samples with a length before each,
+    /// and an explicit end.
     #[serde(default)]
     framing: Framing,
-    /// How samples are written down; without it, floating point of 32 bits.
+    /// Sample format; without it, 32-bit floating point.
     #[serde(default)]
     format: Option<SampleFormat>,
     /// Samples per second; without it there is no source time.
@@ -210,14 +211,14 @@ struct Parameters {
     patience: Seconds,
 }
 
-fn source<T: FileSample>(p: &Parameters, _: &Folders) -> Result<TcpSource<T>, Error> {
-    let peer = Peer::of(p.connect.as_deref(), p.listen.as_deref())?;
+fn source<T: FileSample>(p: &TcpSourceParameters, _: &Folders) -> Result<TcpSource<T>, Error> {
+    let peer = TcpPeer::of(p.connect.as_deref(), p.listen.as_deref())?;
     let source = TcpSource::new(peer, p.format)?.framing(p.framing).rate(rate(p.sample_rate)?);
     Ok(source.patience(time_ns("patience", p.patience)?))
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
-    let text = "receives samples from a TCP connection";
+    let text = "receives samples over a TCP connection";
     let example = "listen = \"127.0.0.1:9000\"";
     registry.add(Kind::new("tcp.source", text, example, source::<f32>));
     registry.add(Kind::new("tcp.source.complex", text, example, source::<Complex<f32>>));

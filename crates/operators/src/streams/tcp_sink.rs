@@ -1,9 +1,9 @@
-//! Samples into a connection.
+//! Sends samples over TCP.
 
-use super::connection::{Framing, LENGTH, Line, Peer, usual};
+use super::connection::{Framing, LENGTH, TcpConnection, TcpPeer, usual};
 use super::patience::Patience;
 use super::udp::time_ns;
-use super::wire::Wire;
+use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
 use num_complex::Complex;
 use onbeat_runtime::{
@@ -14,66 +14,66 @@ use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Write};
 use std::net::{Shutdown, TcpListener};
 
-/// Sends samples into one TCP connection.
+/// Sends samples over one TCP connection.
 ///
-/// While the peer does not read, the edge before it fills. A peer that closes the connection before the end
-/// is an error with strict framing; with raw framing the operator is then done, and says so. When the stream
-/// has ended and the peer does not take what is left for `patience`, that is an error too.
+/// While the peer does not read, the operator's input edge fills. If the peer closes the connection before
+/// the end, that is an error with strict framing; with raw framing, the operator is done and a note says so.
+/// If the stream has ended and the peer does not take the rest within `patience`, that is an error too.
 pub struct TcpSink<T: FileSample> {
     /// The samples.
     pub input: Input<Chunk<T>>,
-    line: Line,
+    line: TcpConnection,
     framing: Framing,
-    wire: Wire<T>,
+    wire: WireCodec<T>,
     bytes: Vec<u8>,
     done: usize,
-    /// The end was put into `bytes`.
+    /// Whether the end of the stream is in `bytes`.
     said_end: bool,
-    /// When the peer took something last.
+    /// Time at which the peer last took bytes.
     taken_ns: u64,
     sent: u64,
-    looks: Patience,
+    polls: Patience,
 }
 
 impl<T: FileSample> TcpSink<T> {
     /// Sends to a peer.
     ///
     /// # Errors
-    /// When the format is for samples of the other kind.
-    pub fn new(peer: Peer, format: Option<SampleFormat>) -> Result<Self, Error> {
+    /// When the format is of the other sample type.
+    pub fn new(peer: TcpPeer, format: Option<SampleFormat>) -> Result<Self, Error> {
         Ok(TcpSink {
             input: Input::default(),
-            line: Line::new(peer),
+            line: TcpConnection::new(peer),
             framing: Framing::Raw,
-            wire: Wire::new(format)?,
+            wire: WireCodec::new(format)?,
             bytes: Vec::new(),
             done: 0,
             said_end: false,
             taken_ns: 0,
             sent: 0,
-            looks: Patience::default(),
+            polls: Patience::default(),
         })
     }
 
-    /// Where it is to be called: a listener that is open already, in place of one that is opened at the start.
+    /// Uses a listening socket that is already open, instead of opening one at the start.
     pub fn listener(mut self, listener: TcpListener) -> Self {
         self.line.listener = Some(listener);
         self
     }
 
-    /// How the bytes are divided.
+    /// Sets the framing.
     pub fn framing(mut self, framing: Framing) -> Self {
         self.framing = framing;
         self
     }
 
-    /// How long it waits for a connection, and at the end for what is left to be taken.
+    /// Sets the time to wait for a connection, and at the end for the peer to take the rest.
     pub fn patience(mut self, time_ns: u64) -> Self {
         self.line.patience_ns = time_ns;
         self
     }
 
-    /// Puts what comes next into `bytes`.
+    /// Puts the next input into `bytes`.
     fn fill(&mut self, cx: &mut Context) {
         let strict = self.framing == Framing::Strict;
         if let Some(chunk) = self.input.pop(cx) {
@@ -93,13 +93,13 @@ impl<T: FileSample> TcpSink<T> {
         }
     }
 
-    /// The peer has gone before the end.
+    /// Handles a connection that the peer closed before the end.
     fn closed(&self, cx: &mut Context) -> Result<Step, Error> {
         let text = format!("{} closed the connection before the end of the stream", self.line.address());
         match self.framing {
             Framing::Strict => Err(Error::new(format!("{text}, after {} samples", self.sent))),
             Framing::Raw => {
-                cx.note(format!("{text}: what came after that is not sent"));
+                cx.note(format!("{text}: the rest is not sent"));
                 Ok(Step::Done)
             }
         }
@@ -136,21 +136,22 @@ impl<T: FileSample> Operator for TcpSink<T> {
                         if self.said_end && waited_ns >= self.line.patience_ns {
                             let (ms, address) = (self.line.patience_ns / 1_000_000, self.line.address());
                             return Err(Error::new(format!(
-                                "{address} has not taken the end of the stream for {ms} ms (`patience`)"
+                                "{address} did not take the end of the stream within {ms} ms (`patience`)"
                             )));
                         }
-                        return Ok(self.looks.wait(cx));
+                        return Ok(self.polls.wait(cx));
                     }
                     ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => return self.closed(cx),
                     _ => return Err(self.line.broken(error)),
                 },
             }
         }
-        self.looks.reset();
+        self.polls.reset();
         self.bytes.clear();
         self.done = 0;
         if self.said_end {
-            // The peer reads what is under way, and then the end. If it has gone, that is its affair.
+            // The peer still reads the bytes in flight, then the end. A peer that has gone does not matter
+            // any more.
             let _gone = stream.shutdown(Shutdown::Write);
             return Ok(Step::Done);
         }
@@ -167,33 +168,33 @@ impl<T: FileSample> Operator for TcpSink<T> {
 /// The other end of a connection.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
-    /// The address and port to call, such as `127.0.0.1:9000`; or give `listen`.
+struct TcpSinkParameters {
+    /// Address and port to connect to, such as `127.0.0.1:9000`; give either `connect` or `listen`.
     #[serde(default)]
     connect: Option<String>,
-    /// The address and port to be called at, by one caller; or give `connect`.
+    /// Address and port to listen on for one connection; give either `connect` or `listen`.
     #[serde(default)]
     listen: Option<String>,
-    /// `raw`: samples, until the connection closes. `strict`: runs of samples with their length, and an end
-    /// that is said.
+    /// `raw`: bare samples until the connection closes. `strict`: runs of samples with a length before each,
+    /// and an explicit end.
     #[serde(default)]
     framing: Framing,
-    /// How samples are written down; without it, floating point of 32 bits.
+    /// Sample format; without it, 32-bit floating point.
     #[serde(default)]
     format: Option<SampleFormat>,
-    /// How long to wait for a connection, and at the end for what is left to be taken.
+    /// How long to wait for a connection, and at the end for the peer to take the rest.
     #[serde(default = "usual")]
     patience: Seconds,
 }
 
-fn sink<T: FileSample>(p: &Parameters, _: &Folders) -> Result<TcpSink<T>, Error> {
-    let peer = Peer::of(p.connect.as_deref(), p.listen.as_deref())?;
+fn sink<T: FileSample>(p: &TcpSinkParameters, _: &Folders) -> Result<TcpSink<T>, Error> {
+    let peer = TcpPeer::of(p.connect.as_deref(), p.listen.as_deref())?;
     let sink = TcpSink::new(peer, p.format)?.framing(p.framing);
     Ok(sink.patience(time_ns("patience", p.patience)?))
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
-    let text = "sends samples into a TCP connection";
+    let text = "sends samples over a TCP connection";
     let example = "connect = \"127.0.0.1:9000\"";
     registry.add(Kind::new("tcp.sink", text, example, sink::<f32>));
     registry.add(Kind::new("tcp.sink.complex", text, example, sink::<Complex<f32>>));

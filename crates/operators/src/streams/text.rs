@@ -2,7 +2,7 @@
 
 use super::patience::Patience;
 use super::standard::{Outgoing, Read, Stdin};
-use crate::part::{Part, begins_anew};
+use crate::part::{PartFile, not_restartable};
 use onbeat_runtime::{
     Context, Ending, Error, Folders, Input, Kind, Merge, Operator, Output, Ports, Registry, Step,
 };
@@ -12,29 +12,30 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// The name that stands for a standard stream.
+/// Path that stands for a standard stream.
 const STANDARD: &str = "-";
-/// Bytes that may wait for room on stdout before no more lines are taken.
+/// Bytes that may wait for room on stdout before the operator takes no more lines.
 const WAITING: usize = 64 << 10;
 /// Bytes per read.
 const BLOCK: usize = 16 << 10;
-/// Most bytes of a line that is read.
+/// Longest line that is read, in bytes.
 const LINE: usize = 1 << 20;
 
 /// Writes each message as a line, to a file or to stdout.
 ///
-/// A file is called "NAME.part" until it is complete; when the run fails it goes away. Lines for stdout are
-/// written as soon as no other is waiting; while it is full, the edge before it fills. When the reader of
-/// stdout has gone, the operator is done, and so is what feeds nobody else: that is no error.
+/// A file is called "NAME.part" until it is complete, and is removed if the run fails. Lines for stdout are
+/// written as soon as no other line is waiting; while stdout is full, the operator's input edge fills. When
+/// the reader of stdout has closed it, the operator is done, and so are operators that feed nothing else.
+/// That is not an error.
 pub struct TextSink {
-    /// The lines, without line breaks at their end. Several edges come in by source time.
+    /// Lines without a line break at the end. Messages of several edges are merged by source time.
     pub input: Input<String>,
     path: PathBuf,
     to: Option<To>,
 }
 
 enum To {
-    File { part: Part, writer: BufWriter<File> },
+    File { part: PartFile, writer: BufWriter<File> },
     Stdout(Outgoing),
 }
 
@@ -54,7 +55,7 @@ impl Operator for TextSink {
         self.to = Some(if self.path == Path::new(STANDARD) {
             To::Stdout(Outgoing::open()?)
         } else {
-            let part = Part::create(&self.path)?;
+            let part = PartFile::create(&self.path)?;
             let writer = BufWriter::with_capacity(WAITING, part.handle()?);
             To::File { part, writer }
         });
@@ -83,7 +84,7 @@ impl Operator for TextSink {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        begins_anew()
+        not_restartable()
     }
 
     fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {
@@ -102,16 +103,16 @@ fn cannot_write(path: &Path, error: std::io::Error) -> Error {
 
 /// Reads lines from a file or from stdin, and sends each as a message without its line break.
 ///
-/// Lines are UTF-8 of at most 1 MiB; a last line without a line break is one too.
+/// Lines are UTF-8 of at most 1 MiB. The last line may lack a line break.
 pub struct TextSource {
     /// The lines.
     pub out: Output<String>,
     path: PathBuf,
     from: Option<From>,
     bytes: Vec<u8>,
-    /// Where the next line begins, and up to where there is no line break.
+    /// Start of the next line, and the position up to which there is no line break.
     at: usize,
-    looked: usize,
+    searched: usize,
     lines: u64,
     ended: bool,
     patience: Patience,
@@ -131,26 +132,26 @@ impl TextSource {
             from: None,
             bytes: Vec::new(),
             at: 0,
-            looked: 0,
+            searched: 0,
             lines: 0,
             ended: false,
             patience: Patience::default(),
         }
     }
 
-    /// The next line, if all of it is there.
+    /// Returns the next line if it is complete.
     fn line(&mut self) -> Result<Option<String>, Error> {
-        let found = self.bytes[self.looked..].iter().position(|byte| *byte == b'\n');
+        let found = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n');
         let end = match found {
-            Some(offset) => self.looked + offset,
+            Some(offset) => self.searched + offset,
             None if self.ended && self.at < self.bytes.len() => self.bytes.len(),
             None => {
-                self.looked = self.bytes.len();
+                self.searched = self.bytes.len();
                 if self.bytes.len() - self.at > LINE {
                     let line = self.lines + 1;
                     let shown = self.path.display();
                     return Err(Error::new(format!(
-                        "{shown}: line {line} is longer than {} MiB: is it a file of lines?",
+                        "{shown}: line {line} is longer than {} MiB: is it a text file?",
                         LINE >> 20
                     )));
                 }
@@ -160,18 +161,18 @@ impl TextSource {
         self.lines += 1;
         let line = &self.bytes[self.at..end];
         let text = std::str::from_utf8(line.strip_suffix(b"\r").unwrap_or(line)).map_err(|_| {
-            Error::new(format!("{}: line {} is no text in UTF-8", self.path.display(), self.lines))
+            Error::new(format!("{}: line {} is not valid UTF-8", self.path.display(), self.lines))
         })?;
         let text = text.to_string();
         self.at = (end + 1).min(self.bytes.len());
-        self.looked = self.at;
+        self.searched = self.at;
         Ok(Some(text))
     }
 
-    /// Reads more; says whether anything came.
+    /// Reads more. Returns whether anything arrived.
     fn read(&mut self) -> Result<bool, Error> {
         self.bytes.drain(..self.at);
-        self.looked -= self.at;
+        self.searched -= self.at;
         self.at = 0;
         let begin = self.bytes.len();
         self.bytes.resize(begin + BLOCK, 0);
@@ -228,32 +229,32 @@ impl Operator for TextSource {
 /// Lines to write.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SinkParameters {
-    /// The file; folders that are missing are made. `-` is stdout: what else is said then goes to stderr.
+struct TextSinkParameters {
+    /// The file to write; missing folders are created. `-` is stdout: all other output then goes to stderr.
     path: PathBuf,
 }
 
 /// Lines to read.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SourceParameters {
-    /// The file; `-` is stdin.
+struct TextSourceParameters {
+    /// The file to read; `-` is stdin.
     path: PathBuf,
 }
 
-fn sink(p: &SinkParameters, folders: &Folders) -> Result<TextSink, Error> {
+fn sink(p: &TextSinkParameters, folders: &Folders) -> Result<TextSink, Error> {
     let standard = p.path == Path::new(STANDARD);
     Ok(TextSink::new(if standard { p.path.clone() } else { folders.output(&p.path) }))
 }
 
-fn source(p: &SourceParameters, folders: &Folders) -> Result<TextSource, Error> {
+fn source(p: &TextSourceParameters, folders: &Folders) -> Result<TextSource, Error> {
     let standard = p.path == Path::new(STANDARD);
     Ok(TextSource::new(if standard { p.path.clone() } else { folders.input(&p.path) }))
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
     registry.add(Kind::new("text.sink", "writes lines to a file or to stdout", "path = \"lines.txt\"", sink));
-    let text = "writes JSON lines to a file or to stdout: one value a line, as it comes";
+    let text = "writes JSON lines to a file or to stdout, one value per line";
     registry.add(Kind::new("jsonl.sink", text, "path = \"found.jsonl\"", sink));
     registry.add(Kind::new(
         "text.source",

@@ -1,8 +1,8 @@
-//! Samples from datagrams.
+//! Receives samples in UDP datagrams.
 
 use super::patience::Patience;
 use super::pipe::{rate, stamp};
-use super::wire::Wire;
+use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
 use num_complex::Complex;
 use onbeat_runtime::{
@@ -14,48 +14,48 @@ use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::net::UdpSocket;
 
-/// Bytes of a header: the number of the datagram, low byte first, from 0. Its highest bit says that this is
-/// the end, and the number is then how many there were.
+/// Bytes of a header: the number of the datagram from 0, low byte first. The highest bit marks the end of the
+/// stream; the number is then the number of datagrams sent.
 pub(super) const HEADER: usize = 8;
-/// In a header: nothing comes after this one.
+/// Header bit that marks the end of the stream.
 pub(super) const LAST: u64 = 1 << 63;
-/// A number that is further back than this is of a sender that has begun anew.
+/// A number further back than this means that the sender was restarted.
 const FAR_BACK: u64 = 1 << 16;
 
 /// Receives samples in UDP datagrams, as [`UdpSink`](super::UdpSink) sends them.
 ///
-/// With a header, every datagram has a number: lost ones are counted, and the first sample behind a gap has a
-/// tag `lost` with how many there were. One that comes behind its successor is left out and counted as too
-/// late, one that comes again as well. The stream has no samples in place of lost ones. A datagram that says
-/// that it is the last ends it.
+/// With a header, every datagram has a number. Lost datagrams are counted, and the first sample after a gap
+/// has a tag `lost` with their number. A datagram that arrives after its successor is dropped and counted as
+/// late, and so is a duplicate. Lost samples are not replaced. A datagram marked as the last one ends the
+/// stream.
 ///
-/// Without a header nothing is known to be lost, and the stream ends when none has come for `timeout`, or
-/// when the run is stopped. Bytes behind the last whole sample of a datagram are left out and counted.
+/// Without a header, losses cannot be detected. The stream ends when no datagram has arrived for `timeout`,
+/// or when the run is stopped. Bytes after the last complete sample of a datagram are dropped and counted.
 pub struct UdpSource<T: FileSample> {
     /// The samples.
     pub out: Output<Chunk<T>>,
     bind: String,
-    wire: Wire<T>,
+    wire: WireCodec<T>,
     header: bool,
     rate_hz: f64,
     timeout_ns: Option<u64>,
     socket: Option<UdpSocket>,
     buffer: Box<[u8]>,
-    /// What of the buffer has not been sent.
+    /// Range of the buffer that has not been sent.
     left: std::ops::Range<usize>,
-    /// Datagrams lost before it, to be told with its first sample.
+    /// Datagrams lost before this range; its first sample gets the tag.
     gap: u64,
-    /// The number of the next datagram.
+    /// Number of the next datagram.
     next: u64,
-    counts: Counts,
+    counts: DatagramCounts,
     sent: u64,
-    heard_ns: Option<u64>,
+    received_ns: Option<u64>,
     ended: bool,
     patience: Patience,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct DatagramCounts {
     lost: u64,
     late: u64,
     ragged: u64,
@@ -64,15 +64,15 @@ struct Counts {
 }
 
 impl<T: FileSample> UdpSource<T> {
-    /// Receives at an address with a port, such as `127.0.0.1:9000` or `[::]:9000`.
+    /// Receives on an address with a port, such as `127.0.0.1:9000` or `[::]:9000`.
     ///
     /// # Errors
-    /// When the format is for samples of the other kind.
+    /// When the format is of the other sample type.
     pub fn new(bind: impl Into<String>, format: Option<SampleFormat>) -> Result<Self, Error> {
         Ok(UdpSource {
             out: Output::default(),
             bind: bind.into(),
-            wire: Wire::new(format)?,
+            wire: WireCodec::new(format)?,
             header: true,
             rate_hz: 0.0,
             timeout_ns: None,
@@ -81,39 +81,39 @@ impl<T: FileSample> UdpSource<T> {
             left: 0..0,
             gap: 0,
             next: 0,
-            counts: Counts::default(),
+            counts: DatagramCounts::default(),
             sent: 0,
-            heard_ns: None,
+            received_ns: None,
             ended: false,
             patience: Patience::default(),
         })
     }
 
-    /// Whether each datagram begins with its number.
+    /// Sets whether each datagram begins with its number.
     pub fn header(mut self, header: bool) -> Self {
         self.header = header;
         self
     }
 
-    /// Samples per second; 0 where there is no rate.
+    /// Sets the sample rate in hertz; 0 for no rate.
     pub fn rate(mut self, rate_hz: f64) -> Self {
         self.rate_hz = rate_hz;
         self
     }
 
-    /// Ends when nothing has come for so long, from the start of the run on.
+    /// Ends the stream when nothing has arrived for this time, counted from the start of the run.
     pub fn timeout(mut self, timeout_ns: u64) -> Self {
         self.timeout_ns = Some(timeout_ns);
         self
     }
 
-    /// A socket that is open already, in place of one that is opened at the start.
+    /// Uses a socket that is already open, instead of opening one at the start.
     pub fn socket(mut self, socket: UdpSocket) -> Self {
         self.socket = Some(socket);
         self
     }
 
-    /// Takes the next datagram out of the socket; says whether there was one.
+    /// Takes the next datagram from the socket. Returns whether there was one.
     fn receive(&mut self) -> Result<bool, Error> {
         let Some(socket) = &self.socket else { return Ok(false) };
         let length = match socket.recv(&mut self.buffer) {
@@ -122,7 +122,7 @@ impl<T: FileSample> UdpSource<T> {
                 return Ok(false);
             }
             Err(error) => {
-                return Err(Error::with_source(format!("cannot receive at {}", self.bind), error));
+                return Err(Error::with_source(format!("cannot receive on {}", self.bind), error));
             }
         };
         let begin = if self.header { HEADER } else { 0 };
@@ -161,7 +161,7 @@ impl<T: FileSample> UdpSource<T> {
         self.left = begin..end - ragged;
     }
 
-    /// Fills a chunk with what has come; gives how many samples that are.
+    /// Fills a chunk with the samples received. Returns their number.
     fn fill(&mut self, chunk: &mut Chunk<T>) -> Result<usize, Error> {
         let size = self.wire.bytes();
         let (mut filled, room) = (0, chunk.capacity());
@@ -194,7 +194,7 @@ impl<T: FileSample> Operator for UdpSource<T> {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        let cannot = |error| Error::with_source(format!("cannot receive at {}", self.bind), error);
+        let cannot = |error| Error::with_source(format!("cannot receive on {}", self.bind), error);
         let socket = match self.socket.take() {
             Some(socket) => socket,
             None => UdpSocket::bind(&self.bind).map_err(cannot)?,
@@ -210,7 +210,7 @@ impl<T: FileSample> Operator for UdpSource<T> {
         let now_ns = cx.now_ns();
         if filled > 0 {
             self.patience.reset();
-            self.heard_ns = Some(now_ns);
+            self.received_ns = Some(now_ns);
             chunk.truncate(filled);
             stamp(&mut chunk, (&mut self.sent, self.rate_hz), cx);
             self.out.push(cx, chunk)?;
@@ -219,10 +219,10 @@ impl<T: FileSample> Operator for UdpSource<T> {
         if self.ended {
             return Ok(Step::Done);
         }
-        let heard_ns = *self.heard_ns.get_or_insert(now_ns);
-        if self.timeout_ns.is_some_and(|timeout_ns| now_ns >= heard_ns.saturating_add(timeout_ns)) {
+        let received_ns = *self.received_ns.get_or_insert(now_ns);
+        if self.timeout_ns.is_some_and(|timeout_ns| now_ns >= received_ns.saturating_add(timeout_ns)) {
             let ms = self.timeout_ns.unwrap_or(0) / 1_000_000;
-            cx.note(format!("nothing has come at {} for {ms} ms: taken for the end", self.bind));
+            cx.note(format!("no datagram on {} for {ms} ms: the stream was ended", self.bind));
             return Ok(Step::Done);
         }
         Ok(self.patience.wait(cx))
@@ -230,13 +230,13 @@ impl<T: FileSample> Operator for UdpSource<T> {
 
     fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
         self.socket = None;
-        let Counts { lost, late, ragged, short, restarts } = std::mem::take(&mut self.counts);
+        let DatagramCounts { lost, late, ragged, short, restarts } = std::mem::take(&mut self.counts);
         for (count, what) in [
-            (lost, "datagrams were lost: the first sample behind each gap has a tag `lost`"),
-            (late, "datagrams came too late or again and were left out"),
-            (ragged, "datagrams ended in the middle of a sample, whose bytes were left out"),
-            (short, "datagrams were shorter than their header of 8 bytes: does the sender send one?"),
-            (restarts, "times the sender began anew"),
+            (lost, "datagrams were lost: the first sample after each gap has a tag `lost`"),
+            (late, "datagrams were late or duplicates and were dropped"),
+            (ragged, "datagrams ended in the middle of a sample, whose bytes were dropped"),
+            (short, "datagrams were shorter than their header of 8 bytes: does the sender send a header?"),
+            (restarts, "restarts of the sender were detected"),
         ] {
             if count > 0 {
                 cx.note(format!("{count} {what}"));
@@ -246,23 +246,23 @@ impl<T: FileSample> Operator for UdpSource<T> {
     }
 }
 
-/// Where datagrams come in.
+/// The receiving end of a UDP stream.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
-    /// The address and port to receive at: `127.0.0.1:9000`, `0.0.0.0:9000` for all addresses of this
-    /// machine.
+struct UdpSourceParameters {
+    /// Address and port to receive on: `127.0.0.1:9000`, or `0.0.0.0:9000` for all addresses of this machine.
     bind: String,
-    /// How samples are written down; without it, floating point of 32 bits.
+    /// Sample format; without it, 32-bit floating point.
     #[serde(default)]
     format: Option<SampleFormat>,
-    /// Whether each datagram begins with its number, 8 bytes, low byte first, as `udp.sink` sends it.
+    /// Whether each datagram begins with its number (8 bytes, low byte first), as `udp.sink` sends it.
     #[serde(default = "yes")]
     header: bool,
     /// Samples per second; without it there is no source time.
     #[serde(default)]
     sample_rate: Option<Hertz>,
-    /// Ends the stream when nothing has come for so long; without it, only a last datagram or a stop does.
+    /// Ends the stream when no datagram has arrived for this time; without it, only an end
+    /// datagram or a stop of the run ends it.
     #[serde(default)]
     timeout: Option<Seconds>,
 }
@@ -271,7 +271,7 @@ pub(super) fn yes() -> bool {
     true
 }
 
-fn source<T: FileSample>(p: &Parameters, _: &Folders) -> Result<UdpSource<T>, Error> {
+fn source<T: FileSample>(p: &UdpSourceParameters, _: &Folders) -> Result<UdpSource<T>, Error> {
     check_address("bind", &p.bind)?;
     let mut source = UdpSource::new(&p.bind, p.format)?.header(p.header).rate(rate(p.sample_rate)?);
     if let Some(timeout) = p.timeout {
@@ -280,17 +280,17 @@ fn source<T: FileSample>(p: &Parameters, _: &Folders) -> Result<UdpSource<T>, Er
     Ok(source)
 }
 
-/// A time above 0.
+/// Converts a time above 0 to nanoseconds.
 pub(super) fn time_ns(name: &str, time: Seconds) -> Result<u64, Error> {
     crate::check::positive(name, time.0)?;
     time.as_ns().ok_or_else(|| Error::new(format!("`{name}` is {} s: it must be below 584 years", time.0)))
 }
 
-/// `host:port`, before anybody looks for the host.
+/// Checks the form `host:port`, without resolving the host.
 pub(super) fn check_address(name: &str, address: &str) -> Result<(), Error> {
     let port =
         address.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
-    // The longest name that a host can have, and a port.
+    // The longest host name, and a port.
     const MOST: usize = 253 + 6;
     match port {
         Some(Ok(_)) if address.len() <= MOST => Ok(()),
@@ -304,7 +304,7 @@ pub(super) fn check_address(name: &str, address: &str) -> Result<(), Error> {
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
-    let text = "receives samples in UDP datagrams and counts the lost ones";
+    let text = "receives samples in UDP datagrams and counts lost ones";
     let example = "bind = \"127.0.0.1:9000\"";
     registry.add(Kind::new("udp.source", text, example, source::<f32>));
     registry.add(Kind::new("udp.source.complex", text, example, source::<Complex<f32>>));

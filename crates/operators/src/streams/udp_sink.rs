@@ -1,8 +1,8 @@
-//! Samples into datagrams.
+//! Sends samples in UDP datagrams.
 
 use super::patience::Patience;
 use super::udp::{HEADER, LAST, check_address, yes};
-use super::wire::Wire;
+use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
 use num_complex::Complex;
 use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Step};
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 
-/// Bytes of samples in a datagram that passes an Ethernet link in one piece, headers of IPv6 and UDP counted.
+/// Bytes of samples in a datagram that fits one Ethernet frame, including the headers of IPv6 and UDP.
 const USUAL: usize = 1400;
-/// Most bytes that a datagram has.
+/// Most bytes of a datagram.
 const MOST: usize = 65_507;
-/// How often the last datagram is sent: each of them may be lost.
+/// How often the last datagram is sent, because each may be lost.
 const LAST_SENT: usize = 3;
 
-/// Sends samples in UDP datagrams, each with as many as fit, none with samples of two chunks.
+/// Sends samples in UDP datagrams. Each holds as many samples as fit, all from the same chunk.
 ///
 /// With a header, a datagram begins with its number:
 ///
@@ -30,18 +30,18 @@ const LAST_SENT: usize = 3;
 /// └──────────────────────────────────────────┴───────────────┘
 /// ```
 ///
-/// and the end of the stream is a datagram without samples, sent three times, whose number is how many there
-/// were. When nobody listens at the other end the datagrams are lost, as they are on the way; those that the
+/// The end of the stream is a datagram without samples, sent three times; its number is the number of
+/// datagrams sent. Datagrams are lost if nothing receives them or the network drops them. Datagrams that the
 /// other end refuses are counted.
 pub struct UdpSink<T: FileSample> {
     /// The samples.
     pub input: Input<Chunk<T>>,
     address: String,
-    wire: Wire<T>,
+    wire: WireCodec<T>,
     header: bool,
     most: usize,
     socket: Option<UdpSocket>,
-    /// The chunk in hand, and its first sample that is not sent.
+    /// The current chunk, and its first sample that has not been sent.
     held: Option<(Chunk<T>, usize)>,
     datagram: Vec<u8>,
     number: u64,
@@ -54,12 +54,12 @@ impl<T: FileSample> UdpSink<T> {
     /// Sends to an address with a port.
     ///
     /// # Errors
-    /// When the format is for samples of the other kind.
+    /// When the format is of the other sample type.
     pub fn new(address: impl Into<String>, format: Option<SampleFormat>) -> Result<Self, Error> {
         Ok(UdpSink {
             input: Input::default(),
             address: address.into(),
-            wire: Wire::new(format)?,
+            wire: WireCodec::new(format)?,
             header: true,
             most: USUAL,
             socket: None,
@@ -72,35 +72,35 @@ impl<T: FileSample> UdpSink<T> {
         })
     }
 
-    /// Whether each datagram begins with its number.
+    /// Sets whether each datagram begins with its number.
     pub fn header(mut self, header: bool) -> Self {
         self.header = header;
         self
     }
 
-    /// Most bytes of samples in a datagram.
+    /// Sets the most bytes of samples in a datagram.
     ///
     /// # Errors
-    /// When that is less than a sample, or more than a datagram has.
+    /// When that is less than one sample, or more than a datagram can hold.
     pub fn size(mut self, bytes: usize) -> Result<Self, Error> {
         let (least, most) = (self.wire.bytes(), MOST - HEADER);
         if !(least..=most).contains(&bytes) {
             return Err(Error::new(format!(
-                "`size` is {bytes}: a datagram has from {least} (one sample) to {most} bytes of samples"
+                "`size` is {bytes}: a datagram holds from {least} (one sample) to {most} bytes of samples"
             )));
         }
         self.most = bytes;
         Ok(self)
     }
 
-    /// Sends what is in `datagram`; says whether it is gone.
+    /// Sends the bytes in `datagram`. Returns whether they were sent.
     fn send(&mut self) -> Result<bool, Error> {
         let Some(socket) = &self.socket else { return Ok(true) };
         match socket.send(&self.datagram) {
             Ok(_) => Ok(true),
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::OutOfMemory => Ok(false),
-                // What is said here is about one that was sent before.
+                // This error is about a datagram sent earlier.
                 ErrorKind::ConnectionRefused => {
                     self.refused += 1;
                     Ok(false)
@@ -117,7 +117,7 @@ impl<T: FileSample> UdpSink<T> {
         }
     }
 
-    /// Sends what it holds; says whether all of it is gone.
+    /// Sends the current chunk. Returns whether all of it was sent.
     fn send_held(&mut self) -> Result<bool, Error> {
         let per_datagram = self.most / self.wire.bytes();
         while let Some((chunk, at)) = self.held.take() {
@@ -138,7 +138,7 @@ impl<T: FileSample> UdpSink<T> {
         Ok(true)
     }
 
-    /// One that was refused is not the one that is being sent.
+    /// Sends the datagram, and again if an earlier one was refused: the refusal is not about this one.
     fn send_or_again(&mut self) -> Result<bool, Error> {
         let refused = self.refused;
         Ok(self.send()? || self.refused > refused && self.send()?)
@@ -194,26 +194,28 @@ impl<T: FileSample> Operator for UdpSink<T> {
         if self.refused > 0 {
             let (refused, address) = (self.refused, &self.address);
             cx.note(format!(
-                "{refused} times {address} said that nobody listens there: what was sent is lost"
+                "{address} refused datagrams {refused} times because nothing receives there: the samples are \
+                 lost"
             ));
         }
         Ok(())
     }
 }
 
-/// Where datagrams go.
+/// The sending end of a UDP stream.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
-    /// The address and port to send to, such as `127.0.0.1:9000`.
+struct UdpSinkParameters {
+    /// Address and port to send to, such as `127.0.0.1:9000`.
     address: String,
-    /// How samples are written down; without it, floating point of 32 bits.
+    /// Sample format; without it, 32-bit floating point.
     #[serde(default)]
     format: Option<SampleFormat>,
-    /// Whether each datagram begins with its number, 8 bytes, low byte first, and the end is sent as well.
+    /// Whether each datagram begins with its number (8 bytes, low byte first). If so, the end of the stream
+    /// is sent too.
     #[serde(default = "yes")]
     header: bool,
-    /// Most bytes of samples in a datagram.
+    /// Most bytes of samples per datagram.
     #[serde(default = "usual")]
     size: usize,
 }
@@ -222,13 +224,13 @@ fn usual() -> usize {
     USUAL
 }
 
-fn sink<T: FileSample>(p: &Parameters, _: &Folders) -> Result<UdpSink<T>, Error> {
+fn sink<T: FileSample>(p: &UdpSinkParameters, _: &Folders) -> Result<UdpSink<T>, Error> {
     check_address("address", &p.address)?;
     UdpSink::new(&p.address, p.format)?.header(p.header).size(p.size)
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
-    let text = "sends samples in UDP datagrams with numbers";
+    let text = "sends samples in numbered UDP datagrams";
     let example = "address = \"127.0.0.1:9000\"";
     registry.add(Kind::new("udp.sink", text, example, sink::<f32>));
     registry.add(Kind::new("udp.sink.complex", text, example, sink::<Complex<f32>>));

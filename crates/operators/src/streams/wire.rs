@@ -1,24 +1,24 @@
-//! Samples as bytes, on their way out or in.
+//! Conversion between samples and bytes.
 
 use crate::format::{Coding, FileSample, SampleFormat};
 use onbeat_runtime::{Context, Error};
 use std::marker::PhantomData;
 
-/// Turns samples into bytes and back.
-pub(super) struct Wire<T> {
+/// Converts samples to bytes and back.
+pub(super) struct WireCodec<T> {
     coding: Coding,
     pub format: SampleFormat,
     lost: crate::format::Lost,
     samples: PhantomData<fn() -> T>,
 }
 
-/// The format without a loss, for samples with so many numbers.
+/// The lossless format for samples with this many components.
 fn lossless(parts: usize) -> SampleFormat {
     if parts == 2 { SampleFormat::Cf32Le } else { SampleFormat::Rf32Le }
 }
 
-impl<T: FileSample> Wire<T> {
-    /// Floating point, unless a format says otherwise.
+impl<T: FileSample> WireCodec<T> {
+    /// Uses floating point unless a format is given.
     pub fn new(format: Option<SampleFormat>) -> Result<Self, Error> {
         let format = format.unwrap_or(lossless(T::PARTS));
         if format.parts() != T::PARTS {
@@ -33,7 +33,7 @@ impl<T: FileSample> Wire<T> {
                 format.name()
             )));
         }
-        Ok(Wire {
+        Ok(WireCodec {
             coding: format.coding(),
             format,
             lost: crate::format::Lost::default(),
@@ -41,30 +41,30 @@ impl<T: FileSample> Wire<T> {
         })
     }
 
-    /// Bytes of one sample.
+    /// Bytes per sample.
     pub fn bytes(&self) -> usize {
         self.coding.number.bytes() * T::PARTS
     }
 
-    /// `bytes` is as long as `samples` needs.
+    /// Unpacks `bytes`, whose length must match that of `samples`.
     pub fn unpack(&self, bytes: &[u8], samples: &mut [T]) {
         self.coding.unpack(bytes, bytemuck::cast_slice_mut(samples));
     }
 
-    /// Puts samples behind what is there.
+    /// Appends samples to the bytes.
     pub fn pack(&mut self, samples: &[T], bytes: &mut Vec<u8>) {
         let begin = bytes.len();
         bytes.resize(begin + samples.len() * self.bytes(), 0);
         self.coding.pack(bytemuck::cast_slice(samples), &mut bytes[begin..], &mut self.lost);
     }
 
-    /// Says what was not written as it came.
+    /// Notes the samples that were not written as they came.
     pub fn sum_up(&mut self, cx: &mut Context) {
         let lost = std::mem::take(&mut self.lost);
         if lost.clipped > 0 {
             let name = self.format.name();
             cx.note(format!(
-                "{} numbers were beyond what {name} holds and were clipped: lower the gain",
+                "{} numbers were beyond the range of {name} and were clipped: reduce the gain",
                 lost.clipped
             ));
         }

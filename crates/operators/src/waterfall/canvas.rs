@@ -1,11 +1,11 @@
-//! A picture to draw on: rectangles, and text in a small font.
+//! A pixel canvas with rectangles and text in a small font.
 
 /// Red, green, blue.
 pub(super) type Colour = [u8; 3];
 
 pub(super) const BLACK: Colour = [0; 3];
 
-/// Of a letter, in pixels, with the gap to the next one.
+/// Cell of a letter in pixels, with the gap to the next one.
 pub(super) const ADVANCE: usize = 6 * SCALE;
 pub(super) const HEIGHT: usize = 7 * SCALE;
 /// Pixels of the picture per pixel of the font.
@@ -18,12 +18,12 @@ pub(super) struct Canvas {
 }
 
 impl Canvas {
-    /// All white.
+    /// Creates a white canvas.
     pub fn new(width: usize, height: usize) -> Self {
         Canvas { width, height, pixels: vec![255; width * height * 3] }
     }
 
-    /// What lies beyond the picture is left out.
+    /// Fills a rectangle; parts outside the canvas are cut off.
     pub fn fill(&mut self, (x, y): (usize, usize), (width, height): (usize, usize), colour: Colour) {
         for row in y..(y + height).min(self.height) {
             for column in x..(x + width).min(self.width) {
@@ -33,7 +33,8 @@ impl Canvas {
         }
     }
 
-    /// Text in black, its upper left corner at `x`, `y`. What the font does not have is a blank.
+    /// Draws text in black, with its upper left corner at `x`, `y`. A character that is missing in the font
+    /// is a blank.
     pub fn text(&mut self, x: usize, y: usize, text: &str) {
         for (place, letter) in text.chars().enumerate() {
             for (row, bits) in glyph(letter).into_iter().enumerate() {

@@ -1,11 +1,11 @@
-//! Spectra over time, as a picture with axes.
+//! Spectra over time, as an image with axes.
 
 mod canvas;
 mod ticks;
 
 use crate::check;
 use crate::note;
-use crate::part::{Part, begins_anew};
+use crate::part::{PartFile, not_restartable};
 use crate::png::{encode, heat};
 use crate::spectral::{AXIS_FIRST, AXIS_STEP};
 use canvas::{ADVANCE, BLACK, Canvas, HEIGHT};
@@ -17,61 +17,57 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use ticks::{ticks, unit};
 
-/// Most rows of a picture, and columns.
+/// Most rows and columns of an image.
 const MOST: usize = 16384;
-/// The drawing is at least as wide and as high: small ones are drawn with larger pixels.
+/// Minimum width and height of the plot area: smaller data are drawn with larger pixels.
 const LEAST: (usize, usize) = (512, 256);
-/// Around the drawing, in pixels: left, above, right, below.
+/// Margins of the plot area in pixels: left, top, right, bottom.
 const LEFT: usize = 6 * ADVANCE + 12;
 const ABOVE: usize = HEIGHT + 14;
 const RIGHT: usize = 6 * ADVANCE + 48;
 const BELOW: usize = HEIGHT + 16;
-/// Of the colour scale and of a tick.
+/// Sizes of the colour scale and of a tick.
 const SCALE_WIDTH: usize = 16;
 const TICK: usize = 5;
-/// Between black and white, where only one is known, in dB.
+/// Default range between black and white in dB, used if only one limit is known.
 const RANGE_DB: f32 = 60.0;
 
-/// Draws the results of [`Spectrum`](crate::spectral::Spectrum): frequency to the right, time downwards, power as colour,
-/// each with a scale. Every chunk is a row; the picture is of the last rows and is written at the end.
+/// Draws the results of [`Spectrum`](crate::spectral::Spectrum): frequency to the right, time downwards,
+/// power as colour, each with a scale. Every chunk is a row. The image shows the last rows and is written at
+/// the end.
 ///
-/// Frequencies come with the first chunk, as its tags `axis:first_hz` and `axis:step_hz`, and are counted from the middle
-/// of the band unless that is told. Without them columns are numbered, and without a rate rows.
+/// The tags `axis:first_hz` and `axis:step_hz` of the first chunk give the frequencies, relative to the
+/// centre of the band unless its frequency is set. Without these tags columns are numbered, and without a
+/// rate rows are numbered.
 pub struct Waterfall {
-    /// Spectra, one a chunk.
+    /// Spectra, one per chunk.
     pub input: Input<Chunk<f32>>,
     path: PathBuf,
     low: Option<f32>,
     high: Option<f32>,
     centre_hz: f64,
     rows: usize,
-    part: Option<Part>,
+    part: Option<PartFile>,
     width: usize,
-    /// The last rows, the oldest at `oldest`.
+    /// The last rows; the oldest is at index `oldest`.
     samples: Vec<f32>,
     oldest: usize,
-    /// Rows that came.
+    /// Number of rows received.
     count: u64,
-    /// Seconds per row; 0 where it is not known.
+    /// Seconds per row; 0 if unknown.
     row_s: f64,
-    /// Frequency of the first column and from one to the next, in hertz.
+    /// Frequency of the first column, and step between columns, in hertz.
     axis: Option<(f64, f64)>,
     not_finite: u64,
 }
 
 impl Waterfall {
-    /// The last `rows` spectra.
+    /// Draws the last `rows` spectra.
     ///
     /// # Errors
     /// When `rows` is not from 1 to 16384.
     pub fn new(path: impl Into<PathBuf>, rows: usize) -> Result<Self, Error> {
-        check::within(
-            "rows",
-            rows as f64,
-            1.0,
-            MOST as f64,
-            "a picture of a longer time needs a larger `average`",
-        )?;
+        check::within("rows", rows as f64, 1.0, MOST as f64, "use a larger `average` to show a longer time")?;
         Ok(Waterfall {
             input: Input::default(),
             path: path.into(),
@@ -90,11 +86,11 @@ impl Waterfall {
         })
     }
 
-    /// What is black and what is white, in dB. Without `high` it is the highest there is, without `low` it is 60 dB below
-    /// `high`.
+    /// Sets the power shown as black and as white, in dB. Without `high`, white is the highest power; without
+    /// `low`, black is 60 dB below `high`.
     ///
     /// # Errors
-    /// When one is not finite, or the second is not above the first.
+    /// When a limit is not finite, or the second is not above the first.
     pub fn scale(mut self, low: Option<f32>, high: Option<f32>) -> Result<Self, Error> {
         for (name, value) in [("min", low), ("max", high)] {
             check::finite(name, f64::from(value.unwrap_or(0.0)))?;
@@ -103,14 +99,14 @@ impl Waterfall {
             && low >= high
         {
             return Err(Error::new(format!(
-                "`max` is {high}: it must be above `min`, which is {low}; raise it"
+                "`max` is {high}: it must be above `min`, which is {low}; raise `max`"
             )));
         }
         (self.low, self.high) = (low, high);
         Ok(self)
     }
 
-    /// The frequency in the middle of the band, in hertz.
+    /// Sets the frequency in the centre of the band, in hertz.
     ///
     /// # Errors
     /// When it is not finite.
@@ -123,7 +119,9 @@ impl Waterfall {
     fn take(&mut self, row: &Chunk<f32>) -> Result<(), Error> {
         if self.count == 0 {
             if row.is_empty() || row.len() > MOST {
-                return Err(self.cannot(&format!("a spectrum has 1 to {MOST} columns, not {}", row.len())));
+                return Err(
+                    self.cannot(&format!("a spectrum has from 1 to {MOST} columns, not {}", row.len()))
+                );
             }
             self.width = row.len();
             self.row_s = if row.rate_hz() > 0.0 { row.len() as f64 / row.rate_hz() } else { 0.0 };
@@ -136,7 +134,7 @@ impl Waterfall {
         if row.len() != self.width {
             let (now, first) = (row.len(), self.width);
             return Err(
-                self.cannot(&format!("a spectrum of {now} columns came, and the first one had {first}"))
+                self.cannot(&format!("a spectrum of {now} columns arrived, but the first one had {first}"))
             );
         }
         self.not_finite += row.iter().map(|x| u64::from(!x.is_finite())).sum::<u64>();
@@ -154,13 +152,13 @@ impl Waterfall {
         Error::new(format!("cannot draw {}: {text}", self.path.display()))
     }
 
-    /// What is black and what is white.
+    /// Returns the powers shown as black and as white.
     fn range(&self) -> (f32, f32) {
         let finite = self.samples.iter().copied().filter(|x| x.is_finite());
         let high = self.high.unwrap_or_else(|| finite.fold(f32::NEG_INFINITY, f32::max));
         let high = if high.is_finite() { high } else { 0.0 };
         let low = self.low.unwrap_or(high - RANGE_DB);
-        // The highest there is may lie below what is asked to be black.
+        // The highest power can be below the limit set for black.
         if low < high { (low, high) } else { (low, low + RANGE_DB) }
     }
 
@@ -185,7 +183,7 @@ impl Waterfall {
         canvas
     }
 
-    /// Below: the middle of a column is at its frequency.
+    /// Draws the horizontal axis: the middle of a column is at its frequency.
     fn draw_frequencies(&self, canvas: &mut Canvas, wide: usize, height: usize) {
         let (first, step) =
             self.axis.map_or((0.0, 1.0), |(first_hz, step_hz)| (self.centre_hz + first_hz, step_hz));
@@ -202,7 +200,7 @@ impl Waterfall {
         canvas.text(LEFT + self.width * wide + 24, row + TICK + 3, name);
     }
 
-    /// To the left: the upper edge of a row is at its time.
+    /// Draws the vertical axis: the upper edge of a row is at its time.
     fn draw_times(&self, canvas: &mut Canvas, high: usize, rows: usize) {
         let (step, name) = if self.row_s > 0.0 { (self.row_s, "s") } else { (1.0, "") };
         let first = (self.count - rows as u64) as f64 * step;
@@ -216,7 +214,7 @@ impl Waterfall {
     }
 }
 
-/// What colours mean, to the right of the drawing.
+/// Draws the colour scale to the right of the plot.
 fn draw_scale(
     canvas: &mut Canvas,
     left: usize,
@@ -244,7 +242,7 @@ impl Operator for Waterfall {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        self.part = Some(Part::create(&self.path)?);
+        self.part = Some(PartFile::create(&self.path)?);
         Ok(())
     }
 
@@ -256,7 +254,7 @@ impl Operator for Waterfall {
     }
 
     fn restartable(&self) -> Result<(), Error> {
-        begins_anew()
+        not_restartable()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
@@ -276,19 +274,19 @@ impl Operator for Waterfall {
 /// Spectra to draw.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
-    /// The PNG file; folders that are missing are made.
+struct WaterfallParameters {
+    /// The PNG file to write; missing folders are created.
     path: PathBuf,
-    /// What is black, in dB; without it, 60 dB below `max`.
+    /// Power shown as black, in dB; without it, 60 dB below `max`.
     #[serde(default)]
     min: Option<f32>,
-    /// What is white, in dB; without it, the highest there is.
+    /// Power shown as white, in dB; without it, the highest power.
     #[serde(default)]
     max: Option<f32>,
-    /// The frequency in the middle of the band; without it, frequencies are counted from there.
+    /// Frequency in the centre of the band; without it, frequencies are relative to the centre.
     #[serde(default)]
     centre: Option<Hertz>,
-    /// How many spectra are drawn: the last ones.
+    /// Number of spectra in the image: the last ones received.
     #[serde(default = "rows")]
     rows: usize,
 }
@@ -298,7 +296,7 @@ fn rows() -> usize {
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
-    let make = |p: &Parameters, folders: &Folders| {
+    let make = |p: &WaterfallParameters, folders: &Folders| {
         let sink = Waterfall::new(folders.output(&p.path), p.rows)?.scale(p.min, p.max)?;
         sink.centre(p.centre.map_or(0.0, |centre| centre.0))
     };

@@ -1,15 +1,15 @@
 //! Round numbers along an axis.
 
-/// Round values from `low` to `high`, as many as there is room for, with their labels.
+/// Returns round values from `low` to `high`, as many as fit, with their labels.
 ///
-/// Steps are 1, 2 or 5 times a power of ten. `most` is how many there may be about.
+/// Steps are 1, 2 or 5 times a power of ten. `most` is the approximate maximum number of ticks.
 pub(super) fn ticks(low: f64, high: f64, most: usize) -> Vec<(f64, String)> {
     let span = high - low;
-    // A span that disappears beside its values has no ticks.
+    // A range too small to be represented next to its values has no ticks.
     if !(span.is_finite() && span > 1e-9 * low.abs().max(high.abs()) && most > 0) {
         return Vec::new();
     }
-    // A little of what is asked for is forgiven: sums of fractions are not exact.
+    // Values slightly beyond the range are accepted, because sums of fractions are not exact.
     const SLACK: f64 = 1e-6;
     let least = span / most as f64 * (1.0 - SLACK);
     let power = 10f64.powf(least.log10().floor());
@@ -28,7 +28,7 @@ pub(super) fn ticks(low: f64, high: f64, most: usize) -> Vec<(f64, String)> {
     (first..=last).map(|n| n as f64 * step).map(|value| (value, label(value))).collect()
 }
 
-/// The unit for frequencies of up to this size, and how many hertz it has.
+/// The unit for frequencies of up to this magnitude, and its size in hertz.
 pub(super) fn unit(most_hz: f64) -> (&'static str, f64) {
     match most_hz {
         hz if hz >= 1e9 => ("GHz", 1e9),

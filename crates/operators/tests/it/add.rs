@@ -1,4 +1,4 @@
-//! The sum of two streams does not depend on where their chunks begin and end.
+//! The sum of two streams does not depend on chunk borders.
 #![forbid(unsafe_code)]
 
 use crate::slices::Dice;
@@ -57,9 +57,9 @@ fn chunks_do_not_matter() {
 #[test]
 fn ends_with_the_shorter_one_and_says_so() {
     for (a, b, text) in [
-        (1000, 900, "`b` ended after 900 samples; what `a` has beyond is not read"),
-        (900, 9000, "`a` ended after 900 samples; what `b` has beyond is not read"),
-        (0, 10, "`a` ended after 0 samples; what `b` has beyond is not read"),
+        (1000, 900, "`b` ended after 900 samples; the rest of `a` is not read"),
+        (900, 9000, "`a` ended after 900 samples; the rest of `b` is not read"),
+        (0, 10, "`a` ended after 0 samples; the rest of `b` is not read"),
     ] {
         for lengths in LENGTHS {
             let sum = sum((a, lengths), (b, &[64]), 4 << 10, 4);
@@ -73,5 +73,5 @@ fn ends_with_the_shorter_one_and_says_so() {
 fn rates_must_agree() {
     let feed = |rate_hz| Feed::samples([0.0f32; 10]).rate(rate_hz);
     let text = Trial::new(Add::new()).feed("a", feed(48e3)).feed("b", feed(32e3)).failure();
-    assert!(text.contains("48000 Hz and 32000 Hz"), "{text}");
+    assert!(text.contains("`b` is 32000 Hz, but the first chunk had 48000 Hz"), "{text}");
 }

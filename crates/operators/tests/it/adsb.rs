@@ -1,6 +1,6 @@
-//! The ADS-B receiver of the example writes the same lines, byte for byte, however it is scheduled, however workers
-//! wait, and whatever the edges are like. It is the graph with operators of the conformance suite, whose random
-//! graphs are in `crates/runtime/tests/it/conformance.rs`.
+//! The ADS-B receiver of the example writes the same lines, byte for byte, under every scheduler, idle policy
+//! and edge size. It is the graph with shipped operators of the conformance suite, whose random graphs are in
+//! `crates/runtime/tests/it/conformance.rs`.
 #![forbid(unsafe_code)]
 
 use crate::harness::watched;
@@ -12,18 +12,18 @@ use onbeat_runtime::{Overrides, Pipeline};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// All schedulers, each with the settings it is run with: a further one is a further line.
+/// All schedulers, each with its settings: another one needs one more line.
 const SCHEDULERS: [(&str, &[&str]); 3] = [
     ("greedy", &[""]),
     ("pinned", &["workers=1", "workers=2"]),
     ("event", &["workers=1", "workers=2", "workers=2 share=always"]),
 ];
 const IDLE: [&str; 3] = ["park", "spin", "spin:20us"];
-/// In bytes; one is no whole number of cache lines, and one has a chunk end within every frame.
+/// In bytes. One is not a whole number of cache lines, and one makes a chunk end within every frame.
 const QUANTA: [usize; 4] = [64, 5_000, 16 << 10, 64 << 10];
 const CAPACITIES: [usize; 4] = [1, 2, 7, 64];
 
-/// All ways to run it, each as settings for the file.
+/// All combinations, each as settings for the file.
 fn ways() -> impl Iterator<Item = Vec<String>> {
     SCHEDULERS.into_iter().flat_map(|(scheduler, settings)| {
         let with_idle = |setting: &'static str| IDLE.map(|idle| (setting, idle));
@@ -34,8 +34,8 @@ fn ways() -> impl Iterator<Item = Vec<String>> {
     })
 }
 
-/// A capture of complex bytes, and the lines that belong to it: what the operators give without a scheduler, each in one
-/// go.
+/// A capture of complex bytes, and the expected lines: the output of the operators without a scheduler, each
+/// called once.
 struct Capture {
     path: PathBuf,
     lines: String,
@@ -57,7 +57,7 @@ impl Capture {
         Capture { path, lines }
     }
 
-    /// Runs the example over it, and compares what it writes.
+    /// Runs the example on the capture, and compares the output.
     fn check(&self, settings: &[String]) {
         let folder = tempfile::tempdir().unwrap();
         let mut overrides = Overrides::default();

@@ -1,4 +1,4 @@
-//! What no operator may do: send something else because chunks begin and end elsewhere.
+//! No operator's output depends on chunk borders.
 #![forbid(unsafe_code)]
 
 use crate::slices::Dice;
@@ -6,7 +6,7 @@ use num_complex::Complex;
 use onbeat_operators::registry;
 use onbeat_runtime::testing::{Feed, Trial, cuts};
 
-/// Samples of the type that the port takes, with marks on some.
+/// Samples of the port's type, with tags on some.
 fn feed(message: &str) -> Option<Feed> {
     let mut dice = Dice::new(11);
     let mut value = || dice.value() * 0.5;
@@ -24,7 +24,7 @@ fn feed(message: &str) -> Option<Feed> {
     )
 }
 
-/// Of every kind that takes samples and sends samples, with the parameters of its example.
+/// Tests every kind with samples in and out, with the parameters of its example.
 #[test]
 fn cuts_do_not_matter_to_any_kind() {
     let registry = registry();

@@ -1,4 +1,4 @@
-//! What the source of recordings refuses, and how it says so.
+//! Refusals of the recording source, and their messages.
 #![forbid(unsafe_code)]
 
 use crate::harness::{RECORDING, Recording, recording};
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What it says when it refuses.
+/// Message of the refusal.
 fn refusal(path: &Path) -> String {
     let text = Trial::new(SigmfSource::new(path)).failure();
-    // It can be asked before a run, too.
+    // The check before a run refuses it too.
     let checked = SigmfSource::new(path).check().expect_err("a run fails").to_string();
     assert_eq!(text, format!("cannot start: {checked}"));
     text
@@ -46,13 +46,13 @@ fn bad_metadata_are_refused() {
         (
             "core:num_channels",
             json!(2),
-            "`core:num_channels`: it has 2 channels: choose one with `channel`, from 0 to 1, or have all of them",
+            "`core:num_channels`: it has 2 channels: choose one with `channel`, from 0 to 1, or play all",
         ),
         ("core:num_channels", json!(0), "it has 0 channels: there must be from 1 to 1024"),
         ("core:metadata_only", json!(true), "`core:metadata_only` is true"),
         ("core:dataset", json!("a.wav"), "`core:dataset`"),
         ("core:trailing_bytes", json!(8), "`core:trailing_bytes`"),
-        ("core:extensions", extension, "cannot be understood without `x`"),
+        ("core:extensions", extension, "cannot be read without `x`"),
         (
             "core:sha512",
             json!("00"),
@@ -62,7 +62,7 @@ fn bad_metadata_are_refused() {
         ("captures", falling, "`core:sample_start` of capture 1 is 3, before the 9"),
         ("captures", json!([{}]), "missing field `core:sample_start`"),
         ("captures", first, "the metadata contradict the data: capture 0 begins at sample 1000"),
-        ("annotations", long, "annotation 0 (`A`) ends with sample 1000, and the data have 1000 samples"),
+        ("annotations", long, "annotation 0 (`A`) ends with sample 1000, but the data have 1000 samples"),
         ("annotations", huge, "the metadata contradict the data"),
         ("annotations", json!([{ "core:sample_start": -1 }]), "invalid value: integer `-1`"),
         ("annotations", json!(3), "invalid type: integer `3`, expected a sequence"),
@@ -85,7 +85,7 @@ fn bad_metadata_are_refused() {
     }
 }
 
-/// Writes what is wrong into the folder.
+/// Damages the recording in the folder.
 type Spoil = fn(Recording, &Path);
 
 #[test]
@@ -96,22 +96,22 @@ fn bad_files_are_refused() {
         (
             |recording, folder| truncate(recording, folder, 1999),
             DATA,
-            "has 1999 bytes, which is no whole number of samples: one of ci8 has 2 bytes",
+            "has 1999 bytes, which is not a whole number of samples: one of ci8 has 2 bytes",
         ),
         (|recording, folder| truncate(recording, folder, 0), DATA, "is empty: there are no samples"),
         (|_, folder| fs::remove_file(folder.join(DATA)).unwrap(), DATA, "No such file or directory"),
-        (|_, folder| folder_for(folder.join(DATA)), DATA, "it is no file"),
+        (|_, folder| folder_for(folder.join(DATA)), DATA, "it is a folder"),
         (|_, folder| fs::remove_file(folder.join(META)).unwrap(), META, "No such file or directory"),
-        (|_, folder| folder_for(folder.join(META)), META, "it is no file but a folder"),
+        (|_, folder| folder_for(folder.join(META)), META, "it is a folder"),
         (
             |_, folder| fs::write(folder.join(META), "{\"global\": {").unwrap(),
             META,
-            "is no SigMF metadata: EOF while parsing",
+            "is not SigMF metadata: EOF while parsing",
         ),
-        (|_, folder| pipe_for(folder.join(DATA)), DATA, "it is no file but a pipe"),
-        (|_, folder| pipe_for(folder.join(META)), META, "it is no file but a pipe"),
+        (|_, folder| pipe_for(folder.join(DATA)), DATA, "it is a pipe"),
+        (|_, folder| pipe_for(folder.join(META)), META, "it is a pipe"),
         (|_, folder| link_for(folder.join(DATA), DATA), DATA, "Too many levels of symbolic links"),
-        (|_, folder| link_for(folder.join(DATA), "/dev/zero"), DATA, "it is no file but a device"),
+        (|_, folder| link_for(folder.join(DATA), "/dev/zero"), DATA, "it is a device"),
         (|_, folder| fs::write(folder.join(META), [0xff, 0xfe]).unwrap(), META, "valid UTF-8"),
     ];
     for (spoil, file, expected) in table {
@@ -153,7 +153,7 @@ fn a_truncated_copy_of_the_example_is_refused() {
     let cut = Recording { data: data[..600_000].to_vec(), meta: meta.clone() };
     let text = refusal(&cut.write(folder.path()));
     assert!(
-        text.contains("annotation 0 (`station A`) ends with sample 511999, and the data have 300000 samples"),
+        text.contains("annotation 0 (`station A`) ends with sample 511999, but the data have 300000 samples"),
         "{text}"
     );
     meta["annotations"] = json!([]);

@@ -1,7 +1,7 @@
-//! Connections on loopback: both ends, both framings, and peers that go away.
+//! Connections on loopback: both ends, both framings, and peers that disconnect.
 #![forbid(unsafe_code)]
 
-use onbeat_operators::{Framing, Peer, TcpSink, TcpSource};
+use onbeat_operators::{Framing, TcpPeer, TcpSink, TcpSource};
 use onbeat_runtime::testing::{Feed, Seen, Trial};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -20,24 +20,24 @@ fn frame(samples: &[f32]) -> Vec<u8> {
     (bytes.len() as u32).to_le_bytes().into_iter().chain(bytes).collect()
 }
 
-/// What a source does with a peer that does this.
+/// Runs a source with a peer that behaves like this.
 fn source(framing: Framing, peer: impl FnOnce(TcpStream) + Send) -> Result<Seen, String> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::scope(|scope| {
         scope.spawn(|| peer(listener.accept().unwrap().0));
-        let source = TcpSource::<f32>::new(Peer::Connect(address), None).unwrap().framing(framing);
+        let source = TcpSource::<f32>::new(TcpPeer::Connect(address), None).unwrap().framing(framing);
         Trial::new(source).quantum(1000).try_run()
     })
 }
 
-/// What a sink does with a peer that does this.
+/// Runs a sink with a peer that behaves like this.
 fn sink(framing: Framing, samples: Vec<f32>, peer: impl FnOnce(TcpStream) + Send) -> Result<Seen, String> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::scope(|scope| {
         scope.spawn(|| peer(listener.accept().unwrap().0));
-        let sink = TcpSink::<f32>::new(Peer::Connect(address), None).unwrap().framing(framing);
+        let sink = TcpSink::<f32>::new(TcpPeer::Connect(address), None).unwrap().framing(framing);
         Trial::new(sink.patience(2_000_000_000)).feed("in", Feed::samples(samples).cut(&[333])).try_run()
     })
 }
@@ -56,7 +56,7 @@ fn raw_samples_come_until_the_connection_closes() {
     let seen = source(Framing::Raw, |mut peer| peer.write_all(&bytes(&[1.0, 2.0])[..7]).unwrap()).unwrap();
     assert_eq!(seen.samples::<f32>("out"), [1.0]);
     assert!(
-        seen.notes()[0].contains("in the middle of a sample: 3 bytes are left out"),
+        seen.notes()[0].contains("in the middle of a sample: 3 bytes were dropped"),
         "{:?}",
         seen.notes()
     );
@@ -85,10 +85,10 @@ fn strict_frames_have_an_end() {
     );
     let text =
         source(Framing::Strict, |mut peer| peer.write_all(b"GET / HTTP/1.0\r\n").unwrap()).err().unwrap();
-    assert!(text.contains("is no whole number of samples of 4 bytes"), "{text}");
+    assert!(text.contains("is not a multiple of the sample size of 4 bytes"), "{text}");
 }
 
-/// Closes a connection in which something lies that was not read: the kernel then says that it was reset.
+/// Closes a connection with unread bytes: the kernel then reports a reset.
 fn vanish(mut peer: TcpStream) {
     peer.write_all(&bytes(&[1.0; 100])).unwrap();
     let mut some = [0; 4];
@@ -97,7 +97,7 @@ fn vanish(mut peer: TcpStream) {
 
 #[test]
 fn a_peer_that_vanishes_is_an_error_of_a_strict_sink() {
-    // More than both sockets hold.
+    // More bytes than both sockets hold.
     let many = || vec![0.0; 8 << 20];
     let text = sink(Framing::Strict, many(), vanish).err().unwrap();
     assert!(text.contains("closed the connection before the end of the stream"), "{text}");
@@ -130,14 +130,15 @@ fn one_may_listen_and_the_other_call() {
     let address = listener.local_addr().unwrap().to_string();
     let seen = std::thread::scope(|scope| {
         scope.spawn(|| {
-            let sink =
-                TcpSink::<f32>::new(Peer::Connect(address.clone()), None).unwrap().framing(Framing::Strict);
+            let sink = TcpSink::<f32>::new(TcpPeer::Connect(address.clone()), None)
+                .unwrap()
+                .framing(Framing::Strict);
             Trial::new(sink)
                 .feed("in", Feed::samples(samples()))
                 .options(|options| options.clock = onbeat_runtime::ClockKind::Real)
                 .run();
         });
-        let source = TcpSource::<f32>::new(Peer::Listen(address.clone()), None).unwrap();
+        let source = TcpSource::<f32>::new(TcpPeer::Listen(address.clone()), None).unwrap();
         let source = source.listener(listener).framing(Framing::Strict);
         Trial::new(source).options(|options| options.clock = onbeat_runtime::ClockKind::Real).run()
     });
@@ -147,12 +148,12 @@ fn one_may_listen_and_the_other_call() {
 #[test]
 fn nobody_there_is_an_error_after_a_while() {
     let source = |peer| TcpSource::<f32>::new(peer, None).unwrap().patience(100_000_000);
-    // An address of this machine that nobody uses, at a port that is given to nobody.
-    let text = Trial::new(source(Peer::Connect("127.9.8.7:1".to_string()))).failure();
-    assert!(text.contains("tried for 100 ms") && text.contains("refused"), "{text}");
-    let text = Trial::new(source(Peer::Listen("127.0.0.1:0".to_string()))).failure();
-    assert!(text.contains("nobody has called") && text.contains("for 100 ms"), "{text}");
+    // An unused address of this machine, with a port that is never assigned.
+    let text = Trial::new(source(TcpPeer::Connect("127.9.8.7:1".to_string()))).failure();
+    assert!(text.contains("within 100 ms") && text.contains("refused"), "{text}");
+    let text = Trial::new(source(TcpPeer::Listen("127.0.0.1:0".to_string()))).failure();
+    assert!(text.contains("no connection to") && text.contains("within 100 ms"), "{text}");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let text = Trial::new(source(Peer::Listen(taken.local_addr().unwrap().to_string()))).failure();
-    assert!(text.contains("cannot start: cannot listen at"), "{text}");
+    let text = Trial::new(source(TcpPeer::Listen(taken.local_addr().unwrap().to_string()))).failure();
+    assert!(text.contains("cannot start: cannot listen on"), "{text}");
 }

@@ -1,4 +1,4 @@
-//! The parts of a control loop, one by one.
+//! The elements of a control loop, one by one.
 #![forbid(unsafe_code)]
 
 use onbeat_operators::{Gains, Lag, Pid, Route, ValueSink, registry};
@@ -7,7 +7,7 @@ use std::fs;
 
 const MS: u64 = 1_000_000;
 
-/// What a controller commands when these values are measured, one each millisecond.
+/// Commands of a controller for these measured values, one per millisecond.
 fn commands(gains: Gains, measured: &[f64]) -> Seen {
     let ticks = Feed::messages(0..measured.len() as u64).every(MS);
     let values = Feed::messages(measured.to_vec()).every(MS);
@@ -40,7 +40,8 @@ fn a_controller_is_the_sum_of_its_parts() {
 
 #[test]
 fn a_limit_holds_the_integral() {
-    // For 100 ms far from the setpoint, then 1 beyond it: an integral that had grown to 100 would hold the command.
+    // Far from the setpoint for 100 ms, then 1 beyond it: an integral grown to 100 would keep the command at
+    // its limit.
     let mut measured = vec![0.0; 100];
     measured.extend([2.0; 3]);
     let gains = Gains { ki: 1000.0, least: -3.0, most: 3.0, ..NONE };
@@ -53,7 +54,7 @@ fn a_limit_holds_the_integral() {
 fn what_is_no_number_is_no_error() {
     let seen = commands(Gains { kp: 1.0, ..NONE }, &[0.0, f64::NAN, f64::INFINITY, 0.5]);
     assert_close(&seen.messages("command"), &[1.0, 0.0, 0.0, 0.5]);
-    assert_eq!(seen.notes(), ["2 measured values were not finite and counted as no error"]);
+    assert_eq!(seen.notes(), ["2 measured values were not finite and counted as zero error"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Datagrams on loopback: what is lost, late, cut or refused is counted.
+//! Datagrams on loopback: lost, late, cut and refused ones are counted.
 #![forbid(unsafe_code)]
 
 use num_complex::Complex;
@@ -10,8 +10,8 @@ use std::time::Duration;
 
 const LAST: u64 = 1 << 63;
 
-/// A socket of this machine, and one that sends to it. What is sent waits in the socket, so that nothing has
-/// to be timed.
+/// A socket of this machine, and one that sends to it. Datagrams wait in the socket, so the test needs no
+/// timing.
 fn pair() -> (UdpSocket, UdpSocket) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -24,7 +24,7 @@ fn datagram(number: u64, samples: &[f32]) -> Vec<u8> {
     number.to_le_bytes().into_iter().chain(samples.iter().flat_map(|x| x.to_le_bytes())).collect()
 }
 
-/// What a source makes of these datagrams.
+/// Runs a source on these datagrams.
 fn received(datagrams: &[Vec<u8>], change: impl FnOnce(UdpSource<f32>) -> UdpSource<f32>) -> Seen {
     let (socket, sender) = pair();
     for datagram in datagrams {
@@ -59,7 +59,7 @@ fn a_gap_is_counted_and_marked() {
     assert_eq!(seen.samples::<f32>("out"), expected);
     let notes = seen.notes();
     assert!(notes[0].starts_with("4 datagrams were lost"), "{notes:?}");
-    assert!(notes[1].starts_with("2 datagrams came too late or again"), "{notes:?}");
+    assert!(notes[1].starts_with("2 datagrams were late or duplicates"), "{notes:?}");
 }
 
 #[test]
@@ -68,7 +68,11 @@ fn a_sender_that_begins_anew_is_followed() {
         [datagram(0, &[1.0]), datagram(1 << 40, &[2.0]), datagram(0, &[3.0]), datagram(1 | LAST, &[])];
     let seen = received(&datagrams, |source| source);
     assert_eq!(seen.samples::<f32>("out"), [1.0, 2.0, 3.0]);
-    assert!(seen.notes().iter().any(|note| note == "1 times the sender began anew"), "{:?}", seen.notes());
+    assert!(
+        seen.notes().iter().any(|note| note == "1 restarts of the sender were detected"),
+        "{:?}",
+        seen.notes()
+    );
 }
 
 #[test]
@@ -86,7 +90,7 @@ fn silence_ends_it_where_no_end_is_said() {
     let datagrams: Vec<Vec<u8>> = (0..20u8).map(|n| f32::from(n).to_le_bytes().to_vec()).collect();
     let seen = received(&datagrams, |source| source.header(false));
     assert_eq!(seen.samples::<f32>("out"), (0..20u8).map(f32::from).collect::<Vec<_>>());
-    assert_eq!(seen.notes(), ["nothing has come at 127.0.0.1:0 for 1000 ms: taken for the end"]);
+    assert_eq!(seen.notes(), ["no datagram on 127.0.0.1:0 for 1000 ms: the stream was ended"]);
 }
 
 #[test]
@@ -104,7 +108,7 @@ fn datagrams_are_cut_where_a_chunk_is_full() {
     assert_eq!(seen.samples::<f32>("out"), samples);
 }
 
-/// What a sink sends of these samples.
+/// Runs a sink on these samples.
 fn sent<T: Sample + onbeat_operators::FileSample>(
     samples: Vec<T>,
     format: Option<SampleFormat>,
@@ -142,16 +146,16 @@ fn samples_may_be_small_and_alone() {
         sent(samples, Some(SampleFormat::Ci8), |sink| sink.header(false).size(4).unwrap());
     assert_eq!(datagrams, [vec![127, 128, 64, 0], vec![127, 0]]);
     let notes = seen.notes();
-    assert!(notes[0].contains("1 numbers were beyond what ci8 holds"), "{notes:?}");
+    assert!(notes[0].contains("1 numbers were beyond the range of ci8"), "{notes:?}");
     assert!(notes[1].contains("1 numbers were not finite"), "{notes:?}");
 }
 
 #[test]
 fn nobody_at_the_other_end_is_said() {
-    // An address of this machine that nobody uses, at a port that is given to nobody.
+    // An unused address of this machine, with a port that is never assigned.
     let sink = UdpSink::<f32>::new("127.9.8.7:1", None).unwrap();
     let seen = Trial::new(sink).feed("in", Feed::samples(vec![0.0f32; 5000])).run();
-    assert!(seen.notes()[0].contains("said that nobody listens there"), "{:?}", seen.notes());
+    assert!(seen.notes()[0].contains("because nothing receives there"), "{:?}", seen.notes());
 }
 
 #[test]
@@ -159,7 +163,7 @@ fn addresses_that_cannot_be_are_refused() {
     let (socket, _) = pair();
     let taken = socket.local_addr().unwrap().to_string();
     for (bind, expected) in
-        [(taken.as_str(), "in use"), ("127.0.0.1", "cannot receive at 127.0.0.1"), ("\0:1", "cannot receive")]
+        [(taken.as_str(), "in use"), ("127.0.0.1", "cannot receive on 127.0.0.1"), ("\0:1", "cannot receive")]
     {
         let text = Trial::new(UdpSource::<f32>::new(bind, None).unwrap()).failure();
         assert!(text.contains("cannot start") && text.contains(expected), "{bind}: {text}");

@@ -1,9 +1,9 @@
-//! Operators that move, hold back, count and look.
+//! Operators that generate, merge, limit and observe messages.
 #![forbid(unsafe_code)]
 
 use crate::harness::{keep_numbers, manual, notes, run};
 use crate::slices::Dice;
-use onbeat_operators::{Counter, Load, Merge, NullSource, Overrun, Tap, Throttle, Timer, Work};
+use onbeat_operators::{Counter, Load, LoadWork, NullSource, NumberMerge, Overrun, Tap, Throttle, Timer};
 use onbeat_runtime::testing::{Feed, Piece, Trial};
 use onbeat_runtime::{Chunk, ClockKind, Graph, Pace};
 use serde_json::Value;
@@ -35,7 +35,7 @@ fn a_timer_is_due_at_multiples_of_its_period() {
     assert!(seen.notes().is_empty());
 }
 
-/// Ticks of 1 ms through a brake of one message per `step_ms`.
+/// Ticks of 1 ms through a limiter of one message per `step_ms`.
 fn slow_ticks(overrun: Overrun, step_ms: u64, count: u64) -> (Vec<u64>, Vec<String>) {
     let mut graph = Graph::new("slow");
     let ticks = graph.add("ticks", Timer::new(MS, Some(count), overrun).unwrap());
@@ -48,7 +48,7 @@ fn slow_ticks(overrun: Overrun, step_ms: u64, count: u64) -> (Vec<u64>, Vec<Stri
     (kept, notes(&record).into_iter().map(str::to_string).collect())
 }
 
-/// Takes a message, and the next one so much later.
+/// Takes a message, and the next one this much later.
 #[derive(Default)]
 struct Slow {
     input: onbeat_runtime::Input<u64>,
@@ -83,14 +83,14 @@ fn a_late_timer_skips_or_catches_up() {
     let (ticks, text) = slow_ticks(Overrun::CatchUp, 10, 30);
     assert_eq!(ticks, (0..30).collect::<Vec<_>>());
     assert!(text[0].contains("ms late, more than a period"), "{text:?}");
-    assert!(text[1].contains("came more than a period late, 0 were left out"), "{text:?}");
+    assert!(text[1].contains("were more than one period late and 0 were skipped"), "{text:?}");
 
     let (ticks, text) = slow_ticks(Overrun::Skip, 10, 30);
     assert!(ticks.is_sorted() && ticks.len() < 10, "{ticks:?}");
     assert!(text[0].contains("ms late, more than a period"), "{text:?}");
-    assert!(text[1].contains(&format!("{} were left out", 30 - ticks.len())), "{text:?}");
+    assert!(text[1].contains(&format!("{} were skipped", 30 - ticks.len())), "{text:?}");
 
-    // A period at least between two, so the numbers have no gaps.
+    // At least one period lies between two ticks, so the numbers have no gaps.
     let (ticks, _) = slow_ticks(Overrun::MinGap, 10, 30);
     assert_eq!(ticks, (0..30).collect::<Vec<_>>());
 
@@ -120,14 +120,14 @@ fn a_throttle_counts_from_its_first_chunk() {
     for capacity in [1, 4, 64] {
         let input = Feed::samples(vec![0.0f32; 10_000]).rate(1e6).cut(&[500]).paced();
         let slow = Throttle::<f32>::new(250e3).unwrap();
-        // The first chunk comes after half a millisecond, and 10 000 samples take 40.
+        // The first chunk arrives after half a millisecond, and 10 000 samples take 40.
         let seen = Trial::new(slow).feed("in", input).capacity(capacity).run();
         assert_eq!(seen.record().result.duration_ns, 40 * MS + MS / 2);
         assert_eq!(seen.lengths("out"), [500; 20]);
     }
 }
 
-/// Taps samples; gives the lines of its file.
+/// Taps samples. Returns the lines of its file.
 fn tap(samples: &[f32], lengths: &[usize], rate_hz: f64) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("statistics/tap.jsonl");
@@ -146,7 +146,7 @@ fn a_tap_says_what_passes() {
     samples[600] = f32::NAN;
     samples[490] = -3.0;
     let lines = tap(&samples, &[1000], 48e3);
-    // 480 samples a line, and the rest.
+    // 480 samples per line, and the remainder.
     let counts: Vec<_> = lines.iter().map(|line| (line["start"].as_u64(), line["count"].as_u64())).collect();
     assert_eq!(counts, [(Some(0), Some(480)), (Some(480), Some(480)), (Some(960), Some(290))]);
     assert_eq!(
@@ -158,7 +158,7 @@ fn a_tap_says_what_passes() {
     for lengths in [&[1][..], &[7, 100], &[480], &[481]] {
         assert_eq!(tap(&samples, lengths, 48e3), lines);
     }
-    // Without a rate there are no seconds: one line.
+    // Without a rate there are no seconds: a single line.
     let lines = tap(&samples, &[100], 0.0);
     assert_eq!((lines.len(), &lines[0]["count"], &lines[0]["time_s"]), (1, &1250.into(), &Value::Null));
 }
@@ -171,7 +171,7 @@ fn a_tap_without_a_file_leaves_a_note() {
 
 #[test]
 fn a_load_takes_its_time() {
-    for (work, least_ns) in [(Work::Busy(MS), 10 * MS), (Work::Rounds(1000), 0)] {
+    for (work, least_ns) in [(LoadWork::Busy(MS), 10 * MS), (LoadWork::Rounds(1000), 0)] {
         let samples: Vec<f32> = Dice::new(2).values(1000);
         let input = Feed::samples(samples.clone()).cut(&[100]);
         let trial = Trial::new(Load::<Chunk<f32>>::new(work)).feed("in", input);
@@ -183,19 +183,20 @@ fn a_load_takes_its_time() {
 
 #[test]
 fn a_load_ends_where_time_stands_still() {
-    let seen = Trial::new(Load::<u64>::new(Work::Busy(u64::MAX))).feed("in", Feed::messages(0..10u64)).run();
+    let seen =
+        Trial::new(Load::<u64>::new(LoadWork::Busy(u64::MAX))).feed("in", Feed::messages(0..10u64)).run();
     assert_eq!((seen.record().result.duration_ns, seen.messages::<u64>("out").len()), (0, 10));
 }
 
 #[test]
 fn a_merge_goes_by_source_time() {
-    let mut trial = Trial::new(Merge::<u64>::default());
+    let mut trial = Trial::new(NumberMerge::<u64>::default());
     for (start, every_ns, count) in [(1000u64, 90, 10), (2000, 30, 30), (3000, 900, 1)] {
         trial = trial.feed("in", Feed::messages(start..start + count).every(every_ns));
     }
     let kept = trial.run().messages::<u64>("out");
     assert_eq!(kept.len(), 41);
-    // Source times in units of 30 ns never fall.
+    // Source times in units of 30 ns never decrease.
     let times: Vec<u64> = kept
         .iter()
         .map(|n| match n / 1000 {

@@ -1,4 +1,4 @@
-//! The committed recording, received, is the melody.
+//! Receiving the committed recording gives the melody.
 #![forbid(unsafe_code)]
 
 use crate::receiver;

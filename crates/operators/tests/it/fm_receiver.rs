@@ -1,4 +1,4 @@
-//! The whole receiver in a graph: from the recording to a WAV file.
+//! The whole receiver as a graph: from the recording to a WAV file.
 #![forbid(unsafe_code)]
 
 use crate::harness::{RECORDING, fast, manual, run};
@@ -35,7 +35,7 @@ fn receiver(wav: &Path) -> Graph {
     graph
 }
 
-/// Runs the receiver; gives the bytes of its WAV file.
+/// Runs the receiver. Returns the bytes of its WAV file.
 fn receive(options: &Options) -> (Vec<u8>, Record) {
     let folder = tempfile::tempdir().unwrap();
     let wav = folder.path().join("fm.wav");
@@ -77,8 +77,8 @@ fn virtual_time_takes_as_long_as_the_recording() {
     assert_eq!(record.result.duration_ns, 2_000_000_000);
     assert_eq!(record.misses_total, 0);
     let path = &record.paths[0];
-    // Every chunk is there when its last sample is due, and virtual time stands still while it is worked on.
-    // (The filters give their last samples at the end, after the source is done.)
+    // Every chunk arrives when its last sample is due, and virtual time does not advance during its
+    // processing. (The filters send their last samples at the end, after the source is done.)
     assert!(path.latency.count >= SAMPLES.div_ceil(2048) as u64, "{:?}", path.latency);
     assert!(path.latency.max_ns <= 8_000_000, "{:?}", path.latency);
 }

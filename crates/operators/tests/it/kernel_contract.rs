@@ -1,5 +1,5 @@
-//! What every kernel keeps: slices do not matter, the count is right, nothing moves in time, and the values are
-//! those of the formula in its doc comment, computed plainly in double precision.
+//! Contract of every kernel: the output does not depend on slices, has the right length, is not shifted in
+//! time, and matches the formula in the doc comment, computed in double precision.
 #![forbid(unsafe_code)]
 
 use crate::slices::{Dice, SIZES, Size, drive, drive_map};
@@ -21,7 +21,7 @@ fn complexes(count: usize) -> Vec<Complex<f32>> {
     (0..count).map(|_| Complex::new(dice.value(), dice.value())).collect()
 }
 
-/// The output of a kernel, after checking that no slicing changes it and that its length is right.
+/// Output of a kernel, after checks that no slicing changes it and that its length is right.
 fn outputs<K: Kernel>(make: impl Fn() -> K, input: &[K::In]) -> Vec<K::Out> {
     let started = || {
         let mut kernel = make();
@@ -39,7 +39,7 @@ fn outputs<K: Kernel>(make: impl Fn() -> K, input: &[K::In]) -> Vec<K::Out> {
             assert!(same, "{size_in:?} in, {size_out:?} out, {} inputs", input.len());
         }
     }
-    // A second start begins anew.
+    // A second start resets the kernel.
     let mut again = started();
     drive(&mut again, input, Size::Fixed(100), Size::Fixed(100));
     again.start(RATE_HZ).unwrap();
@@ -48,7 +48,7 @@ fn outputs<K: Kernel>(make: impl Fn() -> K, input: &[K::In]) -> Vec<K::Out> {
     whole
 }
 
-/// Checks a filter on every length, for real and complex samples.
+/// Checks a filter with every length, for real and complex samples.
 fn check_lengths<R: Kernel<In = f32>, C: Kernel<In = Complex<f32>>>(
     real: impl Fn() -> R,
     complex: impl Fn() -> C,
@@ -83,7 +83,7 @@ fn assert_close(got: &[f32], expected: &[f64], tolerance: f64) {
 
 #[test]
 fn fir_slices_and_values() {
-    // Not symmetric, so that a filter run backwards is found out.
+    // Not symmetric, so that a filter that runs backwards is detected.
     let taps = Dice::new(3).values(31);
     let exact: Vec<f64> = taps.iter().map(|tap| f64::from(*tap)).collect();
     for factor in [1, 2, 3, 5, 40, 97] {
@@ -113,8 +113,8 @@ fn resampler_slices_and_gain() {
             outputs(make, &reals(count));
             outputs(make_complex, &complexes(count));
         }
-        // A tone in the pass band comes out as the same tone at the new rate: nothing else is in there, and it has
-        // not moved by the smallest part of a sample.
+        // A tone in the pass band comes out as the same tone at the new rate, without other components and
+        // without any shift in time.
         let cycles = 0.3 / f64::max(1.0, f64::from(down) / f64::from(up));
         let tone = |position: f64| (std::f64::consts::TAU * cycles * position).cos();
         let input: Vec<f32> = (0..4000).map(|n| tone(f64::from(n)) as f32).collect();
@@ -128,7 +128,7 @@ fn resampler_slices_and_gain() {
     assert_eq!(by_rate, outputs(|| Resampler::<f32>::new(4, 6, Quality::default()).unwrap(), &reals(600)));
 }
 
-/// Where an impulse at input `at` has its peak in the output.
+/// Position of the peak in the output for an impulse at input `at`.
 fn peak<T: FirSample, K: Kernel<In = T, Out = T>>(
     mut kernel: K,
     one: T,
@@ -170,7 +170,8 @@ fn demodulator_slices_and_values() {
     }
     assert_eq!(outputs(make, &complexes(1)), [0.0]);
 
-    // A tone of 1 kHz with 5 kHz of deviation around 3 kHz: what comes out is the momentary frequency, undelayed.
+    // A tone of 1 kHz with 5 kHz of deviation around 3 kHz: the output is the instantaneous frequency without
+    // delay.
     let (w, rate) = (std::f64::consts::TAU * 1e3, RATE_HZ);
     let signal = |n: i32| {
         let t = f64::from(n) / rate;
@@ -180,7 +181,7 @@ fn demodulator_slices_and_values() {
         (0..2000).map(|n| Complex::new(signal(n).re as f32, signal(n).im as f32)).collect();
     let got = outputs(make, &input);
     let expected: Vec<f64> = (0..2000).map(|n| (3e3 + 5e3 * (w * f64::from(n) / rate).cos()) / 6e3).collect();
-    // The rule's own error, w⁴/30 of the tone, is below 10⁻⁵; the rest is the rounding of the samples.
+    // The formula's own error, w⁴/30 of the tone, is below 10⁻⁵; the rest is the rounding of the samples.
     assert_close(&got[2..1998], &expected[2..1998], 2e-5);
 
     // A bad sample does not spread.
@@ -228,14 +229,14 @@ fn wrong_parameters_are_named() {
     let low_pass = LowPass { cutoff_hz: 13e3, transition_hz: 2e3, attenuation_db: 60.0 };
     let mut fir = FirDecimator::<f32>::new(2, low_pass).unwrap();
     let message = |result: Result<(), onbeat_runtime::Error>| result.unwrap_err().to_string();
-    let missing = "needs a sample rate, and none came with its input: give `sample_rate` at the source";
+    let missing = "needs a sample rate, and its input has none: give `sample_rate` at the source";
     assert_eq!(message(fir.start(0.0)), missing);
     assert_eq!(message(QuadDemod::new(5e3).unwrap().start(0.0)), missing);
     assert_eq!(message(Deemphasis::new(50e-6).unwrap().start(0.0)), missing);
     assert_eq!(message(Resampler::<f32>::to_rate(8e3, Quality::default()).unwrap().start(0.0)), missing);
     assert_eq!(
         message(fir.start(RATE_HZ)),
-        "`cutoff` is 13000: it must be below 12000, half of the output rate; lower it, or take a smaller `factor`"
+        "`cutoff` is 13000: it must be below 12000, half of the output rate; lower `cutoff`, or use a smaller `factor`"
     );
     assert!(message(QuadDemod::new(24e3).unwrap().start(RATE_HZ)).starts_with("`deviation` is 24000"));
     assert!(message(fir.start(f64::NAN)).contains("NaN"));

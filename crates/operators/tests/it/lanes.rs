@@ -1,11 +1,11 @@
-//! Sum, interleave, deinterleave, delay and squelch: the same wherever chunks begin and end.
+//! Sum, interleave, deinterleave, delay and squelch do not depend on chunk borders.
 #![forbid(unsafe_code)]
 
 use crate::slices::{Dice, SIZES, Size, drive, drive_map};
 use num_complex::Complex;
 use onbeat_operators::dsp::{Agc, Magnitude};
 use onbeat_operators::lanes::{Deinterleave, Interleave, Join, Joined, Sum};
-use onbeat_operators::{Closed, Delay, DelayLag, Squelch};
+use onbeat_operators::{Closed, Delay, DelayLength, Squelch};
 use onbeat_runtime::testing::{Feed, Trial, cuts};
 use onbeat_runtime::{ClockKind, InPlace, Kernel, Map, Stream, Value};
 
@@ -50,7 +50,7 @@ fn the_shortest_stream_ends_it() {
     let streams = [reals(1, 1000), reals(2, 900), reals(3, 2000)];
     let seen = joined::<Sum>(&streams).run();
     assert_eq!(seen.samples::<f32>("out").len(), 900);
-    assert_eq!(seen.notes(), ["`in1` ended after 900 samples; what other streams have beyond is not read"]);
+    assert_eq!(seen.notes(), ["`in1` ended after 900 samples; the rest of the other streams is not read"]);
     let two = Trial::new(Joined::<Sum>::new(2).unwrap()).feed("in0", feed(&streams[0]));
     let text = two.feed("in1", Feed::samples(streams[1].clone()).rate(1e3)).failure();
     assert!(text.contains("1000 Hz") && text.contains("8000 Hz"), "{text}");
@@ -82,7 +82,7 @@ fn what_was_put_in_turn_comes_apart() {
 fn a_delay_is_zeros_and_then_all() {
     let samples = reals(4, 3000);
     for (lag, zeros) in
-        [(DelayLag::Samples(0), 0), (DelayLag::Samples(5000), 5000), (DelayLag::Seconds(0.1), 800)]
+        [(DelayLength::Samples(0), 0), (DelayLength::Samples(5000), 5000), (DelayLength::Seconds(0.1), 800)]
     {
         let make = || Trial::new(Delay::<f32>::new(lag).unwrap());
         let seen = cuts(|| make().feed("in", feed(&samples).tag(7, "seven", 7)));
@@ -91,21 +91,21 @@ fn a_delay_is_zeros_and_then_all() {
         assert_eq!(seen.samples::<f32>("out"), expected);
         assert_eq!(seen.tags("out"), [(7 + zeros as u64, "seven".to_string(), 7.into())]);
     }
-    // One that has no end can be stopped all the same.
-    let endless = Trial::new(Delay::<f32>::new(DelayLag::Samples(u64::MAX)).unwrap());
+    // An operator without an end can still be stopped.
+    let endless = Trial::new(Delay::<f32>::new(DelayLength::Samples(u64::MAX)).unwrap());
     let seen = endless.feed("in", feed(&samples)).options(|options| options.clock = ClockKind::Real);
     let seen = seen.stop_after(1_000_000).run();
     assert!(
-        seen.notes()[0].contains("before the end of the delay: nothing came through"),
+        seen.notes()[0].contains("before the end of the delay: no input was passed on"),
         "{:?}",
         seen.notes()
     );
-    let none =
-        Trial::new(Delay::<f32>::new(DelayLag::Seconds(1.0)).unwrap()).feed("in", Feed::samples([0.0f32; 4]));
+    let none = Trial::new(Delay::<f32>::new(DelayLength::Seconds(1.0)).unwrap())
+        .feed("in", Feed::samples([0.0f32; 4]));
     assert!(none.failure().contains("needs a sample rate"));
 }
 
-/// Noise 60 dB down, a tone of -3 dB from 1000 to 2000, noise.
+/// Noise at -60 dB, a tone of -3 dB from 1000 to 2000, noise.
 fn call() -> Vec<f32> {
     let size = |n: usize| if (1000..2000).contains(&n) { 1.0 } else { 1e-3 };
     (0..3000).map(|n| size(n) * (n as f32 * 0.7).sin()).collect()
@@ -119,8 +119,8 @@ fn a_squelch_opens_and_closes() {
     let muted = seen.samples::<f32>("out");
     let tags = seen.tags("out");
     let [(open, ..), (1500, ..), (close, ..)] = tags[..] else { panic!("{tags:?}") };
-    // -20 dB of -3 are reached in a part of the time constant of 16 samples; down to -30 it takes 27 dB of
-    // 4.3 per 16.
+    // The power reaches -20 dB within a fraction of the time constant of 16 samples. Falling from -3 to -30
+    // dB takes 27 dB at 4.3 dB per 16 samples.
     assert!((1000..1006).contains(&open) && (2080..2120).contains(&close), "{open} {close}");
     assert_eq!((&tags[0].2, &tags[2].2), (&Value::Bool(true), &Value::Bool(false)));
     for (n, (y, x)) in muted.iter().zip(&samples).enumerate() {
@@ -143,7 +143,7 @@ fn a_squelch_counts_bad_samples() {
     let make = || Squelch::<f32>::new(-20.0, -30.0, 0.002, Closed::Mute).unwrap();
     let seen = Trial::new(make()).feed("in", feed(&samples)).run();
     assert!(seen.samples::<f32>("out").iter().all(|x| x.is_finite()));
-    assert_eq!(seen.notes(), ["2 samples were not finite and became 0"]);
+    assert_eq!(seen.notes(), ["2 samples were not finite and were replaced by 0"]);
     let error = Squelch::<f32>::new(-20.0, -10.0, 0.01, Closed::Mute).err().unwrap().to_string();
     assert!(error.contains("`close` is -10"), "{error}");
 }

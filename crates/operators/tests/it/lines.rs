@@ -1,4 +1,4 @@
-//! Lines of text, and chunks as plain bytes.
+//! Lines of text, and chunks as raw bytes.
 #![forbid(unsafe_code)]
 
 use onbeat_operators::{FileSink, TextSink, TextSource, registry};
@@ -51,7 +51,7 @@ fn what_is_no_text_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lines.txt");
     for (bytes, expected) in [
-        (vec![b'a', b'\n', 0xff], "line 2 is no text in UTF-8"),
+        (vec![b'a', b'\n', 0xff], "line 2 is not valid UTF-8"),
         (vec![b'x'; 3 << 20], "line 1 is longer than 1 MiB"),
     ] {
         fs::write(&path, bytes).unwrap();

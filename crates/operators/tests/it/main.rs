@@ -1,6 +1,6 @@
-//! Tests of the operators, through the public interface.
+//! Tests of the operators through the public interface.
 //!
-//! Apart: `no_allocation`, which replaces the allocator of its process.
+//! `no_allocation` is separate, because it replaces the allocator of its process.
 
 mod add;
 mod adsb;

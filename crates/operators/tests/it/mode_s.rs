@@ -1,9 +1,9 @@
-//! Mode S: a made capture, a real one, and what does not matter.
+//! Mode S with a generated and a real capture.
 #![forbid(unsafe_code)]
 
 use crate::slices::Dice;
 use num_complex::Complex;
-use onbeat_operators::mode_s::{Decode, Demod, Frame, RATE_HZ, Search};
+use onbeat_operators::mode_s::{Decode, Demod, Frame, FrameSearch, RATE_HZ};
 use onbeat_runtime::testing::{Feed, Trial, cuts};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -14,7 +14,7 @@ fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
 }
 
-/// A file of the shared folder beside the checkout, where there is one.
+/// A file of the shared folder next to the checkout, if it exists.
 #[allow(clippy::disallowed_macros, reason = "a test that is skipped says so")]
 fn shared(name: &str) -> Option<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(name);
@@ -34,9 +34,9 @@ fn magnitudes(bytes: &[u8]) -> Vec<f32> {
     complex(bytes).into_iter().map(|x| (x.re * x.re + x.im * x.im).sqrt()).collect()
 }
 
-/// What a search finds that is handed slices of these lengths.
+/// Frames found when the search gets slices of these lengths.
 fn search(samples: &[f32], lengths: &[usize]) -> Vec<Frame> {
-    let mut search = Search::new(60 * RATE_HZ as u64);
+    let mut search = FrameSearch::new(60 * RATE_HZ as u64);
     let mut frames = Vec::new();
     let mut rest = samples;
     for length in lengths.iter().cycle() {
@@ -69,7 +69,7 @@ fn every_frame_of_the_example_is_found_and_nothing_else() {
     let hex: Vec<String> = frames.iter().map(Frame::hex).collect();
     assert_eq!(hex, expected.iter().map(|(hex, _)| hex.clone()).collect::<Vec<_>>());
     for (frame, (hex, time_s)) in frames.iter().zip(&expected) {
-        // A quarter of a sample, and what noise adds.
+        // A quarter of a sample, plus the effect of noise.
         assert!((frame.time_s - time_s).abs() < 0.2e-6, "{hex}: {} for {time_s}", frame.time_s);
         assert!((-25.0..0.0).contains(&frame.level_db), "{}", frame.level_db);
     }
@@ -113,7 +113,7 @@ fn slices_do_not_matter() {
 #[test]
 fn chunks_do_not_matter() {
     let (bytes, expected) = made();
-    // A part with three frames: byte after byte is slow.
+    // A section with three frames, because feeding single bytes is slow.
     let samples = complex(&bytes[..18_000]);
     let trial = || {
         let feed = Feed::samples(samples.clone()).rate(RATE_HZ);
@@ -200,7 +200,7 @@ fn other_rates_are_refused() {
         let feed = Feed::samples(vec![0.0f32; 10]).rate(rate_hz);
         Trial::new(Demod::<f32>::new(60.0).unwrap()).feed("in", feed).keep::<Frame>("out").failure()
     };
-    assert!(failure(2.4e6).contains("is 2400000 Hz, and it works at 2000000 Hz"), "{}", failure(2.4e6));
+    assert!(failure(2.4e6).contains("is 2400000 Hz, but it works only at 2000000 Hz"), "{}", failure(2.4e6));
     let none = Trial::new(Demod::<f32>::new(60.0).unwrap()).feed("in", Feed::samples(vec![0.0f32; 10]));
     assert!(none.keep::<Frame>("out").failure().contains("needs a sample rate"));
     assert!(Demod::<f32>::new(-1.0).err().unwrap().to_string().contains("`remember` is -1"));

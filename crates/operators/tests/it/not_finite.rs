@@ -1,4 +1,4 @@
-//! Samples that are NaN or infinite: they do no lasting harm, and who puts something in their place says so.
+//! NaN and infinite samples do no lasting harm, and operators that replace them say so.
 #![forbid(unsafe_code)]
 
 use num_complex::Complex;
@@ -22,7 +22,7 @@ fn complexes() -> Vec<Complex<f32>> {
     samples
 }
 
-/// What a kind does that has one stream in and one out.
+/// Output of a kind with one stream in and one out.
 fn through(kind: &Kind) -> Option<(Seen, Vec<bool>)> {
     let (inputs, outputs) = kind.ports();
     let ([PortInfo { message: from, .. }], [PortInfo { message: to, .. }]) = (&inputs[..], &outputs[..])
@@ -34,7 +34,7 @@ fn through(kind: &Kind) -> Option<(Seen, Vec<bool>)> {
         "Chunk<Complex<f32>>" => Feed::samples(complexes()),
         _ => return None,
     };
-    // Its example names a file.
+    // The example of the kind names a file.
     let parameters = if kind.name() == "tap" { "" } else { kind.example() };
     let trial =
         Trial::kind(&registry(), kind.name(), parameters).feed("in", feed.rate(RATE_HZ)).quantum(64 << 10);

@@ -1,5 +1,5 @@
-//! Every parameter of every kind, with values that no sane person gives: each is taken or refused, in a few words that name
-//! the parameter, and none brings the program down.
+//! Every parameter of every kind with absurd values: each is accepted, or refused with a short message that
+//! names the parameter. None crashes the program.
 #![forbid(unsafe_code)]
 
 use crate::harness::watched;
@@ -9,7 +9,7 @@ use onbeat_runtime::testing::{Feed, Trial};
 use onbeat_runtime::{ClockKind, Kind, Overrides, Pace, Pipeline, Registry};
 use std::path::Path;
 
-/// Values as TOML has them.
+/// Values in TOML syntax.
 fn values() -> Vec<String> {
     let digits = "9".repeat(300);
     let deep = format!("{}1{}", "[".repeat(60), "]".repeat(60));
@@ -72,16 +72,16 @@ fn every_parameter_is_taken_or_refused() {
                     );
                     let answer = Pipeline::parse(&text, "test.toml", ".", &registry, &Overrides::default());
                     let said = answer.map_or_else(|error| error.to_string(), |_| String::new());
-                    // An operator by itself is no pipeline: that it is not connected is found out later.
+                    // A single operator is not a pipeline: its missing connections are found later.
                     if said.is_empty() || said.contains("is not connected") {
                         taken += 1;
                         continue;
                     }
                     refused += 1;
-                    // The line of the file is shown as well, as much of it as there is.
+                    // The message also shows the line of the file, shortened if necessary.
                     let said = said.lines().next().unwrap_or("");
                     let names = said.contains(parameter.as_str()) || said.contains("operator `it`");
-                    // A number may have 300 digits, and be said twice.
+                    // A number can have 300 digits and occur twice.
                     if !names || said.len() > 1_000 || said.chars().any(char::is_control) {
                         let shown: String = said.chars().take(300).collect();
                         let value: String = value.chars().take(30).collect();
@@ -95,8 +95,9 @@ fn every_parameter_is_taken_or_refused() {
     });
 }
 
-/// Two thousand samples at 256 kHz for each of its inputs, and what its example says but for one parameter; `None` for kinds
-/// that cannot be tried like that: they open connections, use standard streams or are busy for as long as they are told.
+/// Two thousand samples at 256 kHz for each input, and the parameters of the example except for one. `None`
+/// for kinds that cannot be tested this way: they open connections, use standard streams or stay busy as long
+/// as they are told.
 fn trial(registry: &Registry, kind: &Kind, parameter: &str, value: &str, folder: &Path) -> Option<Trial> {
     let name = kind.name();
     let (inputs, outputs) = kind.ports();
@@ -104,7 +105,7 @@ fn trial(registry: &Registry, kind: &Kind, parameter: &str, value: &str, folder:
     if elsewhere || inputs.is_empty() || parameter == "path" {
         return None;
     }
-    // Its ports would be others.
+    // It would have other ports.
     if name == "pid" || ["inputs", "outputs", "channels"].contains(&parameter) {
         return None;
     }

@@ -1,11 +1,11 @@
-//! What the plan knows of the rates of a pipeline before it runs.
+//! Rates of a pipeline that the plan knows before the run.
 #![forbid(unsafe_code)]
 
 use onbeat_operators::registry;
 use onbeat_runtime::{Overrides, Pipeline};
 use std::path::Path;
 
-/// A file of half a second at 8 kHz, whose header says so.
+/// A file of half a second at 8 kHz, according to its header.
 fn wav(folder: &Path) {
     let spec = hound::WavSpec {
         channels: 1,
@@ -25,8 +25,7 @@ fn a_plan_says_how_often_a_source_sends() {
     let folder = tempfile::tempdir().expect("a folder");
     wav(folder.path());
     std::fs::write(folder.path().join("iq.u8"), [127u8; 4096]).expect("a file");
-    // What the source is, what the edge is, and the period in nanoseconds.
-    // The source, the sink, what the edge says, and the period in nanoseconds.
+    // Source, sink, description of the edge, and period in nanoseconds.
     let table: [(&str, &str, &str, Option<u64>); 11] = [
         ("kind = 'timer'\nperiod = '250us'", "count.sink", "", Some(250_000)),
         ("kind = 'counter'\nrate = '2 kHz'", "count.sink", "", Some(500_000)),

@@ -1,4 +1,4 @@
-//! The committed recording is what the generator makes.
+//! The committed recording equals the output of the generator.
 #![forbid(unsafe_code)]
 
 use onbeat_operators::recording::{RATE_HZ, SAMPLES, fm_recording};
@@ -13,7 +13,7 @@ fn files_are_what_the_generator_makes() {
     let fresh = fm_recording();
     assert_eq!(committed.len(), SAMPLES);
     assert_eq!(fresh.len(), SAMPLES);
-    // Sine and cosine may differ in the last bit between C libraries, and then a value may round the other way.
+    // Sine and cosine can differ in the last bit between C libraries, so a value can round the other way.
     let differences = committed.as_flattened().iter().zip(fresh.as_flattened());
     let worst = differences.map(|(a, b)| a.abs_diff(*b)).max();
     assert!(worst <= Some(1), "{worst:?} steps apart: run the example make_fm_recording");

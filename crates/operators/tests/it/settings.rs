@@ -1,4 +1,5 @@
-//! Parameters that change while an operator runs: at just their sample, to the same effect as in a file, or not at all.
+//! Parameters that change during a run: exactly at their sample, with the same effect as in a file, or not at
+//! all.
 #![forbid(unsafe_code)]
 
 use crate::slices::Dice;
@@ -21,7 +22,7 @@ fn complex() -> Vec<Complex<f32>> {
     (0..COUNT).map(|_| Complex::new(dice.value(), dice.value())).collect()
 }
 
-/// What a map gives that changes at these samples, each time worked out on its own slice.
+/// Output of a map that changes at these samples, with each part computed on its own slice.
 fn pieces<F: Map>(
     mut map: F,
     mut samples: Vec<F::Sample>,
@@ -116,7 +117,7 @@ fn a_kernel_changes_at_just_its_sample() {
     assert_eq!(seen.samples::<f32>("out"), expected);
 }
 
-/// A parameter that is set before the first sample does what it does in a file.
+/// A parameter set before the first sample has the same effect as in a file.
 #[test]
 fn what_is_set_is_as_what_is_written() {
     let table = [
@@ -211,13 +212,13 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
             .set("shift", value, Some(2000))
             .failure()
     };
-    // The rate is not known when it is asked for: it fails at its sample.
+    // The rate is not known at the time of the request, so the change fails at its sample.
     let error = shift(24e3);
     assert!(error.starts_with("a parameter cannot change at sample 2000: `shift` is 24000"), "{error}");
     assert!(shift(f64::NAN).contains("`shift`: NaN is no frequency: it must be finite"));
 }
 
-/// A change for a sample that never comes is said.
+/// A note reports a change for a sample that never arrives.
 #[test]
 fn what_comes_too_late_is_said() {
     let seen = Trial::kind(&registry(), "saxpy", "a = 1.0")
@@ -232,7 +233,7 @@ fn what_comes_too_late_is_said() {
     );
 }
 
-/// What kinds say of themselves fits what a file may say.
+/// The settable parameters of a kind match those that a file may set.
 #[test]
 fn what_can_be_set_is_a_parameter() {
     let registry = registry();

@@ -1,4 +1,4 @@
-//! The source of recordings: what it plays.
+//! Playback of recordings.
 #![forbid(unsafe_code)]
 
 use crate::harness::{Recording, failure, fast, recording};
@@ -8,7 +8,7 @@ use onbeat_runtime::testing::Trial;
 use onbeat_runtime::{Chunk, Ending, Graph};
 use std::fs;
 
-/// Plays a recording and gives its samples.
+/// Plays a recording. Returns its samples.
 fn play(source: SigmfSource, quantum: usize) -> Vec<Complex<f32>> {
     let seen = Trial::new(source).quantum(quantum).run();
     // Every chunk but the last one is full.
@@ -35,7 +35,7 @@ fn plays_all_types_at_one_scale() {
         let mut recording = Recording { data, ..recording(0) };
         recording.meta["global"]["core:datatype"] = datatype.into();
         let path = recording.write(folder.path());
-        // Its zero is between two numbers.
+        // Zero is between two numbers.
         let expected = match datatype {
             "cu8" => pairs(&cu8.map(|byte| (f32::from(byte) - 127.5) * (1.0 / 127.5))),
             _ => pairs(&values),
@@ -71,7 +71,7 @@ fn endless_until_stopped() {
     let path = recording(1000).write(folder.path());
     let seen = Trial::new(SigmfSource::new(path).repeat(0)).stop_after(1_000_000_000).run();
     assert_eq!(seen.ending(), Some(Ending::Stopped));
-    // 256 000 samples are due by then; the chunk that is due just then may come or not.
+    // 256 000 samples are due by then. The chunk that is due at that moment may or may not arrive.
     let played = seen.samples::<Complex<f32>>("out").len();
     assert!((256_000 - 2048..=256_000).contains(&played), "{played}");
 }
@@ -111,5 +111,5 @@ fn a_file_that_shrinks_is_an_error() {
     });
     graph.connect(iq, |o| &o.out, end, |o| &o.input);
     let text = failure(graph, &fast(16 << 10, 1));
-    assert!(text.contains("became shorter while it was played: it had 500000 samples"), "{text}");
+    assert!(text.contains("was truncated during playback: it had 500000 samples"), "{text}");
 }

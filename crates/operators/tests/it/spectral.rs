@@ -1,9 +1,9 @@
-//! Transforms and spectra: by their definition, wherever chunks begin and end.
+//! Transforms and spectra match their definition, independent of chunk borders.
 #![forbid(unsafe_code)]
 
 use crate::slices::Dice;
 use num_complex::Complex;
-use onbeat_operators::spectral::{Fft, Framed, Signal, Spectrum, Window};
+use onbeat_operators::spectral::{Fft, Framed, SpectralSample, Spectrum, Window};
 use onbeat_runtime::testing::{Feed, Trial, cuts};
 use std::f64::consts::TAU;
 
@@ -24,7 +24,7 @@ fn fft(size: usize, hop: usize, window: Window, samples: &[Complex<f32>]) -> Tri
     Trial::new(operator).feed("in", Feed::samples(samples.to_vec()).rate(RATE_HZ))
 }
 
-fn spectrum<T: Signal>(size: usize, hop: usize, average: usize, samples: &[T]) -> Trial {
+fn spectrum<T: SpectralSample>(size: usize, hop: usize, average: usize, samples: &[T]) -> Trial {
     let measure = Spectrum::new(average).unwrap();
     let operator = Framed::<T, Spectrum>::new(size, hop, Window::Hann, measure).unwrap();
     Trial::new(operator).feed("in", Feed::samples(samples.to_vec()).rate(RATE_HZ))
@@ -93,13 +93,13 @@ fn a_tone_is_in_its_bin_at_its_level() {
             assert!(*level < -100.0, "{n}: {level}");
         }
     }
-    // A real one has half of its square as power, and 129 bins.
+    // A real tone has half of its square as power, and 129 bins.
     let real: Vec<f32> = tone(2048, 1.0, 40.0 / 256.0).iter().map(|x| x.re).collect();
     let seen = spectrum(256, 128, 4, &real).run();
     assert_eq!(seen.lengths("out")[0], 129);
     let level = seen.samples::<f32>("out")[40];
     assert!((level + 3.0103).abs() < 1e-3, "{level}");
-    // Both say where their bins are.
+    // Both state the frequencies of their bins.
     let tags = |first_hz: f64| {
         [
             (0, "axis:first_hz".to_string(), first_hz.into()),
@@ -108,13 +108,13 @@ fn a_tone_is_in_its_bin_at_its_level() {
     };
     assert_eq!(seen.tags("out"), tags(0.0));
     assert_eq!(spectrum(256, 128, 4, &tone(2048, 1.0, 0.1)).run().tags("out"), tags(-RATE_HZ / 2.0));
-    // Nothing at all.
+    // Silence.
     assert!(spectrum(64, 64, 1, &[0.0f32; 64]).run().samples::<f32>("out").iter().all(|db| *db == -200.0));
 }
 
 #[test]
 fn the_last_mean_is_of_what_there_is() {
-    // 10 frames: means of 4, 4 and 2.
+    // 10 frames: averages of 4, 4 and 2.
     let seen = spectrum(64, 64, 4, &tone(645, 1.0, 8.0 / 64.0)).run();
     let db = seen.samples::<f32>("out");
     assert_eq!(db.len(), 3 * 64);

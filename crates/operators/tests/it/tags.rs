@@ -1,4 +1,4 @@
-//! Annotations of a recording arrive on their samples, through changes of the rate.
+//! Annotations of a recording stay on their samples through changes of the rate.
 #![forbid(unsafe_code)]
 
 use crate::harness::{RECORDING, Recording, again, recording};
@@ -16,7 +16,7 @@ fn tags_of(seen: &Seen) -> Tags {
     seen.tags("out").into_iter().map(|(at, key, value)| (at, key, value.to_string())).collect()
 }
 
-/// Plays a recording, and takes it through a decimation by 8 and a resampling by 3/2; gives the tags after the source and
+/// Plays a recording through a decimation by 8 and a resampling by 3/2. Returns the tags after the source and
 /// at the end.
 fn tags(path: &Path, repeat: u64, quantum: usize, capacity: usize) -> (Tags, Tags) {
     let sized = |trial: Trial| trial.quantum(quantum).capacity(capacity);
@@ -32,7 +32,7 @@ fn tags(path: &Path, repeat: u64, quantum: usize, capacity: usize) -> (Tags, Tag
     (tags_of(&played), tags_of(&end))
 }
 
-/// Where a tag belongs after both: on the sample of its instant, or the next one.
+/// Position of a tag after both: on the sample of its instant, or the next one.
 fn moved(tags: &[(u64, String, String)]) -> Tags {
     let place = |at: u64| (at.div_ceil(8) * 3).div_ceil(2);
     tags.iter().map(|(at, key, value)| (place(*at), key.clone(), value.clone())).collect()
@@ -62,7 +62,7 @@ fn the_stations_of_the_example_are_named_at_their_begin() {
 fn annotated(samples: usize) -> Recording {
     let mut recording = recording(samples);
     let place = |n: usize| n * n * 7 % (samples - 20);
-    // Not sorted, some on one sample, one at the very begin, one where chunks of 8 KiB end.
+    // Not sorted, some on one sample, one at the start, one where chunks of 8 KiB end.
     let mut places: Vec<usize> = (0..40).map(place).collect();
     places.extend([0, 1, 1023, 1024, 1025]);
     recording.meta["annotations"] = places
@@ -120,7 +120,7 @@ fn tags_come_again_with_each_repetition() {
         let (begin, mut end) = tags(&path, 3, quantum, 4);
         assert_eq!(begin, expected, "quantum {quantum}");
         let mut moved = moved(&expected);
-        // What was on the last sample of all has no place after the last sample that is kept.
+        // A tag on the very last sample has no place after the last sample that is kept.
         if end.len() < moved.len() {
             moved.pop();
         }

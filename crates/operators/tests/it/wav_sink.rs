@@ -1,4 +1,4 @@
-//! The WAV file: what is in it, and that there is never half of one.
+//! The WAV file: its contents, and that it is never incomplete.
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_macros, reason = "says why a test was skipped")]
 
@@ -9,7 +9,7 @@ use onbeat_runtime::{Ending, Graph, Options, Pace};
 use std::fs;
 use std::path::PathBuf;
 
-/// A sink to which these samples come.
+/// A sink that receives these samples.
 fn writer(samples: Vec<f32>, rate_hz: f64, sink: WavSink) -> Trial {
     Trial::new(sink).feed("in", Feed::samples(samples).cut(&[1000]).rate(rate_hz))
 }
@@ -54,7 +54,7 @@ fn a_rate_between_whole_hertz_is_rounded_and_said() {
     let path = folder.path().join("out.wav");
     let seen = write(vec![0.0; 10], 47_999.7, WavSink::new(&path));
     assert_eq!(hound::WavReader::open(&path).unwrap().spec().sample_rate, 48_000);
-    assert!(seen.notes()[0].contains("47999.7 Hz became 48000 Hz"));
+    assert!(seen.notes()[0].contains("47999.7 Hz was rounded to 48000 Hz"));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn rates_that_no_wav_has_are_refused() {
 fn nothing_at_all_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let seen = write(vec![], 48e3, WavSink::new(folder.path().join("out.wav")));
-    assert!(seen.notes()[0].contains("nothing came, so there is no "), "{:?}", seen.notes());
+    assert!(seen.notes()[0].contains("no input arrived, so "), "{:?}", seen.notes());
     assert!(files(folder.path()).is_empty());
 }
 
@@ -113,9 +113,9 @@ fn what_cannot_be_written_is_an_error_before_the_run() {
     fs::create_dir(at("folder")).unwrap();
     for (path, expected) in [
         (at("file/out.wav"), "cannot create"),
-        (at("folder"), "something is there that is no file"),
-        (PathBuf::from("/"), "names no file"),
-        (PathBuf::from("/dev/null"), "something is there that is no file"),
+        (at("folder"), "the existing entry is not a regular file"),
+        (PathBuf::from("/"), "has no file name"),
+        (PathBuf::from("/dev/null"), "the existing entry is not a regular file"),
         (PathBuf::from("/proc/out.wav"), "cannot create /proc/out.wav"),
     ] {
         let text = writer(vec![0.0; 10], 48e3, WavSink::new(&path)).failure();
@@ -146,7 +146,7 @@ fn a_full_disk_is_an_error() {
         Err(why) => return eprintln!("skipped: cannot mount a small disk: {why}"),
     };
     let folder = disk.0.path().to_path_buf();
-    // Far too much, and so much that only the last write finds the disk full.
+    // Far more than fits, and an amount for which only the last write finds the disk full.
     for samples in [1_000_000, 34_000] {
         let reason = writer(vec![0.25; samples], 48e3, WavSink::new(folder.join("out.wav"))).failure();
         assert!(reason.contains("out.wav: No space left on device"), "{reason}");

@@ -1,5 +1,5 @@
-//! What every operator keeps that writes a file: a file is there as a whole or not at all, and what cannot be written is an
-//! error that names it.
+//! Properties of every operator that writes a file: the file is complete or absent, and an error names the
+//! file that cannot be written.
 #![forbid(unsafe_code)]
 
 use crate::harness::{SmallDisk, files};
@@ -14,7 +14,7 @@ use std::process::Command;
 
 const RATE_HZ: f64 = 8e3;
 
-/// Kinds that take something in and have a path.
+/// Kinds that have an input and a path.
 fn writers(registry: &Registry) -> Vec<&Kind> {
     let has_path =
         |kind: &Kind| serde_json::to_value(kind.schema()).unwrap()["properties"].get("path").is_some();
@@ -23,11 +23,11 @@ fn writers(registry: &Registry) -> Vec<&Kind> {
     all
 }
 
-/// So many samples, numbers or lines, no two alike.
+/// This many samples, numbers or lines, all different.
 fn feed(kind: &Kind, count: usize) -> Feed {
     let noise = |n: usize| ((n * 2_654_435_761) % 65_537) as f32 / 65_537.0 - 0.5;
     match kind.ports().0[0].message.as_str() {
-        // An axis, as spectra have it.
+        // An axis, like that of spectra.
         "Chunk<f32>" if kind.name() == "waterfall.sink" => {
             let row = |n: usize| ([1000, 0, 0], (n..n + 1000).map(noise).collect());
             Feed::frames((0..count / 1000).map(row)).rate(RATE_HZ)
@@ -47,13 +47,13 @@ fn feed(kind: &Kind, count: usize) -> Feed {
 fn trial(kind: &Kind, path: &Path, feed: Feed) -> Trial {
     let kept: Vec<&str> = kind.example().lines().filter(|line| !line.starts_with("path")).collect();
     let often = if kind.name() == "tap" { "every = 0.001" } else { "" };
-    // A string of JSON is one of TOML, whatever is in it.
+    // A JSON string is also a TOML string, whatever its contents.
     let path = serde_json::to_string(path).unwrap();
     let parameters = format!("path = {path}\n{}\n{often}", kept.join("\n"));
     Trial::kind(&registry(), kind.name(), &parameters).feed("in", feed)
 }
 
-/// Names of the files that it makes of this path, sorted.
+/// Names of the files created for this path, sorted.
 fn made(kind: &Kind, path: &Path) -> Vec<String> {
     let name = path.file_name().unwrap().to_str().unwrap();
     if kind.name().starts_with("sigmf.") {
@@ -111,7 +111,7 @@ fn what_cannot_be_written_is_an_error_before_the_run() {
     for kind in writers(&registry()) {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        // A recording has endings of its own.
+        // A recording has its own endings.
         let last = made(kind, Path::new("x")).pop().unwrap().split_off(1);
         let named = |name: &str| at(&format!("{name}{last}"));
         fs::write(at("file"), "").unwrap();
@@ -124,9 +124,9 @@ fn what_cannot_be_written_is_an_error_before_the_run() {
         let before = files(folder.path());
         for (path, expected) in [
             (at("file/x"), "cannot create"),
-            (at("folder"), "something is there that is no file"),
-            (at("pipe"), "something is there that is no file"),
-            (at("device"), "something is there that is no file"),
+            (at("folder"), "the existing entry is not a regular file"),
+            (at("pipe"), "the existing entry is not a regular file"),
+            (at("device"), "the existing entry is not a regular file"),
             (at("waits"), "cannot create"),
             (at("link"), "cannot create"),
             (at("nul\0"), "cannot create"),

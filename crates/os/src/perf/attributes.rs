@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 
-/// The part of `struct perf_event_attr` that its third version has, which is the first with a clock of one's own choice; the
+/// Fields of `struct perf_event_attr` up to its third version, the first one with a choice of the clock; the
 /// kernel takes the rest as zero.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,7 +37,7 @@ pub(crate) mod sample {
 /// Bits of [`Attributes::flags`].
 pub(crate) mod flag {
     pub const DISABLED: u64 = 1;
-    /// Count the threads too that are started later.
+    /// Also count the threads that are started later.
     pub const INHERIT: u64 = 1 << 1;
     /// `wakeup` is a number of bytes.
     pub const WATERMARK: u64 = 1 << 14;
@@ -47,11 +47,12 @@ pub(crate) mod flag {
 /// `PERF_FLAG_FD_CLOEXEC`
 const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 
-/// `perf_event_open(2)`, with no group. A `pid` of 0 is the calling thread and of -1 all threads, a `cpu` of -1 all cores.
+/// Calls `perf_event_open(2)` without a group. A `pid` of 0 is the calling thread and -1 all threads; a `cpu`
+/// of -1 is all cores.
 pub(crate) fn open(attributes: &Attributes, pid: libc::pid_t, cpu: libc::c_int) -> io::Result<OwnedFd> {
     let attributes = Attributes { size: size_of::<Attributes>() as u32, ..*attributes };
     let no_group: libc::c_int = -1;
-    // SAFETY: the kernel reads `size` bytes behind the pointer, which is the whole of `attributes`, and keeps no
+    // SAFETY: the kernel reads `size` bytes from the pointer, which is all of `attributes`, and keeps no
     // pointer to it; all other arguments are numbers.
     let descriptor = unsafe {
         libc::syscall(libc::SYS_perf_event_open, &raw const attributes, pid, cpu, no_group, CLOSE_ON_EXEC)
@@ -59,6 +60,6 @@ pub(crate) fn open(attributes: &Attributes, pid: libc::pid_t, cpu: libc::c_int) 
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just given us this descriptor, and nobody else knows of it.
+    // SAFETY: the kernel has just returned this descriptor, so no other code uses it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor as libc::c_int) })
 }

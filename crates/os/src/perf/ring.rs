@@ -1,4 +1,4 @@
-//! One core's ring.
+//! PerfRing of one core.
 
 #![allow(clippy::disallowed_types, reason = "these words are shared with the kernel")]
 
@@ -10,31 +10,32 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::attributes::{Attributes, TYPE_TRACEPOINT, flag, open, sample};
 
-/// The ring of one core.
+/// PerfRing of one core.
 ///
-/// Its records have the header of `perf_event_open(2)`; a sample (type 9) then has `pid` and `tid` (u32 each), the time in
-/// nanoseconds on `CLOCK_MONOTONIC` (u64), the length of what follows (u32), and the bytes of the tracepoint, which begin with
-/// its number (u16). A lost record (type 2) has an id and how many were lost (u64 each).
+/// Its records have the header of `perf_event_open(2)`; a sample (type 9) then has `pid` and `tid` (u32
+/// each), the time in nanoseconds on `CLOCK_MONOTONIC` (u64), the length of what follows (u32), and the bytes
+/// of the tracepoint, which begin with its number (u16). A lost record (type 2) has an id and how many were
+/// lost (u64 each).
 #[derive(Debug)]
-pub struct Ring {
+pub struct PerfRing {
     cpu: usize,
-    /// The first one owns the ring, the others write to it.
+    /// The first event owns the ring, the others write to it.
     events: Vec<OwnedFd>,
-    /// Their numbers.
+    /// Numbers of the tracepoints.
     tracepoints: Vec<u64>,
     map: Map,
 }
 
-/// What came of opening a ring.
+/// An opened ring.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenRing {
     /// The ring, disabled.
-    pub ring: Ring,
-    /// Tracepoints that the kernel refuses, with its reason.
+    pub ring: PerfRing,
+    /// Tracepoints that the kernel refuses, with the reason.
     pub refused: Vec<(u64, io::Error)>,
 }
 
-/// The kernel's page in front of the data, and the data.
+/// The kernel's page before the data, and the data.
 #[derive(Debug)]
 struct Map {
     base: NonNull<u8>,
@@ -45,24 +46,25 @@ struct Map {
 const DATA_HEAD: usize = 1024;
 const DATA_TAIL: usize = 1032;
 
-/// Least bytes of a ring; below that it is not worth having.
+/// Minimum size of a ring; a smaller one is useless.
 const LEAST_BYTES: usize = 64 << 10;
 
-// SAFETY: the memory belongs to the ring alone and does not depend on the thread; the kernel's side of it is only touched
-// through atomics.
+// SAFETY: the memory belongs to the ring alone and does not depend on the thread; the kernel's side of it is
+// only accessed through atomics.
 unsafe impl Send for Map {}
 
-impl Ring {
-    /// A ring on core `cpu` for the records of these tracepoints, of every thread there. It is made of `bytes`, rounded up to
-    /// a power of two, or of less where the limit on locked memory says so: [`bytes`](Self::bytes) has what it got.
+impl PerfRing {
+    /// Opens a ring on core `cpu` for the records of these tracepoints, of all threads. Its size is `bytes`,
+    /// rounded up to a power of two, or less if the limit on locked memory requires it:
+    /// [`bytes`](Self::bytes) returns the actual size.
     ///
     /// # Errors
-    /// Where the kernel refuses all tracepoints, the reason for the first; where it has no memory for the ring, that. `ENODEV`
-    /// is a core that is offline.
+    /// If the kernel refuses all tracepoints, the reason for the first; if it has no memory for the ring,
+    /// that. `ENODEV` means that the core is offline.
     ///
     /// # Panics
-    /// When `tracepoints` is empty.
-    pub fn open(cpu: usize, tracepoints: &[u64], bytes: usize) -> io::Result<Opened> {
+    /// If `tracepoints` is empty.
+    pub fn open(cpu: usize, tracepoints: &[u64], bytes: usize) -> io::Result<OpenRing> {
         let (mut events, mut refused): (Vec<OwnedFd>, Vec<(u64, io::Error)>) = (Vec::new(), Vec::new());
         let core = libc::c_int::try_from(cpu).unwrap_or(libc::c_int::MAX);
         let mut taken = Vec::new();
@@ -83,53 +85,55 @@ impl Ring {
         for event in &events[1..] {
             control(event, SET_OUTPUT, first.as_raw_fd() as libc::c_ulong)?;
         }
-        Ok(Opened { ring: Ring { cpu, events, tracepoints: taken, map }, refused })
+        Ok(OpenRing { ring: PerfRing { cpu, events, tracepoints: taken, map }, refused })
     }
 
-    /// Which core.
+    /// The core.
     #[must_use]
     pub fn cpu(&self) -> usize {
         self.cpu
     }
 
-    /// How much fits.
+    /// Size of the ring in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.map.data_bytes
     }
 
-    /// Of one tracepoint only those records are written that a filter lets through, in the kernel's own language:
-    /// `prev_pid == 5 || next_pid == 5`.
+    /// Limits a tracepoint to the records that pass a filter in the kernel's filter language: `prev_pid == 5
+    /// || next_pid == 5`.
     ///
     /// # Errors
-    /// `InvalidInput` for a filter with a zero byte, `NotFound` for a tracepoint that was refused, and what the kernel says.
+    /// `InvalidInput` for a filter with a zero byte, `NotFound` for a tracepoint that was refused, and what
+    /// the kernel reports.
     pub fn filter(&self, tracepoint: u64, filter: &str) -> io::Result<()> {
         let filter =
             CString::new(filter).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let at = self.tracepoints.iter().position(|&known| known == tracepoint);
         let event = at.map(|at| &self.events[at]).ok_or(io::ErrorKind::NotFound)?;
-        // SAFETY: the kernel copies the text behind the pointer, which ends with a zero byte and lives as long as the call.
+        // SAFETY: the kernel copies the text at the pointer, which ends with a zero byte and lives as long as
+        // the call.
         let result = unsafe { libc::ioctl(event.as_raw_fd(), SET_FILTER as _, filter.as_ptr()) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// From now on records are written. It interrupts the core once per tracepoint.
+    /// Starts writing records. This interrupts the core once per tracepoint.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn enable(&self) -> io::Result<()> {
         self.events.iter().try_for_each(|event| control(event, ENABLE, 0))
     }
 
-    /// From now on no records are written. It interrupts the core once per tracepoint.
+    /// Stops writing records. This interrupts the core once per tracepoint.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn disable(&self) -> io::Result<()> {
         self.events.iter().try_for_each(|event| control(event, DISABLE, 0))
     }
 
-    /// Appends all whole records to `into`, makes room for new ones, and says how many bytes that were.
+    /// Appends all complete records to `into` and frees their room in the ring. Returns the number of bytes.
     pub fn drain(&mut self, into: &mut Vec<u8>) -> usize {
         self.map.drain(into)
     }
@@ -142,7 +146,7 @@ fn sampled(id: u64) -> Attributes {
         sample_period: 1,
         sample_type: sample::TID | sample::TIME | sample::RAW,
         flags: flag::DISABLED | flag::WATERMARK | flag::USE_CLOCKID,
-        // The kernel makes the size of the ring of it: a wake-up is an interrupt on the core that is watched.
+        // The kernel reduces it to the size of the ring: a wake-up would interrupt the traced core.
         wakeup: u32::MAX,
         clockid: libc::CLOCK_MONOTONIC,
         ..Attributes::default()
@@ -162,7 +166,7 @@ fn control(event: &OwnedFd, request: libc::c_ulong, argument: libc::c_ulong) -> 
 }
 
 impl Map {
-    /// Of the size asked for, or the largest that the kernel gives.
+    /// Maps the size asked for, or the largest that the kernel allows.
     fn largest(event: &OwnedFd, bytes: usize) -> io::Result<Self> {
         let mut bytes = bytes.clamp(LEAST_BYTES, 1 << 30).next_power_of_two();
         loop {
@@ -175,7 +179,7 @@ impl Map {
 
     fn new(event: &OwnedFd, data_bytes: usize) -> io::Result<Self> {
         let length = page_bytes() + data_bytes;
-        // SAFETY: the kernel chooses the place, so no memory of ours is replaced; the descriptor is open.
+        // SAFETY: the kernel chooses the address, so no memory of ours is replaced; the descriptor is open.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -196,23 +200,24 @@ impl Map {
     fn word(&self, offset: usize) -> &AtomicU64 {
         // SAFETY: the offset is within the first page of the mapping.
         let word = unsafe { self.base.add(offset) };
-        // SAFETY: it is 8-byte aligned (the page is, and both offsets are), lives as long as `self`, and whoever else
-        // touches it, the kernel, does so with whole words.
+        // SAFETY: it is 8-byte aligned (the page is, and both offsets are), lives as long as `self`, and the
+        // kernel, the only other party, accesses it as whole words.
         unsafe { AtomicU64::from_ptr(word.as_ptr().cast()) }
     }
 
     fn drain(&mut self, into: &mut Vec<u8>) -> usize {
-        // Pairs with the kernel's store of the head after it has written the records: they are there.
+        // Pairs with the kernel's store of the head after it has written the records.
         let head = self.word(DATA_HEAD).load(Ordering::Acquire);
         let tail = self.word(DATA_TAIL).load(Ordering::Relaxed);
-        // The kernel moves the head by whole records and never further than the ring is long.
+        // The kernel moves the head by whole records, and never further than the ring is long.
         let length = (head.wrapping_sub(tail) as usize).min(self.data_bytes);
         let begin = (tail as usize) & (self.data_bytes - 1);
         let first = length.min(self.data_bytes - begin);
         for (offset, part) in [(begin, first), (0, length - first)] {
-            // SAFETY: offset and part lie within the data, which begins one page after the base.
+            // SAFETY: offset and part are within the data, which begins one page after the base.
             let from = unsafe { self.base.add(page_bytes() + offset) };
-            // SAFETY: the kernel does not write between tail and head, so these bytes are ours until the tail moves.
+            // SAFETY: the kernel does not write between tail and head, so these bytes are ours until the tail
+            // moves.
             let bytes = unsafe { std::slice::from_raw_parts(from.as_ptr(), part) };
             into.extend_from_slice(bytes);
         }

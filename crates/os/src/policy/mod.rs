@@ -1,6 +1,6 @@
-//! How the kernel's scheduler treats a thread: policy, priority, and what of it the kernel says it has.
+//! Scheduling policy of a thread: setting it, and reading back what the kernel has.
 //!
-//! A policy is written as rtla writes it: `o:0`, `f:80`, `r:50`, `d:1666us:15833us:16666us`.
+//! A policy is written as in rtla: `o:0`, `f:80`, `r:50`, `d:1666us:15833us:16666us`.
 
 mod text;
 
@@ -13,34 +13,36 @@ use std::io;
 /// ```
 /// use onbeat_os::Policy;
 /// let policy: Policy = "d:2ms:16666us".parse()?;
-/// assert_eq!(policy, Policy::Deadline { runtime_ns: 2_000_000, deadline_ns: 16_666_000, period_ns: 16_666_000 });
+/// let period_ns = 16_666_000;
+/// assert_eq!(policy, Policy::Deadline { runtime_ns: 2_000_000, deadline_ns: period_ns, period_ns });
 /// assert_eq!(policy.to_string(), "d:2ms:16666us");
 /// assert!("f:99".parse::<Policy>()?.is_real_time());
 /// # Ok::<(), onbeat_os::policy::PolicyError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// `SCHED_OTHER` with a niceness from -20 to 19: a share of what others leave. `o:N`
+    /// `SCHED_OTHER` with a niceness from -20 to 19: a share of the time that other policies leave. `o:N`
     Other(i8),
-    /// `SCHED_FIFO` with a priority from 1 to 99: it runs until it waits, or a higher one comes. `f:N`
+    /// `SCHED_FIFO` with a priority from 1 to 99: runs until it waits, or a thread of higher priority comes.
+    /// `f:N`
     Fifo(u8),
-    /// `SCHED_RR`: the same, in turns with those of its own priority. `r:N`
+    /// `SCHED_RR`: as `SCHED_FIFO`, in turns with threads of its own priority. `r:N`
     RoundRobin(u8),
-    /// `SCHED_DEADLINE`: so much run time in each period, before its deadline. `d:RUNTIME[:DEADLINE]:PERIOD`
+    /// `SCHED_DEADLINE`: run time in each period, before its deadline. `d:RUNTIME[:DEADLINE]:PERIOD`
     Deadline {
-        /// Nanoseconds of run time per period.
+        /// Run time per period, in nanoseconds.
         runtime_ns: u64,
-        /// Nanoseconds after the begin of a period by which it has had them.
+        /// Time from the start of a period by which it has had them, in nanoseconds.
         deadline_ns: u64,
-        /// Nanoseconds from period to period.
+        /// Period, in nanoseconds.
         period_ns: u64,
     },
 }
 
-/// What goes with a policy.
+/// Flags of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PolicyFlags {
-    /// Threads that this thread starts begin as `o:0` (`SCHED_FLAG_RESET_ON_FORK`).
+    /// Threads started by this thread begin as `o:0` (`SCHED_FLAG_RESET_ON_FORK`).
     pub reset_on_fork: bool,
     /// The kernel sends `SIGXCPU` when the run time of a period is used up (`SCHED_FLAG_DL_OVERRUN`).
     pub overrun_signal: bool,
@@ -50,13 +52,13 @@ const RESET_ON_FORK: u64 = 1;
 const DL_OVERRUN: u64 = 4;
 
 impl Policy {
-    /// Whether it is served before all threads with `o`.
+    /// Whether it runs before all threads with `o`.
     #[must_use]
     pub fn is_real_time(&self) -> bool {
         !matches!(self, Policy::Other(_))
     }
 
-    /// The priority of `f` and `r`.
+    /// Priority of `f` and `r`.
     #[must_use]
     pub fn priority(&self) -> Option<u8> {
         match *self {
@@ -65,19 +67,19 @@ impl Policy {
         }
     }
 
-    /// What the kernel has for the calling thread now (`sched_getattr(2)`).
+    /// Returns the policy of the calling thread from the kernel (`sched_getattr(2)`).
     ///
     /// # Errors
-    /// What the kernel says; `Unsupported` for a policy that has no letter here, such as `SCHED_BATCH`.
+    /// What the kernel reports; `Unsupported` for a policy that has no letter here, such as `SCHED_BATCH`.
     pub fn of_this_thread() -> io::Result<(Policy, PolicyFlags)> {
-        let mut attributes = Attributes::default();
+        let mut attributes = SchedAttributes::default();
         // SAFETY: the kernel writes at most `size` bytes to the pointer, which has room for them.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_sched_getattr,
                 0,
                 std::ptr::from_mut(&mut attributes),
-                size_of::<Attributes>(),
+                size_of::<SchedAttributes>(),
                 0,
             )
         };
@@ -87,47 +89,54 @@ impl Policy {
         attributes.read()
     }
 
-    /// Gives it to the calling thread (`sched_setattr(2)`).
+    /// Sets the policy of the calling thread (`sched_setattr(2)`).
     ///
     /// # Errors
-    /// What the kernel says: [`explain`](crate::rights::explain) says why, and what would grant it. The thread keeps what it had.
+    /// What the kernel reports: [`explain`](crate::rights::explain) gives the reason, and how to get the
+    /// right. The thread keeps its old policy.
     pub fn set(&self, flags: PolicyFlags) -> io::Result<()> {
         self.set_for(0, flags)
     }
 
-    /// Gives it to the thread with that id, [`current_id`](crate::thread::current_id) of it; 0 is the calling one.
+    /// Sets the policy of the thread with this id (its [`current_id`](crate::thread::current_id)); 0 is the
+    /// calling thread.
     ///
     /// # Errors
-    /// As [`set`](Self::set), and where there is no such thread.
+    /// As [`set`](Self::set), and if there is no such thread.
     pub fn set_for(&self, thread: i32, flags: PolicyFlags) -> io::Result<()> {
-        Attributes::new(self, flags).set_for(thread)
+        SchedAttributes::new(self, flags).set_for(thread)
     }
 }
 
-/// The longest that `sched_runtime` may be for a normal thread (`kernel/sched/syscalls.c`, `__setparam_fair`).
+/// Longest `sched_runtime` of a normal thread (`kernel/sched/syscalls.c`, `__setparam_fair`).
 const LONGEST_SLICE_NS: u64 = 100_000_000;
 
-/// Has the calling thread wait for its turn when it wakes up, in place of taking the core of another normal thread at once
-/// (`SCHED_BATCH`), and give it up to those that wake up while it works: it asks for the longest slice, and who has a shorter one
-/// goes before it (from Linux 6.12 on; older kernels do not read the slice). Its niceness stays. For threads that look after others
-/// and must not be in their way: beside one that computes 2 of 7 ms, a thread that is woken every millisecond was late by 2 to 4 ms
-/// in one of ten cases with `SCHED_BATCH` alone, and by 0.1 ms with the slice.
+/// Lets other normal threads run before the calling thread. It waits for its turn when it wakes up, instead
+/// of preempting another normal thread at once (`SCHED_BATCH`), and yields to threads that wake up while it
+/// works. For that it asks for the longest slice: a thread with a shorter slice goes first (from Linux 6.12
+/// on; older kernels ignore the slice). Its niceness does not change. This is for helper threads that must
+/// not disturb workers. Next to a thread that computes 2 of 7 ms, a thread woken every millisecond was late
+/// by 2 to 4 ms in one of ten cases with `SCHED_BATCH` alone, and by 0.1 ms with the slice.
 ///
 /// # Errors
-/// What the kernel says; `Unsupported` for a thread with a real-time policy, which keeps it.
+/// What the kernel reports; `Unsupported` for a thread with a real-time policy, which it keeps.
 pub fn stand_back() -> io::Result<()> {
     let (Policy::Other(nice), flags) = Policy::of_this_thread()? else {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "the thread has a real-time policy"));
     };
     let policy = libc::SCHED_BATCH as u32;
-    Attributes { policy, runtime_ns: LONGEST_SLICE_NS, ..Attributes::new(&Policy::Other(nice), flags) }
-        .set_for(0)
+    SchedAttributes {
+        policy,
+        runtime_ns: LONGEST_SLICE_NS,
+        ..SchedAttributes::new(&Policy::Other(nice), flags)
+    }
+    .set_for(0)
 }
 
-/// `struct sched_attr` of the kernel, in its first version.
+/// The kernel's `struct sched_attr`, first version.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-struct Attributes {
+struct SchedAttributes {
     size: u32,
     policy: u32,
     flags: u64,
@@ -138,9 +147,10 @@ struct Attributes {
     period_ns: u64,
 }
 
-impl Attributes {
+impl SchedAttributes {
     fn new(policy: &Policy, flags: PolicyFlags) -> Self {
-        let mut attributes = Attributes { size: size_of::<Attributes>() as u32, ..Attributes::default() };
+        let mut attributes =
+            SchedAttributes { size: size_of::<SchedAttributes>() as u32, ..SchedAttributes::default() };
         if flags.reset_on_fork {
             attributes.flags |= RESET_ON_FORK;
         }
@@ -156,7 +166,7 @@ impl Attributes {
             }
             Policy::Deadline { runtime_ns, deadline_ns, period_ns } => {
                 attributes.policy = libc::SCHED_DEADLINE as u32;
-                attributes = Attributes { runtime_ns, deadline_ns, period_ns, ..attributes };
+                attributes = SchedAttributes { runtime_ns, deadline_ns, period_ns, ..attributes };
                 if flags.overrun_signal {
                     attributes.flags |= DL_OVERRUN;
                 }
@@ -203,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_thread_has_the_policy_that_it_was_given() {
-        // Niceness may be raised by anybody.
+        // Any user may raise the niceness.
         let flags = PolicyFlags { reset_on_fork: true, overrun_signal: false };
         let before = Policy::of_this_thread().unwrap();
         let nicer = crate::thread::spawn("nicer", move || {
@@ -213,7 +223,7 @@ mod tests {
         });
         let (own, child) = nicer.unwrap().join().unwrap();
         assert_eq!(own, (Policy::Other(17), flags));
-        // What is reset is a niceness below 0.
+        // Only a niceness below 0 is reset.
         assert_eq!(child.1, PolicyFlags::default());
         assert_eq!(Policy::of_this_thread().unwrap(), before, "only that thread was set");
     }

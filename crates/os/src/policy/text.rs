@@ -1,11 +1,11 @@
-//! Policies as text: how they are written, and what is wrong with a text that is none.
+//! Policies as text: parsing, formatting, and errors.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::Policy;
 
-/// The least run time that the kernel takes.
+/// Minimum run time that the kernel accepts.
 const RUNTIME_LEAST_NS: u64 = 1024;
 
 impl fmt::Display for Policy {
@@ -25,7 +25,7 @@ impl fmt::Display for Policy {
     }
 }
 
-/// In the largest unit in which it is a whole number.
+/// Formats a time in the largest unit in which it is a whole number.
 struct Time(u64);
 
 impl fmt::Display for Time {
@@ -36,7 +36,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// Why a text is no policy: what is wrong and how to write it instead.
+/// Why a text is not a policy, and the correct form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyError(String);
 
@@ -59,7 +59,7 @@ impl FromStr for Policy {
         let priority = || match whole(rest).and_then(|number| u8::try_from(number).ok()) {
             Some(priority @ 1..=99) => Ok(priority),
             _ => Err(wrong(format!(
-                "`{}` is no priority: it is a whole number from 1 to 98",
+                "`{}` is not a priority: write a whole number from 1 to 98",
                 rest.escape_debug()
             ))),
         };
@@ -71,7 +71,7 @@ impl FromStr for Policy {
                         Ok(Policy::Other((sign * nice) as i8))
                     }
                     _ => Err(wrong(format!(
-                        "`{}` is no niceness: it is a whole number from -20 to 19",
+                        "`{}` is not a niceness: write a whole number from -20 to 19",
                         rest.escape_debug()
                     ))),
                 }
@@ -80,7 +80,7 @@ impl FromStr for Policy {
             "r" => priority().map(Policy::RoundRobin),
             "d" => deadline(rest).map_err(wrong),
             _ => Err(wrong(
-                "its letter is `o` (other), `f` (FIFO), `r` (round robin) or `d` (DEADLINE)".to_owned(),
+                "the letter must be `o` (other), `f` (FIFO), `r` (round robin) or `d` (DEADLINE)".to_owned(),
             )),
         }
     }
@@ -104,19 +104,19 @@ fn deadline(text: &str) -> Result<Policy, String> {
         let [runtime_ns, deadline_ns, period_ns] = sorted;
         let right = Policy::Deadline { runtime_ns, deadline_ns, period_ns };
         return Err(format!(
-            "the run time must be at most the deadline, and that at most the period; in this order it is {right}"
+            "the run time must be at most the deadline, and the deadline at most the period; in this order: {right}"
         ));
     }
     if runtime_ns < RUNTIME_LEAST_NS {
         return Err(format!(
-            "a run time of {runtime_ns} ns is below the {RUNTIME_LEAST_NS} ns that the kernel takes: raise it"
+            "a run time of {runtime_ns} ns is below the kernel's minimum of {RUNTIME_LEAST_NS} ns: raise it"
         ));
     }
     Ok(Policy::Deadline { runtime_ns, deadline_ns, period_ns })
 }
 
 fn whole(text: &str) -> Option<u64> {
-    // `parse` alone would take a plus sign as well.
+    // `parse` alone would also accept a plus sign.
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
@@ -133,7 +133,7 @@ fn time_ns(text: &str) -> Result<u64, String> {
     match whole(digits).and_then(|number| number.checked_mul(ns)) {
         Some(time @ 1..=0x7fff_ffff_ffff_ffff) => Ok(time),
         _ => Err(format!(
-            "`{}` is no time: write a whole number and a unit, as in 1666us; units are ns, us, ms, s",
+            "`{}` is not a time: write a whole number and a unit, as in 1666us; units are ns, us, ms, s",
             text.escape_debug()
         )),
     }
@@ -165,21 +165,21 @@ mod tests {
         for (text, message) in [
             ("", "policy ``: write it as `o:0`, `f:80`"),
             ("fifo", "policy `fifo`: write it as"),
-            ("F:80", "its letter is `o` (other), `f` (FIFO)"),
-            ("f:0", "`0` is no priority: it is a whole number from 1 to 98"),
-            ("f:100", "`100` is no priority"),
-            ("r:+5", "`+5` is no priority"),
-            ("o:20", "`20` is no niceness: it is a whole number from -20 to 19"),
-            ("o:--1", "`--1` is no niceness"),
+            ("F:80", "the letter must be `o` (other), `f` (FIFO)"),
+            ("f:0", "`0` is not a priority: write a whole number from 1 to 98"),
+            ("f:100", "`100` is not a priority"),
+            ("r:+5", "`+5` is not a priority"),
+            ("o:20", "`20` is not a niceness: write a whole number from -20 to 19"),
+            ("o:--1", "`--1` is not a niceness"),
             ("d:5ms", "write `d:RUNTIME:PERIOD`"),
-            ("d:5 ms:6ms", "`5 ms` is no time: write a whole number and a unit"),
-            ("d:5ms:6min", "`6min` is no time"),
-            ("d:0:1ms", "`0` is no time"),
-            ("d:99999999999s:99999999999s", "is no time"),
-            ("d:500ns:1ms", "a run time of 500 ns is below the 1024 ns that the kernel takes: raise it"),
+            ("d:5 ms:6ms", "`5 ms` is not a time: write a whole number and a unit"),
+            ("d:5ms:6min", "`6min` is not a time"),
+            ("d:0:1ms", "`0` is not a time"),
+            ("d:99999999999s:99999999999s", "is not a time"),
+            ("d:500ns:1ms", "a run time of 500 ns is below the kernel's minimum of 1024 ns: raise it"),
             (
                 "d:16ms:2ms:1ms",
-                "at most the deadline, and that at most the period; in this order it is d:1ms:2ms:16ms",
+                "at most the deadline, and the deadline at most the period; in this order: d:1ms:2ms:16ms",
             ),
         ] {
             let error = text.parse::<Policy>().unwrap_err().to_string();

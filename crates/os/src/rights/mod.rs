@@ -1,7 +1,7 @@
-//! Why the kernel refuses a policy or a memory lock, and what would grant it.
+//! Why the kernel refuses a policy or a memory lock, and how to get the right.
 //!
-//! The kernel has one word, `EPERM`, for half a dozen reasons. [`Rights`] are the facts that tell them apart, and
-//! [`explain`] is a function of nothing else.
+//! The kernel has one error, `EPERM`, for half a dozen reasons. [`Rights`] are the facts that tell them
+//! apart, and [`explain`] is a pure function of them.
 
 mod explain;
 
@@ -19,39 +19,39 @@ use crate::policy::{Policy, PolicyFlags};
 const CAP_IPC_LOCK: u32 = 14;
 const CAP_SYS_NICE: u32 = 23;
 
-/// The kernel has this number for it built in.
+/// Number of the initial user namespace, built into the kernel.
 const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";
 
-/// What this thread may do, and what the machine allows.
+/// Rights of this thread, and limits of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rights {
-    /// `CAP_SYS_NICE`, where it counts: it may have any policy.
+    /// `CAP_SYS_NICE` in the initial user namespace: grants any policy.
     pub sys_nice: bool,
-    /// `CAP_IPC_LOCK`, where it counts: it may lock any memory.
+    /// `CAP_IPC_LOCK` in the initial user namespace: grants locking of any memory.
     pub ipc_lock: bool,
-    /// It is in a user namespace of its own, as in a container without root: its capabilities count inside only, and neither
-    /// policies nor locks look there.
+    /// The thread is in a user namespace of its own, as in a rootless container. Its capabilities count only
+    /// inside; policies and locks need them outside.
     pub user_namespace: bool,
-    /// `RLIMIT_RTPRIO`: the highest priority that it may have without the capability.
+    /// `RLIMIT_RTPRIO`: highest priority without the capability.
     pub rtprio_limit: u64,
     /// `RLIMIT_MEMLOCK` in bytes; `None` for no limit.
     pub memlock_limit_bytes: Option<u64>,
-    /// The control group whose real-time run time is 0: its folder.
+    /// Folder of the control group whose real-time run time is 0.
     pub cgroup_without_runtime: Option<PathBuf>,
-    /// `kernel.sched_rt_runtime_us`: of each period; -1 for no limit.
+    /// `kernel.sched_rt_runtime_us`: run time per period; -1 for no limit.
     pub rt_runtime_us: i64,
     /// `kernel.sched_rt_period_us`.
     pub rt_period_us: i64,
     /// Cores that this thread may run on.
     pub cores: CoreSet,
-    /// Cores that are online: the root domain, where nothing is partitioned.
+    /// Cores that are online: the root domain, unless the machine is partitioned.
     pub online: CoreSet,
-    /// A filter of system calls refuses `sched_setattr` whatever it is asked.
+    /// Whether a system call filter refuses every `sched_setattr`.
     pub filtered: bool,
 }
 
 impl Rights {
-    /// Of the calling thread, now. What cannot be read counts as allowed.
+    /// Reads the rights of the calling thread. Unreadable ones count as granted.
     #[must_use]
     pub fn read() -> Self {
         let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
@@ -85,13 +85,14 @@ impl Rights {
     }
 }
 
-/// Everybody may have the policy that he has: if that is refused, it is not the kernel's scheduler that does so.
+/// Whether the kernel refuses the thread's own policy. The scheduler always allows it, so the refusal comes
+/// from a filter.
 fn refuses_what_is_there() -> bool {
     let (policy, flags) = Policy::of_this_thread().unwrap_or((Policy::Other(0), PolicyFlags::default()));
     policy.set(flags).is_err()
 }
 
-/// The group of this process in the first version of control groups, if it has no real-time run time.
+/// Returns the cgroup v1 of this process, if it has no real-time run time.
 fn cgroup_without_runtime() -> Option<PathBuf> {
     let own = fs::read_to_string("/proc/thread-self/cgroup").ok()?;
     let path = own.lines().find_map(|line| {
@@ -111,16 +112,16 @@ fn cgroup_without_runtime() -> Option<PathBuf> {
     (runtime.trim() == "0").then_some(folder)
 }
 
-/// Why something was refused, and what would grant it.
+/// Why a right was refused, and how to get it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Why, in a sentence.
+    /// Reason, in a sentence.
     pub why: String,
     /// What to do.
     pub fix: String,
-    /// The flag of `docker run` or `podman run`, where the process is in a container.
+    /// Flag of `docker run` or `podman run`, for a process in a container.
     pub container: Option<String>,
-    /// The lines of a systemd unit, where it is a service.
+    /// Lines of a systemd unit, for a service.
     pub service: Option<String>,
 }
 

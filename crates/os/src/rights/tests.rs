@@ -1,4 +1,4 @@
-//! Each reason against facts that were made up for it.
+//! Each reason, with made-up rights that cause it.
 
 use super::*;
 
@@ -22,107 +22,121 @@ fn none() -> Rights {
     Rights { sys_nice: false, ipc_lock: false, ..all() }
 }
 
-#[test]
-fn one_error_number_has_many_reasons() {
-    let fifo: Policy = "f:80".parse().unwrap();
-    let deadline: Policy = "d:9ms:10ms".parse().unwrap();
+const FIFO: &str = "f:80";
+const DEADLINE: &str = "d:9ms:10ms";
+
+/// Policy, error number, rights; parts of the reason, the fix, the container's flag, the service's lines.
+type Example = (&'static str, i32, Rights, [&'static str; 4]);
+
+fn without_rights() -> Vec<Example> {
+    let inside = Rights { user_namespace: true, ..none() };
+    let limit_10 = Rights { rtprio_limit: 10, ..none() };
+    vec![
+        (
+            FIFO,
+            libc::EPERM,
+            none(),
+            [
+                "priority 80 is above the limit RLIMIT_RTPRIO, which is 0",
+                "--rtprio=80",
+                "--ulimit rtprio=80",
+                "LimitRTPRIO=80",
+            ],
+        ),
+        (
+            FIFO,
+            libc::EPERM,
+            limit_10,
+            [
+                "RLIMIT_RTPRIO, which is 10",
+                "or ask for a priority up to 10",
+                "--ulimit rtprio=80",
+                "LimitRTPRIO=80",
+            ],
+        ),
+        (
+            DEADLINE,
+            libc::EPERM,
+            none(),
+            ["CAP_SYS_NICE", "setcap", "--cap-add SYS_NICE", "AmbientCapabilities="],
+        ),
+        (
+            FIFO,
+            libc::EPERM,
+            inside.clone(),
+            [
+                "CAP_SYS_NICE does not count inside a user namespace",
+                "a line `USER - rtprio 80` in /etc/security/limits.d",
+                "--ulimit rtprio=80",
+                "",
+            ],
+        ),
+        (
+            DEADLINE,
+            libc::EPERM,
+            inside,
+            ["does not count inside a user namespace", "a container with root", "", ""],
+        ),
+        ("o:-5", libc::EPERM, none(), ["RLIMIT_NICE", "setcap", "SYS_NICE", "CAP_SYS_NICE"]),
+    ]
+}
+
+fn with_the_capability() -> Vec<Example> {
     let group = Some(PathBuf::from("/sys/fs/cgroup/cpu/radio"));
-    for (policy, errno, rights, why, fix, container, service) in [
+    let pinned = Rights { cores: "2".parse().unwrap(), ..all() };
+    let filtered = Rights { filtered: true, ..none() };
+    vec![
         (
-            fifo,
+            FIFO,
             libc::EPERM,
-            none(),
-            "priority 80 is above the limit RLIMIT_RTPRIO, which is 0",
-            "--rtprio=80",
-            "--ulimit rtprio=80",
-            "LimitRTPRIO=80",
+            Rights { cgroup_without_runtime: group, ..all() },
+            [
+                "/sys/fs/cgroup/cpu/radio has no real-time run time",
+                "sudo tee /sys/fs/cgroup/cpu/radio/cpu.rt_runtime_us",
+                "--cpu-rt-runtime=",
+                "ExecStartPre=",
+            ],
         ),
         (
-            fifo,
+            DEADLINE,
             libc::EPERM,
-            Rights { rtprio_limit: 10, ..none() },
-            "RLIMIT_RTPRIO, which is 10",
-            "or ask for a priority up to 10",
-            "--ulimit rtprio=80",
-            "LimitRTPRIO=80",
+            pinned,
+            ["may run on 2 of 0-5", "set no `cores`", "--cpuset-cpus", "CPUAffinity="],
         ),
         (
-            deadline,
-            libc::EPERM,
-            none(),
-            "CAP_SYS_NICE",
-            "setcap",
-            "--cap-add SYS_NICE",
-            "AmbientCapabilities=",
-        ),
-        (
-            fifo,
-            libc::EPERM,
-            Rights { user_namespace: true, ..none() },
-            "CAP_SYS_NICE does not count inside a user namespace",
-            "a line `USER - rtprio 80` in /etc/security/limits.d",
-            "--ulimit rtprio=80",
-            "",
-        ),
-        (
-            deadline,
-            libc::EPERM,
-            Rights { user_namespace: true, ..none() },
-            "does not count inside a user namespace",
-            "a container with root",
-            "",
-            "",
-        ),
-        (Policy::Other(-5), libc::EPERM, none(), "RLIMIT_NICE", "setcap", "SYS_NICE", "CAP_SYS_NICE"),
-        (
-            fifo,
-            libc::EPERM,
-            Rights { cgroup_without_runtime: group.clone(), ..all() },
-            "/sys/fs/cgroup/cpu/radio has no real-time run time",
-            "sudo tee /sys/fs/cgroup/cpu/radio/cpu.rt_runtime_us",
-            "--cpu-rt-runtime=",
-            "ExecStartPre=",
-        ),
-        (
-            deadline,
-            libc::EPERM,
-            Rights { cores: "2".parse().unwrap(), ..all() },
-            "may run on 2 of 0-5",
-            "name no `cores`",
-            "--cpuset-cpus",
-            "CPUAffinity=",
-        ),
-        (
-            fifo,
+            FIFO,
             libc::EPERM,
             Rights { rt_runtime_us: 0, ..all() },
-            "sched_rt_runtime_us is 0",
-            "sysctl",
-            "",
-            "",
+            ["sched_rt_runtime_us is 0", "sysctl", "", ""],
         ),
-        (fifo, libc::EPERM, all(), "though the capability is there", "rt_group_sched=0", "host", "host"),
+        (FIFO, libc::EPERM, all(), ["although the capability is there", "rt_group_sched=0", "host", "host"]),
         (
-            fifo,
+            FIFO,
             libc::EPERM,
-            Rights { filtered: true, ..none() },
-            "seccomp",
-            "allow sched_setattr",
-            "--security-opt seccomp=",
-            "SystemCallFilter=",
+            filtered,
+            ["seccomp", "allow sched_setattr", "--security-opt seccomp=", "SystemCallFilter="],
         ),
         (
-            deadline,
+            DEADLINE,
             libc::EBUSY,
             all(),
-            "asks for 90 % of a core, and all SCHED_DEADLINE threads together may have 95 % of each of 6",
-            "sysctl",
-            "host",
-            "host",
+            [
+                "asks for 90 % of a core; all SCHED_DEADLINE threads together may have 95 % of each of 6",
+                "sysctl",
+                "host",
+                "host",
+            ],
         ),
-        (deadline, libc::EINVAL, all(), "does not take d:9ms:10ms", "sched_deadline_period_min_us", "", ""),
-    ] {
-        let refusal = explain(&policy, errno, &rights);
+        (DEADLINE, libc::EINVAL, all(), ["rejects d:9ms:10ms", "sched_deadline_period_min_us", "", ""]),
+    ]
+}
+
+#[test]
+fn one_error_number_has_many_reasons() {
+    for (policy, errno, rights, [why, fix, container, service]) in
+        without_rights().into_iter().chain(with_the_capability())
+    {
+        let refusal = explain(&policy.parse().unwrap(), errno, &rights);
         assert!(refusal.why.contains(why), "{refusal}");
         assert!(refusal.fix.contains(fix), "{refusal}");
         assert!(refusal.container.as_deref().unwrap_or("").contains(container), "{refusal}");

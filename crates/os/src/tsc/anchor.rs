@@ -1,10 +1,10 @@
-//! A moment known on both clocks.
+//! A time known on both clocks.
 
 use super::counter;
 use crate::clock::monotonic_ns;
 
-/// How many sandwiches an anchor is chosen from. The first finds the caches cold after some
-/// milliseconds of other work; a second may be hit by an interrupt.
+/// Number of sandwiches from which an anchor is chosen. The first one finds cold caches after some
+/// milliseconds of other work; an interrupt may hit the second.
 const SANDWICHES: u32 = 3;
 
 /// The counter showed `ticks`, give or take half of `width_ticks`, when the kernel's time was `ns`.
@@ -16,7 +16,7 @@ pub(super) struct Anchor {
 }
 
 impl Anchor {
-    /// The narrowest of a few sandwiches, and the kernel's time of the last.
+    /// Returns the narrowest of a few sandwiches, and the kernel's time of the last.
     pub(super) fn take() -> (Self, u64) {
         let mut narrowest = Self::sandwich();
         let mut now_ns = narrowest.ns;
@@ -34,8 +34,8 @@ impl Anchor {
         let before = counter::read_in_order();
         let ns = monotonic_ns();
         let after = counter::read_in_order();
-        // Counters out of step by the width of a sandwich would make `after` the smaller one. As a huge
-        // width that is dropped.
+        // Counters out of step by the width of a sandwich would make `after` the smaller one. The result is a
+        // huge width, which is dropped.
         let width_ticks = after.wrapping_sub(before);
         Self { ticks: before.wrapping_add(width_ticks / 2), ns, width_ticks }
     }

@@ -1,15 +1,15 @@
-//! The time stamp counter of x86-64, and whether the kernel's time is made from it.
+//! The time stamp counter of x86-64, and whether the kernel's time is derived from it.
 
-/// The counter, read in any order with respect to the instructions around it.
+/// Reads the counter, in any order with respect to the instructions around it.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 pub(super) fn read() -> u64 {
-    // SAFETY: every x86-64 processor has the instruction, and it touches no memory. A process that has
-    // forbidden it to itself (PR_SET_TSC) has forbidden the vDSO's clock_gettime as well.
+    // SAFETY: every x86-64 processor has the instruction, and it accesses no memory. A process that has
+    // disabled it for itself (PR_SET_TSC) has disabled the vDSO's clock_gettime as well.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// The counter, read after all instructions before have completed and before any after begins.
+/// Reads the counter after all earlier instructions have completed, and before any later one begins.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) fn read_in_order() -> u64 {
     fence();
@@ -24,7 +24,7 @@ fn fence() {
     unsafe { core::arch::x86_64::_mm_lfence() }
 }
 
-/// True if the kernel makes `CLOCK_MONOTONIC` from this counter.
+/// Whether the kernel derives `CLOCK_MONOTONIC` from this counter.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) fn makes_the_kernels_time() -> bool {
     const CURRENT: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -34,7 +34,7 @@ pub(super) fn makes_the_kernels_time() -> bool {
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 pub(super) use absent::{makes_the_kernels_time, read, read_in_order};
 
-/// Where there is no such counter. Nothing reads it, because no clock has it as its source.
+/// Machines without such a counter. Nothing reads it, because no clock has it as its source.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 mod absent {
     pub(in super::super) fn read() -> u64 {

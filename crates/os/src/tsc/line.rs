@@ -1,17 +1,17 @@
-//! From counter ticks to nanoseconds: the arithmetic, without a clock.
+//! Conversion of counter ticks to nanoseconds: the arithmetic, without a clock.
 
 use super::anchor::Anchor;
 use super::{INTERVAL_NS, WIDEST_NS};
 
-/// A rate is nanoseconds per tick times 2 to this power. Over one interval the rounding is then below
+/// A rate is nanoseconds per tick times 2 to this power. Over one interval the rounding error is then below
 /// 0.01 ns.
 const FRACTION_BITS: u32 = 32;
 
-/// Anchors further apart than this many intervals (1 s) give no rate: the machine may have been
-/// suspended between them, which the kernel's time leaves out and the counter may not.
+/// Anchors further apart than this many intervals (1 s) give no rate: the machine may have been suspended
+/// between them, which the kernel's time leaves out and the counter may not.
 const MEMORY_INTERVALS: u64 = 256;
 
-/// The straight line through an anchor.
+/// Straight line through an anchor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Line {
     ticks: u64,
@@ -20,27 +20,27 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// A line so far in the past of counter reading `now` that it is neither used nor gives a rate.
+    /// Makes a line so far in the past of counter reading `now` that it is neither used nor gives a rate.
     pub(super) fn expired(now: u64, rate: u64) -> Self {
         Self { ticks: now.wrapping_sub(u64::MAX / 2), ns: 0, rate }
     }
 
-    /// How far the counter reading `now` is from the anchor. Before the anchor is very far.
+    /// Ticks from the anchor to the counter reading `now`. A reading before the anchor is very far away.
     #[inline]
     pub(super) fn ticks_to(self, now: u64) -> u64 {
         now.wrapping_sub(self.ticks)
     }
 
-    /// The time `ticks` after the anchor, for ticks that the line [holds](Steadiness::holds) for.
+    /// Time `ticks` after the anchor, if the line [holds](Steadiness::holds) for them.
     #[inline]
     pub(super) fn ns_after(self, ticks: u64) -> u64 {
-        // Does not overflow: an interval is 2^22 ns, a rate is off by a quarter at most, so the product
-        // is below 2^55.
+        // Does not overflow: an interval is 2^22 ns, a rate is off by a quarter at most, so the product is
+        // below 2^55.
         self.ns + ((ticks * self.rate) >> FRACTION_BITS)
     }
 }
 
-/// What is known of the counter's rate, and what follows from it.
+/// The known rate of the counter, and what follows from it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Steadiness {
     rate: u64,
@@ -49,7 +49,7 @@ pub(super) struct Steadiness {
 }
 
 impl Steadiness {
-    /// From the first two anchors of the process; none if they are too wide or the counter stands.
+    /// Takes the first two anchors of the process; `None` if they are too wide or the counter stands still.
     pub(super) fn between(first: Anchor, second: Anchor) -> Option<Self> {
         let rate = rate(first.ns, second.ns, second.ticks.wrapping_sub(first.ticks))?;
         let ticks_of = |ns: u64| (ns << FRACTION_BITS) / rate;
@@ -62,7 +62,7 @@ impl Steadiness {
         self.rate
     }
 
-    /// Whether a line is good for a moment `ticks` after its anchor.
+    /// Whether a line is valid `ticks` after its anchor.
     #[inline]
     pub(super) fn holds(&self, ticks: u64) -> bool {
         ticks < self.interval_ticks
@@ -72,7 +72,7 @@ impl Steadiness {
         anchor.width_ticks <= self.widest_ticks
     }
 
-    /// The line through `anchor` that follows `old`; none if the counter is no clock any more.
+    /// Returns the line through `anchor` that follows `old`; `None` if the counter is unusable.
     pub(super) fn next_line(&self, old: Line, anchor: Anchor) -> Option<Line> {
         let Anchor { ticks, ns, .. } = anchor;
         let apart = old.ticks_to(ticks);
@@ -85,11 +85,11 @@ impl Steadiness {
     }
 }
 
-/// The rate between two times that are `ticks` apart; none where there is no such number.
+/// Rate between two times that are `ticks` apart; `None` if there is no such number.
 fn rate(from_ns: u64, to_ns: u64, ticks: u64) -> Option<u64> {
     let ns = u128::from(to_ns.checked_sub(from_ns)?);
     let rate = (ns << FRACTION_BITS).checked_div(ticks.into())?;
-    // Slower than one tick in 256 ns is no time stamp counter, and its rate would not fit.
+    // A counter slower than one tick in 256 ns is not a time stamp counter, and its rate would not fit.
     let rate = u64::try_from(rate).ok()?;
     (1..1 << (FRACTION_BITS + 8)).contains(&rate).then_some(rate)
 }

@@ -2,16 +2,16 @@
 
 #![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 
-use onbeat_os::perf::Ring;
+use onbeat_os::perf::PerfRing;
 use onbeat_os::tracefs::Tracefs;
 use onbeat_os::{CoreSet, clock, thread};
 
 /// Two tracepoints that every kernel has: switches, and the numbers of softirqs.
-fn open(cpu: usize) -> Option<(Ring, u64)> {
+fn open(cpu: usize) -> Option<(PerfRing, u64)> {
     let opened = Tracefs::find().and_then(|tracefs| {
         let switch = tracefs.format("sched", "sched_switch")?.ok_or(std::io::ErrorKind::NotFound)?;
         let softirq = tracefs.format("irq", "softirq_entry")?.ok_or(std::io::ErrorKind::NotFound)?;
-        Ok((Ring::open(cpu, &[switch.id, softirq.id], 1 << 20)?, switch.id))
+        Ok((PerfRing::open(cpu, &[switch.id, softirq.id], 1 << 20)?, switch.id))
     });
     match opened {
         Ok((opened, id)) => {
@@ -101,5 +101,5 @@ fn a_ring_goes_round() {
 fn a_core_that_is_not_there_is_an_error() {
     let Some((ring, switch)) = open(0) else { return };
     drop(ring);
-    assert!(Ring::open(8191, &[switch], 1 << 20).is_err());
+    assert!(PerfRing::open(8191, &[switch], 1 << 20).is_err());
 }

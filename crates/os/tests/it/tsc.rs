@@ -116,7 +116,7 @@ fn clocks_of_two_threads_agree() {
     if let Err(why) = tsc_clock() {
         return eprintln!("skipped: {why}");
     }
-    // The last reading, of whoever's turn it is not: even ones are for the helper to answer.
+    // The last reading of the other thread: the helper answers even ones.
     let word = Arc::new(AtomicU64::new(0));
     let helper = {
         let word = Arc::clone(&word);

@@ -1,26 +1,24 @@
-//! The work list: any thread puts links in, one consumer takes them all out, and sleeps without missing one. See
-//! `README.md` beside this file for the states, the protocol and the races it closes.
+//! The work list: any thread puts links in; one consumer takes them all out and sleeps without missing one.
+//! See `README.md` beside this file for the states, the protocol and the races it closes.
 
 mod head;
-#[cfg(all(loom, test))]
-mod model;
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{CachePadded, UnsafeCell, planted};
-use head::Head;
+use head::ListHead;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
-/// Who sleeps when there is no work, and how it is woken.
+/// A consumer that sleeps when there is no work, and how to wake it.
 ///
-/// All three calls come from the scheduling threads, inside [`Inbox::schedule`](crate::Inbox::schedule). `claim` and
-/// `unclaim` are for counting who is awake: an event is on its way to the sleeper from `claim` on, so whoever counts
-/// never sees "everybody asleep" with an event between two threads. Each `claim` is followed by one `unclaim` or one
-/// `wake`; the latter are those that [`Inbox::wake_up`](crate::Inbox::wake_up) reports to the consumer.
+/// The scheduling threads make all three calls, inside [`Inbox::schedule`](crate::Inbox::schedule). `claim`
+/// and `unclaim` serve to count awake threads: from `claim` on, an event is on its way to the sleeper, so the
+/// count never shows everybody asleep while an event is between two threads. Each `claim` is followed by one
+/// `unclaim` or one `wake`; [`Inbox::wake_up`](crate::Inbox::wake_up) reports the latter to the consumer.
 ///
-/// A `wake` may come late, when the consumer has found the work by itself already and even sleeps again, so a
-/// consumer looks before it believes that there is work. What the consumer wrote before it slept is not made visible
-/// to these calls; a parker or a counter changes its word by read-modify-write and does not need that.
+/// A `wake` can come late, when the consumer has already found the work and even sleeps again. A woken
+/// consumer must therefore check for work. These calls do not see what the consumer wrote before it slept; a
+/// parker or a counter changes its word by read-modify-write and does not need that.
 ///
 /// ```
 /// use onbeat_queue::{Inbox, Owner, Sleeper};
@@ -49,13 +47,15 @@ use std::sync::Arc;
 /// });
 /// ```
 pub trait Sleeper: Send + Sync {
-    /// Before a push that found the mark of the sleeper: it counts as awake from here on.
+    /// Comes before a push that found the sleeper's mark. From here on the sleeper counts as awake.
     fn claim(&self) {}
 
-    /// That push did not replace a mark after all: somebody else did, or the sleeper woke by itself.
+    /// Takes a claim back: that push did not replace a mark, because another push did or the sleeper woke
+    /// first.
     fn unclaim(&self) {}
 
-    /// A push has replaced a mark: wake the sleeper. Must neither block nor schedule on the same inbox.
+    /// Wakes the sleeper after a push has replaced its mark. Must neither block nor schedule on the same
+    /// inbox.
     fn wake(&self);
 }
 
@@ -76,20 +76,27 @@ impl<S: Sleeper + ?Sized> Sleeper for Arc<S> {
     }
 }
 
-/// What an item carries to be put on a list.
+/// A sleeper that needs no wake-up: it polls.
+pub(crate) struct Poller;
+
+impl Sleeper for Poller {
+    fn wake(&self) {}
+}
+
+/// The part of an item that a list needs.
 #[derive(Debug)]
 pub(crate) struct Link {
-    /// From `schedule` until just before the item is handed out. Whoever turns it to true has the link for itself
-    /// until it is pushed.
+    /// Whether it is scheduled and not yet handed out. The thread that turns it to true has the link to
+    /// itself until the push.
     pending: AtomicBool,
-    /// The next one in the list. Written by the one who set `pending`, then by the consumer that took the list, and
-    /// by nobody once `pending` has ended.
+    /// The next link in the list. Written by the thread that set `pending`, then by the consumer that took
+    /// the list; nobody writes it once `pending` has ended.
     next: UnsafeCell<*mut Link>,
 }
 
-// SAFETY: `next` is touched by one thread at a time: the one that set `pending`, then the one that took the list; the
-// push and the end of `pending` hand it over. A link refers to other links only while it is in a list, whose promise
-// (see `WorkList::schedule`) is that these may be used from any thread.
+// SAFETY: one thread at a time touches `next`: the one that set `pending`, then the one that took the list.
+// The push and the end of `pending` hand it over. A link refers to other links only while it is in a list,
+// which requires (see `WorkList::schedule`) that they may be used from any thread.
 unsafe impl Send for Link {}
 // SAFETY: as above.
 unsafe impl Sync for Link {}
@@ -106,12 +113,12 @@ impl Link {
     }
 
     /// # Safety
-    /// `link` is valid and nobody else's: the caller began its pending, or owns it.
+    /// `link` is valid and the caller's alone: it began the pending, or owns the link.
     #[inline]
     pub(crate) unsafe fn set_next(link: NonNull<Link>, next: Option<NonNull<Link>>) {
         // SAFETY: valid, as promised by the caller.
         unsafe { link.as_ref() }.next.with_mut(|field| {
-            // SAFETY: nobody else touches it, as promised by the caller.
+            // SAFETY: no other thread touches it, as promised by the caller.
             unsafe { *field = next.map_or(null_mut(), NonNull::as_ptr) }
         });
     }
@@ -121,55 +128,55 @@ impl Link {
     pub(crate) unsafe fn next(link: NonNull<Link>) -> Option<NonNull<Link>> {
         // SAFETY: valid, as promised by the caller.
         let next = unsafe { link.as_ref() }.next.with(|field| {
-            // SAFETY: nobody else touches it, as promised by the caller.
+            // SAFETY: no other thread touches it, as promised by the caller.
             unsafe { *field }
         });
         NonNull::new(next)
     }
 
-    /// True for the one who is to push it.
+    /// Begins pending. True for the caller that must push the link.
     #[inline]
     pub(crate) fn begin_pending(&self) -> bool {
         if planted("pending looked at by a load") && self.pending.load(Ordering::Acquire) {
             return false;
         }
-        // AcqRel and a swap in any case, even if the flag is set already. Release, partner: the Acquire of
-        // `end_pending`: what the caller wrote is visible to the coming run, also for a caller who gets false (the
-        // swaps of this word are a chain, so the last reader acquires from all of them). Acquire, partner: the Release
-        // of `end_pending`: the consumer has read `next` before we write it.
+        // AcqRel, and always a swap, even if the flag is set already. Release, partner: the Acquire of
+        // `end_pending`: the coming run sees the caller's writes, also those of a caller that gets false (the
+        // swaps of this word form a chain, so the last reader acquires from all of them). Acquire, partner:
+        // the Release of `end_pending`: the consumer has read `next` before we write it.
         !self.pending.swap(true, Ordering::AcqRel)
     }
 
-    /// Just before the item is handed out, and after `next` has been read.
+    /// Ends pending, just before the item is handed out and after `next` was read.
     #[inline]
     pub(crate) fn end_pending(&self) {
         if planted("pending ended by a store") {
             return self.pending.store(false, Ordering::Release);
         }
-        // AcqRel, partner: the AcqRel of `begin_pending`, both ways; see there. A plain store would acquire nothing,
-        // and events of callers who got false would be lost.
+        // AcqRel, partner: the AcqRel of `begin_pending`, both ways; see there. A plain store would acquire
+        // nothing, and would lose events of callers that got false.
         self.pending.swap(false, Ordering::AcqRel);
     }
 }
 
-/// A link that was not pushed after all.
+/// Error: the list was closed before the link was pushed.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Left;
+pub(crate) struct NotPushed;
 
-/// The lock-free core: one head per producer slot, so that producers do not meet on one cache line.
+/// The lock-free core: one head per producer slot, so that producers do not share a cache line.
 #[derive(Debug)]
 pub(crate) struct WorkList<S> {
-    heads: Box<[CachePadded<Head>]>,
+    heads: Box<[CachePadded<ListHead>]>,
     sleeper: S,
 }
 
 impl<S: Sleeper> WorkList<S> {
     /// # Panics
-    /// When `slots` is 0.
+    /// If `slots` is 0.
     pub(crate) fn new(slots: usize, sleeper: S) -> Self {
         assert!(slots > 0, "a work list needs at least one slot");
-        WorkList { heads: (0..slots).map(|_| CachePadded::new(Head::new())).collect(), sleeper }
+        WorkList { heads: (0..slots).map(|_| CachePadded::new(ListHead::new())).collect(), sleeper }
     }
 
     pub(crate) fn slots(&self) -> usize {
@@ -180,27 +187,28 @@ impl<S: Sleeper> WorkList<S> {
         &self.sleeper
     }
 
-    /// Puts `link` on the list of `slot` (modulo the number of slots) and wakes the consumer if it sleeps; false when
-    /// the link is pending already.
+    /// Puts `link` on the list of `slot` (modulo the number of slots) and wakes the consumer if it sleeps.
+    /// False if the link is pending already.
     ///
     /// # Safety
-    /// `link` is valid, and stays so until it has been handed out by [`Taken`] for the last time or its list is gone;
-    /// it may be used from any thread. Moving it while it is pending is forbidden.
+    /// `link` is valid, and stays so until [`LinkBatch`] has handed it out for the last time or its list is
+    /// gone. It may be used from any thread and does not move while it is pending.
     #[inline]
     pub(crate) unsafe fn schedule(&self, slot: usize, link: NonNull<Link>) -> bool {
         // SAFETY: valid, as promised by the caller.
         if !unsafe { link.as_ref() }.begin_pending() {
             return false;
         }
-        // SAFETY: pending was begun by this call, and the rest is promised by the caller.
+        // SAFETY: this call began the pending, and the caller promises the rest.
         unsafe { self.head(slot).push(link, link, &self.sleeper) }
     }
 
-    /// As [`schedule`](Self::schedule), for a list that may be closed: then it is false, too. `prepare` is called when
-    /// the link has begun to be pending.
+    /// As [`schedule`](Self::schedule), for a list that can be closed: then it returns false, too. Calls
+    /// `prepare` when the link has begun to be pending.
     ///
     /// # Errors
-    /// It was closed when pending had begun: the link is pending and on no list, so it is the caller's alone.
+    /// If the list was closed when pending had begun: the link is pending and on no list, so it is the
+    /// caller's alone.
     ///
     /// # Safety
     /// As [`schedule`](Self::schedule).
@@ -210,23 +218,23 @@ impl<S: Sleeper> WorkList<S> {
         slot: usize,
         link: NonNull<Link>,
         prepare: impl FnOnce(),
-    ) -> Result<bool, Left> {
+    ) -> Result<bool, NotPushed> {
         let head = self.head(slot);
-        // Before pending begins, so that a list that is closed for good never makes an item look pending.
+        // Before pending begins, so that a closed list never makes an item look pending.
         // SAFETY: valid, as promised by the caller.
         if head.is_closed() || !unsafe { link.as_ref() }.begin_pending() {
             return Ok(false);
         }
         prepare();
-        // SAFETY: pending was begun by this call, and the rest is promised by the caller.
-        if unsafe { head.push(link, link, &self.sleeper) } { Ok(true) } else { Err(Left) }
+        // SAFETY: this call began the pending, and the caller promises the rest.
+        if unsafe { head.push(link, link, &self.sleeper) } { Ok(true) } else { Err(NotPushed) }
     }
 
-    /// Puts links that are nobody else's on the list of `slot`, all at once: from the newest through `next` to the
-    /// oldest. False when the list is closed: then they are the caller's still.
+    /// Puts links that are the caller's alone on the list of `slot`, all at once, from the newest through
+    /// `next` to the oldest. False if the list is closed: then they are still the caller's.
     ///
     /// # Safety
-    /// As [`schedule`](Self::schedule), for each of them; and the caller began their pending, or owns them.
+    /// As [`schedule`](Self::schedule), for each link; and the caller began their pending, or owns them.
     #[inline]
     pub(crate) unsafe fn push(&self, slot: usize, newest: NonNull<Link>, oldest: NonNull<Link>) -> bool {
         // SAFETY: promised by the caller.
@@ -234,57 +242,58 @@ impl<S: Sleeper> WorkList<S> {
     }
 
     #[inline]
-    fn head(&self, slot: usize) -> &Head {
+    fn head(&self, slot: usize) -> &ListHead {
         let slots = self.heads.len();
-        // A division costs more than a branch that is always taken the same way.
+        // A division costs more than a well-predicted branch.
         &self.heads[if slot < slots { slot } else { slot % slots }]
     }
 
-    /// A hint.
+    /// Whether the slot is closed. A hint.
     #[inline]
     pub(crate) fn is_closed(&self, slot: usize) -> bool {
         self.head(slot).is_closed()
     }
 
-    /// Takes all that is on the list of `slot`, oldest first.
+    /// Takes all links of `slot`, oldest first.
     #[inline]
-    pub(crate) fn take(&self, slot: usize) -> Taken<'_, S> {
+    pub(crate) fn take(&self, slot: usize) -> LinkBatch<'_, S> {
         self.taken(slot, self.head(slot).take())
     }
 
-    /// The same, and from here on the slot refuses everything. Consumer only, not while it sleeps.
-    pub(crate) fn close(&self, slot: usize) -> Taken<'_, S> {
+    /// As [`take`](Self::take), and closes the slot: it refuses pushes from here on. Consumer only, not while
+    /// it sleeps.
+    pub(crate) fn close(&self, slot: usize) -> LinkBatch<'_, S> {
         self.taken(slot, self.head(slot).close())
     }
 
-    /// Takes pushes again. Consumer only, when every slot has been closed.
+    /// Accepts pushes again. Consumer only, when every slot was closed.
     pub(crate) fn open(&self) {
         self.heads.iter().for_each(|head| head.open());
     }
 
-    /// Turns the list round.
+    /// Reverses the list.
     #[inline]
-    fn taken(&self, slot: usize, mut newest: *mut Link) -> Taken<'_, S> {
+    fn taken(&self, slot: usize, mut newest: *mut Link) -> LinkBatch<'_, S> {
         let mut oldest = null_mut();
         while let Some(link) = NonNull::new(newest) {
             // SAFETY: pending links are valid, as promised to `schedule`.
             newest = unsafe { link.as_ref() }.next.with_mut(|next| {
-                // SAFETY: whoever took the list has its links alone, until it ends their pending.
+                // SAFETY: the thread that took the list has its links to itself until it ends their pending.
                 unsafe { std::mem::replace(&mut *next, oldest) }
             });
             oldest = link.as_ptr();
         }
-        Taken { list: self, slot, next: oldest }
+        LinkBatch { list: self, slot, next: oldest }
     }
 
-    /// Whether no list has anything. A hint: a few loads.
+    /// Whether all slots are empty. A hint: a few loads.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         !self.heads.iter().any(|head| head.has_links())
     }
 
-    /// Marks every head; `Err(k)` when there was something to do instead: then no mark is left, and `k` had been
-    /// replaced by pushes. Consumer only, and not while it sleeps.
+    /// Marks every head. `Err(k)` if there is work instead: then no mark is left, and pushes had replaced `k`
+    /// marks. Consumer only, and not while it sleeps.
     pub(crate) fn sleep(&self) -> Result<(), u32> {
         if !self.is_empty() {
             return Err(0);
@@ -297,45 +306,45 @@ impl<S: Sleeper> WorkList<S> {
         Ok(())
     }
 
-    /// While the consumer sleeps: whether a push has replaced a mark.
+    /// Whether a push has replaced a mark while the consumer sleeps.
     #[inline]
     pub(crate) fn is_woken(&self) -> bool {
         !self.heads.iter().all(|head| head.is_marked())
     }
 
-    /// Takes the marks away and says how many had been replaced by pushes. Consumer only, after a
-    /// [`sleep`](Self::sleep) that went well.
+    /// Removes the marks, and returns how many pushes had replaced. Consumer only, after a successful
+    /// [`sleep`](Self::sleep).
     pub(crate) fn wake_up(&self) -> u32 {
         unmark(&self.heads)
     }
 }
 
-/// Returns how many marks had been replaced.
-fn unmark(heads: &[CachePadded<Head>]) -> u32 {
+/// Removes marks, and returns how many pushes had replaced.
+fn unmark(heads: &[CachePadded<ListHead>]) -> u32 {
     heads.iter().map(|head| u32::from(!head.unmark())).sum()
 }
 
-/// Links that were taken out, oldest first. Each is handed out when its pending has ended and the list is done with
-/// it: whoever gets it may schedule it again or free it. What is left over when this is dropped goes back on the list.
+/// Links that were taken out, oldest first. Each is handed out when its pending has ended and the list no
+/// longer uses it: the receiver may schedule it again or free it. Dropping this pushes the rest again.
 #[derive(Debug)]
-pub(crate) struct Taken<'l, S: Sleeper> {
+pub(crate) struct LinkBatch<'l, S: Sleeper> {
     list: &'l WorkList<S>,
     slot: usize,
     next: *mut Link,
 }
 
-impl<S: Sleeper> Taken<'_, S> {
+impl<S: Sleeper> LinkBatch<'_, S> {
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.next.is_null()
     }
 
-    /// The oldest, still pending: whoever runs it ends that.
+    /// Takes the oldest link, still pending: its runner ends that.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<NonNull<Link>> {
         let link = NonNull::new(self.next)?;
         if planted("pending ended before next is read") {
-            // SAFETY: in this mistake the link still is where it was.
+            // SAFETY: under this planted mistake the link is still valid.
             unsafe { link.as_ref() }.end_pending();
         }
         // SAFETY: pending links are valid, as promised to `schedule`.
@@ -347,23 +356,23 @@ impl<S: Sleeper> Taken<'_, S> {
     }
 }
 
-impl<S: Sleeper> Iterator for Taken<'_, S> {
+impl<S: Sleeper> Iterator for LinkBatch<'_, S> {
     type Item = NonNull<Link>;
 
     #[inline]
     fn next(&mut self) -> Option<NonNull<Link>> {
         let link = self.pop()?;
-        // SAFETY: it is pending until this very call is over.
+        // SAFETY: it is pending until this call returns.
         unsafe { link.as_ref() }.end_pending();
         Some(link)
     }
 }
 
-impl<S: Sleeper> Drop for Taken<'_, S> {
+impl<S: Sleeper> Drop for LinkBatch<'_, S> {
     #[inline]
     fn drop(&mut self) {
         while let Some(link) = self.pop() {
-            // SAFETY: it is pending still, so it is ours to push, and valid.
+            // SAFETY: it is still pending, so it is valid and ours to push.
             unsafe { self.list.head(self.slot).push(link, link, &self.list.sleeper) };
         }
     }

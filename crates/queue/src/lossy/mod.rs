@@ -1,5 +1,5 @@
-//! A ring from one worker to another that never refuses: the oldest item makes room. See README.md for the
-//! protocol.
+//! A ring from one worker to another that never refuses: the oldest item makes room. See `README.md` beside
+//! this file for the protocol.
 
 mod consumer;
 #[cfg(all(loom, test))]
@@ -7,23 +7,23 @@ mod model;
 mod producer;
 mod word;
 
-use crate::Owner;
+use crate::owner::Owner;
 use crate::side::Side;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{CachePadded, UnsafeCell};
 use std::fmt;
 use std::mem::MaybeUninit;
-use word::{Layout, Position, Word};
+use word::{SlotPosition, SlotWord, WordLayout};
 
-/// A first-in-first-out ring from one worker (the producer) to another (the consumer) in which the oldest
-/// item makes room for a new one when it is full. With a capacity of 1 it holds the latest item.
+/// A first-in-first-out ring from one worker (the producer) to another (the consumer). When it is full, the
+/// oldest item makes room for a new one. With a capacity of 1 it holds the latest item.
 ///
-/// Each side is opened by its own [`Owner`], as with [`Spsc`](crate::Spsc). A push never waits: one exchange,
-/// however the consumer is doing. An item that had to go comes back from [`push`](Lossy::push), so it is
-/// dropped where it was made. The consumer tries again when the producer was faster, and each try that fails
-/// is an item that went.
+/// Each side is opened by its own [`Owner`], as with [`Spsc`](crate::Spsc). A push never waits: it is one
+/// exchange, whatever the consumer does. [`push`](Lossy::push) returns the overwritten item, so it is dropped
+/// where it was made. The consumer tries again when the producer was faster; each failed try means an
+/// overwritten item.
 ///
-/// Every method panics when it is called with another owner than that of its side.
+/// Every method panics if it is called with an owner other than that of its side.
 ///
 /// ```
 /// use onbeat_queue::{Lossy, Owner};
@@ -32,108 +32,107 @@ use word::{Layout, Position, Word};
 /// assert_eq!(ring.push(&mut producer, 'a'), None);
 /// assert_eq!(ring.push(&mut producer, 'b'), None);
 /// assert_eq!(ring.push(&mut producer, 'c'), Some('a'));
-/// assert_eq!(ring.look(&mut consumer), 2);
+/// assert_eq!(ring.poll(&mut consumer), 2);
 /// assert_eq!(ring.pop(&mut consumer), Some('b'));
 /// assert_eq!((ring.sent(&producer), ring.dropped(&producer), ring.taken(&consumer)), (3, 1, 1));
 /// ```
 pub struct Lossy<T> {
-    /// How the words in `slots` are put together.
-    layout: Layout,
-    /// One [`Word`] per slot.
+    /// WordLayout of the words in `slots`.
+    layout: WordLayout,
+    /// One [`SlotWord`] per slot.
     slots: Box<[AtomicU64]>,
-    /// Two more than slots: each side has one in its hand.
+    /// Two more than slots: each side holds one.
     cells: Box<[UnsafeCell<MaybeUninit<T>>]>,
-    sender: CachePadded<Side<Sender>>,
-    receiver: CachePadded<Side<Receiver>>,
-    sent: CachePadded<Sent>,
-    taken: CachePadded<Taken>,
+    writer: CachePadded<Side<LossyWriter>>,
+    reader: CachePadded<Side<LossyReader>>,
+    sent: CachePadded<WriterShared>,
+    taken: CachePadded<ReaderShared>,
 }
 
-/// Only the producer touches this.
+/// Private to the producer.
 #[derive(Clone, Copy)]
-struct Sender {
-    /// Where the next item goes.
-    at: Position,
-    /// The cell in the producer's hand. It holds no item.
-    hand: u32,
+struct LossyWriter {
+    /// SlotPosition of the next item.
+    at: SlotPosition,
+    /// The cell that the producer holds, without an item.
+    cell: u32,
     /// Items ever put in.
     tail: u64,
-    /// Items of these that came back because they had to make room.
+    /// Items that were overwritten.
     dropped: u64,
-    /// [`Taken::head`] as of the last look.
+    /// [`ReaderShared::head`] as of the last poll.
     head: u64,
-    /// Most items that were ever inside at once.
+    /// Most items that were inside at once.
     deepest: u32,
 }
 
-/// Only the consumer touches this.
+/// Private to the consumer.
 #[derive(Clone, Copy)]
-struct Receiver {
-    /// Where the oldest item is that can still be there.
-    at: Position,
-    /// The cell in the consumer's hand.
-    hand: u32,
-    /// Whether that cell holds an item: one that was peeked at and not yet popped.
-    held: bool,
+struct LossyReader {
+    /// SlotPosition of the oldest item that can still be there.
+    at: SlotPosition,
+    /// The cell that the consumer holds.
+    cell: u32,
+    /// Whether that cell has an item, which was peeked at and not yet popped.
+    is_filled: bool,
     /// Items that were put in before `at`.
     head: u64,
     /// Items ever popped.
     taken: u64,
-    /// [`Sent::tail`] as of the last look.
+    /// [`WriterShared::tail`] as of the last poll.
     tail: u64,
 }
 
 /// Written by the producer, read by the consumer.
-struct Sent {
+struct WriterShared {
     /// Items ever put in.
     tail: AtomicU64,
-    /// No more will come.
+    /// Whether no more items will come.
     closed: AtomicBool,
 }
 
 /// Written by the consumer, read by the producer.
-struct Taken {
-    /// [`Receiver::head`], for the producer's statistics.
+struct ReaderShared {
+    /// [`LossyReader::head`], for the producer's statistics.
     head: AtomicU64,
-    /// The consumer takes no more.
+    /// Whether the consumer takes no more.
     left: AtomicBool,
 }
 
-// SAFETY: the sender is only reached through the producer's `Owner`, the receiver through the
-// consumer's, writes through `&mut`; an item's cell is only touched by the side in whose hand it is
-// (README.md). Items cross threads, hence `T: Send`; only one thread at a time looks at an item, hence not
-// `T: Sync`.
+// SAFETY: only the producer's `Owner` opens the writer, only the consumer's the reader, and writes take
+// `&mut`. Only the side that holds an item's cell touches it (README.md). Items cross threads, hence `T:
+// Send`; only one thread at a time inspects an item, hence not `T: Sync`.
 unsafe impl<T: Send> Sync for Lossy<T> {}
 // SAFETY: as above; a ring owns its items.
 unsafe impl<T: Send> Send for Lossy<T> {}
 
 impl<T> Lossy<T> {
-    /// A ring for at most `capacity` items from the owner `producer` to the owner `consumer`.
+    /// Makes a ring for at most `capacity` items from the owner `producer` to the owner `consumer`.
     ///
     /// # Panics
-    /// When `capacity` is 0 or above 2^24.
+    /// If `capacity` is 0 or above 2^24.
     #[must_use]
     pub fn new(producer: &Owner, consumer: &Owner, capacity: usize) -> Self {
         assert!((1..=1 << 24).contains(&capacity), "a ring holds 1 to 2^24 items, not {capacity}");
         let slots = capacity as u32;
-        let layout = Layout::new(slots);
-        let at = Position { lap: 1, slot: 0 };
-        let sender = Sender { at, hand: slots, tail: 0, dropped: 0, head: 0, deepest: 0 };
-        let receiver = Receiver { at, hand: slots + 1, held: false, head: 0, taken: 0, tail: 0 };
+        let layout = WordLayout::new(slots);
+        let at = SlotPosition { lap: 1, slot: 0 };
+        let writer = LossyWriter { at, cell: slots, tail: 0, dropped: 0, head: 0, deepest: 0 };
+        let reader = LossyReader { at, cell: slots + 1, is_filled: false, head: 0, taken: 0, tail: 0 };
         Lossy {
             layout,
             slots: (0..slots)
-                .map(|cell| AtomicU64::new(layout.pack(Word { lap: 0, cell, full: false })))
+                .map(|cell| AtomicU64::new(layout.pack(SlotWord { lap: 0, cell, full: false })))
                 .collect(),
             cells: (0..slots + 2).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect(),
-            sender: CachePadded::new(Side::new(producer, sender)),
-            receiver: CachePadded::new(Side::new(consumer, receiver)),
-            sent: CachePadded::new(Sent { tail: AtomicU64::new(0), closed: AtomicBool::new(false) }),
-            taken: CachePadded::new(Taken { head: AtomicU64::new(0), left: AtomicBool::new(false) }),
+            writer: CachePadded::new(Side::new(producer, writer)),
+            reader: CachePadded::new(Side::new(consumer, reader)),
+            sent: CachePadded::new(WriterShared { tail: AtomicU64::new(0), closed: AtomicBool::new(false) }),
+            taken: CachePadded::new(ReaderShared { head: AtomicU64::new(0), left: AtomicBool::new(false) }),
         }
     }
 
-    /// Items that fit.
+    /// Number of items that fit.
     pub fn capacity(&self) -> usize {
         self.layout.slots() as usize
     }
@@ -141,13 +140,13 @@ impl<T> Lossy<T> {
     /// Reads the item out of a cell.
     ///
     /// # Safety
-    /// The cell is in the caller's hand and holds an item, which must not be read again.
+    /// The caller holds the cell, which has an item that must not be read again.
     #[inline(always)]
     unsafe fn take(&self, cell: u32) -> T {
         self.cell(cell).with_mut(|cell| {
-            // SAFETY: the cell is in the caller's hand.
+            // SAFETY: the caller holds the cell.
             let cell = unsafe { &*cell };
-            // SAFETY: the caller says that it holds an item and that it is read once.
+            // SAFETY: the caller promises an item that is read once.
             unsafe { cell.assume_init_read() }
         })
     }
@@ -160,16 +159,16 @@ impl<T> Lossy<T> {
 
 impl<T> Drop for Lossy<T> {
     fn drop(&mut self) {
-        let receiver = self.receiver.last();
-        if receiver.held {
-            // SAFETY: `held` says that the cell in the consumer's hand holds an item.
-            drop(unsafe { self.take(receiver.hand) });
+        let reader = self.reader.last();
+        if reader.is_filled {
+            // SAFETY: `is_filled` says that the consumer's cell has an item.
+            drop(unsafe { self.take(reader.cell) });
         }
         for slot in &self.slots {
             // Relaxed: `&mut self`: nobody else is left.
             let word = self.layout.unpack(slot.load(Ordering::Relaxed));
             if word.full {
-                // SAFETY: the slot says that its cell holds an item, and nobody is left to look there again.
+                // SAFETY: the slot says that its cell has an item, and no thread is left to read it again.
                 drop(unsafe { self.take(word.cell) });
             }
         }
@@ -179,8 +178,8 @@ impl<T> Drop for Lossy<T> {
 impl<T> fmt::Debug for Lossy<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lossy")
-            .field("producer", &self.sender.owner())
-            .field("consumer", &self.receiver.owner())
+            .field("producer", &self.writer.owner())
+            .field("consumer", &self.reader.owner())
             .field("capacity", &self.layout.slots())
             .finish()
     }

@@ -1,20 +1,19 @@
-//! The ring's races, through every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p onbeat-queue --release
-//! model`.
+//! The ring's races, through every interleaving (`ci/loom`).
 
 use super::Lossy;
-use crate::Owner;
+use crate::owner::Owner;
 use crate::sync::plant;
 use loom::sync::Arc;
 use loom::thread;
 
-/// A ring and its two tokens.
+/// Makes a ring and its two tokens.
 fn ring(capacity: usize) -> (Arc<Lossy<u32>>, Owner, Owner) {
     let (producer, consumer) = (Owner::new(), Owner::new());
     (Arc::new(Lossy::new(&producer, &consumer, capacity)), producer, consumer)
 }
 
-/// The producer overtakes the consumer: each item is popped or comes back, once, and both in order. (Loom
-/// watches the cells: no item is read while another is written over it.)
+/// The producer overtakes the consumer. Each item is popped or comes back, once, and both in order. (Loom
+/// watches the cells: no item is read while it is overwritten.)
 fn items_are_popped_or_come_back(capacity: usize, items: u32, peek: bool) {
     loom::model(move || {
         let (ring, mut producer, mut consumer) = ring(capacity);
@@ -35,7 +34,7 @@ fn items_are_popped_or_come_back(capacity: usize, items: u32, peek: bool) {
             popped.extend(item);
         }
         let back = thread.join().unwrap();
-        assert!(ring.look(&mut consumer) <= capacity);
+        assert!(ring.poll(&mut consumer) <= capacity);
         while let Some(item) = ring.pop(&mut consumer) {
             popped.push(item);
         }
@@ -47,7 +46,7 @@ fn items_are_popped_or_come_back(capacity: usize, items: u32, peek: bool) {
     });
 }
 
-/// Who sees the ring closed finds all items.
+/// A consumer that sees the ring closed finds all items.
 fn the_end_comes_after_the_items() {
     loom::model(|| {
         let (ring, mut producer, mut consumer) = ring(2);
@@ -61,13 +60,13 @@ fn the_end_comes_after_the_items() {
         });
         if ring.is_closed(&consumer) {
             assert_eq!(ring.pop(&mut consumer), Some(0));
-            assert_eq!(ring.look(&mut consumer), 1);
+            assert_eq!(ring.poll(&mut consumer), 1);
         }
         thread.join().unwrap();
     });
 }
 
-/// What a look has counted can be popped: in so far as it is there no more, a younger item is.
+/// An item that a poll has counted can be popped: itself, or a younger one.
 fn a_look_is_kept() {
     loom::model(|| {
         let (ring, mut producer, mut consumer) = ring(1);
@@ -79,7 +78,7 @@ fn a_look_is_kept() {
                 }
             }
         });
-        if ring.look(&mut consumer) > 0 {
+        if ring.poll(&mut consumer) > 0 {
             assert!(ring.pop(&mut consumer).is_some());
         }
         thread.join().unwrap();
@@ -122,7 +121,7 @@ fn a_relaxed_push_is_found() {
 #[should_panic(expected = "Causality violation")]
 fn a_relaxed_claim_is_found() {
     plant("lossy claim");
-    // The fourth item goes into the cell of the first, which the consumer gave back with its second claim.
+    // The fourth item goes into the cell of the first, which the consumer released with its second claim.
     items_are_popped_or_come_back(1, 4, false);
 }
 

@@ -1,78 +1,79 @@
-//! The side that puts items in.
+//! The producer's side.
 
-use super::word::Word;
-use super::{Lossy, Sender};
-use crate::Owner;
+use super::word::SlotWord;
+use super::{Lossy, LossyWriter};
+use crate::owner::Owner;
 use crate::sync::atomic::Ordering;
 use crate::sync::order;
 
 impl<T> Lossy<T> {
-    /// Puts an item in. When the ring was full, the oldest item comes back.
+    /// Puts an item in. Returns the oldest item if the ring was full.
     #[inline]
     pub fn push(&self, producer: &mut Owner, item: T) -> Option<T> {
-        self.sender.with(producer, |sender| {
-            self.keep_record(sender);
-            // SAFETY: the cell is in our hand and holds no item.
-            self.cell(sender.hand).with_mut(|cell| unsafe { (*cell).write(item) });
-            let word = Word { lap: sender.at.lap, cell: sender.hand, full: true };
-            // Release: partner is the Acquire in `claim`. The item is written before the cell can be taken.
-            // Acquire: partner is the Release in `claim`. The consumer has done with the cell that we get.
-            let old = self.slots[sender.at.slot as usize]
+        self.writer.with(producer, |writer| {
+            self.keep_record(writer);
+            // SAFETY: the cell is ours and has no item.
+            self.cell(writer.cell).with_mut(|cell| unsafe { (*cell).write(item) });
+            let word = SlotWord { lap: writer.at.lap, cell: writer.cell, full: true };
+            // Release, partner: the Acquire in `claim`: the item is written before the cell can be taken.
+            // Acquire, partner: the Release in `claim`: the consumer no longer uses the cell that we get.
+            let old = self.slots[writer.at.slot as usize]
                 .swap(self.layout.pack(word), order("lossy push", Ordering::AcqRel));
             let old = self.layout.unpack(old);
-            sender.hand = old.cell;
-            sender.at = self.layout.next(sender.at);
-            sender.tail += 1;
-            // Release: partner is the Acquire in `look`. Who sees the count finds the item, or a younger one.
-            self.sent.tail.store(sender.tail, Ordering::Release);
+            writer.cell = old.cell;
+            writer.at = self.layout.next(writer.at);
+            writer.tail += 1;
+            // Release, partner: the Acquire in `poll`. A consumer that sees the count finds the item, or a
+            // younger one.
+            self.sent.tail.store(writer.tail, Ordering::Release);
             old.full.then(|| {
-                sender.dropped += 1;
-                // SAFETY: the cell came out of its slot full, so it holds an item, and it is in our hand now.
+                writer.dropped += 1;
+                // SAFETY: the cell came out of its slot full, so it has an item, and it is ours now.
                 unsafe { self.take(old.cell) }
             })
         })
     }
 
-    /// Counts the item to come, when that is a new record. A full ring can have no more.
+    /// Counts the next item if it sets a record. A full ring cannot set one.
     #[inline(always)]
-    fn keep_record(&self, sender: &mut Sender) {
-        if u64::from(sender.deepest) < self.layout.slots()
-            && sender.tail - sender.head >= u64::from(sender.deepest)
+    fn keep_record(&self, writer: &mut LossyWriter) {
+        if u64::from(writer.deepest) < self.layout.slots()
+            && writer.tail - writer.head >= u64::from(writer.deepest)
         {
             // Relaxed: only a statistic.
-            sender.head = self.taken.head.load(Ordering::Relaxed);
-            let inside = (sender.tail + 1 - sender.head).min(self.layout.slots()) as u32;
-            sender.deepest = sender.deepest.max(inside);
+            writer.head = self.taken.head.load(Ordering::Relaxed);
+            let inside = (writer.tail + 1 - writer.head).min(self.layout.slots()) as u32;
+            writer.deepest = writer.deepest.max(inside);
         }
     }
 
-    /// Says that no more will come.
+    /// Declares that no more items will come.
     pub fn close(&self, producer: &mut Owner) {
-        self.sender.check(producer);
-        // Release: partner is the Acquire in `is_closed`. Who sees this sees the last count as well.
+        self.writer.check(producer);
+        // Release, partner: the Acquire in `is_closed`. A consumer that sees this also sees the last count.
         self.sent.closed.store(true, order("lossy close", Ordering::Release));
     }
 
-    /// Whether the consumer has left: what is put in is not taken out any more.
+    /// Whether the consumer has left: it takes no more items out.
     pub fn is_left(&self, producer: &Owner) -> bool {
-        self.sender.check(producer);
-        // Acquire: partner is the Release in `leave`.
+        self.writer.check(producer);
+        // Acquire, partner: the Release in `leave`.
         self.taken.left.load(Ordering::Acquire)
     }
 
-    /// Items ever put in.
+    /// Number of items ever put in.
     pub fn sent(&self, producer: &Owner) -> u64 {
-        self.sender.get(producer).tail
+        self.writer.get(producer).tail
     }
 
-    /// Items that had to make room for others.
+    /// Number of items that were overwritten.
     pub fn dropped(&self, producer: &Owner) -> u64 {
-        self.sender.get(producer).dropped
+        self.writer.get(producer).dropped
     }
 
-    /// Most items that were ever inside at once, as the producer saw it: it looks at the other side before it
-    /// sets a new record.
+    /// Most items that were inside at once, as the producer saw it: it polls the other side before it sets a
+    /// record.
     pub fn deepest(&self, producer: &Owner) -> u32 {
-        self.sender.get(producer).deepest
+        self.writer.get(producer).deepest
     }
 }

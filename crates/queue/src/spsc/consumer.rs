@@ -1,16 +1,16 @@
-//! The side that takes items out.
+//! The consumer's side.
 
-use super::{NOBODY, Spsc, tell};
-use crate::Owner;
+use super::{NOBODY, Spsc, notify};
+use crate::owner::Owner;
 use crate::sync::atomic::Ordering;
 use crate::sync::{full_fence, order};
 
 impl<T> Spsc<T> {
-    /// Makes visible what was published, and says how many items are visible.
+    /// Makes published items visible, and returns the number of visible items.
     #[inline(always)]
-    pub fn look(&self, consumer: &mut Owner) -> usize {
+    pub fn poll(&self, consumer: &mut Owner) -> usize {
         self.receiver.with(consumer, |receiver| {
-            // Acquire: partner is the Release in `publish`. The items are there before we see their count.
+            // Acquire, partner: the Release in `publish`. The items are written before we see their count.
             receiver.tail = self.sent.tail.load(Ordering::Acquire);
             let visible = (receiver.tail - receiver.head) as u32;
             receiver.deepest = receiver.deepest.max(visible);
@@ -18,51 +18,51 @@ impl<T> Spsc<T> {
         })
     }
 
-    /// Whether a [`look`](Spsc::look) would find more. A hint: nothing goes by it.
+    /// Whether a [`poll`](Spsc::poll) would find more. A hint.
     #[inline(always)]
     pub fn has_come(&self, consumer: &Owner) -> bool {
-        // Relaxed: the look does the synchronising.
+        // Relaxed: `poll` synchronises.
         self.sent.tail.load(Ordering::Relaxed) != self.receiver.get(consumer).tail
     }
 
-    /// Says that the consumer looks by itself from now on, and need be told of nothing, until it [asks](Spsc::wait_for_item).
-    /// (It may be told once all the same.)
-    pub fn look_myself(&self, consumer: &Owner) {
+    /// Turns notifications off until the consumer [asks](Spsc::wait_for_item) for one: it polls. One more
+    /// notification can still come.
+    pub fn decline_notifications(&self, consumer: &Owner) {
         self.receiver.check(consumer);
-        // Relaxed: whether the producer has seen it makes a word too many, never one too few.
-        self.tell.store(tell::NOTHING, Ordering::Relaxed);
+        // Relaxed: if the producer sees this late, there is one notification too many, never one too few.
+        self.notify.store(notify::NOTHING, Ordering::Relaxed);
     }
 
-    /// Asks to be told of the next item.
+    /// Asks for a notification of the next item.
     ///
-    /// True: there is none that a [`look`](Spsc::look) has not found, and [`must_tell`](Spsc::must_tell) after the next one returns
-    /// true, once. False: there is one now. (It may be told all the same.)
+    /// True: the last [`poll`](Spsc::poll) has found all items, and [`must_notify`](Spsc::must_notify) after
+    /// the next item returns true, once. False: a new item is there. (A notification can come anyway.)
     pub fn wait_for_item(&self, consumer: &mut Owner) -> bool {
         self.receiver.check(consumer);
         // Relaxed: the fence orders it.
-        self.tell.store(tell::NEXT, Ordering::Relaxed);
-        // Partner: the fence in `must_tell`. Either we see the new tail, or the producer sees that we ask.
+        self.notify.store(notify::NEXT, Ordering::Relaxed);
+        // Partner: the fence in `must_notify`. Either we see the new tail, or the producer sees the request.
         full_fence("spsc ask fence");
         if !self.has_come(consumer) {
             return true;
         }
-        self.look_myself(consumer);
+        self.decline_notifications(consumer);
         false
     }
 
-    /// Most items that a [`look`](Spsc::look) found.
+    /// Returns the largest number of items that a [`poll`](Spsc::poll) found.
     pub fn most_visible(&self, consumer: &Owner) -> u32 {
         self.receiver.get(consumer).deepest
     }
 
-    /// Visible items, as of the last [`look`](Spsc::look).
+    /// Number of visible items, as of the last [`poll`](Spsc::poll).
     #[inline(always)]
     pub fn len(&self, consumer: &Owner) -> usize {
         let receiver = self.receiver.get(consumer);
         (receiver.tail - receiver.head) as usize
     }
 
-    /// Takes the oldest visible item out. Its place is room only after the next [`release`](Spsc::release).
+    /// Takes the oldest visible item out. Its place becomes room with the next [`release`](Spsc::release).
     #[inline(always)]
     pub fn pop(&self, consumer: &mut Owner) -> Option<T> {
         self.receiver.with(consumer, |receiver| {
@@ -72,8 +72,7 @@ impl<T> Spsc<T> {
             let slot = self.slot(receiver.head);
             receiver.head += 1;
             Some(slot.with_mut(|slot| {
-                // SAFETY: the slot is the consumer's: its item was published and its place not yet given
-                // back.
+                // SAFETY: the slot is the consumer's: its item was published and its place not yet released.
                 let slot = unsafe { &*slot };
                 // SAFETY: it held the oldest value and `head` has just moved past it, so it is read once.
                 unsafe { slot.assume_init_read() }
@@ -81,25 +80,25 @@ impl<T> Spsc<T> {
         })
     }
 
-    /// Looks at the oldest visible item.
-    pub fn peek<R>(&self, consumer: &Owner, look: impl FnOnce(&T) -> R) -> Option<R> {
+    /// Inspects the oldest visible item.
+    pub fn peek<R>(&self, consumer: &Owner, inspect: impl FnOnce(&T) -> R) -> Option<R> {
         let receiver = self.receiver.get(consumer);
         if receiver.head == receiver.tail {
             return None;
         }
         Some(self.slot(receiver.head).with(|slot| {
-            // SAFETY: the slot is the consumer's, and while `look` runs the shared `Owner` excludes its
-            // writers.
+            // SAFETY: the slot is the consumer's, and while `inspect` runs the shared `Owner` excludes
+            // writers of this side.
             let slot = unsafe { &*slot };
-            // SAFETY: it holds the oldest visible value. Only this thread looks at it (`Owner` is not `Sync`), so
-            // `T: Send` is enough.
-            look(unsafe { slot.assume_init_ref() })
+            // SAFETY: it holds the oldest visible value. Only this thread inspects it (`Owner` is not
+            // `Sync`), so `T: Send` is enough.
+            inspect(unsafe { slot.assume_init_ref() })
         }))
     }
 
-    /// Gives the places of all items that were popped back to the producer. True: the producer waits for that
-    /// and is to be told (see [`wait_for_room`](Spsc::wait_for_room)). Does nothing when none was popped
-    /// since the last time.
+    /// Releases the places of all popped items to the producer. True: the producer waits for this, and the
+    /// caller must notify it (see [`wait_for_room`](Spsc::wait_for_room)). Does nothing if no item was popped
+    /// since the last release.
     #[inline]
     pub fn release(&self, consumer: &mut Owner) -> bool {
         self.receiver.with(consumer, |receiver| {
@@ -108,16 +107,16 @@ impl<T> Spsc<T> {
                 return false;
             }
             receiver.released = head;
-            // Release: partner is the Acquire in `look_at_head`. The items are out before their places are
-            // used again.
+            // Release, partner: the Acquire in `refresh_head`. The items are out before their slots are used
+            // again.
             self.taken.head.store(head, order("spsc release", Ordering::Release));
-            // Partner: the fence in `wait_for_room`. Either the producer sees the new head, or we see what it
-            // wants.
+            // Partner: the fence in `wait_for_room`. Either the producer sees the new head, or we see its
+            // request.
             full_fence("spsc release fence");
             // Relaxed: the fences order it.
             let wanted = self.taken.wanted.load(Ordering::Relaxed);
-            // Relaxed: only whether it is still the same wish matters. A newer one came after a look at this
-            // head.
+            // Relaxed: it only matters whether it is still the same request. A newer one was made after a
+            // poll that saw this head.
             head > wanted
                 && self
                     .taken
@@ -127,26 +126,25 @@ impl<T> Spsc<T> {
         })
     }
 
-    /// Whether the producer has closed. A [`look`](Spsc::look) after this returned true sees all that was
-    /// sent.
+    /// Whether the producer has closed. A [`poll`](Spsc::poll) after a true answer sees all items.
     #[inline]
     pub fn is_closed(&self, consumer: &Owner) -> bool {
         self.receiver.check(consumer);
-        // Acquire: partner is the Release in `close`.
+        // Acquire, partner: the Release in `close`.
         self.sent.closed.load(Ordering::Acquire)
     }
 
-    /// Releases what was popped and says that no more will be taken out. What is inside is dropped with the
-    /// ring.
+    /// Releases popped items and declares that no more will be taken out. The remaining items are dropped
+    /// with the ring.
     ///
-    /// A producer that waits for room is not told by this: it has to be told in any case.
+    /// This does not notify a producer that waits for room: the caller must do so in any case.
     pub fn leave(&self, consumer: &mut Owner) {
         self.release(consumer);
-        // Release: partner is the Acquire in `is_left`.
+        // Release, partner: the Acquire in `is_left`.
         self.taken.left.store(true, Ordering::Release);
     }
 
-    /// Items ever taken out.
+    /// Number of items ever taken out.
     pub fn taken(&self, consumer: &Owner) -> u64 {
         self.receiver.get(consumer).head
     }

@@ -1,4 +1,4 @@
-//! A bounded ring from one worker to another. See README.md for the protocol.
+//! A bounded ring from one worker to another. See `README.md` beside this file for the protocol.
 
 mod batch;
 mod consumer;
@@ -6,7 +6,7 @@ mod consumer;
 mod model;
 mod producer;
 
-use crate::Owner;
+use crate::owner::Owner;
 use crate::side::Side;
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::sync::{CachePadded, UnsafeCell};
@@ -15,16 +15,15 @@ use std::mem::MaybeUninit;
 
 /// A bounded first-in-first-out ring from one worker (the producer) to another (the consumer).
 ///
-/// Each side is opened by its own [`Owner`]: there is one token and `&mut Owner` is exclusive, so at any time
-/// one thread at most is on either side. What the two sides share are two counters: the producer publishes
-/// how many items are in, the consumer how many it took out. Nobody waits inside;
-/// [`wait_for_room`](Spsc::wait_for_room) arranges that the producer is told, [`wait_for_item`](Spsc::wait_for_item) that the
-/// consumer is.
+/// Each side is opened by its own [`Owner`]. The token is unique and `&mut Owner` is exclusive, so at most
+/// one thread is on either side. The sides share two counters: the producer publishes how many items are in,
+/// the consumer how many it took out. No call waits; [`wait_for_room`](Spsc::wait_for_room) arranges that the
+/// producer is notified, [`wait_for_item`](Spsc::wait_for_item) that the consumer is.
 ///
-/// Both sides batch: [`stage`](Spsc::stage) and [`pop`](Spsc::pop) touch no shared counter,
-/// [`publish`](Spsc::publish), [`look`](Spsc::look) and [`release`](Spsc::release) touch one.
+/// Both sides batch: [`stage`](Spsc::stage) and [`pop`](Spsc::pop) touch no shared counter;
+/// [`publish`](Spsc::publish), [`poll`](Spsc::poll) and [`release`](Spsc::release) touch one.
 ///
-/// Every method panics when it is called with another owner than that of its side.
+/// Every method panics if it is called with an owner other than that of its side.
 ///
 /// ```
 /// use onbeat_queue::{Owner, Spsc};
@@ -34,96 +33,97 @@ use std::mem::MaybeUninit;
 /// assert_eq!(ring.stage(&mut producer, 'b'), Ok(1));
 /// assert!(ring.wait_for_room(&mut producer, 1)); // Publishes as well: otherwise no room could ever come.
 ///
-/// assert_eq!(ring.look(&mut consumer), 2);
+/// assert_eq!(ring.poll(&mut consumer), 2);
 /// assert_eq!(ring.pop(&mut consumer), Some('a'));
 /// assert!(ring.release(&mut consumer), "the producer wants to know");
 /// assert_eq!(ring.room(&mut producer), 1);
 /// ```
 pub struct Spsc<T> {
     capacity: u32,
-    /// Slots minus one; there is a power of two of them, so that a counter becomes an index by one `and`.
+    /// Slots minus one. Their number is a power of two, so one `and` turns a counter into an index.
     mask: u32,
     slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
     sender: CachePadded<Side<Sender>>,
     receiver: CachePadded<Side<Receiver>>,
-    sent: CachePadded<Sent>,
-    taken: CachePadded<Taken>,
-    /// Of what the consumer wants to be told: one of [`tell`]. A line of its own, as the producer reads it after each item: it is written
-    /// when the consumer begins to sleep, and not with each item that is taken out.
-    tell: CachePadded<AtomicU32>,
+    sent: CachePadded<SenderShared>,
+    taken: CachePadded<ReceiverShared>,
+    /// Notifications that the consumer wants: one of [`notify`]. On a line of its own, because the producer
+    /// reads it after each item: the consumer writes it when it begins to sleep, but not with each item that
+    /// it takes out.
+    notify: CachePadded<AtomicU32>,
 }
 
-/// Of what the consumer wants to be told.
-mod tell {
-    /// Of nothing: it looks by itself.
+/// Notifications that the consumer wants.
+mod notify {
+    /// None: it polls.
     pub const NOTHING: u32 = 0;
-    /// Of the next item; after that, of nothing.
+    /// One, for the next item; then none.
     pub const NEXT: u32 = 1;
-    /// Of each item.
+    /// One for each item.
     pub const EACH: u32 = 2;
 }
 
-/// Only the producer touches this. Counters count items since the start; the slot of item `n` is `n & mask`.
+/// Private to the producer. Counters count items since the start; the slot of item `n` is `n & mask`.
 #[derive(Clone, Copy)]
 struct Sender {
-    /// Items ever put in, staged ones included.
+    /// Items ever put in, including staged ones.
     tail: u64,
-    /// Items of these that were published.
+    /// Items ever published.
     published: u64,
-    /// [`Taken::head`] as of the last look.
+    /// [`ReceiverShared::head`] as of the last poll.
     head: u64,
-    /// Most items that were inside when it looked at the other side.
+    /// Most items that were inside at a poll of the other side.
     deepest: u32,
 }
 
-/// Only the consumer touches this.
+/// Private to the consumer.
 #[derive(Clone, Copy)]
 struct Receiver {
     /// Items ever taken out.
     head: u64,
-    /// Items of these that were published as room.
+    /// Items taken out whose places were released.
     released: u64,
-    /// [`Sent::tail`] as of the last look.
+    /// [`SenderShared::tail`] as of the last poll.
     tail: u64,
-    /// Most items that were visible after a look.
+    /// Most items that were visible after a poll.
     deepest: u32,
 }
 
 /// Written by the producer, read by the consumer.
-struct Sent {
+struct SenderShared {
     /// Items ever published.
     tail: AtomicU64,
-    /// No more will come.
+    /// Whether no more items will come.
     closed: AtomicBool,
 }
 
 /// Written by the consumer, read by the producer, except as noted.
-struct Taken {
-    /// Items ever taken out, as published.
+struct ReceiverShared {
+    /// Items taken out whose places were released.
     head: AtomicU64,
     /// The value of `head` that leaves the ring full: the producer waits until `head` is above it. [`NOBODY`]
-    /// when it does not wait. Set by the producer, cleared by either.
+    /// while it does not wait. Set by the producer, cleared by either side.
     wanted: AtomicU64,
-    /// The consumer takes no more.
+    /// Whether the consumer takes no more.
     left: AtomicBool,
 }
 
-/// No counter is above this.
+/// Above every counter.
 const NOBODY: u64 = u64::MAX;
 
-// SAFETY: the sender is only reached through the producer's `Owner`, the receiver through the
-// consumer's, writes through `&mut`; a slot belongs to the side that the counters say (README.md). Items
-// cross threads, one at a time, hence `T: Send`; an `Owner` is not `Sync`, so two threads cannot look at one item at
-// once, hence not `T: Sync`.
+// SAFETY: only the producer's `Owner` opens the sender, only the consumer's the receiver, and writes take
+// `&mut`. A slot belongs to the side that the counters name (README.md). Items cross threads, one at a time,
+// hence `T: Send`. An `Owner` is not `Sync`, so two threads never inspect one item at once, hence not `T:
+// Sync`.
 unsafe impl<T: Send> Sync for Spsc<T> {}
 // SAFETY: as above; a ring owns its items.
 unsafe impl<T: Send> Send for Spsc<T> {}
 
 impl<T> Spsc<T> {
-    /// A ring for at most `capacity` items from the owner `producer` to the owner `consumer`.
+    /// Makes a ring for at most `capacity` items from the owner `producer` to the owner `consumer`.
     ///
     /// # Panics
-    /// When `capacity` is 0 or above 2^24.
+    /// If `capacity` is 0 or above 2^24.
     #[must_use]
     pub fn new(producer: &Owner, consumer: &Owner, capacity: usize) -> Self {
         assert!((1..=1 << 24).contains(&capacity), "a ring holds 1 to 2^24 items, not {capacity}");
@@ -136,33 +136,33 @@ impl<T> Spsc<T> {
             slots: (0..slots).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect(),
             sender: CachePadded::new(Side::new(producer, sender)),
             receiver: CachePadded::new(Side::new(consumer, receiver)),
-            sent: CachePadded::new(Sent { tail: AtomicU64::new(0), closed: AtomicBool::new(false) }),
-            taken: CachePadded::new(Taken {
+            sent: CachePadded::new(SenderShared { tail: AtomicU64::new(0), closed: AtomicBool::new(false) }),
+            taken: CachePadded::new(ReceiverShared {
                 head: AtomicU64::new(0),
                 wanted: AtomicU64::new(NOBODY),
                 left: AtomicBool::new(false),
             }),
-            tell: CachePadded::new(AtomicU32::new(tell::EACH)),
+            notify: CachePadded::new(AtomicU32::new(notify::EACH)),
         }
     }
 
-    /// Items that fit.
+    /// Number of items that fit.
     #[inline(always)]
     pub fn capacity(&self) -> usize {
         self.capacity as usize
     }
 
-    /// Learns what the consumer has given back, and says how many items are inside.
+    /// Polls the consumer's counter, and returns the number of items inside.
     #[inline(always)]
-    fn look_at_head(&self, sender: &mut Sender) -> u32 {
-        // Acquire: partner is the Release in `release`. The items are out before their places are used again.
+    fn refresh_head(&self, sender: &mut Sender) -> u32 {
+        // Acquire, partner: the Release in `release`. The items are out before their slots are used again.
         sender.head = self.taken.head.load(Ordering::Acquire);
         let inside = (sender.tail - sender.head) as u32;
         sender.deepest = sender.deepest.max(inside);
         inside
     }
 
-    /// The slot of the item with this number.
+    /// Returns the slot of the item with this number.
     #[inline(always)]
     fn slot(&self, number: u64) -> &UnsafeCell<MaybeUninit<T>> {
         // SAFETY: `mask` is the number of slots minus one, a power of two minus one, so the index is below

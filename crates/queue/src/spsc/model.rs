@@ -1,28 +1,27 @@
-//! The ring's races, through every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p onbeat-queue --release
-//! model`.
+//! The ring's races, through every interleaving (`ci/loom`).
 
 use super::Spsc;
-use crate::Owner;
+use crate::owner::Owner;
 use crate::sync::plant;
 use loom::sync::{Arc, Notify};
 use loom::thread;
 
-/// A ring and its two tokens.
+/// Makes a ring and its two tokens.
 fn ring(capacity: usize) -> (Arc<Spsc<u32>>, Owner, Owner) {
     let (producer, consumer) = (Owner::new(), Owner::new());
     (Arc::new(Spsc::new(&producer, &consumer, capacity)), producer, consumer)
 }
 
 fn take_all(ring: &Spsc<u32>, consumer: &mut Owner, into: &mut Vec<u32>) {
-    ring.look(consumer);
+    ring.poll(consumer);
     while let Some(item) = ring.pop(consumer) {
         into.push(item);
     }
     ring.release(consumer);
 }
 
-/// Both sides go on as far as they can: what went in comes out once and in order, and a slot is not used
-/// again before its item is out (loom watches the cells).
+/// Both sides go on as far as they can. Each item comes out once and in order, and a slot is used again only
+/// after its item is out (loom watches the cells).
 fn items_pass_in_order() {
     loom::model(|| {
         let (ring, mut producer, mut consumer) = ring(2);
@@ -47,7 +46,7 @@ fn items_pass_in_order() {
     });
 }
 
-/// Who sees the ring closed sees all items.
+/// A consumer that sees the ring closed sees all items.
 fn the_end_comes_after_the_items() {
     loom::model(|| {
         let (ring, mut producer, mut consumer) = ring(2);
@@ -60,20 +59,19 @@ fn the_end_comes_after_the_items() {
             }
         });
         if ring.is_closed(&consumer) {
-            assert_eq!(ring.look(&mut consumer), 2);
+            assert_eq!(ring.poll(&mut consumer), 2);
         }
         thread.join().unwrap();
         assert!(ring.is_closed(&consumer));
     });
 }
 
-/// A producer that begins to wait and a consumer that makes room at the same moment: one of them sees the
-/// other.
+/// A producer begins to wait while a consumer makes room: one of them sees the other.
 fn one_of_two_sees_the_other() {
     loom::model(|| {
         let (ring, mut producer, mut consumer) = ring(1);
         ring.push(&mut producer, 0).unwrap();
-        ring.look(&mut consumer);
+        ring.poll(&mut consumer);
         let thread = thread::spawn({
             let ring = ring.clone();
             move || {
@@ -87,19 +85,19 @@ fn one_of_two_sees_the_other() {
     });
 }
 
-/// A consumer that begins to wait and a producer that sends at the same moment: one of them sees the other, also where the consumer
-/// was woken, or took its wish back, before.
+/// A consumer begins to wait while a producer sends: one of them sees the other, also if the consumer was
+/// woken, or withdrew its request, before.
 fn one_of_two_sees_the_item() {
     loom::model(|| {
         let (ring, mut producer, mut consumer) = ring(2);
-        ring.look_myself(&consumer);
+        ring.decline_notifications(&consumer);
         let thread = thread::spawn({
             let ring = ring.clone();
             move || {
                 let mut said = 0;
                 for item in 0..2 {
                     ring.push(&mut producer, item).unwrap();
-                    said += u32::from(ring.must_tell(&producer));
+                    said += u32::from(ring.must_notify(&producer));
                 }
                 said
             }
@@ -111,7 +109,7 @@ fn one_of_two_sees_the_item() {
             if waits {
                 break;
             }
-            ring.look(&mut consumer);
+            ring.poll(&mut consumer);
         }
         let visible = ring.len(&consumer);
         let said = thread.join().unwrap();
@@ -120,18 +118,18 @@ fn one_of_two_sees_the_item() {
     });
 }
 
-/// The whole of it the other way round: a consumer that sleeps whenever it may and a producer that wakes it only when it is told to.
+/// A consumer that sleeps whenever it may, and a producer that wakes it only when it must.
 fn sleeping_consumers_are_woken(items: u32) {
     loom::model(move || {
         let (ring, mut producer, mut consumer) = ring(4);
-        ring.look_myself(&consumer);
+        ring.decline_notifications(&consumer);
         let data = Arc::new(Notify::new());
         let thread = thread::spawn({
             let (ring, data) = (ring.clone(), data.clone());
             move || {
                 for item in 0..items {
                     ring.push(&mut producer, item).unwrap();
-                    if ring.must_tell(&producer) {
+                    if ring.must_notify(&producer) {
                         data.notify();
                     }
                 }
@@ -139,7 +137,7 @@ fn sleeping_consumers_are_woken(items: u32) {
         });
         let mut expected = 0;
         while expected < items {
-            if ring.look(&mut consumer) == 0 {
+            if ring.poll(&mut consumer) == 0 {
                 if ring.wait_for_item(&mut consumer) {
                     data.wait();
                 }
@@ -152,8 +150,8 @@ fn sleeping_consumers_are_woken(items: u32) {
     });
 }
 
-/// The whole of it: a producer that sleeps whenever it may and a consumer that wakes it only when it is told
-/// to. A lost word is a deadlock, and loom reports that.
+/// A producer that sleeps whenever it may, and a consumer that wakes it only when it must. A lost
+/// notification is a deadlock, which loom reports.
 fn sleepers_are_woken(items: u32) {
     loom::model(move || {
         let (ring, mut producer, mut consumer) = ring(1);
@@ -173,7 +171,7 @@ fn sleepers_are_woken(items: u32) {
         });
         let mut expected = 0;
         while expected < items {
-            if ring.look(&mut consumer) == 0 {
+            if ring.poll(&mut consumer) == 0 {
                 data.wait();
                 continue;
             }
@@ -203,7 +201,7 @@ fn waiting_and_making_room_do_not_miss_each_other() {
 }
 
 #[test]
-fn a_waiting_producer_is_always_told() {
+fn a_waiting_producer_is_always_notified() {
     sleepers_are_woken(3);
 }
 
@@ -213,7 +211,7 @@ fn waiting_and_sending_do_not_miss_each_other() {
 }
 
 #[test]
-fn a_waiting_consumer_is_always_told() {
+fn a_waiting_consumer_is_always_notified() {
     sleeping_consumers_are_woken(3);
 }
 
@@ -227,7 +225,7 @@ fn a_missing_fence_before_the_question_is_found() {
 #[test]
 #[should_panic(expected = "the consumer would wait for ever")]
 fn a_missing_fence_before_the_answer_is_found() {
-    plant("spsc tell fence");
+    plant("spsc notify fence");
     one_of_two_sees_the_item();
 }
 

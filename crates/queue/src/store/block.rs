@@ -1,8 +1,8 @@
-//! A handle to one block of a store.
+//! Handles to blocks of a store.
 
 use super::Meta;
-use super::home::{Head, Home, data_offset};
-use crate::fetch::{Place, fetch_to_write};
+use super::home::{BlockHead, Home, data_offset};
+use crate::fetch::{MemoryRange, fetch_to_write};
 use crate::sync::atomic::{Ordering, fence};
 use bytemuck::Pod;
 use std::fmt;
@@ -10,46 +10,55 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-/// One block of a [`Store`](super::Store), one word wide: samples of type `T` and a meta value.
+/// A handle to one block of a [`Store`](super::Store), one word wide: samples of type `T` and a meta value.
 ///
-/// It reads like a slice. Cloning shares it; dropping the last handle brings it home, from any thread. It can be
-/// changed while it is unique.
+/// It reads like a slice. A clone shares the block; dropping the last handle returns it to its store, from
+/// any thread. A unique handle can change the block.
 pub struct Block<T: Pod, M: Meta> {
-    head: NonNull<Head<M>>,
+    head: NonNull<BlockHead<M>>,
     samples: PhantomData<T>,
 }
 
-// SAFETY: the samples are plain data (`Pod`) behind a reference count, read by all handles and written by a unique one
-// only; the meta is `Send + Sync`.
+// SAFETY: the samples are plain data (`Pod`) behind a reference count. All handles read them, only a unique
+// one writes them; the meta value is `Send + Sync`.
 unsafe impl<T: Pod + Send + Sync, M: Meta> Send for Block<T, M> {}
 // SAFETY: as above.
 unsafe impl<T: Pod + Send + Sync, M: Meta> Sync for Block<T, M> {}
 
-/// Most bytes of samples that [`Block::fetch`] asks for: from there on the processor sees for itself what comes next. Measured; with four
-/// times as many it is slower.
+/// Most bytes of samples that [`Block::fetch`] prefetches: after that, the processor recognises the pattern.
+/// Measured; four times as many bytes are slower.
 const FIRST: usize = 512;
 
+/// To how many bytes the samples of a block are aligned.
+const ALIGN: usize = 64;
+
+/// Bytes of the whole samples that fit into `bytes`.
+const fn whole_samples<T>(bytes: usize) -> usize {
+    bytes / size_of::<T>() * size_of::<T>()
+}
+
 impl<T: Pod, M: Meta> Block<T, M> {
-    /// One with so many bytes of samples. (They stand in the head, too, which may have to come from another core first.)
+    /// Makes a handle with `bytes` bytes of samples. (The head has that number, too, but its line may have to
+    /// come from another core first.)
     ///
     /// # Safety
-    /// `head` is a block of a live home that is in no list and has no handle.
+    /// `head` is a block of a live home, is in no list and has no handle.
     #[inline]
-    pub(super) unsafe fn from_free(head: NonNull<Head<M>>, bytes: usize) -> Self {
+    pub(super) unsafe fn from_free(head: NonNull<BlockHead<M>>, bytes: usize) -> Self {
         // SAFETY: the head is valid while its home is.
         let free = unsafe { head.as_ref() };
-        // Relaxed: the block is ours alone; whoever else gets a handle gets it through us.
+        // Relaxed: the block is ours alone; other threads get their handles through us.
         free.refs.store(1, Ordering::Relaxed);
-        let len = bytes / size_of::<T>();
-        free.len.with_mut(|field| {
+        let whole = whole_samples::<T>(bytes);
+        free.len_bytes.with_mut(|field| {
             // SAFETY: no other handle.
-            unsafe { *field = len as u32 }
+            unsafe { *field = whole as u32 }
         });
         Block { head, samples: PhantomData }
     }
 
     #[inline(always)]
-    fn head(&self) -> &Head<M> {
+    fn head(&self) -> &BlockHead<M> {
         // SAFETY: the head is valid while a handle is out.
         unsafe { self.head.as_ref() }
     }
@@ -60,89 +69,103 @@ impl<T: Pod, M: Meta> Block<T, M> {
         unsafe { self.head.cast::<u8>().add(data_offset::<M>()) }.as_ptr().cast()
     }
 
-    /// Asks for what a thread needs first of a block that another thread wrote: its head, where handles are counted, to write, and its
-    /// samples, of which there are so many bytes at most, or the first 512 of these, to read. They come over together while the caller goes
-    /// on. A hint.
+    /// Prefetches what a thread first needs of a block that another thread wrote: its head, which counts
+    /// handles, for writing, and its samples for reading. There are at most `bytes` bytes of samples, and the
+    /// first 512 are fetched. All lines arrive together while the caller goes on. A hint.
     #[inline(always)]
     pub fn fetch(&self, bytes: usize) {
         fetch_to_write(self.head());
-        // How many there are is not looked up: that would be the first miss. And not more: behind them lies another thread's block.
-        Place::at(self.data(), bytes.min(FIRST)).fetch_to_read();
+        // The length is not read: that would be the first miss. Not more bytes: the next block may belong to
+        // another thread.
+        MemoryRange::at(self.data(), bytes.min(FIRST)).fetch_to_read();
     }
 
-    /// Samples that fit.
+    /// Number of samples that fit.
     #[inline]
     pub fn capacity(&self) -> usize {
         self.head().bytes as usize / size_of::<T>()
     }
 
-    /// Samples that are valid.
+    /// Number of valid samples.
     #[inline(always)]
     #[expect(clippy::len_without_is_empty, reason = "`is_empty` comes from the slice it derefs to")]
     pub fn len(&self) -> usize {
-        self.head().len.with(|len| {
+        let bytes = self.head().len_bytes.with(|len| {
             // SAFETY: it is changed by a unique handle only, and this is a handle.
             unsafe { *len as usize }
-        })
+        });
+        bytes / size_of::<T>()
+    }
+
+    /// The same block, seen as samples of another type. The last bytes are out of view if they do not make a whole sample.
+    #[inline(always)]
+    pub fn cast<U: Pod>(self) -> Block<U, M> {
+        const { assert!(align_of::<U>() <= ALIGN, "samples are aligned to 64 bytes") };
+        let head = self.head;
+        // The handle goes on under another type: it is counted once.
+        std::mem::forget(self);
+        Block { head, samples: PhantomData }
     }
 
     /// Whether this is the only handle.
     #[inline(always)]
     pub fn is_unique(&self) -> bool {
-        // Acquire, partner: the Release of `drop`: what the other handles did with the block comes before our edits.
+        // Acquire, partner: the Release of `drop`: other handles' accesses come before our edits.
         self.head().refs.load(Ordering::Acquire) == 1
     }
 
-    /// The samples, to change; `None` while another handle is there.
+    /// Returns the samples for changing; `None` while another handle exists.
     #[inline]
     pub fn edit(&mut self) -> Option<&mut [T]> {
         if !self.is_unique() {
             return None;
         }
-        // SAFETY: unique and `&mut self`: nobody else reads or writes. `len` samples fit, and any bytes are a `T`.
+        // SAFETY: unique and `&mut self`: nobody else reads or writes. `len` samples fit, and any bytes are a
+        // `T`.
         Some(unsafe { std::slice::from_raw_parts_mut(self.data(), self.len()) })
     }
 
-    /// Shortens to `len` samples; more than it has is no change.
+    /// Shortens the block to `len` samples. Does nothing if it has no more than that.
     ///
     /// # Panics
-    /// When another handle is there: they share the length.
+    /// If another handle exists: they share the length.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
         if len >= self.len() {
             return;
         }
         assert!(self.is_unique(), "a shared block cannot be shortened");
-        self.head().len.with_mut(|field| {
+        let bytes = len * size_of::<T>();
+        self.head().len_bytes.with_mut(|field| {
             // SAFETY: unique.
-            unsafe { *field = len as u32 }
+            unsafe { *field = bytes as u32 }
         });
     }
 
-    /// As if it had just been taken from its store: all samples that fit are there, with whatever values, and what travels with them is
-    /// reset. False, and no change, while another handle is there.
+    /// Resets the block as if it came from its store: all samples that fit are valid, with any values, and
+    /// the meta value is reset. False, without a change, while another handle exists.
     #[inline]
     pub fn renew(&mut self) -> bool {
-        let len = self.capacity() as u32;
+        let whole = whole_samples::<T>(self.block_bytes());
         let Some(meta) = self.meta_mut() else { return false };
         meta.reset();
-        self.head().len.with_mut(|field| {
+        self.head().len_bytes.with_mut(|field| {
             // SAFETY: unique.
-            unsafe { *field = len }
+            unsafe { *field = whole as u32 }
         });
         true
     }
 
-    /// What travels with the samples.
+    /// Returns the meta value, which travels with the samples.
     #[inline(always)]
     pub fn meta(&self) -> &M {
         self.head().meta.with(|meta| {
-            // SAFETY: it is changed by a unique handle with `&mut self` only.
+            // SAFETY: only a unique handle with `&mut self` changes it.
             unsafe { &*meta }
         })
     }
 
-    /// What travels with the samples, to change; `None` while another handle is there.
+    /// Returns the meta value for changing; `None` while another handle exists.
     #[inline]
     pub fn meta_mut(&mut self) -> Option<&mut M> {
         if !self.is_unique() {
@@ -152,19 +175,20 @@ impl<T: Pod, M: Meta> Block<T, M> {
         Some(self.head().meta.with_mut(|meta| unsafe { &mut *meta }))
     }
 
-    /// The samples and what travels with them, both to change; `None` while another handle is there.
+    /// Returns the samples and the meta value for changing; `None` while another handle exists.
     #[inline]
     pub fn parts(&mut self) -> Option<(&mut [T], &mut M)> {
         if !self.is_unique() {
             return None;
         }
-        // SAFETY: unique and `&mut self`: nobody else reads or writes. `len` samples fit, and any bytes are a `T`.
+        // SAFETY: unique and `&mut self`: nobody else reads or writes. `len` samples fit, and any bytes are a
+        // `T`.
         let samples = unsafe { std::slice::from_raw_parts_mut(self.data(), self.len()) };
-        // SAFETY: as above; the meta lies in the head, and the samples behind it.
+        // SAFETY: as above; the meta value is in the head, and the samples come after it.
         Some((samples, self.head().meta.with_mut(|meta| unsafe { &mut *meta })))
     }
 
-    /// Bytes of the block behind this handle, which is the quantum of its store.
+    /// Returns the bytes of the block, which is the quantum of its store.
     #[inline(always)]
     pub fn block_bytes(&self) -> usize {
         self.head().bytes as usize
@@ -176,8 +200,8 @@ impl<T: Pod, M: Meta> Deref for Block<T, M> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: `len` samples are there and any bytes are a `T`; nobody writes while `&self` is borrowed, because
-        // writing takes a unique handle and `&mut`.
+        // SAFETY: `len` samples are valid and any bytes are a `T`. Nobody writes while `&self` is borrowed,
+        // because writing takes a unique handle and `&mut`.
         unsafe { std::slice::from_raw_parts(self.data(), self.len()) }
     }
 }
@@ -185,7 +209,7 @@ impl<T: Pod, M: Meta> Deref for Block<T, M> {
 impl<T: Pod, M: Meta> Clone for Block<T, M> {
     #[inline]
     fn clone(&self) -> Self {
-        // Relaxed: a new handle is made from one that is there, and travels by other means.
+        // Relaxed: a new handle is made from an existing one, and reaches other threads by other means.
         let before = self.head().refs.fetch_add(1, Ordering::Relaxed);
         assert!(before < u32::MAX / 2, "a block is shared more than 2^31 times");
         Block { head: self.head, samples: PhantomData }
@@ -196,16 +220,16 @@ impl<T: Pod, M: Meta> Drop for Block<T, M> {
     #[inline]
     fn drop(&mut self) {
         let refs = &self.head().refs;
-        // Acquire, partner: the Release below on other threads. A count of 1 cannot rise behind our back, so the last
-        // handle needs no read-modify-write.
+        // Acquire, partner: the Release below on other threads. A count of 1 cannot rise, because this is the
+        // only handle, so the last handle needs no read-modify-write.
         if refs.load(Ordering::Acquire) != 1 {
-            // Release, partner: the Acquire fence of the last one to go.
+            // Release, partner: the Acquire fence of the last handle.
             if refs.fetch_sub(1, Ordering::Release) != 1 {
                 return;
             }
             fence(Ordering::Acquire);
         }
-        // SAFETY: the last handle is going, and the block is out until this call.
+        // SAFETY: this is the last handle, and the block is out until this call.
         unsafe { Home::give_back(self.head) };
     }
 }

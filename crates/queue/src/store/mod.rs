@@ -1,5 +1,5 @@
-//! Blocks of memory that are handed out, shared, and come home by themselves. See `README.md` beside this file for
-//! the states, the protocol and the races it closes.
+//! Blocks of memory that are handed out, shared, and return to their store when the last handle is dropped.
+//! See `README.md` beside this file for the states, the protocol and the races it closes.
 
 mod block;
 mod home;
@@ -12,7 +12,7 @@ pub use block::Block;
 use crate::sync;
 use crate::sync::atomic::Ordering;
 use bytemuck::Pod;
-use home::{Home, HomeComing, Link, data_offset};
+use home::{BlockLink, Home, OnReturn, data_offset};
 use place::stride;
 use std::cell::Cell;
 use std::fmt;
@@ -20,28 +20,28 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// What travels in the head of a block beside its samples. It is made once per block and used again.
+/// A value in the head of each block, beside its samples. It is made once per block and reused.
 pub trait Meta: Default + Clone + Send + Sync + 'static {
-    /// Forgets what was set, and keeps its memory where it can: called when the block comes home, and before it is filled again
-    /// without that.
+    /// Resets the value, and keeps its memory if it can. Called when the block returns to its store, and
+    /// before it is filled again without a return.
     fn reset(&mut self);
 }
 
-/// Why a store could not be made.
+/// Reason why a store could not be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreError {
     /// No block, or blocks of no bytes.
     Empty,
     /// More bytes than an address space or a length field can hold.
     TooLarge {
-        /// Blocks asked for.
+        /// Number of blocks asked for.
         blocks: usize,
-        /// Bytes per block asked for.
+        /// Number of bytes per block asked for.
         bytes: usize,
     },
-    /// The system has not that much memory.
+    /// The system does not have that much memory.
     OutOfMemory {
-        /// Bytes asked for.
+        /// Number of bytes asked for.
         bytes: usize,
     },
 }
@@ -65,7 +65,7 @@ impl fmt::Display for StoreError {
 
 impl std::error::Error for StoreError {}
 
-/// A store that no thread owns yet: allocated where it is convenient, opened where it is used.
+/// A store that no thread owns yet: allocated on any thread, opened on the one that uses it.
 pub struct Seed<M: Meta> {
     home: NonNull<Home<M>>,
 }
@@ -74,7 +74,8 @@ pub struct Seed<M: Meta> {
 unsafe impl<M: Meta> Send for Seed<M> {}
 
 impl<M: Meta> Seed<M> {
-    /// Allocates `blocks` blocks of `bytes` bytes each, 64-byte aligned and zeroed (so their pages are there).
+    /// Allocates `blocks` blocks of `bytes` bytes each, 64-byte aligned and zeroed, so that their pages
+    /// exist.
     ///
     /// # Errors
     /// See [`StoreError`].
@@ -82,7 +83,8 @@ impl<M: Meta> Seed<M> {
         Self::new_in(blocks, bytes, &mut |_| ())
     }
 
-    /// As [`new`](Seed::new), with a look at the memory before its first use: to say where its pages are to lie.
+    /// As [`new`](Seed::new); calls `prepare` with the memory before its first use, to choose where its pages
+    /// are placed.
     ///
     /// ```
     /// # use onbeat_queue::{Meta, Seed};
@@ -105,7 +107,8 @@ impl<M: Meta> Seed<M> {
         Home::new(blocks, bytes, prepare).map(|home| Seed { home })
     }
 
-    /// Bytes that each block takes, with its head, its link, and what lies between it and the next one, when `bytes` of it are for samples.
+    /// Returns the bytes that each block takes if `bytes` of it are for samples: with its head, its link, and
+    /// the space before the next block.
     ///
     /// ```
     /// # use onbeat_queue::{Meta, Seed};
@@ -116,7 +119,7 @@ impl<M: Meta> Seed<M> {
     /// ```
     #[must_use]
     pub const fn bytes_per_block(bytes: usize) -> usize {
-        stride(data_offset::<M>(), bytes) + size_of::<Link<M>>()
+        stride(data_offset::<M>(), bytes) + size_of::<BlockLink<M>>()
     }
 
     /// Makes the calling thread the owner.
@@ -125,11 +128,11 @@ impl<M: Meta> Seed<M> {
         self.open_as(None)
     }
 
-    /// Makes the calling thread the owner, and `home_coming` what tells it that a block came home which it
+    /// Makes the calling thread the owner. `on_return` notifies it of the return of a block that it
     /// [wanted](Store::want).
     ///
-    /// It is called on the thread that dropped the block, so it should do no more than wake somebody. It may be
-    /// called, and be dropped, when the store is gone already.
+    /// The thread that dropped the block calls it, so it should only wake a thread. It can be called, and
+    /// dropped, after the store has ended.
     ///
     /// ```
     /// # use onbeat_queue::{Meta, Seed};
@@ -147,15 +150,15 @@ impl<M: Meta> Seed<M> {
     /// # Ok::<(), onbeat_queue::StoreError>(())
     /// ```
     #[must_use]
-    pub fn open_with(self, home_coming: Arc<dyn Fn() + Send + Sync>) -> Store<M> {
-        self.open_as(Some(home_coming))
+    pub fn open_with(self, on_return: Arc<dyn Fn() + Send + Sync>) -> Store<M> {
+        self.open_as(Some(on_return))
     }
 
-    fn open_as(self, home_coming: Option<HomeComing>) -> Store<M> {
+    fn open_as(self, on_return: Option<OnReturn>) -> Store<M> {
         let home = self.home;
         std::mem::forget(self);
         // SAFETY: the seed was the only handle, and no block was taken yet.
-        unsafe { Home::open(home, home_coming) };
+        unsafe { Home::open(home, on_return) };
         Store { home, copies: Cell::new(0), refused: Cell::new(0) }
     }
 }
@@ -167,10 +170,10 @@ impl<M: Meta> Drop for Seed<M> {
     }
 }
 
-/// A fixed number of equal memory blocks, owned by the thread that opened it, or by the [`Identity`](crate::Identity) that it
-/// wore.
+/// A fixed number of equal memory blocks, owned by the thread that opened it, or by the
+/// [`Identity`](crate::Identity) that the thread wore.
 ///
-/// [`get`](Store::get) takes the block that came home last (it is still in the cache); blocks that were dropped on
+/// [`get`](Store::get) takes the block that was returned last (it is still in the cache); blocks dropped on
 /// other threads come back oldest first. The memory lives until the store and the last block are gone.
 ///
 /// ```
@@ -196,17 +199,18 @@ pub struct Store<M: Meta> {
     refused: Cell<u64>,
 }
 
-// SAFETY: the free list is touched only on the thread that wears the number of the home (`at_home` is asked first), which one
-// thread does at a time; whoever hands the number on hands the list on with it. The counters go with `self`, which is
-// not `Sync`. Blocks out there are `Send` by their own argument.
+// SAFETY: only the thread that wears the number of the home touches the free list (`at_home` checks it), one
+// thread at a time; handing the number on hands the list on with it. The counters go with `self`, which is
+// not `Sync`. Blocks that are out are `Send` by their own argument.
 unsafe impl<M: Meta> Send for Store<M> {}
 
 impl<M: Meta> Store<M> {
-    /// A block whose length is its capacity, or `None` when all are out. Its samples are whatever was there before;
-    /// its meta is reset.
+    /// Takes a block whose length is its capacity; `None` when all are out. Its samples have their old
+    /// values; its meta value is reset.
     ///
     /// # Panics
-    /// When `T` has no size or is aligned to more than 64 bytes (at compile time), or on a thread that is not the store's.
+    /// If `T` has no size or is aligned to more than 64 bytes (at compile time), or on a thread that does not
+    /// own the store.
     #[inline]
     pub fn get<T: Pod>(&self) -> Option<Block<T, M>> {
         let block = self.get_if_free();
@@ -216,7 +220,8 @@ impl<M: Meta> Store<M> {
         block
     }
 
-    /// As [`get`](Store::get), for who can do without: it does not count as [refused](Store::refused).
+    /// As [`get`](Store::get), for callers that can do without a block: a failure does not count as
+    /// [refused](Store::refused).
     ///
     /// # Panics
     /// As [`get`](Store::get).
@@ -230,8 +235,8 @@ impl<M: Meta> Store<M> {
         Some(unsafe { Block::from_free(head, self.block_bytes()) })
     }
 
-    /// The samples of a block, to change: its own when it is not shared, else those of a copy that takes its place.
-    /// `None` when a copy is needed and no block is left.
+    /// Returns the samples of a block for changing. A shared block is replaced by a copy first. `None` if a
+    /// copy is needed and no block is left.
     #[inline]
     pub fn make_unique<'b, T: Pod>(&self, block: &'b mut Block<T, M>) -> Option<&'b mut [T]> {
         if !block.is_unique() {
@@ -254,49 +259,49 @@ impl<M: Meta> Store<M> {
         Some(())
     }
 
-    /// Blocks that are free, those included that other threads have brought home by now.
+    /// Number of free blocks, including those that other threads have returned by now.
     pub fn free(&self) -> usize {
         self.check();
         // SAFETY: this is the owning thread.
         unsafe { Home::count_free(self.home) }
     }
 
-    /// Announces that the owner waits until `blocks` are free. True: fewer are, and when the next one comes home from another
-    /// thread, the function given to [`Seed::open_with`] is called, once. False: there are enough now.
+    /// Announces that the owner waits until `blocks` are free. True: fewer are free, and the next return from
+    /// another thread calls the function given to [`Seed::open_with`], once. False: enough are free now.
     ///
-    /// The wish stands until it is fulfilled, also when [`get`](Store::get) finds a block meanwhile that the owner
-    /// itself dropped; so the function may be called when nobody waits any more. A block that comes home on the
-    /// owning thread does not call it.
+    /// The request stands until it is answered, even if [`get`](Store::get) meanwhile finds a block that the
+    /// owner itself dropped. So the function can be called when nobody waits any more. A return on the owning
+    /// thread does not call it.
     pub fn want(&self, blocks: usize) -> bool {
         self.check();
         // SAFETY: this is the owning thread.
         unsafe { Home::want(self.home, blocks) }
     }
 
-    /// Bytes of one block.
+    /// Number of bytes of one block.
     pub fn block_bytes(&self) -> usize {
         self.home().bytes
     }
 
-    /// Blocks in all.
+    /// Number of blocks in all.
     pub fn blocks(&self) -> usize {
         self.home().blocks
     }
 
-    /// Most blocks that were out at once, as far as the owning thread could see: blocks dropped elsewhere count until
-    /// they are fetched home.
+    /// Most blocks that were out at once, as far as the owning thread could see: blocks dropped elsewhere
+    /// count until they are fetched.
     pub fn in_use_max(&self) -> usize {
         self.check();
         // SAFETY: this is the owning thread.
         unsafe { Home::in_use_max(self.home) }
     }
 
-    /// Copies made because a shared block was to be changed.
+    /// Number of copies made because a shared block was changed.
     pub fn copies(&self) -> u64 {
         self.copies.get()
     }
 
-    /// Times that [`get`](Store::get) had no block to give.
+    /// Number of times that [`get`](Store::get) had no block.
     pub fn refused(&self) -> u64 {
         self.refused.get()
     }
@@ -313,14 +318,15 @@ impl<M: Meta> Store<M> {
     }
 
     fn home(&self) -> &Home<M> {
-        // SAFETY: the home lives at least until this store is dropped; its shared fields are atomics or constant.
+        // SAFETY: the home lives at least until this store is dropped; its shared fields are atomics or
+        // constant.
         unsafe { self.home.as_ref() }
     }
 }
 
 impl<M: Meta> Drop for Store<M> {
     fn drop(&mut self) {
-        // Elsewhere its free list may not be touched: then the memory is left, which is a leak and no more.
+        // On another thread the free list must not be touched: the memory is leaked.
         debug_assert!(self.at_home(), "a chunk store is dropped on a thread that it does not belong to");
         if self.at_home() {
             // SAFETY: this is the owning thread, and this handle is not used again.

@@ -1,4 +1,4 @@
-//! The store's races, through every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p onbeat-queue --release model`.
+//! The store's races through every interleaving (`ci/loom`).
 
 use super::{Meta, Seed};
 use crate::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use loom::sync::{Arc, Notify};
 use loom::thread;
 use std::ptr::null_mut;
 
-/// Counts how often a block came home, where loom sees it.
+/// Counts how often a block was returned, where loom sees it.
 #[derive(Default, Clone)]
 struct Visits(Option<Arc<AtomicUsize>>);
 
@@ -19,7 +19,7 @@ impl Meta for Visits {
     }
 }
 
-/// A block dropped elsewhere comes home once, whether the owner fetches meanwhile or not.
+/// A block dropped elsewhere is returned once, whether or not the owner fetches meanwhile.
 #[test]
 fn blocks_come_home_from_another_thread() {
     loom::model(|| {
@@ -43,7 +43,8 @@ fn blocks_come_home_from_another_thread() {
     });
 }
 
-/// Two threads drop the last two handles of a shared block: it comes home once, and neither reads after that.
+/// Two threads drop the last two handles of a shared block: it is returned once, and neither reads after
+/// that.
 #[test]
 fn the_last_of_two_handles_brings_it_home() {
     loom::model(|| {
@@ -57,7 +58,7 @@ fn the_last_of_two_handles_brings_it_home() {
             assert_eq!(b[0], 7);
             drop(b);
         });
-        // Unique only once the other handle is gone, and then its reads are over.
+        // Unique only when the other handle is gone, and with it its reads.
         if let Some(samples) = a.edit() {
             samples[0] = 8;
         }
@@ -68,8 +69,8 @@ fn the_last_of_two_handles_brings_it_home() {
     });
 }
 
-/// The store goes while a block is on its way home from another thread: the memory is freed once (loom and the leak
-/// check of its allocator stand-in would see a second time, `visits` a missing one).
+/// The store ends while another thread returns a block: the memory is freed once (loom and its allocator's
+/// leak check would see a second time, `visits` a missing one).
 #[test]
 fn a_store_may_end_before_its_blocks() {
     loom::model(|| {
@@ -87,48 +88,48 @@ fn a_store_may_end_before_its_blocks() {
     });
 }
 
-/// What a store calls when a wanted block comes home: counts, and wakes who waits.
+/// Called when a wanted block is returned: counts, and wakes the owner.
 #[derive(Default)]
-struct Bell {
+struct HomeNotifier {
     parker: Notify,
-    rung: AtomicUsize,
+    notified: AtomicUsize,
 }
 
-fn open_with_bell(blocks: usize) -> (super::Store<Visits>, std::sync::Arc<Bell>) {
-    let bell = std::sync::Arc::new(Bell::default());
+fn open_with_notifier(blocks: usize) -> (super::Store<Visits>, std::sync::Arc<HomeNotifier>) {
+    let notifier = std::sync::Arc::new(HomeNotifier::default());
     let store = Seed::new(blocks, 8).unwrap().open_with({
-        let bell = bell.clone();
+        let notifier = notifier.clone();
         std::sync::Arc::new(move || {
-            bell.rung.fetch_add(1, Ordering::Relaxed);
-            bell.parker.notify();
+            notifier.notified.fetch_add(1, Ordering::Relaxed);
+            notifier.parker.notify();
         })
     });
-    (store, bell)
+    (store, notifier)
 }
 
-/// A starved owner sleeps until a block comes home from another thread. A wake-up that is lost leaves both threads
-/// blocked, which loom reports.
+/// A starved owner sleeps until another thread returns a block. A lost wake-up leaves both threads blocked,
+/// which loom reports.
 fn starved(blocks: usize) {
     loom::model(move || {
-        let (store, bell) = open_with_bell(blocks);
+        let (store, notifier) = open_with_notifier(blocks);
         let out: Vec<_> = std::iter::from_fn(|| store.get::<u64>()).collect();
         let others: Vec<_> = out.into_iter().map(|block| thread::spawn(move || drop(block))).collect();
-        let mut wishes = 0;
+        let mut requests = 0;
         let block = loop {
             if let Some(block) = store.get::<u64>() {
                 break block;
             }
             if store.want(1) {
-                wishes = 1;
-                // It may wake for no reason; the wish stands then, and is not counted again.
-                bell.parker.wait();
+                requests = 1;
+                // A spurious wake-up leaves the request standing, and it is not counted again.
+                notifier.parker.wait();
             }
         };
         for other in others {
             other.join().unwrap();
         }
         drop(block);
-        assert!(bell.rung.load(Ordering::Relaxed) == wishes, "one call for a wish");
+        assert!(notifier.notified.load(Ordering::Relaxed) == requests, "one call for a request");
         assert_eq!(
             std::iter::from_fn(|| store.get::<u64>()).collect::<Vec<_>>().len(),
             blocks,
@@ -147,37 +148,38 @@ fn only_the_first_wanted_block_announces_itself() {
     starved(2);
 }
 
-/// The same without waiting, because a dead-lock in a model ends the process: whatever was wanted was announced.
+/// The same without waiting, because a dead-lock in a model ends the process: each request is answered.
 fn wanted_once() {
     loom::model(|| {
-        let (store, bell) = open_with_bell(1);
+        let (store, notifier) = open_with_notifier(1);
         let block = store.get::<u64>().unwrap();
         let other = thread::spawn(move || drop(block));
         let is_wanted = store.want(1);
         other.join().unwrap();
-        let rung = bell.rung.load(Ordering::Relaxed);
-        assert_eq!((rung, store.free()), (usize::from(is_wanted), 1), "a wake-up was lost");
+        let notified = notifier.notified.load(Ordering::Relaxed);
+        assert_eq!((notified, store.free()), (usize::from(is_wanted), 1), "a wake-up was lost");
     });
 }
 
 #[test]
-fn a_wish_is_fulfilled_once() {
+fn a_request_is_answered_once() {
     wanted_once();
 }
 
 #[test]
 #[should_panic(expected = "a wake-up was lost")]
-fn a_wish_over_a_block_is_found() {
+fn a_request_over_a_block_is_found() {
     plant("wanted by load and store");
     wanted_once();
 }
 
-/// The store goes while a block that it wants is on its way home: the memory is freed once, and the bell with it.
+/// The store ends while a block that it wants is being returned: the memory is freed once, and the notifier
+/// with it.
 #[test]
 fn a_store_may_end_while_it_wants() {
     loom::model(|| {
         let visits = Arc::new(AtomicUsize::new(0));
-        let (store, bell) = open_with_bell(1);
+        let (store, notifier) = open_with_notifier(1);
         let mut block = store.get::<u64>().unwrap();
         block.meta_mut().unwrap().0 = Some(visits.clone());
         assert!(store.want(1));
@@ -186,26 +188,30 @@ fn a_store_may_end_while_it_wants() {
         drop(store);
         other.join().unwrap();
         assert_eq!(visits.load(Ordering::Relaxed), 1);
-        assert!(bell.rung.load(Ordering::Relaxed) <= 1);
-        assert_eq!(std::sync::Arc::strong_count(&bell), 1, "the home is gone, or has forgotten the bell");
+        assert!(notifier.notified.load(Ordering::Relaxed) <= 1);
+        assert_eq!(
+            std::sync::Arc::strong_count(&notifier),
+            1,
+            "the home is gone, or has forgotten the notifier"
+        );
     });
 }
 
-/// The seeded mistake: the remote list with a relaxed push. The owner may then see the list and not what was done to
-/// the block before, and loom must say so.
+/// The planted mistake: the remote list with a relaxed push. The owner can then see the list but not the
+/// thread's writes to the block, and loom must say so.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_relaxed_push_is_found() {
-    struct Node {
+    struct PushedBlock {
         value: UnsafeCell<u64>,
     }
     loom::model(|| {
-        let node = Arc::new(Node { value: UnsafeCell::new(0) });
-        let list = Arc::new(AtomicPtr::new(null_mut::<Node>()));
+        let node = Arc::new(PushedBlock { value: UnsafeCell::new(0) });
+        let list = Arc::new(AtomicPtr::new(null_mut::<PushedBlock>()));
         let (node2, list2) = (node.clone(), list.clone());
         let other = thread::spawn(move || {
-            // SAFETY: as in the store, the block is ours until it is pushed; that the push does not publish it is
-            // what the model is to find.
+            // SAFETY: as in the store, the block is ours until it is pushed. Loom must find that this push
+            // does not publish it.
             node2.value.with_mut(|value| unsafe { *value = 1 });
             list2.store(std::ptr::from_ref(&*node2).cast_mut(), Ordering::Relaxed);
         });

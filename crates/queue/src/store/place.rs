@@ -1,31 +1,34 @@
-//! How far apart the blocks of a store lie.
+//! The distance between the blocks of a store.
 
-/// Of a processor, for its loads and stores: it compares this much of their addresses first.
+/// Bytes of addresses that a processor compares first to order its loads and stores.
 const PAGE: usize = 4096;
 
-/// What the distance of two neighbours may be, less whole pages. A loop that reads one block and writes another has a load next to each
-/// store, some lines ahead of it. Where both addresses are alike in their last 12 bits the processor takes the load for one of what was
-/// just stored, and waits: with 128 bytes, which is what a head alone makes of a round number, every tenth pair of blocks took twice to
-/// four times as long (AMD Zen 4, vectors of 64 bytes; the book's page on nanoseconds has a table). With these, blocks up to six places
-/// from each other are half a KiB or more apart.
+/// Distances of two neighbours, less whole pages. A loop that reads one block and writes another has a load
+/// next to each store, some lines ahead of it. If both addresses have the same last 12 bits, the processor
+/// takes the load for one of the value just stored, and waits. With 128 bytes, which is the distance when
+/// only a head follows a round number, every tenth pair of blocks took two to four times as long (AMD Zen 4,
+/// vectors of 64 bytes; the book's page on nanoseconds has a table). With the distances below, blocks up to
+/// six places apart differ by half a KiB or more.
 const APART: [usize; 4] = [1152, 1792, 2304, 2944];
 
-/// So much lies between a large block and the next one. A processor that reads on and on asks for lines ahead, also beyond the end, and
-/// takes the next block's first ones from another core that writes there: with 2560 bytes a core that had less to do than the one before
-/// it, and so was close behind that, made it a third slower (chunks of 16 KiB, five operators on two cores).
+/// Bytes between a large block and the next one. A processor that reads sequentially prefetches lines beyond
+/// the end, and takes the first lines of the next block from another core that writes there. With 2560 bytes,
+/// a core with less work, which follows closely behind the core before it, slowed that core by a third
+/// (chunks of 16 KiB, five operators on two cores).
 const BETWEEN: usize = 8192;
 
-/// From so many bytes on a block is large. Smaller ones gain nothing from so much between them, and where one core reads one and writes
-/// the next they lost 2 per cent (8 KiB, half as much between them).
+/// Size from which a block is large. Smaller ones gain nothing from that much space; where one core reads a
+/// block and writes the next, they lost 2 per cent (8 KiB, half that space).
 const LARGE: usize = 4 * PAGE;
 
-/// Least number of bytes behind a block of so many.
+/// Returns the least number of bytes after a block of `bytes` bytes.
 const fn behind(bytes: usize) -> usize {
     if bytes >= LARGE { BETWEEN } else { bytes / 4 }
 }
 
-/// Bytes from one block to the next, with a head of so many bytes each: the least that has room for both, and what is to be
-/// [`behind`] them, and is of these. Blocks that fill less than three quarters of a page lie close: two neighbours are apart as it is.
+/// Returns the bytes from one block to the next, with a head of `head` bytes each: the least that has room
+/// for both and for [`behind`], and is one of [`APART`] more than whole pages. Blocks that fill less than
+/// three quarters of a page are packed closely: two neighbours are apart anyway.
 pub(super) const fn stride(head: usize, bytes: usize) -> usize {
     let close = head + bytes.next_multiple_of(64);
     if close <= APART[APART.len() - 1] {

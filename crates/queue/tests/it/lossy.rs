@@ -1,5 +1,4 @@
-//! The ring that overwrites, through its public interface: against the plainest queue there is, and with
-//! threads.
+//! The ring that overwrites, through its public interface: against a plain queue, and with threads.
 #![cfg(not(loom))]
 
 use crate::stress::{Dice, stress_time, watched};
@@ -15,7 +14,7 @@ proptest! {
         let (mut producer, mut consumer) = (Owner::new(), Owner::new());
         let ring: Lossy<u64> = Lossy::new(&producer, &consumer, capacity);
         let mut plain = VecDeque::new();
-        // What was peeked at is out of the ring and cannot go any more.
+        // An item that was peeked at is out of the ring and cannot be overwritten any more.
         let mut held = None;
         let (mut sent, mut dropped, mut taken, mut deepest) = (0, 0, 0, 0);
         for step in steps {
@@ -34,14 +33,14 @@ proptest! {
                 }
                 6 => {
                     let there = (plain.len() + usize::from(held.is_some())).min(capacity);
-                    prop_assert_eq!(ring.look(&mut consumer), there);
+                    prop_assert_eq!(ring.poll(&mut consumer), there);
                     prop_assert_eq!(ring.len(&consumer), there);
                 }
                 _ => {
                     let some = ring.len(&consumer) > 0;
                     let item = held.take().or_else(|| plain.pop_front());
                     prop_assert_eq!(ring.pop(&mut consumer), item);
-                    prop_assert!(item.is_some() || !some, "there was to be an item");
+                    prop_assert!(item.is_some() || !some, "an item was expected");
                     taken += u64::from(item.is_some());
                 }
             }
@@ -96,8 +95,7 @@ struct Item {
     _alive: Arc<()>,
 }
 
-/// What one side has had in hand: how many items, the sum of their numbers, and the next number that may
-/// come.
+/// Items that one side has received: their count, the sum of their numbers, and the least next number.
 #[derive(Default)]
 struct Had {
     items: u64,
@@ -136,7 +134,7 @@ fn send_and_take(capacity: usize, time: Duration) {
                     number += 1;
                     dice.maybe_stop();
                 }
-                // Now and then the consumer is to catch up.
+                // Lets the consumer catch up now and then.
                 if dice.below(3) == 0 {
                     std::thread::yield_now();
                 }
@@ -151,7 +149,7 @@ fn send_and_take(capacity: usize, time: Duration) {
     let mut popped = Had::default();
     loop {
         let closed = ring.is_closed(&consumer);
-        let visible = ring.look(&mut consumer);
+        let visible = ring.poll(&mut consumer);
         assert!(visible <= capacity);
         for _ in 0..dice.below(visible as u64 + 1) {
             let peeked = if dice.below(4) == 0 { ring.peek(&mut consumer, |item| item.number) } else { None };

@@ -1,14 +1,15 @@
-//! Tests of the queues against plain references, and stress tests (`ONBEAT_STRESS_SECONDS` makes them longer).
+//! Tests of the queues against plain references, and stress tests (`ONBEAT_STRESS_SECONDS` makes them
+//! longer).
 //!
-//! Apart: `agenda`, which `ci/valgrind` runs.
+//! In a binary of its own: `queue_core`, which `ci/valgrind` runs.
 #![cfg(not(loom))]
 
-mod crew;
 mod inbox;
 mod lossy;
-mod relay;
+mod ranges;
 mod ring;
-mod rota;
 mod spsc;
 mod store;
 mod stress;
+mod task_pool;
+mod ticket;

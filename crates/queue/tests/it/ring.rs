@@ -1,4 +1,4 @@
-//! Rings against the plainest queue there is.
+//! Rings against a plain queue.
 #![cfg(not(loom))]
 
 use onbeat_queue::{Full, Owner, Ring};

@@ -108,7 +108,7 @@ fn a_block_is_as_new_for_who_has_it_alone() {
     assert_eq!(block.edit().unwrap().len(), 16);
 }
 
-/// Blocks go round through other threads for a while: none is lost, none is handed out twice.
+/// Blocks circulate through other threads: none is lost, none is handed out twice.
 #[test]
 fn stress_blocks_return_from_other_threads() {
     const BLOCKS: usize = 16;
@@ -164,7 +164,7 @@ fn stress_blocks_return_from_other_threads() {
     });
 }
 
-/// Stores end while their blocks are still elsewhere.
+/// Stores end while their blocks are still out.
 #[test]
 fn stress_stores_end_before_their_blocks() {
     let time = stress_time();

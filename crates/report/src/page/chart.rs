@@ -1,27 +1,28 @@
-//! Charts: SVG whose colours come from the page, so that they are right by day and by night.
+//! Charts as SVG. Their colours come from the page, so that they fit its light and dark mode.
 
-use super::frame::{Frame, SMALL, Size};
+use super::frame::{ChartFrame, ChartSize, SMALL};
 use super::html::Html;
 use super::scale::{Scale, Tick};
 use super::words;
 use onbeat_trace::{Buckets, CourseRecord};
 
-/// One record's part of a chart: which of the colours, what it is called, what there is.
-pub(super) struct Series<'a, T> {
+/// Data of one run in a chart, with its colour and name.
+pub(super) struct ChartSeries<'a, T> {
     pub colour: usize,
     pub name: &'a str,
     pub data: T,
 }
 
-/// Durations by length, moved by an offset: the bucket's ends, and how many there are.
+/// Histogram: lower end, upper end and count of each bucket.
 pub(super) type Bins = Vec<(f64, f64, f64)>;
 
-/// Where each bucket begins is known by the bound before it, or by how finely durations are told apart.
+/// Returns the bins of buckets. The lower end of a bucket follows from the one before it, or from the
+/// resolution.
 pub(super) fn bins(buckets: &Buckets) -> Bins {
     let mut before = 0.0;
     let bin = |(up_to_ns, count): (u64, u64)| {
         let up_to = up_to_ns as f64;
-        // Buckets are at most a fiftieth wide, but for neighbours that were put together.
+        // Buckets are at most 2 % wide, except merged ones.
         let from = if before >= up_to * 0.98 { before } else { up_to - (up_to / 100.0).max(1.0) };
         before = up_to;
         (from, up_to, count as f64)
@@ -29,7 +30,7 @@ pub(super) fn bins(buckets: &Buckets) -> Bins {
     buckets.iter().map(bin).collect()
 }
 
-/// The value below which this share lies.
+/// Returns a quantile.
 pub(super) fn quantile(bins: &Bins, share: f64) -> f64 {
     let total: f64 = bins.iter().map(|bin| bin.2).sum();
     let mut sum = 0.0;
@@ -42,12 +43,12 @@ pub(super) fn quantile(bins: &Bins, share: f64) -> f64 {
     bins.last().map_or(0.0, |bin| bin.1)
 }
 
-/// How many of each length. `zoomed` leaves out the hundredth at each end and counts linearly; else everything is shown, and each step
-/// upwards is a factor, so that a single one is seen beside a million.
-pub(super) fn histogram(all: &[Series<'_, Bins>], zoomed: bool, about: &str) -> Html {
+/// Draws a histogram. `zoomed` omits 1 % at each end and has a linear count axis. Otherwise the axis is
+/// logarithmic, so that a single value is visible next to a million.
+pub(super) fn histogram(all: &[ChartSeries<'_, Bins>], zoomed: bool, about: &str) -> Html {
     const BARS: usize = 96;
-    let mut frame = Frame::new(SMALL, about);
-    let ends = |low: f64, high: f64, series: &Series<'_, Bins>| {
+    let mut frame = ChartFrame::new(SMALL, about);
+    let ends = |low: f64, high: f64, series: &ChartSeries<'_, Bins>| {
         let (from, to) = match zoomed {
             true => (quantile(&series.data, 0.01), quantile(&series.data, 0.99)),
             false => (series.data.first().map_or(0.0, |bin| bin.0), quantile(&series.data, 1.0)),
@@ -84,12 +85,12 @@ pub(super) fn histogram(all: &[Series<'_, Bins>], zoomed: bool, about: &str) -> 
     frame.x_axis(&x, &ticks, unit);
     let counts = y.ticks(4).into_iter().filter(|&tick| tick >= 1.0 || tick == 0.0);
     let counts: Vec<Tick> = counts.map(|tick| (tick, words::count(tick as u64))).collect();
-    frame.y_axis(&y, &counts, if zoomed { "how many" } else { "how many, logarithmic" });
+    frame.y_axis(&y, &counts, if zoomed { "count" } else { "count, logarithmic" });
     for (colour, name, bars, total) in drawn {
         let mut points = vec![(left, bottom)];
         for (at, &bar) in bars.iter().enumerate() {
             let (from, to) = (x.place(low + at as f64 * width), x.place(low + (at + 1) as f64 * width));
-            // Less than one of something wide that is spread: still there.
+            // A wide bin can give less than one per bar, which must stay visible.
             let height = if bar > 0.0 { y.place(if zoomed { bar } else { bar.max(0.7) }) } else { bottom };
             points.extend([(from, height), (to, height)]);
         }
@@ -99,11 +100,11 @@ pub(super) fn histogram(all: &[Series<'_, Bins>], zoomed: bool, about: &str) -> 
     frame.end()
 }
 
-/// Adds `count` to the bars from `from` to `to`, each by how much of it is covered.
+/// Distributes `count` over the bars from `from` to `to`, in proportion to the overlap.
 fn spread(bars: &mut [f64], from: f64, to: f64, count: f64) {
     let length = to - from;
     if length <= 1.0 {
-        // Where it ends: nothing is longer than that.
+        // Counts at its upper end, which no value exceeds.
         let at = (to - 1e-9).floor();
         if at >= 0.0 && at < bars.len() as f64 {
             bars[at as usize] += count;
@@ -118,21 +119,21 @@ fn spread(bars: &mut [f64], from: f64, to: f64, count: f64) {
     }
 }
 
-/// Value by share: from the median to the largest, each step to the right leaving a tenth.
-pub(super) fn percentiles(all: &[Series<'_, Bins>], limit_ns: Option<f64>, about: &str) -> Html {
+/// Draws percentiles from the median to the largest. Each step to the right leaves a tenth of the values.
+pub(super) fn percentiles(all: &[ChartSeries<'_, Bins>], limit_ns: Option<f64>, about: &str) -> Html {
     const SHARES: [(f64, &str); 6] =
         [(0.5, "50"), (0.9, "90"), (0.99, "99"), (0.999, "99.9"), (0.9999, "99.99"), (0.99999, "99.999")];
-    let mut frame = Frame::new(SMALL, about);
-    let total = |series: &Series<'_, Bins>| series.data.iter().map(|bin| bin.2).sum::<f64>();
+    let mut frame = ChartFrame::new(SMALL, about);
+    let total = |series: &ChartSeries<'_, Bins>| series.data.iter().map(|bin| bin.2).sum::<f64>();
     let most = all.iter().map(total).fold(1.0, f64::max);
-    // As far as there are enough for it to mean something.
+    // Percentiles with at least one value above them.
     let shares = &SHARES
         [..SHARES.iter().position(|(share, _)| most * (1.0 - share) < 1.0).unwrap_or(SHARES.len()).max(2)];
     let steps = shares.len() as f64;
     let (left, right) = frame.x();
     let (bottom, top) = frame.y();
     let x = Scale::linear(0.0, steps, left, right);
-    // 50 % is at 0, each tenth of what is left is one further, and the largest is at the end.
+    // 50 % is at 0, each further tenth of the rest is one to the right, and the largest is at the end.
     let place = |share: f64| ((1.0 - share).max(1e-9).log10() / -1.0 - 0.301).max(0.0).min(steps - 0.3);
     let values = all
         .iter()
@@ -152,7 +153,7 @@ pub(super) fn percentiles(all: &[Series<'_, Bins>], limit_ns: Option<f64>, about
         .map(|(share, text)| (place(*share), (*text).to_string()))
         .chain([(steps, "max".to_string())])
         .collect();
-    frame.x_axis(&x, &ticks, "per cent of all");
+    frame.x_axis(&x, &ticks, "percentile");
     let (ticks, unit) = y.time_ticks(4);
     frame.y_axis(&y, &ticks, unit);
     for series in all.iter().filter(|series| !series.data.is_empty()) {
@@ -172,7 +173,7 @@ pub(super) fn percentiles(all: &[Series<'_, Bins>], limit_ns: Option<f64>, about
     frame.end()
 }
 
-fn limit(frame: &mut Frame, y: &Scale, limit_ns: Option<f64>) {
+fn limit(frame: &mut ChartFrame, y: &Scale, limit_ns: Option<f64>) {
     if let Some(limit_ns) = limit_ns {
         let (left, right) = frame.x();
         let at = y.place(limit_ns);
@@ -181,18 +182,18 @@ fn limit(frame: &mut Frame, y: &Scale, limit_ns: Option<f64>) {
     }
 }
 
-/// Over the time of the run: from the smallest to the largest as a band, the mean as a line.
+/// Draws values over the time of the run: a band from the smallest to the largest, and the mean as a line.
 pub(super) fn course(
-    all: &[Series<'_, &CourseRecord>],
+    all: &[ChartSeries<'_, &CourseRecord>],
     limit_ns: Option<f64>,
-    size: Size,
+    size: ChartSize,
     zero: bool,
     about: &str,
 ) -> Html {
-    let mut frame = Frame::new(size, about);
+    let mut frame = ChartFrame::new(size, about);
     let end = |course: &CourseRecord| course.slot_ns as f64 * course.count.len() as f64;
     let duration = all.iter().map(|series| end(series.data)).fold(1.0, f64::max);
-    // A file may have been changed by hand: lists need not be of one length.
+    // In an edited file the lists can have different lengths.
     let used = |course: &CourseRecord| -> Vec<usize> {
         let slots =
             course.count.len().min(course.min_ns.len()).min(course.mean_ns.len()).min(course.max_ns.len());
@@ -242,16 +243,16 @@ pub(super) fn course(
     frame.end()
 }
 
-/// Amounts over the time of the run, those of one moment on top of each other. Each amount: when, of which kind, how much.
+/// Draws stacked amounts over the time of the run. An amount is its time, kind and value.
 pub(super) fn stacked(
     amounts: &[(f64, usize, f64)],
     kinds: &[(usize, String)],
     duration_ns: f64,
-    size: Size,
+    size: ChartSize,
     about: &str,
 ) -> Html {
     let bars = if size.width > 600.0 { 120 } else { 48 };
-    let mut frame = Frame::new(size, about);
+    let mut frame = ChartFrame::new(size, about);
     let mut sums = vec![vec![0.0; kinds.len()]; bars];
     for &(time_ns, kind, amount) in amounts {
         let at = (time_ns / duration_ns.max(1.0) * bars as f64) as usize;

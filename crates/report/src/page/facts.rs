@@ -1,15 +1,15 @@
-//! What is not a plot: the verdict, the plan, what was obtained, the host, remarks.
+//! Sections without plots: verdict, plan, requested settings, host, remarks.
 
-use super::graph::{self, Way};
+use super::graph::{self, Direction};
 use super::html::Html;
 use super::summary::{Tone, verdict};
-use super::{Shown, absent, heading, key, words};
+use super::{LabelledRun, absent, heading, key, words};
 use onbeat_trace::{Machine, Record};
 
-pub(super) fn header(html: &mut Html, runs: &[Shown<'_>]) {
+pub(super) fn header(html: &mut Html, runs: &[LabelledRun<'_>]) {
     html.open("header", &[]);
     let one = runs.len() == 1;
-    html.element("h1", "", if one { runs[0].record.name.as_str() } else { "Runs beside each other" });
+    html.element("h1", "", if one { runs[0].record.name.as_str() } else { "Comparison of runs" });
     for (number, run) in runs.iter().enumerate() {
         let (record, verdict) = (run.record, verdict(run.record));
         if !one {
@@ -55,7 +55,7 @@ fn cards(html: &mut Html, record: &Record) {
         html.element("b", "", value).element("span", "", what).close("div");
     };
     card(words::count(record.misses_total), "later than a limit".into(), record.misses_total > 0);
-    // The path that comes nearest to its limit, or the slowest one.
+    // The path that is closest to its limit, or the slowest one.
     let near = |path: &&onbeat_trace::record::PathRecord| {
         let part = path.max_latency_ns.map_or(0.0, |limit| path.latency.p99_ns as f64 / limit.max(1) as f64);
         (path.max_latency_ns.is_some(), part, path.latency.p99_ns)
@@ -72,20 +72,20 @@ fn cards(html: &mut Html, record: &Record) {
             .map_or("no limit".to_string(), |limit| format!("limit {}", words::time(limit as f64)));
         card(words::time(path.latency.max_ns as f64), format!("longest, {limit}"), over);
     }
-    // Nobody has so many; whoever edits a record may write it.
+    // Saturating: an edited record can have any number.
     let dropped = record.edges.iter().map(|edge| edge.dropped).fold(0, u64::saturating_add);
-    card(words::count(dropped), "dropped by choice of an edge".into(), false);
-    card(words::count(record.result.lost), "lost without anybody's choice".into(), record.result.lost > 0);
+    card(words::count(dropped), "dropped by `when_full`".into(), false);
+    card(words::count(record.result.lost), "lost unexpectedly".into(), record.result.lost > 0);
     let busy: f64 = record.operators.iter().map(|operator| operator.share).sum();
     card(words::percent(busy), "of a core in operators".into(), false);
     html.close("div");
 }
 
-pub(super) fn graph(html: &mut Html, runs: &[Shown<'_>]) {
+pub(super) fn graph(html: &mut Html, runs: &[LabelledRun<'_>]) {
     heading(
         html,
         "The graph",
-        "Operators by how much of a core they took. A dashed line goes back; an orange one has dropped messages, and says how many.",
+        "The colour of an operator is its share of a core. A dashed line goes back in the graph. An orange line dropped messages; its number says how many.",
     );
     html.open("div", &[("class", &"legend")]);
     for (class, text) in [
@@ -105,16 +105,16 @@ pub(super) fn graph(html: &mut Html, runs: &[Shown<'_>]) {
             continue;
         }
         html.open("figure", &[("class", &"whole")]);
-        for (class, way) in [("wide scroll", Way::Right), ("narrow scroll", Way::Down)] {
-            html.open("div", &[("class", &class)]).add(&graph::draw(run.record, way)).close("div");
+        for (class, direction) in [("wide scroll", Direction::Right), ("narrow scroll", Direction::Down)] {
+            html.open("div", &[("class", &class)]).add(&graph::draw(run.record, direction)).close("div");
         }
         html.close("figure");
     }
     edges(html, runs);
 }
 
-/// Of several runs, which one it is about.
-fn title(html: &mut Html, runs: &[Shown<'_>], number: usize) {
+/// Writes the label of the run, if there are several.
+fn title(html: &mut Html, runs: &[LabelledRun<'_>], number: usize) {
     if runs.len() > 1 {
         html.open("div", &[("class", &"run")]);
         key(html, number);
@@ -122,7 +122,7 @@ fn title(html: &mut Html, runs: &[Shown<'_>], number: usize) {
     }
 }
 
-/// The head of a table: text, then numbers.
+/// Writes the header of a table: columns of text, then of numbers.
 fn head(html: &mut Html, texts: &[&'static str], numbers: &[&'static str]) {
     html.constant("<div class=\"tables\"><table><thead><tr>");
     texts.iter().for_each(|text| _ = html.element("th", "", text));
@@ -134,7 +134,7 @@ fn end(html: &mut Html) {
     html.constant("</tbody></table></div>");
 }
 
-fn edges(html: &mut Html, runs: &[Shown<'_>]) {
+fn edges(html: &mut Html, runs: &[LabelledRun<'_>]) {
     html.open("details", &[]).element("summary", "", "All edges");
     for (number, run) in runs.iter().enumerate() {
         title(html, runs, number);
@@ -153,8 +153,8 @@ fn edges(html: &mut Html, runs: &[Shown<'_>]) {
     html.close("details");
 }
 
-pub(super) fn plan(html: &mut Html, runs: &[Shown<'_>]) {
-    heading(html, "The plan", "Who stepped what, and how the time of each thread went.");
+pub(super) fn plan(html: &mut Html, runs: &[LabelledRun<'_>]) {
+    heading(html, "The plan", "Operators of each worker, and the time and memory use of each thread.");
     for (number, run) in runs.iter().enumerate() {
         title(html, runs, number);
         let record = run.record;
@@ -165,7 +165,7 @@ pub(super) fn plan(html: &mut Html, runs: &[Shown<'_>]) {
         );
         head(
             html,
-            &["thread", "operators, or what it was for", "policy"],
+            &["thread", "operators or purpose", "policy"],
             &["on a core", "in steps", "waiting", "page faults", "allocations"],
         );
         for thread in &record.threads {
@@ -191,21 +191,21 @@ pub(super) fn plan(html: &mut Html, runs: &[Shown<'_>]) {
     }
 }
 
-pub(super) fn obtained(html: &mut Html, runs: &[Shown<'_>]) {
+pub(super) fn obtained(html: &mut Html, runs: &[LabelledRun<'_>]) {
     heading(
         html,
         "Requested and obtained",
-        "What was asked of the machine, and what it gave. What was not obtained comes first.",
+        "Settings requested from the machine, and what it granted. Settings that were not obtained come first.",
     );
     for (number, run) in runs.iter().enumerate() {
         title(html, runs, number);
         let mut settings: Vec<_> = run.record.obtained.iter().collect();
         settings.sort_by_key(|one| one.asked == one.obtained);
         if settings.is_empty() {
-            absent(html, "Nothing was asked of the machine.");
+            absent(html, "No settings were requested.");
             continue;
         }
-        head(html, &["setting", "asked", "obtained", "why"], &[]);
+        head(html, &["setting", "requested", "obtained", "reason"], &[]);
         for one in settings {
             let bad = one.asked != one.obtained;
             html.open("tr", if bad { &[("class", &"bad")] } else { &[] });
@@ -219,8 +219,8 @@ pub(super) fn obtained(html: &mut Html, runs: &[Shown<'_>]) {
     }
 }
 
-pub(super) fn host(html: &mut Html, runs: &[Shown<'_>]) {
-    let about = if runs.len() > 1 { "Where the machines differ, the line is marked." } else { "" };
+pub(super) fn host(html: &mut Html, runs: &[LabelledRun<'_>]) {
+    let about = if runs.len() > 1 { "Lines in which the machines differ are marked." } else { "" };
     heading(html, "The host", about);
     html.constant("<div class=\"tables\"><table><tbody>");
     if runs.len() > 1 {
@@ -241,7 +241,7 @@ pub(super) fn host(html: &mut Html, runs: &[Shown<'_>]) {
 }
 
 fn machine_facts(machine: &Machine) -> Vec<(&'static str, String)> {
-    let unknown = || "not known".to_string();
+    let unknown = || "unknown".to_string();
     let text = |value: &Option<String>| value.clone().unwrap_or_else(unknown);
     let list = |value: &Option<String>| match value.as_deref() {
         Some("") => "none".to_string(),
@@ -252,7 +252,7 @@ fn machine_facts(machine: &Machine) -> Vec<(&'static str, String)> {
     let yes = |value: Option<bool>| {
         value.map_or_else(unknown, |value| if value { "yes" } else { "no" }.to_string())
     };
-    let tsc = machine.tsc.as_ref().map_or("none, or not known".to_string(), |tsc| {
+    let tsc = machine.tsc.as_ref().map_or("none or unknown".to_string(), |tsc| {
         let words = [
             (tsc.constant, "constant"),
             (tsc.nonstop, "nonstop"),
@@ -271,8 +271,8 @@ fn machine_facts(machine: &Machine) -> Vec<(&'static str, String)> {
         ("processor", text(&machine.cpu_model)),
         ("cores", cores),
         ("isolated cores", list(&machine.cores_isolated)),
-        ("cores without a tick", list(&machine.cores_nohz_full)),
-        ("two threads per core", yes(machine.smt)),
+        ("tickless cores (nohz_full)", list(&machine.cores_nohz_full)),
+        ("SMT (several threads per core)", yes(machine.smt)),
         ("caches L1d / L2 / L3", caches),
         ("memory", size(machine.memory_bytes)),
         ("virtualisation", text(&machine.virtualisation)),
@@ -281,7 +281,7 @@ fn machine_facts(machine: &Machine) -> Vec<(&'static str, String)> {
         (
             "kernel parameters",
             parameters.map_or_else(unknown, |list| {
-                if list.is_empty() { "none that change its timing".to_string() } else { list.join(" ") }
+                if list.is_empty() { "none that affect timing".to_string() } else { list.join(" ") }
             }),
         ),
         ("clock source", text(&machine.clock_source)),
@@ -291,14 +291,14 @@ fn machine_facts(machine: &Machine) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Failures, changes, notes.
-pub(super) fn remarks(html: &mut Html, runs: &[Shown<'_>]) {
+/// Writes failures, changes and notes.
+pub(super) fn remarks(html: &mut Html, runs: &[LabelledRun<'_>]) {
     let some =
         |record: &Record| !record.faults.is_empty() || !record.changes.is_empty() || !record.notes.is_empty();
     if !runs.iter().any(|run| some(run.record)) {
         return;
     }
-    heading(html, "What else happened", "");
+    heading(html, "Failures, changes and notes", "");
     for (number, run) in runs.iter().enumerate().filter(|(_, run)| some(run.record)) {
         title(html, runs, number);
         let record = run.record;
@@ -333,15 +333,19 @@ pub(super) fn remarks(html: &mut Html, runs: &[Shown<'_>]) {
         let faults = record.faults_total.saturating_sub(record.faults.len() as u64);
         let more = faults.saturating_add(record.changes_total.saturating_sub(record.changes.len() as u64));
         if more > 0 {
-            absent(html, &format!("{} more: the record has the first ones only.", words::count(more)));
+            absent(html, &format!("{} more. The record has only the first ones.", words::count(more)));
         }
     }
 }
 
-pub(super) fn configuration(html: &mut Html, runs: &[Shown<'_>]) {
-    heading(html, "The configuration", "Resolved: defaults filled in, settings of the command line applied.");
+pub(super) fn configuration(html: &mut Html, runs: &[LabelledRun<'_>]) {
+    heading(
+        html,
+        "The configuration",
+        "Resolved configuration, with defaults and the settings of the command line.",
+    );
     for run in runs {
-        let name = if runs.len() > 1 { run.label } else { "Show it" };
+        let name = if runs.len() > 1 { run.label } else { "Show" };
         html.open("details", &[]).element("summary", "", name);
         html.element("pre", "", format!("{:#}", run.record.config)).close("details");
     }

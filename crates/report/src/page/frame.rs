@@ -1,40 +1,40 @@
-//! What all charts have: a size, axes, lines and areas in the colours of the page.
+//! Common parts of charts: size, axes, lines and areas in the colours of the page.
 
 use super::html::Html;
 use super::scale::{Scale, Tick};
 
-/// How large a chart is drawn; an SVG scales with its place.
+/// Size of a chart. The browser scales it to the available width.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Size {
+pub(super) struct ChartSize {
     pub width: f64,
     pub height: f64,
 }
 
-/// One of several beside each other, and on a narrow screen the whole width.
-pub(super) const SMALL: Size = Size { width: 400.0, height: 210.0 };
-/// The whole width of a wide screen.
-pub(super) const WIDE: Size = Size { width: 1180.0, height: 240.0 };
+/// Size of a chart in a row of several, or of full width on a narrow screen.
+pub(super) const SMALL: ChartSize = ChartSize { width: 400.0, height: 210.0 };
+/// Size of a chart of full width on a wide screen.
+pub(super) const WIDE: ChartSize = ChartSize { width: 1180.0, height: 240.0 };
 
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 20.0;
 const BOTTOM: f64 = 30.0;
 
-/// The frame of a chart.
-pub(super) struct Frame {
+/// Chart under construction.
+pub(super) struct ChartFrame {
     html: Html,
-    size: Size,
+    size: ChartSize,
 }
 
-impl Frame {
-    pub fn new(size: Size, about: &str) -> Self {
+impl ChartFrame {
+    pub fn new(size: ChartSize, about: &str) -> Self {
         let mut html = Html::default();
         let view = format!("0 0 {} {}", size.width, size.height);
         html.open("svg", &[("viewBox", &view), ("role", &"img"), ("aria-label", &about)]);
-        Frame { html, size }
+        ChartFrame { html, size }
     }
 
-    /// How high a chart is whose inside has this height.
+    /// Returns the height of a chart with this inner height.
     pub fn height_of(inside: f64) -> f64 {
         TOP + inside + BOTTOM
     }
@@ -97,15 +97,15 @@ impl Frame {
         if points.is_empty() {
             return;
         }
-        let mut way = String::new();
+        let mut commands = String::new();
         for (at, (x, y)) in points.iter().enumerate() {
-            way += &format!("{}{} {}", if at == 0 { "M" } else { "L" }, px(*x), px(*y));
+            commands += &format!("{}{} {}", if at == 0 { "M" } else { "L" }, px(*x), px(*y));
         }
         if closed {
-            way.push('Z');
+            commands.push('Z');
         }
         let class = format!("{class} c{}", colour % COLOURS);
-        self.html.open("path", &[("class", &class), ("d", &way)]);
+        self.html.open("path", &[("class", &class), ("d", &commands)]);
         self.html.open("title", &[]).text(tip).close("title").close("path");
     }
 
@@ -115,7 +115,7 @@ impl Frame {
     }
 }
 
-/// How many colours the page has.
+/// Number of colours of the page.
 pub(super) const COLOURS: usize = 8;
 
 fn px(value: f64) -> String {

@@ -1,4 +1,4 @@
-//! The graph of a run, drawn in layers: what sends is before what takes.
+//! Graph of a run, drawn in layers: senders come before receivers.
 
 use super::html::Html;
 use super::words;
@@ -9,21 +9,21 @@ use std::collections::HashMap;
 const BOX: (f64, f64) = (158.0, 54.0);
 const MARGIN: f64 = 8.0;
 
-/// Which way it goes.
+/// Direction of the drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    /// For a wide screen.
+pub(super) enum Direction {
+    /// From left to right, for a wide screen.
     Right,
-    /// For a narrow one.
+    /// From top to bottom, for a narrow screen.
     Down,
 }
 
-/// How much of a core, as one of the colours.
+/// Returns the colour for a share of a core.
 pub(super) fn load(share: f64) -> usize {
     [0.02, 0.25, 0.6, 0.9].iter().filter(|&&limit| share >= limit).count()
 }
 
-/// Where each operator is: its layer, and its place there.
+/// Returns the layer of each operator, and its position in the layer.
 fn layers(record: &Record) -> HashMap<&str, (usize, usize)> {
     let rank: HashMap<&str, usize> =
         record.plan.order.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
@@ -49,32 +49,32 @@ fn layers(record: &Record) -> HashMap<&str, (usize, usize)> {
         .collect()
 }
 
-/// The operators at the ends of an edge.
+/// Returns the operators at the ends of an edge.
 fn ends(edge: &EdgeRecord) -> (&str, &str) {
     let operator = |end: &'_ str| -> usize { end.rfind('.').unwrap_or(end.len()) };
     (&edge.from[..operator(&edge.from)], &edge.to[..operator(&edge.to)])
 }
 
-pub(super) fn draw(record: &Record, way: Way) -> Html {
+pub(super) fn draw(record: &Record, direction: Direction) -> Html {
     let places = layers(record);
     let mut sizes: HashMap<usize, usize> = HashMap::new();
     places.values().for_each(|(layer, _)| *sizes.entry(*layer).or_default() += 1);
     let (deep, broad) = (sizes.len().max(1), sizes.values().copied().max().unwrap_or(1));
-    let (along, across) = match way {
-        Way::Right => (BOX.0 + 44.0, BOX.1 + 18.0),
-        Way::Down => (BOX.1 + 34.0, BOX.0 + 14.0),
+    let (along, across) = match direction {
+        Direction::Right => (BOX.0 + 44.0, BOX.1 + 18.0),
+        Direction::Down => (BOX.1 + 34.0, BOX.0 + 14.0),
     };
     let back = if record.edges.iter().any(|edge| is_back(edge, &places)) { 26.0 } else { 0.0 };
-    let thick = if way == Way::Right { BOX.1 } else { BOX.0 };
-    let length = deep as f64 * along + 2.0 * MARGIN - if way == Way::Right { 44.0 } else { 34.0 };
+    let thick = if direction == Direction::Right { BOX.1 } else { BOX.0 };
+    let length = deep as f64 * along + 2.0 * MARGIN - if direction == Direction::Right { 44.0 } else { 34.0 };
     let breadth = (broad - 1) as f64 * across + thick + 2.0 * MARGIN + back;
-    let (width, height) = if way == Way::Right { (length, breadth) } else { (breadth, length) };
-    // Each layer in the middle.
+    let (width, height) = if direction == Direction::Right { (length, breadth) } else { (breadth, length) };
+    // Layers are centred.
     let at = |name: &str| -> Option<(f64, f64)> {
         let &(layer, place) = places.get(name)?;
         let free = (broad - sizes[&layer]) as f64 * across / 2.0;
         let (far, wide) = (MARGIN + layer as f64 * along, MARGIN + free + place as f64 * across);
-        Some(if way == Way::Right { (far, wide) } else { (wide, far) })
+        Some(if direction == Direction::Right { (far, wide) } else { (wide, far) })
     };
     let mut html = Html::default();
     let style = format!("width:{width:.0}px");
@@ -90,7 +90,7 @@ pub(super) fn draw(record: &Record, way: Way) -> Html {
     for edge in &record.edges {
         let (from, to) = ends(edge);
         if let (Some(from), Some(to)) = (at(from), at(to)) {
-            draw_edge(&mut html, edge, from, to, way, is_back(edge, &places), height.max(width));
+            draw_edge(&mut html, edge, from, to, direction, is_back(edge, &places));
         }
     }
     for operator in &record.operators {
@@ -112,30 +112,29 @@ fn draw_edge(
     edge: &EdgeRecord,
     from: (f64, f64),
     to: (f64, f64),
-    way: Way,
+    direction: Direction,
     back: bool,
-    _far: f64,
 ) {
-    let (way, label) = match (way, back) {
-        (Way::Right, false) => {
+    let (curve, label) = match (direction, back) {
+        (Direction::Right, false) => {
             let (a, b) = ((from.0 + BOX.0, from.1 + BOX.1 / 2.0), (to.0, to.1 + BOX.1 / 2.0));
             let bend = ((b.0 - a.0) / 2.0).max(18.0);
-            (curve(a, (a.0 + bend, a.1), (b.0 - bend, b.1), b), ((a.0 + b.0) / 2.0, (a.1 + b.1) / 2.0 - 5.0))
+            (bezier(a, (a.0 + bend, a.1), (b.0 - bend, b.1), b), ((a.0 + b.0) / 2.0, (a.1 + b.1) / 2.0 - 5.0))
         }
-        (Way::Down, false) => {
+        (Direction::Down, false) => {
             let (a, b) = ((from.0 + BOX.0 / 2.0, from.1 + BOX.1), (to.0 + BOX.0 / 2.0, to.1));
             let bend = ((b.1 - a.1) / 2.0).max(14.0);
-            (curve(a, (a.0, a.1 + bend), (b.0, b.1 - bend), b), ((a.0 + b.0) / 2.0 + 8.0, (a.1 + b.1) / 2.0))
+            (bezier(a, (a.0, a.1 + bend), (b.0, b.1 - bend), b), ((a.0 + b.0) / 2.0 + 8.0, (a.1 + b.1) / 2.0))
         }
-        (Way::Right, true) => {
+        (Direction::Right, true) => {
             let (a, b) = ((from.0 + BOX.0 / 2.0, from.1 + BOX.1), (to.0 + BOX.0 / 2.0, to.1 + BOX.1));
             let low = a.1.max(b.1) + 30.0;
-            (curve(a, (a.0, low), (b.0, low), b), ((a.0 + b.0) / 2.0, low - 10.0))
+            (bezier(a, (a.0, low), (b.0, low), b), ((a.0 + b.0) / 2.0, low - 10.0))
         }
-        (Way::Down, true) => {
+        (Direction::Down, true) => {
             let (a, b) = ((from.0 + BOX.0, from.1 + BOX.1 / 2.0), (to.0 + BOX.0, to.1 + BOX.1 / 2.0));
             let far = a.0.max(b.0) + 34.0;
-            (curve(a, (far, a.1), (far, b.1), b), (far - 12.0, (a.1 + b.1) / 2.0))
+            (bezier(a, (far, a.1), (far, b.1), b), (far - 12.0, (a.1 + b.1) / 2.0))
         }
     };
     let class = match (back, edge.dropped > 0) {
@@ -153,7 +152,7 @@ fn draw_edge(
         words::count(edge.capacity),
         words::count(edge.dropped)
     );
-    html.open("path", &[("class", &class), ("d", &way)])
+    html.open("path", &[("class", &class), ("d", &curve)])
         .open("title", &[])
         .text(tip)
         .close("title")
@@ -165,7 +164,7 @@ fn draw_edge(
     }
 }
 
-fn curve(from: (f64, f64), one: (f64, f64), two: (f64, f64), to: (f64, f64)) -> String {
+fn bezier(from: (f64, f64), one: (f64, f64), two: (f64, f64), to: (f64, f64)) -> String {
     let [a, b, c, d] = [from, one, two, to].map(|(x, y)| format!("{x:.1} {y:.1}"));
     format!("M{a}C{b} {c} {d}")
 }
@@ -181,7 +180,7 @@ fn draw_operator(html: &mut Html, operator: &OperatorRecord, (x, y): (f64, f64))
     );
     let step = if operator.step.count > 0 {
         format!(
-            "step {} median, {} longest",
+            "step: median {}, longest {}",
             words::time(operator.step.median_ns as f64),
             words::time(operator.step.max_ns as f64)
         )

@@ -1,16 +1,16 @@
-//! Writing HTML and SVG: what is not written in this crate is escaped, always.
+//! Writer of HTML and SVG. All text from outside this crate is escaped.
 
 use std::fmt::{Display, Write};
 
-/// A piece of a page. Names of elements and attributes are constants; all else goes through [`escape`].
+/// Part of a page. Names of elements and attributes are constants; everything else goes through [`escape`].
 #[derive(Debug, Default, Clone)]
 pub(super) struct Html(String);
 
-/// An attribute: its name, and its value.
+/// Attribute: its name and its value.
 pub(super) type Attribute<'a> = (&'static str, &'a dyn Display);
 
 impl Html {
-    /// Something that is written in this crate.
+    /// Writes constant HTML of this crate.
     pub fn constant(&mut self, html: &'static str) -> &mut Self {
         self.0.push_str(html);
         self
@@ -27,7 +27,7 @@ impl Html {
         self
     }
 
-    /// An element of SVG that has nothing in it.
+    /// Writes an empty SVG element.
     pub fn shape(&mut self, tag: &'static str, attributes: &[Attribute<'_>]) -> &mut Self {
         self.begin(tag, attributes);
         self.0.push_str("/>");
@@ -39,7 +39,7 @@ impl Html {
         self
     }
 
-    /// An element with nothing but a text.
+    /// Writes an element that contains only text.
     pub fn element(&mut self, tag: &'static str, class: &'static str, text: impl Display) -> &mut Self {
         if class.is_empty() {
             self.open(tag, &[]);
@@ -68,8 +68,8 @@ impl Html {
     }
 }
 
-/// What HTML has a use for becomes a word for it. What steers a terminal or turns the direction of a text is shown as a sign that it
-/// was there.
+/// Escapes the special characters of HTML. Replaces control characters and those that change the text
+/// direction by U+FFFD.
 fn escape(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {

@@ -1,22 +1,22 @@
-//! What was measured: latencies, periods, steps.
+//! Sections with measured latencies, periods and steps.
 
-use super::chart::{self, Bins, Series, bins, quantile};
+use super::chart::{self, Bins, ChartSeries, bins, quantile};
 use super::html::Html;
-use super::{Shown, absent, figure, heading, legend, union, whole_figure, words};
+use super::{LabelledRun, absent, figure, heading, legend, union, whole_figure, words};
 use onbeat_trace::record::{OperatorRecord, PathRecord};
 use onbeat_trace::{RegularityRecord, Summary};
 
-/// Operators with charts of their own; the others are in the table.
+/// Most operators with charts; the table has all.
 const OPERATORS: usize = 6;
-/// Paths with charts of their own.
+/// Most paths with charts.
 const PATHS: usize = 8;
 
-pub(super) fn path<'a>(run: &Shown<'a>, ends: &(&str, &str)) -> Option<&'a PathRecord> {
+pub(super) fn path<'a>(run: &LabelledRun<'a>, ends: &(&str, &str)) -> Option<&'a PathRecord> {
     run.record.paths.iter().find(|path| (path.from.as_str(), path.to.as_str()) == *ends)
 }
 
-/// Paths of any of the runs: those with a limit first.
-pub(super) fn path_names<'a>(runs: &[Shown<'a>]) -> Vec<(&'a str, &'a str)> {
+/// Returns the paths of all runs, those with a limit first.
+pub(super) fn path_names<'a>(runs: &[LabelledRun<'a>]) -> Vec<(&'a str, &'a str)> {
     let all = runs.iter().flat_map(|run| &run.record.paths);
     let mut names = union(all.map(|path| (path.from.as_str(), path.to.as_str())));
     let limited = |name: &(&str, &str)| {
@@ -26,7 +26,7 @@ pub(super) fn path_names<'a>(runs: &[Shown<'a>]) -> Vec<(&'a str, &'a str)> {
     names
 }
 
-/// The cells of a summary.
+/// Writes the cells of a summary.
 fn quantiles(html: &mut Html, summary: &Summary, limit_ns: Option<u64>) {
     for ns in
         [summary.min_ns, summary.median_ns, summary.p90_ns, summary.p99_ns, summary.p99_9_ns, summary.max_ns]
@@ -43,8 +43,8 @@ fn head(html: &mut Html, first: &'static str, rest: &[&'static str]) {
     html.constant("</tr></thead><tbody>");
 }
 
-/// A name in a table, with whose it is where there are several.
-fn named(html: &mut Html, runs: &[Shown<'_>], number: usize, name: &str) {
+/// Writes a name in a table, with the label of the run if there are several.
+fn named(html: &mut Html, runs: &[LabelledRun<'_>], number: usize, name: &str) {
     html.open("td", &[]);
     if runs.len() > 1 {
         super::key(html, number);
@@ -57,15 +57,15 @@ fn named(html: &mut Html, runs: &[Shown<'_>], number: usize, name: &str) {
     html.close("td");
 }
 
-pub(super) fn paths(html: &mut Html, runs: &[Shown<'_>]) {
+pub(super) fn paths(html: &mut Html, runs: &[LabelledRun<'_>]) {
     heading(
         html,
         "Latency",
-        "From the time at which a source was due to the end of the sink's step. The bound is the most that it can come to by the longest steps and wake-ups of the run, whatever comes together.",
+        "From the due time of the source to the end of the sink's step. The bound is the worst case computed from the longest steps and wake-ups of the run.",
     );
     let names = path_names(runs);
     if names.is_empty() {
-        absent(html, "No path was measured: a path leads from a source to a sink.");
+        absent(html, "No path was measured. A path leads from a source to a sink.");
         return;
     }
     legend(html, runs);
@@ -88,27 +88,24 @@ pub(super) fn paths(html: &mut Html, runs: &[Shown<'_>]) {
         path_charts(html, runs, name);
     }
     if names.len() > PATHS {
-        absent(
-            html,
-            &format!("{} more are in the table only.", words::counted((names.len() - PATHS) as u64, "path")),
-        );
+        absent(html, &format!("{} only in the table.", words::counted((names.len() - PATHS) as u64, "path")));
     }
 }
 
-fn path_charts(html: &mut Html, runs: &[Shown<'_>], name: &(&str, &str)) {
+fn path_charts(html: &mut Html, runs: &[LabelledRun<'_>], name: &(&str, &str)) {
     let title = format!("{} → {}", name.0, name.1);
     let there =
         || runs.iter().enumerate().filter_map(|(number, run)| Some((number, run.label, path(run, name)?)));
     let limits = union(there().filter_map(|(.., path)| path.max_latency_ns));
-    // Several limits would be lines of which nobody knows whose they are.
+    // With several limits the lines would be ambiguous.
     let limit = if let [limit] = limits[..] { Some(limit as f64) } else { None };
-    let latencies: Vec<Series<'_, Bins>> = there()
+    let latencies: Vec<ChartSeries<'_, Bins>> = there()
         .filter_map(|(colour, name, path)| {
-            Some(Series { colour, name, data: bins(path.latencies_by_time.as_ref()?) })
+            Some(ChartSeries { colour, name, data: bins(path.latencies_by_time.as_ref()?) })
         })
         .collect();
     let courses: Vec<_> = there()
-        .filter_map(|(colour, name, path)| Some(Series { colour, name, data: path.course.as_ref()? }))
+        .filter_map(|(colour, name, path)| Some(ChartSeries { colour, name, data: path.course.as_ref()? }))
         .collect();
     html.element("h3", "", &title);
     if latencies.is_empty() && courses.is_empty() {
@@ -116,9 +113,9 @@ fn path_charts(html: &mut Html, runs: &[Shown<'_>], name: &(&str, &str)) {
         absent(
             html,
             if all {
-                "No message came to its end."
+                "No message reached the end of the path."
             } else {
-                "These records were made without histograms and series: figures only."
+                "These records have no histograms and series, only figures."
             },
         );
         return;
@@ -155,7 +152,7 @@ fn path_charts(html: &mut Html, runs: &[Shown<'_>], name: &(&str, &str)) {
     }
 }
 
-/// Periods by length, from the shortest: the time between due times and what they deviated from it.
+/// Returns the histogram of periods: the nominal period plus the deviations.
 fn periods(regularity: &RegularityRecord) -> Bins {
     let period_ns = regularity.period_ns as f64;
     let mut early = bins(&regularity.early);
@@ -166,37 +163,44 @@ fn periods(regularity: &RegularityRecord) -> Bins {
     early.chain(late).collect()
 }
 
-/// Deviations whatever their sign.
+/// Returns the histogram of absolute deviations.
 fn deviations(regularity: &RegularityRecord) -> Bins {
     let mut all: Bins = bins(&regularity.early).into_iter().chain(bins(&regularity.late)).collect();
     all.sort_by(|a, b| a.1.total_cmp(&b.1));
     all
 }
 
-pub(super) fn regularity(html: &mut Html, runs: &[Shown<'_>]) {
+pub(super) fn regularity(html: &mut Html, runs: &[LabelledRun<'_>]) {
     heading(
         html,
         "Periods",
-        "From the end of one message to the end of the next one, beside the period that the source keeps.",
+        "From the end of one message to the end of the next one, compared with the period of the source.",
     );
-    let measured =
-        |run: &Shown<'_>, name: &(&str, &str)| path(run, name).is_some_and(|path| path.regularity.is_some());
+    let measured = |run: &LabelledRun<'_>, name: &(&str, &str)| {
+        path(run, name).is_some_and(|path| path.regularity.is_some())
+    };
     let names: Vec<_> =
         path_names(runs).into_iter().filter(|name| runs.iter().any(|run| measured(run, name))).collect();
     if names.is_empty() {
         absent(
             html,
-            "No periods were recorded: no two messages with a due time followed each other on a path. A source with `pace = \"real\"` or a timer sets due times.",
+            "No periods were recorded: no path had two consecutive messages with due times. A source with `pace = \"real\"` or a timer sets due times.",
         );
         return;
     }
     legend(html, runs);
+    period_table(html, runs, &names);
+    names.iter().take(PATHS).for_each(|name| period_charts(html, runs, name));
+}
+
+/// Writes the table of periods.
+fn period_table(html: &mut Html, runs: &[LabelledRun<'_>], names: &[(&str, &str)]) {
     head(
         html,
         "path",
         &["period", "per second", "|deviation| p50", "p99", "p99.9", "max", "above 0.1 ms", "above 1 ms"],
     );
-    for name in &names {
+    for name in names {
         for (number, run) in runs.iter().enumerate() {
             let Some(regularity) = path(run, name).and_then(|path| path.regularity.as_ref()) else {
                 continue;
@@ -226,71 +230,92 @@ pub(super) fn regularity(html: &mut Html, runs: &[Shown<'_>]) {
         }
     }
     html.constant("</tbody></table></div>");
-    for name in names.iter().take(PATHS) {
-        let title = format!("{} → {}", name.0, name.1);
-        let there = || {
-            let of = |(number, run): (usize, &Shown<'_>)| {
-                Some((number, run.label.to_string(), path(run, name)?.regularity.clone()?))
-            };
-            runs.iter().enumerate().filter_map(of)
-        };
-        let kept: Vec<_> = there().collect();
-        let all: Vec<Series<'_, Bins>> = kept
-            .iter()
-            .map(|(colour, name, regularity)| Series { colour: *colour, name, data: periods(regularity) })
-            .collect();
-        let courses: Vec<_> = kept
-            .iter()
-            .filter_map(|(colour, name, regularity)| {
-                Some(Series { colour: *colour, name, data: regularity.course.as_ref()? })
-            })
-            .collect();
-        html.element("h3", "", &title);
-        whole_figure(html, "over time", "shortest to longest, and mean", |size| {
-            chart::course(&courses, None, size, false, &format!("periods of {title} over time"))
-        });
-        html.open("div", &[("class", &"charts")]);
-        let deviated: Vec<Series<'_, Bins>> = kept
-            .iter()
-            .map(|(colour, name, regularity)| Series { colour: *colour, name, data: deviations(regularity) })
-            .collect();
-        figure(
-            html,
-            "|deviation| from the period",
-            "",
-            &chart::percentiles(&deviated, None, &format!("deviations of {title}")),
-        );
-        figure(html, "all periods", "", &chart::histogram(&all, false, &format!("periods of {title}")));
-        figure(
-            html,
-            "from p1 to p99",
-            "",
-            &chart::histogram(&all, true, &format!("periods of {title}, zoomed")),
-        );
-        html.close("div");
-    }
 }
 
-pub(super) fn operators(html: &mut Html, runs: &[Shown<'_>]) {
+/// Writes the charts of one path's periods.
+fn period_charts(html: &mut Html, runs: &[LabelledRun<'_>], name: &(&str, &str)) {
+    let title = format!("{} → {}", name.0, name.1);
+    let there = || {
+        let of = |(number, run): (usize, &LabelledRun<'_>)| {
+            Some((number, run.label.to_string(), path(run, name)?.regularity.clone()?))
+        };
+        runs.iter().enumerate().filter_map(of)
+    };
+    let kept: Vec<_> = there().collect();
+    let all: Vec<ChartSeries<'_, Bins>> = kept
+        .iter()
+        .map(|(colour, name, regularity)| ChartSeries { colour: *colour, name, data: periods(regularity) })
+        .collect();
+    let courses: Vec<_> = kept
+        .iter()
+        .filter_map(|(colour, name, regularity)| {
+            Some(ChartSeries { colour: *colour, name, data: regularity.course.as_ref()? })
+        })
+        .collect();
+    html.element("h3", "", &title);
+    whole_figure(html, "over time", "shortest to longest, and mean", |size| {
+        chart::course(&courses, None, size, false, &format!("periods of {title} over time"))
+    });
+    html.open("div", &[("class", &"charts")]);
+    let deviated: Vec<ChartSeries<'_, Bins>> = kept
+        .iter()
+        .map(|(colour, name, regularity)| ChartSeries { colour: *colour, name, data: deviations(regularity) })
+        .collect();
+    figure(
+        html,
+        "|deviation| from the period",
+        "",
+        &chart::percentiles(&deviated, None, &format!("deviations of {title}")),
+    );
+    figure(html, "all periods", "", &chart::histogram(&all, false, &format!("periods of {title}")));
+    figure(html, "from p1 to p99", "", &chart::histogram(&all, true, &format!("periods of {title}, zoomed")));
+    html.close("div");
+}
+
+/// Returns the operator of this name in a run.
+fn operator<'a>(run: &LabelledRun<'a>, name: &str) -> Option<&'a OperatorRecord> {
+    run.record.operators.iter().find(|operator| operator.name == name)
+}
+
+pub(super) fn operators(html: &mut Html, runs: &[LabelledRun<'_>]) {
     heading(
         html,
         "Execution",
-        "How long the steps of each operator took. Where only a sample of them was timed, the share of a core is projected from it.",
+        "Duration of the steps of each operator. If only a sample was timed, the share of a core is extrapolated from it.",
     );
     legend(html, runs);
     let names =
         union(runs.iter().flat_map(|run| &run.record.operators).map(|operator| operator.name.as_str()));
-    let of = |run: &Shown<'_>, name: &str| -> Option<OperatorRecord> {
-        run.record.operators.iter().find(|operator| operator.name == name).cloned()
-    };
+    operator_table(html, runs, &names);
+    let drawn = busiest(runs, &names);
+    if drawn.is_empty() {
+        absent(html, "No histograms of steps were recorded.");
+        return;
+    }
+    html.open("div", &[("class", &"charts")]);
+    drawn.iter().for_each(|name| operator_charts(html, runs, name));
+    html.close("div");
+    if names.len() > drawn.len() {
+        absent(
+            html,
+            &format!(
+                "Only the {} with the largest share of a core are drawn; the table has all.",
+                words::counted(drawn.len() as u64, "operator")
+            ),
+        );
+    }
+}
+
+/// Writes the table of operators.
+fn operator_table(html: &mut Html, runs: &[LabelledRun<'_>], names: &[&str]) {
     head(
         html,
         "operator",
         &["steps", "timed", "min", "p50", "p90", "p99", "p99.9", "max", "late", "of a core"],
     );
-    for name in &names {
+    for name in names {
         for (number, run) in runs.iter().enumerate() {
-            let Some(operator) = of(run, name) else { continue };
+            let Some(operator) = operator(run, name) else { continue };
             html.constant("<tr>");
             named(html, runs, number, name);
             html.element("td", "n", words::count(operator.steps)).element(
@@ -310,53 +335,33 @@ pub(super) fn operators(html: &mut Html, runs: &[Shown<'_>]) {
         }
     }
     html.constant("</tbody></table></div>");
-    let mut busiest: Vec<(&str, f64)> = names
+}
+
+/// Returns the operators to draw: those with histograms and the largest shares of a core.
+fn busiest<'a>(runs: &[LabelledRun<'_>], names: &[&'a str]) -> Vec<&'a str> {
+    let found = |name: &str| runs.iter().filter_map(|run| operator(run, name)).collect::<Vec<_>>();
+    let share = |name: &str| found(name).iter().map(|operator| operator.share).fold(0.0, f64::max);
+    let mut busiest: Vec<(&str, f64)> = names.iter().map(|name| (*name, share(name))).collect();
+    busiest.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let timed = |name: &str| found(name).iter().any(|operator| operator.steps_by_time.is_some());
+    busiest.into_iter().map(|(name, _)| name).filter(|name| timed(name)).take(OPERATORS).collect()
+}
+
+/// Writes the histograms of an operator's steps.
+fn operator_charts(html: &mut Html, runs: &[LabelledRun<'_>], name: &str) {
+    let all: Vec<ChartSeries<'_, Bins>> = runs
         .iter()
-        .map(|name| {
-            (
-                *name,
-                runs.iter()
-                    .filter_map(|run| of(run, name))
-                    .map(|operator| operator.share)
-                    .fold(0.0, f64::max),
-            )
+        .enumerate()
+        .filter_map(|(colour, run)| {
+            let data = bins(operator(run, name)?.steps_by_time.as_ref()?);
+            Some(ChartSeries { colour, name: run.label, data })
         })
         .collect();
-    busiest.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let timed = |name: &str| {
-        runs.iter().filter_map(|run| of(run, name)).any(|operator| operator.steps_by_time.is_some())
-    };
-    let drawn: Vec<&str> =
-        busiest.iter().map(|(name, _)| *name).filter(|name| timed(name)).take(OPERATORS).collect();
-    if drawn.is_empty() {
-        absent(html, "No histograms of steps were recorded.");
-        return;
-    }
-    html.open("div", &[("class", &"charts")]);
-    for name in &drawn {
-        let all: Vec<Series<'_, Bins>> = runs
-            .iter()
-            .enumerate()
-            .filter_map(|(colour, run)| {
-                Some(Series { colour, name: run.label, data: bins(&of(run, name)?.steps_by_time?) })
-            })
-            .collect();
-        html.open("figure", &[]).element("figcaption", "", name).element("p", "part", "all steps");
-        html.add(&chart::histogram(&all, false, &format!("steps of {name}"))).element(
-            "p",
-            "part",
-            "from p1 to p99",
-        );
-        html.add(&chart::histogram(&all, true, &format!("steps of {name}, zoomed"))).close("figure");
-    }
-    html.close("div");
-    if names.len() > drawn.len() {
-        absent(
-            html,
-            &format!(
-                "The {} with the largest share of a core are drawn; the table has all.",
-                words::counted(drawn.len() as u64, "operator")
-            ),
-        );
-    }
+    html.open("figure", &[]).element("figcaption", "", name).element("p", "part", "all steps");
+    html.add(&chart::histogram(&all, false, &format!("steps of {name}"))).element(
+        "p",
+        "part",
+        "from p1 to p99",
+    );
+    html.add(&chart::histogram(&all, true, &format!("steps of {name}, zoomed"))).close("figure");
 }

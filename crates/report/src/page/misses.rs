@@ -1,22 +1,22 @@
-//! What was late, when, and what made it so.
+//! Late messages over time, and their causes.
 
 use super::html::Html;
-use super::{Shown, absent, chart, heading, key, whole_figure, words};
+use super::{LabelledRun, absent, chart, heading, key, whole_figure, words};
 use onbeat_trace::cause::{Cause, CauseClass, Explained};
 use onbeat_trace::record::{Miss, MissKind};
 use onbeat_trace::{Record, Verdict};
 
-/// Misses that are told one by one.
+/// Most misses listed one by one.
 const TOLD: usize = 12;
-/// Causes that are in the first table.
+/// Most causes in the first table.
 const SHOWN: usize = 8;
-/// Causes with a colour of their own; the others share one.
+/// Causes with their own colour; the others share one.
 const COLOURED: usize = 6;
-/// The colour of what has none of its own.
+/// Colour of the other causes.
 const REST: usize = 6;
 
-pub(super) fn section(html: &mut Html, runs: &[Shown<'_>]) {
-    heading(html, "What was late, and why", "");
+pub(super) fn section(html: &mut Html, runs: &[LabelledRun<'_>]) {
+    heading(html, "Late messages and their causes", "");
     for (number, run) in runs.iter().enumerate() {
         let record = run.record;
         if runs.len() > 1 {
@@ -25,13 +25,13 @@ pub(super) fn section(html: &mut Html, runs: &[Shown<'_>]) {
             html.text(run.label).close("div");
         }
         if record.misses_total == 0 {
-            absent(html, "Nothing was later than a limit.");
+            absent(html, "No message was late.");
             continue;
         }
         let coloured: Vec<&Cause> = record.causes.iter().take(COLOURED).collect();
         causes(html, record, &coloured);
         if record.misses.is_empty() {
-            absent(html, "The record has no misses one by one.");
+            absent(html, "The record lists no individual misses.");
             continue;
         }
         let kept = record.misses.len() as u64;
@@ -40,7 +40,7 @@ pub(super) fn section(html: &mut Html, runs: &[Shown<'_>]) {
             absent(
                 html,
                 &format!(
-                    "{all} in all; the record has the first {}, and what follows is about these.",
+                    "{all} misses in total. The record has the first {}, and the following is about these.",
                     words::count(kept)
                 ),
             );
@@ -50,23 +50,20 @@ pub(super) fn section(html: &mut Html, runs: &[Shown<'_>]) {
     }
 }
 
-/// What a cause is called.
+/// Returns the text of a cause.
 fn named(class: CauseClass, name: &str) -> String {
     let class = class.word().replace('_', " ");
     if name.is_empty() { class } else { format!("{class}: {name}") }
 }
 
-/// The table of a run, or why there is none.
+/// Writes the table of causes, or the reason why there is none.
 fn causes(html: &mut Html, record: &Record, coloured: &[&Cause]) {
     let Some(explained) = &record.explained else {
-        absent(
-            html,
-            "Causes were not looked for: an older onbeat, `--explain=off`, or a clock that is not the real one.",
-        );
+        absent(html, "Causes were not determined: an older onbeat, `--explain=off`, or a virtual clock.");
         return;
     };
     if record.causes.is_empty() {
-        absent(html, "No cause was found: no miss was looked into.");
+        absent(html, "No cause was found: no miss was analysed.");
     } else {
         let (first, rest) = record.causes.split_at(record.causes.len().min(SHOWN));
         table(html, first, explained, coloured);
@@ -84,7 +81,7 @@ fn causes(html: &mut Html, record: &Record, coloured: &[&Cause]) {
 fn table(html: &mut Html, causes: &[Cause], explained: &Explained, coloured: &[&Cause]) {
     html.constant(
         "<div class=\"tables\"><table><thead><tr><th>cause</th><th class=\"n\">main cause of</th>\
-         <th class=\"n\">of all</th><th class=\"n\">lost</th><th>mended by</th></tr></thead><tbody>",
+         <th class=\"n\">of all</th><th class=\"n\">lost</th><th>fix</th></tr></thead><tbody>",
     );
     let most = coloured.iter().map(|cause| cause.lost_ns).max().unwrap_or(1).max(1);
     for cause in causes {
@@ -104,27 +101,27 @@ fn table(html: &mut Html, causes: &[Cause], explained: &Explained, coloured: &[&
     html.constant("</tbody></table></div>");
 }
 
-/// "1 miss", "2 misses".
+/// Formats a number of misses: "1 miss", "2 misses".
 fn misses(count: u64) -> String {
     format!("{} miss{}", words::count(count), if count == 1 { "" } else { "es" })
 }
 
-/// Where the knowledge came from, and what it lacks.
+/// Writes the source of the kernel events, and what is missing.
 fn how(html: &mut Html, explained: &Explained) {
-    let mut text = format!("What the kernel did is known from: {}.", explained.source);
+    let mut text = format!("Source of kernel events: {}.", explained.source);
     if let Some(why) = &explained.why {
-        text += &format!(" No better source: {why}.");
+        text += &format!(" Reason: {why}.");
     }
     if let Some(fix) = &explained.fix {
-        text += &format!(" What gives one: {fix}.");
+        text += &format!(" Fix: {fix}.");
     }
     if !explained.sampled.is_empty() {
-        text += &format!(" Only a sample of the steps was timed of {}.", explained.sampled.join(", "));
+        text += &format!(" Only a sample of the steps was timed for: {}.", explained.sampled.join(", "));
     }
     let lacks = [
-        (explained.left_out, "not looked into, because too many came at once", "miss"),
+        (explained.left_out, "not analysed, because too many came at once", "miss"),
         (explained.unread, "not read in time", "step"),
-        (explained.lost, "of the kernel lost", "record"),
+        (explained.lost, "lost", "kernel record"),
     ];
     for (count, what, noun) in lacks.iter().filter(|(count, ..)| *count > 0) {
         text += &format!(
@@ -135,7 +132,7 @@ fn how(html: &mut Html, explained: &Explained) {
     html.element("p", "about", text);
 }
 
-/// Lateness by cause where that is known.
+/// Draws the lateness over time, by cause if known.
 fn over_time(html: &mut Html, record: &Record, coloured: &[&Cause]) {
     let mut kinds: Vec<(usize, String)> = coloured
         .iter()
@@ -144,7 +141,7 @@ fn over_time(html: &mut Html, record: &Record, coloured: &[&Cause]) {
         .collect();
     kinds.push((REST, "others".to_string()));
     let unknown = REST + 1;
-    kinds.push((unknown, "not looked into".to_string()));
+    kinds.push((unknown, "not analysed".to_string()));
     let mut amounts: Vec<(f64, usize, f64)> = Vec::new();
     for miss in &record.misses {
         let time_ns = miss.time_ns as f64;
@@ -159,7 +156,7 @@ fn over_time(html: &mut Html, record: &Record, coloured: &[&Cause]) {
         }
     }
     kinds.retain(|(kind, _)| amounts.iter().any(|(_, of, amount)| of == kind && *amount > 0.0));
-    whole_figure(html, "causes over time", "the lateness of all misses of a moment", |size| {
+    whole_figure(html, "causes over time", "total lateness of the misses at a time", |size| {
         chart::stacked(
             &amounts,
             &kinds,

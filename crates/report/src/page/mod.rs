@@ -1,7 +1,8 @@
-//! One page of a run, or of several beside each other: HTML that needs nothing but itself.
+//! Self-contained HTML page about one run, or several runs side by side.
 //!
-//! There is no script in it, and its content security policy forbids all that is not in the file, should a value ever find a way
-//! through the escaping of `html.rs`. Colours follow the reader's choice of light or dark; on paper they are light.
+//! The page has no script. Its content security policy forbids everything that is not in the file, in case a
+//! value gets through the escaping of `html.rs`. Colours follow the light or dark mode of the browser; on
+//! paper they are light.
 
 mod chart;
 mod facts;
@@ -16,37 +17,38 @@ mod summary;
 mod text;
 mod words;
 
-pub use summary::{NamedFigure, Tone, Verdict, figures, verdict};
+pub use summary::{NamedFigure, RunVerdict, Tone, figures, verdict};
 pub use text::{csv, json, markdown};
 
 use html::Html;
 use onbeat_trace::Record;
 
-/// One run of a page.
+/// Run of a page, with its label.
 #[derive(Debug, Clone, Copy)]
-pub struct Shown<'a> {
-    /// What it is called there, where there are several: the name of its file.
+pub struct LabelledRun<'a> {
+    /// Label on a page with several runs: the name of its file.
     pub label: &'a str,
-    /// What it measured.
+    /// Record of the run.
     pub record: &'a Record,
 }
 
-/// Runs that a page has room for: as many as it has colours.
+/// Most runs on a page: the number of colours.
 pub const MOST: usize = frame::COLOURS;
 
 const STYLE: &str = include_str!("style.css");
 
-/// The page. Of more than [`MOST`] runs it shows the first ones.
+/// Returns the page. It shows at most the first [`MOST`] runs.
 ///
 /// ```
 /// # let json = include_str!("../../tests/it/page/record.json");
 /// let record = onbeat_trace::Record::from_json(json)?;
-/// let html = onbeat_report::page::page(&[onbeat_report::page::Shown { label: "run.json", record: &record }]);
+/// let run = onbeat_report::page::LabelledRun { label: "run.json", record: &record };
+/// let html = onbeat_report::page::page(&[run]);
 /// assert!(html.starts_with("<!doctype html>") && !html.contains("<script"));
 /// # Ok::<(), onbeat_trace::ReadError>(())
 /// ```
 #[must_use]
-pub fn page(runs: &[Shown<'_>]) -> String {
+pub fn page(runs: &[LabelledRun<'_>]) -> String {
     let runs = &runs[..runs.len().min(MOST)];
     let mut html = Html::default();
     html.constant(concat!(
@@ -88,7 +90,7 @@ pub fn page(runs: &[Shown<'_>]) -> String {
     html.into_string()
 }
 
-/// A heading and what it is about.
+/// Writes a heading and an explanation.
 fn heading(html: &mut Html, title: &'static str, about: &str) {
     html.element("h2", "", title);
     if !about.is_empty() {
@@ -96,8 +98,8 @@ fn heading(html: &mut Html, title: &'static str, about: &str) {
     }
 }
 
-/// The colours of the runs, where there are several.
-fn legend(html: &mut Html, runs: &[Shown<'_>]) {
+/// Writes the colours of the runs, if there are several.
+fn legend(html: &mut Html, runs: &[LabelledRun<'_>]) {
     if runs.len() < 2 {
         return;
     }
@@ -114,12 +116,12 @@ fn key(html: &mut Html, colour: usize) {
     html.open("i", &[("class", &format!("key k{}", colour % frame::COLOURS))]).close("i");
 }
 
-/// What is not there, and why.
+/// Writes a note about missing data.
 fn absent(html: &mut Html, what: &str) {
     html.element("p", "absent", what);
 }
 
-/// A chart with a title.
+/// Writes a chart with a title.
 fn figure(html: &mut Html, title: &str, rest: &str, chart: &Html) {
     html.open("figure", &[]).open("figcaption", &[]).text(title);
     if !rest.is_empty() {
@@ -128,8 +130,8 @@ fn figure(html: &mut Html, title: &str, rest: &str, chart: &Html) {
     html.close("figcaption").add(chart).close("figure");
 }
 
-/// A chart over the whole width: drawn twice, once for narrow screens.
-fn whole_figure(html: &mut Html, title: &str, rest: &str, draw: impl Fn(frame::Size) -> Html) {
+/// Writes a chart of full width. It is drawn twice: for wide and for narrow screens.
+fn whole_figure(html: &mut Html, title: &str, rest: &str, draw: impl Fn(frame::ChartSize) -> Html) {
     html.open("figure", &[("class", &"whole")]).open("figcaption", &[]).text(title);
     if !rest.is_empty() {
         html.text(" ").element("span", "", rest);
@@ -141,7 +143,7 @@ fn whole_figure(html: &mut Html, title: &str, rest: &str, draw: impl Fn(frame::S
     html.close("figure");
 }
 
-/// Names in the order in which they come up first.
+/// Removes duplicates, keeping the order.
 fn union<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut union: Vec<T> = Vec::new();
     for one in all {

@@ -1,8 +1,8 @@
-//! From values to places on a chart.
+//! Mapping of values to positions on a chart.
 
 use super::words;
 
-/// One direction of a chart.
+/// Scale of one axis of a chart.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     low: f64,
@@ -12,23 +12,23 @@ pub(super) struct Scale {
     to: f64,
 }
 
-/// A tick: where it is, and what it says.
+/// Tick: its value and its text.
 pub(super) type Tick = (f64, String);
 
 impl Scale {
-    /// Values from `low` to `high` on pixels `from` to `to`.
+    /// Maps values from `low` to `high` linearly to pixels `from` to `to`.
     pub fn linear(low: f64, high: f64, from: f64, to: f64) -> Self {
         let high = if high > low { high } else { low + low.abs().max(1.0) * 1e-6 };
         Scale { low, high, log: false, from, to }
     }
 
-    /// The same, where each step is a factor: from above 0.
+    /// Maps values above 0 logarithmically.
     pub fn log(low: f64, high: f64, from: f64, to: f64) -> Self {
         let low = low.max(f64::MIN_POSITIVE);
         Scale { low, high: high.max(low * 1.001), log: true, from, to }
     }
 
-    /// Never outside.
+    /// Returns the pixel of a value. Values outside the range are clamped.
     pub fn place(&self, value: f64) -> f64 {
         let part = if self.log {
             (value.max(self.low).ln() - self.low.ln()) / (self.high.ln() - self.low.ln())
@@ -39,7 +39,7 @@ impl Scale {
         self.from + (self.to - self.from) * part
     }
 
-    /// About so many round values.
+    /// Returns about `about` round values.
     pub fn ticks(&self, about: usize) -> Vec<f64> {
         if self.log {
             let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
@@ -63,7 +63,7 @@ impl Scale {
             .collect()
     }
 
-    /// Ticks of times: all in one unit, which the largest sets. What they say has no unit; it is given beside.
+    /// Returns ticks for times, and their common unit, which the largest value decides.
     pub fn time_ticks(&self, about: usize) -> (Vec<Tick>, &'static str) {
         let ticks = self.ticks(about);
         if self.log {

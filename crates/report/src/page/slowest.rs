@@ -1,29 +1,29 @@
-//! The messages of each path that took longest: where each of them was when, operator by operator.
+//! The slowest messages of each path, step by step.
 
-use super::frame::{Frame, Size};
+use super::frame::{ChartFrame, ChartSize};
 use super::html::Html;
 use super::measured::{path, path_names};
 use super::scale::Scale;
-use super::{Shown, absent, heading, key, union, whole_figure, words};
+use super::{LabelledRun, absent, heading, key, union, whole_figure, words};
 use onbeat_trace::record::{PathRecord, SlowMessage, SlowStep};
 
-/// Paths that are drawn.
+/// Most paths that are drawn.
 const PATHS: usize = 8;
-/// Messages of each that are drawn and told.
+/// Most messages per path.
 const MESSAGES: usize = 10;
-/// Operators with a colour of their own; the others share the last one.
+/// Operators with their own colour; the others share the last one.
 const COLOURED: usize = 6;
-/// Where all steps together are a smaller share of the whole, they are drawn once more without what was before them.
+/// Share of the latency in steps below which the steps are drawn again, enlarged.
 const CLOSER: f64 = 0.2;
-/// The room of a message, and the part of it that its steps have, in pixels.
+/// Height of a row and of the bars in it, in pixels.
 const ROW: f64 = 24.0;
 const BAR: f64 = 14.0;
 
-pub(super) fn section(html: &mut Html, runs: &[Shown<'_>]) {
+pub(super) fn section(html: &mut Html, runs: &[LabelledRun<'_>]) {
     heading(
         html,
         "The slowest messages",
-        "Where each was when: its steps from the time at which its source was due, and between them the time for which it waited.",
+        "Steps of each message from the due time of its source, and the waiting time between them.",
     );
     let all: Vec<(usize, &PathRecord)> = path_names(runs)
         .iter()
@@ -33,7 +33,7 @@ pub(super) fn section(html: &mut Html, runs: &[Shown<'_>]) {
         .filter(|(_, path)| !path.slowest.is_empty())
         .collect();
     if all.is_empty() {
-        absent(html, "No message was followed step by step: an older onbeat, `--explain=off`, or no path.");
+        absent(html, "No steps of messages were recorded: an older onbeat, `--explain=off`, or no path.");
         return;
     }
     for (number, path) in all.iter().take(PATHS) {
@@ -50,7 +50,7 @@ pub(super) fn section(html: &mut Html, runs: &[Shown<'_>]) {
         one_path(html, path);
     }
     if all.len() > PATHS {
-        absent(html, &format!("{} more are not drawn.", words::counted((all.len() - PATHS) as u64, "path")));
+        absent(html, &format!("{} not drawn.", words::counted((all.len() - PATHS) as u64, "path")));
     }
 }
 
@@ -60,13 +60,13 @@ fn one_path(html: &mut Html, path: &PathRecord) {
     let colour = |step: &SlowStep| {
         operators.iter().position(|one| **one == step.operator).unwrap_or(COLOURED).min(COLOURED)
     };
-    whole_figure(html, "step by step", "how long each took, and where it was", |size| {
+    whole_figure(html, "step by step", "time in each operator", |size| {
         timelines(slowest, path, size, Origin::Due, &colour)
     });
     let all_ns = slowest.iter().map(|message| message.latency_ns as f64).fold(1.0, f64::max);
     let own_ns = slowest.iter().map(|message| latest_ns(message) - begun_ns(message)).fold(0.0, f64::max);
     if own_ns > 0.0 && own_ns < all_ns * CLOSER {
-        whole_figure(html, "closer", "each from its first step on", |size| {
+        whole_figure(html, "closer", "each from its first step", |size| {
             timelines(slowest, path, size, Origin::FirstStep, &colour)
         });
     }
@@ -85,42 +85,42 @@ fn one_path(html: &mut Html, path: &PathRecord) {
     table(html, slowest, path.max_latency_ns);
 }
 
-/// When a step ended, from the due time of its message.
+/// Returns the end of a step, from the due time of its message.
 fn end_ns(step: &SlowStep) -> f64 {
     step.begin_ns as f64 + step.step_ns as f64
 }
 
-/// When the first step of a message began, from its due time.
+/// Returns the start of a message's first step, from its due time.
 fn begun_ns(message: &SlowMessage) -> f64 {
     message.steps.first().map_or(0.0, |step| step.begin_ns as f64)
 }
 
-/// When the last of its steps ended.
+/// Returns the end of a message's last step.
 fn latest_ns(message: &SlowMessage) -> f64 {
     message.steps.iter().map(end_ns).fold(begun_ns(message), f64::max)
 }
 
-/// What is at 0.
+/// Time at 0 on the horizontal axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Origin {
     Due,
     FirstStep,
 }
 
-/// A row per message: a line for as long as it was under way, and on it its steps.
+/// Draws a row per message: a line over its latency, with its steps as bars.
 fn timelines(
     slowest: &[SlowMessage],
     path: &PathRecord,
-    size: Size,
+    size: ChartSize,
     origin: Origin,
     colour: &dyn Fn(&SlowStep) -> usize,
 ) -> Html {
-    let size = Size { height: Frame::height_of(slowest.len() as f64 * ROW), ..size };
+    let size = ChartSize { height: ChartFrame::height_of(slowest.len() as f64 * ROW), ..size };
     let (about, unit_of) = match origin {
         Origin::Due => ("the slowest messages", "from the due time"),
         Origin::FirstStep => ("closer: the slowest messages", "from the first step"),
     };
-    let mut frame = Frame::new(size, &format!("{about} from {} to {}", path.from, path.to));
+    let mut frame = ChartFrame::new(size, &format!("{about} from {} to {}", path.from, path.to));
     let zero_ns = move |message: &SlowMessage| if origin == Origin::Due { 0.0 } else { begun_ns(message) };
     let begins = slowest
         .iter()
@@ -144,18 +144,12 @@ fn timelines(
         frame.line("wait", (begin, middle), (end, middle));
         for step in &message.steps {
             let begin = x.place(step.begin_ns as f64 - zero_ns);
-            // What is too short to be seen is a hair.
+            // A very short step is one pixel wide.
             let end = x.place(end_ns(step) - zero_ns).max(begin + 1.0);
             let (above, below) = (middle - BAR / 2.0, middle + BAR / 2.0);
             let bar = [(begin, above), (end, above), (end, below), (begin, below)];
             let (begin, took) = (words::time(step.begin_ns as f64), words::time(step.step_ns as f64));
-            frame.path(
-                "bar",
-                colour(step),
-                &bar,
-                true,
-                &format!("{}: {took}, from {begin} on", step.operator),
-            );
+            frame.path("bar", colour(step), &bar, true, &format!("{}: {took}, from {begin}", step.operator));
         }
     }
     let limit_ns = path.max_latency_ns.map(|ns| ns as f64).filter(|ns| origin == Origin::Due && *ns <= high);
@@ -171,7 +165,7 @@ fn timelines(
 
 fn table(html: &mut Html, slowest: &[SlowMessage], limit_ns: Option<u64>) {
     html.constant(
-        "<div class=\"tables flowing\"><table><thead><tr><th>message</th><th class=\"n\">took</th><th>its way</th>\
+        "<div class=\"tables flowing\"><table><thead><tr><th>message</th><th class=\"n\">took</th><th>steps</th>\
          </tr></thead><tbody>",
     );
     for message in slowest {
@@ -180,13 +174,13 @@ fn table(html: &mut Html, slowest: &[SlowMessage], limit_ns: Option<u64>) {
         html.close("td");
         let alarm = limit_ns.is_some_and(|limit_ns| message.latency_ns > limit_ns);
         html.element("td", if alarm { "n alarm" } else { "n" }, words::time(message.latency_ns as f64));
-        html.element("td", "", way(message)).constant("</tr>");
+        html.element("td", "", steps_text(message)).constant("</tr>");
     }
     html.constant("</tbody></table></div>");
 }
 
-/// Its steps and the waits before them, in words.
-fn way(message: &SlowMessage) -> String {
+/// Returns the steps of a message and the waiting times as text.
+fn steps_text(message: &SlowMessage) -> String {
     let mut parts = Vec::new();
     let mut before_ns = 0.0;
     for step in &message.steps {
@@ -197,5 +191,5 @@ fn way(message: &SlowMessage) -> String {
         parts.push(format!("{} {}", step.operator, words::time(step.step_ns as f64)));
         before_ns = end_ns(step).max(before_ns);
     }
-    if parts.is_empty() { "no step of it is known".to_string() } else { parts.join(", ") }
+    if parts.is_empty() { "no steps recorded".to_string() } else { parts.join(", ") }
 }

@@ -1,36 +1,36 @@
-//! What a record says in a sentence, and its figures by name.
+//! Verdict of a record, and its figures by name.
 
 use super::words;
 use onbeat_trace::Record;
 use onbeat_trace::record::Outcome;
 
-/// Whether it was good.
+/// Rating of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
-    /// What was asked for was kept.
+    /// All limits were kept.
     Good,
-    /// Something was late, or not as it was asked for.
+    /// A limit was exceeded.
     Warn,
-    /// It failed, or data was lost.
+    /// The run failed, or messages were lost.
     Bad,
-    /// Nothing was asked for.
+    /// There was no limit.
     Plain,
 }
 
-/// What a record says, in a sentence and some more.
+/// Verdict of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
-    /// Whether it was good.
+pub struct RunVerdict {
+    /// Rating of the run.
     pub tone: Tone,
-    /// The sentence.
+    /// Verdict in a sentence.
     pub sentence: String,
-    /// What there is to say beside.
+    /// Further sentences.
     pub details: Vec<String>,
 }
 
-/// What a record says.
+/// Returns the verdict of a record.
 #[must_use]
-pub fn verdict(record: &Record) -> Verdict {
+pub fn verdict(record: &Record) -> RunVerdict {
     let result = &record.result;
     let limited =
         record.paths.iter().filter(|path| path.max_latency_ns.is_some()).map(|path| path.latency.count);
@@ -46,7 +46,7 @@ pub fn verdict(record: &Record) -> Verdict {
     let (tone, sentence) = if result.outcome == Outcome::Failed {
         (Tone::Bad, "The run failed".to_string())
     } else if result.lost > 0 {
-        (Tone::Bad, format!("{} lost that nobody chose to lose", words::counted(result.lost, "message")))
+        (Tone::Bad, format!("{} lost unexpectedly", words::counted(result.lost, "message")))
     } else if record.misses_total > 0 {
         let share = record.misses_total as f64 / watched.max(record.misses_total) as f64;
         let all = words::count(watched.max(record.misses_total));
@@ -61,7 +61,7 @@ pub fn verdict(record: &Record) -> Verdict {
     } else if !has_limit {
         (Tone::Plain, "No limit was set, so nothing could be late".to_string())
     } else if watched == 0 {
-        (Tone::Plain, "Nothing that has a limit came".to_string())
+        (Tone::Plain, "No message with a limit arrived".to_string())
     } else {
         (Tone::Good, format!("All {} limits were kept", words::count(watched)))
     };
@@ -73,19 +73,19 @@ pub fn verdict(record: &Record) -> Verdict {
     )];
     if missing > 0 {
         let were = if missing == 1 { "was" } else { "were" };
-        details
-            .push(format!("{} asked of the machine {were} not obtained", words::counted(missing, "setting")));
+        details.push(format!("{} {were} not obtained as requested", words::counted(missing, "setting")));
     }
     if record.build.profile != "release" {
-        details.push(format!("measured with a {} build: its figures are worth little", record.build.profile));
+        details
+            .push(format!("measured with a {} build: the figures are not meaningful", record.build.profile));
     }
-    Verdict { tone, sentence, details }
+    RunVerdict { tone, sentence, details }
 }
 
-/// One figure: its dotted name, its value, its unit. `None` where it was not measured.
+/// Figure: dotted name, value (`None` if not measured), unit.
 pub type NamedFigure = (String, Option<f64>, &'static str);
 
-/// The figures of a record, by dotted name from the general to the particular.
+/// Returns the figures of a record by dotted name, from the general to the particular.
 #[must_use]
 pub fn figures(record: &Record) -> Vec<NamedFigure> {
     let mut all: Vec<NamedFigure> = vec![

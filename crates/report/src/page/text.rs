@@ -1,11 +1,11 @@
-//! The same for programs and for other pages: JSON, CSV, Markdown.
+//! Figures of runs as JSON, CSV and Markdown.
 
 use super::summary::{NamedFigure, Tone, figures, verdict};
-use super::{Shown, union, words};
+use super::{LabelledRun, union, words};
 use serde_json::{Map, Value, json};
 
-/// Figures of all runs: the name and the unit of each, and its value in each run.
-fn rows(runs: &[Shown<'_>]) -> Vec<(String, &'static str, Vec<Option<f64>>)> {
+/// Returns the figures of all runs: name, unit, and the value in each run.
+fn rows(runs: &[LabelledRun<'_>]) -> Vec<(String, &'static str, Vec<Option<f64>>)> {
     let all: Vec<Vec<NamedFigure>> = runs.iter().map(|run| figures(run.record)).collect();
     let names = union(all.iter().flatten().map(|(name, _, unit)| (name.clone(), *unit)));
     let value = |figures: &[NamedFigure], name: &str| {
@@ -20,16 +20,16 @@ fn rows(runs: &[Shown<'_>]) -> Vec<(String, &'static str, Vec<Option<f64>>)> {
         .collect()
 }
 
-/// A whole number without a point, any other with at most three digits after it.
+/// Formats a number without trailing zeros.
 fn plain(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-/// For each run its verdict and its figures by dotted name; null where something was not measured.
+/// Returns the verdict and the figures of each run as JSON, by dotted name; null if not measured.
 #[must_use]
-pub fn json(runs: &[Shown<'_>]) -> String {
-    let one = |run: &Shown<'_>| {
+pub fn json(runs: &[LabelledRun<'_>]) -> String {
+    let one = |run: &LabelledRun<'_>| {
         let verdict = verdict(run.record);
         let tone = match verdict.tone {
             Tone::Good => "good",
@@ -50,9 +50,9 @@ pub fn json(runs: &[Shown<'_>]) -> String {
     format!("{:#}\n", json!({ "runs": runs.iter().map(one).collect::<Vec<_>>() }))
 }
 
-/// A line for each figure: its name, its unit, and its value in each run; empty where it was not measured.
+/// Returns CSV with a line per figure: name, unit, and the value in each run; empty if not measured.
 #[must_use]
-pub fn csv(runs: &[Shown<'_>]) -> String {
+pub fn csv(runs: &[LabelledRun<'_>]) -> String {
     let mut text = String::from("figure,unit");
     runs.iter().for_each(|run| text += &format!(",{}", field(run.label)));
     text.push('\n');
@@ -72,9 +72,9 @@ fn field(text: &str) -> String {
     }
 }
 
-/// Verdicts and tables for a page elsewhere: a comment on a change, a wiki.
+/// Returns verdicts and a table of figures as Markdown, for a comment or a wiki.
 #[must_use]
-pub fn markdown(runs: &[Shown<'_>]) -> String {
+pub fn markdown(runs: &[LabelledRun<'_>]) -> String {
     let mut text = String::new();
     for run in runs {
         let verdict = verdict(run.record);
@@ -96,7 +96,7 @@ pub fn markdown(runs: &[Shown<'_>]) -> String {
     text
 }
 
-/// Text that starts nothing in Markdown, nor ends a cell.
+/// Escapes text for a table cell in Markdown.
 fn cell(text: &str) -> String {
     let mut safe = String::new();
     for c in text.chars() {

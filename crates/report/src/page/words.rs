@@ -1,6 +1,6 @@
-//! Numbers and times for people.
+//! Text forms of numbers and times.
 
-/// A length of time with three digits that count: "412 µs", "16.7 ms".
+/// Formats a time with three significant digits: "412 µs", "16.7 ms".
 pub(crate) fn time(ns: f64) -> String {
     let size = ns.abs();
     let (value, unit) = match size {
@@ -13,7 +13,7 @@ pub(crate) fn time(ns: f64) -> String {
     format!("{}\u{202f}{unit}", digits(value))
 }
 
-/// Three digits that count.
+/// Formats a number with three significant digits.
 fn digits(value: f64) -> String {
     let text = match value.abs() {
         size if size >= 99.95 || size == 0.0 => format!("{value:.0}"),
@@ -23,7 +23,7 @@ fn digits(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }
 
-/// A count, thousands apart.
+/// Formats a count, with spaces between thousands.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -58,7 +58,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
     }
 }
 
-/// At most so many characters, the last one a sign that there was more.
+/// Shortens a text to `most` characters, with an ellipsis at the end.
 pub(crate) fn short(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_string();
@@ -66,8 +66,8 @@ pub(crate) fn short(text: &str, most: usize) -> String {
     text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// A date from the time since 1970: year, month and day by counting days in eras of 400 years (Howard Hinnant,
-/// "chrono-Compatible Low-Level Date Algorithms").
+/// Formats a date from the time since 1970: year, month and day by counting days in eras of 400 years (Howard
+/// Hinnant, "chrono-Compatible Low-Level Date Algorithms").
 pub(crate) fn date(unix_ns: u64) -> String {
     let seconds = unix_ns / 1_000_000_000;
     let days = (seconds / 86_400) as i64 + 719_468;

@@ -1,4 +1,4 @@
-//! The messages of `perfetto_trace.proto` that a trace is made of, with the fields that are used.
+//! Messages of `perfetto_trace.proto`, with the fields in use.
 
 use prost::Message;
 
@@ -60,12 +60,12 @@ pub(super) struct TrackDescriptor {
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct CounterDescriptor {
-    /// 2: a count.
+    /// Unit of the counter; 2 is a count.
     #[prost(int32, optional, tag = "3")]
     pub unit: Option<i32>,
 }
 
-/// A file of one packet: files of packets may be put together.
+/// File of packets. Files can be concatenated.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Packets {
     #[prost(message, repeated, tag = "1")]

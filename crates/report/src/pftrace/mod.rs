@@ -1,34 +1,35 @@
-//! A run as a trace of Perfetto: operators, queues, what the kernel did, and misses, as ui.perfetto.dev opens them.
+//! Run as a Perfetto trace: operators, queues, kernel events and misses, for ui.perfetto.dev.
 //!
-//! The file is a sequence of packets and can be read up to any of them: a process that is killed leaves a trace. Messages are those of
-//! `perfetto_trace.proto`, as far as they are needed here; `ci/formats` reads a trace back with the published schema.
+//! The file is a sequence of packets and can be read up to any of them, so a killed process leaves a usable
+//! trace. The packets are a subset of `perfetto_trace.proto`; `ci/formats` reads a trace back with the
+//! published schema.
 
+mod edge;
 mod messages;
-mod way;
 
+use edge::EdgeMessages;
 use messages::{CounterDescriptor, DebugAnnotation, Packets, TracePacket, TrackDescriptor, TrackEvent};
 use onbeat_trace::{Class, KernelEvent, Span};
 use prost::Message;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
-use way::Way;
 
-/// What a trace is about: names by their place in the plan.
+/// Names in a trace, in the order of the plan.
 #[derive(Debug, Clone, Default)]
-pub struct Names {
-    /// Of the pipeline.
+pub struct TraceNames {
+    /// Name of the pipeline.
     pub run: String,
-    /// Of the workers.
+    /// Names of the workers.
     pub workers: Vec<String>,
-    /// Of the operators.
+    /// Names of the operators.
     pub operators: Vec<String>,
-    /// Of the edges, with the operators at their ends.
+    /// Names of the edges, with the operators at their ends.
     pub edges: Vec<(String, u32, u32)>,
 }
 
-/// All packets are of one writer.
+/// Number of the only writer of packets.
 const SEQUENCE: u32 = 1;
-/// `CLOCK_MONOTONIC` in Perfetto's list of clocks.
+/// Number of `CLOCK_MONOTONIC` in Perfetto's list of clocks.
 const MONOTONIC: u32 = 3;
 
 mod kind {
@@ -38,12 +39,13 @@ mod kind {
     pub const COUNTER: i32 = 4;
 }
 
-/// Writes a trace while a run goes on.
+/// Writer of a trace during a run.
 ///
 /// ```
-/// use onbeat_report::pftrace::{Names, Trace};
+/// use onbeat_report::pftrace::{TraceNames, Trace};
 /// use onbeat_trace::Span;
-/// let names = Names { run: "fm".into(), workers: vec!["onbeat-w0".into()], operators: vec!["iq".into()], ..Names::default() };
+/// let (workers, operators) = (vec!["onbeat-w0".into()], vec!["iq".into()]);
+/// let names = TraceNames { run: "fm".into(), workers, operators, ..TraceNames::default() };
 /// let mut bytes = Vec::new();
 /// let mut trace = Trace::new(&mut bytes, names, 1 << 20)?;
 /// trace.spans(&[Span { start_ns: 1_000, end_ns: 3_000, ..Span::default() }]);
@@ -54,31 +56,31 @@ mod kind {
 #[derive(Debug)]
 pub struct Trace<W> {
     out: W,
-    names: Names,
+    names: TraceNames,
     limit_bytes: u64,
-    written: Written,
+    written: TraceSize,
     error: Option<io::Error>,
-    /// Messages on their way, by edge and source.
-    under_way: Vec<HashMap<u32, Way>>,
-    /// Cores whose tracks are named already.
+    /// Messages in flight, by edge and source.
+    in_flight: Vec<HashMap<u32, EdgeMessages>>,
+    /// Cores whose tracks have names.
     cores: BTreeSet<u32>,
 }
 
-/// A step, and whether it is sure that it was the last one with its message.
-type Step<'s> = (&'s Span, bool);
+/// Step, and whether it certainly was the last one with its message.
+type TracedStep<'s> = (&'s Span, bool);
 
-/// What became of it.
+/// Size of a finished trace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Written {
-    /// Bytes in the file.
+pub struct TraceSize {
+    /// Bytes written.
     pub bytes: u64,
-    /// Steps, events and misses in it.
+    /// Steps, events and misses written.
     pub events: u64,
-    /// Those that had no room.
+    /// Steps, events and misses beyond the limit.
     pub dropped: u64,
 }
 
-/// Numbers of tracks: groups first, then what is in them.
+/// Numbers of tracks: groups first, then their members.
 mod track {
     pub const OPERATORS: u64 = 1;
     pub const QUEUES: u64 = 2;
@@ -89,7 +91,8 @@ mod track {
     pub const CORE: u64 = 0x3_0000_0000;
 }
 
-/// Tracks of a core, from the one that interrupts least; what happens to a thread at a moment is among threads.
+/// Tracks of a core, in order of precedence: later ones interrupt earlier ones. Instant events of a thread
+/// are on the track of threads.
 const LEVELS: [&str; 5] = ["threads", "softirqs", "interrupts", "NMIs", "hardware"];
 
 fn level(class: Class) -> u64 {
@@ -103,19 +106,19 @@ fn level(class: Class) -> u64 {
 }
 
 impl<W: Write> Trace<W> {
-    /// Begins a trace that is to have at most so many bytes.
+    /// Starts a trace of at most `limit_bytes`.
     ///
     /// # Errors
-    /// What the writer says.
-    pub fn new(out: W, names: Names, limit_bytes: u64) -> io::Result<Self> {
-        let under_way = names.edges.iter().map(|_| HashMap::new()).collect();
-        let (written, error, cores) = (Written::default(), None, BTreeSet::new());
-        let mut trace = Trace { out, names, limit_bytes, written, error, under_way, cores };
+    /// Errors of the writer.
+    pub fn new(out: W, names: TraceNames, limit_bytes: u64) -> io::Result<Self> {
+        let in_flight = names.edges.iter().map(|_| HashMap::new()).collect();
+        let (written, error, cores) = (TraceSize::default(), None, BTreeSet::new());
+        let mut trace = Trace { out, names, limit_bytes, written, error, in_flight, cores };
         let run = trace.names.run.clone();
         trace.describe(track::MISSES, None, format!("{run}: misses"), 0, false);
         trace.describe(track::OPERATORS, None, format!("{run}: operators"), 1, false);
         trace.describe(track::QUEUES, None, format!("{run}: queues"), 2, false);
-        trace.describe(track::KERNEL, None, "the kernel".to_owned(), 3, false);
+        trace.describe(track::KERNEL, None, "kernel".to_owned(), 3, false);
         for (number, name) in trace.names.operators.clone().into_iter().enumerate() {
             trace.describe(
                 track::OPERATOR + number as u64,
@@ -134,11 +137,11 @@ impl<W: Write> Trace<W> {
         }
     }
 
-    /// Writes out what is left.
+    /// Finishes the trace.
     ///
     /// # Errors
-    /// The first thing that the writer said; what was written until then is a trace.
-    pub fn end(mut self) -> io::Result<Written> {
+    /// The first error of the writer. The bytes written before it are a usable trace.
+    pub fn end(mut self) -> io::Result<TraceSize> {
         match self.error.take() {
             Some(error) => Err(error),
             None => self.out.flush().map(|()| self.written),
@@ -146,7 +149,7 @@ impl<W: Write> Trace<W> {
     }
 
     fn describe(&mut self, uuid: u64, parent: Option<u64>, name: String, rank: i32, is_counter: bool) {
-        // 3: children by their rank.
+        // 3: sorted by rank.
         let descriptor = TrackDescriptor {
             uuid: Some(uuid),
             parent_uuid: parent,
@@ -195,7 +198,7 @@ impl<W: Write> Trace<W> {
         self.written.events += 1;
     }
 
-    /// A begin is written with its end or not at all.
+    /// Whether the limit is reached. The start of a slice is written only together with its end.
     fn has_no_room(&mut self) -> bool {
         let is_full = self.error.is_some() || self.written.bytes >= self.limit_bytes;
         self.written.dropped += u64::from(is_full);
@@ -214,11 +217,12 @@ impl<W: Write> Trace<W> {
         }
     }
 
-    /// Messages that lie in each edge: sent by the end of a step before it, taken by the begin of one behind it.
+    /// Writes the number of messages on each edge. The end of the producer's step sends one, the start of the
+    /// consumer's step takes it.
     fn count(&mut self, spans: &[Span]) {
-        // What a step did is known by the next one of its operator: one with the same message has only waited.
+        // The next step of the operator tells what a step did: with the same message, the step only waited.
         let mut next: HashMap<u32, u64> = HashMap::new();
-        let mut moves: Vec<(u64, bool, Step<'_>)> = Vec::new();
+        let mut moves: Vec<(u64, bool, TracedStep<'_>)> = Vec::new();
         for span in spans.iter().rev() {
             let follower = next.insert(span.operator, span.sequence);
             let has_waited = follower == Some(span.sequence);
@@ -227,25 +231,25 @@ impl<W: Write> Trace<W> {
                 moves.push((span.end_ns, true, (span, follower.is_some())));
             }
         }
-        // A step that follows at once begins when the one before it ends: what that sent it takes.
+        // At equal times ends come first: a step that starts when another one ends takes its message.
         moves.sort_by_key(|&(time_ns, is_end, _)| (time_ns, !is_end));
         for (time_ns, is_end, (span, is_sure)) in moves {
             for edge in 0..self.names.edges.len() {
                 let (_, from, to) = self.names.edges[edge];
-                let way = self.under_way[edge].entry(span.source).or_default();
+                let messages = self.in_flight[edge].entry(span.source).or_default();
                 if is_end && from == span.operator {
-                    let sent_ns = way.ends(span.sequence, time_ns);
+                    let sent_ns = messages.ends(span.sequence, time_ns);
                     if let Some(sent_ns) = sent_ns {
                         self.write_depth(edge, sent_ns);
                     }
-                    let way = self.under_way[edge].entry(span.source).or_default();
-                    if let Some(sent_ns) = is_sure.then(|| way.sent()).flatten() {
+                    let messages = self.in_flight[edge].entry(span.source).or_default();
+                    if let Some(sent_ns) = is_sure.then(|| messages.sent()).flatten() {
                         self.write_depth(edge, sent_ns);
                     }
                 } else if !is_end && to == span.operator {
-                    let (sent_ns, took) = way.takes(span.sequence);
+                    let (sent_ns, took) = messages.takes(span.sequence);
                     if let Some(sent_ns) = sent_ns {
-                        // As it was before they were taken.
+                        // Depth before the messages were taken.
                         let depth = self.depth(edge) + took;
                         self.write_count(edge, sent_ns, depth);
                     }
@@ -258,7 +262,7 @@ impl<W: Write> Trace<W> {
     }
 
     fn depth(&self, edge: usize) -> usize {
-        self.under_way[edge].values().map(|way| way.messages.len()).sum()
+        self.in_flight[edge].values().map(|edge| edge.messages.len()).sum()
     }
 
     fn write_depth(&mut self, edge: usize, time_ns: u64) {
@@ -306,7 +310,7 @@ fn words(name: &str, value: &str) -> DebugAnnotation {
 }
 
 impl<W: Write> Trace<W> {
-    /// Adds steps, by their end; all of a part in the order in which they were made.
+    /// Adds steps, sorted by their ends.
     pub fn spans(&mut self, spans: &[Span]) {
         for span in spans {
             let name = self.names.operators.get(span.operator as usize).cloned().unwrap_or_default();
@@ -335,7 +339,7 @@ impl<W: Write> Trace<W> {
         self.count(spans);
     }
 
-    /// Adds what had one of the cores, by its begin.
+    /// Adds kernel events on the cores, sorted by their starts.
     pub fn kernel(&mut self, events: &[KernelEvent]) {
         let mut last: BTreeMap<(u32, u64), u64> = BTreeMap::new();
         for event in events {
@@ -366,7 +370,8 @@ impl<W: Write> Trace<W> {
                 }
                 continue;
             }
-            // Times are net of what interrupted it, which is on a track of its own: slices of one track do not overlap.
+            // Durations exclude interruptions, which are on other tracks. So slices of one track do not
+            // overlap.
             let from_ns = event.start_ns.max(last.get(&(event.cpu, level)).copied().unwrap_or(0));
             let to_ns = from_ns.max(event.start_ns + event.duration_ns);
             last.insert((event.cpu, level), to_ns);
@@ -374,7 +379,8 @@ impl<W: Write> Trace<W> {
         }
     }
 
-    /// Adds something that was late: when it ended (nanoseconds on `CLOCK_MONOTONIC`), of what, and why in a sentence.
+    /// Adds a miss: its end (nanoseconds on `CLOCK_MONOTONIC`), its path or operator, and its cause in a
+    /// sentence.
     pub fn miss(&mut self, end_ns: u64, name: &str, sentence: &str) {
         if self.has_no_room() {
             return;

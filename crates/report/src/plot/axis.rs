@@ -1,50 +1,50 @@
-//! From values to pixels, and where the ticks are.
+//! Axes of a plot: mapping of values to pixels, and ticks.
 
 use super::number;
 
-/// An axis: what it says, and how values lie on it. Its range comes from the values.
+/// Axis of a plot. Its range comes from the values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// What the numbers are, with the unit: "ns per iteration".
+    /// Label with the unit: "ns per iteration".
     pub label: String,
     log: bool,
 }
 
 impl Axis {
-    /// From 0, or from the smallest value where that is below.
+    /// Creates a linear axis from 0, or from the smallest value if it is negative.
     #[must_use]
     pub fn linear(label: impl Into<String>) -> Self {
         Axis { label: label.into(), log: false }
     }
 
-    /// Every step is a factor. Values that are not above 0 lie at the axis' begin.
+    /// Creates a logarithmic axis. Values that are not above 0 are drawn at its start.
     #[must_use]
     pub fn log(label: impl Into<String>) -> Self {
         Axis { label: label.into(), log: true }
     }
 
-    /// The label, and the kind of scale where that is not the usual one.
+    /// Returns the label, with a note if the axis is logarithmic.
     pub(super) fn title(&self) -> String {
         if self.log { format!("{} (logarithmic)", self.label) } else { self.label.clone() }
     }
 
-    /// For these values on pixels `from` to `to`; what is not finite is passed over.
-    pub(super) fn fit(&self, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Scale {
+    /// Fits a scale on pixels `from` to `to` to the finite values.
+    pub(super) fn fit(&self, values: impl Iterator<Item = f64>, from: f64, to: f64) -> AxisScale {
         let usable = values.filter(|value| value.is_finite() && (!self.log || *value > 0.0));
         let usable = usable.map(|value| value.clamp(-HUGE, HUGE));
         let (least, most) = usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| {
             (least.min(value), most.max(value))
         });
         let (low, high, ticks) = if self.log { log_range(least, most) } else { linear_range(least, most) };
-        Scale { log: self.log, low, high, ticks, from, to }
+        AxisScale { log: self.log, low, high, ticks, from, to }
     }
 }
 
-/// Values beyond this are drawn as this: differences of such still are numbers.
+/// Limit for values, so that their differences stay finite.
 const HUGE: f64 = 1e300;
 
-/// An axis with its range.
-pub(super) struct Scale {
+/// Axis with its range.
+pub(super) struct AxisScale {
     log: bool,
     low: f64,
     high: f64,
@@ -53,8 +53,8 @@ pub(super) struct Scale {
     to: f64,
 }
 
-impl Scale {
-    /// Where a value lies, never outside the axis; what is no number lies at its begin.
+impl AxisScale {
+    /// Returns the pixel of a value, clamped to the axis. NaN is at its start.
     pub fn place(&self, value: f64) -> f64 {
         let value = if value.is_nan() { self.low } else { value.clamp(-HUGE, HUGE) };
         let part = if self.log {
@@ -65,23 +65,23 @@ impl Scale {
         self.from + (self.to - self.from) * part.clamp(0.0, 1.0)
     }
 
-    /// Each tick: where it is, and what it says.
+    /// Returns the pixel and the text of each tick.
     pub fn ticks(&self) -> impl Iterator<Item = (f64, String)> + '_ {
         self.ticks.iter().map(|&tick| (self.place(tick), number(tick)))
     }
 }
 
-/// Whole powers of ten around the values, at least one; ticks between them while there are few.
+/// Returns a range of whole powers of ten around the values, with ticks between them if there are few.
 fn log_range(least: f64, most: f64) -> (f64, f64, Vec<f64>) {
     if least > most {
         return (1.0, 10.0, vec![1.0, 10.0]);
     }
-    // Far from what a double cannot hold.
+    // Stays within the range of a double.
     let (first, last) = (least.log10().floor().max(-300.0), most.log10().ceil().min(300.0));
     let last = last.max(first + 1.0);
     let between: &[f64] = if last - first <= 3.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
     let mut ticks = Vec::new();
-    // One in so many powers of ten, so that the ticks can be read.
+    // Skips powers of ten, so that the ticks stay readable.
     let every = ((last - first) / 12.0).ceil().max(1.0);
     let mut power = first;
     while power <= last {
@@ -93,7 +93,7 @@ fn log_range(least: f64, most: f64) -> (f64, f64, Vec<f64>) {
     (low, high, ticks)
 }
 
-/// From 0 to just above the values, in steps of 1, 2 or 5 times a power of ten.
+/// Returns a range from 0 to just above the values, in steps of 1, 2 or 5 times a power of ten.
 fn linear_range(least: f64, most: f64) -> (f64, f64, Vec<f64>) {
     if least > most {
         return (0.0, 1.0, vec![0.0, 1.0]);

@@ -1,54 +1,54 @@
-//! One value each, side by side.
+//! Bar charts.
 
 use super::axis::Axis;
-use super::svg::{Anchor, COLOURS, Svg, width_of};
+use super::svg::{COLOURS, Svg, TextAnchor, width_of};
 use super::{MARGIN, WIDTH, number};
 
-/// Bars in groups, each from the left, with the range of its runs and the limit that physics sets.
+/// Panel with groups of horizontal bars, each with the range of its runs and a physical limit.
 #[derive(Debug, Clone)]
 pub struct Bars {
-    /// Above the panel.
+    /// Title above the panel.
     pub title: String,
-    /// What the length of a bar is.
+    /// Axis of the lengths.
     pub axis: Axis,
-    /// From the top.
+    /// Groups from top to bottom.
     pub groups: Vec<Group>,
-    /// What the line across a bar is.
+    /// Meaning of the line across a bar.
     pub limit: String,
 }
 
-/// Bars that belong together: they have one colour.
+/// Group of bars of one colour.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// Above its bars.
+    /// Name above the bars.
     pub name: String,
-    /// From the top.
+    /// Bars from top to bottom.
     pub bars: Vec<Bar>,
 }
 
-/// One value.
+/// Bar for one value.
 #[derive(Debug, Clone)]
 pub struct Bar {
-    /// To the left of it.
+    /// Label to the left of the bar.
     pub label: String,
-    /// How long it is.
+    /// Length of the bar.
     pub value: f64,
-    /// The least of the runs.
+    /// Smallest value of the runs.
     pub min: f64,
-    /// The most of the runs.
+    /// Largest value of the runs.
     pub max: f64,
-    /// What nothing can be below: a line across the bar.
+    /// Physical lower limit, drawn as a line across the bar.
     pub limit: Option<f64>,
 }
 
 const ROW: f64 = 24.0;
 const THICK: f64 = 14.0;
 const HEAD: f64 = 24.0;
-/// For the value behind a bar.
+/// Width for the value after a bar.
 const VALUE: f64 = 110.0;
 
 impl Bars {
-    /// Draws with its top at `y`, and says where it ends.
+    /// Draws the panel with its top at `y`. Returns its bottom.
     pub(super) fn draw(&self, svg: &mut Svg, mut y: f64) -> f64 {
         let all = || self.groups.iter().flat_map(|group| &group.bars);
         let labels = all().map(|bar| width_of(&bar.label)).fold(60.0, f64::max).min(WIDTH / 3.0);
@@ -56,10 +56,10 @@ impl Bars {
         let values =
             all().flat_map(|bar| [Some(bar.value), Some(bar.min), Some(bar.max), bar.limit]).flatten();
         let scale = self.axis.fit(values, left, right);
-        svg.text(MARGIN, y, Anchor::Start, "panel", &self.title);
+        svg.text(MARGIN, y, TextAnchor::Start, "panel", &self.title);
         if all().any(|bar| bar.limit.is_some()) {
             let end = WIDTH - MARGIN;
-            svg.text(end, y, Anchor::End, "limits", &self.limit);
+            svg.text(end, y, TextAnchor::End, "limits", &self.limit);
             let x = end - width_of(&self.limit) * 0.92 - 6.0;
             svg.line((x, y - 11.0), (x, y + 3.0), "limit");
         }
@@ -68,20 +68,20 @@ impl Bars {
         let height: f64 = self.groups.iter().map(|group| HEAD + ROW * group.bars.len() as f64).sum();
         for (x, text) in scale.ticks() {
             svg.line((x, top), (x, top + height), "grid");
-            svg.text(x, top + height + 16.0, Anchor::Middle, "tick", &text);
+            svg.text(x, top + height + 16.0, TextAnchor::Middle, "tick", &text);
         }
         svg.line((left, top), (left, top + height), "axis");
         for (group, colour) in self.groups.iter().zip(COLOURS.iter().cycle()) {
-            svg.text(MARGIN, y + 17.0, Anchor::Start, "talk", &group.name);
+            svg.text(MARGIN, y + 17.0, TextAnchor::Start, "talk", &group.name);
             y += HEAD;
             for bar in &group.bars {
                 let middle = y + ROW / 2.0;
-                svg.text(left - 8.0, middle + 4.0, Anchor::End, "number", &bar.label);
+                svg.text(left - 8.0, middle + 4.0, TextAnchor::End, "number", &bar.label);
                 self.bar(svg, bar, &|value| scale.place(value), middle, colour);
                 y += ROW;
             }
         }
-        svg.text((left + right) / 2.0, y + 36.0, Anchor::Middle, "talk", &self.axis.title());
+        svg.text((left + right) / 2.0, y + 36.0, TextAnchor::Middle, "talk", &self.axis.title());
         y + 42.0
     }
 
@@ -105,6 +105,6 @@ impl Bars {
             svg.line((x, top - 3.0), (x, top + THICK + 3.0), "limit");
         }
         let clear = to.max(end).max(limit.map_or(end, place));
-        svg.text(clear + 7.0, middle + 4.0, Anchor::Start, "number", &number(*value));
+        svg.text(clear + 7.0, middle + 4.0, TextAnchor::Start, "number", &number(*value));
     }
 }

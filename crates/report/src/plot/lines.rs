@@ -1,45 +1,45 @@
-//! Values over numbers.
+//! Line charts.
 
-use super::axis::{Axis, Scale};
-use super::svg::{Anchor, COLOURS, Svg, width_of};
+use super::axis::{Axis, AxisScale};
+use super::svg::{COLOURS, Svg, TextAnchor, width_of};
 use super::{MARGIN, WIDTH, number};
 
-/// Lines over a horizontal axis, and limits across it.
+/// Panel with lines and horizontal limits.
 #[derive(Debug, Clone)]
 pub struct Lines {
-    /// Above the panel.
+    /// Title above the panel.
     pub title: String,
-    /// Along the bottom.
+    /// Horizontal axis.
     pub x: Axis,
-    /// Along the left.
+    /// Vertical axis.
     pub y: Axis,
-    /// In the order of the legend. Those with the same `colour` belong together.
+    /// Lines in the order of the legend. Those with the same `colour` belong together.
     pub lines: Vec<Line>,
-    /// Values of `y` with a name each, as dashed lines from left to right.
+    /// Limits: values of `y` and their names, drawn as dashed lines.
     pub limits: Vec<(f64, String)>,
 }
 
-/// One line.
+/// Line of a panel.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// In the legend; the empty name is not in it.
+    /// Name in the legend. A line with an empty name is not in the legend.
     pub name: String,
-    /// Which of the colours; behind the last one they begin anew, with hollow points.
+    /// Number of the colour. After the last one the colours repeat, with hollow points.
     pub colour: usize,
-    /// How it is drawn.
+    /// Style of the line.
     pub style: Style,
-    /// From the left.
+    /// Points from left to right.
     pub points: Vec<(f64, f64)>,
 }
 
-/// How a line is drawn.
+/// Style of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// From point to point: what a formula says.
+    /// Line from point to point, e.g. for a formula.
     Curve,
-    /// The same, dashed: a limit that is not the same everywhere.
+    /// Dashed line, e.g. for a limit that is not constant.
     Dashed,
-    /// Points only: what was measured.
+    /// Points only, e.g. for measurements.
     Points,
     /// Points and the line between them.
     Both,
@@ -50,7 +50,7 @@ const LEFT: f64 = 70.0;
 const LEGEND: f64 = 200.0;
 
 impl Lines {
-    /// Draws with its top at `y`, and says where it ends.
+    /// Draws the panel with its top at `y`. Returns its bottom.
     pub(super) fn draw(&self, svg: &mut Svg, y: f64) -> f64 {
         let (left, right) = (MARGIN + LEFT, WIDTH - MARGIN - LEGEND);
         let (top, bottom) = (y + 16.0, y + 16.0 + HEIGHT);
@@ -58,23 +58,23 @@ impl Lines {
         let x_scale = self.x.fit(points().map(|(x, _)| x), left, right);
         let values = points().map(|(_, y)| y).chain(self.limits.iter().map(|(limit, _)| *limit));
         let y_scale = self.y.fit(values, bottom, top);
-        svg.text(MARGIN, y, Anchor::Start, "panel", &self.title);
+        svg.text(MARGIN, y, TextAnchor::Start, "panel", &self.title);
         for (x, text) in x_scale.ticks() {
             svg.line((x, top), (x, bottom), "grid");
-            svg.text(x, bottom + 16.0, Anchor::Middle, "tick", &text);
+            svg.text(x, bottom + 16.0, TextAnchor::Middle, "tick", &text);
         }
         for (y, text) in y_scale.ticks() {
             svg.line((left, y), (right, y), "grid");
-            svg.text(left - 6.0, y + 4.0, Anchor::End, "tick", &text);
+            svg.text(left - 6.0, y + 4.0, TextAnchor::End, "tick", &text);
         }
         svg.line((left, top), (left, bottom), "axis");
         svg.line((left, bottom), (right, bottom), "axis");
-        svg.text((left + right) / 2.0, bottom + 36.0, Anchor::Middle, "talk", &self.x.title());
+        svg.text((left + right) / 2.0, bottom + 36.0, TextAnchor::Middle, "talk", &self.x.title());
         svg.upright(MARGIN + 10.0, (top + bottom) / 2.0, "talk", &self.y.title());
         for (limit, name) in &self.limits {
             let y = y_scale.place(*limit);
             svg.line((left, y), (right, y), "dashed");
-            svg.text(right - 4.0, y - 4.0, Anchor::End, "limits", name);
+            svg.text(right - 4.0, y - 4.0, TextAnchor::End, "limits", name);
         }
         for line in &self.lines {
             self.line(svg, line, &x_scale, &y_scale);
@@ -83,7 +83,7 @@ impl Lines {
         bottom + 42.0
     }
 
-    fn line(&self, svg: &mut Svg, line: &Line, x_scale: &Scale, y_scale: &Scale) {
+    fn line(&self, svg: &mut Svg, line: &Line, x_scale: &AxisScale, y_scale: &AxisScale) {
         let finite = line.points.iter().filter(|(x, y)| x.is_finite() && y.is_finite());
         let points: Vec<(f64, f64)> =
             finite.clone().map(|&(x, y)| (x_scale.place(x), y_scale.place(y))).collect();
@@ -119,7 +119,7 @@ impl Lines {
             let room = WIDTH - MARGIN - x - 28.0;
             let most = (room / width_of("x")) as usize;
             let name: String = line.name.chars().take(most).collect();
-            svg.text(x + 28.0, y + 4.0, Anchor::Start, "number", &name);
+            svg.text(x + 28.0, y + 4.0, TextAnchor::Start, "number", &name);
             y += 19.0;
         }
     }
@@ -129,7 +129,7 @@ fn colour(line: &Line) -> &'static str {
     COLOURS[line.colour % COLOURS.len()]
 }
 
-/// Another line may have the same colour.
+/// Whether the line has hollow points, because its colour is used before.
 fn is_second(line: &Line) -> bool {
     line.colour / COLOURS.len() % 2 == 1
 }

@@ -1,7 +1,7 @@
-//! Plots as SVG: one file, no script, no font of its own.
+//! Plots as self-contained SVG, without scripts and fonts.
 //!
-//! A [`Sheet`] holds panels, one below the other. A panel is [`Bars`] (one value each, with the limit that physics sets as a
-//! line across the bar) or [`Lines`] (values over numbers, limits dashed).
+//! A [`Sheet`] has panels, one below the other. A panel is [`Bars`] (a physical limit is a line across a bar)
+//! or [`Lines`] (limits are dashed).
 
 mod axis;
 mod bars;
@@ -11,13 +11,13 @@ mod svg;
 pub use axis::Axis;
 pub use bars::{Bar, Bars, Group};
 pub use lines::{Line, Lines, Style};
-use svg::{Anchor, Svg};
+use svg::{Svg, TextAnchor};
 
-/// Everything of a plot is drawn for this width, in pixels; an SVG scales.
+/// Width of a plot in pixels. Viewers scale it.
 const WIDTH: f64 = 880.0;
 const MARGIN: f64 = 24.0;
 
-/// A file with panels.
+/// Plot with one or more panels.
 #[derive(Debug, Clone, Default)]
 pub struct Sheet {
     title: String,
@@ -32,13 +32,13 @@ enum Panel {
 }
 
 impl Sheet {
-    /// An empty sheet.
+    /// Creates an empty sheet.
     #[must_use]
     pub fn new(title: impl Into<String>) -> Self {
         Sheet { title: title.into(), ..Sheet::default() }
     }
 
-    /// A line below the title: the machine, the parameters.
+    /// Adds a line below the title, e.g. the machine or the parameters.
     #[must_use]
     pub fn line(mut self, line: impl Into<String>) -> Self {
         self.lines.push(line.into());
@@ -59,16 +59,16 @@ impl Sheet {
         self
     }
 
-    /// The whole file.
+    /// Returns the text of the file.
     #[must_use]
     pub fn to_svg(&self) -> String {
         let mut svg = Svg::default();
         let mut y = MARGIN + 16.0;
-        svg.text(MARGIN, y, Anchor::Start, "title", &self.title);
+        svg.text(MARGIN, y, TextAnchor::Start, "title", &self.title);
         y += 6.0;
         for line in &self.lines {
             y += 16.0;
-            svg.text(MARGIN, y, Anchor::Start, "talk", line);
+            svg.text(MARGIN, y, TextAnchor::Start, "talk", line);
         }
         for panel in &self.panels {
             y += 30.0;
@@ -81,7 +81,7 @@ impl Sheet {
     }
 }
 
-/// A number for people: three digits that count, thousands apart.
+/// Formats a number with three significant digits and spaces between thousands.
 fn number(value: f64) -> String {
     if !value.is_finite() {
         return "-".to_owned();
@@ -100,7 +100,7 @@ fn number(value: f64) -> String {
     let mut apart = String::new();
     for (at, digit) in whole.chars().enumerate() {
         if at > 0 && (whole.len() - at).is_multiple_of(3) && whole.len() > 4 {
-            // A thin space that does not break.
+            // A narrow no-break space.
             apart.push('\u{202f}');
         }
         apart.push(digit);

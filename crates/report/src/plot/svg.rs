@@ -1,23 +1,23 @@
-//! Writing SVG.
+//! Writer of SVG.
 
 use std::fmt::Write;
 
-/// What is drawn, in its order. Numbers are pixels, from the left and from the top.
+/// Drawing. Coordinates are pixels from the left and from the top.
 #[derive(Default)]
 pub(super) struct Svg {
     body: String,
 }
 
-/// Which end of a text is at its place.
+/// Part of a text that is at its coordinates.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Anchor {
+pub(super) enum TextAnchor {
     Start,
     Middle,
     End,
 }
 
-/// Colours that people with any kind of colour vision tell apart (Okabe and Ito), with grey and brown in
-/// place of black and of the yellow that white swallows.
+/// Colours for every kind of colour vision (Okabe and Ito). Grey and brown replace black, and yellow, which
+/// is hard to see on white.
 pub(super) const COLOURS: [&str; 8] =
     ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#555555", "#8c564b"];
 
@@ -43,7 +43,7 @@ impl Svg {
         ));
     }
 
-    /// What is hovered over says `tip`.
+    /// Draws a rectangle with a tooltip.
     pub fn rectangle(&mut self, at: (f64, f64), size: (f64, f64), colour: &str, tip: &str) {
         let ((x, y), (width, height)) = (at, size);
         let tip = escaped(tip);
@@ -71,14 +71,14 @@ impl Svg {
         ));
     }
 
-    pub fn text(&mut self, x: f64, y: f64, anchor: Anchor, class: &str, text: &str) {
+    pub fn text(&mut self, x: f64, y: f64, anchor: TextAnchor, class: &str, text: &str) {
         let (anchor, text) = (anchor.word(), escaped(text));
         self.put(format_args!(
             "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>"
         ));
     }
 
-    /// A text that is read from below, with its middle at its place.
+    /// Writes a vertical text, centred at its coordinates.
     pub fn upright(&mut self, x: f64, y: f64, class: &str, text: &str) {
         let text = escaped(text);
         self.put(format_args!(
@@ -100,22 +100,22 @@ impl Svg {
     }
 }
 
-impl Anchor {
+impl TextAnchor {
     fn word(self) -> &'static str {
         match self {
-            Anchor::Start => "start",
-            Anchor::Middle => "middle",
-            Anchor::End => "end",
+            TextAnchor::Start => "start",
+            TextAnchor::Middle => "middle",
+            TextAnchor::End => "end",
         }
     }
 }
 
-/// About how wide a text is in the size of labels, in pixels: without a font nobody knows.
+/// Estimates the width of a label in pixels; the exact one depends on the font.
 pub(super) fn width_of(text: &str) -> f64 {
     text.chars().count() as f64 * 6.9
 }
 
-/// Text as it may stand in XML: what XML has no place for is left out.
+/// Escapes text for XML, and removes characters that XML forbids.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,11 +1,11 @@
 //! Traces through the public interface; `ci/formats` reads one with the schema that Perfetto publishes.
 
-use onbeat_report::pftrace::{Names, Trace};
+use onbeat_report::pftrace::{Trace, TraceNames};
 use onbeat_trace::{Class, KernelEvent, Span};
 use std::io::{self, Write};
 
-fn names() -> Names {
-    Names {
+fn names() -> TraceNames {
+    TraceNames {
         run: "loop".into(),
         workers: vec!["onbeat-w0".into()],
         operators: vec!["tick".into(), "end".into()],
@@ -43,7 +43,7 @@ fn whatever_comes_is_written() {
         depth: 0,
     };
     let mut bytes = Vec::new();
-    let mut trace = Trace::new(&mut bytes, Names::default(), u64::MAX).unwrap();
+    let mut trace = Trace::new(&mut bytes, TraceNames::default(), u64::MAX).unwrap();
     trace.spans(&[Span { operator: 7, held_by: 9, due_ns: u64::MAX, end_ns: u64::MAX, ..Span::default() }]);
     for class in [Class::Hardware, Class::Nmi, Class::Irq, Class::Softirq, Class::Thread, Class::PageFault] {
         trace.kernel(&[event(class, 0), event(class, i32::MIN)]);
@@ -69,7 +69,7 @@ fn a_full_disk_is_told() {
     assert!(error.to_string().contains("No space left"), "{error}");
 }
 
-/// Values of the counters, in the order in which they were written: the field 30 of an event, read by hand.
+/// Returns the values of the counters in file order: field 30 of an event, decoded by hand.
 fn counts(bytes: &[u8]) -> Vec<u8> {
     let counter = [0x48, 4];
     let mut counts = Vec::new();
@@ -86,7 +86,8 @@ fn counts(bytes: &[u8]) -> Vec<u8> {
 fn a_message_lies_in_an_edge_from_the_step_that_sent_it_to_the_one_that_takes_it() {
     let mut bytes = Vec::new();
     let mut trace = Trace::new(&mut bytes, names(), u64::MAX).unwrap();
-    // The source waits for its time in a step before each message; its consumer follows at once, or after the next one.
+    // The source waits in a step before each message. Its consumer follows at once, or after the next
+    // message.
     trace.spans(&[span(0, 0, 1_000), span(0, 0, 2_000), span(1, 0, 2_100)]);
     trace.spans(&[
         span(0, 1, 3_000),

@@ -1,4 +1,5 @@
-//! Plots through the public interface: whatever the values and names are, the file can be read and nothing lies outside it.
+//! Plots through the public interface: for all values and names the file is valid, and nothing is outside of
+//! it.
 
 use onbeat_report::plot::{Axis, Bar, Bars, Group, Line, Lines, Sheet, Style};
 use onbeat_report::{BenchResult, Figure, bench::Machine};

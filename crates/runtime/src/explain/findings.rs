@@ -1,6 +1,6 @@
 //! What was found, and its way into the record.
 
-use super::flight::{About, Late};
+use crate::engine::flight::{About, Late};
 use crate::plan::Plan;
 use onbeat_trace::cause::{Cause, Explained, Verdict};
 use onbeat_trace::record::{Miss, MissKind, PathRecord, SlowMessage};

@@ -7,12 +7,10 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `flight` | what a worker notes of its steps: two rings that never refuse |
 //! | `recorder`, `work` | the thread that empties them, keeps the last seconds, and looks into each miss |
 //! | `strays` | workers on cores that are not theirs |
 //! | `findings` | what it found, for the record |
 //! | `slowest` | the messages of each path that took longest |
-//! | `told` | what was found so far, for whoever watches the run |
 //! | `machine` | what the threads were given, and what a page fault costs |
 //! | `case` | all that is known of one miss: plain data |
 //! | `way` | which steps one message went through |
@@ -24,7 +22,6 @@
 mod case;
 mod cores;
 mod findings;
-mod flight;
 mod machine;
 mod recorder;
 mod sentence;
@@ -32,53 +29,14 @@ mod share;
 mod slowest;
 mod split;
 mod strays;
-mod told;
 mod way;
 mod work;
 
 pub use case::{Case, EdgeFacts, OperatorFacts, Scheduling, ThreadFacts};
-pub(crate) use flight::{About, Flight, Late, Noted, Rings, SLOWEST};
 pub(crate) use recorder::{Recorded, Recorder, rings};
 pub use sentence::sentence;
-pub(crate) use sentence::time;
-pub(crate) use told::Told;
-pub use told::{LateMessage, Lateness};
 
-use crate::options::Explain;
-use crate::plan::Plan;
 use onbeat_trace::cause::Part;
-use onbeat_trace::record::ClockKind;
-
-/// By part: whether its steps are recorded. All are that share a pool with an operator whose lateness would be a miss.
-pub(crate) fn recorded_parts(plan: &Plan) -> Vec<bool> {
-    let mut is_recorded = vec![false; plan.parts.len()];
-    let is_real = plan.options.clock == ClockKind::Real && plan.options.scale == 1.0;
-    if plan.options.explain == Explain::Off || !is_real {
-        return is_recorded;
-    }
-    let ends = plan.paths.iter().filter(|path| path.max_latency_ns.is_some()).map(|path| path.end);
-    let limited = |operator: &usize| {
-        plan.operators[*operator].deadline_ns.is_some() || plan.operators[*operator].budget_ns.is_some()
-    };
-    let mut front: Vec<usize> = ends.chain((0..plan.operators.len()).filter(limited)).collect();
-    if plan.options.explain == Explain::On {
-        return vec![true; plan.parts.len()];
-    }
-    let mut counts = vec![false; plan.operators.len()];
-    while let Some(operator) = front.pop() {
-        if !std::mem::replace(&mut counts[operator], true) {
-            front.extend(plan.wires.iter().filter(|wire| wire.to == operator).map(|wire| wire.from));
-        }
-    }
-    let pools: Vec<usize> = (0..plan.operators.len())
-        .filter(|&operator| counts[operator])
-        .map(|operator| plan.parts[plan.operators[operator].part].pool)
-        .collect();
-    for (part, recorded) in plan.parts.iter().zip(&mut is_recorded) {
-        *recorded = pools.contains(&part.pool);
-    }
-    is_recorded
-}
 
 /// What made a message late: the parts, what weighs most first. Their `late_ns` sum to the lateness.
 ///

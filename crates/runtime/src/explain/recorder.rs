@@ -1,10 +1,11 @@
 //! The thread that keeps the last seconds of a run, from outside.
 
 use super::findings::Findings;
-use super::flight::Rings;
 use super::work::Work;
+use crate::base::helper::Helper;
+use crate::engine::control::Control;
+use crate::engine::flight::Rings;
 use crate::plan::Plan;
-use crate::run::{Control, Helper};
 use onbeat_queue::Owner;
 use onbeat_trace::record::ThreadRecord;
 use onbeat_trace::{Evidence, Histogram};

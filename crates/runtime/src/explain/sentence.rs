@@ -1,5 +1,6 @@
 //! A verdict in words.
 
+use crate::base::wording::time;
 use onbeat_trace::CauseClass;
 use onbeat_trace::cause::Part;
 use std::cmp::Reverse;
@@ -93,17 +94,5 @@ fn phrase(part: &Part) -> String {
         CauseClass::TimerLate => format!("the worker woke {took} after its time"),
         CauseClass::Hardware => format!("hardware or hypervisor took {took}"),
         CauseClass::Unexplained => format!("{took} unexplained"),
-    }
-}
-
-/// A time with three digits or so.
-pub(crate) fn time(ns: u64) -> String {
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..10_000 => format!("{:.1} µs", ns as f64 / 1e3),
-        10_000..1_000_000 => format!("{} µs", (ns + 500) / 1000),
-        1_000_000..10_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
-        10_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
-        _ => format!("{:.2} s", ns as f64 / 1e9),
     }
 }

@@ -1,6 +1,6 @@
 //! The messages of each path that took longest, with their steps.
 
-use super::flight::{Late, SLOWEST};
+use crate::engine::flight::{Late, SLOWEST};
 use crate::plan::Plan;
 use onbeat_trace::Span;
 use onbeat_trace::record::{SlowMessage, SlowStep};

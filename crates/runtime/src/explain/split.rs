@@ -101,7 +101,7 @@ fn beyond(
         (what(CauseClass::PageFault, detail), faults_ns)
     });
     let of = if facts.budget_ns.is_some() { "its budget of" } else { "its usual" };
-    let detail = format!("over {of} {}", super::sentence::time(allowed_ns));
+    let detail = format!("over {of} {}", crate::base::wording::time(allowed_ns));
     let by_itself = (what(CauseClass::OwnCompute, detail), over_ns - faults_ns);
     by_faults.into_iter().chain([by_itself]).collect()
 }

@@ -1,6 +1,6 @@
 //! Which steps one message went through.
 
-use super::Late;
+use crate::engine::flight::Late;
 use crate::plan::Plan;
 use onbeat_trace::Span;
 

@@ -2,13 +2,15 @@
 
 use super::case::{Case, EdgeFacts, OperatorFacts, ThreadFacts};
 use super::findings::{Findings, key, table};
-use super::flight::Rings;
 use super::machine::{fault_cost_ns, has_fair_server, scheduling};
 use super::slowest::Slowest;
 use super::strays::Strays;
-use super::{About, Late, LateMessage, explain, sentence, way};
+use super::{explain, sentence, way};
+use crate::engine::control::Control;
+use crate::engine::control::told::LateMessage;
+use crate::engine::flight::Rings;
+use crate::engine::flight::{About, Late};
 use crate::plan::Plan;
-use crate::run::Control;
 use onbeat_queue::Owner;
 use onbeat_queue::sync::atomic::{AtomicU32, Ordering};
 use onbeat_trace::cause::{Explained, Part, Verdict};
@@ -183,7 +185,7 @@ impl<'w> Work<'w> {
         let is_followed = self.control.told.is_followed();
         for (part, rings) in self.rings.iter().enumerate() {
             let Work { owner, fresh, steps, spans, seen, .. } = self;
-            rings.spans.look(owner);
+            rings.spans.poll(owner);
             let count = rings.spans.drain(owner, |span| {
                 if is_followed {
                     fresh.push(span);

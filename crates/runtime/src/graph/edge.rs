@@ -1,7 +1,7 @@
 //! Edges as they are asked for.
 
-use crate::link::Initial;
-use crate::message::{Message, Value};
+use crate::operator::link::Initial;
+use crate::operator::message::{Message, Value};
 use onbeat_trace::record::WhenFull;
 
 /// An edge as it was asked for.

@@ -1,16 +1,20 @@
 //! What connects: operators, edges and paths, before anything is decided.
 
+pub(crate) mod closure;
 mod edge;
+pub(crate) mod kind;
+pub(crate) mod limits;
 
 pub use edge::EdgeOptions;
 pub(crate) use edge::{EdgeDef, PortRef};
 
-use crate::limits::{OnMiss, PathLimits};
-use crate::message::Message;
-use crate::on_error::OnError;
+use crate::base::on_error::OnError;
+use crate::graph::limits::{OnMiss, PathLimits};
 use crate::operator::Operator;
-use crate::ports::{Described, Ports};
-use crate::when::{Event, Gate, When};
+use crate::operator::inline::Role;
+use crate::operator::message::Message;
+use crate::operator::ports::{Described, Ports};
+use crate::operator::when::{Event, Gate, When};
 use crate::{Input, Output};
 use onbeat_trace::record::WhenFull;
 use std::any::Any;
@@ -64,6 +68,8 @@ pub(crate) struct Node {
     pub name: String,
     pub kind: String,
     pub operator: Box<dyn Operator>,
+    /// What it can do in a chain of neighbours.
+    pub role: Option<Role>,
     pub ports: Described,
     pub deadline_ns: Option<u64>,
     pub budget_ns: Option<u64>,
@@ -120,7 +126,7 @@ impl Graph {
 
     /// Puts an operator in, under a name of its own.
     pub fn add<O: Operator>(&mut self, name: impl Into<String>, operator: O) -> Handle<O> {
-        let kind = crate::message::type_label::<O>();
+        let kind = crate::operator::message::type_label::<O>();
         let number =
             self.add_boxed(name, kind.split('<').next().unwrap_or("").to_string(), Box::new(operator));
         Handle { number, operator: PhantomData }
@@ -136,10 +142,12 @@ impl Graph {
         let mut ports = Described::default();
         operator.ports(&mut Ports::describe(&mut ports));
         let (name, kind) = (name.into(), kind.into());
+        let role = Role::of(&mut *operator);
         self.operators.push(Node {
             name,
             kind,
             operator,
+            role,
             ports,
             deadline_ns: None,
             budget_ns: None,

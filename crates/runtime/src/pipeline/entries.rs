@@ -3,11 +3,10 @@
 use super::error::Fault;
 use super::section::{Section, type_words};
 use super::source::Source;
-use super::words::quoted;
-use crate::limits::{OnMiss, PathLimits};
-use crate::message::Value;
-use crate::options::{Cores, Options, Pace};
-use crate::serve::ControlSocket;
+use crate::base::options::{Cores, Options, Pace};
+use crate::base::wording::quoted;
+use crate::graph::limits::{OnMiss, PathLimits};
+use crate::operator::message::Value;
 use onbeat_trace::record::WhenFull;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -182,7 +181,7 @@ fn check_pipeline_name(name: Spanned<String>) -> Result<String, Fault> {
 
 /// What the system would refuse, before anything is begun.
 fn check_socket_name(name: Spanned<String>) -> Result<PathBuf, Fault> {
-    const LIMIT: usize = ControlSocket::PATH_MAX_BYTES;
+    const LIMIT: usize = onbeat_os::local::PATH_MAX_BYTES;
     let text = name.get_ref();
     let wrong = match text.len() {
         0 => "it is empty".to_string(),

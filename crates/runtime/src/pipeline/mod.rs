@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `source` | the file and the settings as one text, so that every value knows where it was written |
 //! | `overrides` | settings from outside: `--set` |
-//! | `section`, `words` | one table, key by key, and what is wrong with a value in plain words |
+//! | `section` | one table, key by key |
 //! | `entries` | what the file says, before anything is built |
 //! | `pools` | `[[pool]]`, and what is asked of the machine |
 //! | `build`, `parameters` | from there to a graph |
@@ -22,28 +22,17 @@ mod pools;
 mod section;
 mod source;
 mod when;
-mod words;
 
-pub use error::PipelineError;
-pub use overrides::Overrides;
-pub(crate) use words::{near, quoted};
-
-/// What serde says of a value that does not fit, in plain words.
-pub(crate) fn plain(error: &str) -> String {
-    words::plain(error).0
-}
-
+use crate::base::options::Options;
 use crate::graph::Graph;
-use crate::kind::{Folders, Registry};
-use crate::options::Options;
+use crate::graph::kind::{Folders, Registry};
 use crate::plan::{GraphError, Plan};
-use crate::run::{Run, RunError};
-use crate::serve::{ControlError, ControlSocket};
 use build::{Built, build};
 use entries::{Entries, Header};
 use error::Fault;
+pub use error::PipelineError;
 use onbeat_trace::record::InFlightLimit;
-use onbeat_trace::{Evidence, NoEvidence};
+pub use overrides::Overrides;
 use serde_json::{Value, json};
 use source::Source;
 use std::collections::BTreeMap;
@@ -114,7 +103,7 @@ pub struct Pipeline {
     pub options: Options,
     /// Folder for what sinks and record write, relative to the current directory.
     pub output: PathBuf,
-    /// The socket by which it can be watched and steered, relative to the current directory: see [`ControlSocket`].
+    /// The socket by which it can be watched and steered, relative to the current directory: see [`ControlSocket`](crate::ControlSocket).
     pub control: Option<PathBuf>,
     /// Who runs where, made of `graph` and `options`.
     pub plan: Plan,
@@ -173,33 +162,6 @@ impl Pipeline {
     pub fn operators(&self) -> &[Value] {
         self.graph.config["operator"].as_array().map_or(&[], Vec::as_slice)
     }
-
-    /// Starts it, and serves its `control` socket, if it has one.
-    ///
-    /// # Errors
-    /// [`RunError::Begin`] when threads or memory are missing, or the socket cannot be had: then it does not begin.
-    pub fn start(self) -> Result<Run, RunError> {
-        self.start_explained(Box::new(NoEvidence))
-    }
-
-    /// As [`start`](Pipeline::start), with what the kernel tells: see [`Graph::start_explained`].
-    ///
-    /// # Errors
-    /// As those of [`start`](Pipeline::start).
-    pub fn start_explained(self, evidence: Box<dyn Evidence>) -> Result<Run, RunError> {
-        let begin = |error: ControlError| RunError::Begin(error.to_string());
-        let socket = self.control.map(ControlSocket::bind).transpose().map_err(begin)?;
-        let mut run = self.graph.start_explained(self.plan, evidence)?;
-        match socket.map(|socket| run.serve(socket)) {
-            Some(Err(error)) => {
-                run.stop();
-                // What it did is of no interest: it was not to begin.
-                let _ = run.wait();
-                Err(begin(error))
-            }
-            _ => Ok(run),
-        }
-    }
 }
 
 fn read_text(path: &Path) -> Result<String, String> {
@@ -237,7 +199,10 @@ fn read_pipeline(
             && !entries::TOP_KEYS.contains(&name)
             && has_operator(&root, name)
         {
-            let fault = Fault::at(setting.span.clone(), format!("{} is an operator", words::quoted(name)));
+            let fault = Fault::at(
+                setting.span.clone(),
+                format!("{} is an operator", crate::base::wording::quoted(name)),
+            );
             return Err(fault.help(format!("say which of its keys: {name}.KEY=VALUE")));
         }
         match pools::is_for_a_pool(setting, &root) {

@@ -2,7 +2,7 @@
 
 use super::error::Fault;
 use super::section::Section;
-use crate::on_error::{OnError, Restart};
+use crate::base::on_error::{OnError, Restart};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 
 use super::error::Fault;
 use super::section::{Section, unknown_key};
-use super::words::plain;
-use crate::kind::{Folders, Kind, MakeError};
+use crate::base::wording::plain;
+use crate::graph::kind::{Folders, Kind, MakeError};
 use crate::operator::Operator;
 use std::collections::HashMap;
 use std::ops::Range;

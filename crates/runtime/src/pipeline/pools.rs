@@ -4,9 +4,9 @@ use super::entries::set;
 use super::error::Fault;
 use super::overrides::Setting;
 use super::section::{Section, type_words};
-use super::words::{list, near, quoted};
-use crate::options::{Cores, Options, PREFAULT_MOST_BYTES, Pool};
-use crate::team::Idle;
+use crate::base::idle::Idle;
+use crate::base::options::{Cores, Options, PREFAULT_MOST_BYTES, Pool};
+use crate::base::wording::{list, near, quoted};
 use onbeat_os::Policy;
 use serde_json::{Value, json};
 use toml::Spanned;
@@ -44,7 +44,7 @@ fn policy(section: &Section<'_, '_>) -> Result<Option<Policy>, Fault> {
 
 /// 0 is a good wish here.
 fn dma_latency_us(top: &Section<'_, '_>) -> Result<Option<u32>, Fault> {
-    let Some(time) = top.get::<crate::units::Seconds>("dma_latency")? else { return Ok(None) };
+    let Some(time) = top.get::<crate::base::units::Seconds>("dma_latency")? else { return Ok(None) };
     let us =
         time.get_ref().as_ns().and_then(|ns| u32::try_from(ns / 1000).ok()).filter(|&us| us <= 2_000_000_000);
     us.map(Some).ok_or_else(|| {

@@ -1,8 +1,8 @@
 //! One table of the file, read key by key.
 
 use super::error::Fault;
-use super::words::{list, near, plain, quoted};
-use crate::units::{Bytes, Period, Seconds};
+use crate::base::units::{Bytes, Period, Seconds};
+use crate::base::wording::{list, near, plain, quoted};
 use onbeat_trace::record::InFlightLimit;
 use serde::de::DeserializeOwned;
 use std::ops::Range;

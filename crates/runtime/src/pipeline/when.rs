@@ -2,11 +2,11 @@
 
 use super::error::Fault;
 use super::section::{Section, type_words};
-use super::words::quoted;
+use crate::base::wording::quoted;
 use crate::graph::Graph;
-use crate::kind::{Folders, Registry};
-use crate::ticker::Overrun;
-use crate::when::When;
+use crate::graph::kind::{Folders, Registry};
+use crate::operator::ticker::Overrun;
+use crate::operator::when::When;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -89,9 +89,8 @@ impl Reader<'_> {
             let names: Vec<&str> = FORMS.iter().map(|&(key, _)| key).collect();
             section.check_keys(&names)?;
             let message = format!("{} does not say what it waits for", self.what);
-            return Err(
-                Fault::at(value.span(), message).help(format!("one of {}", super::words::list(&names)))
-            );
+            return Err(Fault::at(value.span(), message)
+                .help(format!("one of {}", crate::base::wording::list(&names))));
         };
         let section = Section { what: format!("`{form}` in {}", self.what), ..section };
         if form == "own" {

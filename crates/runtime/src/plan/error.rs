@@ -234,12 +234,3 @@ pub enum GraphError {
     #[error("strict: {0}")]
     Strict(String),
 }
-
-/// ": did you mean `x`?" for the nearest of some names, or nothing when none is near.
-pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
-    known
-        .map(|known| (strsim::damerau_levenshtein(name, known), known))
-        .filter(|&(distance, known)| distance <= 1 + known.len().max(name.len()) / 3)
-        .min()
-        .map_or(String::new(), |(_, known)| format!(": did you mean `{known}`?"))
-}

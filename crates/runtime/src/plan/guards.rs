@@ -1,8 +1,8 @@
 //! What would hang a machine is refused; what may be a mistake is pointed out.
 
 use super::{GraphError, PoolPlan, WorkerPlan};
-use crate::options::Options;
-use crate::team::Idle;
+use crate::base::idle::Idle;
+use crate::base::options::Options;
 use onbeat_os::interrupts::{self, InterruptThread};
 use onbeat_os::{CoreSet, Policy, memory};
 

@@ -1,27 +1,31 @@
 //! Who runs where, on which queue: plain data, decided once.
 
+mod chains;
 mod dot;
 mod error;
 mod guards;
 mod order;
 mod paths;
+mod recorded;
+pub(crate) mod replicate;
 mod resolve;
+pub mod response;
 mod rows;
-mod runs;
 mod sizes;
 mod split;
 pub(crate) mod when;
 mod workers;
 
+pub(crate) use chains::CHAIN_MOST;
 pub use error::GraphError;
-pub(crate) use error::nearest;
+pub(crate) use recorded::recorded_parts;
 pub use rows::{EdgePlan, OperatorPlan, PartPlan, PathPlan, PoolPlan, StorePlan, WorkerPlan};
 
+use crate::base::options::Options;
 use crate::graph::{Graph, Node};
-use crate::options::Options;
-use crate::replicate::{self, Recipe};
-use crate::when::When;
+use crate::operator::when::When;
 use onbeat_trace::record::{ClockKind, Obtained, Scheduler, WhenFull};
+use replicate::Recipe;
 pub(crate) use resolve::{Wire, wires};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -243,7 +247,7 @@ impl Plan {
         };
         plan.notes.extend(guards::check(&plan.pools, &plan.workers, options)?);
         plan.paths = plan.find_paths(graph)?;
-        (plan.runs, plan.passes) = plan.find_runs(graph);
+        (plan.runs, plan.passes) = plan.find_chains(graph);
         plan.waves = workers.waves.into_iter().filter(|wave| plan.passes.contains(wave)).collect();
         if lanes.is_none() {
             plan.check_strict()?;
@@ -285,7 +289,7 @@ impl Plan {
     /// Whether misses of a run under this plan are explained: see [`Options::explain`].
     #[must_use]
     pub fn is_explained(&self) -> bool {
-        crate::explain::recorded_parts(self).contains(&true)
+        recorded_parts(self).contains(&true)
     }
 
     /// The workers of a pool, for people: "onbeat-w0 on core 1".

@@ -1,8 +1,9 @@
 //! The ways from sources to sinks that are watched.
 
-use super::{GraphError, PathPlan, Plan, nearest, order};
+use super::{GraphError, PathPlan, Plan, order};
+use crate::base::wording::nearest;
 use crate::graph::Graph;
-use crate::limits::{OnMiss, PathLimits};
+use crate::graph::limits::{OnMiss, PathLimits};
 use onbeat_trace::record::WhenFull;
 
 /// Pairs of source and sink that are watched without being asked for; above that only paths that are named are.

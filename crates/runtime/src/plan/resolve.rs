@@ -1,9 +1,10 @@
 //! From names to numbers, and everything that can be wrong on the way.
 
-use super::{GraphError, nearest};
+use super::GraphError;
+use crate::base::on_error::OnError;
+use crate::base::wording::nearest;
 use crate::graph::{Graph, PortRef};
-use crate::on_error::OnError;
-use crate::ports::{InputInfo, OutputInfo};
+use crate::operator::ports::{InputInfo, OutputInfo};
 use std::collections::HashMap;
 
 /// An edge by numbers: at first places in the graph, in the plan operator numbers.

@@ -1,9 +1,9 @@
 //! What a plan consists of: plain data, and the plan as text.
 
 use super::Plan;
-use crate::limits::OnMiss;
-use crate::on_error::OnError;
-use crate::team::Idle;
+use crate::base::idle::Idle;
+use crate::base::on_error::OnError;
+use crate::graph::limits::OnMiss;
 use onbeat_os::Policy;
 use onbeat_trace::record::{InFlightLimit, WhenFull};
 use serde::Serialize;
@@ -28,7 +28,7 @@ pub struct PoolPlan {
     /// Its name; that of its worker where it has one.
     pub name: String,
     /// What the kernel's scheduler is to give its workers; `None` for what the program has.
-    #[serde(serialize_with = "crate::options::as_text")]
+    #[serde(serialize_with = "crate::base::options::as_text")]
     pub policy: Option<Policy>,
     /// How its workers wait.
     pub idle: Idle,

@@ -2,11 +2,12 @@
 
 use super::resolve::Wire;
 use super::{GraphError, StorePlan};
-use crate::chunk::Info;
+use crate::base::options::Options;
 use crate::graph::Graph;
-use crate::link::Initial;
-use crate::message::Value;
-use crate::options::Options;
+use crate::operator::chunk::Info;
+use crate::operator::inline::Role;
+use crate::operator::link::Initial;
+use crate::operator::message::Value;
 use onbeat_queue::Seed;
 use onbeat_trace::record::Obtained;
 use std::collections::{BTreeMap, BTreeSet};
@@ -179,7 +180,7 @@ fn passes_on(graph: &Graph, wires: &[Wire], edge: usize, next: usize) -> bool {
 /// Whether a chunk of the store that one by edge `edge` is from may leave by edge `next`: also where neighbours that write other chunks
 /// have one step, and change what they have in hand for what they write to.
 fn goes_on(graph: &Graph, wires: &[Wire], edge: usize, next: usize) -> bool {
-    passes_on(graph, wires, edge, next) || graph.operators[wires[edge].to].operator.carrier().is_some()
+    passes_on(graph, wires, edge, next) || graph.operators[wires[edge].to].role.is_some_and(Role::is_inside)
 }
 
 /// One store per part and quantum, with as many chunks as can be in queues and hands at once.

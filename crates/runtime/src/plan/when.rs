@@ -1,10 +1,11 @@
 //! Whether the conditions of operators can hold at all, and what they mean for edges.
 
+use super::GraphError;
 use super::resolve::Wire;
 use super::sizes::Size;
-use super::{GraphError, nearest};
+use crate::base::wording::nearest;
 use crate::graph::{Graph, Node};
-use crate::when::{What, When};
+use crate::operator::when::{What, When};
 
 /// Ports by place, and capacities by edge: what the checks need to know of the rest.
 struct Around<'g> {
@@ -56,7 +57,7 @@ impl Around<'_> {
                 for port in &ports {
                     let capacity = self.capacity(self.input(port)?);
                     sum = sum.saturating_add(capacity);
-                    if *how != crate::when::How::Sum {
+                    if *how != crate::operator::when::How::Sum {
                         self.fits(*least, capacity, port)?;
                     }
                 }

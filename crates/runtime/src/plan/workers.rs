@@ -6,11 +6,11 @@ use super::GraphError;
 use super::resolve::Wire;
 use super::split::{Cost, split};
 use super::{OperatorPlan, PartPlan, PoolPlan, WorkerPlan};
+use crate::base::idle::Idle;
+use crate::base::on_error::OnError;
+use crate::base::options::Options;
 use crate::graph::Graph;
-use crate::on_error::OnError;
-use crate::options::Options;
-use crate::team::Idle;
-use crate::wave;
+use crate::operator::inline::Role;
 use onbeat_os::{CoreSet, Policy};
 use onbeat_trace::record::{ClockKind, Obtained, Scheduler, WhenFull};
 
@@ -317,10 +317,10 @@ fn waves(graph: &Graph, wires: &[Wire], order: &[usize], together: &[usize]) -> 
         let stops = part.iter().all(|&number| node(number).on_error == OnError::Stop);
         inside.len() > 1
             && stops
-            && !inside.iter().any(|&number| node(number).operator.writes_afresh())
+            && !inside.iter().any(|&number| node(number).role == Some(Role::Rewrite))
             && !takes[order[*source]]
             && !sends[order[*sink]]
-            && wave::go_from_hand_to_hand(&*node(*source).operator, &*node(*sink).operator)
+            && (node(*source).role, node(*sink).role) == (Some(Role::Fill), Some(Role::Drain))
     };
     let numbers: Vec<usize> = (0..order.len()).collect();
     let parts = numbers.chunk_by(|&one, &next| together[one] == together[next]);
@@ -350,7 +350,7 @@ fn together(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -
     let is_carried = |number: usize| {
         let node = node(number);
         let is_known = || options.costs.contains_key(&node.name) || node.cost_ns.is_some();
-        node.operator.carrier().is_some() && (!node.operator.writes_afresh() || is_known())
+        node.role.is_some_and(Role::is_inside) && (node.role != Some(Role::Rewrite) || is_known())
     };
     let is_end = |number: usize| {
         let has_one = into[number].is_empty() != out_of[number].is_empty();

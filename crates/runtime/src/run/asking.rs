@@ -1,9 +1,9 @@
 //! An order under way: sent to the workers, and not yet answered by all.
 
-use super::control::Control;
 use super::handle::OrderError;
-use super::order::{Asked, Order};
 use crate::Error;
+use crate::engine::control::Control;
+use crate::engine::order::{Asked, Order};
 use crate::plan::Plan;
 use onbeat_queue::sync::atomic::Ordering;
 use std::collections::VecDeque;

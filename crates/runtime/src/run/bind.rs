@@ -4,18 +4,20 @@
 mod connect;
 
 use super::conditions;
-use crate::context::NONE;
-use crate::explain::Rings;
+use crate::engine::flight::Rings;
+use crate::engine::order::Asked;
+use crate::engine::pool::{Pool, PoolWaker};
+use crate::engine::team::{CHUNK, CONTROL, Event, PartWaker, Seat, Team, ThreadWaker};
+use crate::engine::worker::{NodeState, WorkerPool};
 use crate::graph::{Graph, Node};
-use crate::link::{EdgeSpec, Initial, Probe};
 use crate::operator::Operator;
+use crate::operator::context::NONE;
+use crate::operator::link::EdgeEnds;
+use crate::operator::link::{EdgeSpec, Initial, Probe};
+use crate::operator::when::Conditions;
+use crate::operator::when::Watcher;
 use crate::plan::Plan;
-use crate::pool::Pool;
-use crate::replicate::{End, Way};
-use crate::run::Asked;
-use crate::team::{CHUNK, CONTROL, Event, Seat, Team, Waker};
-use crate::when::Watcher;
-use crate::worker::{Conditions, EdgeEnds, NodeState};
+use crate::plan::replicate::{End, Way};
 use connect::connect;
 use onbeat_os::Parker;
 use onbeat_queue::Owner;
@@ -28,6 +30,8 @@ use std::sync::mpsc::{self, Sender};
 pub(super) struct Part {
     pub owner: Owner,
     pub seat: Seat,
+    /// The pool whose threads share it.
+    pub pool: Option<Arc<WorkerPool>>,
     /// Its number in its pool.
     pub place: u32,
     pub operators: Vec<Box<dyn Operator>>,
@@ -63,7 +67,7 @@ pub(super) struct Bound {
 }
 
 /// How a thread waits, and its place in its pool where it shares parts with others.
-pub(super) type ThreadSeat = (Parker, Option<(Arc<Pool>, usize)>);
+pub(super) type ThreadSeat = (Parker, Option<(Arc<WorkerPool>, usize)>);
 
 /// Cuts the graph into its parts.
 pub(super) fn bind(mut graph: Graph, plan: &Plan, watcher: Option<Arc<Watcher>>) -> Bound {
@@ -89,7 +93,8 @@ pub(super) fn bind(mut graph: Graph, plan: &Plan, watcher: Option<Arc<Watcher>>)
         .enumerate()
         .map(|(part, (((owner, pool), events), orders))| Part {
             owner,
-            seat: Seat { team: team.clone(), inbox: Arc::clone(&team.inboxes[part]), part, pool, orders },
+            seat: Seat { team: team.clone(), inbox: Arc::clone(&team.inboxes[part]), part, orders },
+            pool,
             place: plan.parts[..part].iter().filter(|other| other.pool == plan.parts[part].pool).count()
                 as u32,
             operators: Vec::new(),
@@ -151,7 +156,7 @@ pub(super) fn bind(mut graph: Graph, plan: &Plan, watcher: Option<Arc<Watcher>>)
 }
 
 /// By part: how it is woken, and its pool where several workers share it. By worker: its seat.
-fn threads(plan: &Plan) -> (Vec<Waker>, Vec<Option<Arc<Pool>>>, Vec<ThreadSeat>) {
+fn threads(plan: &Plan) -> (Vec<PartWaker>, Vec<Option<Arc<WorkerPool>>>, Vec<ThreadSeat>) {
     let mut pools = Vec::new();
     let mut threads: Vec<_> = plan.workers.iter().map(|_| None).collect();
     for (number, pool) in plan.pools.iter().enumerate() {
@@ -170,8 +175,11 @@ fn threads(plan: &Plan) -> (Vec<Waker>, Vec<Option<Arc<Pool>>>, Vec<ThreadSeat>)
     for part in &plan.parts {
         let (pool, alone, next) = &mut pools[part.pool];
         wakers.push(match pool {
-            Some(pool) => Waker::Pool(Arc::clone(pool), *next),
-            None => Waker::Thread(alone.clone()),
+            Some(pool) => PartWaker {
+                wake: Box::new(PoolWaker { pool: Arc::clone(pool), part: *next }),
+                is_pooled: true,
+            },
+            None => PartWaker { wake: Box::new(ThreadWaker(alone.clone())), is_pooled: false },
         });
         *next += 1;
         shared.push(pool.clone());

@@ -1,13 +1,13 @@
 //! From the conditions that a graph states to those that workers ask.
 
 use super::bind::Place;
+use crate::engine::team::{Event, Team};
 use crate::graph::{Graph, Node};
-use crate::link::EdgeSpec;
+use crate::operator::link::EdgeSpec;
+use crate::operator::ports::Merge;
+use crate::operator::when::{Conditions, InputEdges};
+use crate::operator::when::{Waker, Watcher, compile};
 use crate::plan::{Plan, when};
-use crate::ports::Merge;
-use crate::team::{Event, Team};
-use crate::when::{Waker, Watcher, compile};
-use crate::worker::{Conditions, InputEdges};
 use std::sync::Arc;
 
 /// Which operators have conditions.

@@ -1,14 +1,14 @@
 //! Watching and steering a run from outside: from another thread, from a signal handler's thread, from a socket.
 
 use super::asking::{Asking, PATIENCE, Whom};
-use super::control::Control;
-use super::hang::Hang;
-use super::order::Order;
 use super::status::{self, RunStatus};
-use crate::explain::{LateMessage, Lateness};
-use crate::pipeline::near;
+use crate::base::wording::near;
+use crate::engine::control::Control;
+use crate::engine::control::hangs::Hang;
+use crate::engine::control::told::{LateMessage, Lateness};
+use crate::engine::order::Order;
+use crate::operator::when::{Event, Gate};
 use crate::plan::Plan;
-use crate::when::{Event, Gate};
 use crate::{Error, Value};
 use onbeat_queue::sync::atomic::Ordering;
 use onbeat_trace::record::{ClockKind, Obtained};

@@ -1,19 +1,18 @@
 //! Operators whose code does not return: a thread looks for them now and then, names them, and says where they are.
 
-use super::board::within;
-use super::control::{Control, Fault};
-use super::helper::Helper;
-use crate::options::OnHang;
+use crate::base::helper::Helper;
+use crate::base::options::OnHang;
+use crate::base::slot::within;
+use crate::engine::control::hangs::{Call, Hang, lock};
+use crate::engine::control::{Control, Fault};
+use crate::engine::worker::WorkerPool;
 use crate::plan::Plan;
-use crate::pool::Pool;
 use onbeat_os::stack::{self, Frame};
 use onbeat_queue::sync::atomic::Ordering;
 use onbeat_trace::record::{FaultAction, FaultKind, FaultRecord, ThreadRecord};
-use serde::Serialize;
-use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -29,108 +28,6 @@ const CALLS: usize = 24;
 /// Looks in the time after which an operator is said to hang.
 const LOOKS: u32 = 4;
 
-/// An operator whose code has not returned for long.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Hang {
-    /// Its name.
-    pub operator: String,
-    /// What of it has not returned.
-    pub call: Call,
-    /// Name of the thread that is in it.
-    pub worker: String,
-    /// The kernel's id of that thread.
-    pub tid: i32,
-    /// How long it has not returned, in nanoseconds of real time.
-    pub waited_ns: u64,
-    /// What the kernel says of the thread.
-    pub activity: Option<String>,
-    /// The operator's calls that the thread is in, innermost first; why there are none, where there are none.
-    pub stack: Vec<String>,
-}
-
-/// What of an operator does not return.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Call {
-    /// Its `start`.
-    Start,
-    /// Its `step`, or its `restart`.
-    Step,
-    /// Its `stop`.
-    Stop,
-}
-
-impl Hang {
-    fn text(&self) -> String {
-        let call = match self.call {
-            Call::Start => "start",
-            Call::Step => "step",
-            Call::Stop => "stop",
-        };
-        let activity = self.activity.as_deref().unwrap_or("gone");
-        let (worker, tid) = (&self.worker, self.tid);
-        let waited = match self.waited_ns {
-            ns @ 0..1_000_000_000 => format!("{} ms", ns / 1_000_000),
-            ns => format!("{:.1} s", ns as f64 / 1e9),
-        };
-        format!("its {call} has not returned for {waited}; its thread {worker} ({tid}) is {activity}")
-    }
-}
-
-impl fmt::Display for Hang {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "operator `{}`: {}", self.operator, self.text())?;
-        self.stack.iter().try_for_each(|call| write!(f, "\n  in {call}"))
-    }
-}
-
-/// What was noted of operators that hang.
-#[derive(Default)]
-pub(crate) struct Hangs {
-    /// With their number in the plan, and whether they have come back since.
-    list: Mutex<Vec<(usize, Hang, bool)>>,
-    /// For the record.
-    faults: Mutex<Vec<FaultRecord>>,
-    /// Who wants to be told at once.
-    listener: Mutex<Option<Listener>>,
-}
-
-type Listener = Box<dyn Fn(&Hang) + Send>;
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Hangs {
-    pub fn listen(&self, listener: impl Fn(&Hang) + Send + 'static) {
-        *lock(&self.listener) = Some(Box::new(listener));
-    }
-
-    /// Those that have not come back.
-    pub fn current(&self) -> Vec<(usize, Hang)> {
-        let list = lock(&self.list);
-        list.iter()
-            .filter(|(.., is_back)| !is_back)
-            .map(|(number, hang, _)| (*number, hang.clone()))
-            .collect()
-    }
-
-    pub fn take_faults(&self) -> Vec<FaultRecord> {
-        std::mem::take(&mut lock(&self.faults))
-    }
-
-    fn note(&self, operator: usize, hang: Hang) {
-        if let Some(listener) = &*lock(&self.listener) {
-            listener(&hang);
-        }
-        lock(&self.list).push((operator, hang, false));
-    }
-
-    fn is_back(&self, operator: usize) {
-        lock(&self.list).iter_mut().filter(|(number, ..)| *number == operator).for_each(|it| it.2 = true);
-    }
-}
-
 /// The thread that looks.
 #[derive(Debug)]
 pub(super) struct Watch {
@@ -144,7 +41,7 @@ impl Watch {
     pub fn start(
         plan: &Arc<Plan>,
         control: &Arc<Control>,
-        pools: Vec<Option<Arc<Pool>>>,
+        pools: Vec<Option<Arc<WorkerPool>>>,
     ) -> io::Result<Option<Self>> {
         let Some(limit_ns) = plan.options.watchdog_ns else { return Ok(None) };
         let (end, ended) = mpsc::channel();
@@ -170,7 +67,7 @@ struct Watcher<'w> {
     plan: &'w Plan,
     control: &'w Control,
     /// By worker, of those that share.
-    pools: Vec<Option<Arc<Pool>>>,
+    pools: Vec<Option<Arc<WorkerPool>>>,
     limit: Duration,
     /// By part.
     suspects: Vec<Option<Suspect>>,
@@ -316,10 +213,12 @@ fn own_calls(frames: &[Frame]) -> Vec<String> {
     };
     let is_engine = |frame: &Frame| {
         let is_in = |room| is_of(frame, &format!("onbeat_runtime::{room}::"), &format!("{engine}{room}/"));
-        let is_file =
-            |name: &str| is_of(frame, &format!("onbeat_runtime::{name}::"), &format!("{engine}{name}.rs"));
-        ["worker", "run", "wave", "carry"].into_iter().any(is_in)
-            || ["stream", "in_place"].into_iter().any(is_file)
+        let is_file = |path: &str| {
+            let module = path.replace('/', "::");
+            is_of(frame, &format!("onbeat_runtime::{module}::"), &format!("{engine}{path}.rs"))
+        };
+        ["engine", "run"].into_iter().any(is_in)
+            || ["operator/stream", "operator/in_place"].into_iter().any(is_file)
     };
     // The handler's own calls come first, and then the place that the kernel returns to from it, which may have no name.
     let is_signal =
@@ -346,7 +245,7 @@ mod tests {
             Frame { name: "0x7f647f150050".to_string(), place: None },
             frame("inner", "/home/radio/src/run/own.rs".to_string()),
             frame("step", "/home/radio/src/worker/mine.rs".to_string()),
-            frame("step", format!("/build/{engine}worker/mod.rs")),
+            frame("step", format!("/build/{engine}engine/worker/mod.rs")),
             frame("live", format!("/build/{engine}run/life.rs")),
         ];
         let with_paths = [
@@ -355,7 +254,7 @@ mod tests {
             "__restore_rt",
             "radio::inner",
             "<radio::Load as onbeat_runtime::operator::Operator>::step",
-            "onbeat_runtime::worker::Worker::step",
+            "onbeat_runtime::engine::worker::Worker::step",
             "onbeat_runtime::run::life::live",
         ]
         .map(|name| Frame { name: name.to_string(), place: None });

@@ -3,19 +3,22 @@
 //! run has ended.
 
 use super::bind::Part;
-use super::board::within;
-use super::{Control, Fault, roam, set_up::set_up};
+use super::{roam, set_up::set_up};
 use crate::Error;
-use crate::chunk::Info;
-use crate::context::{Context, NONE, STARVED};
-use crate::link::Initial;
-use crate::on_error::Trouble;
+use crate::base::idle::Idle;
+use crate::base::on_error::Trouble;
+use crate::base::panic::panic_text;
+use crate::base::slot::within;
+use crate::engine::control::{Control, Fault};
+use crate::engine::team::Rested;
+use crate::engine::worker::WorkerPool;
+use crate::engine::worker::{Failure, Pause, Worker};
 use crate::operator::Ending;
+use crate::operator::chunk::Info;
+use crate::operator::context::{Context, NONE, STARVED};
+use crate::operator::link::Initial;
 use crate::plan::Plan;
-use crate::pool::Pool;
-use crate::record::{ThreadReport, Time, report};
-use crate::team::{Idle, Rested};
-use crate::worker::{Failure, Pause, Worker};
+use crate::run::record::{ThreadReport, Time, report};
 use onbeat_os::Parker;
 use onbeat_queue::Seed;
 use onbeat_queue::sync::atomic::Ordering;
@@ -29,7 +32,7 @@ pub(super) struct Begin {
     pub worker: usize,
     pub parker: Parker,
     /// Its place in its pool, where it shares parts with others.
-    pub pool: Option<(Arc<Pool>, usize)>,
+    pub pool: Option<(Arc<WorkerPool>, usize)>,
     /// Whether this or another thread of the run shares its parts.
     pub any_shares: bool,
     /// Those that it starts.
@@ -317,12 +320,4 @@ fn guarded(code: impl FnOnce() -> Result<(), Error>) -> Result<(), (FaultKind, S
 
 fn panicked(panic: &(dyn std::any::Any + Send)) -> String {
     format!("panicked: {}", panic_text(panic))
-}
-
-pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
-    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
-        (Some(text), _) => text,
-        (_, Some(text)) => text,
-        _ => "no message",
-    }
 }

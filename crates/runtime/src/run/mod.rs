@@ -1,53 +1,44 @@
 //! From plan to running workers, and back to a record.
 
 mod asking;
-mod barrier;
 mod bind;
-mod board;
 mod conditions;
-mod control;
 mod handle;
 mod hang;
-mod helper;
 mod life;
-mod order;
-mod recent;
+pub(crate) mod record;
 mod rights;
 mod roam;
 mod set_up;
 mod status;
 
 pub(crate) use asking::Asking;
-pub(crate) use board::{Doing, PartSlot, within};
-pub(crate) use control::{Control, Fault};
 use handle::Named;
 pub use handle::{OrderError, Position, RunHandle};
-pub use hang::{Call, Hang};
-pub(crate) use helper::Helper;
-pub(crate) use life::panic_text;
-pub(crate) use order::{Asked, Order};
-pub(crate) use recent::Recent;
 pub use status::{
     Activity, EdgeStatus, EventStatus, GateStatus, OperatorStatus, PathStatus, RunState, RunStatus,
 };
 
-use crate::chunk::Info;
-use crate::explain::{Recorded, Recorder, Rings};
+use crate::base::options::Options;
+use crate::base::panic::panic_text;
+use crate::engine::control::board::Board;
+use crate::engine::control::{Control, Fault};
+use crate::engine::flight::Rings;
+use crate::engine::limits::Limits;
+use crate::explain::{Recorded, Recorder};
 use crate::graph::Graph;
-use crate::limits::Limits;
-use crate::options::Options;
+use crate::operator::chunk::Info;
+use crate::operator::when::{Watcher, Watching, When};
+use crate::plan::replicate;
 use crate::plan::{GraphError, Plan};
-use crate::record::{self, ThreadReport};
-use crate::replicate;
-use crate::serve::{ControlError, ControlSocket, Serving};
-use crate::when::{Watcher, Watching, When};
-use board::Board;
 use hang::Watch;
 use life::Begin;
 use onbeat_queue::sync::atomic::Ordering;
 use onbeat_queue::{Owner, Seed};
-use onbeat_trace::record::Obtained;
+use onbeat_trace::record::{Obtained, ThreadRecord};
 use onbeat_trace::{Evidence, NoEvidence, Record};
+use record::ThreadReport;
+use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError, mpsc};
 use std::thread::JoinHandle;
@@ -65,6 +56,12 @@ pub enum RunError {
     /// The run failed. What it measured until then is in the record.
     #[error("{}", .0.result.reason)]
     Failed(Box<Record>),
+}
+
+/// A thread that serves a run and ends with it.
+pub(crate) trait Service: fmt::Debug + Send {
+    /// Answers what was asked before, and ends. What the thread has cost, where that is known.
+    fn end(self: Box<Self>) -> Option<ThreadRecord>;
 }
 
 /// A run under way.
@@ -93,7 +90,8 @@ pub struct Run {
     watching: Option<Watching>,
     watch: Option<Watch>,
     held: rights::Held,
-    serving: Option<Serving>,
+    /// What serves it, and ends with it.
+    service: Option<Box<dyn Service>>,
     recorder: Option<Recorder>,
 }
 
@@ -122,17 +120,19 @@ impl Run {
         &self.plan.notes
     }
 
-    /// Has whoever may connect to `socket` watch and steer it, until it has ended: its thread, `onbeat-control`, is kept on the
-    /// house-keeping cores and listed in the record.
-    ///
-    /// # Errors
-    /// When the thread cannot be started, or the run has a socket already.
-    pub fn serve(&mut self, socket: ControlSocket) -> Result<(), ControlError> {
-        if self.serving.is_some() {
-            return Err(ControlError::twice(&socket));
-        }
-        self.serving = Some(socket.serve(self.handle(), &self.plan.options.house_keeping)?);
-        Ok(())
+    /// Whether something serves it.
+    pub(crate) fn has_service(&self) -> bool {
+        self.service.is_some()
+    }
+
+    /// Has this end with the run.
+    pub(crate) fn set_service(&mut self, service: Box<dyn Service>) {
+        self.service = Some(service);
+    }
+
+    /// Cores of the threads that step no operators.
+    pub(crate) fn house_keeping(&self) -> &[usize] {
+        &self.plan.options.house_keeping
     }
 
     /// Whether it has ended.
@@ -157,11 +157,11 @@ impl Run {
                 continue;
             }
             let report = thread.join().map_err(|panic| {
-                RunError::Begin(format!("a worker itself panicked: {}", life::panic_text(&*panic)))
+                RunError::Begin(format!("a worker itself panicked: {}", panic_text(&*panic)))
             })?;
             reports.push(report);
         }
-        let served = self.serving.and_then(Serving::end);
+        let served = self.service.and_then(Service::end);
         let is_explained = self.recorder.is_some();
         let (findings, noted, recorder) = match self.recorder.and_then(Recorder::end) {
             Some(Recorded { findings, steps, thread }) => (Some(findings), steps, Some(thread)),
@@ -340,7 +340,7 @@ impl Graph {
             watching,
             watch,
             held,
-            serving: None,
+            service: None,
             recorder,
         })
     }
@@ -348,7 +348,7 @@ impl Graph {
 
 /// Gives rings to the parts whose misses are to be explained.
 fn prepare(plan: &Plan, parts: &mut [bind::Part]) -> Option<(Vec<Rings>, Owner)> {
-    let recorded = crate::explain::recorded_parts(plan);
+    let recorded = crate::plan::recorded_parts(plan);
     let mut chosen: Vec<&mut bind::Part> =
         parts.iter_mut().zip(recorded).filter(|(_, recorded)| *recorded).map(|(part, _)| part).collect();
     if chosen.is_empty() {

@@ -1,7 +1,8 @@
 //! What a run asks of the machine, and what it got: read back from the kernel, setting by setting.
 
-use super::{Control, Fault, RunError};
-use crate::options::{Explain, Options, PREFAULT_MOST_BYTES};
+use super::RunError;
+use crate::base::options::{Explain, Options, PREFAULT_MOST_BYTES};
+use crate::engine::control::{Control, Fault};
 use crate::plan::Plan;
 use onbeat_os::memory::{self, MemoryLock};
 use onbeat_os::overrun::Overruns;

@@ -2,19 +2,19 @@
 
 use super::bind::Part;
 use super::life::{Started, Thread, begin, guarded_run, note_end, start, stop};
-use crate::chunk::Info;
-use crate::context::{Clock, Context};
-use crate::pool::{Pool, Roaming};
-use crate::record::{ThreadReport, Time, report};
-use crate::team::{Lying, Rested};
-use crate::worker::{Failure, Pause, Worker};
-use onbeat_queue::{Identity, Seed, Taken};
+use crate::engine::team::{Lying, Rested};
+use crate::engine::worker::{Failure, Pause, Worker};
+use crate::engine::worker::{Pooled, WorkerPool};
+use crate::operator::chunk::Info;
+use crate::operator::context::{Clock, Context};
+use crate::run::record::{ThreadReport, Time, report};
+use onbeat_queue::{Identity, Seed, TaskLease};
 use std::sync::Arc;
 
 /// All of it. `place` is the thread's in the pool.
 pub(super) fn live(
     thread: &Thread<'_>,
-    pool: &Arc<Pool>,
+    pool: &Arc<WorkerPool>,
     place: usize,
     parts: Vec<(Part, Vec<Seed<Info>>)>,
 ) -> ThreadReport {
@@ -42,7 +42,7 @@ pub(super) fn live(
         if worker.has_limits {
             pool.keep_time();
         }
-        pool.enter(number, Roaming { worker, cx, identity, started, lying: None, end_ns: 0 });
+        pool.enter(number, Pooled { worker, cx, identity, started, lying: None, end_ns: 0 });
     }
     // Read by whoever stands in for this thread, behind a barrier.
     let _ = pool.started[place].set(numbers.clone());
@@ -53,9 +53,9 @@ pub(super) fn live(
     let mut time = Time::begin(&clock);
     if failed {
         for &number in &numbers {
-            if let Some(mut part) = pool.crew.take(number) {
+            if let Some(mut part) = pool.tasks.take(number) {
                 part.end_ns = note_end(&part.worker, &part.cx, control);
-                part.over();
+                part.finish();
             }
         }
     } else {
@@ -70,19 +70,19 @@ pub(super) fn live(
     let is_there = thread.stop_in_turn(|turn, ending| {
         let numbers = in_pool(turn).and_then(|place| pool.started[place].get());
         for &number in numbers.into_iter().flatten() {
-            if let Some(mut part) = pool.crew.take(number) {
+            if let Some(mut part) = pool.tasks.take(number) {
                 // It lay with a thread that does not come back.
                 part.end_ns = note_end(&part.worker, &part.cx, control);
-                part.over();
+                part.finish();
             }
-            let Some(mut part) = pool.crew.leave(number) else { continue };
-            let Roaming { worker, cx, identity, started, end_ns, .. } = &mut part;
+            let Some(mut part) = pool.tasks.leave(number) else { continue };
+            let Pooled { worker, cx, identity, started, end_ns, .. } = &mut part;
             worker.slot.set_worker(thread.worker);
             identity.wear(|| {
                 stop(worker, cx, *started, ending, control);
                 reports.push(report(plan, worker, cx, *started, *end_ns));
             });
-            let Roaming { worker, cx, mut identity, .. } = part;
+            let Pooled { worker, cx, mut identity, .. } = part;
             // What they hold goes home to stores that are there still.
             identity.wear(|| drop((worker, cx)));
         }
@@ -94,7 +94,7 @@ pub(super) fn live(
 }
 
 /// Runs parts, whichever have something to do, until all are over.
-fn work(thread: &Thread<'_>, pool: &Pool, place: usize, clock: &Clock, time: &mut Time) {
+fn work(thread: &Thread<'_>, pool: &WorkerPool, place: usize, clock: &Clock, time: &mut Time) {
     let now_ns = || clock.real_ns();
     let mut round = 0u32;
     while !pool.is_over() {
@@ -106,7 +106,7 @@ fn work(thread: &Thread<'_>, pool: &Pool, place: usize, clock: &Clock, time: &mu
             }
             let begin_ns = now_ns();
             // Without a look at the alarms of others: who rests wakes up for the earliest.
-            let alarm_ns = pool.crew.next_alarm_ns();
+            let alarm_ns = pool.tasks.next_alarm_ns();
             pool.rest(place, thread.idle(), &thread.parker, now_ns);
             time.waited(begin_ns, now_ns(), alarm_ns);
             continue;
@@ -119,11 +119,11 @@ fn work(thread: &Thread<'_>, pool: &Pool, place: usize, clock: &Clock, time: &mu
 }
 
 /// Runs one part until it rests, is over, or others are to have their turn.
-fn run(thread: &Thread<'_>, pool: &Pool, number: u32, mut part: Taken<'_, Roaming>) {
+fn run(thread: &Thread<'_>, pool: &WorkerPool, number: u32, mut part: TaskLease<'_, Pooled>) {
     let mut up = false;
     part.worker.slot.set_worker(thread.worker);
     loop {
-        let Roaming { worker, cx, identity, lying, .. } = &mut *part;
+        let Pooled { worker, cx, identity, lying, .. } = &mut *part;
         let paused = identity.wear(|| {
             guarded_run(thread.control, worker, cx, |worker, cx| go(pool, number, worker, cx, lying, up))
         });
@@ -134,25 +134,26 @@ fn run(thread: &Thread<'_>, pool: &Pool, number: u32, mut part: Taken<'_, Roamin
                     worker.seat.retire();
                 }
                 part.end_ns = note_end(&part.worker, &part.cx, thread.control);
-                part.over();
+                part.finish();
                 return pool.close_one();
             }
             Some(Went::Paused(Pause::Yield)) => {
                 if pool.others_wait() {
-                    worker.breaks();
+                    worker.reset_waves();
                 }
                 return pool.put_back(number, part);
             }
             Some(Went::Paused(Pause::Rest(alarm_ns))) => {
-                worker.breaks();
+                worker.reset_waves();
                 // The end of the run is no such time.
                 if !worker.timers.is_empty() {
                     pool.keep_time();
                 }
                 let alarm_ns = alarm_ns.map(|alarm_ns| cx.clock.to_real(alarm_ns));
-                *lying = worker.lie_down(cx, alarm_ns);
+                // Chunk stores are asked for a notification.
+                *lying = identity.wear(|| worker.lie_down(cx, alarm_ns));
                 if let Some(lying) = lying {
-                    pool.crew.set_alarm(number, lying.alarm_ns);
+                    pool.tasks.set_alarm(number, lying.alarm_ns);
                 }
                 up = lying.is_none();
                 if up {
@@ -178,7 +179,7 @@ enum Went {
 
 /// Goes on where the part was: it gets up if it lies, and listens if it is `up` because something came.
 fn go(
-    pool: &Pool,
+    pool: &WorkerPool,
     number: u32,
     worker: &mut Worker,
     cx: &mut Context,
@@ -189,11 +190,11 @@ fn go(
         let due = || how.alarm_ns != u64::MAX && cx.clock.real_ns() >= how.alarm_ns;
         if !worker.seat.is_called(&cx.owner, how) && !due() {
             // Its alarm may have been taken and not be due on its own clock, which is another thread's by some nanoseconds.
-            pool.crew.set_alarm(number, how.alarm_ns);
+            pool.tasks.set_alarm(number, how.alarm_ns);
             return Ok(Went::Nowhere);
         }
         *lying = None;
-        pool.crew.set_alarm(number, u64::MAX);
+        pool.tasks.set_alarm(number, u64::MAX);
         let rested = worker.seat.get_up(&mut cx.owner, how);
         worker.wake_up(cx, rested, cx.clock.real_ns())?;
     } else if up {

@@ -1,20 +1,22 @@
 //! What a worker has before its first step.
 
-use super::Control;
 use super::bind::Part;
-use crate::chunk::Info;
-use crate::context::{Clock, Context, EdgeState, Held, Hot, NONE, Names, flag};
-use crate::explain::{Flight, SLOWEST};
-use crate::kept::Kept;
-use crate::limits::OnMiss;
-use crate::link::Initial;
+use crate::base::kept::Kept;
+use crate::base::ready::{Ready, Turns};
+use crate::base::timers::Timers;
+use crate::engine::control::Control;
+use crate::engine::flight::{Flight, SLOWEST};
+use crate::engine::team::CHUNK;
+use crate::engine::worker::chain::wave::{ChainEnds, WavePolicy};
+use crate::engine::worker::chain::{Chain, Executor};
+use crate::engine::worker::{Deadline, Listening, Measured, Meter, NodeState, Path, Pause, Tracker, Worker};
+use crate::graph::limits::OnMiss;
+use crate::operator::chunk::Info;
+use crate::operator::context::{Clock, Context, EdgeState, Held, Hot, NONE, Names, flag};
+use crate::operator::inline::Shortcut;
+use crate::operator::link::Initial;
 use crate::plan::Plan;
-use crate::ready::{Ready, Turns};
-use crate::replicate::End;
-use crate::team::CHUNK;
-use crate::timers::Timers;
-use crate::wave::Tide;
-use crate::worker::{Deadline, Listening, Measured, Meter, NodeState, Path, Pause, Run, Tracker, Worker};
+use crate::plan::replicate::End;
 use onbeat_queue::{Owner, Seed};
 use onbeat_trace::record::WhenFull;
 use std::cell::Cell;
@@ -28,8 +30,19 @@ pub(super) fn set_up(
     plan: &Plan,
     control: &Arc<Control>,
 ) -> (Worker, Context, Vec<(u32, Initial)>) {
-    let Part { owner, seat, mut operators, conditions, mut nodes, edges, events, initial, rings, place: _ } =
-        part;
+    let Part {
+        owner,
+        seat,
+        pool,
+        mut operators,
+        conditions,
+        mut nodes,
+        edges,
+        events,
+        initial,
+        rings,
+        place: _,
+    } = part;
     bound(plan, control, &mut nodes);
     let count = operators.len();
     for (node, conditions) in nodes.iter().zip(&conditions) {
@@ -47,13 +60,14 @@ pub(super) fn set_up(
     let mut worker = Worker {
         asked: false,
         listening: Listening::on(&edges),
-        watched: if seat.pool.is_none() { Worker::watchable(&edges) } else { Box::default() },
+        watched: if pool.is_none() { Worker::watchable(&edges) } else { Box::default() },
         has_asked: false,
         operators: operators.into(),
         conditions: conditions.into(),
         tick: None,
         upcoming,
-        runs: (0..count).map(|_| None).collect(),
+        pool,
+        chains: (0..count).map(|_| None).collect(),
         edges: edges.into(),
         meters: (0..count as u32).map(|number| Meter::new(number, rings.is_some())).collect(),
         tracker: tracker(plan, &nodes, control, rings.is_some()),
@@ -75,7 +89,7 @@ pub(super) fn set_up(
         heard: Vec::with_capacity(events.len()),
         events: events.into(),
         seat,
-        chain: 0,
+        streak: 0,
         look_ns: 0,
         has_limits: plan.has_limits(),
         fruitless: 0,
@@ -84,15 +98,15 @@ pub(super) fn set_up(
         heavy: false,
     };
     let mut cx = context(plan, owner, seeds, &worker);
-    make_runs(plan, &mut worker, &mut cx);
-    share_runs(plan, &mut worker, &cx);
+    make_chains(plan, &mut worker, &mut cx);
+    share_chains(plan, &mut worker, &cx);
     (worker, cx, initial)
 }
 
-/// Where threads share parts, they may carry chunks through the same run, too, if it goes from hand to hand.
-fn share_runs(plan: &Plan, worker: &mut Worker, cx: &Context) {
-    let Some(pool) = worker.seat.pool.clone() else { return };
-    // In virtual time all is to happen in one order, and what is recorded is to be what happened.
+/// Lets the threads of a pool take chunks through the same chains in waves, where the plan says so.
+fn share_chains(plan: &Plan, worker: &mut Worker, cx: &Context) {
+    let Some(pool) = worker.pool.clone() else { return };
+    // Virtual time needs one order of events, and a flight recorder needs steps in the order in which they happened.
     if !cx.clock.is_real() || worker.flight.is_some() {
         return;
     }
@@ -101,53 +115,62 @@ fn share_runs(plan: &Plan, worker: &mut Worker, cx: &Context) {
     let firsts = plan.waves.iter().filter_map(|wave| here(*wave.get(1)?));
     for first in firsts.collect::<Vec<_>>() {
         let contexts = (0..threads).map(|_| context(plan, Owner::new(), Vec::new(), worker)).collect();
-        let Some(run) = &mut worker.runs[first] else { continue };
-        let ends = (run.source, run.sink);
-        let Some(help) = run.carrier.0.share(ends, contexts) else { continue };
+        let Some(chain) = &mut worker.chains[first] else { continue };
+        let ends = ChainEnds { source: chain.source, sink: chain.sink };
+        let Some(help) = chain.executor.share(ends, contexts) else { continue };
         if pool.add_wave(help) {
-            run.tide = Some(Box::new(Tide::new(threads, (ends.1 - ends.0) as usize + 1)));
+            chain.policy = Some(Box::new(WavePolicy::new(threads, (ends.sink - ends.source) as usize + 1)));
         }
     }
 }
 
-/// Neighbours that the plan has as one step, with their ends.
-fn make_runs(plan: &Plan, worker: &mut Worker, cx: &mut Context) {
-    for run in &plan.passes {
+/// Makes the chains of the plan: neighbours that have one step together, with their ends.
+fn make_chains(plan: &Plan, worker: &mut Worker, cx: &mut Context) {
+    for numbers in &plan.passes {
         let here = |number: usize| worker.nodes.iter().position(|node| node.plan == number);
-        let (Some(first), Some(last)) =
-            (run.first().and_then(|&first| here(first)), run.last().and_then(|&last| here(last)))
-        else {
-            continue;
-        };
-        let (source, sink) = (first, last);
+        let ends = (numbers.first().and_then(|&it| here(it)), numbers.last().and_then(|&it| here(it)));
+        let (Some(source), Some(sink)) = ends else { continue };
         let first = source + usize::from(worker.nodes[source].source);
         let last = sink - usize::from(worker.nodes[sink].outputs.is_empty());
-        let Some(mut carrier) = worker.operators[first].carrier() else { continue };
-        worker.operators[last].end_carrier(&mut carrier);
-        if source < first {
-            worker.operators[source].fills(&mut carrier);
+        let Some(mut executor) = executor(worker, first, last) else { continue };
+        if let Some(Shortcut::Fill(out)) = shortcut(worker, source) {
+            executor.begin_at(out);
         }
-        if sink > last {
-            worker.operators[sink].drains(&mut carrier);
+        if let Some(Shortcut::Drain(input)) = shortcut(worker, sink) {
+            executor.end_at(input);
         }
         // A sink may be stepped in a pass or without one. A source begins one.
-        cx.hot[source..=last].iter_mut().for_each(|hot| hot.flags |= flag::RUN);
-        worker.nodes[source..=sink].iter_mut().for_each(|node| node.run = Some(first as u32));
-        let inside = first as u32..=last as u32;
-        let afresh: Vec<usize> =
-            (first..=last).filter(|&number| worker.operators[number].writes_afresh()).collect();
+        cx.hot[source..=last].iter_mut().for_each(|hot| hot.flags |= flag::CHAINED);
+        worker.nodes[source..=sink].iter_mut().for_each(|node| node.chain = Some(first as u32));
+        let rewriting: Vec<usize> = (first..=last)
+            .filter(|&number| matches!(shortcut(worker, number), Some(Shortcut::Rewrite(..))))
+            .collect();
         let quantum_of = |&number: &usize| {
             let wires = plan.wires.iter().zip(&plan.edges);
             let sent = wires.filter(|(wire, _)| wire.from == worker.nodes[number].plan);
             sent.filter_map(|(_, edge)| edge.quantum_bytes).min()
         };
-        if let Some(bytes) = afresh.first().and_then(quantum_of) {
-            carrier.0.writes_afresh(bytes);
+        if let Some(bytes) = rewriting.first().and_then(quantum_of) {
+            executor.set_spare_bytes(bytes);
         }
-        let mut run = Run::new(inside, source as u32..=sink as u32, carrier);
-        run.afresh = afresh.iter().fold(0, |bits, &number| bits | 1 << (number - first));
-        worker.runs[first] = Some(run);
+        let inside = first as u32..=last as u32;
+        let mut chain = Chain::new(inside, source as u32..=sink as u32, executor);
+        chain.rewriting = rewriting.iter().fold(0, |bits, &number| bits | 1 << (number - first));
+        worker.chains[first] = Some(chain);
     }
+}
+
+fn shortcut(worker: &mut Worker, operator: usize) -> Option<Shortcut> {
+    Some(worker.operators[operator].inline()?.shortcut())
+}
+
+/// Takes chunks where the first of these operators takes them, and sends them where the last one does.
+fn executor(worker: &mut Worker, first: usize, last: usize) -> Option<Executor> {
+    let (Shortcut::Edit(input, _) | Shortcut::Rewrite(input, _)) = shortcut(worker, first)? else {
+        return None;
+    };
+    let (Shortcut::Edit(_, out) | Shortcut::Rewrite(_, out)) = shortcut(worker, last)? else { return None };
+    Some(Executor::new(input, out))
 }
 
 /// Gives sources the limits on what they have under way.

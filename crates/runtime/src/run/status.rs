@@ -1,10 +1,11 @@
 //! What a run does at the moment, for people and programs.
 
-use super::board::{Doing, within};
-use super::control::Control;
 use super::handle::{Named, Position};
+use crate::base::slot::within;
+use crate::engine::control::Control;
+use crate::engine::control::board::Doing;
 use crate::plan::Plan;
-use crate::record::join;
+use crate::run::record::join;
 use onbeat_queue::sync::atomic::Ordering;
 use onbeat_trace::record::{ClockKind, Obtained};
 use onbeat_trace::{Buckets, Cause};

@@ -2,8 +2,9 @@
 
 use super::answer;
 use super::request::{LINE_BYTES, Request};
-use crate::pipeline::{near, quoted};
-use crate::run::{Asking, Order, OrderError, RunHandle};
+use crate::base::wording::{near, quoted};
+use crate::engine::order::Order;
+use crate::run::{Asking, OrderError, RunHandle};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;

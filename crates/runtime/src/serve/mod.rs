@@ -16,8 +16,11 @@ mod place;
 mod request;
 mod turns;
 
-use crate::run::{Helper, RunHandle};
+use crate::base::helper::Helper;
+use crate::pipeline::Pipeline;
+use crate::run::{Run, RunError, RunHandle, Service};
 use onbeat_trace::record::ThreadRecord;
+use onbeat_trace::{Evidence, NoEvidence};
 use place::Place;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -92,7 +95,7 @@ impl ControlSocket {
     }
 
     /// Starts the thread, on the house-keeping cores if there are any.
-    pub(crate) fn serve(self, handle: RunHandle, house_keeping: &[usize]) -> Result<Serving, ControlError> {
+    fn serve(self, handle: RunHandle, house_keeping: &[usize]) -> Result<Serving, ControlError> {
         let path = self.path().to_path_buf();
         let cannot = |error: std::io::Error| ControlError {
             path: path.clone(),
@@ -108,7 +111,7 @@ impl ControlSocket {
 
 impl ControlError {
     /// A run has one socket.
-    pub(crate) fn twice(socket: &ControlSocket) -> Self {
+    fn twice(socket: &ControlSocket) -> Self {
         let reason = "the run has another one already".to_string();
         ControlError { path: socket.path().to_path_buf(), reason }
     }
@@ -116,18 +119,19 @@ impl ControlError {
 
 /// A socket that is served. Dropped, it is not any more.
 #[derive(Debug)]
-pub(crate) struct Serving {
+struct Serving {
     /// Its other end is readable when this one is gone.
     end: Option<UnixStream>,
     thread: Option<JoinHandle<ThreadRecord>>,
 }
 
-impl Serving {
-    /// Answers what is asked already, and takes the socket away.
-    pub fn end(mut self) -> Option<ThreadRecord> {
+impl Service for Serving {
+    fn end(mut self: Box<Self>) -> Option<ThreadRecord> {
         self.finish()
     }
+}
 
+impl Serving {
     fn finish(&mut self) -> Option<ThreadRecord> {
         drop(self.end.take());
         self.thread.take()?.join().ok()
@@ -137,5 +141,50 @@ impl Serving {
 impl Drop for Serving {
     fn drop(&mut self) {
         let _told_elsewhere = self.finish();
+    }
+}
+
+impl Run {
+    /// Has whoever may connect to `socket` watch and steer it, until it has ended: its thread, `onbeat-control`, is kept on the
+    /// house-keeping cores and listed in the record.
+    ///
+    /// # Errors
+    /// When the thread cannot be started, or the run has a socket already.
+    pub fn serve(&mut self, socket: ControlSocket) -> Result<(), ControlError> {
+        if self.has_service() {
+            return Err(ControlError::twice(&socket));
+        }
+        let serving = socket.serve(self.handle(), self.house_keeping())?;
+        self.set_service(Box::new(serving));
+        Ok(())
+    }
+}
+
+impl Pipeline {
+    /// Starts it, and serves its `control` socket, if it has one.
+    ///
+    /// # Errors
+    /// [`RunError::Begin`] when threads or memory are missing, or the socket cannot be had: then it does not begin.
+    pub fn start(self) -> Result<Run, RunError> {
+        self.start_explained(Box::new(NoEvidence))
+    }
+
+    /// As [`start`](Pipeline::start), with what the kernel tells: see [`Graph::start_explained`].
+    ///
+    /// # Errors
+    /// As those of [`start`](Pipeline::start).
+    pub fn start_explained(self, evidence: Box<dyn Evidence>) -> Result<Run, RunError> {
+        let begin = |error: ControlError| RunError::Begin(error.to_string());
+        let socket = self.control.map(ControlSocket::bind).transpose().map_err(begin)?;
+        let mut run = self.graph.start_explained(self.plan, evidence)?;
+        match socket.map(|socket| run.serve(socket)) {
+            Some(Err(error)) => {
+                run.stop();
+                // What it did is of no interest: it was not to begin.
+                let _ = run.wait();
+                Err(begin(error))
+            }
+            _ => Ok(run),
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! What may be asked: a JSON object on a line.
 
-use crate::message::Value;
-use crate::pipeline::{near, plain, quoted};
+use crate::base::wording::plain;
+use crate::base::wording::{near, quoted};
+use crate::operator::message::Value;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
@@ -73,7 +74,7 @@ impl Request {
         }
         check_command(&fields)?;
         Request::deserialize(Json::Object(fields))
-            .map_err(|error| format!("no request: {}", plain(&error.to_string())))
+            .map_err(|error| format!("no request: {}", plain(&error.to_string()).0))
     }
 }
 

@@ -1,9 +1,9 @@
 //! What comes to an input.
 
-use crate::chunk::{Chunk, Sample, Tag};
-use crate::message::{Message, Value};
+use crate::operator::chunk::{Chunk, Sample, Tag};
+use crate::operator::message::{Message, Value};
+use crate::operator::ports::Ports;
 use crate::operator::{Operator, Step};
-use crate::ports::Ports;
 use crate::{Context, Error, Output, Pace, Pacer};
 use std::collections::VecDeque;
 

@@ -2,10 +2,10 @@
 
 use super::seen::Piece;
 use super::{Log, locked};
-use crate::chunk::{Chunk, Sample};
-use crate::message::Message;
+use crate::operator::chunk::{Chunk, Sample};
+use crate::operator::message::Message;
+use crate::operator::ports::Ports;
 use crate::operator::{Operator, Step};
-use crate::ports::Ports;
 use crate::{Context, Error, Input};
 use num_complex::Complex;
 use std::any::{Any, TypeId};

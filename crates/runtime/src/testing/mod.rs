@@ -47,10 +47,10 @@ pub use cuts::cuts;
 pub use feed::Feed;
 pub use seen::{Mark, Piece, Seen};
 
-use crate::kind::Registry;
-use crate::message::{Message, Value, type_label};
+use crate::graph::kind::Registry;
+use crate::operator::message::{Message, Value, type_label};
+use crate::operator::ports::{Described, Ports};
 use crate::operator::{Ending, Operator, Step};
-use crate::ports::{Described, Ports};
 use crate::{ClockKind, Context, Error, Graph, OnError, Options, RunError};
 use keep::Keeper;
 use std::fmt::Debug;

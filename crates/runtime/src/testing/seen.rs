@@ -2,8 +2,8 @@
 
 use super::keep::Kept;
 use super::{Log, NAME, label, locked, unknown};
-use crate::chunk::Sample;
-use crate::message::{Message, Value};
+use crate::operator::chunk::Sample;
+use crate::operator::message::{Message, Value};
 use crate::operator::{Ending, Step};
 use onbeat_trace::Record;
 use std::sync::{Arc, Mutex};

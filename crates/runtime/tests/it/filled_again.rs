@@ -2,8 +2,8 @@
 
 use crate::watchdog::watched;
 use onbeat_runtime::{
-    Carrier, Chunk, Context, Error, Graph, InPlace, Info, Input, Map, Operator, Options, Output, Ports, Step,
-    Tag, Value,
+    Chunk, Context, Error, Graph, InPlace, Info, Inline, Input, Map, Operator, Options, Output, Ports,
+    Shortcut, Step, Tag, Value,
 };
 use std::sync::{Arc, Mutex};
 
@@ -41,8 +41,14 @@ impl Operator for Marker {
         self.out.push(cx, chunk)?;
         Ok(Step::Again)
     }
-    fn fills(&self, carrier: &mut Carrier) {
-        carrier.begin_at(&self.out);
+    fn inline(&mut self) -> Option<&mut dyn Inline> {
+        Some(self)
+    }
+}
+
+impl Inline for Marker {
+    fn shortcut(&self) -> Shortcut {
+        Shortcut::Fill(self.out.chunks())
     }
     fn fill(&mut self, _: &mut Context, _: &mut [u8], info: &mut Info) -> bool {
         if self.sent == CHUNKS {
@@ -79,8 +85,14 @@ impl Operator for Heads {
         }
         Ok(Step::Wait)
     }
-    fn drains(&self, carrier: &mut Carrier) {
-        carrier.end_at(&self.input);
+    fn inline(&mut self) -> Option<&mut dyn Inline> {
+        Some(self)
+    }
+}
+
+impl Inline for Heads {
+    fn shortcut(&self) -> Shortcut {
+        Shortcut::Drain(self.input.edge())
     }
     fn drain(&mut self, _: &mut Context, _: &[u8], info: &Info) -> bool {
         self.seen.lock().unwrap().push(info.clone());

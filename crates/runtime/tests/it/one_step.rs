@@ -2,8 +2,8 @@
 
 use crate::watchdog::watched;
 use onbeat_runtime::{
-    Carrier, Change, Chunk, Context, Error, Graph, InPlace, Info, Input, Map, OnError, Operator, Options,
-    Output, Ports, Restart, Scheduler, Step, Value, tried,
+    Change, Chunk, Context, Error, Graph, InPlace, Info, Inline, Input, Map, OnError, Operator, Options,
+    Output, Ports, Restart, Scheduler, Shortcut, Step, Value, tried,
 };
 use onbeat_trace::record::OperatorState;
 use std::sync::{Arc, Mutex};
@@ -336,8 +336,14 @@ impl Operator for Hasty {
         self.out.push(cx, chunk)?;
         Ok(Step::Again)
     }
-    fn fills(&self, carrier: &mut Carrier) {
-        carrier.begin_at(&self.out);
+    fn inline(&mut self) -> Option<&mut dyn Inline> {
+        Some(self)
+    }
+}
+
+impl Inline for Hasty {
+    fn shortcut(&self) -> Shortcut {
+        Shortcut::Fill(self.out.chunks())
     }
     fn fill(&mut self, cx: &mut Context, _: &mut [u8], _: &mut Info) -> bool {
         self.step(cx).is_ok()
@@ -378,10 +384,14 @@ impl Operator for Few {
         self.out.push(cx, chunk)?;
         Ok(Step::Again)
     }
-    fn fills(&self, carrier: &mut Carrier) {
-        if self.fills {
-            carrier.begin_at(&self.out);
-        }
+    fn inline(&mut self) -> Option<&mut dyn Inline> {
+        self.fills.then_some(self)
+    }
+}
+
+impl Inline for Few {
+    fn shortcut(&self) -> Shortcut {
+        Shortcut::Fill(self.out.chunks())
     }
     fn fill(&mut self, _: &mut Context, _: &mut [u8], _: &mut Info) -> bool {
         let fills = self.left > 0;

@@ -3,8 +3,8 @@
 use crate::watchdog::watched;
 use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
 use onbeat_runtime::{
-    Carrier, Change, Chunk, Context, Error, Graph, InPlace, Info, Input, Kernel, Map, Operator, Options,
-    Output, Ports, Progress, Sample, Scheduler, Step, Stream, Tag, Value, tried,
+    Change, Chunk, Context, Error, Graph, InPlace, Info, Inline, Input, Kernel, Map, Operator, Options,
+    Output, Ports, Progress, Sample, Scheduler, Shortcut, Step, Stream, Tag, Value, tried,
 };
 use std::sync::{Arc, Mutex};
 
@@ -67,10 +67,14 @@ impl Operator for Source {
         self.out.push(cx, chunk)?;
         Ok(Step::Again)
     }
-    fn fills(&self, carrier: &mut Carrier) {
-        if self.by_hand {
-            carrier.begin_at(&self.out);
-        }
+    fn inline(&mut self) -> Option<&mut dyn Inline> {
+        self.by_hand.then_some(self)
+    }
+}
+
+impl Inline for Source {
+    fn shortcut(&self) -> Shortcut {
+        Shortcut::Fill(self.out.chunks())
     }
     fn fill(&mut self, _: &mut Context, samples: &mut [u8], info: &mut Info) -> bool {
         let is_plain = self.chunks < CHUNKS && !self.waits() && !self.chunks.is_multiple_of(3);
@@ -163,10 +167,14 @@ impl Operator for Sink {
         }
         Ok(Step::Wait)
     }
-    fn drains(&self, carrier: &mut Carrier) {
-        if self.by_hand {
-            carrier.end_at(&self.input);
-        }
+    fn inline(&mut self) -> Option<&mut dyn Inline> {
+        self.by_hand.then_some(self)
+    }
+}
+
+impl Inline for Sink {
+    fn shortcut(&self) -> Shortcut {
+        Shortcut::Drain(self.input.edge())
     }
     fn drain(&mut self, _: &mut Context, samples: &[u8], info: &Info) -> bool {
         // Now and then it wants a chunk of its own.

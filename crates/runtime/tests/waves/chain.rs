@@ -2,8 +2,8 @@
 
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 use onbeat_runtime::{
-    Carrier, Chunk, Context, Ending, Error, Graph, InPlace, Info, Input, Map, Numbers, Operator, Output,
-    Ports, Sample, Step,
+    Chunk, Context, Ending, Error, Graph, InPlace, Info, Inline, Input, Map, Numbers, Operator, Output,
+    Ports, Sample, Shortcut, Step,
 };
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -129,16 +129,8 @@ impl Operator for Source {
         self.out.push(cx, chunk)?;
         Ok(if number + 1 == self.messages { Step::Done } else { Step::Again })
     }
-    fn fills(&self, carrier: &mut Carrier) {
-        carrier.begin_at(&self.out);
-    }
-    fn fill(&mut self, cx: &mut Context, samples: &mut [u8], info: &mut Info) -> bool {
-        let Some(number) = self.numbers.next_of_several() else { return false };
-        if number % self.steps == self.steps - 1 || number + 1 == self.messages {
-            return false;
-        }
-        self.make(cx, number, (u64::samples_mut(samples), info));
-        true
+    fn inline(&mut self) -> Option<&mut dyn Inline> {
+        Some(self)
     }
     fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {
         self.seen.stopped.lock().unwrap_or_else(PoisonError::into_inner).push((0, ending));
@@ -157,6 +149,20 @@ impl Operator for Source {
             mishap: self.mishap,
             seen: Arc::clone(&self.seen),
         }))
+    }
+}
+
+impl Inline for Source {
+    fn shortcut(&self) -> Shortcut {
+        Shortcut::Fill(self.out.chunks())
+    }
+    fn fill(&mut self, cx: &mut Context, samples: &mut [u8], info: &mut Info) -> bool {
+        let Some(number) = self.numbers.next_of_several() else { return false };
+        if number % self.steps == self.steps - 1 || number + 1 == self.messages {
+            return false;
+        }
+        self.make(cx, number, (u64::samples_mut(samples), info));
+        true
     }
 }
 
@@ -221,15 +227,8 @@ impl Operator for Sink {
         }
         Ok(Step::Wait)
     }
-    fn drains(&self, carrier: &mut Carrier) {
-        carrier.end_at(&self.input);
-    }
-    fn drain(&mut self, cx: &mut Context, samples: &[u8], _: &Info) -> bool {
-        if self.seen.taken.load(Ordering::Relaxed) % self.refuses == self.refuses - 1 {
-            return false;
-        }
-        self.look(cx, u64::samples(samples));
-        true
+    fn inline(&mut self) -> Option<&mut dyn Inline> {
+        Some(self)
     }
     fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {
         self.seen.stopped.lock().unwrap_or_else(PoisonError::into_inner).push((self.operators + 1, ending));
@@ -245,6 +244,19 @@ impl Operator for Sink {
             mishap: self.mishap,
             seen: Arc::clone(&self.seen),
         }))
+    }
+}
+
+impl Inline for Sink {
+    fn shortcut(&self) -> Shortcut {
+        Shortcut::Drain(self.input.edge())
+    }
+    fn drain(&mut self, cx: &mut Context, samples: &[u8], _: &Info) -> bool {
+        if self.seen.taken.load(Ordering::Relaxed) % self.refuses == self.refuses - 1 {
+            return false;
+        }
+        self.look(cx, u64::samples(samples));
+        true
     }
 }
 

@@ -1,14 +1,13 @@
-//! Reading the facts, one small function for each that is not simply the content of a file.
+//! Reads the facts, with one small function for each that is not simply the content of a file.
 
-use std::fs;
 use std::path::Path;
 
-use super::{Machine, Tsc, virtualisation};
+use super::{Machine, Tsc, text, virtualisation};
 
 const CPU: &str = "sys/devices/system/cpu";
 
-/// Kernel parameters that change when threads and interrupts run. A name ending in `.` stands for all
-/// that begin with it. Source: Documentation/admin-guide/kernel-parameters.txt.
+/// Kernel parameters that change when threads and interrupts run. A name that ends in `.` stands for all
+/// names that begin with it. Source: Documentation/admin-guide/kernel-parameters.txt.
 const TIMING_PARAMETERS: &[&str] = &[
     "amd_pstate",
     "clocksource",
@@ -72,19 +71,11 @@ pub(super) fn read(root: &Path) -> Machine {
     }
 }
 
-/// The content of a file below `root` without white space and zero bytes around it; `None` if it
-/// cannot be read.
-pub(super) fn text(root: &Path, path: &str) -> Option<String> {
-    let bytes = fs::read(root.join(path)).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
-    Some(text.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned())
-}
-
 fn cpu_file(root: &Path, name: &str) -> Option<String> {
     text(root, &format!("{CPU}/{name}"))
 }
 
-/// The value after the first line `key <separator> value`.
+/// Returns the value of the first line `key <separator> value`.
 fn value_of(text: &str, key: &str, separator: char) -> Option<String> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once(separator)?;
@@ -97,7 +88,7 @@ fn cpu_model(cpuinfo: &str) -> Option<String> {
     ["model name", "Model", "cpu"].iter().find_map(|key| value_of(cpuinfo, key, ':'))
 }
 
-/// How many cores a kernel list such as `0-3,8` names; `None` if it is no such list.
+/// Counts the cores in a kernel list such as `0-3,8`; `None` if it is not such a list.
 fn count_cores(list: &str) -> Option<u32> {
     list.split(',').try_fold(0_u32, |count, part| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -120,7 +111,7 @@ fn switch(text: &str) -> Option<bool> {
 }
 
 fn cache_bytes(root: &Path, level: &str, kind: &str) -> Option<u64> {
-    // A core has three to five of them, numbered without gaps.
+    // A core has three to five caches, numbered without gaps.
     (0..8).find_map(|index| {
         let fact = |name| cpu_file(root, &format!("cpu0/cache/index{index}/{name}"));
         let here = fact("level")? == level && fact("type")? == kind;
@@ -128,7 +119,7 @@ fn cache_bytes(root: &Path, level: &str, kind: &str) -> Option<u64> {
     })
 }
 
-/// `48K`, `2M` or plain bytes.
+/// Parses `48K`, `2M` or plain bytes.
 fn kernel_size_bytes(size: &str) -> Option<u64> {
     let (number, unit) = match size.strip_suffix(['K', 'M', 'G']) {
         Some(number) if size.ends_with('K') => (number, 1 << 10),
@@ -149,7 +140,7 @@ fn tsc(flags: &str) -> Option<Tsc> {
     })
 }
 
-/// `MemTotal` is in units that the kernel writes as `kB` and means as 1024 bytes (`proc_meminfo(5)`).
+/// `MemTotal` has units that the kernel writes as `kB` and that are 1024 bytes (`proc_meminfo(5)`).
 fn memory_bytes(meminfo: &str) -> Option<u64> {
     let total = value_of(meminfo, "MemTotal", ':')?;
     total.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
@@ -174,7 +165,7 @@ fn timing_parameters(command_line: &str) -> Vec<String> {
             None => name == *known,
         })
     };
-    // What follows `--` is for the first program, not for the kernel.
+    // The text after `--` is for the first program, not for the kernel.
     let kernel_part = command_line.split_whitespace().take_while(|word| *word != "--");
     kernel_part.filter(changes_timing).map(str::to_owned).collect()
 }

@@ -1,11 +1,11 @@
-//! Whether this machine is a virtual one, and whose.
+//! Detection of a virtual machine and its hypervisor.
 
 use std::path::Path;
 
-use super::facts::text;
+use super::text;
 
-/// DMI vendor or product names of hypervisors, by a part that is theirs alone, and our word for them.
-/// The words are those of `systemd-detect-virt(1)`.
+/// Unique parts of hypervisors' DMI vendor or product names, and our word for each. The words are those of
+/// `systemd-detect-virt(1)`.
 const DMI_NAMES: &[(&str, &str)] = &[
     ("KVM", "kvm"),
     ("OpenStack", "kvm"),
@@ -24,20 +24,20 @@ const DMI_NAMES: &[(&str, &str)] = &[
     ("Apple Virtualization", "apple"),
 ];
 
-/// Clock sources that only a hypervisor offers, and our word for it.
+/// Clock sources that only a hypervisor offers, and our word for the hypervisor.
 const CLOCK_SOURCES: &[(&str, &str)] = &[("kvm-clock", "kvm"), ("hyperv", "microsoft"), ("xen", "xen")];
 
-/// The word for a hypervisor that hides its name.
+/// Word for a hypervisor that hides its name.
 const SOME: &str = "unknown hypervisor";
 
-/// `flags` are those of `/proc/cpuinfo`, which only x86 has.
+/// Detects the hypervisor. `flags` are those of `/proc/cpuinfo`, which only x86 has.
 ///
-/// `none` is said only where the processor denies it: on x86 the flag `hypervisor` is what
-/// hypervisors set to be found. Elsewhere a machine without a sign of one is simply not known.
+/// `none` needs proof by the processor: hypervisors set the flag `hypervisor` on x86. On other processors,
+/// the absence of any sign proves nothing, and the result is `None`.
 pub(super) fn read(root: &Path, flags: Option<&str>) -> Option<String> {
     let flagged = flags.map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
     if flagged == Some(false) {
-        // The first domain of Xen is told the truth about its processor, and is a guest all the same.
+        // Xen's first domain sees the real flags of the processor, although it is a guest.
         return Some(text(root, "sys/hypervisor/type").unwrap_or_else(|| "none".to_owned()));
     }
     let name = text(root, "sys/hypervisor/type")

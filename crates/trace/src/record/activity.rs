@@ -1,4 +1,4 @@
-//! What threads, operators, edges, paths and stores did, and what was late.
+//! Activity of threads, operators, edges, paths and stores, and misses.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,93 +6,94 @@ use super::{ChangeKind, FaultAction, FaultKind, MissKind, OperatorState, WhenFul
 use crate::cause::Verdict;
 use crate::{Buckets, CourseRecord, RegularityRecord, Summary};
 
-/// One thread that the run started.
+/// A thread that the run started.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadRecord {
     /// Its name, as the kernel knows it.
     pub name: String,
-    /// What it was for, in a few words.
+    /// Its purpose, in a few words.
     pub purpose: String,
-    /// The kernel's id of it.
+    /// Its kernel id.
     pub tid: i32,
-    /// The time that it had a core, in nanoseconds, as the kernel counted it.
+    /// CPU time, in nanoseconds, as counted by the kernel.
     pub cpu_ns: u64,
-    /// The time that it spent in steps, in nanoseconds; 0 for a thread that is no worker.
+    /// Time spent in steps, in nanoseconds; 0 for a thread that is not a worker.
     pub busy_ns: u64,
-    /// The time that it spent waiting for something to do, in nanoseconds; 0 for a thread that is no
-    /// worker.
+    /// Time spent waiting for work, in nanoseconds; 0 for a thread that is not a worker.
     pub idle_ns: u64,
-    /// What the kernel's scheduler gave it in the end, as rtla writes it; `None` where that was not looked at.
+    /// Scheduling policy in force, in rtla's notation; `None` if it was not checked.
     #[serde(default)]
     pub policy: Option<String>,
-    /// Page faults without disk between its first step and its last; `None` for a thread that is no worker.
+    /// Page faults without disk between its first step and its last; `None` for a thread that is not a
+    /// worker.
     #[serde(default)]
     pub minor_faults: Option<u64>,
-    /// Page faults with disk; the same.
+    /// Page faults with disk, likewise.
     #[serde(default)]
     pub major_faults: Option<u64>,
-    /// How often it asked for memory between its first step and its last; `None` where the program does not count.
+    /// Number of allocations between its first step and its last; `None` if the program does not count them.
     #[serde(default)]
     pub allocations: Option<u64>,
-    /// The most that it slept past a time that it was to be woken at, in nanoseconds; `None` for a thread that never was.
+    /// Longest delay of a timed wake-up, in nanoseconds; `None` for a thread without one.
     #[serde(default)]
     pub wake_late_max_ns: Option<u64>,
-    /// What it did for others of its pool; `None` where it shared nothing.
+    /// Work shared with other workers of its pool; `None` if it shared none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharing: Option<Sharing>,
 }
 
-/// What one thread of several that share operators did.
+/// Activity of a worker that shares operators with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sharing {
-    /// How often it took up an operator.
+    /// Number of times that it took an operator.
     pub taken: u64,
-    /// How many of those another thread had offered.
+    /// Number of these operators that another worker had offered.
     pub stolen: u64,
-    /// How often it woke another thread.
+    /// Number of times that it woke another worker.
     pub woken: u64,
-    /// How often it went to sleep.
+    /// Number of times that it parked.
     pub parked: u64,
-    /// How many messages it carried through operators that another thread had taken up.
+    /// Number of messages that it carried through operators that another worker had taken.
     #[serde(default)]
     pub helped: u64,
 }
 
-/// What one operator did.
+/// Activity of an operator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OperatorRecord {
     /// Its name in the graph.
     pub name: String,
-    /// Its kind, as the configuration calls it.
+    /// Its kind, as in the configuration.
     pub kind: String,
-    /// The worker that stepped it; where several may, the one that did so most.
+    /// Worker that stepped it; with several workers, the one that did so most.
     pub worker: String,
-    /// How many steps it made.
+    /// Number of steps.
     pub steps: u64,
-    /// How many of them were timed: all if it has a period, a deadline or a path limit, else a sample.
+    /// Number of timed steps: all if it has a period, a deadline or a path limit, otherwise a sample.
     pub timed_steps: u64,
-    /// How long the timed steps took.
+    /// Durations of the timed steps.
     pub step: Summary,
-    /// The same by length; `None` where nothing was timed.
+    /// The same durations by length; `None` if no step was timed.
     #[serde(default)]
     pub steps_by_time: Option<Buckets>,
-    /// The time that all its steps took, in nanoseconds; projected from the timed ones.
+    /// Time of all its steps, in nanoseconds, projected from the timed ones.
     pub busy_ns: u64,
-    /// `busy_ns` as a share of the run's duration: 0 to 1, where 1 is a whole core.
+    /// `busy_ns` as a fraction of the run's duration: 0 to 1, where 1 is a whole core.
     pub share: f64,
-    /// The deadline of a step after its due time, in nanoseconds, if it has one.
+    /// Deadline of a step after its due time, in nanoseconds, if it has one.
     pub deadline_ns: Option<u64>,
-    /// How many steps ended after their deadline.
+    /// Number of steps that ended after their deadline.
     pub late: u64,
-    /// How often it edited a chunk that others held too, so that the chunk had to be copied.
+    /// Number of times that a chunk had to be copied, because the operator edited it while others held it.
     pub copies: u64,
-    /// How often it was started anew after it had failed.
+    /// Number of restarts after a failure.
     #[serde(default)]
     pub restarts: u64,
-    /// On how many workers it was, with a copy of it on each: 1 but under `replicated`. The other fields are of all of them.
+    /// Number of workers that it was on, with a copy on each: 1 except under `replicated`. The other fields
+    /// are totals of all copies.
     #[serde(default = "one")]
     pub workers: u64,
-    /// What became of it.
+    /// Its state at the end.
     pub state: OperatorState,
 }
 
@@ -100,184 +101,186 @@ fn one() -> u64 {
     1
 }
 
-/// What went over one edge, in messages unless the name says otherwise.
+/// Traffic of an edge, in messages unless the name says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EdgeRecord {
-    /// The output that it begins at: `operator.port`.
+    /// Output at its start: `operator.port`.
     pub from: String,
-    /// The input that it ends at: `operator.port`.
+    /// Input at its end: `operator.port`.
     pub to: String,
-    /// The type of its messages.
+    /// Type of its messages.
     pub message: String,
-    /// How many it holds.
+    /// Number of messages that it holds.
     pub capacity: u64,
-    /// What it does when it is full.
+    /// Behaviour when it is full.
     pub when_full: WhenFull,
-    /// The size of its chunks in bytes, if its messages are chunks.
+    /// Size of its chunks in bytes, if its messages are chunks.
     pub quantum_bytes: Option<u64>,
-    /// Put in, what it then dropped included.
+    /// Messages put in, including those that it then dropped.
     pub sent: u64,
-    /// Taken out.
+    /// Messages taken out.
     pub received: u64,
-    /// Dropped by its `when_full`.
+    /// Messages dropped by its `when_full`.
     pub dropped: u64,
-    /// Left in it at the end, or sent after its consumer had ended.
+    /// Messages left in it at the end, or sent after its consumer had ended.
     pub unread: u64,
-    /// The most that it held at a time.
+    /// Maximum number of messages in it at a time.
     pub depth_max: u64,
-    /// How many it held on average over the messages sent, if that was measured.
+    /// Mean number of messages in it, over the messages sent, if it was measured.
     pub depth_mean: Option<f64>,
 }
 
-/// The latency of one path: from the due time of its source to the end of its sink's step.
+/// Latency of a path: from the due time of its source to the end of its sink's step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PathRecord {
-    /// The source operator.
+    /// Source operator.
     pub from: String,
-    /// The sink operator.
+    /// Sink operator.
     pub to: String,
-    /// The limit in nanoseconds, if one was set.
+    /// Limit in nanoseconds, if one was set.
     pub max_latency_ns: Option<u64>,
     /// The latencies.
     pub latency: Summary,
-    /// How many were above the limit.
+    /// Number of latencies above the limit.
     pub misses: u64,
-    /// The latencies by length; `None` where there were none.
+    /// Latencies by length; `None` if there were none.
     #[serde(default)]
     pub latencies_by_time: Option<Buckets>,
-    /// The latencies over time.
+    /// Latencies over time.
     #[serde(default)]
     pub course: Option<CourseRecord>,
-    /// How regularly messages came out; `None` where no two followed each other.
+    /// Regularity of the output; `None` if no two consecutive messages came out.
     #[serde(default)]
     pub regularity: Option<RegularityRecord>,
-    /// The most that `latency` can come to by the longest steps and wake-ups of this run, in nanoseconds, whatever comes together;
-    /// `None` where there is no bound. See `onbeat_runtime::response`.
+    /// Upper bound of `latency`, computed from the longest steps and wake-ups of this run for any coincidence
+    /// of them, in nanoseconds; `None` if there is no bound. See `onbeat_runtime::response`.
     #[serde(default)]
     pub worst_ns: Option<u64>,
-    /// What might be under way at once, if that was limited.
+    /// Limit on the messages in flight, if there was one.
     #[serde(default)]
     pub max_in_flight: Option<InFlightLimit>,
-    /// How many messages were under way at once, on average over the run: those that the source sent per second, times their mean
-    /// latency (J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9, 1961). `None` where nothing was
-    /// measured.
+    /// Mean number of messages in flight: the messages that the source sent per second, times their mean
+    /// latency (J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9, 1961).
+    /// `None` if nothing was measured.
     #[serde(default)]
     pub in_flight_mean: Option<f64>,
-    /// Most at once; `None` where that was not limited, and not counted therefore.
+    /// Maximum number in flight; `None` without a limit, because it is not counted then.
     #[serde(default)]
     pub in_flight_most: Option<u64>,
-    /// The messages that took longest, the longest first, with their steps; empty where steps were not recorded.
+    /// Slowest messages, the slowest first, with their steps; empty if steps were not recorded.
     #[serde(default)]
     pub slowest: Vec<SlowMessage>,
 }
 
-/// What may be under way on a path at once.
+/// Limit on the messages in flight on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InFlightLimit {
-    /// So many messages of its source.
+    /// Number of messages of its source.
     Messages(u64),
-    /// So much time from the due time of the last one that has arrived to that of the last one sent, in nanoseconds.
+    /// Time from the due time of the last message that arrived to that of the last one sent, in nanoseconds.
     #[serde(rename = "time_ns")]
     Time(u64),
 }
 
-/// One of the messages that took longest.
+/// One of the slowest messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowMessage {
-    /// Which message of its source, from 0.
+    /// Its number among the messages of its source, from 0.
     pub sequence: u64,
-    /// When it arrived, in nanoseconds since the start of the run.
+    /// Time of its arrival, in nanoseconds since the start of the run.
     pub time_ns: u64,
-    /// How long it took from its due time, in nanoseconds.
+    /// Latency from its due time, in nanoseconds.
     pub latency_ns: u64,
-    /// Its steps, in their order.
+    /// Its steps, in order.
     pub steps: Vec<SlowStep>,
 }
 
-/// One step of such a message.
+/// A step of a slow message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowStep {
     /// The operator.
     pub operator: String,
-    /// From the due time of the message to the begin of the step, in nanoseconds; less than 0 where the step began before.
+    /// Time from the due time of the message to the start of the step, in nanoseconds; negative if the step
+    /// began before.
     pub begin_ns: i64,
-    /// How long it took, in nanoseconds.
+    /// Duration, in nanoseconds.
     pub step_ns: u64,
 }
 
-/// What one chunk store gave out.
+/// Activity of a chunk store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreRecord {
-    /// Whose operators fill its chunks: a worker, or the first operator of several that go from worker to worker together.
+    /// Worker whose operators fill its chunks, or the first of several operators that move between workers
+    /// together.
     pub worker: String,
-    /// The size of its chunks in bytes.
+    /// Size of its chunks in bytes.
     pub quantum_bytes: u64,
-    /// How many chunks it has.
+    /// Number of its chunks.
     pub chunks: u64,
-    /// The most that were out at a time.
+    /// Maximum number of chunks in use at a time.
     pub in_use_max: u64,
-    /// How often it was asked for one and had none.
+    /// Number of requests when it had no chunk.
     pub refused: u64,
-    /// How many of its chunks were given out to hold the copy of a shared one.
+    /// Number of chunks that were used to copy a shared chunk.
     pub copies: u64,
 }
 
-/// One step or path that was later than its limit.
+/// A step or a path that was later than its limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Miss {
-    /// When it ended, in nanoseconds since the start of the run.
+    /// Time of its end, in nanoseconds since the start of the run.
     pub time_ns: u64,
-    /// Which limit was missed.
+    /// Limit that was missed.
     pub kind: MissKind,
-    /// Of what: the operator, or `from → to` of a path.
+    /// The operator, or `from → to` of a path.
     pub name: String,
-    /// Which message of its source, from 0.
+    /// Number of the message among those of its source, from 0.
     pub sequence: u64,
-    /// How long it took from the due time, in nanoseconds.
+    /// Time since the due time, in nanoseconds.
     pub value_ns: u64,
-    /// How long it might have taken, in nanoseconds.
+    /// The limit, in nanoseconds.
     pub limit_ns: u64,
-    /// `value_ns` less `limit_ns`, in nanoseconds.
+    /// `value_ns` minus `limit_ns`, in nanoseconds.
     pub late_ns: u64,
-    /// Why; `None` where that was not looked for.
+    /// Explanation; `None` if it was not looked for.
     #[serde(default)]
     pub verdict: Option<Verdict>,
 }
 
-/// One thing that was changed from outside while the run was under way.
+/// A change made from outside during the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChangeRecord {
-    /// When, in nanoseconds since the start of the run.
+    /// Time, in nanoseconds since the start of the run.
     pub time_ns: u64,
-    /// Of which operator.
+    /// The operator.
     pub operator: String,
-    /// What was done.
+    /// Kind of change.
     pub what: ChangeKind,
-    /// The parameter that was set.
+    /// Parameter that was set.
     pub parameter: Option<String>,
-    /// What it was set to.
+    /// Its new value.
     pub value: Option<serde_json::Value>,
-    /// The sample of its input from which on, if one was named.
+    /// First sample of the operator's input to which it applies, if one was named.
     pub sample: Option<u64>,
 }
 
-/// One failure of an operator.
+/// A failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultRecord {
-    /// When, in nanoseconds since the start of the run; 0 for one before the first step.
+    /// Time, in nanoseconds since the start of the run; 0 for one before the first step.
     pub time_ns: u64,
-    /// Which operator; `None` where it was none's fault.
+    /// The operator; `None` if it was not the fault of one.
     pub operator: Option<String>,
-    /// In a word.
+    /// Kind of failure.
     pub what: FaultKind,
-    /// What it said.
+    /// Its message.
     pub text: String,
-    /// What the run did about it.
+    /// Reaction of the run.
     pub then: FaultAction,
-    /// After what time it is started anew, in nanoseconds.
+    /// Delay before the operator is restarted, in nanoseconds.
     pub delay_ns: Option<u64>,
-    /// Where the thread was that did not return, innermost first.
+    /// Stack of the thread that did not return, innermost frame first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<String>,
 }

@@ -1,21 +1,21 @@
-//! JSON over several lines in which a list of numbers is on one.
+//! JSON over several lines, with each list of numbers on one line.
 
 use std::io::{self, Write};
 
 use serde_json::ser::{CharEscape, Formatter, PrettyFormatter};
 
-/// Lays out as [`PrettyFormatter`] does, but for the items of a list that are numbers: these follow each other on a line.
+/// Formats as [`PrettyFormatter`], except for numbers in a list, which share a line.
 #[derive(Default)]
 pub(super) struct Compact {
     pretty: PrettyFormatter<'static>,
-    /// The next value is an item of a list: whether it is the first one. Where it goes depends on what it is.
+    /// Set before an item of a list: whether it is the first one. Its type decides where it goes.
     item: Option<bool>,
-    /// The last item stands in the line of the one before it.
+    /// Whether the last item is on the line of the one before it.
     inline: bool,
 }
 
 impl Compact {
-    /// Before anything that is no number.
+    /// Called before a value that is not a number.
     fn break_line<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         match self.item.take() {
             Some(first) => {
@@ -80,7 +80,7 @@ impl Formatter for Compact {
 
     fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         if std::mem::take(&mut self.inline) {
-            // It goes one level out, but its line break goes nowhere.
+            // It leaves one level, but its line break is discarded.
             self.pretty.end_array(&mut io::sink())?;
             return writer.write_all(b"]");
         }

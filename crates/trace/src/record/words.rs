@@ -1,10 +1,10 @@
-//! The closed sets of words in a record. Each enum is written in JSON, and displayed, as its word.
+//! Closed sets of words in a record. Each enum is written in JSON, and displayed, as its word.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// An enum whose variants are words: one list for JSON and for display.
+/// Defines an enum whose variants are words, with one list for JSON and for display.
 macro_rules! words {
     (
         $(#[$enum_doc:meta])*
@@ -25,7 +25,7 @@ macro_rules! words {
 }
 
 words! {
-    /// The recipe that turned the graph into workers.
+    /// Scheduler that turned the graph into workers.
     Scheduler {
         /// One worker, deterministic order.
         Greedy = "greedy",
@@ -35,29 +35,29 @@ words! {
         Pinned = "pinned",
         /// Every worker carries quanta through the whole stretch.
         Replicated = "replicated",
-        /// As the configuration names the pools.
+        /// Pools as the configuration names them.
         Custom = "custom",
     }
 }
 
 words! {
-    /// Which clock a run went by.
+    /// Clock of a run.
     ClockKind {
         /// `CLOCK_MONOTONIC`.
         Real = "real",
-        /// Virtual time, which the run itself moves on.
+        /// Virtual time, which the run itself advances.
         Manual = "manual",
     }
 }
 
 words! {
-    /// What a full edge does.
+    /// Behaviour of a full edge.
     WhenFull {
         /// Its producer waits for room.
         Wait = "wait",
-        /// The oldest message in it goes.
+        /// The oldest message in it is dropped.
         DropOldest = "drop_oldest",
-        /// The message that comes goes.
+        /// The new message is dropped.
         DropNewest = "drop_newest",
         /// Only the latest message is kept.
         Latest = "latest",
@@ -67,15 +67,15 @@ words! {
 }
 
 words! {
-    /// What became of an operator.
+    /// State of an operator at the end.
     OperatorState {
-        /// It ended by itself, or its inputs did.
+        /// It ended on its own, or its inputs did.
         Done = "done",
-        /// The run ended before it did: it still waited for its condition.
+        /// The run ended first: it was still waiting for its condition.
         Waiting = "waiting",
         /// It returned an error or panicked.
         Failed = "failed",
-        /// It failed, and the run went on without it.
+        /// It failed, and the run continued without it.
         Isolated = "isolated",
         /// The run ended before its first step.
         NotStarted = "not started",
@@ -83,7 +83,7 @@ words! {
 }
 
 words! {
-    /// Which limit was missed.
+    /// Kind of limit that was missed.
     MissKind {
         /// The `max_latency` of a path.
         Path = "path",
@@ -93,11 +93,11 @@ words! {
 }
 
 words! {
-    /// What was changed from outside.
+    /// Kind of change from outside.
     ChangeKind {
         /// An operator was paused.
         Paused = "paused",
-        /// An operator went on.
+        /// An operator was resumed.
         Resumed = "resumed",
         /// An operator was stopped.
         Stopped = "stopped",
@@ -107,7 +107,7 @@ words! {
 }
 
 words! {
-    /// How an operator failed.
+    /// Kind of an operator's failure.
     FaultKind {
         /// It returned an error.
         Error = "error",
@@ -119,25 +119,25 @@ words! {
 }
 
 words! {
-    /// What the run did about an operator that failed.
+    /// Reaction of the run to a failure.
     FaultAction {
-        /// It failed with it.
+        /// The run failed.
         Stopped = "stopped",
-        /// It started the operator anew.
+        /// The run restarted the operator.
         Restarted = "restarted",
-        /// It went on without the operator.
+        /// The run continued without the operator.
         Isolated = "isolated",
-        /// It waited.
+        /// The run waited.
         Waited = "waited",
     }
 }
 
 words! {
-    /// How a run ended, in a word.
+    /// Result of a run, in a word.
     Outcome {
-        /// All streams ended by themselves.
+        /// All streams ended.
         Ended = "ended",
-        /// Somebody asked for it: Ctrl-C, a time limit, the control command.
+        /// It was stopped on request: Ctrl-C, a time limit, the control command.
         Stopped = "stopped",
         /// An error ended it.
         Failed = "failed",

@@ -124,7 +124,7 @@ fn who_runs_the_machine() {
         ("by its DMI vendor", &[GUEST, (DMI, "QEMU\n")], Some("qemu")),
         ("by its product", &[GUEST, ("sys/class/dmi/id/product_name", "VirtualBox")], Some("oracle")),
         ("by its clocks", &[GUEST, (CLOCKS, "tsc kvm-clock acpi_pm")], Some("kvm")),
-        ("Xen tells by itself", &[GUEST, ("sys/hypervisor/type", "xen\n")], Some("xen")),
+        ("Xen reports itself", &[GUEST, ("sys/hypervisor/type", "xen\n")], Some("xen")),
         ("the first domain of Xen", &[METAL, ("sys/hypervisor/type", "xen\n")], Some("xen")),
         ("an ARM guest", &[ARM, (DMI, "QEMU")], Some("qemu")),
         ("an ARM board gives no sign", &[ARM], None),

@@ -44,7 +44,8 @@ fn courses_of_different_length_are_put_together() {
 fn periods_are_those_of_neighbours() {
     let mut regularity = Regularity::default();
     assert_eq!(regularity.to_record(), None);
-    // Due every 100; number 3 is missing, 5 comes 30 later and 6 as due, which makes a short period. 7 is due after 300.
+    // Due every 100; number 3 is missing, 5 comes 30 later and 6 as due, which makes a short period. 7 is due
+    // after 300.
     for (sequence, due_ns, end_ns) in
         [(0, 0, 10), (1, 100, 110), (2, 200, 210), (4, 400, 410), (5, 500, 540), (6, 600, 610), (7, 900, 960)]
     {

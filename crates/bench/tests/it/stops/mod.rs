@@ -1,9 +1,9 @@
-//! Somebody who stops a bench.
+//! A watch that stops a bench.
 
-use onbeat_bench::Watch;
+use onbeat_bench::BenchWatch;
 use std::cell::Cell;
 
-/// Stops it after so many looks.
+/// Stops the bench after this many polls.
 pub(crate) struct StopsAfter {
     looks: Cell<usize>,
 }
@@ -14,7 +14,7 @@ impl StopsAfter {
     }
 }
 
-impl Watch for StopsAfter {
+impl BenchWatch for StopsAfter {
     fn at(&mut self, done: usize, all: usize, next: &str) {
         assert!(done <= all && !next.is_empty(), "{done} of {all}: {next}");
     }

@@ -1,9 +1,9 @@
-//! No test hangs.
+//! A watchdog for tests.
 
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// On a thread of its own: fails when it does not come back.
+/// Runs a test on its own thread, and fails if it does not return in time.
 pub(crate) fn watched<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, wait) = mpsc::channel();
     let thread = onbeat_os::thread::spawn("watched", move || drop(done.send(test()))).expect("a thread");

@@ -1,82 +1,85 @@
-//! What may be typed after `onbeat bench saxpy`.
+//! Arguments of `onbeat bench saxpy`.
 
-use super::{Format, idle, once};
+use super::{OutputFormat, idle, once};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use onbeat::{Bytes, Idle};
-use onbeat_bench::saxpy::{Form, Mode, Settings, Whose};
+use onbeat_bench::saxpy::{Mode, SaxpyForm, SaxpySettings, Whose};
 use onbeat_os::CoreSet;
 use std::path::PathBuf;
 
 pub const EXAMPLES: &str = "\
 EXAMPLES
-  onbeat bench saxpy                                    one and two cores, chains of 1 to 6 operators, chunks of 16 KiB
-  onbeat bench saxpy --quantum 4,8,16,32,64KiB          as many sizes of chunks
+  onbeat bench saxpy                                    measure chains of 1 to 6 operators
+  onbeat bench saxpy --quantum 4,8,16,32,64KiB          measure several chunk sizes
   onbeat bench saxpy --mode greedy --kernels 3 --in-place
-  onbeat bench saxpy --plot saxpy.svg                   as a picture, too
-  onbeat bench saxpy --peers=peers                      beside other runtimes, in turn: peers/README.md says how to get them";
+                                                        measure one scheduler and chain length
+  onbeat bench saxpy --plot saxpy.svg                   also write a plot
+  onbeat bench saxpy --peers=peers                      compare with others (see peers/README.md)";
 
 #[derive(Debug, Args)]
 pub struct SaxpyArguments {
-    /// How many cores: 1-2, or 1,2,4
+    /// Numbers of cores, e.g. 1-2 or 1,2,4
     #[arg(long, value_name = "LIST", default_value = "1-2", allow_hyphen_values = true, value_parser = numbers)]
-    cores: Numbers,
-    /// Which cores these are [default: the first that the process may use]
+    cores: NumberList,
+    /// Cores to run on [default: the first ones that the process may use]
     #[arg(long, value_name = "LIST", visible_alias = "cpus", allow_hyphen_values = true)]
     on: Option<CoreSet>,
-    /// How many saxpy operators are in the chain
+    /// Numbers of saxpy operators in the chain
     #[arg(long, value_name = "LIST", default_value = "1-6", allow_hyphen_values = true, value_parser = numbers)]
-    kernels: Numbers,
-    /// Sizes of chunks; a number without a unit has that of the next one: 4,8,16KiB
+    kernels: NumberList,
+    /// Chunk sizes, e.g. 4,8,16KiB; a number without a unit has that of the next one
     #[arg(long, value_name = "SIZES", default_value = "16KiB", allow_hyphen_values = true, value_parser = sizes)]
-    quantum: Numbers,
-    /// Who steps the operators; pinned splits the chain and keeps the order, replicated carries chunks through all of it
+    quantum: NumberList,
+    /// Schedulers to measure: pinned splits the chain between the workers and keeps the order, with
+    /// replicated each worker has the whole chain
     #[arg(long, value_delimiter = ',', value_name = "NAMES", value_parser = modes())]
     mode: Vec<Mode>,
-    /// Saxpy changes the chunk that comes [default: this, and out of place]
+    /// Measure in place: saxpy changes its input chunk [default: both in and out of place]
     #[arg(long)]
     in_place: bool,
-    /// Saxpy writes another chunk
+    /// Measure out of place: saxpy writes a new chunk
     #[arg(long)]
     out_of_place: bool,
-    /// Whose saxpy is run in place: the one that comes with onbeat, or one as a user writes it
+    /// Implementation of saxpy in place: the built-in one, or one written as a user would
     #[arg(long, value_delimiter = ',', value_name = "NAMES", default_value = "built_in", value_parser = operators())]
     operator: Vec<Whose>,
-    /// Chunks that go from core to core under pinned, and without an engine; 0 for one more than there are cores
+    /// Numbers of chunks in circulation between cores, for pinned and for plain loops; 0 means one more
+    /// than cores
     #[arg(long, value_name = "LIST", default_value = "0,8", allow_hyphen_values = true, value_parser = zero_or_more)]
-    buffers: Numbers,
-    /// How workers wait for something to do: park, spin, spin:20us, or early:150us
+    buffers: NumberList,
+    /// How idle workers wait: park, spin, spin:20us (then park) or early:150us (before a source is due)
     #[arg(long, value_name = "HOW", default_value = "spin", value_parser = idle)]
     idle: Idle,
-    /// How long one measurement takes; one of a peer takes 0.2 s at least
-    #[arg(long, value_name = "S", default_value_t = Settings::default().seconds, allow_hyphen_values = true)]
+    /// Duration of one measurement, in seconds; at least 0.2 s for a peer
+    #[arg(long, value_name = "S", default_value_t = SaxpySettings::default().seconds, allow_hyphen_values = true)]
     seconds: f64,
-    /// How often everything is measured, all in turn; shown is the median
+    /// Number of measurements of each case, in turn; the result is the median
     #[arg(long, value_name = "N", default_value_t = 15, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
-    /// How often that is measured again which was measured while the machine gave less than it can; the calmest one counts
+    /// Number of repetitions of a measurement that was disturbed; the least disturbed one counts
     #[arg(long, value_name = "N", default_value_t = 3, allow_hyphen_values = true)]
     again: u8,
-    /// Other runtimes that run the same chains in turn with ours; DIR is the project's folder `peers`
+    /// Compare with other runtimes, which run the same chains in turn; DIR is the project's folder `peers`
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "peers")]
     peers: Option<PathBuf>,
-    /// Draw the figures into this file
+    /// Write a plot of the results to this file
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
-    /// What goes to stdout
+    /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 impl SaxpyArguments {
-    pub fn settings(&self) -> Settings {
+    pub fn settings(&self) -> SaxpySettings {
         let forms = match (self.in_place, self.out_of_place) {
-            (true, false) => vec![Form::InPlace],
-            (false, true) => vec![Form::OutOfPlace],
-            _ => Form::ALL.to_vec(),
+            (true, false) => vec![SaxpyForm::InPlace],
+            (false, true) => vec![SaxpyForm::OutOfPlace],
+            _ => SaxpyForm::ALL.to_vec(),
         };
-        Settings {
+        SaxpySettings {
             cores: self.cores.0.clone(),
             on: self.on.as_ref().map_or(Vec::new(), |cores| cores.iter().collect()),
             kernels: self.kernels.0.clone(),
@@ -94,22 +97,22 @@ impl SaxpyArguments {
     }
 }
 
-/// Numbers, each once, in the order in which they were typed.
+/// Numbers without duplicates, in command-line order.
 #[derive(Debug, Clone)]
-struct Numbers(Vec<usize>);
+struct NumberList(Vec<usize>);
 
-/// "1-3,8".
-fn numbers(text: &str) -> Result<Numbers, String> {
+/// Parses a list of numbers from 1, e.g. "1-3,8".
+fn numbers(text: &str) -> Result<NumberList, String> {
     let numbers = zero_or_more(text)?;
     if numbers.0.contains(&0) {
-        return Err("0 is too few: give numbers from 1 on, such as 1-4 or 1,2,8".to_owned());
+        return Err("0 is too small: use numbers from 1, e.g. 1-4 or 1,2,8".to_owned());
     }
     Ok(numbers)
 }
 
-fn zero_or_more(text: &str) -> Result<Numbers, String> {
+fn zero_or_more(text: &str) -> Result<NumberList, String> {
     const MOST: usize = 100_000;
-    let wrong = |part: &str| format!("`{part}` is no number and no range: give for instance 1-4 or 1,2,8");
+    let wrong = |part: &str| format!("`{part}` is not a number or range: write e.g. 1-4 or 1,2,8");
     let mut all = Vec::new();
     for part in text.split(',') {
         let number = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong(part));
@@ -122,11 +125,11 @@ fn zero_or_more(text: &str) -> Result<Numbers, String> {
         }
         all.extend(first..=last);
     }
-    Ok(Numbers(once(&all)))
+    Ok(NumberList(once(&all)))
 }
 
-/// "4,8,16KiB": what has no unit has that of the next one that has.
-fn sizes(text: &str) -> Result<Numbers, String> {
+/// Parses sizes, e.g. "4,8,16KiB": a number without a unit has the unit of the next number that has one.
+fn sizes(text: &str) -> Result<NumberList, String> {
     let mut all = Vec::new();
     let mut unit = "";
     for part in text.split(',').rev() {
@@ -137,21 +140,21 @@ fn sizes(text: &str) -> Result<Numbers, String> {
         }
         let bytes: Bytes = format!("{digits}{unit}")
             .parse()
-            .map_err(|_| format!("`{part}` is no size: give for instance 16KiB, 1MiB, or 4,8,16KiB"))?;
-        all.push(bytes.as_usize().ok_or_else(|| format!("`{part}` is no whole number of bytes"))?);
+            .map_err(|_| format!("`{part}` is not a size: write e.g. 16KiB, 1MiB or 4,8,16KiB"))?;
+        all.push(bytes.as_usize().ok_or_else(|| format!("`{part}` is not a whole number of bytes"))?);
     }
     all.reverse();
-    Ok(Numbers(once(&all)))
+    Ok(NumberList(once(&all)))
 }
 
 fn modes() -> impl TypedValueParser<Value = Mode> {
     PossibleValuesParser::new(Mode::ALL.iter().map(|mode| mode.name()))
-        .try_map(|name| Mode::from_name(&name).ok_or("no mode"))
+        .try_map(|name| Mode::from_name(&name).ok_or("unknown mode"))
 }
 
 fn operators() -> impl TypedValueParser<Value = Whose> {
     PossibleValuesParser::new(Whose::ALL.iter().map(|whose| whose.name()))
-        .try_map(|name| Whose::from_name(&name).ok_or("no operator"))
+        .try_map(|name| Whose::from_name(&name).ok_or("unknown operator"))
 }
 
 #[cfg(test)]

@@ -1,23 +1,24 @@
-//! What is done when a limit is hit, and at the end.
+//! Actions at a limit and at the end of a measurement.
 
 use super::trace::Traced;
 use crate::arguments::actions::Action;
-use crate::failure::Failure;
+use crate::error::CommandError;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Does those of `--on-threshold`, if a limit was hit, and those of `--on-end`. All are tried; the first that fails is told.
-pub fn act(is_hit: bool, traced: &Traced<'_>) -> Result<(), Failure> {
+/// Runs the actions of `--on-threshold`, if a limit was hit, and those of `--on-end`. Returns the first
+/// error, after trying all.
+pub fn act(is_hit: bool, traced: &Traced<'_>) -> Result<(), CommandError> {
     let hit = if is_hit { at_limit(traced) } else { Ok(()) };
     hit.and(all(&traced.session.on_end, traced))
 }
 
-/// Does those of `--on-threshold`.
-pub fn at_limit(traced: &Traced<'_>) -> Result<(), Failure> {
+/// Runs the actions of `--on-threshold`.
+pub fn at_limit(traced: &Traced<'_>) -> Result<(), CommandError> {
     all(&traced.session.on_threshold, traced)
 }
 
-fn all(actions: &[Action], traced: &Traced<'_>) -> Result<(), Failure> {
+fn all(actions: &[Action], traced: &Traced<'_>) -> Result<(), CommandError> {
     let mut failed = None;
     for action in actions {
         let done = match action {
@@ -33,8 +34,8 @@ fn all(actions: &[Action], traced: &Traced<'_>) -> Result<(), Failure> {
     failed.map_or(Ok(()), Err)
 }
 
-/// An action that is about other programs: a signal, a command. Of others it does nothing.
-pub fn elsewhere(action: &Action) -> Result<(), Failure> {
+/// Runs an action on other programs: a signal or a command. Ignores other actions.
+pub fn elsewhere(action: &Action) -> Result<(), CommandError> {
     match action {
         Action::Signal { number, pid } => {
             let pid = pid.unwrap_or_else(std::os::unix::process::parent_id);
@@ -43,7 +44,7 @@ pub fn elsewhere(action: &Action) -> Result<(), Failure> {
                 &format!("signal {number} to {pid}"),
             )
         }
-        // What it has to say is talk: our data go to stdout.
+        // Its output goes to stderr: stdout has our data.
         Action::Shell(command) => {
             ran(Command::new("sh").args(["-c", &format!("{{ {command}\n}} >&2")]), &format!("`{command}`"))
         }
@@ -51,10 +52,10 @@ pub fn elsewhere(action: &Action) -> Result<(), Failure> {
     }
 }
 
-fn ran(command: &mut Command, what: &str) -> Result<(), Failure> {
+fn ran(command: &mut Command, what: &str) -> Result<(), CommandError> {
     match command.stdin(Stdio::null()).status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(Failure::new(format!("{what}: {status}"))),
-        Err(error) => Err(Failure::new(format!("{what}: cannot be run: {error}"))),
+        Ok(status) => Err(CommandError::new(format!("{what}: {status}"))),
+        Err(error) => Err(CommandError::new(format!("{what}: cannot be run: {error}"))),
     }
 }

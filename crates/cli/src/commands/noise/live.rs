@@ -1,56 +1,58 @@
-//! What is seen while it is measured: a screen that is drawn again and again, or a line that says how far it is.
+//! Display during a measurement: a full-screen view or a progress line.
 
 use super::actions;
 use super::trace::{self, Traced};
-use crate::arguments::Format;
+use crate::arguments::OutputFormat;
 use crate::arguments::noise::SessionArguments;
 use crate::documents::{self, LiveView};
-use crate::failure::Failure;
-use crate::interrupt::Interrupts;
+use crate::error::CommandError;
+use crate::interrupt::CtrlC;
 use crate::progress::StatusLine;
-use crate::screen::{Input, Screen};
-use crate::views::live::{Look, render};
+use crate::screen::{Screen, UserInput};
+use crate::views::live::{ViewState, render};
 use onbeat::trace::KernelEvent;
 use onbeat_noise::extra::Extra;
 use ratatui::crossterm::event::KeyCode;
 use std::time::Duration;
 
-/// From drawing to drawing.
+/// Interval between two updates.
 const EVERY_NS: u64 = 1_000_000_000;
 
-pub struct Live<'s> {
+/// Display of a measurement, with its Ctrl-C handler and additional events.
+pub struct LiveMeasurement<'s> {
     name: &'static str,
     session: &'s SessionArguments,
-    interrupts: Interrupts,
+    ctrl_c: CtrlC,
     line: StatusLine,
     is_talking: bool,
     screen: Option<Screen>,
-    look: Look,
+    state: ViewState,
     drawn_ns: Option<u64>,
     is_ended: bool,
     extra: Option<Extra>,
-    failure: Option<Failure>,
+    failure: Option<CommandError>,
 }
 
-impl<'s> Live<'s> {
+impl<'s> LiveMeasurement<'s> {
     pub fn new(
         name: &'static str,
         session: &'s SessionArguments,
         has_screen: bool,
         abort: fn() -> !,
-    ) -> Result<Self, Failure> {
-        let is_live = has_screen && Screen::is_there() && session.format == Format::Human && !session.quiet;
-        // In this order: what ends the process early is listened for before there is something to give back.
-        let interrupts = Interrupts::listen(abort);
+    ) -> Result<Self, CommandError> {
+        let is_live =
+            has_screen && Screen::is_there() && session.format == OutputFormat::Human && !session.quiet;
+        // The handler comes first: Ctrl-C must restore the terminal and the trace.
+        let ctrl_c = CtrlC::listen(abort);
         let extra = trace::extra(session)?;
-        Ok(Live {
+        Ok(LiveMeasurement {
             name,
             session,
-            interrupts,
+            ctrl_c,
             line: StatusLine::new(name),
             is_talking: !session.quiet && !is_live,
             screen: is_live.then(Screen::take).transpose()?,
-            look: Look::default(),
+            state: ViewState::default(),
             drawn_ns: None,
             is_ended: false,
             extra,
@@ -58,7 +60,7 @@ impl<'s> Live<'s> {
         })
     }
 
-    /// Draws it again when it is time, or when somebody wants to see another part of it. Does not wait.
+    /// Updates the display if it is due, or after a key. Does not wait.
     pub fn at(&mut self, elapsed_ns: u64, view: &dyn Fn() -> LiveView) {
         let is_due = self.drawn_ns.is_none_or(|drawn_ns| elapsed_ns >= drawn_ns + EVERY_NS);
         let Some(screen) = &mut self.screen else {
@@ -68,23 +70,23 @@ impl<'s> Live<'s> {
             }
             return;
         };
-        let mut is_to_be_drawn = is_due;
+        let mut needs_drawing = is_due;
         while let Some(input) = screen.input(Duration::ZERO) {
             match input {
-                Input::Key(KeyCode::Char('q')) => self.is_ended = true,
-                Input::Key(key) => is_to_be_drawn |= self.look.key(key),
-                Input::Resized => is_to_be_drawn = true,
+                UserInput::Key(KeyCode::Char('q')) => self.is_ended = true,
+                UserInput::Key(key) => needs_drawing |= self.state.key(key),
+                UserInput::Resized => needs_drawing = true,
             }
         }
-        if is_to_be_drawn && !self.is_ended {
+        if needs_drawing && !self.is_ended {
             self.drawn_ns = Some(elapsed_ns);
-            let (view, look) = (view(), &mut self.look);
-            let drawn = screen.draw(|frame| render(frame, &view, look));
+            let (view, state) = (view(), &mut self.state);
+            let drawn = screen.draw(|frame| render(frame, &view, state));
             self.failure = self.failure.take().or(drawn.err());
         }
     }
 
-    /// A limit was hit, and it goes on.
+    /// Runs the actions at a limit, if the measurement continues.
     pub fn hit(&mut self, events: &[KernelEvent]) {
         let more = self.more();
         let done = more.and_then(|more| {
@@ -94,25 +96,25 @@ impl<'s> Live<'s> {
         self.failure = self.failure.take().or(done.err());
     }
 
-    /// Lines of further events.
-    fn more(&self) -> Result<Vec<(u64, String)>, Failure> {
+    /// Returns the lines of additional events.
+    fn more(&self) -> Result<Vec<(u64, String)>, CommandError> {
         let lines = self.extra.as_ref().map_or(Ok(Vec::new()), Extra::lines);
-        lines.map_err(|error| Failure::new(error.to_string()))
+        lines.map_err(|error| CommandError::new(error.to_string()))
     }
 
     pub fn is_stopped(&self) -> bool {
-        self.interrupts.is_asked() || self.failure.is_some() || self.is_ended
+        self.ctrl_c.is_asked() || self.failure.is_some() || self.is_ended
     }
 
-    /// Takes the line away, and gives the terminal back; the lines of further events.
-    pub fn end(&mut self) -> Result<Vec<(u64, String)>, Failure> {
+    /// Clears the line, restores the terminal and returns the lines of additional events.
+    pub fn end(&mut self) -> Result<Vec<(u64, String)>, CommandError> {
         self.line.clear();
         self.screen = None;
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
         if let Some(extra) = &self.extra {
-            extra.stop().map_err(|error| Failure::new(error.to_string()))?;
+            extra.stop().map_err(|error| CommandError::new(error.to_string()))?;
             trace::write_counted(self.session, extra)?;
         }
         self.more()

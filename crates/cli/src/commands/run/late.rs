@@ -1,10 +1,10 @@
-//! What is done when a message is late, beside noting it: `--on-miss`.
+//! `--on-miss`: actions when a message is late.
 
 use crate::arguments::actions::Action;
 use crate::commands::noise::actions::elsewhere;
 use crate::documents::flight;
-use crate::failure::Failure;
-use crate::output;
+use crate::error::CommandError;
+use crate::{output, threads};
 use onbeat::trace::record::Record;
 use onbeat::trace::replace::replace;
 use onbeat::trace::{KernelEvent, Span};
@@ -16,30 +16,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The thread's name.
-pub const THREAD_NAME: &str = "onbeat-on-miss";
-
-/// Steps and events of the kernel that are kept for a trace, each.
+/// Number of steps, and of kernel events, that are kept for a trace.
 const KEPT: usize = 1 << 15;
 
-/// How long a trace waits until all around a message is known.
+/// Delay before a trace is written, until all events around the message are known.
 const PATIENCE: Duration = Duration::from_millis(400);
 
-/// What was asked for cannot happen.
-pub fn no_limit() -> Failure {
-    Failure::new("--on-miss: nothing of this pipeline can be late").help(
-        "give an operator a `deadline` or a path a `max_latency`, a clock that is real, and do not switch `explain` off",
+/// Returns the error for a pipeline without limits.
+pub fn no_limit() -> CommandError {
+    CommandError::new("--on-miss: no message of this pipeline can be late").help(
+        "set a `deadline` for an operator or a `max_latency` for a path, use the real clock, and do not set `explain` to off",
     )
 }
 
-/// Where steps around a late message are written to, if that is asked for: it must be possible, and take no other file's place.
-pub fn uses(actions: &[Action], name: &str) -> Result<Vec<FileUse>, Failure> {
+/// Registers the files of `trace` actions. They must be writable, and not be used otherwise.
+pub fn uses(actions: &[Action], name: &str) -> Result<Vec<FileUse>, CommandError> {
     let one = |action: &Action| {
         let Action::Trace(file) = action else { return None };
         let file = file.clone().unwrap_or_else(|| usual(name));
         let used = output::can_be_replaced(&file).map_err(|error| cannot(&file, &error));
         let replacing = |()| {
-            FileUse::replacing(&file, "--on-miss trace").map_err(|error| Failure::new(error.to_string()))
+            FileUse::replacing(&file, "--on-miss trace").map_err(|error| CommandError::new(error.to_string()))
         };
         Some(used.and_then(replacing))
     };
@@ -50,31 +47,31 @@ fn usual(name: &str) -> PathBuf {
     PathBuf::from(format!("{name}_trace.txt"))
 }
 
-fn cannot(file: &Path, error: &dyn std::fmt::Display) -> Failure {
-    Failure::new(format!("--on-miss trace,file={}: cannot be written: {error}", file.display()))
-        .help("name a file in a folder of yours: trace,file=FILE")
+fn cannot(file: &Path, error: &dyn std::fmt::Display) -> CommandError {
+    CommandError::new(format!("--on-miss trace,file={}: cannot be written: {error}", file.display()))
+        .help("name a file in a writable folder: trace,file=FILE")
 }
 
-/// The thread that does it, if there is anything to do.
+/// Thread that runs the actions, if there are any.
 pub struct Actions {
-    thread: Option<(Sender<Option<LateMessage>>, JoinHandle<Outcome>)>,
+    thread: Option<(Sender<Option<LateMessage>>, JoinHandle<ActionsResult>)>,
 }
 
-/// What it did.
-struct Outcome {
-    /// The message that ended the run.
+/// Result of the actions.
+struct ActionsResult {
+    /// Sentence about the late message that ended the run.
     ended_by: Option<String>,
-    failed: Option<Failure>,
+    failed: Option<CommandError>,
 }
 
-/// The last steps and events.
+/// Latest steps and kernel events.
 #[derive(Default)]
-struct Flight {
+struct LatestEvents {
     spans: VecDeque<Span>,
     events: VecDeque<KernelEvent>,
 }
 
-impl Flight {
+impl LatestEvents {
     fn keep(&mut self, spans: &[Span], events: &[KernelEvent]) {
         self.spans.extend(spans);
         self.events.extend(events.iter().cloned());
@@ -92,7 +89,7 @@ impl Actions {
         if actions.is_empty() {
             return Actions { thread: None };
         }
-        let flight = Arc::new(Mutex::new(Flight::default()));
+        let flight = Arc::new(Mutex::new(LatestEvents::default()));
         if actions.iter().any(|action| matches!(action, Action::Trace(_))) {
             let kept = Arc::clone(&flight);
             handle.on_flight(move |spans, events| lock(&kept).keep(spans, events));
@@ -100,21 +97,21 @@ impl Actions {
         let (tell, hear) = mpsc::channel();
         let told = tell.clone();
         handle.on_late(move |late| drop(told.send(Some(late.clone()))));
-        let at_work = AtWork {
+        let thread_state = ActionThread {
             actions: actions.to_vec(),
             usual: usual(name),
             plan: plan.clone(),
             handle: handle.clone(),
             flight,
         };
-        let thread = onbeat_os::thread::spawn(THREAD_NAME, move || at_work.listen(&hear));
+        let thread = onbeat_os::thread::spawn(threads::ON_MISS, move || thread_state.listen(&hear));
         Actions { thread: thread.ok().map(|thread| (tell, thread)) }
     }
 
-    /// The run is over. Says in the record if it ended for this.
-    pub fn end(self, record: &mut Record) -> Result<(), Failure> {
+    /// Ends the thread. Notes in the record if a late message ended the run.
+    pub fn end(self, record: &mut Record) -> Result<(), CommandError> {
         let Some((tell, thread)) = self.thread else { return Ok(()) };
-        // It may be gone.
+        // Fails if the thread has ended.
         let _ = tell.send(None);
         let Ok(outcome) = thread.join() else { return Ok(()) };
         if let Some(sentence) = outcome.ended_by {
@@ -128,19 +125,19 @@ impl Actions {
     }
 }
 
-/// The thread, from inside.
-struct AtWork {
+/// State of the thread.
+struct ActionThread {
     actions: Vec<Action>,
-    /// The usual file of a trace.
+    /// Default file of a trace.
     usual: PathBuf,
     plan: Plan,
     handle: RunHandle,
-    flight: Arc<Mutex<Flight>>,
+    flight: Arc<Mutex<LatestEvents>>,
 }
 
-impl AtWork {
-    fn listen(self, hear: &Receiver<Option<LateMessage>>) -> Outcome {
-        let mut outcome = Outcome { ended_by: None, failed: None };
+impl ActionThread {
+    fn listen(self, hear: &Receiver<Option<LateMessage>>) -> ActionsResult {
+        let mut outcome = ActionsResult { ended_by: None, failed: None };
         let goes_on = self.actions.contains(&Action::Continue);
         while let Ok(Some(late)) = hear.recv() {
             let failed = self.act(&late);
@@ -150,7 +147,7 @@ impl AtWork {
                 outcome.ended_by = Some(late.verdict.sentence);
                 break;
             }
-            // What was late meanwhile is done with: actions are not queued up.
+            // Messages that were late in the meantime are skipped: actions do not queue up.
             loop {
                 match hear.try_recv() {
                     Ok(Some(_)) => {}
@@ -162,8 +159,8 @@ impl AtWork {
         outcome
     }
 
-    /// All are tried; the first that fails is told.
-    fn act(&self, late: &LateMessage) -> Option<Failure> {
+    /// Runs all actions. Returns the first error.
+    fn act(&self, late: &LateMessage) -> Option<CommandError> {
         let mut failed = None;
         for action in &self.actions {
             let done = match action {
@@ -175,18 +172,18 @@ impl AtWork {
         failed
     }
 
-    fn trace(&self, late: &LateMessage, file: &Path) -> Result<(), Failure> {
-        // Events of the kernel are known when they are over.
+    fn trace(&self, late: &LateMessage, file: &Path) -> Result<(), CommandError> {
+        // Kernel events are known after they have ended.
         std::thread::sleep(PATIENCE);
         let start_ns = self.handle.start_ns().unwrap_or(0);
         let text = {
-            let Flight { spans, events } = &mut *lock(&self.flight);
+            let LatestEvents { spans, events } = &mut *lock(&self.flight);
             flight::lines(late, &self.plan, start_ns, spans.make_contiguous(), events.make_contiguous())
         };
         // The error names the file.
         replace(file, text.as_bytes()).map_err(|error| {
-            Failure::new(format!("--on-miss trace: {error}"))
-                .help("name a file in a folder of yours: trace,file=FILE")
+            CommandError::new(format!("--on-miss trace: {error}"))
+                .help("name a file in a writable folder: trace,file=FILE")
         })
     }
 }

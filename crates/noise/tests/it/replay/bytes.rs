@@ -1,6 +1,6 @@
 //! The kernel's bytes, by its own descriptions: those of two kernels that put the fields elsewhere.
 
-use onbeat_noise::decode::{Extent, Form, Id, Kind, Layout, Record, decode};
+use onbeat_noise::decode::{Extent, Form, Id, RecordKind, RingRecord, TracepointLayout, decode};
 use onbeat_os::tracefs::Tracefs;
 use onbeat_trace::Class;
 use proptest::prelude::*;
@@ -48,7 +48,7 @@ const HANDLER: &[&str] = &["int irq 8 4 1", "__data_loc char[] name 12 4 0"];
 const THREAD: &[&str] = &["char comm[16] 8 16 0", "pid_t pid 24 4 1", "int prio 28 4 1"];
 const VEC: &[&str] = &["unsigned int vec 8 4 0"];
 
-pub fn x86(root: &Path) -> Layout {
+pub fn x86(root: &Path) -> TracepointLayout {
     let tracefs = tracefs(
         root,
         &[
@@ -78,7 +78,7 @@ pub fn x86(root: &Path) -> Layout {
             ("sched", "sched_switch", 40, SWITCH),
         ],
     );
-    Layout::read(&tracefs, Extent::Threads).unwrap()
+    TracepointLayout::read(&tracefs, Extent::Threads).unwrap()
 }
 
 /// A sample record with this tracepoint's bytes, of a thread that both of them name.
@@ -111,13 +111,13 @@ pub fn raw(id: u16, values: &[(usize, &[u8])]) -> Vec<u8> {
     bytes
 }
 
-fn decoded(bytes: &[u8], layout: &Layout) -> (Vec<Record>, u64) {
+fn decoded(bytes: &[u8], layout: &TracepointLayout) -> (Vec<RingRecord>, u64) {
     let mut records = Vec::new();
     let strange = decode(bytes, Form::Perf, layout, |record| records.push(record));
     (records, strange)
 }
 
-fn kind(raw: &[u8], layout: &Layout) -> Kind {
+fn kind(raw: &[u8], layout: &TracepointLayout) -> RecordKind {
     let (mut records, strange) = decoded(&sample(5, 1234, raw), layout);
     assert_eq!((records.len(), strange), (1, 0));
     let record = records.remove(0);
@@ -142,17 +142,17 @@ fn every_kind_of_record_is_understood() {
     let irq = |number| Id { class: Class::Irq, number };
     let softirq = |number| Id { class: Class::Softirq, number };
     for (raw, expected) in [
-        (raw(10, &[]), Kind::Enter(irq(Id::VECTORS), "local_timer".into())),
-        (raw(11, &[]), Kind::Exit(irq(Id::VECTORS))),
+        (raw(10, &[]), RecordKind::Enter(irq(Id::VECTORS), "local_timer".into())),
+        (raw(11, &[]), RecordKind::Exit(irq(Id::VECTORS))),
         (
             raw(20, &[(8, &36i32.to_ne_bytes()), (12, &(20u32 | 7 << 16).to_ne_bytes()), (20, b"virtio\0")]),
-            Kind::Enter(irq(36), "virtio".into()),
+            RecordKind::Enter(irq(36), "virtio".into()),
         ),
-        (raw(21, &[(8, &36i32.to_ne_bytes())]), Kind::Exit(irq(36))),
-        (raw(22, &[(8, &9u32.to_ne_bytes())]), Kind::Enter(softirq(9), "RCU".into())),
-        (raw(22, &[(8, &77u32.to_ne_bytes())]), Kind::Enter(softirq(77), "softirq 77".into())),
-        (raw(23, &[(8, &9u32.to_ne_bytes())]), Kind::Exit(softirq(9))),
-        (raw(30, &[(16, &900i64.to_ne_bytes())]), Kind::Nmi { duration_ns: 900 }),
+        (raw(21, &[(8, &36i32.to_ne_bytes())]), RecordKind::Exit(irq(36))),
+        (raw(22, &[(8, &9u32.to_ne_bytes())]), RecordKind::Enter(softirq(9), "RCU".into())),
+        (raw(22, &[(8, &77u32.to_ne_bytes())]), RecordKind::Enter(softirq(77), "softirq 77".into())),
+        (raw(23, &[(8, &9u32.to_ne_bytes())]), RecordKind::Exit(softirq(9))),
+        (raw(30, &[(16, &900i64.to_ne_bytes())]), RecordKind::Nmi { duration_ns: 900 }),
         (
             raw(
                 50,
@@ -163,7 +163,7 @@ fn every_kind_of_record_is_understood() {
                     (32, &3u32.to_ne_bytes()),
                 ],
             ),
-            Kind::Woken { pid: 7, comm: "iq".into(), priority: 19, core: 3 },
+            RecordKind::Woken { pid: 7, comm: "iq".into(), priority: 19, core: 3 },
         ),
         (
             raw(
@@ -175,10 +175,10 @@ fn every_kind_of_record_is_understood() {
                     (36, &2u32.to_ne_bytes()),
                 ],
             ),
-            Kind::Migrated { pid: 7, comm: "iq".into(), priority: 120, core: 2 },
+            RecordKind::Migrated { pid: 7, comm: "iq".into(), priority: 120, core: 2 },
         ),
-        (raw(52, &[]), Kind::PageFault { is_user: true }),
-        (raw(53, &[]), Kind::PageFault { is_user: false }),
+        (raw(52, &[]), RecordKind::PageFault { is_user: true }),
+        (raw(53, &[]), RecordKind::PageFault { is_user: false }),
         (
             raw(
                 40,
@@ -190,7 +190,7 @@ fn every_kind_of_record_is_understood() {
                     (60, &98i32.to_ne_bytes()),
                 ],
             ),
-            Kind::Switch {
+            RecordKind::Switch {
                 prev: 5,
                 is_prev_runnable: false,
                 next: 7,
@@ -207,13 +207,13 @@ fn every_kind_of_record_is_understood() {
 fn fields_are_where_this_kernel_says() {
     let folder = tempfile::tempdir().unwrap();
     let tracefs = tracefs(folder.path(), &[("sched", "sched_switch", 300, SWITCH_ELSEWHERE)]);
-    let layout = Layout::read(&tracefs, Extent::Threads).unwrap();
+    let layout = TracepointLayout::read(&tracefs, Extent::Threads).unwrap();
     let bytes = raw(
         300,
         &[(12, &5i32.to_ne_bytes()), (24, &7i32.to_ne_bytes()), (28, &120i32.to_ne_bytes()), (32, b"sh\0")],
     );
     let expected =
-        Kind::Switch { prev: 5, is_prev_runnable: true, next: 7, comm: "sh".into(), priority: 120 };
+        RecordKind::Switch { prev: 5, is_prev_runnable: true, next: 7, comm: "sh".into(), priority: 120 };
     assert_eq!(kind(&bytes, &layout), expected);
     assert!(layout.missing().iter().any(|missing| missing.name == "ipi:ipi_entry"));
 }
@@ -230,10 +230,10 @@ fn elsewhere_cores_interrupt_each_other_by_one_tracepoint() {
             ("sched", "sched_switch", 40, SWITCH),
         ],
     );
-    let layout = Layout::read(&tracefs, Extent::Threads).unwrap();
+    let layout = TracepointLayout::read(&tracefs, Extent::Threads).unwrap();
     let ipi = Id { class: Class::Irq, number: Id::IPI };
-    assert_eq!(kind(&raw(60, &[]), &layout), Kind::Enter(ipi, "ipi".into()));
-    assert_eq!(kind(&raw(61, &[]), &layout), Kind::Exit(ipi));
+    assert_eq!(kind(&raw(60, &[]), &layout), RecordKind::Enter(ipi, "ipi".into()));
+    assert_eq!(kind(&raw(61, &[]), &layout), RecordKind::Exit(ipi));
     assert!(layout.missing().iter().all(|missing| !missing.name.starts_with("irq_vectors")));
 }
 
@@ -243,7 +243,7 @@ fn a_begin_whose_end_is_refused_is_a_point() {
     let folder = tempfile::tempdir().unwrap();
     let mut layout = x86(folder.path());
     layout.refused(13, "Operation not permitted");
-    assert_eq!(kind(&raw(12, &[]), &layout), Kind::Point(Class::Irq, "irq_work"));
+    assert_eq!(kind(&raw(12, &[]), &layout), RecordKind::Point(Class::Irq, "irq_work"));
     assert!(!layout.ids().contains(&13) && layout.ids().contains(&12));
     let missing = layout.missing().iter().find(|missing| missing.name == "irq_vectors:irq_work_exit");
     assert_eq!(missing.unwrap().why, "Operation not permitted");
@@ -252,8 +252,9 @@ fn a_begin_whose_end_is_refused_is_a_point() {
 #[test]
 fn without_switches_nothing_can_be_said() {
     let folder = tempfile::tempdir().unwrap();
-    let error = Layout::read(&tracefs(folder.path(), &[("irq", "softirq_entry", 22, VEC)]), Extent::Cores)
-        .unwrap_err();
+    let error =
+        TracepointLayout::read(&tracefs(folder.path(), &[("irq", "softirq_entry", 22, VEC)]), Extent::Cores)
+            .unwrap_err();
     assert!(error.to_string().contains("no tracepoint sched:sched_switch"), "{error}");
 }
 
@@ -271,14 +272,14 @@ fn lost_records_are_told_and_strange_ones_counted() {
     bytes.extend(sample(5, 1, &raw(40, &[])[..12]));
     bytes.extend(sample(5, 9, &raw(11, &[])));
     let (records, strange) = decoded(&bytes, &layout);
-    let kinds: Vec<&Kind> = records.iter().map(|record| &record.kind).collect();
-    assert!(matches!(kinds[..], [Kind::Lost(17), Kind::Exit(_)]), "{kinds:?}");
+    let kinds: Vec<&RecordKind> = records.iter().map(|record| &record.kind).collect();
+    assert!(matches!(kinds[..], [RecordKind::Lost(17), RecordKind::Exit(_)]), "{kinds:?}");
     assert_eq!(strange, 1);
 }
 
 #[test]
 fn this_kernel_is_understood() {
-    let layout = Tracefs::find().and_then(|tracefs| Layout::read(&tracefs, Extent::Threads));
+    let layout = Tracefs::find().and_then(|tracefs| TracepointLayout::read(&tracefs, Extent::Threads));
     match layout {
         Ok(layout) => assert!(layout.ids().len() >= 5, "{layout:?}"),
         #[expect(clippy::disallowed_macros, reason = "a test says why it was skipped")]
@@ -289,7 +290,7 @@ fn this_kernel_is_understood() {
 proptest! {
     #[test]
     fn no_bytes_make_it_fall(bytes in prop::collection::vec(any::<u8>(), 0..300), at in 0usize..200, byte: u8) {
-        static LAYOUT: LazyLock<Layout> = LazyLock::new(|| x86(tempfile::tempdir().unwrap().path()));
+        static LAYOUT: LazyLock<TracepointLayout> = LazyLock::new(|| x86(tempfile::tempdir().unwrap().path()));
         let layout = &*LAYOUT;
         decode(&bytes, Form::Perf, layout, drop);
         // Right but for one byte.

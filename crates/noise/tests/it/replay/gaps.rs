@@ -1,6 +1,6 @@
-//! Gaps and what took them.
+//! Gaps and their causes.
 
-use onbeat_noise::{Gap, Own, attribute};
+use onbeat_noise::{Gap, GapThread, attribute};
 use onbeat_trace::{Class, KernelEvent};
 use proptest::prelude::*;
 
@@ -16,14 +16,14 @@ const GAP: Gap = Gap { cpu: 1, start_ns: 100, end_ns: 200 };
 
 #[test]
 fn a_gap_without_events_is_not_the_kernels() {
-    let verdict = attribute(GAP, &[event(Class::Irq, "local_timer", 50, 20)], Own::Fair);
+    let verdict = attribute(GAP, &[event(Class::Irq, "local_timer", 50, 20)], GapThread::Fair);
     assert!(verdict.interferences.is_empty());
     assert_eq!((verdict.hardware_ns, verdict.unexplained_ns), (100, 0));
 }
 
 #[test]
 fn what_is_left_beside_events_is_unexplained() {
-    let verdict = attribute(GAP, &[event(Class::Irq, "local_timer", 120, 20)], Own::Fair);
+    let verdict = attribute(GAP, &[event(Class::Irq, "local_timer", 120, 20)], GapThread::Fair);
     assert_eq!((verdict.hardware_ns, verdict.unexplained_ns), (0, 80));
 }
 
@@ -35,20 +35,21 @@ fn only_what_lies_in_the_gap_counts() {
         event(Class::Softirq, "out_of", 190, 50),
         event(Class::Irq, "behind", 201, 5),
     ];
-    let verdict = attribute(GAP, &events, Own::Fair);
+    let verdict = attribute(GAP, &events, GapThread::Fair);
     let parts: Vec<_> = verdict.interferences.iter().map(|i| (i.name.as_str(), i.duration_ns)).collect();
     assert_eq!(parts, [("into", 5), ("out_of", 10)]);
 }
 
 #[test]
 fn an_interrupted_thread_gets_its_own_time_on_both_sides() {
-    // The thread has [90, 130) and [150, 170), the softirq [130, 140) and [145, 150), the interrupt [140, 145).
+    // The thread has [90, 130) and [150, 170), the softirq [130, 140) and [145, 150), the interrupt [140,
+    // 145).
     let events = [
         event(Class::Irq, "timer", 140, 5),
         event(Class::Softirq, "RCU", 130, 15),
         thread("other", 7, 120, 90, 60),
     ];
-    let verdict = attribute(GAP, &events, Own::Fair);
+    let verdict = attribute(GAP, &events, GapThread::Fair);
     let parts: Vec<_> = verdict.interferences.iter().map(|i| (i.name.as_str(), i.duration_ns)).collect();
     assert_eq!(parts, [("other", 50), ("RCU", 15), ("timer", 5)]);
     assert_eq!(verdict.unexplained_ns, 30);
@@ -56,7 +57,7 @@ fn an_interrupted_thread_gets_its_own_time_on_both_sides() {
 
 #[test]
 fn a_point_is_named_and_has_no_time() {
-    let verdict = attribute(GAP, &[event(Class::Irq, "irq_work", 150, 0)], Own::Fair);
+    let verdict = attribute(GAP, &[event(Class::Irq, "irq_work", 150, 0)], GapThread::Fair);
     assert_eq!(
         (verdict.interferences[0].name.as_str(), verdict.interferences[0].duration_ns),
         ("irq_work", 0)
@@ -66,17 +67,17 @@ fn a_point_is_named_and_has_no_time() {
 
 #[test]
 fn real_time_threads_wait_for_others_by_name() {
-    let real_time = |has_fair_server| Own::RealTime { has_fair_server };
+    let real_time = |has_fair_server| GapThread::RealTime { has_fair_server };
     for (own, event, name) in [
-        (Own::Fair, thread("swapper/1", 0, 120, 110, 5), "throttled (cpu.max)"),
+        (GapThread::Fair, thread("swapper/1", 0, 120, 110, 5), "throttled (cpu.max)"),
         (real_time(true), thread("swapper/1", 0, 120, 110, 5), "rt-throttle"),
-        (Own::Sleeper, thread("swapper/1", 0, 120, 110, 5), "swapper/1"),
-        (Own::Asleep, thread("swapper/1", 0, 120, 110, 5), "asleep (page fault, lock or signal)"),
-        (Own::Asleep, thread("make", 9, 120, 110, 5), "make"),
+        (GapThread::Sleeper, thread("swapper/1", 0, 120, 110, 5), "swapper/1"),
+        (GapThread::Asleep, thread("swapper/1", 0, 120, 110, 5), "asleep (page fault, lock or signal)"),
+        (GapThread::Asleep, thread("make", 9, 120, 110, 5), "make"),
         (real_time(true), thread("make", 9, 120, 110, 5), "make (fair server)"),
         (real_time(false), thread("make", 9, 139, 110, 5), "make (rt-throttle)"),
         (real_time(true), thread("audio", 9, 10, 110, 5), "audio"),
-        (Own::Fair, thread("make", 9, 120, 110, 5), "make"),
+        (GapThread::Fair, thread("make", 9, 120, 110, 5), "make"),
     ] {
         assert_eq!(attribute(GAP, &[event], own).interferences[0].name, name, "{own:?}");
     }
@@ -92,7 +93,7 @@ proptest! {
         let events: Vec<KernelEvent> =
             events.into_iter().map(|(start, duration, class)| event(classes[class], "x", start, duration)).collect();
         let gap = Gap { cpu: 1, start_ns: from, end_ns: from + length };
-        let verdict = attribute(gap, &events, Own::Fair);
+        let verdict = attribute(gap, &events, GapThread::Fair);
         let named: u64 = verdict.interferences.iter().map(|i| i.duration_ns).sum();
         prop_assert_eq!(named + verdict.hardware_ns + verdict.unexplained_ns, length);
         prop_assert!(verdict.hardware_ns == 0 || verdict.unexplained_ns == 0);
@@ -103,7 +104,7 @@ proptest! {
     fn nested_events_get_what_they_had(owners in prop::collection::vec(0usize..5, 1..80), from in 0u64..80, length in 0u64..80) {
         let stream = events_of(&owners);
         let gap = Gap { cpu: 1, start_ns: from, end_ns: from + length };
-        let verdict = attribute(gap, &stream, Own::Sleeper);
+        let verdict = attribute(gap, &stream, GapThread::Sleeper);
         let classes = [None, Some(Class::Thread), Some(Class::Softirq), Some(Class::Irq), Some(Class::Nmi)];
         for class in &classes[1..] {
             let window = owners.iter().enumerate().filter(|(at, _)| (from..from + length).contains(&(*at as u64)));
@@ -115,8 +116,8 @@ proptest! {
     }
 }
 
-/// Levels that rise and fall: an event of level n lasts for as long as the level is at least n, and has the time at which it
-/// is n.
+/// Levels that rise and fall: an event of level n lasts for as long as the level is at least n, and has the
+/// time at which it is n.
 fn events_of(owners: &[usize]) -> Vec<KernelEvent> {
     let classes = [Class::Thread, Class::Softirq, Class::Irq, Class::Nmi];
     let mut events = Vec::new();
@@ -128,7 +129,7 @@ fn events_of(owners: &[usize]) -> Vec<KernelEvent> {
                     open = Some(open.map_or((at as u64, 1), |(start, time)| (start, time + 1)));
                 }
                 Some(_) if *owner > level => {}
-                // What never had a moment of its own is no event.
+                // A level that never had time of its own makes no event.
                 found => {
                     if let Some((start_ns, duration_ns)) = found.take() {
                         events.push(event(class, "x", start_ns, duration_ns));

@@ -1,13 +1,13 @@
-//! Streams with something missing: no event is made up, and each hole is counted.
+//! Streams with missing records: no event is invented, and each hole is counted.
 
 use super::{OWN, RCU, TIMER, broken, enter, exit, nmi, pairs, replay, shown, switch};
 use onbeat_noise::Nesting;
-use onbeat_noise::decode::{Id, Kind, Record};
+use onbeat_noise::decode::{Id, RecordKind, RingRecord};
 use onbeat_trace::Class;
 use proptest::prelude::*;
 
-fn lost(lost: u64) -> Record {
-    Record { time_ns: 0, pid: -1, is_going: false, kind: Kind::Lost(lost) }
+fn lost(lost: u64) -> RingRecord {
+    RingRecord { time_ns: 0, pid: -1, is_going: false, kind: RecordKind::Lost(lost) }
 }
 
 #[test]
@@ -44,16 +44,17 @@ fn a_missing_switch_ends_a_thread_where_it_was_last_seen() {
 #[test]
 fn a_measured_thread_that_sleeps_is_not_kept_from_running() {
     let idles = |time_ns, prev, is_prev_runnable| {
-        let kind = Kind::Switch { prev, is_prev_runnable, next: 0, comm: "swapper/1".into(), priority: 120 };
-        Record { time_ns, pid: prev, is_going: false, kind }
+        let kind =
+            RecordKind::Switch { prev, is_prev_runnable, next: 0, comm: "swapper/1".into(), priority: 120 };
+        RingRecord { time_ns, pid: prev, is_going: false, kind }
     };
     let comes_back = || switch(50, 0, OWN, "own");
     for (records, slept) in [
         (vec![idles(10, OWN, false), comes_back()], Some((10, 50))),
         (vec![idles(10, OWN, true), comes_back()], None),
-        // Others that sleep do not concern it.
+        // Other sleeping threads do not concern it.
         (vec![idles(10, OWN, true), switch(20, 0, 7, "a"), idles(30, 7, false), comes_back()], None),
-        // What is missing may have told that it could run.
+        // The missing record may have shown that it could run.
         (vec![idles(10, OWN, false), lost(3), comes_back()], None),
     ] {
         let (_, mut nesting) = replay(records);
@@ -66,14 +67,14 @@ fn a_measured_thread_that_sleeps_is_not_kept_from_running() {
     assert_eq!(pairs(nesting.take_slept()), [(10, 40)]);
 }
 
-/// Seen on the same guest: nothing tells who got an idle core, but that it was to go was written down.
+/// Seen on the same guest: no record shows which thread got an idle core, but a switch was marked as due.
 #[test]
 fn whoever_is_next_has_had_a_core_since_it_stopped_being_idle() {
     let idle = |is_going| {
         vec![
             switch(10, OWN, 0, "swapper/1"),
             enter(20, 0, TIMER, "local_timer"),
-            Record { is_going, ..exit(22, 0, TIMER) },
+            RingRecord { is_going, ..exit(22, 0, TIMER) },
             // 0 → 7 is missing.
             switch(50, 7, OWN, "own"),
         ]
@@ -100,7 +101,7 @@ fn so_does_our_own_stamp() {
     events.clear();
     nesting.stamp(OWN, 60, &mut events);
     assert_eq!(shown(&events), [("a", 10, 9, 0)]);
-    // What comes now interrupts us, and nobody else.
+    // The next events interrupt the measured thread only.
     nesting.record(switch(70, OWN, 8, "b"), &mut events);
     nesting.record(switch(75, 8, OWN, "own"), &mut events);
     assert_eq!(shown(&events[1..]), [("b", 70, 5, 0)]);
@@ -135,7 +136,12 @@ fn after_lost_records_nothing_is_certain() {
 
 #[test]
 fn a_begin_without_an_end_is_a_point() {
-    let point = Record { time_ns: 10, pid: OWN, is_going: false, kind: Kind::Point(Class::Irq, "irq_work") };
+    let point = RingRecord {
+        time_ns: 10,
+        pid: OWN,
+        is_going: false,
+        kind: RecordKind::Point(Class::Irq, "irq_work"),
+    };
     let (events, nesting) = replay(vec![point]);
     assert_eq!(shown(&events), [("irq_work", 10, 0, 0)]);
     assert_eq!(nesting.breaks(), 0);
@@ -152,7 +158,7 @@ fn a_switch_within_an_interrupt_is_a_break() {
     assert_eq!(nesting.breaks(), 1);
 }
 
-fn record() -> impl Strategy<Value = Record> {
+fn record() -> impl Strategy<Value = RingRecord> {
     let id = prop_oneof![
         Just(TIMER),
         Just(RCU),
@@ -161,17 +167,17 @@ fn record() -> impl Strategy<Value = Record> {
     ];
     let pid = prop_oneof![Just(OWN), Just(0), Just(7), Just(8)];
     let kind = prop_oneof![
-        4 => id.clone().prop_map(|id| Kind::Enter(id, "x".into())),
-        4 => id.prop_map(Kind::Exit),
-        1 => (0u64..50).prop_map(|duration_ns| Kind::Nmi { duration_ns }),
-        3 => (pid.clone(), pid.clone()).prop_map(|(prev, next)| Kind::Switch {
+        4 => id.clone().prop_map(|id| RecordKind::Enter(id, "x".into())),
+        4 => id.prop_map(RecordKind::Exit),
+        1 => (0u64..50).prop_map(|duration_ns| RecordKind::Nmi { duration_ns }),
+        3 => (pid.clone(), pid.clone()).prop_map(|(prev, next)| RecordKind::Switch {
             prev, is_prev_runnable: true, next, comm: "t".into(), priority: 120
         }),
-        1 => Just(Kind::Lost(1)),
-        1 => Just(Kind::PageFault { is_user: true }),
-        1 => Just(Kind::Woken { pid: 8, comm: "t".into(), priority: 120, core: 1 }),
+        1 => Just(RecordKind::Lost(1)),
+        1 => Just(RecordKind::PageFault { is_user: true }),
+        1 => Just(RecordKind::Woken { pid: 8, comm: "t".into(), priority: 120, core: 1 }),
     ];
-    (0u64..1000, pid, any::<bool>(), kind).prop_map(|(time_ns, pid, is_going, kind)| Record {
+    (0u64..1000, pid, any::<bool>(), kind).prop_map(|(time_ns, pid, is_going, kind)| RingRecord {
         time_ns,
         pid,
         is_going,
@@ -180,7 +186,7 @@ fn record() -> impl Strategy<Value = Record> {
 }
 
 proptest! {
-    /// Whatever comes, in whatever order: no panic, and no core has more than one thing at a time.
+    /// Any records in any order: no panic, and a core never runs two things at a time.
     #[test]
     fn no_stream_gives_more_time_than_there_was(mut records in prop::collection::vec(record(), 0..60), sorted: bool) {
         if sorted {

@@ -8,7 +8,7 @@ mod pages;
 mod wakes;
 
 use onbeat_noise::Nesting;
-use onbeat_noise::decode::{Id, Kind, Record};
+use onbeat_noise::decode::{Id, RecordKind, RingRecord};
 use onbeat_trace::{Class, KernelEvent};
 use std::ops::Range;
 
@@ -20,25 +20,25 @@ const DISK: Id = Id { class: Class::Irq, number: 36 };
 const IPI: Id = Id { class: Class::Irq, number: Id::IPI };
 const RCU: Id = Id { class: Class::Softirq, number: 9 };
 
-fn enter(time_ns: u64, pid: i32, id: Id, name: &'static str) -> Record {
-    Record { time_ns, pid, is_going: false, kind: Kind::Enter(id, name.into()) }
+fn enter(time_ns: u64, pid: i32, id: Id, name: &'static str) -> RingRecord {
+    RingRecord { time_ns, pid, is_going: false, kind: RecordKind::Enter(id, name.into()) }
 }
 
-fn exit(time_ns: u64, pid: i32, id: Id) -> Record {
-    Record { time_ns, pid, is_going: false, kind: Kind::Exit(id) }
+fn exit(time_ns: u64, pid: i32, id: Id) -> RingRecord {
+    RingRecord { time_ns, pid, is_going: false, kind: RecordKind::Exit(id) }
 }
 
-fn nmi(time_ns: u64, pid: i32, duration_ns: u64) -> Record {
-    Record { time_ns, pid, is_going: false, kind: Kind::Nmi { duration_ns } }
+fn nmi(time_ns: u64, pid: i32, duration_ns: u64) -> RingRecord {
+    RingRecord { time_ns, pid, is_going: false, kind: RecordKind::Nmi { duration_ns } }
 }
 
-fn switch(time_ns: u64, prev: i32, next: i32, comm: &str) -> Record {
-    let kind = Kind::Switch { prev, is_prev_runnable: true, next, comm: comm.into(), priority: 120 };
-    Record { time_ns, pid: prev, is_going: false, kind }
+fn switch(time_ns: u64, prev: i32, next: i32, comm: &str) -> RingRecord {
+    let kind = RecordKind::Switch { prev, is_prev_runnable: true, next, comm: comm.into(), priority: 120 };
+    RingRecord { time_ns, pid: prev, is_going: false, kind }
 }
 
 /// Core 1 with thread [`OWN`] on it, and what the records made of it.
-fn replay(records: Vec<Record>) -> (Vec<KernelEvent>, Nesting) {
+fn replay(records: Vec<RingRecord>) -> (Vec<KernelEvent>, Nesting) {
     let mut nesting = Nesting::new(1);
     nesting.measure(&[OWN]);
     let mut events = Vec::new();

@@ -1,12 +1,13 @@
-//! Who may interrupt whom, pair by pair; time is counted once, for the innermost.
+//! Interruptions, pair by pair; time is counted once, for the innermost event.
 
 use super::{DISK, IPI, OWN, RCU, TIMER, broken, enter, exit, nmi, replay, shown, switch};
-use onbeat_noise::decode::Record;
+use onbeat_noise::decode::RingRecord;
 use onbeat_trace::{Class, KernelEvent};
 
 /// Title; records; events as they end.
-type Case = (&'static str, Vec<Record>, Vec<(&'static str, u64, u64, u32)>);
+type Case = (&'static str, Vec<RingRecord>, Vec<(&'static str, u64, u64, u32)>);
 
+/// One event within another.
 fn pairs() -> Vec<Case> {
     let timer = |from, to, pid| [enter(from, pid, TIMER, "local_timer"), exit(to, pid, TIMER)];
     let softirq = |from, to, pid| [enter(from, pid, RCU, "RCU"), exit(to, pid, RCU)];
@@ -54,13 +55,21 @@ fn pairs() -> Vec<Case> {
                 .collect(),
             vec![("RCU", 15, 3, 0), ("other", 10, 17, 0)],
         ),
+    ]
+}
+
+/// Sequences of several events.
+fn sequences() -> Vec<Case> {
+    let timer = [enter(10, OWN, TIMER, "local_timer"), exit(15, OWN, TIMER)];
+    let softirq = [enter(15, OWN, RCU, "RCU"), exit(30, OWN, RCU)];
+    vec![
         (
-            "a softirq behind its interrupt",
-            timer(10, 15, OWN).into_iter().chain(softirq(15, 30, OWN)).collect(),
+            "a softirq after its interrupt",
+            timer.into_iter().chain(softirq).collect(),
             vec![("local_timer", 10, 5, 0), ("RCU", 15, 15, 0)],
         ),
         (
-            "all in all",
+            "all of them nested",
             vec![
                 switch(10, OWN, 7, "other"),
                 enter(20, 7, RCU, "RCU"),
@@ -73,12 +82,12 @@ fn pairs() -> Vec<Case> {
             vec![("nmi", 36, 4, 2), ("local_timer", 30, 16, 1), ("RCU", 20, 30, 0), ("other", 10, 40, 0)],
         ),
         (
-            "a thread behind a thread",
+            "a thread after a thread",
             vec![switch(10, OWN, 7, "a"), switch(14, 7, 0, "swapper/1"), switch(30, 0, OWN, "own")],
             vec![("a", 10, 4, 0), ("swapper/1", 14, 16, 0)],
         ),
         (
-            "an interrupt from another core, told within its handler",
+            "an interrupt from another core, reported within its handler",
             vec![
                 enter(10, OWN, DISK, "IPI"),
                 enter(11, OWN, IPI, "ipi"),
@@ -110,7 +119,7 @@ fn pairs() -> Vec<Case> {
 
 #[test]
 fn each_pair_is_counted_once() {
-    for (title, records, expected) in pairs() {
+    for (title, records, expected) in pairs().into_iter().chain(sequences()) {
         let (events, nesting) = replay(records);
         assert_eq!(shown(&events), expected, "{title}");
         assert_eq!((nesting.breaks(), nesting.lost()), (0, 0), "{title}");

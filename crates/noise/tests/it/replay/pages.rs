@@ -1,7 +1,7 @@
 //! Pages of a trace instance, made up as the kernel does.
 
 use super::bytes::{raw, x86};
-use onbeat_noise::decode::{Form, Id, Kind, Record, decode};
+use onbeat_noise::decode::{Form, Id, RecordKind, RingRecord, decode};
 use onbeat_os::tracefs::Pages;
 use onbeat_trace::Class;
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ fn page(time_ns: u64, flags: u64, events: &[Vec<u8>]) -> Vec<u8> {
     page
 }
 
-fn decoded(bytes: &[u8]) -> (Vec<Record>, u64) {
+fn decoded(bytes: &[u8]) -> (Vec<RingRecord>, u64) {
     let folder = tempfile::tempdir().unwrap();
     let (layout, mut records) = (x86(folder.path()), Vec::new());
     let strange = decode(bytes, Form::Pages(&PAGES), &layout, |record| records.push(record));
@@ -56,8 +56,9 @@ fn times_are_added_up_and_pages_follow_each_other() {
     );
     let second = page(5 << 27, 0, &[event(3, 0, &tracepoint(10))]);
     let (records, strange) = decoded(&[first, second].concat());
-    let found: Vec<(u64, i32, Kind)> = records.into_iter().map(|r| (r.time_ns, r.pid, r.kind)).collect();
-    let (enter, exit) = (Kind::Enter(TIMER, "local_timer".into()), Kind::Exit(TIMER));
+    let found: Vec<(u64, i32, RecordKind)> =
+        records.into_iter().map(|r| (r.time_ns, r.pid, r.kind)).collect();
+    let (enter, exit) = (RecordKind::Enter(TIMER, "local_timer".into()), RecordKind::Exit(TIMER));
     let late_ns = 1_005 + (2 << 27) + 9;
     assert_eq!(
         (found, strange),
@@ -80,8 +81,11 @@ fn what_was_overwritten_is_told() {
     known[32..40].copy_from_slice(&42u64.to_ne_bytes());
     let unknown = page(20, 1 << 31, &[]);
     let (records, strange) = decoded(&[known, unknown].concat());
-    let kinds: Vec<Kind> = records.into_iter().map(|record| record.kind).collect();
-    assert_eq!(kinds, [Kind::Lost(42), Kind::Enter(TIMER, "local_timer".into()), Kind::Lost(1)]);
+    let kinds: Vec<RecordKind> = records.into_iter().map(|record| record.kind).collect();
+    assert_eq!(
+        kinds,
+        [RecordKind::Lost(42), RecordKind::Enter(TIMER, "local_timer".into()), RecordKind::Lost(1)]
+    );
     assert_eq!(strange, 0);
 }
 

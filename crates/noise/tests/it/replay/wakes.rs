@@ -1,6 +1,6 @@
-//! Wake-ups and what delayed them.
+//! Wake-ups and the causes of their delay.
 
-use onbeat_noise::analysis::{Analysis, Wake, What, analyse, analyse_by_wait};
+use onbeat_noise::analysis::{Analysis, StepKind, TimerWake, analyse, analyse_by_wait};
 use onbeat_trace::{Class, KernelEvent};
 use proptest::prelude::*;
 
@@ -8,12 +8,12 @@ fn event(class: Class, name: &str, pid: i32, start_ns: u64, duration_ns: u64) ->
     KernelEvent { cpu: 1, start_ns, duration_ns, class, name: name.into(), pid, priority: 120, depth: 0 }
 }
 
-fn steps(analysis: &Analysis) -> Vec<(What, &str, u64)> {
+fn steps(analysis: &Analysis) -> Vec<(StepKind, &str, u64)> {
     analysis.steps.iter().map(|step| (step.what, step.name.as_str(), step.ns)).collect()
 }
 
-fn wake(irq_ns: u64, thread_ns: u64, user_ns: u64) -> Wake {
-    Wake { cpu: 1, due_ns: 1000, irq_ns: Some(irq_ns), thread_ns: Some(thread_ns), user_ns }
+fn wake(irq_ns: u64, thread_ns: u64, user_ns: u64) -> TimerWake {
+    TimerWake { cpu: 1, due_ns: 1000, irq_ns: Some(irq_ns), thread_ns: Some(thread_ns), user_ns }
 }
 
 #[test]
@@ -28,11 +28,11 @@ fn from_an_idle_core() {
         [KernelEvent { duration_ns: 560, ..events[0].clone() }, events[1].clone(), events[2].clone()];
     let analysis = analyse(wake(1020, 1100, 1104), &events);
     let expected = [
-        (What::IdleExit, "", 20),
-        (What::TimerIrq, "local_timer", 30),
-        (What::BlockingThread, "swapper/1", 40),
-        (What::Softirq, "SCHED", 10),
-        (What::Return, "", 4),
+        (StepKind::IdleExit, "", 20),
+        (StepKind::TimerIrq, "local_timer", 30),
+        (StepKind::BlockingThread, "swapper/1", 40),
+        (StepKind::Softirq, "SCHED", 10),
+        (StepKind::Return, "", 4),
     ];
     assert_eq!(steps(&analysis), expected);
 }
@@ -48,12 +48,12 @@ fn behind_another_thread_and_an_interrupt_before() {
     ];
     let analysis = analyse(wake(1020, 1080, 1083), &events);
     let expected = [
-        (What::PreviousIrq, "disk", 15),
-        (What::HandlerDelay, "", 5),
-        (What::TimerIrq, "local_timer", 10),
-        (What::BlockingThread, "make", 45),
-        (What::Nmi, "nmi", 5),
-        (What::Return, "", 3),
+        (StepKind::PreviousIrq, "disk", 15),
+        (StepKind::HandlerDelay, "", 5),
+        (StepKind::TimerIrq, "local_timer", 10),
+        (StepKind::BlockingThread, "make", 45),
+        (StepKind::Nmi, "nmi", 5),
+        (StepKind::Return, "", 3),
     ];
     assert_eq!(steps(&analysis), expected);
 }
@@ -66,16 +66,22 @@ fn by_a_handler_that_had_begun_for_another_timer() {
     assert_eq!(analysis.wake.irq_latency_ns(), Some(0));
     assert_eq!(
         steps(&analysis),
-        [(What::TimerIrq, "local_timer", 20), (What::Switch, "", 10), (What::Return, "", 5)]
+        [(StepKind::TimerIrq, "local_timer", 20), (StepKind::Switch, "", 10), (StepKind::Return, "", 5)]
     );
 }
 
 #[test]
 fn nothing_is_made_up_where_nothing_was_seen() {
-    let wake = Wake { cpu: 1, due_ns: 1000, irq_ns: None, thread_ns: None, user_ns: 1050 };
-    assert_eq!(steps(&analyse(wake, &[])), [(What::Unexplained, "", 50)]);
-    assert_eq!(steps(&analyse_by_wait(wake, 30)), [(What::RunQueue, "", 30), (What::Unexplained, "", 20)]);
-    assert_eq!(steps(&analyse_by_wait(wake, 999)), [(What::RunQueue, "", 50), (What::Unexplained, "", 0)]);
+    let wake = TimerWake { cpu: 1, due_ns: 1000, irq_ns: None, thread_ns: None, user_ns: 1050 };
+    assert_eq!(steps(&analyse(wake, &[])), [(StepKind::Unexplained, "", 50)]);
+    assert_eq!(
+        steps(&analyse_by_wait(wake, 30)),
+        [(StepKind::RunQueue, "", 30), (StepKind::Unexplained, "", 20)]
+    );
+    assert_eq!(
+        steps(&analyse_by_wait(wake, 999)),
+        [(StepKind::RunQueue, "", 50), (StepKind::Unexplained, "", 0)]
+    );
     assert_eq!((wake.irq_latency_ns(), wake.thread_latency_ns(), wake.user_latency_ns()), (None, None, 50));
 }
 
@@ -90,7 +96,7 @@ proptest! {
             .into_iter()
             .map(|(start, duration, class, pid)| event(classes[class], "x", pid, start, duration))
             .collect();
-        let wake = Wake { cpu: 1, due_ns: 1000, irq_ns: irq, thread_ns: thread, user_ns };
+        let wake = TimerWake { cpu: 1, due_ns: 1000, irq_ns: irq, thread_ns: thread, user_ns };
         let sum: u64 = analyse(wake, &events).steps.iter().map(|step| step.ns).sum();
         prop_assert_eq!(sum, wake.user_latency_ns());
     }

@@ -1,12 +1,13 @@
-//! `y = a * x + b` alone, with the widest vectors that the processor has. It uses nothing else of this crate: the programs in
-//! `peers/` compile this very file, so that every side of a benchmark calls the same function.
+//! `y = a * x + b` alone, with the widest vectors of the processor. This file uses nothing else of the crate:
+//! the programs in `peers/` compile it too, so that all sides of a benchmark call the same function.
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// What becomes of samples: `a` times, and `b` added.
+/// Scales samples by `a` and adds `b`.
 ///
-/// All of it lies in memory, and is read from there: factors in registers would first have to go from one kind of register to the
-/// other, and to ask at each call which vectors the processor has takes as long as the rest of the way to the first sample.
+/// Both factors are stored in memory and loaded from there. Passed in registers, they would first have to
+/// move from one kind of register to the other. Detecting the processor's vectors at each call would take as
+/// long as the rest of the way to the first sample.
 #[derive(Debug, Clone, Copy)]
 pub struct Affine {
     a: f32,
@@ -15,57 +16,59 @@ pub struct Affine {
 }
 
 impl Affine {
-    /// With factor `a` and offset `b`.
+    /// Creates the function with factor `a` and offset `b`.
     #[must_use]
     pub fn new(a: f32, b: f32) -> Self {
         Affine { a, b, arch: Arch::new() }
     }
 
-    /// The factor.
+    /// Factor.
     #[must_use]
     pub fn a(&self) -> f32 {
         self.a
     }
 
-    /// The offset.
+    /// Offset.
     #[must_use]
     pub fn b(&self) -> f32 {
         self.b
     }
 
-    // Not `#[inline]`, both: there is one loop, in one place, for all who call it.
+    // Neither function is `#[inline]`: there is one loop in one place for all callers.
 
-    /// `y = a * y + b`.
+    /// Computes `y = a * y + b`.
     pub fn in_place(&self, y: &mut [f32]) {
-        self.arch.dispatch(InPlace { y, affine: self });
+        self.arch.dispatch(AffineInPlace { y, affine: self });
     }
 
-    /// `y = a * x + b`, for as many samples as the shorter of both has.
+    /// Computes `y = a * x + b` for as many samples as the shorter slice has.
     pub fn out_of_place(&self, x: &[f32], y: &mut [f32]) {
         let len = x.len().min(y.len());
-        self.arch.dispatch(OutOfPlace { x: &x[..len], y: &mut y[..len], affine: self });
+        self.arch.dispatch(AffineOutOfPlace { x: &x[..len], y: &mut y[..len], affine: self });
     }
 }
 
-/// So many vectors are one turn of the loop, and nothing is to be done before the first: of the way from the call to the first sample
-/// a processor does some 20 cycles ahead of time; what is longer is paid for at each call. Larger blocks are faster on samples of this
-/// core, and half as fast on those of another (the book's page on nanoseconds has the figures).
+/// Vectors per iteration of the loop, with no work before the first. A processor executes about 20 cycles of
+/// the way from the call to the first sample ahead of time; anything longer is paid for at each call. Larger
+/// blocks are faster on samples in this core's cache, and half as fast on samples from another core (figures:
+/// the book's page on nanoseconds).
 const BLOCK: usize = 4;
 
-struct InPlace<'s> {
+struct AffineInPlace<'s> {
     y: &'s mut [f32],
     affine: &'s Affine,
 }
 
-struct OutOfPlace<'s> {
+struct AffineOutOfPlace<'s> {
     x: &'s [f32],
     y: &'s mut [f32],
     affine: &'s Affine,
 }
 
-// A multiplication and an addition, each rounded: a fused one would give other bits on processors that have none.
+// Multiplication and addition are rounded separately: a fused operation would give other bits on processors
+// without one.
 
-impl WithSimd for InPlace<'_> {
+impl WithSimd for AffineInPlace<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -87,7 +90,7 @@ impl WithSimd for InPlace<'_> {
     }
 }
 
-impl WithSimd for OutOfPlace<'_> {
+impl WithSimd for AffineOutOfPlace<'_> {
     type Output = ();
 
     #[inline(always)]

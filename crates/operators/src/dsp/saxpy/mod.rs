@@ -15,10 +15,10 @@ pub struct Saxpy {
 }
 
 impl Saxpy {
-    /// With factor `a` and offset `b`.
+    /// Creates the kernel with factor `a` and offset `b`.
     ///
     /// # Errors
-    /// When one of both is not a finite number.
+    /// When one of them is not a finite number.
     pub fn new(a: f32, b: f32) -> Result<Self, Error> {
         check::finite("a", a.into())?;
         check::finite("b", b.into())?;

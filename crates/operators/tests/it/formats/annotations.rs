@@ -1,4 +1,4 @@
-//! Annotations become tags and tags annotations, on the same samples.
+//! Annotations become tags and tags become annotations, on the same samples.
 
 use super::{C32, add_kind, play};
 use crate::harness::{Recording, again, fast, files, recording};
@@ -59,7 +59,7 @@ fn they_survive_the_round_trip() {
         assert_eq!(second["global"]["core:sample_rate"], 256e3);
         assert_eq!(second["global"]["core:datatype"], "ci8");
         assert_eq!(fs::read(copy.with_extension("sigmf-data")).unwrap(), first.data);
-        // Its checksum holds, or it would not start.
+        // Its checksum is right, or it would not start.
         play(SigmfSource::new(&copy), quantum);
     }
 }

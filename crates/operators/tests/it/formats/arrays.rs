@@ -1,4 +1,4 @@
-//! Arrays of NumPy: shapes, types, frames.
+//! NumPy arrays: shapes, types, frames.
 
 use super::{C32, play, write};
 use crate::harness::files;
@@ -25,7 +25,7 @@ pub fn npy(descr: &str, shape: &str, data: &[u8], version: u8) -> Vec<u8> {
     [&bytes, text.as_bytes(), data].concat()
 }
 
-/// What chunks came: shape, start and samples.
+/// Chunks received: shape, start and samples.
 fn chunks(path: &Path, quantum: usize) -> Vec<([u32; 3], u64, Vec<f32>)> {
     let seen = play(NpySource::<f32>::new(path), quantum);
     let mut samples = seen.samples::<f32>("out").into_iter();
@@ -75,7 +75,7 @@ fn every_type_is_taken_as_it_is() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Frames of any shape are played one by one and written as the same file.
+    /// Frames of any shape are played one by one and written to an equal file.
     #[test]
     fn frames_come_back(shape in prop::collection::vec(1u64..7, 1..5), seed in any::<u32>()) {
         let folder = tempfile::tempdir().unwrap();
@@ -132,14 +132,14 @@ fn what_fits_no_array_is_refused() {
     for (chunks, expected) in [
         (vec![row([2, 3, 0], 6), row([3, 2, 0], 6)], "the shape of the chunks changed from 2 × 3 to 3 × 2"),
         (vec![row([2, 3, 0], 6), row([0; 3], 6)], "changed from 2 × 3 to none"),
-        (vec![row([2, 3, 0], 5)], "a chunk of shape 2 × 3 has 5 samples, and 6 belong to it"),
+        (vec![row([2, 3, 0], 5)], "a chunk of shape 2 × 3 has 5 samples instead of 6"),
     ] {
         let text = Trial::new(NpySink::<f32>::new(&path)).feed("in", Feed::frames(chunks)).failure();
         assert!(text.contains(expected), "{text}");
         assert!(files(folder.path()).is_empty());
     }
     let seen = write(Vec::<f32>::new(), &[1], 0.0, NpySink::<f32>::new(&path));
-    assert!(seen.notes()[0].contains("nothing came"), "{:?}", seen.notes());
+    assert!(seen.notes()[0].contains("no input arrived"), "{:?}", seen.notes());
     assert!(files(folder.path()).is_empty());
 }
 

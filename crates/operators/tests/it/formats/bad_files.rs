@@ -1,4 +1,4 @@
-//! What sources of files refuse, and how they say so.
+//! Refusals of the file sources, and their messages.
 
 use super::add_kind;
 use super::arrays::npy;
@@ -21,7 +21,7 @@ fn parameters(kind: &str, path: &Path, more: &str) -> String {
     format!("path = {path:?}\n{needed}\n{more}")
 }
 
-/// What it says when it is started.
+/// Error at the start.
 fn refusal(kind: &str, path: &Path, more: &str) -> String {
     let text = Trial::kind(&registry(), kind, &parameters(kind, path, more)).failure();
     assert!(text.starts_with("cannot start: "), "{text}");
@@ -42,10 +42,10 @@ fn what_is_no_file_is_refused_by_all() {
     for kind in ["iq.source", "iq.source.real", "wav.source", "npy.source", "npy.source.complex"] {
         for (name, expected) in [
             ("missing", "No such file or directory"),
-            ("folder", "it is no file but a folder; give a regular file"),
-            ("pipe", "it is no file but a pipe"),
-            ("socket", "it is no file but a socket"),
-            ("zero", "it is no file but a device"),
+            ("folder", "it is a folder; give a regular file"),
+            ("pipe", "it is a pipe"),
+            ("socket", "it is a socket"),
+            ("zero", "it is a device"),
             ("loop", "Too many levels of symbolic links"),
             ("file/a", "Not a directory"),
         ] {
@@ -61,7 +61,7 @@ fn files_of_the_wrong_size_are_refused() {
     let path = folder.path().join("samples");
     for (bytes, kind, more, expected) in [
         (0, "iq.source", "", "is empty: there are no samples to play"),
-        (7, "iq.source", "", "has 7 bytes, which is no whole number of samples: one of cu8 has 2 bytes"),
+        (7, "iq.source", "", "has 7 bytes, which is not a whole number of samples: one of cu8 has 2 bytes"),
         (8, "iq.source", "channels = 3\nchannel = 0", "one of cu8 of 3 channels has 6 bytes"),
         (6, "iq.source", "channels = 3\nchannel = 3", "`channel` is 3: there are 3, counted from 0"),
         (6, "iq.source", "channels = 0\nchannel = 0", "it has 0 channels: there must be from 1 to 1024"),
@@ -105,7 +105,7 @@ fn formats_of_the_other_kind_are_refused() {
     }
 }
 
-/// A WAV file with this many bytes of samples said, and there.
+/// A WAV file that announces one number of bytes and has another.
 fn wav(format: u16, channels: u16, bits: u16, said: u32, there: usize) -> Vec<u8> {
     let align = channels * bits.div_ceil(8);
     let mut bytes = b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0".to_vec();
@@ -128,24 +128,24 @@ fn bad_wav_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.wav");
     for (bytes, expected) in [
-        (vec![], "its header is no WAV header"),
-        (b"RIFF".to_vec(), "its header is no WAV header"),
+        (vec![], "its WAV header cannot be read"),
+        (b"RIFF".to_vec(), "its WAV header cannot be read"),
         (b"what is this, not a WAV file at all".to_vec(), "no RIFF tag found"),
         (
             wav(1, 1, 16, 100, 98),
-            "its header says that the samples have 100 bytes, and 98 are there: it is truncated",
+            "its header announces 100 bytes of samples, but the file has 98: it is truncated",
         ),
-        (wav(1, 1, 16, u32::MAX - 1, 98), "and 98 are there"),
+        (wav(1, 1, 16, u32::MAX - 1, 98), "but the file has 98"),
         (wav(1, 1, 16, 99, 99), "data chunk length is not a multiple of sample size"),
         (wav(1, 2, 16, 6, 6), "invalid data chunk length"),
-        (wav(1, 1, 16, 0, 0), "there are no samples"),
+        (wav(1, 1, 16, 0, 0), "its header says that it has no samples"),
         (wav(1, 0, 16, 4, 4), "zero channels"),
         (wav(2, 1, 16, 4, 4), "its samples are compressed"),
         (wav(3, 1, 64, 8, 8), "bits per sample is not 32"),
         (
             wav(1, 2, 16, 8, 8),
-            "it has 2 channels: choose one with `channel`, from 0 to 1, or have all of them, each at an output of its \
-             own, with `channels = 2`",
+            "it has 2 channels: choose one with `channel`, from 0 to 1, or play all, each at its own output, \
+             with `channels = 2`",
         ),
     ] {
         fs::write(&path, bytes).unwrap();
@@ -155,8 +155,8 @@ fn bad_wav_files_are_refused() {
     fs::write(&path, wav(1, 2, 16, 8, 8)).unwrap();
     for (more, expected) in [
         ("channel = 2", "`channel` is 2: there are 2, counted from 0; choose one from 0 to 1"),
-        ("channels = 1", "it has 2 channels, and `channels` is 1: correct it"),
-        ("channels = 3\nchannel = 0", "it has 2 channels, and `channels` is 3"),
+        ("channels = 1", "it has 2 channels, but `channels` is 1: correct it"),
+        ("channels = 3\nchannel = 0", "it has 2 channels, but `channels` is 3"),
     ] {
         let text = refusal("wav.source", &path, more);
         assert!(text.contains(expected), "{text}");
@@ -171,21 +171,21 @@ fn bad_arrays_are_refused() {
     for (bytes, expected) in [
         (vec![], "its header cannot be read"),
         (b"\x93NUMPY\x01\0\xff\xff".to_vec(), "its header cannot be read"),
-        (b"PK\x03\x04 an archive".to_vec(), "it is no NPY file: write one with `numpy.save`"),
+        (b"PK\x03\x04 an archive".to_vec(), "it is not an NPY file: create it with `numpy.save`"),
         (b"\x93NUMPY\x04\0\x01\0 ".to_vec(), "its version is 4"),
         (b"\x93NUMPY\x02\0\xff\xff\xff\xff".to_vec(), "has 4294967295 bytes: 65536 is the limit"),
         (
             npy("<f4", "(7,)", &data, 1),
-            "its shape [7] needs 28 bytes of samples, and 24 are there: it is truncated",
+            "its shape [7] needs 28 bytes of samples, but the file has 24: it is truncated",
         ),
         (npy("<f4", "(5,)", &data, 1), "needs 20 bytes"),
-        (npy("<f4", "(0, 3)", &[], 1), "has a 0: there is nothing to play"),
+        (npy("<f4", "(0, 3)", &[], 1), "has an axis of length 0: there is nothing to play"),
         (npy("<f4", "()", &data, 1), "it is a single number"),
         (npy("<f4", "(1, 1, 1, 1, 6)", &data, 1), "it has 5 axes"),
         (npy("<f4", "(2, 4294967296, 4294967296, 4294967296)", &data, 1), "is too large"),
         (npy("<f4", "(9223372036854775807, 2, 2)", &data, 1), "is too large"),
         (npy("<f4", "(9223372036854775807,)", &data, 1), "is too large"),
-        (npy(">f4", "(6,)", &data, 1), "high byte first"),
+        (npy(">f4", "(6,)", &data, 1), "(big-endian)"),
         (npy("<c8", "(3,)", &data, 1), "its samples are complex: play it with `npy.source.complex`"),
         (npy("|O", "(3,)", &data, 1), "`|O`, which is not supported"),
     ] {

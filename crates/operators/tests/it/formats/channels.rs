@@ -1,4 +1,4 @@
-//! Files of several channels, one sample of each after the other: written from as many streams, and read into them.
+//! Files of several interleaved channels: written from several streams, and read back.
 
 use super::C32;
 use super::samples::bytes_of;
@@ -18,7 +18,7 @@ fn trial(kind: &str, path: &Path, more: &str) -> Trial {
     Trial::kind(&registry(), kind, &format!("path = {path:?}\n{more}"))
 }
 
-/// Writes streams as channels, each in chunks of its own lengths.
+/// Writes streams as channels, each cut into chunks of its own lengths.
 fn write<T: Sample>(kind: &str, path: &Path, more: &str, streams: Vec<(Vec<T>, Vec<usize>)>) -> Seen {
     let sink = trial(kind, path, &format!("channels = {}\n{more}", streams.len()));
     let feed = |sink: Trial, (channel, (samples, lengths)): (usize, (Vec<T>, Vec<usize>))| {
@@ -27,7 +27,7 @@ fn write<T: Sample>(kind: &str, path: &Path, more: &str, streams: Vec<(Vec<T>, V
     streams.into_iter().enumerate().fold(sink, feed).run()
 }
 
-/// Numbers that every format keeps, others in each channel.
+/// Numbers that every format keeps, different in each channel.
 fn wave(channel: usize, count: usize) -> Vec<f32> {
     (0..count).map(|n| ((n * (3 + 2 * channel) + 50 * channel) % 200) as f32 / 128.0 - 0.75).collect()
 }
@@ -39,7 +39,7 @@ fn complex(samples: &[f32]) -> Vec<C32> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any bytes are read into channels, and are the same bytes when these are written again.
+    /// Any bytes can be read as channels, and writing them gives the same bytes.
     #[test]
     fn bytes_come_back(
         (length, seed) in (16usize..100_000, any::<u64>()),
@@ -95,7 +95,7 @@ fn every_kind_writes_and_reads_them() {
             let one = trial(&source, &path, &format!("{read}\nchannel = {channel}")).run();
             assert_eq!(&one.samples::<f32>("out"), wave, "{kind}, channel {channel} alone");
         }
-        // Once more, without a seam.
+        // A second pass without a gap.
         let twice = trial(&source, &path, &format!("{read}\nrepeat = 2")).run();
         assert_eq!(twice.samples::<f32>("out1"), [&waves[1][..], &waves[1][..]].concat(), "{kind}");
     }
@@ -122,10 +122,7 @@ fn the_shortest_channel_ends_the_file() {
         let path = folder.path().join("file");
         let streams = vec![(wave(0, 1000), vec![300]), (wave(1, 900), vec![7])];
         let seen = write(kind, &path, more, streams);
-        assert_eq!(
-            seen.notes(),
-            ["`in1` ended after 900 samples; what other streams have beyond is not read"]
-        );
+        assert_eq!(seen.notes(), ["`in1` ended after 900 samples; the rest of `in0` is not read"]);
         let data = if kind == "sigmf.sink.real" { path.with_extension("sigmf-data") } else { path };
         let header = if kind == "wav.sink" { fs::read(&data).unwrap().len() - bytes } else { 0 };
         assert!(header < 100, "{kind}: {header}");
@@ -143,7 +140,7 @@ fn channels_of_other_rates_are_refused() {
             .feed("in1", Feed::samples(wave(0, 100)).rate(48e3))
             .failure();
         assert!(
-            text.contains("the sample rate of `in1` is 48000 Hz, and 8000 Hz came first"),
+            text.contains("the sample rate of `in1` is 48000 Hz, but the first chunk had 8000 Hz"),
             "{kind}: {text}"
         );
         assert!(files(folder.path()).is_empty(), "{kind}");
@@ -212,7 +209,7 @@ fn tags_of_all_channels_and_of_one_come_back() {
         let seen = trial("sigmf.source.real", &path, &format!("channel = {channel}")).run();
         assert_eq!(seen.tags("out"), expected, "channel {channel}");
     }
-    // A channel that is not there.
+    // A channel that does not exist.
     let text = fs::read_to_string(path.with_extension("sigmf-meta")).unwrap();
     let text = text.replacen("\"onbeat:channel\": 1", "\"onbeat:channel\": 2", 1);
     fs::write(path.with_extension("sigmf-meta"), text).unwrap();
@@ -230,10 +227,10 @@ fn a_file_of_other_channels_is_refused() {
     {
         write(kind, &path, written, streams.clone());
         let text = trial(read, &path, "channels = 3").failure();
-        assert!(text.contains("it has 2 channels, and `channels` is 3: correct it"), "{text}");
+        assert!(text.contains("it has 2 channels, but `channels` is 3: correct it"), "{text}");
         let text = trial(read, &path, "").failure();
         assert!(
-            text.contains("it has 2 channels: choose one with `channel`, from 0 to 1, or have all"),
+            text.contains("it has 2 channels: choose one with `channel`, from 0 to 1, or play all"),
             "{text}"
         );
     }

@@ -1,4 +1,4 @@
-//! Files of samples, arrays and pictures: what is written is read back, and what is wrong is refused.
+//! Files of samples, arrays and pictures: written data are read back, and invalid files are refused.
 #![forbid(unsafe_code)]
 
 mod annotations;
@@ -20,12 +20,12 @@ fn play(source: impl Operator, quantum: usize) -> Seen {
     Trial::new(source).quantum(quantum).capacity(2).run()
 }
 
-/// Samples to a sink, in chunks of these lengths.
+/// Sends samples to a sink, in chunks of these lengths.
 fn write<T: Sample>(samples: Vec<T>, lengths: &[usize], rate_hz: f64, sink: impl Operator) -> Seen {
     Trial::new(sink).feed("in", Feed::samples(samples).cut(lengths).rate(rate_hz)).run()
 }
 
-/// Adds an operator as a pipeline file would.
+/// Adds an operator like a pipeline file would.
 fn add_kind(graph: &mut Graph, name: &str, kind: &str, parameters: &str) {
     let operator = onbeat_operators::registry().operator(kind, parameters);
     graph.add_boxed(name, kind, operator.unwrap_or_else(|error| panic!("{kind}: {error}")));

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
 
-/// A sink to which these chunks come, with their shapes.
+/// A sink that receives these chunks, with their shapes.
 fn drawn(frames: impl IntoIterator<Item = ([u32; 3], Vec<f32>)>, sink: PngSink) -> Trial {
     Trial::new(sink).feed("in", Feed::frames(frames))
 }
@@ -38,7 +38,7 @@ fn frames_are_numbered() {
     assert_eq!(read(&folder.join("frame-000001.png")), (2, 1, vec![0, 255]));
     assert_eq!(read(&folder.join("frame-000002.png")), (1, 1, vec![0, 128, 255]));
     assert_eq!(read(&folder.join("frame-000003.png")), (3, 1, vec![0, 0, 0]));
-    assert_eq!(seen.notes(), ["1 samples were not finite and have the lowest colour"]);
+    assert_eq!(seen.notes(), ["1 samples were not finite and were drawn in the lowest colour"]);
 }
 
 #[test]
@@ -76,22 +76,22 @@ fn what_makes_no_picture_is_refused() {
     let path = folder.path().join("{n}.png");
     let row = |shape, samples| (shape, vec![0.0; samples]);
     for (chunks, left, expected) in [
-        (vec![row([2, 2, 2], 8)], 0, "a chunk of shape 2 × 2 × 2 cannot be a part of it"),
-        (vec![row([2, 2, 0], 4), row([4, 0, 0], 4)], 1, "a chunk of shape 4 cannot be a part of it"),
-        (vec![row([0; 3], 4), row([0; 3], 5)], 1, "a row of 5 samples came, and the first one had 4"),
+        (vec![row([2, 2, 2], 8)], 0, "a chunk of shape 2 × 2 × 2 cannot be added to the image"),
+        (vec![row([2, 2, 0], 4), row([4, 0, 0], 4)], 1, "a chunk of shape 4 cannot be added to the image"),
+        (vec![row([0; 3], 4), row([0; 3], 5)], 1, "a row of 5 samples arrived, but the first one had 4"),
         (vec![row([2, 2, 0], 3)], 1, "a chunk of shape 2 × 2 has 3 samples"),
     ] {
         let text = drawn(chunks, PngSink::new(&path)).failure();
         assert!(text.contains(expected), "{text}");
-        // Pictures that were complete stay.
+        // Completed pictures stay.
         assert_eq!(files(folder.path()).len(), left, "{expected}");
     }
     fs::remove_file(folder.path().join("000000.png")).unwrap();
     let seen = drawn([], PngSink::new(&path)).run();
-    assert!(seen.notes()[0].contains("nothing came"), "{:?}", seen.notes());
+    assert!(seen.notes()[0].contains("no input arrived"), "{:?}", seen.notes());
     assert!(files(folder.path()).is_empty());
     let text = drawn([], PngSink::new(folder.path().join("{n}/a.png"))).failure();
-    assert!(text.contains("stands in the name of a folder"), "{text}");
+    assert!(text.contains("is in the name of a folder"), "{text}");
     assert!(PngSink::new("a").scale(Some(1.0), Some(1.0)).is_err());
     assert!(PngSink::new("a").rows(0).is_err());
 }

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
 
-/// Bytes of one sample.
+/// Bytes per sample.
 fn size(format: SampleFormat) -> usize {
     let number = match format.name().trim_start_matches(['c', 'r']) {
         "u8" | "i8" => 1,
@@ -22,7 +22,7 @@ fn size(format: SampleFormat) -> usize {
     number * format.parts()
 }
 
-/// Plays a part of a channel into a file of the same format.
+/// Plays part of a channel into a file of the same format.
 fn iq_copy<T: FileSample>(
     from: &Path,
     to: &Path,
@@ -50,10 +50,11 @@ pub fn bytes_of(seed: u64, length: usize) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any bytes are samples in any format, and the same bytes again: also those that are no finite numbers.
+    /// Any bytes are samples in any format, and are written back unchanged, even if they are not finite
+    /// numbers.
     #[test]
     fn bytes_come_back(
-        // More than the 64 KiB that are read at a time.
+        // More than the 64 KiB of one read.
         (length, seed) in (8usize..200_000, any::<u64>()),
         format in prop::sample::select(&SampleFormat::ALL[..]),
         channels in 1u64..4,
@@ -88,7 +89,7 @@ proptest! {
         prop_assert_eq!(files(folder.path()), ["from", "to"]);
     }
 
-    /// Samples come back from SigMF within half a step, or as they are.
+    /// Samples come back from SigMF within half a step, or unchanged.
     #[test]
     fn samples_come_back(
         samples in prop::collection::vec((-1.0f32..=1.0, -1.0f32..=1.0), 1..3000),
@@ -104,7 +105,7 @@ proptest! {
         prop_assert_eq!(seen.rate_hz("out"), 2.4e6);
         let played = seen.samples::<C32>("out");
         prop_assert_eq!(played.len(), samples.len());
-        // 1.0 itself is cut by a whole step where numbers have a sign.
+        // 1.0 itself is reduced by a whole step in signed formats.
         let step = match format {
             SampleFormat::Cu8 => 0.5001 / 127.5,
             SampleFormat::Ci8 => 1.0 / 128.0,
@@ -128,19 +129,19 @@ fn what_is_lost_is_said() {
     assert_eq!(
         seen.notes(),
         [
-            "1 numbers were beyond full scale and were clipped: lower the gain",
+            "1 numbers were beyond full scale and were clipped: reduce the gain",
             "2 numbers were not finite and were written as 0"
         ]
     );
     assert_eq!(fs::read(&path).unwrap(), [0, 64, 0, 0, 255, 127, 0, 0]);
     let seen = write(samples.clone(), &[4], 0.0, sink(SampleFormat::Rf32Le));
-    assert_eq!(seen.notes(), ["2 numbers were not finite and were written as they are"]);
+    assert_eq!(seen.notes(), ["2 numbers were not finite and were written unchanged"]);
     let seen = play(IqSource::<f32>::new(&path, SampleFormat::Rf32Le, 1.0).unwrap(), 1000);
     let bits = |samples: &[f32]| samples.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
     assert_eq!(bits(&seen.samples("out")), bits(&samples));
     assert_eq!(
         seen.notes(),
-        [format!("2 numbers of {} were not finite and were sent as they are", path.display())]
+        [format!("2 numbers of {} were not finite and were sent unchanged", path.display())]
     );
 }
 
@@ -161,7 +162,7 @@ fn nothing_at_all_leaves_no_file() {
     let iq = write(Vec::<C32>::new(), &[1], 1e6, IqSink::<C32>::new(&path, SampleFormat::Cu8).unwrap());
     let sigmf = write(Vec::<C32>::new(), &[1], 1e6, SigmfSink::<C32>::new(&path, SampleFormat::Cu8).unwrap());
     for seen in [iq, sigmf] {
-        assert!(seen.notes()[0].contains("nothing came, so there is no "), "{:?}", seen.notes());
+        assert!(seen.notes()[0].contains("no input arrived, so "), "{:?}", seen.notes());
     }
     assert!(files(folder.path()).is_empty());
 }

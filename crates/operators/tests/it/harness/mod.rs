@@ -1,4 +1,4 @@
-//! What the tests of operators share: recordings to play, and ways to run a graph.
+//! Shared parts of the operator tests: recordings to play, and ways to run a graph.
 #![allow(dead_code, reason = "no test needs all of it")]
 
 use num_complex::Complex;
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The committed recording.
 pub const RECORDING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/fm.sigmf-meta");
 
-/// Runs fast, by a quantum and a capacity.
+/// Runs without keeping time, for one quantum and capacity.
 pub fn fast(quantum: usize, capacity: usize) -> Options {
     Options { pace: Some(Pace::Fast), quantum, capacity, ..Options::default() }
 }
@@ -42,7 +42,7 @@ pub fn run(graph: Graph, options: &Options) -> Record {
     record
 }
 
-/// Runs a graph that must fail, and gives what it says.
+/// Runs a graph that must fail. Returns its error.
 pub fn failure(graph: Graph, options: &Options) -> String {
     match graph.run(options) {
         Err(RunError::Failed(record)) => {
@@ -60,7 +60,7 @@ pub fn notes(record: &Record) -> Vec<&str> {
 
 type NumberSink = FnSink<u64, Box<dyn FnMut(u64) + Send>>;
 
-/// A sink that keeps numbers.
+/// A sink that stores numbers.
 pub fn keep_numbers(graph: &mut Graph, name: &str) -> (Handle<NumberSink>, Arc<Mutex<Vec<u64>>>) {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&kept);
@@ -68,13 +68,13 @@ pub fn keep_numbers(graph: &mut Graph, name: &str) -> (Handle<NumberSink>, Arc<M
     (graph.sink(name, Box::new(take) as Box<dyn FnMut(u64) + Send>), kept)
 }
 
-/// What an operator sent, to be fed to another one as it was.
+/// Output of an operator, to feed to another one unchanged.
 pub fn again<T: Sample>(seen: &Seen, output: &str) -> Feed {
     let feed = Feed::samples(seen.samples::<T>(output)).rate(seen.rate_hz(output));
     seen.tags(output).into_iter().fold(feed, |feed, (sample, key, value)| feed.tag(sample, &key, value))
 }
 
-/// A recording of `samples` samples at 256 kHz, to be changed before it is written.
+/// A recording of `samples` samples at 256 kHz, which can be changed before it is written.
 pub struct Recording {
     pub meta: Value,
     pub data: Vec<u8>,
@@ -91,7 +91,7 @@ pub fn recording(samples: usize) -> Recording {
 }
 
 impl Recording {
-    /// Writes both files; gives the path of the metadata.
+    /// Writes both files. Returns the path of the metadata.
     pub fn write(&self, folder: &Path) -> PathBuf {
         std::fs::write(folder.join("test.sigmf-data"), &self.data).unwrap();
         let path = folder.join("test.sigmf-meta");
@@ -115,11 +115,11 @@ pub fn files(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A file system of its own that is soon full; goes away when dropped.
+/// A separate file system that is soon full; unmounted on drop.
 pub struct SmallDisk(pub tempfile::TempDir);
 
 impl SmallDisk {
-    /// As large as this; an error where that is not allowed.
+    /// Mounts one of this size; an error if that is not allowed.
     pub fn mount(kib: u32) -> Result<Self, String> {
         let folder = tempfile::tempdir().unwrap();
         let size = format!("size={kib}k");
@@ -139,7 +139,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Runs `test` in a thread and panics when it does not end.
+/// Runs `test` in a thread and panics if it does not end.
 pub fn watched<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, wait) = channel();
     let thread = std::thread::Builder::new().name("watched".into()).spawn(move || {

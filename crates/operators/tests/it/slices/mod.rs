@@ -4,7 +4,7 @@
 use bytemuck::Zeroable;
 use onbeat_runtime::{Kernel, Map};
 
-/// Small numbers that look random, the same in every run.
+/// Pseudo-random small numbers, the same in every run.
 pub struct Dice(u64);
 
 impl Dice {
@@ -28,11 +28,11 @@ impl Dice {
     }
 }
 
-/// How long the next slice is.
+/// Length of the next slice.
 #[derive(Clone, Copy, Debug)]
 pub enum Size {
     Fixed(usize),
-    /// From 0 to this.
+    /// Returns a number from 0 to this one.
     Random(usize),
 }
 
@@ -49,7 +49,7 @@ impl Size {
 pub const SIZES: [Size; 6] =
     [Size::Fixed(1), Size::Fixed(7), Size::Fixed(64), Size::Fixed(1000), Size::Random(9), Size::Random(5000)];
 
-/// Runs a kernel over `input` cut into slices. Leftover input is offered again, as the runtime does.
+/// Runs a kernel over `input` cut into slices. Unused input is offered again, as the runtime does.
 pub fn drive<K: Kernel>(kernel: &mut K, input: &[K::In], size_in: Size, size_out: Size) -> Vec<K::Out> {
     let mut dice = Dice::new(1);
     let mut output = Vec::new();
@@ -63,7 +63,7 @@ pub fn drive<K: Kernel>(kernel: &mut K, input: &[K::In], size_in: Size, size_out
         assert!(done.consumed == end - at || done.produced == room, "it stopped before it had to");
         output.extend_from_slice(&buffer[..done.produced]);
         at += done.consumed;
-        // Once all is in, a kernel may still have something for a fresh output slice.
+        // After all input, a kernel may still have output for another slice.
         if at == input.len() && done.produced < room {
             break;
         }

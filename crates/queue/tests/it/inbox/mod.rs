@@ -1,4 +1,4 @@
-//! The inbox against a plain reference, and what it refuses.
+//! The inbox against a plain reference, and misuse that it refuses.
 #![cfg(not(loom))]
 
 mod threads;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Counts what it is told.
+/// Counts the calls that it gets.
 #[derive(Default)]
 struct Counts {
     claims: AtomicIsize,
@@ -18,9 +18,9 @@ struct Counts {
 }
 
 impl Counts {
-    /// Claims that were not taken back, and wakes.
+    /// Returns claims that were not taken back, and wakes.
     fn now(&self) -> (isize, isize) {
-        // Relaxed: read when the threads that count have been joined.
+        // Relaxed: read when the counting threads have joined.
         let get = |count: &AtomicIsize| count.load(Ordering::Relaxed);
         (get(&self.claims) - get(&self.unclaims), get(&self.wakes))
     }
@@ -46,14 +46,14 @@ const SLOTS: usize = 3;
 #[derive(Debug, Clone)]
 enum Step {
     Schedule(usize, u32),
-    /// What the first, second, ... item to run schedules.
+    /// Targets that the first, second, ... item to run schedules.
     Drain(Vec<(usize, u32)>),
     Sleep,
     WakeUp,
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    // More slots than there are, for the modulo.
+    // More slots than the inbox has, for the modulo.
     let target = || (0..2 * SLOTS, 0..ITEMS);
     prop_oneof![
         4 => target().prop_map(|(slot, item)| Step::Schedule(slot, item)),
@@ -67,7 +67,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct Reference {
     queues: [VecDeque<u32>; SLOTS],
     pending: [bool; ITEMS as usize],
-    /// While asleep: which marks are still there.
+    /// Marks that are still there while asleep.
     marks: Option<[bool; SLOTS]>,
     wakes: isize,
 }

@@ -1,4 +1,4 @@
-//! The inbox under threads.
+//! The inbox with threads.
 
 use super::Counts;
 use crate::stress::{Dice, stress_time, watched};
@@ -44,15 +44,16 @@ fn wait<S: Sleeper>(inbox: &Inbox<S>, owner: &mut Owner) -> u32 {
 }
 
 const PRODUCERS: usize = 4;
-/// Items that every producer schedules. Each producer has one of its own besides, and the last one ends the worker.
+/// Items that every producer schedules. Each producer also has one of its own, and the last item ends the
+/// worker.
 const SHARED: usize = 2;
 const STOP: usize = SHARED + PRODUCERS;
 
-/// For each item and producer, the last round of which it was told (by the producer), and the last one that a run of
-/// the item has read.
+/// For each item and producer: the last round that the producer announced, and the last one that a run of the
+/// item has read.
 type Rounds = [[AtomicU64; PRODUCERS]; STOP];
 
-fn produce(me: usize, inbox: &Inbox<Parked>, told: &Rounds, read: &Rounds, end: Instant) -> [u64; STOP] {
+fn produce(me: usize, inbox: &Inbox<Parked>, announced: &Rounds, read: &Rounds, end: Instant) -> [u64; STOP] {
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15 ^ (me as u64 + 1));
     let mut queued = [0; STOP];
     let mut round = 0;
@@ -60,13 +61,13 @@ fn produce(me: usize, inbox: &Inbox<Parked>, told: &Rounds, read: &Rounds, end: 
         let item = if dice.below(2) == 0 { SHARED + me } else { dice.below(SHARED as u64) as usize };
         for _ in 0..=dice.below(6) {
             round += 1;
-            // Relaxed: the inbox is to make it visible.
-            told[item][me].store(round, Ordering::Relaxed);
+            // Relaxed: the inbox must make it visible.
+            announced[item][me].store(round, Ordering::Relaxed);
             if dice.below(512) == 0 {
-                // As if the kernel had taken the processor away.
+                // As if the kernel had preempted the thread.
                 thread::sleep(Duration::from_micros(200));
             }
-            // Now and then through another one's slot.
+            // Now and then through another producer's slot.
             let slot = if dice.below(4) == 0 { dice.below(PRODUCERS as u64) as usize } else { me };
             queued[item] += u64::from(inbox.schedule(slot, item as u32));
         }
@@ -80,8 +81,8 @@ fn produce(me: usize, inbox: &Inbox<Parked>, told: &Rounds, read: &Rounds, end: 
     queued
 }
 
-/// Producers schedule items of their own and common ones and wait for the run to have read what they wrote before;
-/// each run was promised by one `true`; the claims come out even.
+/// Producers schedule items of their own and common ones, and wait until a run has read what they wrote
+/// before. Each run was promised by one `true`, and the claims balance.
 #[test]
 fn stress_no_event_is_lost() {
     let time = stress_time();
@@ -89,15 +90,15 @@ fn stress_no_event_is_lost() {
         let mut owner = Owner::new();
         let sleeper = Parked { worker: thread::current(), counts: Counts::default() };
         let inbox = Inbox::new(&owner, PRODUCERS, STOP + 1, sleeper);
-        let (told, read) = (Rounds::default(), Rounds::default());
+        let (announced, read) = (Rounds::default(), Rounds::default());
         let end = Instant::now() + time;
         let mut ran = [0; STOP];
         let mut replaced = 0;
         let queued = thread::scope(|scope| {
-            let (inbox, told, read) = (&inbox, &told, &read);
+            let (inbox, announced, read) = (&inbox, &announced, &read);
             let all = scope.spawn(move || {
                 let producers: [_; PRODUCERS] =
-                    std::array::from_fn(|me| scope.spawn(move || produce(me, inbox, told, read, end)));
+                    std::array::from_fn(|me| scope.spawn(move || produce(me, inbox, announced, read, end)));
                 let queued = producers.map(thread::ScopedJoinHandle::join);
                 inbox.schedule(0, STOP as u32);
                 queued
@@ -110,9 +111,9 @@ fn stress_no_event_is_lost() {
                     running &= item != STOP;
                     if item < STOP {
                         ran[item] += 1;
-                        for (told, read) in told[item].iter().zip(&read[item]) {
-                            // Relaxed: the inbox has made it visible, or not, which is the question.
-                            read.store(told.load(Ordering::Relaxed), Ordering::Relaxed);
+                        for (announced, read) in announced[item].iter().zip(&read[item]) {
+                            // Relaxed: whether the inbox has made it visible is the question.
+                            read.store(announced.load(Ordering::Relaxed), Ordering::Relaxed);
                         }
                     }
                 });
@@ -132,9 +133,9 @@ fn stress_no_event_is_lost() {
     });
 }
 
-/// A few items, one producer, and a worker that never sleeps, so that the two meet as often as can be: the event of a
-/// call that came just as the item's pending ended. (The write of one run delays, in the processor, the end of pending
-/// of the next item, if that is a plain store.)
+/// A few items, one producer and a worker that never sleeps, so that the two meet as often as possible.
+/// Checks the event of a call that comes just as the item's pending ends. (If the end of pending is a plain
+/// store, the write of one run delays that of the next item in the processor.)
 #[test]
 fn stress_no_event_of_a_refused_call_is_lost() {
     const ITEMS: usize = 4;
@@ -143,10 +144,10 @@ fn stress_no_event_of_a_refused_call_is_lost() {
     watched(time, move || {
         let mut owner = Owner::new();
         let inbox = Inbox::new(&owner, 1, ITEMS, Counts::default());
-        let (told, read) = (Rounds::default(), Rounds::default());
+        let (announced, read) = (Rounds::default(), Rounds::default());
         let done = AtomicBool::new(false);
         let end = Instant::now() + time;
-        // Relaxed throughout: the inbox is to make the numbers visible, and nothing else may help.
+        // Relaxed throughout: only the inbox may make the numbers visible.
         thread::scope(|scope| {
             let producer = scope.spawn(|| {
                 let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
@@ -156,7 +157,7 @@ fn stress_no_event_of_a_refused_call_is_lost() {
                     for _ in 0..12 {
                         let item = dice.below(ITEMS as u64) as usize;
                         last[item] += 1;
-                        told[item].store(last[item], Ordering::Relaxed);
+                        announced[item].store(last[item], Ordering::Relaxed);
                         inbox.schedule(0, item as u32);
                     }
                     let patience = Instant::now() + Duration::from_secs(20);
@@ -171,7 +172,7 @@ fn stress_no_event_of_a_refused_call_is_lost() {
             while !done.load(Ordering::Relaxed) {
                 inbox.drain(&mut owner, |_, item| {
                     let item = item as usize;
-                    read[item].store(told[item].load(Ordering::Relaxed), Ordering::Relaxed);
+                    read[item].store(announced[item].load(Ordering::Relaxed), Ordering::Relaxed);
                 });
             }
             producer.join().unwrap();
@@ -206,7 +207,7 @@ impl Sleeper for Stopping {
     }
 }
 
-/// A producer that the kernel stops between its look at the head and its exchange holds up nobody.
+/// A producer that the kernel stops between its check of the head and its exchange blocks no other thread.
 #[test]
 fn a_producer_that_stops_in_the_middle_blocks_nobody() {
     watched(Duration::ZERO, || {

@@ -1,10 +1,10 @@
-//! What the tests with threads share: how long they run, what ends them, and numbers that look random.
+//! Shared by the tests with threads: their duration, a watchdog, and pseudo-random numbers.
 #![allow(dead_code, reason = "no test needs all of it")]
 
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// How long a stress test runs: `ONBEAT_STRESS_SECONDS`, or 2.
+/// Returns the duration of a stress test: `ONBEAT_STRESS_SECONDS`, or 2 seconds.
 pub fn stress_time() -> Duration {
     match std::env::var("ONBEAT_STRESS_SECONDS") {
         Ok(text) => {
@@ -14,7 +14,7 @@ pub fn stress_time() -> Duration {
     }
 }
 
-/// Runs a test that takes `time` in a thread of its own, and fails when it does not come back.
+/// Runs a test that takes `time` in a thread of its own, and fails if it does not return.
 #[allow(clippy::disallowed_methods, reason = "a test outside the workspace's layers")]
 pub fn watched(time: Duration, test: impl FnOnce() + Send + 'static) {
     let limit = time * 2 + Duration::from_secs(60);
@@ -29,7 +29,7 @@ pub fn watched(time: Duration, test: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Numbers that look random (xorshift), the same in every run; the seed must not be 0.
+/// Pseudo-random numbers (xorshift), the same in every run; the seed must not be 0.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -40,7 +40,7 @@ impl Dice {
         self.0 % limit
     }
 
-    /// A side that now and then stops for a while.
+    /// Pauses the calling side now and then.
     pub fn maybe_stop(&mut self) {
         match self.below(20_000) {
             0 => std::thread::sleep(Duration::from_millis(1)),

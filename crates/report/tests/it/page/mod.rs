@@ -1,6 +1,6 @@
 //! The page of a run: complete, well formed, and deaf to what is in the record.
 
-use onbeat_report::page::{Shown, Tone, csv, json, markdown, page, verdict};
+use onbeat_report::page::{LabelledRun, Tone, csv, json, markdown, page, verdict};
 use onbeat_trace::cause::{Cause, CauseClass, Explained, Part};
 use onbeat_trace::record::{SlowMessage, SlowStep};
 use onbeat_trace::{Record, Verdict};
@@ -12,7 +12,7 @@ fn record() -> Record {
 }
 
 fn page_of(record: &Record) -> String {
-    page(&[Shown { label: "run.json", record }])
+    page(&[LabelledRun { label: "run.json", record }])
 }
 
 /// Everything between `<main>` and its end, read as XML: each element is closed where it must be.
@@ -81,10 +81,10 @@ fn what_a_record_lacks_is_said() {
     let html = page_of(&record);
     main_of(&html);
     for said in [
-        "made without histograms and series",
+        "These records have no histograms and series",
         "No periods were recorded",
         "No histograms of steps",
-        "Nothing was asked of the machine",
+        "No settings were requested",
     ] {
         assert!(html.contains(said), "{said}");
     }
@@ -109,13 +109,13 @@ fn verdicts_say_what_weighs_most() {
     record.misses_total = 3;
     assert!(verdict(&record).sentence.starts_with("3 of "), "{:?}", verdict(&record));
     record.result.lost = 2;
-    assert_eq!(verdict(&record).sentence, "2 messages lost that nobody chose to lose");
+    assert_eq!(verdict(&record).sentence, "2 messages lost unexpectedly");
 }
 
 #[test]
-fn causes_are_told_with_what_mends_them() {
+fn causes_are_shown_with_their_fixes() {
     let mut record = record();
-    assert!(record.misses.len() > 2 && page_of(&record).contains("Causes were not looked for"));
+    assert!(record.misses.len() > 2 && page_of(&record).contains("Causes were not determined"));
     let part = |late_ns| Part {
         class: CauseClass::Preempted,
         name: "kworker/1:2".into(),
@@ -156,16 +156,16 @@ fn causes_are_told_with_what_mends_them() {
         "onbeat doctor: work-queues",
         "4 more causes",
         "was kept off core 1 by kworker/1:2",
-        "not looked into",
-        "known from: proc. No better source: tracepoints may not be read. What gives one: sudo setcap",
-        "1 miss not looked into",
-        "3 records of the kernel lost",
+        "not analysed",
+        "Source of kernel events: proc. Reason: tracepoints may not be read. Fix: sudo setcap",
+        "1 miss not analysed",
+        "3 kernel records lost",
     ] {
         assert!(html.contains(part), "{part}");
     }
 }
 
-/// A message of three steps, between which it waited.
+/// Returns a message with three steps and waits between them.
 fn slow(operator: &str, begin_ns: i64, step_ns: u64) -> SlowMessage {
     let step = |number: i64| SlowStep {
         operator: format!("{operator}{number}"),
@@ -179,7 +179,7 @@ fn slow(operator: &str, begin_ns: i64, step_ns: u64) -> SlowMessage {
 #[test]
 fn the_slowest_messages_are_drawn_and_told() {
     let mut record = record();
-    assert!(page_of(&record).contains("No message was followed step by step"));
+    assert!(page_of(&record).contains("No steps of messages were recorded"));
     let path = record.paths.first_mut().expect("a path");
     path.max_latency_ns = Some(5_000_000);
     path.slowest = vec![slow("op-", 2_000_000, 1_000_000), slow("op-", -500_000, 400_000)];
@@ -188,7 +188,7 @@ fn the_slowest_messages_are_drawn_and_told() {
     for part in [
         "waited 2\u{202f}ms, op-1 1\u{202f}ms, waited 1\u{202f}ms, op-2 1\u{202f}ms",
         "op-1 400\u{202f}µs, op-2 400\u{202f}µs",
-        "op-3: 1\u{202f}ms, from 6\u{202f}ms on",
+        "op-3: 1\u{202f}ms, from 6\u{202f}ms",
         "limit 5\u{202f}ms",
     ] {
         assert!(html.contains(part), "{part}");
@@ -197,8 +197,8 @@ fn the_slowest_messages_are_drawn_and_told() {
         node.attribute("aria-label").is_some_and(|about| about.starts_with("the slowest messages from"))
     };
     let charts: Vec<_> = document.descendants().filter(about).collect();
-    assert_eq!(charts.len(), 2, "one for wide screens and one for narrow ones");
-    assert!(!html.contains("closer: the slowest"), "its steps are seen well enough");
+    assert_eq!(charts.len(), 2, "one for wide and one for narrow screens");
+    assert!(!html.contains("closer: the slowest"), "its steps are large enough");
     for chart in charts {
         let of = |class: &str| {
             let is_it = |node: &roxmltree::Node<'_, '_>| {
@@ -208,7 +208,7 @@ fn the_slowest_messages_are_drawn_and_told() {
         };
         assert_eq!((of("bar"), of("wait"), of("limit")), (6, 2, 1));
     }
-    // A long wait before short steps: they are drawn once more without it.
+    // After a long wait, short steps are drawn again without it.
     let path = record.paths.first_mut().expect("a path");
     path.slowest.truncate(1);
     let message = &mut path.slowest[0];
@@ -225,7 +225,8 @@ fn several_runs_are_beside_each_other() {
     let (one, mut two) = (record(), record());
     two.machine.kernel = Some("another".to_string());
     two.operators.remove(0);
-    let runs = [Shown { label: "one.json", record: &one }, Shown { label: "two.json", record: &two }];
+    let runs =
+        [LabelledRun { label: "one.json", record: &one }, LabelledRun { label: "two.json", record: &two }];
     let html = page(&runs);
     main_of(&html);
     assert!(html.contains("one.json") && html.contains("two.json") && html.contains("differs"));
@@ -252,7 +253,7 @@ const HOSTILE: &[&str] = &[
     "very-long-name-very-long-name-very-long-name-very-long-name-very-long-name-very-long-name",
 ];
 
-/// Puts a text wherever a record has one.
+/// Returns a record with this text in all of its texts.
 fn poisoned(text: &str) -> Record {
     let mut record = record();
     let new = || text.to_string();
@@ -290,7 +291,10 @@ fn poisoned(text: &str) -> Record {
 fn hostile_names_are_text() {
     for text in HOSTILE {
         let record = poisoned(text);
-        let html = page(&[Shown { label: text, record: &record }, Shown { label: text, record: &record }]);
+        let html = page(&[
+            LabelledRun { label: text, record: &record },
+            LabelledRun { label: text, record: &record },
+        ]);
         let document = main_of(&html);
         let known = [
             "main",
@@ -333,9 +337,9 @@ fn hostile_names_are_text() {
         let head = &html[..html.find("<style>").unwrap()];
         assert!(!head.contains("<script") && head.matches("</title>").count() == 1, "{head}");
         assert!(!html.contains('\u{202e}') && !html.contains('\u{1b}'));
-        assert!(!markdown(&[Shown { label: text, record: &record }]).contains("<script"));
+        assert!(!markdown(&[LabelledRun { label: text, record: &record }]).contains("<script"));
         let _: serde_json::Value =
-            serde_json::from_str(&json(&[Shown { label: text, record: &record }])).unwrap();
+            serde_json::from_str(&json(&[LabelledRun { label: text, record: &record }])).unwrap();
     }
 }
 

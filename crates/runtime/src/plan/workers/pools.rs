@@ -1,9 +1,10 @@
 //! The pools that a file names, for `custom`.
 
 use super::{Crew, PARTS, Thread, Workers, check_workers};
+use crate::base::options::{Options, Pool};
+use crate::base::wording::nearest;
 use crate::graph::Graph;
-use crate::options::{Options, Pool};
-use crate::plan::{GraphError, nearest};
+use crate::plan::GraphError;
 use onbeat_os::thread::NAME_MAX_BYTES;
 use onbeat_trace::record::Obtained;
 

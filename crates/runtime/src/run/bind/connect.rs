@@ -1,13 +1,13 @@
 //! The queues of a plan's edges: made, told who is at their ends, and handed to the ports.
 
 use super::{EdgePlace, Place};
-use crate::context::NONE;
+use crate::engine::team::Team;
 use crate::graph::Node;
-use crate::link::{Alone, EdgeSpec, Probe, Ways};
+use crate::operator::context::NONE;
+use crate::operator::link::{Alone, EdgeSpec, Probe, Ways};
+use crate::operator::ports::{self, Described, Merge, Ports};
+use crate::plan::replicate::End;
 use crate::plan::{self, Plan, when};
-use crate::ports::{self, Described, Merge, Ports};
-use crate::replicate::End;
-use crate::team::Team;
 use onbeat_queue::Owner;
 use onbeat_trace::record::WhenFull;
 use std::sync::Arc;

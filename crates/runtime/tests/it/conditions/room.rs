@@ -89,6 +89,10 @@ impl Operator for Miser {
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         if let Some(chunk) = self.input.pop(cx) {
             *self.chunks.lock().unwrap() += 1;
+            if *self.chunks.lock().unwrap() < 30 {
+                // Long enough for the source to park while the store is empty.
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
             self.kept.push_back(chunk);
         }
         // Without this the store would run dry, and nobody could go on.

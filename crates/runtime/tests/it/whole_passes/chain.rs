@@ -1,8 +1,8 @@
 //! The chain: a source and a sink that do what a script says, and operators that add in between.
 
 use onbeat_runtime::{
-    Carrier, Chunk, Context, Error, Graph, InPlace, Info, Input, Kernel, Map, OnError, Operator, Output,
-    Ports, Progress, Sample, Step, Stream,
+    Chunk, Context, Error, Graph, InPlace, Info, Inline, Input, Kernel, Map, OnError, Operator, Output,
+    Ports, Progress, Sample, Shortcut, Step, Stream,
 };
 use std::sync::{Arc, Mutex};
 
@@ -101,10 +101,17 @@ impl Operator for Source {
             Does::Panics => panic!("the source fell over"),
         }
     }
-    fn fills(&self, carrier: &mut Carrier) {
-        if self.by_hand {
-            carrier.begin_at(&self.out);
-        }
+    fn inline(&mut self) -> Option<&mut dyn Inline> {
+        self.by_hand.then_some(self)
+    }
+    fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl Inline for Source {
+    fn shortcut(&self) -> Shortcut {
+        Shortcut::Fill(self.out.chunks())
     }
     fn fill(&mut self, cx: &mut Context, samples: &mut [u8], _: &mut Info) -> bool {
         match self.script.get(self.at) {
@@ -120,9 +127,6 @@ impl Operator for Source {
             }
             _ => false,
         }
-    }
-    fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
-        Ok(())
     }
 }
 
@@ -178,10 +182,17 @@ impl Operator for Sink {
             _ => Step::Wait,
         })
     }
-    fn drains(&self, carrier: &mut Carrier) {
-        if self.by_hand {
-            carrier.end_at(&self.input);
-        }
+    fn inline(&mut self) -> Option<&mut dyn Inline> {
+        self.by_hand.then_some(self)
+    }
+    fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl Inline for Sink {
+    fn shortcut(&self) -> Shortcut {
+        Shortcut::Drain(self.input.edge())
     }
     fn drain(&mut self, cx: &mut Context, samples: &[u8], _: &Info) -> bool {
         let takes = self.script.get(self.at).copied().unwrap_or(Takes::One);
@@ -192,9 +203,6 @@ impl Operator for Sink {
         }
         assert!(takes != Takes::PanicsBehind, "the sink fell over");
         drains
-    }
-    fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
-        Ok(())
     }
 }
 

@@ -1,4 +1,4 @@
-//! The JSON of a record: pinned, documented, read back, and refused with a useful word.
+//! The JSON of a record: pinned, documented, read back, and refused with a useful message.
 
 mod sample;
 
@@ -9,7 +9,7 @@ use onbeat_trace::record::{Outcome, WhenFull};
 use onbeat_trace::{ReadError, Record};
 use serde_json::Value;
 
-/// Whoever changes this file changes what others parse: see "Version" in SCHEMA.md.
+/// A change of this snapshot changes what other programs parse: see "Version" in SCHEMA.md.
 #[test]
 fn the_json_is_pinned() {
     insta::assert_snapshot!(sample::record().to_json_pretty());

@@ -1,4 +1,4 @@
-//! A made-up record in which every field holds something.
+//! A made-up record in which every field has a value.
 
 use onbeat_trace::cause::{Cause, CauseClass, Explained, Part, Verdict};
 use onbeat_trace::machine::Tsc;
@@ -28,60 +28,10 @@ pub fn record() -> Record {
             order: vec!["iq".to_owned(), "audio".to_owned()],
         },
         clock: ClockRecord { kind: ClockKind::Real, source: Some("tsc".to_owned()), read_ns: Some(18.5) },
-        threads: vec![ThreadRecord {
-            name: "worker-0".to_owned(),
-            purpose: "steps operators".to_owned(),
-            tid: 4711,
-            cpu_ns: 1_500_000_000,
-            busy_ns: 1_400_000_000,
-            idle_ns: 8_600_000_000,
-            policy: Some("f:80".to_owned()),
-            minor_faults: Some(2),
-            major_faults: Some(0),
-            allocations: Some(1),
-            wake_late_max_ns: Some(61_000),
-            sharing: Some(Sharing { taken: 4000, stolen: 12, woken: 3, parked: 90, helped: 7 }),
-        }],
+        threads: vec![thread()],
         operators: vec![operator()],
-        edges: vec![EdgeRecord {
-            from: "iq.out".to_owned(),
-            to: "audio.in".to_owned(),
-            message: "Chunk<f32>".to_owned(),
-            capacity: 4,
-            when_full: WhenFull::DropOldest,
-            quantum_bytes: Some(16_384),
-            sent: 1_000,
-            received: 996,
-            dropped: 3,
-            unread: 1,
-            depth_max: 4,
-            depth_mean: Some(0.25),
-        }],
-        paths: vec![PathRecord {
-            from: "iq".to_owned(),
-            to: "audio".to_owned(),
-            max_latency_ns: Some(50_000_000),
-            latency: summary(),
-            misses: 1,
-            worst_ns: Some(412_000),
-            max_in_flight: Some(InFlightLimit::Messages(4)),
-            in_flight_mean: Some(1.5),
-            in_flight_most: Some(4),
-            slowest: vec![SlowMessage {
-                sequence: 17,
-                time_ns: 900_000_000,
-                latency_ns: 51_000_000,
-                steps: vec![SlowStep { operator: "iq".to_owned(), begin_ns: 40_000, step_ns: 5_000 }],
-            }],
-            latencies_by_time: Some(buckets()),
-            course: Some(course()),
-            regularity: Some(RegularityRecord {
-                period_ns: 10_000_000,
-                early: buckets(),
-                late: buckets(),
-                course: Some(course()),
-            }),
-        }],
+        edges: vec![edge()],
+        paths: vec![path()],
         stores: vec![StoreRecord {
             worker: "worker-0".to_owned(),
             quantum_bytes: 16_384,
@@ -90,37 +40,9 @@ pub fn record() -> Record {
             refused: 0,
             copies: 2,
         }],
-        misses: vec![Miss {
-            time_ns: 2_000_000_000,
-            kind: MissKind::Path,
-            name: "iq → audio".to_owned(),
-            sequence: 200,
-            value_ns: 50_700_000,
-            limit_ns: 50_000_000,
-            late_ns: 700_000,
-            verdict: Some(Verdict {
-                sentence: "message 200 of iq → audio was 700 µs late: audio was kept off core 1 for 690 µs by rcuc/1 (f:1); \
-                           10 µs unexplained"
-                    .to_owned(),
-                parts: vec![Part {
-                    class: CauseClass::Preempted,
-                    name: "rcuc/1".to_owned(),
-                    operator: Some("audio".to_owned()),
-                    core: Some(1),
-                    detail: Some("f:1".to_owned()),
-                    took_ns: 690_000,
-                    late_ns: 690_000,
-                }],
-            }),
-        }],
+        misses: vec![miss()],
         misses_total: 1,
-        causes: vec![Cause {
-            class: CauseClass::Preempted,
-            name: "rcuc/1".to_owned(),
-            misses: 1,
-            lost_ns: 690_000,
-            finding: Some("isolcpus".to_owned()),
-        }],
+        causes: vec![cause()],
         explained: Some(Explained {
             source: "perf".to_owned(),
             why: None,
@@ -133,31 +55,11 @@ pub fn record() -> Record {
             unread: 0,
             lost: 0,
         }),
-        changes: vec![ChangeRecord {
-            time_ns: 2_000_000_000,
-            operator: "audio".to_owned(),
-            what: ChangeKind::Set,
-            parameter: Some("gain".to_owned()),
-            value: Some(json!(0.5)),
-            sample: Some(96_000),
-        }],
+        changes: vec![change()],
         changes_total: 1,
-        faults: vec![FaultRecord {
-            time_ns: 3_000_000_000,
-            operator: Some("audio".to_owned()),
-            what: FaultKind::Error,
-            text: "the sound card does not answer".to_owned(),
-            then: FaultAction::Restarted,
-            delay_ns: Some(100_000_000),
-            stack: vec!["driver::read (driver.rs:12)".to_owned()],
-        }],
+        faults: vec![fault()],
         faults_total: 1,
-        obtained: vec![Obtained {
-            what: "policy of worker-0".to_owned(),
-            asked: "f:80".to_owned(),
-            obtained: "o:0".to_owned(),
-            reason: Some("sched_setscheduler: not permitted; `ulimit -r 80` grants it".to_owned()),
-        }],
+        obtained: vec![obtained()],
         deadline_overruns: Some(3),
         notes: vec!["audio: 3 samples were clipped".to_owned()],
         result: RunResult {
@@ -167,6 +69,136 @@ pub fn record() -> Record {
             lost: 0,
             exit_status: 0,
         },
+    }
+}
+
+fn thread() -> ThreadRecord {
+    ThreadRecord {
+        name: "worker-0".to_owned(),
+        purpose: "steps operators".to_owned(),
+        tid: 4711,
+        cpu_ns: 1_500_000_000,
+        busy_ns: 1_400_000_000,
+        idle_ns: 8_600_000_000,
+        policy: Some("f:80".to_owned()),
+        minor_faults: Some(2),
+        major_faults: Some(0),
+        allocations: Some(1),
+        wake_late_max_ns: Some(61_000),
+        sharing: Some(Sharing { taken: 4000, stolen: 12, woken: 3, parked: 90, helped: 7 }),
+    }
+}
+
+fn edge() -> EdgeRecord {
+    EdgeRecord {
+        from: "iq.out".to_owned(),
+        to: "audio.in".to_owned(),
+        message: "Chunk<f32>".to_owned(),
+        capacity: 4,
+        when_full: WhenFull::DropOldest,
+        quantum_bytes: Some(16_384),
+        sent: 1_000,
+        received: 996,
+        dropped: 3,
+        unread: 1,
+        depth_max: 4,
+        depth_mean: Some(0.25),
+    }
+}
+
+fn path() -> PathRecord {
+    PathRecord {
+        from: "iq".to_owned(),
+        to: "audio".to_owned(),
+        max_latency_ns: Some(50_000_000),
+        latency: summary(),
+        misses: 1,
+        worst_ns: Some(412_000),
+        max_in_flight: Some(InFlightLimit::Messages(4)),
+        in_flight_mean: Some(1.5),
+        in_flight_most: Some(4),
+        slowest: vec![SlowMessage {
+            sequence: 17,
+            time_ns: 900_000_000,
+            latency_ns: 51_000_000,
+            steps: vec![SlowStep { operator: "iq".to_owned(), begin_ns: 40_000, step_ns: 5_000 }],
+        }],
+        latencies_by_time: Some(buckets()),
+        course: Some(course()),
+        regularity: Some(RegularityRecord {
+            period_ns: 10_000_000,
+            early: buckets(),
+            late: buckets(),
+            course: Some(course()),
+        }),
+    }
+}
+
+fn miss() -> Miss {
+    Miss {
+        time_ns: 2_000_000_000,
+        kind: MissKind::Path,
+        name: "iq → audio".to_owned(),
+        sequence: 200,
+        value_ns: 50_700_000,
+        limit_ns: 50_000_000,
+        late_ns: 700_000,
+        verdict: Some(Verdict {
+            sentence: "message 200 of iq → audio was 700 µs late: audio was kept off core 1 for 690 µs by rcuc/1 (f:1); \
+                       10 µs unexplained"
+                .to_owned(),
+            parts: vec![Part {
+                class: CauseClass::Preempted,
+                name: "rcuc/1".to_owned(),
+                operator: Some("audio".to_owned()),
+                core: Some(1),
+                detail: Some("f:1".to_owned()),
+                took_ns: 690_000,
+                late_ns: 690_000,
+            }],
+        }),
+    }
+}
+
+fn change() -> ChangeRecord {
+    ChangeRecord {
+        time_ns: 2_000_000_000,
+        operator: "audio".to_owned(),
+        what: ChangeKind::Set,
+        parameter: Some("gain".to_owned()),
+        value: Some(json!(0.5)),
+        sample: Some(96_000),
+    }
+}
+
+fn fault() -> FaultRecord {
+    FaultRecord {
+        time_ns: 3_000_000_000,
+        operator: Some("audio".to_owned()),
+        what: FaultKind::Error,
+        text: "the sound card does not answer".to_owned(),
+        then: FaultAction::Restarted,
+        delay_ns: Some(100_000_000),
+        stack: vec!["driver::read (driver.rs:12)".to_owned()],
+    }
+}
+
+fn obtained() -> Obtained {
+    Obtained {
+        what: "policy of worker-0".to_owned(),
+        asked: "f:80".to_owned(),
+        obtained: "o:0".to_owned(),
+        reason: Some("sched_setscheduler: not permitted; `ulimit -r 80` grants it".to_owned()),
+    }
+}
+
+fn cause() -> Cause {
+    Cause {
+        class: CauseClass::Preempted,
+        name: "rcuc/1".to_owned(),
+        misses: 1,
+        lost_ns: 690_000,
+        finding: Some("isolcpus".to_owned()),
     }
 }
 

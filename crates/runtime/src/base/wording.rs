@@ -1,0 +1,134 @@
+//! What serde says of a wrong value, in the words of the people who wrote it.
+
+/// A message, and perhaps what else helps.
+pub(crate) fn plain(error: &str) -> (String, Option<String>) {
+    for start in ["invalid type: ", "invalid value: "] {
+        if let Some((found, expected)) =
+            error.strip_prefix(start).and_then(|rest| rest.rsplit_once(", expected "))
+        {
+            return (format!("expected {}, found {}", expected_words(expected), found_words(found)), None);
+        }
+    }
+    if let Some(rest) = error.strip_prefix("unknown variant `")
+        && let Some((found, known)) = rest.rsplit_once("`, expected ")
+    {
+        let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+        let hint = near(found, known.iter().copied());
+        return (format!("{} is none of {}{hint}", quoted(found), list(&known)), None);
+    }
+    if let Some(rest) = error.strip_prefix("unknown field `")
+        && let Some((found, known)) = rest.rsplit_once("`, expected ")
+    {
+        let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+        let hint = near(found, known.iter().copied());
+        return (
+            format!("unknown key {}{hint}", quoted(found)),
+            Some(format!("its keys are {}", list(&known))),
+        );
+    }
+    match error {
+        "integer number overflowed" | "floating-point number overflowed" => {
+            ("the number is too large".to_string(), None)
+        }
+        "wanted string or table" => ("expected a string".to_string(), None),
+        other => (other.to_string(), None),
+    }
+}
+
+/// ": did you mean `x`?" for the nearest of some names, or nothing when none is near.
+pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
+    known
+        .map(|known| (strsim::damerau_levenshtein(name, known), known))
+        .filter(|&(distance, known)| distance <= 1 + known.len().max(name.len()) / 3)
+        .min()
+        .map_or(String::new(), |(_, known)| format!(": did you mean `{known}`?"))
+}
+
+/// ": did you mean …?", or nothing.
+pub(crate) fn near<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
+    // The distance costs length by length, for each of the known.
+    if name.len() <= 100 { nearest(name, known) } else { String::new() }
+}
+
+/// `name` between backticks, shortened if it is long, without control characters.
+pub(crate) fn quoted(name: &str) -> String {
+    let shown: String = name.chars().take(80).flat_map(char::escape_debug).collect();
+    let more = if name.chars().nth(80).is_some() { "…" } else { "" };
+    format!("`{shown}{more}`")
+}
+
+/// `a`, `b`, `c`.
+pub(crate) fn list(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// A time with three digits or so.
+pub(crate) fn time(ns: u64) -> String {
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..10_000 => format!("{:.1} µs", ns as f64 / 1e3),
+        10_000..1_000_000 => format!("{} µs", (ns + 500) / 1000),
+        1_000_000..10_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
+        10_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
+        _ => format!("{:.2} s", ns as f64 / 1e9),
+    }
+}
+
+fn expected_words(expected: &str) -> String {
+    let words = match expected {
+        "f32" | "f64" => "a number",
+        "bool" => "a boolean",
+        "i8" => "a whole number from -128 to 127",
+        "i16" => "a whole number from -32768 to 32767",
+        "i32" => "a whole number from -2147483648 to 2147483647",
+        "i64" | "i128" | "isize" => "a whole number",
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" | "u128" | "usize" => "a whole number that is not negative",
+        "a sequence" => "an array",
+        "a map" => "a table",
+        // Of keys that take several types, of which none has so many digits.
+        "any value" => "a smaller number",
+        other if other.starts_with("struct ") => "a table",
+        other => other,
+    };
+    words.to_string()
+}
+
+fn found_words(found: &str) -> String {
+    match found {
+        "map" => "a table".to_string(),
+        "sequence" => "an array".to_string(),
+        other => {
+            let other = other.strip_suffix(" as i128").unwrap_or(other);
+            let shown: String = other.chars().take(80).collect();
+            if shown.len() < other.len() { format!("{shown}…") } else { shown }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_named_as_people_do() {
+        let (message, _) = plain("invalid type: string \"x, expected y\", expected f32");
+        assert_eq!(message, "expected a number, found string \"x, expected y\"");
+        let (message, _) = plain("invalid value: integer `300`, expected u8");
+        assert_eq!(message, "expected a whole number from 0 to 255, found integer `300`");
+    }
+
+    #[test]
+    fn words_are_compared() {
+        let (message, _) = plain("unknown variant `fasst`, expected `real` or `fast`");
+        assert_eq!(message, "`fasst` is none of `real`, `fast`: did you mean `fast`?");
+    }
+
+    #[test]
+    fn what_is_long_or_not_printable_is_shown_short() {
+        assert!(quoted(&"x".repeat(1 << 20)).len() < 100);
+        assert_eq!(quoted("a\u{1b}[1m"), "`a\\u{1b}[1m`");
+    }
+}

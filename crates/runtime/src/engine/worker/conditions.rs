@@ -1,0 +1,163 @@
+//! Operators that wait for more than messages and room: their conditions are asked whenever something has changed for them.
+//! They take the slow way at every step; all others pay nothing.
+
+use super::{Failure, Worker};
+use crate::base::error::Error;
+use crate::base::panic::panic_text;
+use crate::operator::Step;
+use crate::operator::context::{Context, NONE};
+use crate::operator::when::{Asks, Compiled, Verdict, View};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+impl Worker {
+    /// Whether an operator may be stepped. If not, it will be asked again when that may have changed; if it never may, it is
+    /// finished.
+    pub(super) fn conditions_hold(&mut self, cx: &mut Context, operator: u32) -> Result<bool, Failure> {
+        let Some(of) = &self.conditions[operator as usize] else { return Ok(true) };
+        let node = &self.nodes[operator as usize];
+        let ended = !node.inputs.is_empty() && node.open_inputs == 0;
+        let until_ns = of.until_ns;
+        let until = until_ns.is_some_and(|until_ns| cx.now_ns() >= until_ns);
+        let waived = of.again || until || ended;
+        cx.current = operator;
+        let mut unmet = None;
+        let asked =
+            self.with_conditions(cx, operator, waived, |list, view| ask(list, view, ended, &mut unmet));
+        if let Some(of) = &mut self.conditions[operator as usize] {
+            of.unmet = unmet.unwrap_or(u32::MAX);
+        }
+        let Some((verdict, Asks { tick, chunks, notes })) = asked else { return Ok(true) };
+        notes.into_inner().into_iter().for_each(|note| cx.note(note));
+        match verdict.and_then(|verdict| verdict).map_err(|error| Failure::Operator(operator, error))? {
+            Verdict::Holds => {
+                self.tick = tick.get();
+                return Ok(true);
+            }
+            Verdict::Until(time_ns) => {
+                self.timers.set(operator, until_ns.map_or(time_ns, |until_ns| until_ns.min(time_ns)));
+            }
+            Verdict::Waits => {
+                if let Some(until_ns) = until_ns {
+                    self.timers.set(operator, until_ns);
+                }
+                if let Some((store, chunks)) = chunks.get()
+                    && !self.starved.iter().any(|starved| starved.operator == operator)
+                {
+                    self.starved.push(super::Starved { operator, store, chunks });
+                }
+            }
+            Verdict::Never => self.finish(cx, operator),
+        }
+        // Nothing was stepped: there is nothing to follow.
+        (cx.next, cx.popped) = (NONE, 0);
+        Ok(false)
+    }
+
+    /// A source that a tick has let through: its messages are due then.
+    pub(super) fn stamp_tick(&mut self, cx: &mut Context) {
+        if let Some((time_ns, due_ns)) = self.tick.take() {
+            let due_ns = (cx.pace(crate::Pace::Real) == crate::Pace::Real).then_some(due_ns);
+            cx.set_time(time_ns, due_ns);
+        }
+    }
+
+    /// An operator with conditions was stepped.
+    pub(super) fn note_step(
+        &mut self,
+        cx: &Context,
+        operator: u32,
+        outcome: &Result<Step, Error>,
+    ) -> Result<(), Failure> {
+        let Some(of) = &mut self.conditions[operator as usize] else { return Ok(()) };
+        of.steps += 1;
+        let source = self.nodes[operator as usize].source;
+        of.again = !source && matches!(outcome, Ok(Step::Again));
+        of.until_ns = matches!(outcome, Ok(Step::Until)).then_some(cx.until_ns);
+        let stepped =
+            |list: &mut [Compiled], view: &View<'_>| list.iter_mut().for_each(|it| it.stepped(view));
+        match self.with_conditions(cx, operator, false, stepped) {
+            Some((Err(error), _)) => Err(Failure::Operator(operator, error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Has the conditions of an operator asked again.
+    pub(super) fn ask_again(&mut self, cx: &mut Context, operator: u32) {
+        if !self.nodes[operator as usize].done {
+            self.let_step(cx, operator);
+        }
+    }
+
+    /// Those that do not hold, in words.
+    pub(super) fn unmet_conditions(&mut self, cx: &Context, operator: u32) -> Vec<String> {
+        let unmet = |condition: &mut Compiled, view: &View<'_>| match condition.check(view) {
+            Ok(Verdict::Holds) => None,
+            _ => Some(condition.describe()),
+        };
+        let all = |list: &mut [Compiled], view: &View<'_>| {
+            list.iter_mut().filter_map(|condition| unmet(condition, view)).collect()
+        };
+        match self.with_conditions(cx, operator, false, all) {
+            Some((Ok(unmet), _)) => unmet,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Does something with the conditions of an operator. `None` where it has none; an error where one of them panics.
+    fn with_conditions<R>(
+        &mut self,
+        cx: &Context,
+        operator: u32,
+        waived: bool,
+        act: impl FnOnce(&mut [Compiled], &View<'_>) -> R,
+    ) -> Option<(Result<R, Error>, Asks)> {
+        let mut of = self.conditions[operator as usize].take()?;
+        let mut list = std::mem::take(&mut of.list);
+        let view = View { cx, edges: &self.edges, of: &of, waived, asks: Asks::default() };
+        // The operator may go on after that, and then has them still.
+        let result = catch_unwind(AssertUnwindSafe(|| act(&mut list, &view)));
+        let asks = view.asks;
+        of.list = list;
+        self.conditions[operator as usize] = Some(of);
+        let panicked = |panic: Box<dyn Any + Send>| {
+            Error::new(format!("one of its conditions panicked: {}", panic_text(&*panic)))
+        };
+        Some((result.map_err(panicked), asks))
+    }
+}
+
+/// All of them together. At the end of all inputs, only those that end an operator count: it is to see that there is no more.
+fn ask(
+    list: &mut [Compiled],
+    view: &View<'_>,
+    ended: bool,
+    unmet: &mut Option<u32>,
+) -> Result<Verdict, Error> {
+    let usual = |edge: &u32| {
+        let state = &view.cx.edges[*edge as usize];
+        state.closed || state.kept || view.edges[*edge as usize].probe.len(&view.cx.owner) > 0
+    };
+    let mut waits = !view.waived
+        && view.of.inputs.iter().filter(|input| input.usual).any(|input| !input.edges.iter().all(usual));
+    let mut until_ns = None;
+    for (condition, place) in list.iter_mut().zip(0u32..) {
+        let verdict = condition.check(view)?;
+        if verdict != Verdict::Holds {
+            unmet.get_or_insert(place);
+        }
+        match verdict {
+            Verdict::Holds => {}
+            Verdict::Never => return Ok(Verdict::Never),
+            _ if ended => {}
+            Verdict::Waits => waits = true,
+            // All must hold: there is no use in asking before the last of them can.
+            Verdict::Until(time_ns) => until_ns = until_ns.max(Some(time_ns)),
+        }
+    }
+    Ok(match (waits, until_ns) {
+        (_, Some(time_ns)) => Verdict::Until(time_ns),
+        (true, None) => Verdict::Waits,
+        (false, None) => Verdict::Holds,
+    })
+}

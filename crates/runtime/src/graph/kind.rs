@@ -1,0 +1,301 @@
+//! Kinds of operators by name, so that a file can ask for them.
+
+use crate::Error;
+use crate::operator::Operator;
+use crate::operator::ports::{Described, Ports};
+use crate::operator::when::Condition;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::DeTable;
+
+/// Where a pipeline's files are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folders {
+    /// Relative names of files that are read begin here: the folder of the pipeline file. What is not there is looked for in the
+    /// current folder, where a name that was typed with `--set` begins.
+    pub input: PathBuf,
+    /// Relative names of files that are written begin here.
+    pub output: PathBuf,
+}
+
+impl Folders {
+    /// A file to read: beside the pipeline, or else, if it is there, in the current folder.
+    pub fn input(&self, path: impl AsRef<Path>) -> PathBuf {
+        let path = path.as_ref();
+        let beside = self.input.join(path);
+        // Links that lead nowhere are there too.
+        let is_there = |path: &Path| path.symlink_metadata().is_ok();
+        if !is_there(&beside) && is_there(path) { path.to_path_buf() } else { beside }
+    }
+
+    /// A file to write.
+    pub fn output(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.output.join(path)
+    }
+}
+
+/// A kind of operator: its name, its parameters, and how to make one.
+///
+/// The parameters are a struct: serde reads it, its doc comments and defaults are what `onbeat operators NAME` shows,
+/// and what was read is written into the record with the defaults filled in.
+///
+/// ```
+/// use onbeat_runtime::{Context, Error, Folders, Input, Kind, Operator, Output, Ports, Registry, Step};
+/// use schemars::JsonSchema;
+/// use serde::{Deserialize, Serialize};
+///
+/// /// Multiplies.
+/// #[derive(Serialize, Deserialize, JsonSchema)]
+/// #[serde(deny_unknown_fields)]
+/// struct Parameters {
+///     /// The factor.
+///     #[serde(default = "two")]
+///     by: f32,
+/// }
+/// fn two() -> f32 { 2.0 }
+///
+/// struct Times { input: Input<f32>, out: Output<f32>, by: f32 }
+/// impl Operator for Times {
+///     fn ports(&mut self, p: &mut Ports) {
+///         p.input("in", &mut self.input);
+///         p.output("out", &mut self.out);
+///     }
+///     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+///         if let Some(x) = self.input.pop(cx) {
+///             self.out.push(cx, x * self.by)?;
+///         }
+///         Ok(Step::Wait)
+///     }
+/// }
+///
+/// let mut registry = Registry::default();
+/// registry.add(Kind::new("times", "y = by · x", "by = 3.0", |p: &Parameters, _: &Folders| {
+///     Ok(Times { input: Input::default(), out: Output::default(), by: p.by })
+/// }));
+/// assert!(registry.operator("times", "by = 3").is_ok());
+/// let error = registry.operator("times", "by = 'much'").err().unwrap().to_string();
+/// assert!(error.contains("invalid type: string"), "{error}");
+/// ```
+pub struct Kind {
+    name: &'static str,
+    summary: &'static str,
+    example: &'static str,
+    schema: fn(&mut SchemaGenerator) -> Schema,
+    make: Box<MakeFn>,
+}
+
+/// An operator and its parameters with the defaults filled in.
+type Made = (Box<dyn Operator>, serde_json::Value);
+type MakeFn = dyn Fn(Spanned<DeTable<'_>>, &Folders) -> Result<Made, MakeError> + Send + Sync;
+
+/// Why an operator could not be made.
+#[derive(Debug)]
+pub enum MakeError {
+    /// A parameter has the wrong type, is missing, or is not one of the known words.
+    Parameter(toml::de::Error),
+    /// The operator refused the values.
+    Operator(Error),
+}
+
+/// A port of a kind, for tables and documentation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PortInfo {
+    /// Its name.
+    pub name: String,
+    /// Its message type.
+    pub message: String,
+    /// Whether it must be connected.
+    pub required: bool,
+    /// Whether more than one edge may lead there. (An output always takes any number.)
+    pub many: bool,
+}
+
+impl Kind {
+    /// A kind called `name`. `summary` is one line; `example` is TOML of parameters that make one; `make` must not
+    /// open files or sockets: that is for [`Operator::start`].
+    pub fn new<P, O>(
+        name: &'static str,
+        summary: &'static str,
+        example: &'static str,
+        make: fn(&P, &Folders) -> Result<O, Error>,
+    ) -> Self
+    where
+        P: DeserializeOwned + Serialize + JsonSchema + 'static,
+        O: Operator,
+    {
+        let make = move |table: Spanned<DeTable<'_>>, folders: &Folders| {
+            let value = P::deserialize(toml::de::Deserializer::from(table)).map_err(MakeError::Parameter)?;
+            let operator = make(&value, folders).map_err(MakeError::Operator)?;
+            let resolved = serde_json::to_value(&value).unwrap_or_default();
+            Ok((Box::new(operator) as Box<dyn Operator>, resolved))
+        };
+        Kind {
+            name,
+            summary,
+            example,
+            schema: |generator| generator.root_schema_for::<P>(),
+            make: Box::new(make),
+        }
+    }
+
+    /// Its name, as files write it.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What it does, in a line.
+    pub fn summary(&self) -> &'static str {
+        self.summary
+    }
+
+    /// Parameters that make one, in TOML.
+    pub fn example(&self) -> &'static str {
+        self.example
+    }
+
+    /// JSON Schema of its parameters: names, types, defaults and what they mean.
+    pub fn schema(&self) -> Schema {
+        (self.schema)(&mut SchemaGenerator::default())
+    }
+
+    /// Makes one of parameters that remember where they were written. Gives the operator and its parameters with the
+    /// defaults filled in.
+    ///
+    /// # Errors
+    /// When a parameter is wrong or the operator refuses it.
+    pub fn make(
+        &self,
+        parameters: Spanned<DeTable<'_>>,
+        folders: &Folders,
+    ) -> Result<(Box<dyn Operator>, serde_json::Value), MakeError> {
+        (self.make)(parameters, folders)
+    }
+
+    /// The one that the example makes.
+    fn sample(&self) -> Box<dyn Operator> {
+        let table = DeTable::parse(self.example).expect("the example of a kind is TOML");
+        let folders = Folders { input: PathBuf::new(), output: PathBuf::new() };
+        let made = self.make(table, &folders);
+        made.unwrap_or_else(|error| panic!("the example of `{}`: {error:?}", self.name)).0
+    }
+
+    /// Parameters that can be changed while the one runs that the example makes.
+    ///
+    /// # Panics
+    /// As [`ports`](Kind::ports).
+    pub fn settable(&self) -> &'static [&'static str] {
+        self.sample().settable()
+    }
+
+    /// Inputs and outputs of the one that the example makes.
+    ///
+    /// # Panics
+    /// When the example makes none: a test of every kind.
+    pub fn ports(&self) -> (Vec<PortInfo>, Vec<PortInfo>) {
+        let mut operator = self.sample();
+        let mut ports = Described::default();
+        operator.ports(&mut Ports::describe(&mut ports));
+        let inputs = ports.inputs.into_iter().map(|port| PortInfo {
+            name: port.name,
+            message: port.label,
+            required: port.required,
+            many: port.merge.is_some(),
+        });
+        let outputs = ports.outputs.into_iter().map(|port| PortInfo {
+            name: port.name,
+            message: port.label,
+            required: port.required,
+            many: true,
+        });
+        (inputs.collect(), outputs.collect())
+    }
+}
+
+/// All kinds that a file may ask for.
+#[derive(Default)]
+pub struct Registry {
+    kinds: BTreeMap<&'static str, Kind>,
+    conditions: BTreeMap<&'static str, MakeCondition>,
+}
+
+/// Makes a condition of what a file says beside its name.
+type MakeCondition = fn(&serde_json::Value) -> Result<Box<dyn Condition>, Error>;
+
+impl Registry {
+    /// Adds a kind.
+    ///
+    /// # Panics
+    /// When there is one of this name: that is a mistake in the program.
+    pub fn add(&mut self, kind: Kind) {
+        let name = kind.name;
+        assert!(self.kinds.insert(name, kind).is_none(), "two operator kinds are called `{name}`");
+    }
+
+    /// Adds a condition of one's own, for files that say `when = { own = "name", … }`. `make` gets the whole table.
+    ///
+    /// # Panics
+    /// When there is one of this name: that is a mistake in the program.
+    pub fn add_condition(
+        &mut self,
+        name: &'static str,
+        make: fn(&serde_json::Value) -> Result<Box<dyn Condition>, Error>,
+    ) {
+        assert!(self.conditions.insert(name, make).is_none(), "two conditions are called `{name}`");
+    }
+
+    pub(crate) fn condition(
+        &self,
+        name: &str,
+        table: &serde_json::Value,
+    ) -> Option<Result<Box<dyn Condition>, Error>> {
+        self.conditions.get(name).map(|make| make(table))
+    }
+
+    pub(crate) fn nearest_condition(&self, name: &str) -> String {
+        crate::base::wording::nearest(name, self.conditions.keys().copied())
+    }
+
+    /// Makes an operator of a kind, with parameters in TOML, for a graph that is built in Rust
+    /// ([`Graph::add_boxed`](crate::Graph::add_boxed)). Files begin at the current directory.
+    ///
+    /// # Errors
+    /// When there is no such kind, a parameter is wrong, or the operator refuses it.
+    pub fn operator(&self, kind: &str, parameters: &str) -> Result<Box<dyn Operator>, Error> {
+        let folders = Folders { input: PathBuf::new(), output: PathBuf::new() };
+        let found = self
+            .get(kind)
+            .ok_or_else(|| Error::new(format!("there is no operator kind `{kind}`{}", self.nearest(kind))))?;
+        let wrong =
+            |error: toml::de::Error| Error::new(format!("a parameter of `{kind}`: {}", error.message()));
+        let table = DeTable::parse(parameters).map_err(wrong)?;
+        match found.make(table, &folders) {
+            Ok((operator, _)) => Ok(operator),
+            Err(MakeError::Parameter(error)) => Err(wrong(error)),
+            Err(MakeError::Operator(error)) => Err(error),
+        }
+    }
+
+    /// The kind of this name.
+    pub fn get(&self, name: &str) -> Option<&Kind> {
+        self.kinds.get(name)
+    }
+
+    /// All kinds, by name.
+    pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
+        self.kinds.values()
+    }
+
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.kinds.keys().copied()
+    }
+
+    /// ": did you mean …?" for a name that is not there, or nothing.
+    pub fn nearest(&self, name: &str) -> String {
+        crate::base::wording::nearest(name, self.kinds.keys().copied())
+    }
+}

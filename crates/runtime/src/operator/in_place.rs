@@ -1,0 +1,193 @@
+//! Operators made of maps: they change samples in the chunk that they are in.
+
+use crate::operator::changes::Changes;
+use crate::operator::chunk::{Chunk, Info};
+use crate::operator::inline::{Inline, Shortcut};
+use crate::operator::kernel::Map;
+use crate::operator::stream::{check_rate, say};
+use crate::operator::{Ending, Operator, Step};
+use crate::{Context, Error, Input, Output, Ports, Value};
+use onbeat_queue::{fetch_to_read, fetch_to_write};
+
+/// An operator made of a [`Map`]: samples are changed in place, chunks move on with all that they carry.
+///
+/// ```
+/// use onbeat_runtime::{InPlace, Map};
+/// struct Invert;
+/// impl Map for Invert {
+///     type Sample = f32;
+///     fn map(&mut self, samples: &mut [f32]) {
+///         samples.iter_mut().for_each(|x| *x = -*x);
+///     }
+/// }
+/// let invert = InPlace::new(Invert);
+/// ```
+pub struct InPlace<F: Map> {
+    /// Samples in.
+    pub input: Input<Chunk<F::Sample>>,
+    /// The same samples, changed.
+    pub out: Output<Chunk<F::Sample>>,
+    map: F,
+    /// The rate at which a chunk is as the ones before it, so that one look tells: [`UNUSUAL`] before the first one, and while parameters
+    /// are to change.
+    usual_hz: f64,
+    rate_hz: Option<f64>,
+    changes: Changes<F>,
+    received: Received,
+    /// One of several: samples are counted by what chunks say.
+    is_replica: bool,
+}
+
+/// Samples that came, on a cache line of its own: where threads carry chunks in waves it is all that goes from core to core of an operator
+/// whose map keeps nothing.
+#[derive(Default)]
+#[repr(align(64))]
+struct Received(u64);
+
+/// So many samples come; they count also where the map panics.
+struct Coming<'r>(&'r mut Received, u64);
+
+impl Drop for Coming<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.0 += self.1;
+    }
+}
+
+/// In [`InPlace::usual_hz`]: no rate is equal to it.
+const UNUSUAL: f64 = f64::NAN;
+
+impl<F: Map> InPlace<F> {
+    /// Makes an operator with the ports `in` and `out`.
+    pub fn new(map: F) -> Self {
+        InPlace {
+            input: Input::default(),
+            out: Output::default(),
+            map,
+            usual_hz: UNUSUAL,
+            rate_hz: None,
+            changes: Changes::default(),
+            received: Received::default(),
+            is_replica: false,
+        }
+    }
+}
+
+impl<F: Map> InPlace<F> {
+    /// Changes the samples of a chunk whose first one says that it has number `start`.
+    #[inline]
+    fn change(&mut self, samples: &mut [F::Sample], rate_hz: f64, start: u64) -> Result<(), Error> {
+        if self.is_replica {
+            self.received.0 = start;
+        }
+        if self.usual_hz != rate_hz {
+            return self.change_and_be_changed(samples, rate_hz);
+        }
+        // They count as received also where the map panics. And nothing is to be done behind it, so nothing is kept for that.
+        self.received.0 += samples.len() as u64;
+        if !samples.is_empty() {
+            self.map.map(samples);
+        }
+        Ok(())
+    }
+
+    /// The same for the first chunk, and while parameters are to change.
+    #[cold]
+    fn change_and_be_changed(&mut self, mut samples: &mut [F::Sample], rate_hz: f64) -> Result<(), Error> {
+        if check_rate(&mut self.rate_hz, rate_hz)? {
+            self.map.start(rate_hz)?;
+        }
+        // Counted first, as there.
+        let mut at = self.received.0;
+        self.received.0 += samples.len() as u64;
+        while !samples.is_empty() {
+            self.changes.make(at, &mut self.map)?;
+            let count = self.changes.before_next(at, samples.len());
+            let (now, later) = samples.split_at_mut(count);
+            self.map.map(now);
+            at += count as u64;
+            samples = later;
+        }
+        self.usual_hz = if self.changes.is_empty() { rate_hz } else { UNUSUAL };
+        Ok(())
+    }
+}
+
+impl<F: Map> Operator for InPlace<F> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+        p.output("out", &mut self.out);
+    }
+
+    #[inline]
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(mut chunk) = self.input.pop(cx) {
+            let (rate_hz, start) = (chunk.rate_hz(), chunk.info().start);
+            self.change(chunk.edit(cx)?, rate_hz, start)?;
+            self.out.push(cx, chunk)?;
+        }
+        Ok(Step::Wait)
+    }
+
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
+        say(self.map.note(), cx, ending);
+        say(self.changes.note(self.received.0), cx, ending);
+        Ok(())
+    }
+
+    fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
+        (self.rate_hz, self.usual_hz) = (None, UNUSUAL);
+        Ok(())
+    }
+
+    fn inline(&mut self) -> Option<&mut dyn Inline> {
+        Some(self)
+    }
+
+    fn replica(&self) -> Option<Box<dyn Operator>> {
+        Some(Box::new(InPlace { is_replica: true, ..InPlace::new(self.map.replica()?) }))
+    }
+
+    fn settable(&self) -> &'static [&'static str] {
+        self.map.settable()
+    }
+
+    fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
+        self.map.change(name, value)?(&mut self.map)
+    }
+
+    fn set_at(&mut self, _: &mut Context, name: &str, value: &Value, sample: u64) -> Result<(), Error> {
+        let change = self.map.change(name, value)?;
+        self.usual_hz = UNUSUAL;
+        self.changes.add(sample, self.received.0, change)
+    }
+}
+
+impl<F: Map> Inline for InPlace<F> {
+    fn shortcut(&self) -> Shortcut {
+        Shortcut::Edit(self.input.chunks(), self.out.chunks())
+    }
+
+    #[inline]
+    fn edit(&mut self, samples: &mut [u8], info: &Info) -> Result<(), Error> {
+        self.change(bytemuck::cast_slice_mut(samples), info.rate_hz, info.start)
+    }
+
+    fn prefetch(&self) {
+        fetch_to_write(&self.received);
+        // A map that keeps nothing is on this core as well as on others, and stays.
+        fetch_to_read(&self.map);
+    }
+
+    #[inline]
+    fn edit_migrated(&mut self, samples: &mut [u8], info: &Info) -> Result<(), Error> {
+        if self.is_replica || self.usual_hz != info.rate_hz || samples.is_empty() {
+            return self.edit(samples, info);
+        }
+        // Behind the map: what others have written need not have come before.
+        let samples = bytemuck::cast_slice_mut(samples);
+        let _coming = Coming(&mut self.received, samples.len() as u64);
+        self.map.map(samples);
+        Ok(())
+    }
+}

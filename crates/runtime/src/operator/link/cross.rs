@@ -1,0 +1,313 @@
+//! An edge from one worker to another: a lock-free ring, and a bell on each side.
+//!
+//! Each end lives by what it has looked at itself: the consumer sees a message only after its worker has been told
+//! ([`Far::look`]), the producer sees room only after its worker has been told ([`Far::has_room`]). So on each worker the
+//! conditions of its operators change at well-known moments only, as they do with an edge inside one worker. Nothing is
+//! overlooked: each push rings the consumer's bell, and a pop that makes the room which the producer waits for rings
+//! the producer's. A bell that was rung and not yet heard is not rung twice.
+//!
+//! To be told costs both sides trips to lines that the other writes, for each message. So a producer that is awake looks for room itself,
+//! and a consumer that spins while it has nothing to do looks for messages itself; they ask for the bell before they lie down.
+
+use super::{EdgeSpec, Far, Initial, Probe};
+use crate::base::error::Error;
+use crate::base::quiescence::Inbox;
+use crate::operator::context::Context;
+use crate::operator::message::{KEYED, Keys, Message, Stamp};
+use onbeat_queue::{Full, Lossy, Owner, Spsc};
+use onbeat_trace::record::WhenFull;
+use std::sync::Arc;
+
+/// Tells another worker that something has changed for one of its edges.
+#[derive(Clone)]
+pub(crate) struct Bell {
+    pub inbox: Arc<Inbox>,
+    /// Where the worker that rings pushes: one of the inbox's heads.
+    pub slot: usize,
+    /// What is scheduled there.
+    pub item: u32,
+}
+
+impl Bell {
+    pub fn ring(&self) {
+        // `false`: rung before and not yet heard. It will be heard after this, and what was done before the call is seen
+        // then: that is what the inbox promises.
+        self.inbox.schedule(self.slot, self.item);
+    }
+}
+
+/// One edge from worker to worker.
+pub(crate) struct Cross<M> {
+    ring: Kind<M>,
+    /// As the producer's worker numbers it.
+    pub out: EdgeSpec,
+    /// As the consumer's worker numbers it.
+    pub input: EdgeSpec,
+    /// At the consumer's worker.
+    data: Bell,
+    /// At the producer's worker.
+    room: Bell,
+}
+
+enum Kind<M> {
+    /// Refuses when full.
+    Strict(Spsc<Item<M>>),
+    /// Replaces the oldest when full.
+    Lossy(Lossy<Item<M>>),
+}
+
+struct Item<M> {
+    message: M,
+    stamp: Stamp,
+    keys: Option<Arc<Keys>>,
+}
+
+impl<M: Message> Cross<M> {
+    pub fn new([(producer, out, room), (consumer, input, data)]: [(&Owner, EdgeSpec, Bell); 2]) -> Self {
+        let capacity = out.capacity as usize;
+        let ring = match out.when_full {
+            WhenFull::Wait | WhenFull::Error | WhenFull::DropNewest => {
+                Kind::Strict(Spsc::new(producer, consumer, capacity))
+            }
+            WhenFull::DropOldest => Kind::Lossy(Lossy::new(producer, consumer, capacity)),
+            WhenFull::Latest => Kind::Lossy(Lossy::new(producer, consumer, 1)),
+        };
+        Cross { ring, out, input, data, room }
+    }
+
+    /// On the producer's worker.
+    pub fn push(&self, cx: &mut Context, message: M) -> Result<(), Error> {
+        let EdgeSpec { number, from, waits_at, when_full, quantum, .. } = self.out;
+        if message.chunk_bytes() > quantum as usize {
+            return Err(cx.over_quantum(number, message.chunk_bytes()));
+        }
+        let state = &mut cx.edges[number as usize];
+        if state.gone {
+            state.unread += 1;
+            return Ok(());
+        }
+        cx.sent_away = true;
+        let stamp = Stamp { origin: cx.stamp.origin & !KEYED, ..cx.stamp };
+        let item = Item { message, stamp, keys: cx.keys.clone() };
+        let must_tell = match &self.ring {
+            Kind::Lossy(ring) => {
+                let replaced = ring.push(&mut cx.owner, item);
+                state.dropped += u64::from(replaced.is_some());
+                true
+            }
+            Kind::Strict(ring) => match ring.push(&mut cx.owner, item) {
+                Ok(before) => {
+                    let filled = before + 1 >= waits_at && !state.waiting;
+                    if filled && ring.room(&mut cx.owner) < self.room_wanted() {
+                        state.waiting = true;
+                        cx.full.push(number);
+                        cx.unmeet(from);
+                    }
+                    ring.must_notify(&cx.owner)
+                }
+                Err(Full(_)) if when_full == WhenFull::DropNewest => {
+                    // What it knew may be old: the ring has looked again before it refused.
+                    state.dropped += 1;
+                    state.refused += 1;
+                    return Ok(());
+                }
+                Err(Full(_)) => return Err(cx.no_room(number)),
+            },
+        };
+        if must_tell {
+            self.data.ring();
+        }
+        Ok(())
+    }
+
+    /// Messages for which its producer wants room before it is stepped.
+    fn room_wanted(&self) -> usize {
+        (self.out.capacity + 1).saturating_sub(self.out.waits_at) as usize
+    }
+
+    /// On the producer's worker: messages for which there is room as of the last look.
+    pub fn room(&self, cx: &Context) -> usize {
+        match &self.ring {
+            Kind::Strict(ring) => ring.room_known(&cx.owner),
+            Kind::Lossy(_) => usize::MAX,
+        }
+    }
+
+    /// On the producer's worker: [`room`](Self::room) is exact after it.
+    pub fn look_for_room(&self, cx: &mut Context) {
+        if let Kind::Strict(ring) = &self.ring {
+            ring.room(&mut cx.owner);
+        }
+    }
+
+    /// On the consumer's worker.
+    pub fn visible(&self, consumer: &Owner) -> usize {
+        match &self.ring {
+            Kind::Strict(ring) => ring.len(consumer),
+            Kind::Lossy(ring) => ring.len(consumer),
+        }
+    }
+
+    /// On the consumer's worker.
+    pub fn peek(&self, consumer: &mut Owner) -> Option<Stamp> {
+        match &self.ring {
+            Kind::Strict(ring) => ring.peek(consumer, |item| item.stamp),
+            Kind::Lossy(ring) => ring.peek(consumer, |item| item.stamp),
+        }
+    }
+
+    fn take(&self, consumer: &mut Owner) -> Option<Item<M>> {
+        match &self.ring {
+            Kind::Strict(ring) => {
+                let item = ring.pop(consumer)?;
+                if ring.release(consumer) {
+                    self.room.ring();
+                }
+                Some(item)
+            }
+            Kind::Lossy(ring) => ring.pop(consumer),
+        }
+    }
+
+    /// On the consumer's worker.
+    pub fn pop(&self, cx: &mut Context) -> Option<(M, Stamp, Option<Arc<Keys>>)> {
+        if self.visible(&cx.owner) == 0 {
+            return None;
+        }
+        let item = self.take(&mut cx.owner)?;
+        item.message.fetch(self.input.quantum as usize);
+        let state = &cx.edges[self.input.number as usize];
+        if self.input.counted && !state.closed && !state.kept && self.visible(&cx.owner) == 0 {
+            cx.unmeet(self.input.to);
+        }
+        Some((item.message, item.stamp, item.keys))
+    }
+}
+
+impl<M: Message> Probe for Cross<M> {
+    fn len(&self, owner: &Owner) -> usize {
+        self.visible(owner)
+    }
+
+    fn sent(&self, owner: &Owner) -> u64 {
+        match &self.ring {
+            Kind::Strict(ring) => ring.sent(owner),
+            Kind::Lossy(ring) => ring.sent(owner),
+        }
+    }
+
+    fn taken(&self, owner: &Owner) -> u64 {
+        match &self.ring {
+            Kind::Strict(ring) => ring.taken(owner),
+            Kind::Lossy(ring) => ring.taken(owner),
+        }
+    }
+
+    fn deepest(&self, owner: &Owner) -> u32 {
+        match &self.ring {
+            Kind::Strict(ring) => ring.deepest(owner),
+            Kind::Lossy(ring) => ring.deepest(owner),
+        }
+    }
+
+    fn most_visible(&self, owner: &Owner) -> u32 {
+        match &self.ring {
+            Kind::Strict(ring) => ring.most_visible(owner),
+            Kind::Lossy(_) => 0,
+        }
+    }
+
+    fn clear(&self, owner: &mut Owner) -> u64 {
+        std::iter::from_fn(|| self.take(owner)).count() as u64
+    }
+
+    fn begin_with(&self, cx: &mut Context, message: Initial) -> Result<(), Error> {
+        let message = message.message(cx, self.out.quantum)?;
+        self.push(cx, message)
+    }
+
+    fn far(&self) -> Option<&dyn Far> {
+        Some(self)
+    }
+}
+
+impl<M: Message> Far for Cross<M> {
+    fn close(&self, owner: &mut Owner) {
+        match &self.ring {
+            Kind::Strict(ring) => ring.close(owner),
+            Kind::Lossy(ring) => ring.close(owner),
+        }
+        self.data.ring();
+    }
+
+    fn leave(&self, owner: &mut Owner) {
+        match &self.ring {
+            Kind::Strict(ring) => ring.leave(owner),
+            Kind::Lossy(ring) => ring.leave(owner),
+        }
+        self.room.ring();
+    }
+
+    fn look(&self, owner: &mut Owner) -> (usize, usize, bool) {
+        let before = self.visible(owner);
+        // In this order: what was sent before the end is in view after it.
+        match &self.ring {
+            Kind::Strict(ring) => {
+                let closed = ring.is_closed(owner);
+                (before, ring.poll(owner), closed)
+            }
+            Kind::Lossy(ring) => {
+                let closed = ring.is_closed(owner);
+                (before, ring.poll(owner), closed)
+            }
+        }
+    }
+
+    fn look_myself(&self, owner: &Owner) {
+        if let Kind::Strict(ring) = &self.ring {
+            ring.decline_notifications(owner);
+        }
+    }
+
+    fn has_come(&self, owner: &Owner) -> bool {
+        match &self.ring {
+            Kind::Strict(ring) => ring.has_come(owner),
+            Kind::Lossy(_) => false,
+        }
+    }
+
+    fn wait_for_message(&self, owner: &mut Owner) -> bool {
+        match &self.ring {
+            Kind::Strict(ring) => ring.wait_for_item(owner),
+            Kind::Lossy(_) => true,
+        }
+    }
+
+    fn has_gone(&self, owner: &Owner) -> bool {
+        match &self.ring {
+            Kind::Strict(ring) => ring.has_gone(owner),
+            Kind::Lossy(_) => false,
+        }
+    }
+
+    fn is_drained(&self, owner: &mut Owner) -> bool {
+        match &self.ring {
+            Kind::Strict(ring) => ring.room(owner) >= self.out.capacity as usize,
+            Kind::Lossy(_) => false,
+        }
+    }
+
+    fn is_left(&self, owner: &Owner) -> bool {
+        match &self.ring {
+            Kind::Strict(ring) => ring.is_left(owner),
+            Kind::Lossy(ring) => ring.is_left(owner),
+        }
+    }
+
+    fn has_room(&self, owner: &mut Owner) -> bool {
+        match &self.ring {
+            Kind::Strict(ring) => !ring.wait_for_room(owner, self.room_wanted()),
+            Kind::Lossy(_) => true,
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The visitor that every operator shows its ports to.
+
+use crate::operator::link::{MakeEdge, MakeInLink, MakeOutLink, in_link, make_edge, out_link};
+use crate::operator::link::{MakeSpread, make_spread};
+use crate::operator::message::{Message, Value, type_label};
+use crate::{Input, Output};
+use std::any::{Any, TypeId};
+
+/// Shows an operator's ports to the engine: one line per port in [`Operator::ports`](crate::Operator::ports).
+///
+/// ```
+/// # use onbeat_runtime::{Input, Output, Ports};
+/// # struct Add { a: Input<f32>, b: Input<f32>, gain: Input<f32>, out: Output<f32> }
+/// # impl Add {
+/// fn ports(&mut self, p: &mut Ports) {
+///     p.input("a", &mut self.a);
+///     p.input("b", &mut self.b);
+///     p.input("gain", &mut self.gain).optional();
+///     p.output("out", &mut self.out).fresh();
+/// }
+/// # }
+/// ```
+pub struct Ports<'v> {
+    visit: Visit<'v>,
+}
+
+enum Visit<'v> {
+    /// Collects what ports there are and numbers them.
+    Describe(&'v mut Described),
+    /// Hands out the ends of the planned edges.
+    Bind(&'v mut Vec<Bound>),
+    /// Exchanges what the ports are connected to with what is given.
+    Swap(&'v mut [Bound]),
+}
+
+/// All ports of one operator.
+#[derive(Default, Clone)]
+pub(crate) struct Described {
+    pub inputs: Vec<InputInfo>,
+    pub outputs: Vec<OutputInfo>,
+}
+
+#[derive(Clone)]
+pub(crate) struct InputInfo {
+    pub name: String,
+    pub message: TypeId,
+    pub label: String,
+    pub sample_bytes: Option<usize>,
+    pub required: bool,
+    /// Whether more than one edge may come in, and in which order; `None` for one edge.
+    pub merge: Option<Merge>,
+    pub holds: usize,
+    pub link: MakeInLink,
+}
+
+#[derive(Clone)]
+pub(crate) struct OutputInfo {
+    pub name: String,
+    pub message: TypeId,
+    pub label: String,
+    pub sample_bytes: Option<usize>,
+    pub required: bool,
+    pub fresh: bool,
+    pub make: MakeEdge,
+    pub link: MakeOutLink,
+    pub spread: MakeSpread,
+    /// Whether a value of a file can stand for a message.
+    pub takes_value: fn(&Value) -> bool,
+}
+
+/// In which order the messages of several edges come out of one port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Merge {
+    /// By source time, sequence, edge: the same in every run. The operator waits until every open edge has a message,
+    /// because what is still to come may be earlier.
+    #[default]
+    Ordered,
+    /// As they come, each edge in turn. The operator does not wait for such a port.
+    Arrival,
+}
+
+/// The ends of one operator's edges, on their way to its ports.
+pub(crate) struct Bound {
+    pub is_input: bool,
+    pub port: usize,
+    pub end: Box<dyn Any + Send>,
+}
+
+impl<'v> Ports<'v> {
+    pub(crate) fn describe(described: &'v mut Described) -> Self {
+        Ports { visit: Visit::Describe(described) }
+    }
+
+    pub(crate) fn bind(ends: &'v mut Vec<Bound>) -> Self {
+        Ports { visit: Visit::Bind(ends) }
+    }
+
+    pub(crate) fn swap(ends: &'v mut [Bound]) -> Self {
+        Ports { visit: Visit::Swap(ends) }
+    }
+
+    /// What is handed out, for one who keeps it for somebody else.
+    pub(crate) fn take_ends(&mut self) -> Vec<Bound> {
+        match &mut self.visit {
+            Visit::Bind(ends) => std::mem::take(ends),
+            _ => Vec::new(),
+        }
+    }
+
+    /// An input port. It must be connected, and the operator is stepped when every such input has a message.
+    pub fn input<M: Message>(&mut self, name: &str, port: &mut Input<M>) -> InputPort<'_> {
+        match &mut self.visit {
+            Visit::Describe(described) => {
+                port.index = described.inputs.len();
+                described.inputs.push(InputInfo {
+                    name: name.to_string(),
+                    message: TypeId::of::<M>(),
+                    label: type_label::<M>(),
+                    sample_bytes: M::SAMPLE_BYTES,
+                    required: true,
+                    merge: None,
+                    holds: 1,
+                    link: in_link::<M>,
+                });
+                InputPort(described.inputs.last_mut())
+            }
+            Visit::Bind(ends) => {
+                if let Some(end) = take_end(ends, true, port.index) {
+                    port.link = *end.downcast().expect("the plan made this end for this type");
+                }
+                InputPort(None)
+            }
+            Visit::Swap(ends) => {
+                let mut ends = ends.iter_mut().filter(|end| end.is_input && end.port == port.index);
+                if let Some(link) = ends.find_map(|end| end.end.downcast_mut()) {
+                    std::mem::swap(&mut port.link, link);
+                }
+                InputPort(None)
+            }
+        }
+    }
+
+    /// An output port. It must be connected.
+    pub fn output<M: Message>(&mut self, name: &str, port: &mut Output<M>) -> OutputPort<'_> {
+        match &mut self.visit {
+            Visit::Describe(described) => {
+                port.index = described.outputs.len();
+                described.outputs.push(OutputInfo {
+                    name: name.to_string(),
+                    message: TypeId::of::<M>(),
+                    label: type_label::<M>(),
+                    sample_bytes: M::SAMPLE_BYTES,
+                    required: true,
+                    fresh: false,
+                    make: make_edge::<M>,
+                    link: out_link::<M>,
+                    spread: make_spread::<M>,
+                    takes_value: M::takes_value,
+                });
+                OutputPort(described.outputs.last_mut())
+            }
+            Visit::Bind(ends) => {
+                if let Some(end) = take_end(ends, false, port.index) {
+                    port.link = *end.downcast().expect("the plan made this end for this type");
+                }
+                OutputPort(None)
+            }
+            Visit::Swap(ends) => {
+                let mut ends = ends.iter_mut().filter(|end| !end.is_input && end.port == port.index);
+                if let Some(link) = ends.find_map(|end| end.end.downcast_mut()) {
+                    std::mem::swap(&mut port.link, link);
+                }
+                OutputPort(None)
+            }
+        }
+    }
+}
+
+fn take_end(ends: &mut Vec<Bound>, is_input: bool, port: usize) -> Option<Box<dyn Any + Send>> {
+    let at = ends.iter().position(|end| end.is_input == is_input && end.port == port)?;
+    Some(ends.swap_remove(at).end)
+}
+
+/// What else there is to say of an input.
+pub struct InputPort<'v>(Option<&'v mut InputInfo>);
+
+impl InputPort<'_> {
+    /// It need not be connected, and the operator does not wait for it; a message still wakes the operator.
+    pub fn optional(mut self) -> Self {
+        if let Some(info) = &mut self.0 {
+            info.required = false;
+        }
+        self
+    }
+
+    /// Several edges may come in; see [`Merge`] for the order of their messages.
+    pub fn many(mut self, merge: Merge) -> Self {
+        if let Some(info) = &mut self.0 {
+            info.merge = Some(merge);
+        }
+        self
+    }
+
+    /// How many chunks the operator may keep from this input between steps (1 unless said otherwise). The chunk
+    /// store has that many more.
+    pub fn holds(mut self, chunks: usize) -> Self {
+        if let Some(info) = &mut self.0 {
+            info.holds = chunks;
+        }
+        self
+    }
+}
+
+/// What else there is to say of an output.
+pub struct OutputPort<'v>(Option<&'v mut OutputInfo>);
+
+impl OutputPort<'_> {
+    /// It need not be connected; what is pushed then goes nowhere.
+    pub fn optional(mut self) -> Self {
+        if let Some(info) = &mut self.0 {
+            info.required = false;
+        }
+        self
+    }
+
+    /// Chunks that leave here are always new ones: no input chunk is passed on. So the inputs may have larger quanta.
+    pub fn fresh(mut self) -> Self {
+        if let Some(info) = &mut self.0 {
+            info.fresh = true;
+        }
+        self
+    }
+}

@@ -1,0 +1,182 @@
+//! How periodic sources keep time.
+
+use crate::Seconds;
+use crate::base::options::Pace;
+use crate::{Context, Error, Step};
+use serde::{Deserialize, Serialize};
+
+/// What a periodic source does when a tick comes so late that the next one is due as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Overrun {
+    /// The late tick comes, and the next one after it is the first that is not due yet. Those between are left out, and
+    /// their numbers with them.
+    #[default]
+    Skip,
+    /// Every tick comes, one after the other, until the source is on time again.
+    CatchUp,
+    /// From the begin of one tick to that of the next there is a period at least: a late tick moves all later ones.
+    MinGap,
+    /// The run fails.
+    Stop,
+}
+
+/// Says when the next tick of a periodic source is due, and stamps it.
+///
+/// Tick `k` is due `k` periods after the start of the run. These times are absolute: a late tick does not make later ones
+/// late (but for [`Overrun::MinGap`], which is for just that). Where the run goes as fast as it can, nothing is waited for.
+///
+/// ```
+/// use onbeat_runtime::{Context, Error, Output, Step, Ticker};
+/// # struct Beat { out: Output<u64>, ticker: Ticker }
+/// # impl Beat {
+/// fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+///     if let Some(wait) = self.ticker.wait(cx)? {
+///         return Ok(wait);
+///     }
+///     self.out.push(cx, self.ticker.number())?;
+///     self.ticker.next(cx);
+///     Ok(Step::Again)
+/// }
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Ticker(Ticks);
+
+impl Ticker {
+    /// A tick every `period_ns` nanoseconds, from the start of the run on.
+    ///
+    /// # Errors
+    /// When the period is 0.
+    pub fn new(period_ns: u64, overrun: Overrun) -> Result<Self, Error> {
+        Ticks::new(period_ns, overrun).map(Ticker)
+    }
+
+    /// The number of the tick that comes next.
+    pub fn number(&self) -> u64 {
+        self.0.number
+    }
+
+    /// Ticks that came so late that the next one was due as well.
+    pub fn late(&self) -> u64 {
+        self.0.late
+    }
+
+    /// Ticks that were left out.
+    pub fn skipped(&self) -> u64 {
+        self.0.skipped
+    }
+
+    /// What to return from the step while the next tick is not due. When it is, stamps what is pushed next and says `None`.
+    ///
+    /// # Errors
+    /// When the next but one is due as well, under [`Overrun::Stop`].
+    pub fn wait(&mut self, cx: &mut Context) -> Result<Option<Step>, Error> {
+        let real = cx.pace(Pace::Real) == Pace::Real;
+        self.0.leave_out(cx.skips());
+        let start_ns = cx.start_ns();
+        let now_ns = real.then(|| cx.now_ns().saturating_sub(start_ns));
+        match self.0.look(now_ns, &mut |note| cx.note(note))? {
+            Some(due_ns) => Ok(Some(cx.until(start_ns.saturating_add(due_ns)))),
+            None => {
+                let due_ns = self.0.due_ns;
+                cx.set_time(due_ns, real.then(|| start_ns.saturating_add(due_ns)));
+                Ok(None)
+            }
+        }
+    }
+
+    /// The tick was sent: goes on to the next.
+    pub fn next(&mut self, cx: &mut Context) {
+        self.0.next(cx.pace(Pace::Real) == Pace::Fast);
+    }
+}
+
+/// The ticks of one period. All times are nanoseconds since the start of the run.
+#[derive(Debug, Clone)]
+pub(crate) struct Ticks {
+    period_ns: u64,
+    overrun: Overrun,
+    /// The tick that comes next.
+    number: u64,
+    /// When it is due.
+    due_ns: u64,
+    /// When it was let through.
+    begun_ns: u64,
+    late: u64,
+    skipped: u64,
+}
+
+impl Ticks {
+    pub fn new(period_ns: u64, overrun: Overrun) -> Result<Self, Error> {
+        if period_ns == 0 {
+            return Err(Error::new("`period` is 0 ns: it must be 1 ns or more"));
+        }
+        Ok(Ticks { period_ns, overrun, number: 0, due_ns: 0, begun_ns: 0, late: 0, skipped: 0 })
+    }
+
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub fn due_ns(&self) -> u64 {
+        self.due_ns
+    }
+
+    /// Until when the next tick is to be waited for; `None` when it is due, as it always is where nothing waits (`now_ns` is
+    /// `None`).
+    pub fn look(&mut self, now_ns: Option<u64>, note: &mut dyn FnMut(String)) -> Result<Option<u64>, Error> {
+        let Some(now_ns) = now_ns else { return Ok(None) };
+        if now_ns < self.due_ns {
+            return Ok(Some(self.due_ns));
+        }
+        let late_ns = now_ns - self.due_ns;
+        if late_ns >= self.period_ns {
+            // Nobody reads nanoseconds of milliseconds.
+            let whole_ns = if late_ns < 1_000_000 { 1 } else { 1000 };
+            let late = Seconds((late_ns / whole_ns * whole_ns) as f64 / 1e9);
+            let period = Seconds(self.period_ns as f64 / 1e9);
+            let number = self.number;
+            if self.overrun == Overrun::Stop {
+                return Err(Error::new(format!(
+                    "tick {number} came {late} late, with a period of {period}: what follows it takes too long, or the worker was \
+                     kept off its core (`overrun` says to stop)"
+                )));
+            }
+            if self.late == 0 {
+                note(format!(
+                    "tick {number} came {late} late, more than a period: what follows takes too long, or the worker was kept off \
+                     its core"
+                ));
+            }
+            self.late += 1;
+        }
+        self.begun_ns = now_ns;
+        Ok(None)
+    }
+
+    /// Leaves out the next ones.
+    pub fn leave_out(&mut self, count: u64) {
+        if count > 0 {
+            self.skipped += count;
+            self.number = self.number.saturating_add(count);
+            self.due_ns = self.due_ns.saturating_add(count.saturating_mul(self.period_ns));
+        }
+    }
+
+    /// Goes on to the next one; `fast` where nothing waits.
+    pub fn next(&mut self, fast: bool) {
+        let passed = match self.overrun {
+            Overrun::Skip if !fast => {
+                (self.begun_ns.saturating_sub(self.due_ns) / self.period_ns).saturating_add(1)
+            }
+            _ => 1,
+        };
+        self.skipped += passed - 1;
+        self.number = self.number.saturating_add(passed);
+        self.due_ns = match self.overrun {
+            Overrun::MinGap => self.due_ns.max(self.begun_ns).saturating_add(self.period_ns),
+            _ => self.number.saturating_mul(self.period_ns),
+        };
+    }
+}

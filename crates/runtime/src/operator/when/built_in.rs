@@ -1,0 +1,303 @@
+//! The conditions that come with the engine.
+
+use super::readable::{Readable, Watcher};
+use super::{Condition, Event, Gate, How, Verdict, View, Waker, What, When};
+use crate::base::error::Error;
+use crate::operator::ticker::Ticks;
+use std::sync::Arc;
+
+/// A condition as the engine asks it.
+pub(crate) type Compiled = Box<dyn Condition>;
+
+/// Makes the conditions of an operator ready to be asked. `inputs` are the names of all its inputs; those that conditions name are
+/// known to exist.
+pub(crate) fn compile(when: Vec<When>, inputs: &[String], watcher: Option<&Arc<Watcher>>) -> Vec<Compiled> {
+    let one = |When(what)| compile_one(what, inputs, watcher);
+    when.into_iter().filter_map(one).collect()
+}
+
+fn compile_one(what: What, all: &[String], watcher: Option<&Arc<Watcher>>) -> Option<Compiled> {
+    let input = &|name: &str| all.iter().position(|port| port == name).unwrap_or(0);
+    Some(match what {
+        // It is a property of the edges, which count by themselves.
+        What::Room { .. } => return None,
+        What::Messages { port, least } => Box::new(Inputs::new(vec![port], How::All, least, None, input)),
+        What::Inputs { ports, how, least, timeout_ns } => {
+            let ports = if ports.is_empty() { all.to_vec() } else { ports };
+            Box::new(Inputs::new(ports, how, least, timeout_ns, input))
+        }
+        What::Batch { port, size, delay_ns } => {
+            Box::new(Batch { input: input(&port), port, size, delay_ns, since_ns: None })
+        }
+        What::Count(steps) => Box::new(Count(steps)),
+        What::Gate(gate) => Box::new(AtGate(gate)),
+        What::Event(event) => Box::new(AtEvent { event, seen: 0, used: 0 }),
+        What::Period { period_ns, overrun } => {
+            Box::new(Period { ticks: Ticks::new(period_ns, overrun).ok()? })
+        }
+        What::ChunkRoom(chunks) => Box::new(ChunkRoom(chunks)),
+        What::Readable(file) => Box::new(Readable { file, watcher: watcher.cloned(), token: 0 }),
+        What::AnyOf(list) => Box::new(AnyOf(compile(list, all, watcher))),
+        What::Own(own) => own.0,
+        // The plan has refused it.
+        What::Misused(_) => return None,
+    })
+}
+
+struct Inputs {
+    ports: Vec<(String, usize)>,
+    how: How,
+    least: usize,
+    timeout_ns: Option<u64>,
+    /// On the run's clock; the begin of the run before the first step.
+    last_ns: Option<u64>,
+}
+
+impl Inputs {
+    fn new(
+        ports: Vec<String>,
+        how: How,
+        least: usize,
+        timeout_ns: Option<u64>,
+        input: &dyn Fn(&str) -> usize,
+    ) -> Self {
+        let ports = ports.into_iter().map(|port| (port.clone(), input(&port))).collect();
+        Inputs { ports, how, least, timeout_ns, last_ns: None }
+    }
+}
+
+impl Condition for Inputs {
+    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
+        let closed = |port: usize| view.is_closed_at(port);
+        let enough = |port: usize| view.messages_at(port) >= self.least;
+        let mut ports = self.ports.iter().map(|&(_, port)| port);
+        let holds = view.inputs_are_waived()
+            || match self.how {
+                How::All => ports.all(|port| enough(port) || closed(port)),
+                // An input that has ended with a few left is worked off; one that is empty is nobody's reason.
+                How::Any => {
+                    ports.clone().any(|port| enough(port) || closed(port) && view.messages_at(port) > 0)
+                        || ports.all(closed)
+                }
+                How::Sum => {
+                    ports.clone().map(|port| view.messages_at(port)).fold(0, usize::saturating_add)
+                        >= self.least
+                        || ports.all(closed)
+                }
+            };
+        let Some(timeout_ns) = self.timeout_ns.filter(|_| !holds) else {
+            return Ok(if holds { Verdict::Holds } else { Verdict::Waits });
+        };
+        let end_ns = self.last_ns.unwrap_or(view.start_ns()).saturating_add(timeout_ns);
+        Ok(if view.now_ns() >= end_ns { Verdict::Holds } else { Verdict::Until(end_ns) })
+    }
+
+    fn stepped(&mut self, view: &View<'_>) {
+        if self.timeout_ns.is_some() {
+            self.last_ns = Some(view.now_ns());
+        }
+    }
+
+    fn describe(&self) -> String {
+        let names: Vec<&str> = self.ports.iter().map(|(name, _)| name.as_str()).collect();
+        let least = self.least;
+        match (self.how, names.as_slice()) {
+            (How::Sum, _) => format!("{least} messages at {} together", names.join(" and ")),
+            (_, [name]) => format!("{least} messages at {name}"),
+            (How::Any, _) => format!("{least} messages at {}", names.join(" or ")),
+            (How::All, _) => format!("{least} messages each at {}", names.join(" and ")),
+        }
+    }
+}
+
+struct Batch {
+    port: String,
+    input: usize,
+    size: usize,
+    delay_ns: u64,
+    /// When the first message of the batch was seen.
+    since_ns: Option<u64>,
+}
+
+impl Condition for Batch {
+    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
+        let messages = view.messages_at(self.input);
+        if messages >= self.size || view.is_closed_at(self.input) || view.inputs_are_waived() {
+            return Ok(Verdict::Holds);
+        }
+        if messages == 0 {
+            self.since_ns = None;
+            return Ok(Verdict::Waits);
+        }
+        let now_ns = view.now_ns();
+        let end_ns = self.since_ns.get_or_insert(now_ns).saturating_add(self.delay_ns);
+        Ok(if now_ns >= end_ns { Verdict::Holds } else { Verdict::Until(end_ns) })
+    }
+
+    fn stepped(&mut self, view: &View<'_>) {
+        // What was left came with the rest, or after it.
+        self.since_ns = (view.messages_at(self.input) > 0).then(|| view.now_ns());
+    }
+
+    fn describe(&self) -> String {
+        format!("{} messages at {}, or {} ns after the first", self.size, self.port, self.delay_ns)
+    }
+}
+
+struct Count(u64);
+
+impl Condition for Count {
+    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
+        Ok(if view.steps() < self.0 { Verdict::Holds } else { Verdict::Never })
+    }
+
+    fn describe(&self) -> String {
+        format!("one of its {} steps", self.0)
+    }
+}
+
+struct AtGate(Gate);
+
+impl Condition for AtGate {
+    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
+        Ok(if self.0.is_open() || view.is_stopping() { Verdict::Holds } else { Verdict::Waits })
+    }
+
+    fn describe(&self) -> String {
+        format!("{} to open", self.0.title())
+    }
+
+    fn attach(&mut self, waker: &Waker) {
+        self.0.attach(waker);
+    }
+
+    fn is_outside(&self) -> bool {
+        true
+    }
+}
+
+struct AtEvent {
+    event: Event,
+    /// Rings that were seen when it was asked last, and of these the ones that have led to a step.
+    seen: u64,
+    used: u64,
+}
+
+impl Condition for AtEvent {
+    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
+        // In this order: whoever is gone has rung before.
+        let alive = self.event.is_alive();
+        self.seen = self.event.rung();
+        Ok(if self.seen > self.used || view.is_stopping() {
+            Verdict::Holds
+        } else if alive {
+            Verdict::Waits
+        } else {
+            Verdict::Never
+        })
+    }
+
+    fn stepped(&mut self, _: &View<'_>) {
+        self.used = self.seen;
+    }
+
+    fn describe(&self) -> String {
+        format!("{} to be rung", self.event.title())
+    }
+
+    fn attach(&mut self, waker: &Waker) {
+        self.event.attach(waker);
+    }
+
+    fn is_outside(&self) -> bool {
+        true
+    }
+}
+
+struct Period {
+    ticks: Ticks,
+}
+
+impl Condition for Period {
+    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
+        if view.is_stopping() {
+            // What is under way gets through, and does not wait for ticks on its way.
+            return Ok(Verdict::Holds);
+        }
+        self.ticks.leave_out(view.cx.skips());
+        let start_ns = view.start_ns();
+        let now_ns = (!view.is_fast()).then(|| view.now_ns().saturating_sub(start_ns));
+        let mut note = |text| view.note(text);
+        match self.ticks.look(now_ns, &mut note)? {
+            Some(due_ns) => Ok(Verdict::Until(start_ns.saturating_add(due_ns))),
+            None => {
+                let due_ns = self.ticks.due_ns();
+                view.asks.tick.set(Some((due_ns, start_ns.saturating_add(due_ns))));
+                Ok(Verdict::Holds)
+            }
+        }
+    }
+
+    fn stepped(&mut self, view: &View<'_>) {
+        self.ticks.next(view.is_fast());
+    }
+
+    fn describe(&self) -> String {
+        format!("tick {} of its period", self.ticks.number())
+    }
+}
+
+struct ChunkRoom(usize);
+
+impl Condition for ChunkRoom {
+    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
+        let short = view.of.stores.iter().find(|&&store| view.cx.stores[store].free() < self.0);
+        if let Some(&store) = short {
+            view.asks.chunks.set(Some((store, self.0)));
+            return Ok(Verdict::Waits);
+        }
+        Ok(Verdict::Holds)
+    }
+
+    fn describe(&self) -> String {
+        format!("{} free chunks", self.0)
+    }
+}
+
+struct AnyOf(Vec<Compiled>);
+
+impl Condition for AnyOf {
+    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
+        let mut best = Verdict::Never;
+        for condition in &mut self.0 {
+            best = match (best, condition.check(view)?) {
+                (_, Verdict::Holds) => return Ok(Verdict::Holds),
+                (Verdict::Until(a), Verdict::Until(b)) => Verdict::Until(a.min(b)),
+                (Verdict::Until(time_ns), _) | (_, Verdict::Until(time_ns)) => Verdict::Until(time_ns),
+                (Verdict::Waits, _) | (_, Verdict::Waits) => Verdict::Waits,
+                (_, Verdict::Never) => Verdict::Never,
+            };
+        }
+        Ok(best)
+    }
+
+    fn stepped(&mut self, view: &View<'_>) {
+        for condition in &mut self.0 {
+            condition.stepped(view);
+        }
+    }
+
+    fn describe(&self) -> String {
+        self.0.iter().map(|condition| condition.describe()).collect::<Vec<_>>().join(" or ")
+    }
+
+    fn attach(&mut self, waker: &Waker) {
+        for condition in &mut self.0 {
+            condition.attach(waker);
+        }
+    }
+
+    fn is_outside(&self) -> bool {
+        self.0.iter().any(|condition| condition.is_outside())
+    }
+}

@@ -1,0 +1,284 @@
+//! The graph in which each stretch is there once per worker.
+
+use super::{End, Ends, Recipe, Stretch};
+use crate::base::on_error::OnError;
+use crate::graph::limits::OnMiss;
+use crate::graph::{EdgeDef, Graph, Node, PathDef, PortRef};
+use crate::operator::inline::Role;
+use crate::operator::link::Initial;
+use crate::operator::link::Lanes;
+use crate::operator::message::Value;
+use crate::operator::ports::{Described, Ports};
+use crate::operator::{Operator, Step};
+use crate::plan::{GraphError, Wire, wires};
+use crate::{Context, Error};
+use onbeat_trace::record::WhenFull;
+
+/// A graph made of another one.
+pub(crate) struct Expanded {
+    pub graph: Graph,
+    /// By place there: the worker that it goes to.
+    pub worker: Vec<usize>,
+    /// By place there: where its operator comes from.
+    makes: Vec<Make>,
+    /// By edge there: the edge that it stands for, whose first messages it has.
+    origins: Vec<Option<usize>>,
+}
+
+/// Where an operator comes from.
+#[derive(Clone, Copy)]
+enum Make {
+    /// It is there already.
+    Made,
+    /// From the given graph.
+    Own(usize),
+    /// One end of a stretch, which takes turns with that of other workers.
+    Turn { place: usize, worker: usize },
+}
+
+/// More than a ring can hold are not on their way at once.
+const RING_MOST: usize = 1 << 24;
+
+/// Stands for an operator that is still in the graph it comes from.
+struct Elsewhere;
+
+impl Operator for Elsewhere {
+    fn ports(&mut self, _: &mut Ports) {}
+    fn step(&mut self, _: &mut Context) -> Result<Step, Error> {
+        Ok(Step::Done)
+    }
+}
+
+/// Where messages come in or go out: the place, and the port; one, or one per worker.
+type Points = Vec<(usize, usize)>;
+
+struct Builder<'g> {
+    from: &'g Graph,
+    made: Expanded,
+    /// By place in the given graph, where edges begin and end.
+    outs: Vec<Vec<Points>>,
+    inputs: Vec<Vec<Points>>,
+    /// The stretch that it is in, if it is there once per worker.
+    stretch_of: Vec<Option<usize>>,
+}
+
+/// All of it but the operators that are in `from` and stay there. `wires` go by places.
+pub(crate) fn expand(from: &Graph, wires: &[Wire], recipe: &Recipe) -> Expanded {
+    let mut graph = Graph::new(&from.name);
+    graph.paths = from
+        .paths
+        .iter()
+        .map(|PathDef { from, to, limits }| PathDef { from: from.clone(), to: to.clone(), limits: *limits })
+        .collect();
+    let count = from.operators.len();
+    let mut builder = Builder {
+        from,
+        made: Expanded { graph, worker: Vec::new(), makes: Vec::new(), origins: Vec::new() },
+        outs: vec![Vec::new(); count],
+        inputs: vec![Vec::new(); count],
+        stretch_of: vec![None; count],
+    };
+    for (number, stretch) in recipe.stretches.iter().enumerate() {
+        for place in stretch.lane() {
+            builder.stretch_of[place] = Some(number);
+        }
+    }
+    for place in (0..count).filter(|&place| builder.stretch_of[place].is_none()).collect::<Vec<_>>() {
+        let here = builder.copy(place, Box::new(Elsewhere), Make::Own(place), 0);
+        builder.stand_for(place, &[here]);
+    }
+    for stretch in &recipe.stretches {
+        builder.stretch(stretch, wires, recipe);
+    }
+    for (edge, wire) in wires.iter().enumerate() {
+        builder.edge(edge, wire, recipe);
+    }
+    builder.made
+}
+
+impl Builder<'_> {
+    fn push(&mut self, node: Node, make: Make, worker: usize) -> usize {
+        let Expanded { graph, worker: workers, makes, .. } = &mut self.made;
+        graph.operators.push(node);
+        makes.push(make);
+        workers.push(worker);
+        workers.len() - 1
+    }
+
+    /// A node like that of the given graph, with another operator. Conditions stay where they are.
+    fn copy(&mut self, place: usize, mut operator: Box<dyn Operator>, make: Make, worker: usize) -> usize {
+        let Node { name, kind, ports, deadline_ns, budget_ns, on_miss, cost_ns, on_error, .. } =
+            &self.from.operators[place];
+        let node = Node {
+            name: name.clone(),
+            kind: kind.clone(),
+            role: Role::of(&mut *operator),
+            operator,
+            ports: ports.clone(),
+            deadline_ns: *deadline_ns,
+            budget_ns: *budget_ns,
+            on_miss: *on_miss,
+            cost_ns: *cost_ns,
+            when: Vec::new(),
+            on_error: *on_error,
+        };
+        self.push(node, make, worker)
+    }
+
+    /// Edges of an operator lead to these, or from them.
+    fn stand_for(&mut self, place: usize, copies: &[usize]) {
+        let Described { inputs, outputs } = &self.from.operators[place].ports;
+        let points = |port: usize| copies.iter().map(|&copy| (copy, port)).collect();
+        self.inputs[place] = (0..inputs.len()).map(points).collect();
+        self.outs[place] = (0..outputs.len()).map(points).collect();
+    }
+
+    fn stretch(&mut self, stretch: &Stretch, wires: &[Wire], recipe: &Recipe) {
+        let ends = match stretch.ends {
+            Ends::Turns { source, sink } => [Some(source), Some(sink)],
+            _ => [None, None],
+        };
+        for place in stretch.lane() {
+            let copies: Vec<usize> = (0..recipe.workers)
+                .map(|worker| match self.from.operators[place].operator.replica() {
+                    Some(mut replica) if !ends.contains(&Some(place)) => {
+                        // Its ports get their numbers.
+                        replica.ports(&mut Ports::describe(&mut Described::default()));
+                        self.copy(place, replica, Make::Made, worker)
+                    }
+                    _ => self.copy(place, Box::new(Elsewhere), Make::Turn { place, worker }, worker),
+                })
+                .collect();
+            self.stand_for(place, &copies);
+        }
+        if stretch.ends == Ends::Rest {
+            self.join(stretch, wires, recipe);
+        }
+    }
+
+    /// What leads to the stretch and away from it goes over two operators of its own.
+    fn join(&mut self, stretch: &Stretch, wires: &[Wire], recipe: &Recipe) {
+        let (Some(&first), Some(&last)) = (stretch.operators.first(), stretch.operators.last()) else {
+            return;
+        };
+        let make = self.from.operators[last].ports.outputs[0].spread;
+        let begin = wires.iter().position(|wire| wire.to == first);
+        let end = wires.iter().position(|wire| wire.from == last);
+        let (Some(begin), Some(end)) = (begin, end) else { return };
+        let from = &wires[begin];
+        let spread = self.from.operators[from.from].ports.outputs[from.out].spread;
+        // In the queues of a lane, and one in the hands of each of its operators.
+        let inside = stretch.operators.iter().map(|&place| wires.iter().position(|wire| wire.to == place));
+        let queues = inside.flatten().chain([end]).map(|edge| recipe.edges[edge].0);
+        // Those of its ends are twice as long: what the others have in advance, and what waits until it is its turn.
+        let mut ends = [recipe.edges[begin], recipe.edges[end]];
+        let lane = queues.chain([ends[0].0, ends[1].0]).fold(stretch.operators.len(), usize::saturating_add);
+        let had = ends[0].0;
+        ends.iter_mut().for_each(|(capacity, _)| *capacity = capacity.saturating_mul(2).min(RING_MOST));
+        let capacity = ends[0].0;
+        let spare = match recipe.rests() {
+            // A step of the spread needs room for one more. What is in the others' queues is all that they do.
+            1 => 1,
+            // They have other lanes, too: what waits before one of these keeps those that wait for another one. Half of what the edge had,
+            // and two messages at least, so that there is one to do when they are done with the other.
+            _ => capacity.saturating_sub((had / 2).max(2)).max(1),
+        };
+        let most = lane.saturating_mul(recipe.workers).saturating_add(1).min(RING_MOST);
+        let (mut order, lanes) = (None, Lanes { workers: recipe.workers, most, capacity, spare });
+        let (head, _) = spread(lanes, &mut order);
+        let (_, tail) = make(lanes, &mut order);
+        let mut add = |kind: &str, mut operator: Box<dyn Operator>| {
+            let mut ports = Described::default();
+            operator.ports(&mut Ports::describe(&mut ports));
+            let node = Node {
+                name: format!("{}.{kind}", self.from.operators[first].name),
+                kind: kind.to_string(),
+                role: None,
+                operator,
+                ports,
+                deadline_ns: None,
+                budget_ns: None,
+                on_miss: OnMiss::default(),
+                cost_ns: Some(0),
+                when: Vec::new(),
+                on_error: OnError::Stop,
+            };
+            self.push(node, Make::Made, 0)
+        };
+        let (head, tail) = (add("spread", head), add("gather", tail));
+        let (takers, senders) = (self.inputs[first][0].clone(), self.outs[last][0].clone());
+        for (worker, taker) in takers.into_iter().enumerate() {
+            self.connect((head, worker), taker, ends[0], WhenFull::Wait, None);
+        }
+        for (worker, sender) in senders.into_iter().enumerate() {
+            self.connect(sender, (tail, worker), ends[1], WhenFull::Wait, None);
+        }
+        self.inputs[first][0] = vec![(head, 0)];
+        self.outs[last][0] = vec![(tail, 0)];
+    }
+
+    fn edge(&mut self, edge: usize, wire: &Wire, recipe: &Recipe) {
+        let (froms, tos) = (self.outs[wire.from][wire.out].clone(), self.inputs[wire.to][wire.input].clone());
+        let when_full = self.from.edges[edge].when_full;
+        debug_assert_eq!(froms.len(), tos.len(), "both ends are in one stretch, or none is");
+        for (from, to) in froms.into_iter().zip(tos) {
+            self.connect(from, to, recipe.edges[edge], when_full, Some(edge));
+        }
+    }
+
+    fn connect(
+        &mut self,
+        from: (usize, usize),
+        to: (usize, usize),
+        (capacity, quantum): (usize, Option<usize>),
+        when_full: WhenFull,
+        origin: Option<usize>,
+    ) {
+        // What there is at first is moved here with the operators; until then only how much it is counts.
+        let initial = origin.map_or(0, |edge| self.from.edges[edge].initial.len());
+        self.made.graph.edges.push(EdgeDef {
+            from: PortRef::Number(from.0, from.1),
+            to: PortRef::Number(to.0, to.1),
+            capacity: Some(capacity),
+            quantum,
+            when_full,
+            initial: (0..initial).map(|_| Initial::Value(Value::Int(0))).collect(),
+        });
+        self.made.origins.push(origin);
+    }
+}
+
+/// The graph that was planned, with its operators.
+pub(crate) fn apply(mut graph: Graph, recipe: &Recipe) -> Result<Graph, GraphError> {
+    let wires = wires(&graph)?;
+    let Expanded { graph: mut made, makes, origins, .. } = expand(&graph, &wires, recipe);
+    made.config = std::mem::take(&mut graph.config);
+    made.gates = std::mem::take(&mut graph.gates);
+    made.events = std::mem::take(&mut graph.events);
+    for (edge, origin) in made.edges.iter_mut().zip(origins) {
+        if let Some(origin) = origin {
+            edge.initial = std::mem::take(&mut graph.edges[origin].initial);
+        }
+    }
+    let mut given: Vec<Option<Node>> = graph.operators.into_iter().map(Some).collect();
+    let mut turns: Vec<Vec<Option<End>>> = given.iter().map(|_| Vec::new()).collect();
+    for (node, make) in made.operators.iter_mut().zip(makes) {
+        match make {
+            Make::Made => {}
+            Make::Own(place) => {
+                if let Some(own) = given[place].take() {
+                    (node.operator, node.when) = (own.operator, own.when);
+                }
+            }
+            Make::Turn { place, worker } => {
+                if let Some(own) = given[place].take() {
+                    turns[place] = End::all(own.operator, recipe.workers).into_iter().map(Some).collect();
+                }
+                if let Some(end) = turns[place].get_mut(worker).and_then(Option::take) {
+                    node.operator = Box::new(end);
+                }
+            }
+        }
+    }
+    Ok(made)
+}
