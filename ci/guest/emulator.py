@@ -9,8 +9,8 @@ import shutil
 import subprocess
 import tempfile
 
-# The oldest version in which a guest with two CPUs and counted instructions boots; in 7.2 it stops when the second
-# CPU starts.
+# The oldest version in which a guest with two CPUs and counted instructions boots; in 7.2 it stops when the
+# second CPU starts.
 OLDEST = 10
 PACKAGE = "qemu-system-x86"
 KEYS = pathlib.Path("/usr/share/keyrings/debian-archive-keyring.gpg")

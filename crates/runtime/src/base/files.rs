@@ -30,7 +30,8 @@ pub struct FileUse {
 
 struct Used {
     number: u64,
-    /// The file itself, if it exists. While it is held, no other file can get its inode number and be refused for it.
+    /// The file itself, if it exists. While it is held, no other file can get its inode number and be refused
+    /// for it.
     file: Option<HeldFile>,
     /// The path with its links followed, as far as it exists.
     path: PathBuf,
@@ -69,7 +70,8 @@ impl FileUse {
         Self::new(path, true, by.into())
     }
 
-    /// Whether a second use of the file was refused. A user that has not replaced the file yet should leave it as it is.
+    /// Whether a second use of the file was refused. A user that has not replaced the file yet should leave
+    /// it as it is.
     pub fn is_contested(&self) -> bool {
         all().used.iter().any(|used| used.number == self.number && used.contested)
     }
