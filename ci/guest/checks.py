@@ -286,7 +286,7 @@ class Checks:
         self.check("onbeat-" in during, f"killed: there was no trace instance of ours to be left: {during}")
         self.text("killed.next")
         errors = self.said.get("killed.next.err", machine.Said("", -1)).text
-        self.check("left by a process that was killed" in errors, f"killed.next: nothing is said of what was left: {errors}")
+        self.check("left by a killed process" in errors, f"killed.next: nothing is said of what was left: {errors}")
         state = self.said.get("killed.state", machine.Said("nothing was said", -1))
         self.check(state.status == 0, f"killed: settings or instances differ from before:\n{state.text}")
         print("killed in the middle: the next one puts all back" if state.status == 0 else "killed: something is left")

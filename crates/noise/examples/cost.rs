@@ -1,4 +1,4 @@
-//! What watching a core costs it: per traced event, in interrupts of ours, and where nothing happens.
+//! Cost of tracing for the traced core: per event, in interrupts of this program, and without any event.
 //!
 //! ```console
 //! $ sudo cargo run --release -p onbeat-noise --example cost -- CPU
@@ -19,14 +19,14 @@ use std::sync::{Arc, Barrier};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// Stretches of each kind, bare and traced.
+/// Number of stretches of each kind, bare and traced.
 const TURNS: usize = 20;
 
 fn on(cpu: usize) -> Result<impl Fn() + Send + 'static> {
     let core = CoreSet::from_cores([cpu])?;
     Ok(move || {
         thread::set_cores(&core).expect("that core");
-        // So that nobody else comes between.
+        // So that no normal thread interferes.
         let _refused = "f:10"
             .parse::<onbeat_os::Policy>()
             .expect("a policy")
@@ -39,7 +39,7 @@ fn median(mut all: Vec<u64>) -> u64 {
     all.get(all.len() / 2).copied().unwrap_or(0)
 }
 
-/// Two threads on one core that leave it to each other: nanoseconds of a switch, the median.
+/// Median cost of a switch between two threads that hand one core to each other, in nanoseconds.
 fn switch_ns(cpu: usize) -> Result<u64> {
     const YIELDS: usize = 2_000;
     let begin = Arc::new(Barrier::new(2));
@@ -63,7 +63,7 @@ fn switch_ns(cpu: usize) -> Result<u64> {
     Ok(median(one.join().expect("no panic")) / 2)
 }
 
-/// A thread that looks at the clock while another core interrupts it: nanoseconds of a gap, the median.
+/// Median gap, in nanoseconds, of a thread that reads the clock while another core interrupts it.
 fn interrupt_ns(cpu: usize) -> Result<u64> {
     const LENGTH_NS: u64 = 30_000_000;
     const EVERY_NS: u64 = 25_000;
@@ -91,7 +91,7 @@ fn interrupt_ns(cpu: usize) -> Result<u64> {
     Ok(median(looks.join().expect("no panic")))
 }
 
-/// The time of a look at the clock: nanoseconds, the least quarter of many short stretches.
+/// Cost of a clock read in nanoseconds: the fastest quarter of many short stretches.
 fn look_ns(cpu: usize) -> Result<f64> {
     let place = on(cpu)?;
     let looks = thread::spawn("looks", move || {
@@ -158,7 +158,7 @@ fn main() -> Result<()> {
     let cpu: usize = std::env::args().nth(1).map_or(Ok(1), |text| text.parse())?;
     let others = CoreSet::from_cores(thread::cores()?.iter().filter(|core| *core != cpu))?;
     if others.is_empty() {
-        return Err("it takes two CPUs: one to be watched, and one to interrupt it".into());
+        return Err("it takes two CPUs: one to trace, and one to interrupt it".into());
     }
     thread::set_cores(&others)?;
     membarrier(MembarrierCommand::RegisterPrivateExpedited)?;

@@ -1,4 +1,4 @@
-//! Injects noise that is known, and says how much of it is found: 300 µs every 5 ms by a FIFO thread.
+//! Injects known noise, 300 µs every 5 ms by a FIFO thread, and reports how much of it is found.
 //!
 //! ```console
 //! $ sudo cargo run --release -p onbeat-noise --example injected -- CPU SECONDS
@@ -24,7 +24,7 @@ impl Observer<CpuNoise> for Nobody {
     }
 }
 
-/// Busy again and again until it is told to end; the moments at which each activation began and ended.
+/// Keeps the core busy periodically until the signal to end. Returns the start and end of each activation.
 fn inject(cpu: usize, end: &mpsc::Receiver<()>) -> Vec<(u64, u64)> {
     thread::set_cores(&CoreSet::from_cores([cpu]).expect("a core")).expect("on that core");
     Policy::Fifo(50).set(PolicyFlags::default()).expect("the right to be FIFO");
@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (begin_ns, end_ns) = (record.begin_ns, record.begin_ns + record.duration_ns);
     stop.send(())?;
     let all = injector.join().expect("no panic");
-    // The thread must have been looking: a moment at the begin and at the end is left out.
+    // Only activations during the measurement count: a short time at its start and its end is left out.
     let inside: Vec<_> =
         all.iter().filter(|(from, to)| *from > begin_ns + 20_000_000 && *to < end_ns - 20_000_000).collect();
     let noise = &record.cpus[0];
@@ -84,7 +84,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         100.0 * found.len() as f64 / inside.len() as f64
     );
     let own_ns = true_ns / found.len().max(1) as u64;
-    println!("busy by its own clock for {own_ns} ns on average, what interrupted it included");
+    println!("busy by its own clock for {own_ns} ns on average, including interruptions");
     println!(
         "mean under its name {mean_ns} ns, busy for {BUSY_NS} ns: {:+.2} %",
         100.0 * (mean_ns as f64 / BUSY_NS as f64 - 1.0)

@@ -66,7 +66,7 @@ impl fmt::Display for Frame {
 /// use std::time::Duration;
 ///
 /// #[inline(never)]
-/// fn wait_for_ever(tell: &mpsc::Sender<i32>, end: &mpsc::Receiver<()>) {
+/// fn wait_forever(tell: &mpsc::Sender<i32>, end: &mpsc::Receiver<()>) {
 ///     tell.send(thread::current_id()).unwrap();
 ///     let _ = end.recv();
 /// }
@@ -74,10 +74,10 @@ impl fmt::Display for Frame {
 /// let (go, end) = mpsc::channel();
 /// let (tell, told) = mpsc::channel();
 /// let waiter = thread::spawn("waiter", move || {
-///     wait_for_ever(&tell, &end);
+///     wait_forever(&tell, &end);
 /// })?;
 /// let stack = stack::of(told.recv().unwrap(), Duration::from_secs(10))?;
-/// assert!(stack.iter().any(|frame| frame.name.contains("wait_for_ever")));
+/// assert!(stack.iter().any(|frame| frame.name.contains("wait_forever")));
 /// drop(go);
 /// waiter.join().unwrap();
 /// # Ok::<(), std::io::Error>(())

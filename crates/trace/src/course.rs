@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 ///   length.
 #[derive(Debug, Clone)]
 pub struct Course {
-    slots: Box<[Slot]>,
+    slots: Box<[CourseSlot]>,
     /// Logarithm of a slot's length in nanoseconds, to base 2.
     shift: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Slot {
+struct CourseSlot {
     count: u64,
     min_ns: u64,
     max_ns: u64,
@@ -48,7 +48,7 @@ impl Course {
     /// Makes an empty course, and allocates all memory that it will ever need.
     #[must_use]
     pub fn new() -> Self {
-        Course { slots: vec![Slot::default(); Self::SLOTS].into(), shift: Self::SHIFT }
+        Course { slots: vec![CourseSlot::default(); Self::SLOTS].into(), shift: Self::SHIFT }
     }
 
     /// Records a duration at a time of the run, both in nanoseconds.
@@ -59,7 +59,7 @@ impl Course {
             self.fold();
             place = time_ns >> self.shift;
         }
-        let one = Slot { count: 1, min_ns: value_ns, max_ns: value_ns, sum_ns: value_ns };
+        let one = CourseSlot { count: 1, min_ns: value_ns, max_ns: value_ns, sum_ns: value_ns };
         self.slots[place as usize].add(&one);
     }
 
@@ -79,7 +79,7 @@ impl Course {
     #[must_use]
     pub fn to_record(&self) -> Option<CourseRecord> {
         let used = self.slots.iter().rposition(|slot| slot.count > 0)? + 1;
-        let list = |of: fn(&Slot) -> u64| self.slots[..used].iter().map(of).collect();
+        let list = |of: fn(&CourseSlot) -> u64| self.slots[..used].iter().map(of).collect();
         Some(CourseRecord {
             slot_ns: 1 << self.shift,
             count: list(|slot| slot.count),
@@ -103,8 +103,8 @@ impl Course {
     }
 }
 
-impl Slot {
-    fn add(&mut self, other: &Slot) {
+impl CourseSlot {
+    fn add(&mut self, other: &CourseSlot) {
         if other.count == 0 {
             return;
         }

@@ -73,7 +73,7 @@ fn realtime(case: &MachineCase) -> Judgement {
     );
     match shortest {
         Some(ns) if ns < HARD_NS => Judgement::bad(format!(
-            "{release} is not a PREEMPT_RT kernel, and the pipeline has a limit of {}",
+            "{release} is not a PREEMPT_RT kernel: it cannot guarantee the pipeline's limit of {}",
             super::us(ns)
         ))
         .with_severity(Severity::Critical)

@@ -179,7 +179,7 @@ fn policies(case: &MachineCase) -> Judgement {
                 period_us - runtime_us
             ));
             fixes.push(Fix::advice(
-                "let it park (idle = \"spin:20us\"), or lift the limit after reading rt-throttling",
+                "let that worker park (idle = \"spin:20us\"), or lift the limit after reading rt-throttling",
             ));
         }
     }

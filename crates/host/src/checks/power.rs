@@ -46,7 +46,7 @@ pub const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "wake-up latency with and without idle states",
         what: "Latency of a timer that wakes a FIFO thread: with the machine's current settings, and while /dev/cpu_dma_latency is held at 0.",
-        how: "dma_latency = \"0us\" in the pipeline, or --dma-latency 0us: it is held until the last cycle ends.",
+        how: "dma_latency = \"0us\" in the pipeline, or --dma-latency 0us: the request is held until the last cycle ends.",
         cost: "Idle cores consume power.",
         skip: "If the difference is small compared with the deadline.",
         judge: dma_latency,

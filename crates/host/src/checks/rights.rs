@@ -59,7 +59,7 @@ pub const CHECKS: &[Check] = &[
         what: "A program that can open it keeps idle cores out of deep idle states while it runs.",
         how: "A udev rule that gives it to a group: KERNEL==\"cpu_dma_latency\", GROUP=\"realtime\", MODE=\"0660\".",
         cost: "A user with this right can keep all cores awake.",
-        skip: "If idle states cost nothing: see idle-states.",
+        skip: "If wake-ups from idle states are fast enough: see idle-states.",
         judge: dma_latency,
     },
     Check {

@@ -71,7 +71,7 @@ fn throttling(case: &MachineCase) -> Judgement {
         let wide = case.facts.kernel.is_realtime().known() != Some(&true) && never_sleeps == Some(true);
         return match wide {
             true => Judgement::bad("there is no limit, and a real-time worker of the pipeline never sleeps: on this kernel it starves kworkers and RCU on its core")
-                .fix(Fix::advice("let it park (idle = \"spin:20us\"), or boot a PREEMPT_RT kernel")),
+                .fix(Fix::advice("let that worker park (idle = \"spin:20us\"), or boot a PREEMPT_RT kernel")),
             false => Judgement::good("there is no limit: every real-time loop must sleep"),
         };
     }

@@ -1,4 +1,4 @@
-//! Further events of the kernel: what may be asked for, what is refused, and that they come.
+//! Further kernel events: requests, refusals, and their lines.
 
 #![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 
@@ -48,7 +48,7 @@ fn they_come_with_their_moments_and_are_counted() {
         (before_ns - 1_000_000_000..=after_ns + 1000).contains(time_ns) && line.contains("sched_switch:")
     };
     assert!(lines.iter().filter(within).count() >= 20, "{} lines: {:?}", lines.len(), lines.first());
-    assert!(lines.iter().all(|(_, line)| !line.contains("prev_pid=0 ")), "the filter is not kept");
+    assert!(lines.iter().all(|(_, line)| !line.contains("prev_pid=0 ")), "the filter has no effect");
     let counted = extra.counted().expect("counts");
     assert_eq!(counted.len(), usize::from(is_counted));
     for counted in counted {

@@ -73,7 +73,7 @@ fn every_backend_accounts_for_all_noise() {
         let Some(record) = measured(&short(backend)) else { continue };
         assert_eq!(record.cpus.len(), 1);
         assert!(record.cpus[0].periods >= 2 && record.cpus[0].looks > 0 && record.cpus[0].runtime_ns > 0);
-        assert!(record.cpus[0].runtime_ns < record.duration_ns, "it sleeps between periods");
+        assert!(record.cpus[0].runtime_ns < record.duration_ns, "the thread sleeps between periods");
         assert!(backend == Backend::Auto || record.source.backend == backend);
         assert_eq!(record.stopped, None);
     }
@@ -83,7 +83,7 @@ fn every_backend_accounts_for_all_noise() {
 fn the_first_gap_over_the_limit_ends_it() {
     let settings = NoiseSettings { stop_single_ns: Some(1), threshold_ns: 1, ..short(Backend::Auto) };
     let Some(record) = measured(&settings) else { return };
-    let stopped = record.stopped.expect("two looks at the clock are more than 1 ns apart");
+    let stopped = record.stopped.expect("two clock reads are more than 1 ns apart");
     assert!(stopped.value_ns > 1 && stopped.limit_ns == 1 && stopped.what == "one gap");
 }
 

@@ -56,7 +56,7 @@ fn the_first_late_one_ends_it_and_is_analysed() {
     let settings = LatencySettings { stop_thread_ns: Some(1), ..short(Backend::Auto) };
     let Some(record) = measured(&settings) else { return };
     let stopped = record.stopped.expect("no timer wakes a thread within a nanosecond");
-    let analysis = record.cpus[0].stopped_by.as_ref().expect("the one that did it");
+    let analysis = record.cpus[0].stopped_by.as_ref().expect("the wake-up that ended it");
     assert_eq!((stopped.value_ns, stopped.limit_ns), (analysis.wake.user_latency_ns(), 1));
 }
 

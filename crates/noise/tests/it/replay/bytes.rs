@@ -1,4 +1,4 @@
-//! The kernel's bytes, by its own descriptions: those of two kernels that put the fields elsewhere.
+//! The kernel's bytes, decoded by its own descriptions, of two kernels with different field positions.
 
 use onbeat_noise::decode::{Extent, Form, Id, RecordKind, RingRecord, TracepointLayout, decode};
 use onbeat_os::tracefs::Tracefs;
@@ -35,7 +35,7 @@ const SWITCH: &[&str] = &[
     "pid_t next_pid 56 4 1",
     "int next_prio 60 4 1",
 ];
-/// The same with other places.
+/// The same fields at other positions.
 const SWITCH_ELSEWHERE: &[&str] = &[
     "int common_pid 4 4 1",
     "pid_t prev_pid 12 4 1",
@@ -237,7 +237,7 @@ fn elsewhere_cores_interrupt_each_other_by_one_tracepoint() {
     assert!(layout.missing().iter().all(|missing| !missing.name.starts_with("irq_vectors")));
 }
 
-/// On every kernel `irq_work_exit` cannot be sampled.
+/// No kernel can sample `irq_work_exit`.
 #[test]
 fn a_begin_whose_end_is_refused_is_a_point() {
     let folder = tempfile::tempdir().unwrap();
@@ -267,7 +267,7 @@ fn lost_records_are_told_and_strange_ones_counted() {
     bytes.extend(0u16.to_ne_bytes());
     bytes.extend(24u16.to_ne_bytes());
     bytes.extend([1u64, 17].map(u64::to_ne_bytes).concat());
-    // Somebody else's tracepoint, and one of ours that is too short for its fields.
+    // An unknown tracepoint, and a known one that is too short for its fields.
     bytes.extend(sample(5, 1, &raw(999, &[])));
     bytes.extend(sample(5, 1, &raw(40, &[])[..12]));
     bytes.extend(sample(5, 9, &raw(11, &[])));
@@ -293,7 +293,7 @@ proptest! {
         static LAYOUT: LazyLock<TracepointLayout> = LazyLock::new(|| x86(tempfile::tempdir().unwrap().path()));
         let layout = &*LAYOUT;
         decode(&bytes, Form::Perf, layout, drop);
-        // Right but for one byte.
+        // Correct except for one byte.
         let mut nearly = sample(5, 1, &raw(20, &[(12, &(20u32 | 7 << 16).to_ne_bytes())]));
         nearly.extend(sample(5, 2, &raw(40, &[])));
         let at = at % nearly.len();

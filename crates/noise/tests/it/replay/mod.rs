@@ -1,4 +1,4 @@
-//! Streams of the kernel, constructed and replayed: what they say, and what their holes do.
+//! Constructed streams of kernel records, replayed: their events, and the effect of holes.
 
 mod bytes;
 mod gaps;
@@ -37,7 +37,7 @@ fn switch(time_ns: u64, prev: i32, next: i32, comm: &str) -> RingRecord {
     RingRecord { time_ns, pid: prev, is_going: false, kind }
 }
 
-/// Core 1 with thread [`OWN`] on it, and what the records made of it.
+/// Replays records on core 1, where thread [`OWN`] runs.
 fn replay(records: Vec<RingRecord>) -> (Vec<KernelEvent>, Nesting) {
     let mut nesting = Nesting::new(1);
     nesting.measure(&[OWN]);
@@ -49,12 +49,12 @@ fn replay(records: Vec<RingRecord>) -> (Vec<KernelEvent>, Nesting) {
     (events, nesting)
 }
 
-/// Name, begin, duration and depth of each.
+/// Name, start, duration and depth of each event.
 fn shown(events: &[KernelEvent]) -> Vec<(&str, u64, u64, u32)> {
     events.iter().map(|event| (event.name.as_str(), event.start_ns, event.duration_ns, event.depth)).collect()
 }
 
-/// Begin and end of the stretches with something missing.
+/// Start and end of the stretches in which records are missing.
 fn broken(nesting: &mut Nesting) -> Vec<(u64, u64)> {
     pairs(nesting.take_broken())
 }

@@ -1,4 +1,4 @@
-//! Pages of a trace instance, made up as the kernel does.
+//! Made-up pages of a trace instance, in the kernel's format.
 
 use super::bytes::{raw, x86};
 use onbeat_noise::decode::{Form, Id, RecordKind, RingRecord, decode};
@@ -43,7 +43,7 @@ fn times_are_added_up_and_pages_follow_each_other() {
             // Twice 2^27 ns and 9 ns more, then nothing for a while.
             event(30, 9, &2u32.to_ne_bytes()),
             event(3, 1, &tracepoint(11)),
-            // Thrown away, with its time; another tracepoint; the same with its length in a word of its own.
+            // Padding with a time; another tracepoint; the same with its length in a separate word.
             event(29, 10, &[&8u32.to_ne_bytes()[..], &[0; 4]].concat()),
             event(3, 1, &tracepoint(999)),
             event(0, 1, &[&16u32.to_ne_bytes()[..], &tracepoint(10)].concat()),
@@ -94,7 +94,7 @@ fn what_is_no_page_is_counted() {
     for (bytes, expected) in [
         (vec![], 0),
         (vec![1; 10], 1),
-        // Longer than there is room for.
+        // Longer than the page.
         (page(1, 4000, &[]), 1),
         // An event beyond its end, and one without its second word.
         (page(1, 0, &[event(28, 0, &[0; 4])]), 1),
