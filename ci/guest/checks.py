@@ -10,7 +10,7 @@ import machine
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SNAPSHOT = ROOT / "crates/cli/tests/rights/snapshots/rights__refused__limit_of_ten.snap"
 INJECTED = "injected"
-# How many of the times that the injected thread got a core are to be found. The moments at which they were counted are 10 ms coarse.
+# The share of the injected thread's turns on a core that must be found. They were counted every 10 ms.
 FOUND = (0.98, 1.02)
 CLASSES = ("hardware", "nmi", "irq", "softirq", "thread")
 

@@ -9,7 +9,8 @@ import shutil
 import subprocess
 import tempfile
 
-# From this one on a guest with two CPUs boots while its instructions are counted; with 7.2 it stops as the second one starts.
+# The oldest version in which a guest with two CPUs and counted instructions boots; in 7.2 it stops when the
+# second CPU starts.
 OLDEST = 10
 PACKAGE = "qemu-system-x86"
 KEYS = pathlib.Path("/usr/share/keyrings/debian-archive-keyring.gpg")

@@ -26,8 +26,8 @@ TOOLS = ["busybox-static", "rtla", "rt-tests", "util-linux"]
 LIBRARIES = ["libc6", "libgcc-s1", "libnuma1", "libcap-ng0", "libsmartcols1", "libtinfo6"]
 # Named differently from release to release: what rtla depends on.
 OF_RTLA = re.compile(r"libtrace(event|fs)\S*")
-# The clock counts the guest's instructions, two nanoseconds for each, and leaps over the time in which it sleeps: whoever else has this
-# machine's cores meanwhile takes nothing from it.
+# The clock counts the guest's instructions, two nanoseconds for each, and skips the time in which the guest
+# sleeps. Other load on this machine therefore takes nothing from the guest.
 COUNTED = ["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off"]
 # At once: one guest keeps one CPU busy.
 GUESTS = int(os.environ.get("ONBEAT_GUESTS") or os.cpu_count() or 1)

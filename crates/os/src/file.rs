@@ -7,9 +7,10 @@ use std::path::Path;
 
 /// A file that was found under a name, kept from the moment it was found until this is dropped.
 ///
-/// Device and inode number tell files apart only while both exist: the file system gives the number of a deleted file to
-/// the next new one. A file that is held keeps its number, even without a name, so two held files with one identity are one
-/// file. Holding reads nothing, needs no permission for the file itself and does not wait for the other end of a pipe.
+/// Device and inode number tell files apart only while both exist: the file system gives the number of a
+/// deleted file to the next new one. A held file keeps its number, even without a name, so two held files
+/// with one identity are one file. Holding reads nothing, needs no permission for the file itself and does
+/// not wait for the other end of a pipe.
 ///
 /// ```
 /// use onbeat_os::file::HeldFile;
@@ -33,8 +34,8 @@ impl HeldFile {
     /// Holds the file of this name, after following links.
     ///
     /// # Errors
-    /// Those of `open(2)` with `O_PATH`: there is no such file, a folder of the path may not be searched, or the process has
-    /// no file descriptor left.
+    /// Those of `open(2)` with `O_PATH`: there is no such file, a folder of the path may not be searched, or
+    /// the process has no file descriptor left.
     pub fn open(path: &Path) -> io::Result<Self> {
         let descriptor = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         let found = fstat(&descriptor)?;

@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A file that is in use by this process, until this is dropped.
 ///
-/// Whoever reads a file says so with [`reading`](FileUse::reading), whoever will replace one with
-/// [`replacing`](FileUse::replacing). A file cannot be both, and cannot be replaced by two.
+/// [`reading`](FileUse::reading) notes that a file is read, [`replacing`](FileUse::replacing) that it will be
+/// replaced. A file cannot be both, and cannot be replaced by two.
 ///
 /// ```
 /// use onbeat_runtime::FileUse;
@@ -30,7 +30,8 @@ pub struct FileUse {
 
 struct Used {
     number: u64,
-    /// The file itself, if it exists. It is held because another file could get its inode number otherwise, and be refused.
+    /// The file itself, if it exists. While it is held, no other file can get its inode number and be refused
+    /// for it.
     file: Option<HeldFile>,
     /// The path with its links followed, as far as it exists.
     path: PathBuf,
@@ -61,7 +62,7 @@ impl FileUse {
         Self::new(path, false, by.into())
     }
 
-    /// `by` will put another file in the place of `path`, or a new one there.
+    /// `by` will replace the file at `path`, or create it.
     ///
     /// # Errors
     /// When somebody else in this process reads it, or will replace it too.
@@ -69,7 +70,8 @@ impl FileUse {
         Self::new(path, true, by.into())
     }
 
-    /// Whether somebody else wanted the file too, and was refused. Who has not replaced it yet should leave it as it is.
+    /// Whether a second use of the file was refused. A user that has not replaced the file yet should leave
+    /// it as it is.
     pub fn is_contested(&self) -> bool {
         all().used.iter().any(|used| used.number == self.number && used.contested)
     }

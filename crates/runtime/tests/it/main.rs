@@ -1,7 +1,8 @@
 //! Tests of the runtime, through the public interface.
 //!
-//! Apart: `no_allocation` and `waves`, which replace the allocator of their processes; `given_back`, which compares threads and
-//! locked memory of the whole process; `anyhow`, which measures the memory of the whole process.
+//! In binaries of their own: `no_allocation` and `waves`, which replace the allocator of their processes;
+//! `given_back`, which compares threads and locked memory of the whole process; `anyhow`, which measures the
+//! memory of the whole process.
 
 mod conditions;
 mod conformance;
