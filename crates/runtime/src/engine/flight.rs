@@ -129,8 +129,9 @@ impl Flight {
         Flight { rings, operators: operators.map(timing).collect(), least_ns, last: u32::MAX, last_end_ns: 0 }
     }
 
-    /// Notes the begin of step number `steps` of `operator`. Returns whether each of its steps should be timed. If steps follow so
-    /// closely that time stamps would cost more than [`SHARE`] allows, a sample is timed instead.
+    /// Notes the begin of step number `steps` of `operator`. Returns whether each of its steps should be
+    /// timed. If steps follow so closely that time stamps would cost more than [`SHARE`] allows, a sample is
+    /// timed instead.
     #[inline]
     pub fn is_exact(&mut self, operator: u32, begin_ns: u64, steps: u64) -> bool {
         let timing = &mut self.operators[operator as usize];
@@ -153,7 +154,8 @@ impl Flight {
         let timing = &mut self.operators[operator as usize];
         let (plan, held_by, held_ns) = (timing.plan, timing.held_by, timing.held_ns);
         timing.held_by = Span::NONE;
-        // Written in place, field by field: a copy of just-written fields would have to wait for these stores.
+        // Written in place, field by field: a copy of just-written fields would have to wait for these
+        // stores.
         let has_room = self.rings.spans.push_with(owner, || Span {
             operator: plan,
             worker: step.worker,

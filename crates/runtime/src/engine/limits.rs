@@ -12,8 +12,8 @@ use std::sync::{Arc, OnceLock};
 
 /// Messages in flight on a path with a limit, shared by the source and the end.
 ///
-/// Only the source's worker writes what was sent, only the end's worker what has arrived. A message counts by its number in the
-/// source's sequence: a message made of several counts as the last of them.
+/// Only the source's worker writes what was sent, only the end's worker what has arrived. A message counts by
+/// its number in the source's sequence: a message made of several counts as the last of them.
 #[derive(Debug)]
 pub(crate) struct InFlightBound {
     limit: InFlightLimit,
@@ -73,7 +73,8 @@ impl InFlightBound {
             return;
         }
         self.arrived_due_ns.store(due_ns, Ordering::Relaxed);
-        // SeqCst: pairs with `waits` in `is_open`. Either the source sees this message, or it is seen waiting here.
+        // SeqCst: pairs with `waits` in `is_open`. Either the source sees this message, or it is seen waiting
+        // here.
         self.arrived.store(sequence + 1, Ordering::SeqCst);
         if self.waits.load(Ordering::SeqCst)
             && let Some(waker) = self.waker.get()

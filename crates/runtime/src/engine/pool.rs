@@ -1,9 +1,10 @@
 //! Threads that share parts: each part of the graph goes to a thread that has time for it.
 //!
-//! A part is the engine of [`worker`](crate::engine::worker) for a few operators, mostly one. It runs until it has nothing to do,
-//! then parks. The thread that sends it a message wakes it and keeps it in its own list, so a light part stays with the part
-//! that it follows. Only a part that is heavy enough to be worth the way is offered to other threads: handing a message to
-//! another core costs 0.1 to 0.5 µs, waking a thread 10 to 40 µs.
+//! A part is the engine of [`worker`](crate::engine::worker) for a few operators, mostly one. It runs until
+//! it has nothing to do, then parks. The thread that sends it a message wakes it and keeps it in its own
+//! list, so a light part stays with the part that it follows. Only a part that is heavy enough to be worth
+//! the way is offered to other threads: handing a message to another core costs 0.1 to 0.5 µs, waking a
+//! thread 10 to 40 µs.
 
 use crate::base::idle::Idle;
 use crate::base::options::Share;
@@ -15,7 +16,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
-/// Rounds after which a thread takes a part that it has offered before one that it has kept, so that no part waits for ever.
+/// Rounds after which a thread takes a part that it has offered before one that it has kept, so that no part
+/// waits for ever.
 const ROUNDS: u32 = 32;
 
 /// A part that goes from thread to thread.
@@ -29,8 +31,8 @@ pub(crate) trait WaveHelp: Send + Sync {
     /// Whether chunks can be carried. A hint.
     fn is_open(&self) -> bool;
 
-    /// Carries chunks on the thread at this place of the pool, until the wave closes or `leaves` says so. Returns the number of
-    /// messages carried. `is_lost` says whether the thread at a place does not return.
+    /// Carries chunks on the thread at this place of the pool, until the wave closes or `leaves` says so.
+    /// Returns the number of messages carried. `is_lost` says whether the thread at a place does not return.
     fn help(&self, place: usize, leaves: &dyn Fn() -> bool, is_lost: &dyn Fn(usize) -> bool) -> u64;
 }
 
@@ -78,7 +80,8 @@ struct PoolThread {
 }
 
 impl PoolThread {
-    /// Claims one of the thread's own offers, in turn: a part that always has work is offered again after each of its long steps.
+    /// Claims one of the thread's own offers, in turn: a part that always has work is offered again after
+    /// each of its long steps.
     fn claim<P>(&mut self, tasks: &TaskPool<P>) -> Option<u32> {
         let claimed = tasks.claim_below(self.place, self.claimed)?;
         self.claimed = claimed;
@@ -137,8 +140,8 @@ impl<P: PoolPart> ThreadPool<P> {
         }
     }
 
-    /// Keeps a light part for the calling thread. Offers a heavy part to all threads, first to the last one that had it. A thread
-    /// outside of the pool always offers.
+    /// Keeps a light part for the calling thread. Offers a heavy part to all threads, first to the last one
+    /// that had it. A thread outside of the pool always offers.
     fn queue(&self, part: u32) {
         let kept = THREAD.with_borrow_mut(|thread| {
             let Some(thread) = thread.as_mut().filter(|thread| thread.pool == self.address()) else {
@@ -240,8 +243,8 @@ impl<P: PoolPart> ThreadPool<P> {
         with_thread(|thread| thread.list.push_back(part));
     }
 
-    /// Returns the next part for this thread: the part that was woken last, then kept parts, then its own offers, then offers of
-    /// other threads.
+    /// Returns the next part for this thread: the part that was woken last, then kept parts, then its own
+    /// offers, then offers of other threads.
     pub fn next(&self, thread: usize, round: u32) -> Option<(u32, TaskLease<'_, P>)> {
         loop {
             let offered = || with_thread(|thread| thread.claim(&self.tasks)).flatten();

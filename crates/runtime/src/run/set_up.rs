@@ -24,8 +24,8 @@ use onbeat_trace::record::WhenFull;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// A worker, its context, and the messages that its edges have from the start. On the worker's own thread: the chunk
-/// stores belong to it from now on.
+/// A worker, its context, and the messages that its edges have from the start. On the worker's own thread:
+/// the chunk stores belong to it from now on.
 pub(super) fn set_up(
     part: Part,
     seeds: Vec<Seed<Info>>,
@@ -89,7 +89,8 @@ pub(super) fn set_up(
 /// Lets the threads of a pool take chunks through the same chains in waves, where the plan says so.
 fn share_chains(plan: &Plan, worker: &mut Worker, cx: &Context) {
     let Some(pool) = worker.pool.clone() else { return };
-    // Virtual time needs one order of events, and a flight recorder needs steps in the order in which they happened.
+    // Virtual time needs one order of events, and a flight recorder needs steps in the order in which they
+    // happened.
     if !cx.clock.is_real() || worker.flight.is_some() {
         return;
     }

@@ -28,7 +28,8 @@ impl Barrier {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for all members that count. False for a member that does not count any more: it must touch nothing.
+    /// Waits for all members that count. False for a member that does not count any more: it must touch
+    /// nothing.
     pub fn wait(&self, member: usize) -> bool {
         let mut members = self.lock();
         if members[member] != Member::Away {

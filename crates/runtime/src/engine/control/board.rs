@@ -1,5 +1,5 @@
-//! Snapshots of the run for threads that watch it. A part copies its counters to the board between two steps, and only on request,
-//! so a run that is not watched has no cost.
+//! Snapshots of the run for threads that watch it. A part copies its counters to the board between two steps,
+//! and only on request, so a run that is not watched has no cost.
 
 use super::recent::SharedLatencies;
 use crate::base::slot::PartSlot;
@@ -187,7 +187,8 @@ impl Board {
 
     /// Notes that the part has published a snapshot.
     pub fn answer(&self, part: usize, snapshot: u64) {
-        // Release: pairs with the Acquire in `has_answered`. The part may have been given up and closed meanwhile.
+        // Release: pairs with the Acquire in `has_answered`. The part may have been given up and closed
+        // meanwhile.
         let _ =
             self.parts[part].answers.answered.fetch_update(Ordering::Release, Ordering::Relaxed, |last| {
                 (last != u64::MAX).then_some(snapshot)

@@ -115,7 +115,8 @@ impl Control {
     }
 
     /// Whether a stop was requested, or the run has failed.
-    // Relaxed, as are all accesses to `stop`: the flags publish only themselves, and failures are behind a lock.
+    // Relaxed, as are all accesses to `stop`: the flags publish only themselves, and failures are behind a
+    // lock.
     #[inline]
     pub fn is_stop_requested(&self) -> bool {
         self.stop.load(Ordering::Relaxed) != 0

@@ -4,8 +4,8 @@ use super::board::PathSlot;
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 use onbeat_trace::Buckets;
 
-/// Number of buckets: each octave from 2^10 to 2^37 ns (1 µs to 137 s) in eight parts, so a quantile is at most an eighth too high.
-/// Shorter latencies share the first bucket, longer ones the last.
+/// Number of buckets: each octave from 2^10 to 2^37 ns (1 µs to 137 s) in eight parts, so a quantile is at
+/// most an eighth too high. Shorter latencies share the first bucket, longer ones the last.
 const BUCKETS: usize = 2 + 27 * 8;
 const FIRST_OCTAVE: u32 = 10;
 
@@ -19,7 +19,8 @@ pub(crate) struct Recent {
     max_ns: u64,
 }
 
-/// The same histogram for other threads to read. Relaxed throughout: [`Board::answer`](super::board::Board::answer) publishes it.
+/// The same histogram for other threads to read. Relaxed throughout:
+/// [`Board::answer`](super::board::Board::answer) publishes it.
 pub(crate) struct SharedLatencies {
     counts: Box<[AtomicU64]>,
     sum_ns: AtomicU64,

@@ -1,6 +1,6 @@
 //! State of a worker when quiescence ends the run.
 
-/// What is left on a worker when nothing can happen any more.
+/// Remaining work of a worker when nothing can happen any more.
 #[derive(Debug, Default)]
 pub(crate) struct Standstill {
     /// Whether messages or sources are left: a deadlock.

@@ -8,7 +8,8 @@ use onbeat_os::{Parker, Unparked};
 pub(crate) const POLLS: u32 = 8;
 
 impl Idle {
-    /// Waits until `up`, or until the clock reaches `alarm_ns` (`u64::MAX` for never). For a part with a thread of its own.
+    /// Waits until `up`, or until the clock reaches `alarm_ns` (`u64::MAX` for never). For a part with a
+    /// thread of its own.
     pub fn wait(self, parker: &Parker, alarm_ns: u64, up: impl Fn() -> bool, now_ns: impl Fn() -> u64) {
         self.spin(alarm_ns, &up, &now_ns);
         while !up() {
@@ -49,8 +50,8 @@ impl Idle {
     }
 }
 
-/// Polls until `up` is true or the clock reaches `end_ns`, with a number of spin-loop hints (`pauses`) between two polls. Reads the
-/// clock at every `every`-th poll. Returns whether `up` came true.
+/// Polls until `up` is true or the clock reaches `end_ns`, with a number of spin-loop hints (`pauses`)
+/// between two polls. Reads the clock at every `every`-th poll. Returns whether `up` came true.
 pub(crate) fn spin_until(
     end_ns: u64,
     every: u32,

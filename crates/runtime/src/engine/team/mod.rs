@@ -1,4 +1,5 @@
-//! Parts of a run, as they see each other: an inbox each, and quiescence. A part has a thread of its own or is in a pool.
+//! Parts of a run, as they see each other: an inbox each, and quiescence. A part has a thread of its own or
+//! is in a pool.
 
 mod idle;
 
@@ -61,8 +62,9 @@ pub(crate) struct Team {
 }
 
 impl Team {
-    /// A team of the parts with these owners. `events` has the number of items of each inbox, `threads` is the number of threads,
-    /// `outside` the number of operators that wait for events from outside of the graph.
+    /// A team of the parts with these owners. `events` has the number of items of each inbox, `threads` is
+    /// the number of threads, `outside` the number of operators that wait for events from outside of the
+    /// graph.
     pub fn new(
         owners: &[Owner],
         events: &[usize],
@@ -92,8 +94,8 @@ impl Team {
             .enumerate()
             .map(|(part, (owner, &events))| {
                 let wakeup = Wakeup { quiet: Arc::clone(&quiet), part };
-                // One operator has few producers, and often one on the thread that steps it. One head is polled faster than
-                // several.
+                // One operator has few producers, and often one on the thread that steps it. One head is
+                // polled faster than several.
                 let slots = if pooled[part] { 1 } else { threads.min(SLOTS) };
                 Arc::new(Inbox::new(owner, slots, events, wakeup))
             })
@@ -118,8 +120,8 @@ impl Team {
         self.inboxes[part].schedule(0, CONTROL);
     }
 
-    /// Prevents quiescence, and stops virtual time, while the result exists. For a thread that notifies several parts, of which the
-    /// first may wait for the last. From any thread.
+    /// Prevents quiescence, and stops virtual time, while the result exists. For a thread that notifies
+    /// several parts, of which the first may wait for the last. From any thread.
     pub fn hold(&self) -> TeamHold<'_> {
         self.quiet.enter(1);
         TeamHold(&self.quiet)
@@ -183,7 +185,8 @@ impl Seat {
         &self.inbox
     }
 
-    /// Parks the part: there is no work here before `alarm_ns` on the run's clock. `None` if something came meanwhile.
+    /// Parks the part: there is no work here before `alarm_ns` on the run's clock. `None` if something came
+    /// meanwhile.
     pub fn park(&self, owner: &mut Owner, alarm_ns: Option<u64>) -> Option<ParkState> {
         let quiet = &*self.team.quiet;
         if let Err(replaced) = self.inbox.sleep(owner) {

@@ -126,8 +126,8 @@ impl Worker {
         }
     }
 
-    /// Makes an operator ready that made progress in this step and has messages left, if its pops alone do not show that. An
-    /// operator that took nothing stays as it is: it has seen its messages.
+    /// Makes an operator ready that made progress in this step and has messages left, if its pops alone do
+    /// not show that. An operator that took nothing stays as it is: it has seen its messages.
     fn keep_ready(&mut self, cx: &mut Context, operator: u32, flags: u32) {
         let has_progressed =
             cx.popped != 0 && flags & (flag::MULTI | flag::WHEN) != 0 || flags & flag::RESUME != 0;

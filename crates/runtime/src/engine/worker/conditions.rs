@@ -1,5 +1,5 @@
-//! Operators that wait for more than messages and room: their conditions are checked whenever something has changed for them.
-//! They take the slow path at every step; other operators pay nothing.
+//! Operators that wait for more than messages and room: their conditions are checked whenever something has
+//! changed for them. They take the slow path at every step; other operators pay nothing.
 
 use super::{Failure, Worker};
 use crate::base::error::Error;
@@ -11,8 +11,8 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl Worker {
-    /// Whether all conditions of an operator hold. If not, they are checked again when that may have changed; if they can never
-    /// hold, the operator is ended.
+    /// Whether all conditions of an operator hold. If not, they are checked again when that may have changed;
+    /// if they can never hold, the operator is ended.
     pub(super) fn conditions_hold(&mut self, cx: &mut Context, operator: u32) -> Result<bool, Failure> {
         let Some(conditions) = &self.conditions[operator as usize] else { return Ok(true) };
         let node = &self.nodes[operator as usize];
@@ -127,7 +127,8 @@ impl Worker {
     }
 }
 
-/// Checks all conditions together. After the end of all inputs, only conditions that end an operator count: it should see the end.
+/// Checks all conditions together. After the end of all inputs, only conditions that end an operator count:
+/// it should see the end.
 fn check_all(
     list: &mut [Compiled],
     view: &View<'_>,

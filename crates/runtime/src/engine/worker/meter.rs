@@ -5,22 +5,23 @@ use onbeat_trace::Histogram;
 /// Time that reading the clock may cost, as a part of the steps' time: one in this many.
 const SHARE: u64 = 128;
 
-/// Time to read the clock twice, in nanoseconds. A guess on the high side: the vDSO takes 20 to 25 ns on current machines.
+/// Time to read the clock twice, in nanoseconds. A guess on the high side: the vDSO takes 20 to 25 ns on
+/// current machines.
 const CLOCK_NS: u64 = 50;
 
-/// Cost of a timed pass through a chain besides reading the clock, in nanoseconds: direct hand-over ends, chunks go over the edges,
-/// and times are noted for each operator.
+/// Cost of a timed pass through a chain besides reading the clock, in nanoseconds: direct hand-over ends,
+/// chunks go over the edges, and times are noted for each operator.
 const PASS_NS: u64 = 600;
 
-/// Cost of a timed step that is also noted in the flight recorder, in nanoseconds, with the cache lines that this takes. Four times
-/// the measured cost, as samples serve only statistics.
+/// Cost of a timed step that is also noted in the flight recorder, in nanoseconds, with the cache lines that
+/// this takes. Four times the measured cost, as samples serve only statistics.
 const NOTE_NS: u64 = 600;
 
 /// Most steps from one timed step to the next: rare events should be seen within a second.
 const MOST: u64 = 8192;
 
-/// Times every n-th step, with n such that the clock costs less than 1 % of the steps' time. n varies a little, so that the samples
-/// of an operator with a rhythm do not always meet the same beat.
+/// Times every n-th step, with n such that the clock costs less than 1 % of the steps' time. n varies a
+/// little, so that the samples of an operator with a rhythm do not always meet the same beat.
 #[derive(Debug)]
 pub(crate) struct Meter {
     /// Durations of steps that were timed, but not noted in the flight recorder.
@@ -98,8 +99,8 @@ impl Meter {
         self.interval_for(self.cost_ns, self.mean_ns())
     }
 
-    /// Passes from one timed pass to the next through operators of which this is the first, given the cost of timing all of them and
-    /// the mean time of a pass.
+    /// Passes from one timed pass to the next through operators of which this is the first, given the cost of
+    /// timing all of them and the mean time of a pass.
     pub fn passes(&mut self, cost_ns: u64, mean_ns: u64) -> u32 {
         self.interval_for(cost_ns + PASS_NS, mean_ns)
     }

@@ -1,4 +1,5 @@
-//! Migrating ends that wait for their turn: their worker polls for it, and arms a notification only before it parks.
+//! Migrating ends that wait for their turn: their worker polls for it, and arms a notification only before it
+//! parks.
 
 use super::{NodeState, Worker};
 use crate::operator::context::Context;
@@ -6,15 +7,16 @@ use crate::plan::replicate::{End, Upcoming};
 
 /// Migrating ends of a worker.
 pub(crate) struct MigratingEnds {
-    /// By bit of the pending-turn mask ([`Context::wishes`]): the operator and its turn, which is polled while the bit is set.
+    /// By bit of the pending-turn mask ([`Context::wishes`]): the operator and its turn, which is polled
+    /// while the bit is set.
     pub ends: Box<[(u32, Upcoming)]>,
     /// Whether the last pick was a migrating end.
     pub was_picked: bool,
 }
 
 impl Worker {
-    /// Returns a migrating end whose turn has come. It goes first, as other workers wait for it; but not twice in a row, so that
-    /// ready operators get their steps.
+    /// Returns a migrating end whose turn has come. It goes first, as other workers wait for it; but not
+    /// twice in a row, so that ready operators get their steps.
     #[inline(never)]
     pub(super) fn pick_migrating_end(&mut self, cx: &mut Context) -> Option<u32> {
         if std::mem::take(&mut self.migrating.was_picked) {

@@ -1,5 +1,5 @@
-//! Workers step operators. [`Worker::run`] is the hot loop; the other files here have what the loop calls when it cannot
-//! simply follow a message to its consumer.
+//! Workers step operators. [`Worker::run`] is the hot loop; the other files here have what the loop calls
+//! when it cannot simply follow a message to its consumer.
 
 mod after_step;
 pub(crate) mod chain;
@@ -48,7 +48,8 @@ use crate::operator::when::Conditions;
 use crate::operator::{Operator, Step};
 use std::sync::Arc;
 
-/// State of one worker that its operators do not see. Only the thread that steps the operators reads and writes it.
+/// State of one worker that its operators do not see. Only the thread that steps the operators reads and
+/// writes it.
 pub(crate) struct Worker {
     pub operators: Box<[Box<dyn Operator>]>,
     /// By operator.
@@ -65,7 +66,8 @@ pub(crate) struct Worker {
     pub waiting: Waiting,
     pub stop: Stopping,
     pub migrating: MigratingEnds,
-    /// Source time and due time of the tick that lets the next step through. Set by the conditions, taken by that step.
+    /// Source time and due time of the tick that lets the next step through. Set by the conditions, taken by
+    /// that step.
     pub tick: Option<(u64, u64)>,
     pub seat: Seat,
     /// Slot in which the worker shows which operator is running.
@@ -82,10 +84,12 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// The hot loop: picks an operator, steps it, and follows its message to the consumer while the data is in the cache.
+    /// The hot loop: picks an operator, steps it, and follows its message to the consumer while the data is
+    /// in the cache.
     ///
-    /// Besides the step itself, a hop costs a count-down and two reads of [`Hot`](crate::operator::context::Hot) state. Everything
-    /// except "one message in, one message out, next" takes the slow path: [`step_slow`](Self::step_slow) before the step,
+    /// Besides the step itself, a hop costs a count-down and two reads of
+    /// [`Hot`](crate::operator::context::Hot) state. Everything except "one message in, one message out,
+    /// next" takes the slow path: [`step_slow`](Self::step_slow) before the step,
     /// [`after_step`](Self::after_step) after it.
     pub fn run(&mut self, cx: &mut Context) -> Result<Pause, Failure> {
         self.turns.picks_left = PICKS;
@@ -131,12 +135,13 @@ impl Worker {
         self.operators[operator as usize].step(cx)
     }
 
-    /// Returns the next operator to step: the ready one furthest down the graph, otherwise the next source in turn, otherwise
-    /// an operator whose time has come. `None` if there is none; [`Waiting::pause`] says why.
+    /// Returns the next operator to step: the ready one furthest down the graph, otherwise the next source in
+    /// turn, otherwise an operator whose time has come. `None` if there is none; [`Waiting::pause`] says why.
     #[inline]
     fn pick(&mut self, cx: &mut Context) -> Result<Option<u32>, Failure> {
         self.end_turn(cx);
-        // The end of a timed step is the present time, once. It is not the time at which the next step begins.
+        // The end of a timed step is the present time, once. It is not the time at which the next step
+        // begins.
         let mut ended_ns = self.flight.as_mut().map_or(0, |flight| std::mem::take(&mut flight.last_end_ns));
         let mut checks_lanes = cx.slow != 0;
         loop {
@@ -188,7 +193,8 @@ impl Worker {
 
     /// Ends the turn of the previous source, which keeps it only if its step returned `Again`.
     ///
-    /// (To end the turn and to set it again at each step would make every step wait for the stores of the previous one.)
+    /// (To end the turn and to set it again at each step would make every step wait for the stores of the
+    /// previous one.)
     #[inline(always)]
     fn end_turn(&mut self, cx: &mut Context) {
         if self.turns.on_turn != NONE {
@@ -197,7 +203,8 @@ impl Worker {
         }
     }
 
-    /// Takes the ready operator furthest down the graph, up to `last`. None after a long streak: a source has its turn first.
+    /// Takes the ready operator furthest down the graph, up to `last`. None after a long streak: a source has
+    /// its turn first.
     #[inline(always)]
     fn take_ready(&self, cx: &mut Context, last: u32) -> Option<u32> {
         if self.turns.streak < STREAK { cx.ready.take_highest(last) } else { None }
@@ -213,8 +220,8 @@ impl Worker {
         self.poll_in_passing(cx, now_ns);
     }
 
-    /// No operator is ready and no source wants a turn. Returns whether to pick again: after a broken streak, after a skipped
-    /// poll, or because something came.
+    /// No operator is ready and no source wants a turn. Returns whether to pick again: after a broken streak,
+    /// after a skipped poll, or because something came.
     #[inline(always)]
     fn picks_again(&mut self, cx: &mut Context, has_polled: bool) -> bool {
         self.turns.unpolled = 0;

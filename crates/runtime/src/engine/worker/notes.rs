@@ -10,8 +10,8 @@ use onbeat_queue::sync::atomic::Ordering;
 use std::ops::Range;
 
 impl Worker {
-    /// Begin of a timed step: the end of the previous step, if this step follows at once and each step is timed. Nothing happened
-    /// between the two then.
+    /// Begin of a timed step: the end of the previous step, if this step follows at once and each step is
+    /// timed. Nothing happened between the two then.
     #[inline(always)]
     pub(super) fn step_begin_ns(&self, cx: &Context) -> u64 {
         match &self.flight {
@@ -20,7 +20,8 @@ impl Worker {
         }
     }
 
-    /// Notes the end of a timed step, or of a pass from `operator` to `last`. Returns whether each step should be timed.
+    /// Notes the end of a timed step, or of a pass from `operator` to `last`. Returns whether each step
+    /// should be timed.
     #[inline(always)]
     pub(super) fn is_exact(
         &mut self,
@@ -41,7 +42,8 @@ impl Worker {
         is_exact
     }
 
-    /// Notes a timed step. Its duration is counted by the reader of the flight recorder, or here if there is none.
+    /// Notes a timed step. Its duration is counted by the reader of the flight recorder, or here if there is
+    /// none.
     #[inline(always)]
     pub(super) fn note_timed_step(
         &mut self,
@@ -83,7 +85,8 @@ impl Worker {
         self.note_hold_by(cx, operator, operator);
     }
 
-    /// Notes that a chain has work and may not be stepped: the first operator waits for room after one of the operators.
+    /// Notes that a chain has work and may not be stepped: the first operator waits for room after one of the
+    /// operators.
     pub(super) fn note_hold_of_chain(&mut self, cx: &Context, first: u32, last: u32) {
         for operator in (first..=last).rev() {
             self.note_hold_by(cx, first, operator);

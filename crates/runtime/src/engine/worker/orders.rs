@@ -60,7 +60,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Sets a parameter. Errors and panics of the operator's code go to the thread that gave the order, and do not fail the run.
+    /// Sets a parameter. Errors and panics of the operator's code go to the thread that gave the order, and
+    /// do not fail the run.
     fn set(
         &mut self,
         cx: &mut Context,
@@ -113,7 +114,8 @@ impl Worker {
         }
     }
 
-    /// Pauses an operator: one more condition does not hold. Its pending work is kept as for any other condition.
+    /// Pauses an operator: one more condition does not hold. Its pending work is kept as for any other
+    /// condition.
     fn pause(&mut self, cx: &mut Context, operator: u32) {
         let node = &mut self.nodes[operator as usize];
         if node.paused.is_some() {

@@ -1,4 +1,5 @@
-//! Waits of a worker without work: it spins, parks, wakes up, and says what its operators wait for if nothing can happen any more.
+//! Waits of a worker without work: it spins, parks, wakes up, and says what its operators wait for if nothing
+//! can happen any more.
 
 use super::{Failure, Pause, Worker};
 use crate::engine::control::standstill::Standstill;
@@ -34,8 +35,9 @@ impl Worker {
         false
     }
 
-    /// Polls until something changes, a chunk comes home, or the real clock reaches `end_ns`. Other workers still see this one as
-    /// awake, so whatever comes costs neither side more than a message does. Returns whether something came.
+    /// Polls until something changes, a chunk comes home, or the real clock reaches `end_ns`. Other workers
+    /// still see this one as awake, so whatever comes costs neither side more than a message does. Returns
+    /// whether something came.
     pub fn spin(&mut self, cx: &mut Context, end_ns: u64) -> bool {
         let pauses = if self.waiting.spin_pace.is_dense { self.waiting.spin_pace.pauses } else { 1 };
         let mut polls = 0;
@@ -53,7 +55,8 @@ impl Worker {
         has_come
     }
 
-    /// Parks this part: there is no work here before `alarm_ns` on the real clock. `None` if there is work after all.
+    /// Parks this part: there is no work here before `alarm_ns` on the real clock. `None` if there is work
+    /// after all.
     pub fn park(&mut self, cx: &mut Context, alarm_ns: Option<u64>) -> Option<ParkState> {
         // From here on, a chunk that comes home from another worker wakes this one.
         if self.waiting.starved.iter().any(|starved| !cx.stores[starved.store].want(starved.chunks)) {

@@ -1,4 +1,5 @@
-//! Changes from elsewhere, as a worker takes them in: messages and room on edges to other workers, notifications, alarms, the end.
+//! Changes from elsewhere, as a worker takes them in: messages and room on edges to other workers,
+//! notifications, alarms, the end.
 
 use super::waiting::StarvedOperator;
 use super::{STREAK, Worker};
@@ -68,7 +69,8 @@ impl Worker {
 
     /// Acts on the items in the inbox.
     fn take_notifications(&mut self, cx: &mut Context) {
-        // Collected first: acting on an item needs the context, and may schedule more items, here or elsewhere.
+        // Collected first: acting on an item needs the context, and may schedule more items, here or
+        // elsewhere.
         let mut notified = std::mem::take(&mut self.waiting.notified);
         self.seat.inbox().drain(&mut cx.owner, |_, item| notified.push(item));
         for item in notified.drain(..) {
@@ -125,14 +127,16 @@ impl Worker {
         })
     }
 
-    /// Edges from other workers that a worker may poll: not more than [`WATCHED`], as each poll reads all of them.
+    /// Edges from other workers that a worker may poll: not more than [`WATCHED`], as each poll reads all of
+    /// them.
     pub fn watchable(edges: &[EdgeEnds]) -> Box<[u32]> {
         let comes_from_afar =
             |&edge: &u32| edges[edge as usize].to != NONE && edges[edge as usize].probe.far().is_some();
         (0..edges.len() as u32).filter(comes_from_afar).take(WATCHED).collect()
     }
 
-    /// Sets whether this worker polls edges from other workers instead of being notified, as a worker that spins does.
+    /// Sets whether this worker polls edges from other workers instead of being notified, as a worker that
+    /// spins does.
     pub fn watch(&mut self, cx: &Context, watches: bool) {
         if watches {
             self.disarm_notifications(cx);

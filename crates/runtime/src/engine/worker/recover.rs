@@ -1,4 +1,5 @@
-//! Operators that fail in a step without ending the run: they are restarted after a delay, or the run continues without them.
+//! Operators that fail in a step without ending the run: they are restarted after a delay, or the run
+//! continues without them.
 
 use super::{Failure, Worker};
 use crate::base::error::Error;
@@ -44,7 +45,8 @@ impl Worker {
         Some(())
     }
 
-    /// Resets the engine's state of an operator to that between two steps, as its last step did not come to an end.
+    /// Resets the engine's state of an operator to that between two steps, as its last step did not come to
+    /// an end.
     fn clean_up(&mut self, cx: &mut Context, operator: u32) {
         if cx.next < STARVED {
             cx.ready.set(cx.next);

@@ -1,4 +1,5 @@
-//! The slow path: timing, conditions, stamps to go on with, and everything else around a step that most steps do not need.
+//! The slow path: timing, conditions, stamps to go on with, and everything else around a step that most steps
+//! do not need.
 
 use super::turns::{LONG_STEP_NS, SLOW_STEP_NS};
 use super::{Failure, Worker};
@@ -53,8 +54,8 @@ impl Worker {
         outcome
     }
 
-    /// Gives a message of a free-running source a due time, the begin of its timed step, if the message is tracked: each message
-    /// if the graph has limits, otherwise a sample.
+    /// Gives a message of a free-running source a due time, the begin of its timed step, if the message is
+    /// tracked: each message if the graph has limits, otherwise a sample.
     #[inline]
     pub(super) fn sample_source(&mut self, cx: &mut Context, operator: u32, begin_ns: u64) {
         let flags = cx.hot[operator as usize].flags;
@@ -98,7 +99,8 @@ impl Worker {
         if !asks_again || cx.hot[operator as usize].flags & !flag::RECORDED != flag::SOURCE {
             return self.after_step(cx, operator, outcome);
         }
-        // A plain source asks for another turn. It is the source on turn: no other operator is stepped without a message.
+        // A plain source asks for another turn. It is the source on turn: no other operator is stepped
+        // without a message.
         self.nodes[operator as usize].sequence += u64::from(cx.next < STARVED || cx.sent_away);
         self.turns.on_turn = NONE;
         Ok(())

@@ -3,12 +3,14 @@
 use super::Worker;
 use crate::operator::context::{Context, NONE};
 
-/// Most picks from one check of a lane to the next while nothing comes, for example because few messages arrive there.
+/// Most picks from one check of a lane to the next while nothing comes, for example because few messages
+/// arrive there.
 const PAUSES: u32 = 63;
 
 impl Worker {
-    /// Returns the operator that feeds a starved lane of another worker, of several the one furthest up the graph; [`NONE`] if no
-    /// lane is starved. Operators after it should wait: otherwise the other worker would wait, and longer, for a long step here.
+    /// Returns the operator that feeds a starved lane of another worker, of several the one furthest up the
+    /// graph; [`NONE`] if no lane is starved. Operators after it should wait: otherwise the other worker
+    /// would wait, and longer, for a long step here.
     #[inline(never)]
     pub(super) fn starved_lane(&self, cx: &mut Context) -> u32 {
         let Context { lanes, owner, edges, .. } = cx;

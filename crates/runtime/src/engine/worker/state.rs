@@ -36,7 +36,8 @@ pub(crate) struct NodeState {
     pub chain: Option<u32>,
     /// Whether this is a further replica of an operator; the first replica reports for all.
     pub is_copy: bool,
-    /// Whether the operator is a migrating end, which has turns with those of other workers. It says itself when it is done.
+    /// Whether the operator is a migrating end, which has turns with those of other workers. It says itself
+    /// when it is done.
     pub has_turns: bool,
     pub on_error: OnError,
     pub trouble: Trouble,
@@ -53,15 +54,15 @@ impl NodeState {
     }
 }
 
-/// Sets the stamp with which a source begins its next message, from the source's number and the number of messages that it
-/// has sent.
+/// Sets the stamp with which a source begins its next message, from the source's number and the number of
+/// messages that it has sent.
 #[inline(always)]
 pub(crate) fn begin_turn(cx: &mut Context, source_number: u64, sequence: u64) {
     let origin = source_number << 48 | (sequence & SEQUENCE_MASK);
     cx.carried = NONE;
     cx.sent_away = false;
-    // Only fields that change are written. The stamp is copied in wide pieces: these would wait for narrow stores, and the stores
-    // for everything that the previous message wrote.
+    // Only fields that change are written. The stamp is copied in wide pieces: these would wait for narrow
+    // stores, and the stores for everything that the previous message wrote.
     let (Stamp { time_ns, due_ns, .. }, stamp) = (Stamp::default(), &mut cx.stamp);
     if stamp.time_ns != time_ns || stamp.due_ns != due_ns {
         (stamp.time_ns, stamp.due_ns) = (time_ns, due_ns);

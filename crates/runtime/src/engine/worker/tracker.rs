@@ -155,7 +155,8 @@ impl Tracker {
                 fresh.push(late);
             }
         };
-        // A message made of several counts for the paths from all of their sources, with the earliest due time.
+        // A message made of several counts for the paths from all of their sources, with the earliest due
+        // time.
         let counts =
             |path: &Path| path.end == operator && (path.source == stamp.source() || stamp.is_joined());
         for (place, path) in paths.iter_mut().enumerate().filter(|(_, path)| counts(path)) {

@@ -1,6 +1,7 @@
 //! Turns of sources, and how often a worker polls between them.
 
-/// Timed steps after which a source has its turn, although operators are ready: a cycle never runs out of messages.
+/// Timed steps after which a source has its turn, although operators are ready: a cycle never runs out of
+/// messages.
 pub(super) const STREAK: u32 = 64;
 
 /// Turns of sources with short steps between two polls: a poll costs as much as several such steps.
@@ -19,7 +20,8 @@ pub(crate) struct SourceTurns {
     pub on_turn: u32,
     /// Timed steps since a source had its turn.
     pub streak: u32,
-    /// Turns of sources until the next poll: [`UNPOLLED_TURNS`] after each poll, but 0 while `long_steps` is not.
+    /// Turns of sources until the next poll: [`UNPOLLED_TURNS`] after each poll, but 0 while `long_steps` is
+    /// not.
     pub unpolled: u32,
     /// Number of operators whose steps take longer than [`LONG_STEP_NS`].
     pub long_steps: u32,

@@ -9,7 +9,8 @@ const PAUSES: usize = 16;
 
 /// Edges, items and chunks that a worker waits for.
 pub(crate) struct Waiting {
-    /// Edges from other workers that this worker polls instead of being notified, until it arms notifications before it parks.
+    /// Edges from other workers that this worker polls instead of being notified, until it arms notifications
+    /// before it parks.
     pub watched: Box<[u32]>,
     pub spin_pace: SpinPace,
     /// Whether notifications for `watched` are armed.
@@ -41,9 +42,9 @@ impl Waiting {
 
 /// How often a worker polls what others write while it has nothing to do.
 ///
-/// Each poll takes the cache line from its writer, which has to fetch it back for its next message. If messages follow each
-/// other closely, the worker therefore polls less often; but not much less if edges have little room, as the other side then
-/// waits for this worker.
+/// Each poll takes the cache line from its writer, which has to fetch it back for its next message. If
+/// messages follow each other closely, the worker therefore polls less often; but not much less if edges have
+/// little room, as the other side then waits for this worker.
 #[derive(Debug)]
 pub(crate) struct SpinPace {
     /// Pauses from one poll to the next while messages follow each other closely.

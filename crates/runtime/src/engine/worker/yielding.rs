@@ -6,13 +6,14 @@ use crate::operator::context::Context;
 /// Picks after which a part that shares its thread checks whether another part or an alarm waits.
 pub(super) const PICKS: u32 = 32;
 
-/// Long steps in a row of a part that shares its thread, if nothing in the pool waits for a time. With one step, the part furthest
-/// down the graph has often done all its work when the next message comes, and waits: a tenth of the throughput.
+/// Long steps in a row of a part that shares its thread, if nothing in the pool waits for a time. With one
+/// step, the part furthest down the graph has often done all its work when the next message comes, and waits:
+/// a tenth of the throughput.
 const LONG_STEPS: u32 = 4;
 
 impl Worker {
-    /// Whether another part should have the thread. That is checked after each long step, or after [`LONG_STEPS`] if nothing waits
-    /// for a time, and after [`PICKS`] short steps.
+    /// Whether another part should have the thread. That is checked after each long step, or after
+    /// [`LONG_STEPS`] if nothing waits for a time, and after [`PICKS`] short steps.
     pub(super) fn should_yield(&mut self, cx: &Context) -> bool {
         let picks = PICKS - self.turns.picks_left;
         self.turns.picks_left -= 1;

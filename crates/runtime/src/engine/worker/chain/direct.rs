@@ -10,9 +10,9 @@ use onbeat_queue::Meta;
 
 /// Makes passes from the source to the sink, all with the same samples.
 ///
-/// Returns `None` before a pass that is out of the ordinary, whose turn has begun, and [`PassOutcome::Through`] if the sink does not
-/// take the chunk that it was shown. The flag says whether the result is in the spare samples: operators inside may write other chunks if
-/// `REWRITES` is set.
+/// Returns `None` before a pass that is out of the ordinary, whose turn has begun, and
+/// [`PassOutcome::Through`] if the sink does not take the chunk that it was shown. The flag says whether the
+/// result is in the spare samples: operators inside may write other chunks if `REWRITES` is set.
 ///
 /// This function is not inlined and works on bytes, so that its state from pass to pass stays in registers.
 #[inline(never)]
@@ -79,10 +79,12 @@ pub(super) fn pass<const REWRITES: bool>(
     (outcome, is_swapped)
 }
 
-/// Takes the samples of a chunk through the operators inside, which are numbered from `first` on and shown in the slot.
+/// Takes the samples of a chunk through the operators inside, which are numbered from `first` on and shown in
+/// the slot.
 ///
 /// # Errors
-/// Number of operators before the one that failed, and the error. Only the slot says which operator is running.
+/// Number of operators before the one that failed, and the error. Only the slot says which operator is
+/// running.
 #[inline(always)]
 pub(super) fn edit(
     cx: &Context,
@@ -103,8 +105,8 @@ pub(super) fn edit(
     Ok(())
 }
 
-/// Like [`edit`], if some operators write other samples: those whose bit is set in `rewriting`, lowest first. Returns whether the
-/// result is in the spare samples.
+/// Like [`edit`], if some operators write other samples: those whose bit is set in `rewriting`, lowest first.
+/// Returns whether the result is in the spare samples.
 #[inline(always)]
 pub(super) fn rewrite(
     cx: &Context,

@@ -1,7 +1,9 @@
-//! Takes chunks through a chain: from the edge before it or from its source, to the edge after it or to its sink.
+//! Takes chunks through a chain: from the edge before it or from its source, to the edge after it or to its
+//! sink.
 //!
-//! Operators that write other chunks get a spare one, which changes places with the present chunk. A timed pass always goes over the
-//! edges at both ends: it takes some nanoseconds longer than a pass with direct hand-over.
+//! Operators that write other chunks get a spare one, which changes places with the present chunk. A timed
+//! pass always goes over the edges at both ends: it takes some nanoseconds longer than a pass with direct
+//! hand-over.
 
 use super::direct::{self, did_more_than_fill, edit, rewrite};
 use super::state::{PassBatch, PassOutcome, PassState};
@@ -83,8 +85,8 @@ impl Executor {
         self.spare_bytes.is_none() || self.spare.is_some()
     }
 
-    /// Lets threads with these contexts take chunks through the chain together from now on, if all its chunks can be handed over
-    /// directly. The ends of the chain have these numbers.
+    /// Lets threads with these contexts take chunks through the chain together from now on, if all its chunks
+    /// can be handed over directly. The ends of the chain have these numbers.
     pub fn share(&mut self, ends: ChainEnds, contexts: Vec<Context>) -> Option<Arc<dyn WaveHelp>> {
         let wave = self.is_direct.then(|| WaveOwner::new(ends, contexts))?;
         let help = wave.help();
@@ -107,8 +109,8 @@ impl Executor {
 
     /// Takes one chunk through the chain, and as many more as `batch` allows while everything is as usual.
     ///
-    /// The chunk comes from the source, whose turn has begun, or from the edge before the first operator inside. `times_ns` gets the
-    /// time at which each step after that of the source begins.
+    /// The chunk comes from the source, whose turn has begun, or from the edge before the first operator
+    /// inside. `times_ns` gets the time at which each step after that of the source begins.
     pub fn pass(
         &mut self,
         cx: &mut Context,
@@ -164,7 +166,8 @@ impl Executor {
         }
     }
 
-    /// Makes passes by direct hand-over while everything is as usual. Returns `None` before a pass that is not, whose turn has begun.
+    /// Makes passes by direct hand-over while everything is as usual. Returns `None` before a pass that is
+    /// not, whose turn has begun.
     #[inline(always)]
     fn pass_directly(
         &mut self,
@@ -261,10 +264,11 @@ impl Executor {
         Ok(chunk)
     }
 
-    /// Exchanges the chunk and the spare one: the spare one continues, with the info of this chunk, which is written next.
+    /// Exchanges the chunk and the spare one: the spare one continues, with the info of this chunk, which is
+    /// written next.
     ///
-    /// (Measured, for a chunk from another core: to only read it and return it to its store, where it is written again, takes up to
-    /// three times as long.)
+    /// (Measured, for a chunk from another core: to only read it and return it to its store, where it is
+    /// written again, takes up to three times as long.)
     fn swapped(&mut self, mut chunk: Chunk<u8>) -> Option<Chunk<u8>> {
         let mut other = self.spare.take()?;
         other.truncate(chunk.len());
@@ -313,9 +317,11 @@ impl Executor {
         self.send(cx, state, chunk, None)
     }
 
-    /// Sends a chunk over the edge after the last operator inside, and steps the sink if it belongs to the chain.
+    /// Sends a chunk over the edge after the last operator inside, and steps the sink if it belongs to the
+    /// chain.
     ///
-    /// Returns also whether everything was as usual: the consumer has all that was sent, and nobody measures the message.
+    /// Returns also whether everything was as usual: the consumer has all that was sent, and nobody measures
+    /// the message.
     #[inline(always)]
     fn send(
         &mut self,

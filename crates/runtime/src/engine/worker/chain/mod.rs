@@ -1,8 +1,9 @@
 //! Chains: neighbours on one worker that have one step together.
 //!
-//! A chain is only a shortcut. Its operators exist like all others, with their edges, and are stepped one by one as soon as anything is
-//! unusual: an end, a failure, a message queued between two of them. The chain is *loose* then, until all edges inside are empty
-//! again. [`pass`] takes chunks from the source before a chain to the sink after it.
+//! A chain is only a shortcut. Its operators exist like all others, with their edges, and are stepped one by
+//! one as soon as anything is unusual: an end, a failure, a message queued between two of them. The chain is
+//! *loose* then, until all edges inside are empty again. [`pass`] takes chunks from the source before a chain
+//! to the sink after it.
 
 mod direct;
 mod executor;
@@ -93,8 +94,9 @@ impl Chain {
         self.direct.to_sink += outcome.whole;
     }
 
-    /// Counts a batch of passes, given whether the last one came through all operators inside, and to a step of the sink. Returns the
-    /// number of passes before the last one, and whether their messages are queued before the sink.
+    /// Counts a batch of passes, given whether the last one came through all operators inside, and to a step
+    /// of the sink. Returns the number of passes before the last one, and whether their messages are queued
+    /// before the sink.
     pub fn count_batch(&mut self, through: bool, ended: bool) -> (u64, bool) {
         let Some((from_source, to_sink)) = self.in_pass.take() else { return (0, false) };
         let whole = std::mem::take(&mut self.whole);
@@ -107,7 +109,8 @@ impl Chain {
 }
 
 impl Worker {
-    /// Makes a step of the chain of this operator, if possible. False if the operator must be stepped on its own.
+    /// Makes a step of the chain of this operator, if possible. False if the operator must be stepped on its
+    /// own.
     #[inline]
     pub(super) fn step_chain(&mut self, cx: &mut Context, operator: u32) -> Result<bool, Failure> {
         let Some(chain) = &mut self.chains[operator as usize] else {
@@ -131,8 +134,8 @@ impl Worker {
         self.go_through(cx, first, false).map(|()| true)
     }
 
-    /// Gets a spare chunk if operators inside write other chunks. False if there is none: then they are stepped one by one, and each
-    /// waits for a chunk.
+    /// Gets a spare chunk if operators inside write other chunks. False if there is none: then they are
+    /// stepped one by one, and each waits for a chunk.
     #[inline]
     pub(super) fn equip_chain(&mut self, cx: &Context, first: u32) -> bool {
         let Some(chain) = &mut self.chains[first as usize] else { return false };
@@ -152,8 +155,9 @@ impl Worker {
         if is_tight { self.step_chain(cx, first) } else { Ok(false) }
     }
 
-    /// [`step_chain`](Self::step_chain) if the source has its turn, or an operator inside other than the first is ready. If no message
-    /// is queued before that operator, it is ready because a condition of the whole chain holds again.
+    /// [`step_chain`](Self::step_chain) if the source has its turn, or an operator inside other than the
+    /// first is ready. If no message is queued before that operator, it is ready because a condition of the
+    /// whole chain holds again.
     fn step_member(&mut self, cx: &mut Context, operator: u32) -> Result<bool, Failure> {
         let first = self.nodes[operator as usize].chain;
         let Some(chain) = first.and_then(|first| self.chains[first as usize].as_mut()) else {
@@ -308,7 +312,8 @@ fn combined(cx: &Context, first: u32, last: u32) -> (u32, u32) {
     all.iter().fold((0, 0), |(unmet, flags), hot| (unmet | hot.unmet, flags | hot.flags))
 }
 
-/// Holds a chain of which an operator may not be stepped. When that operator may be stepped again, the chain continues.
+/// Holds a chain of which an operator may not be stepped. When that operator may be stepped again, the chain
+/// continues.
 #[cold]
 fn hold_chain(cx: &mut Context, first: u32, last: u32) {
     for operator in first..=last {

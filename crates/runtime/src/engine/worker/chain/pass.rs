@@ -1,8 +1,9 @@
 //! Passes of chunks through a chain: from its source, if it has one, to its sink.
 //!
-//! The ends are stepped as elsewhere. Their chunks go over the edges, or by direct hand-over if both ends can do that (see
-//! [`Inline::fill`]). A pass saves everything that the loop does between two steps. Unusual results of an end are handled as
-//! elsewhere; then the end is stepped on its own, and passes have one end less.
+//! The ends are stepped as elsewhere. Their chunks go over the edges, or by direct hand-over if both ends can
+//! do that (see [`Inline::fill`]). A pass saves everything that the loop does between two steps. Unusual
+//! results of an end are handled as elsewhere; then the end is stepped on its own, and passes have one end
+//! less.
 
 use super::Executor;
 use super::poll::ChainPoller;
@@ -15,12 +16,13 @@ use crate::operator::message::NO_DUE;
 use crate::plan::CHAIN_MOST;
 use std::ops::Range;
 
-/// Most passes in a batch with polls; its passes are counted only afterwards. (Measured: to begin a batch takes 60 ns and some cache
-/// lines.)
+/// Most passes in a batch with polls; its passes are counted only afterwards. (Measured: to begin a batch
+/// takes 60 ns and some cache lines.)
 const POLLED_PASSES: u32 = 1023;
 
 impl Worker {
-    /// Takes chunks through the chain that begins with `first`: one, or a batch until the next poll if no other operator waits.
+    /// Takes chunks through the chain that begins with `first`: one, or a batch until the next poll if no
+    /// other operator waits.
     #[inline]
     pub(super) fn go_through(
         &mut self,
@@ -76,7 +78,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Makes one pass, and as many more as `batch` allows: see [`Executor::pass`]. Also returns the number of further passes.
+    /// Makes one pass, and as many more as `batch` allows: see [`Executor::pass`]. Also returns the number of
+    /// further passes.
     #[inline]
     fn pass(
         &mut self,
@@ -146,8 +149,8 @@ impl Worker {
         Some((state, &mut chain.executor))
     }
 
-    /// Acts on the outcome of a pass, and returns how far it came in the end. If the source returned anything but `Again`, that is
-    /// handled first; then its message continues.
+    /// Acts on the outcome of a pass, and returns how far it came in the end. If the source returned anything
+    /// but `Again`, that is handled first; then its message continues.
     #[inline]
     fn follow_up(
         &mut self,

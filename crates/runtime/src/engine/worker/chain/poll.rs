@@ -1,4 +1,5 @@
-//! Polls between passes of direct hand-over: alarms, notifications, stops, and other parts that wait for the thread.
+//! Polls between passes of direct hand-over: alarms, notifications, stops, and other parts that wait for the
+//! thread.
 
 use crate::base::quiescence::Inbox;
 use crate::engine::control::Control;
@@ -10,7 +11,8 @@ use crate::operator::context::Context;
 /// Passes of short steps from one poll to the next if a poll consists of loads alone.
 const FEW: u32 = 16;
 
-/// Most passes from one poll to the next if a poll reads the clock, which takes 20 ns, and the passes take at most [`BRIEF_NS`].
+/// Most passes from one poll to the next if a poll reads the clock, which takes 20 ns, and the passes take at
+/// most [`BRIEF_NS`].
 const MANY: u32 = 128;
 
 /// Longest time between two polls that read the clock, in nanoseconds.
@@ -62,7 +64,8 @@ impl<'w> ChainPoller<'w> {
         self.left = passes;
     }
 
-    /// Returns the number of passes until the next poll; 0 if there is something else to do, or no more passes are allowed.
+    /// Returns the number of passes until the next poll; 0 if there is something else to do, or no more
+    /// passes are allowed.
     #[inline(never)]
     pub fn poll(&mut self, cx: &Context) -> u32 {
         if self.left == 0 {

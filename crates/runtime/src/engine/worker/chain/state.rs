@@ -16,7 +16,8 @@ pub(crate) struct PassState<'w> {
     pub source: Option<&'w mut Box<dyn Operator>>,
     /// Operators between the ends.
     pub inside: &'w mut Inside<'w>,
-    /// Sink, if it belongs to the chain and all of its conditions hold. Changes of that are handled before the next pass.
+    /// Sink, if it belongs to the chain and all of its conditions hold. Changes of that are handled before
+    /// the next pass.
     pub sink: Option<&'w mut Box<dyn Operator>>,
     /// Numbers of the source, of the first operator inside, and of the sink.
     pub numbers: [u32; 3],
@@ -35,8 +36,8 @@ pub(crate) struct PassState<'w> {
 
 /// Passes without a step of one end.
 ///
-/// A migrating sink is not stepped while chunks of the same turn are queued before the chain: all of them go through first, and then
-/// into its turn together.
+/// A migrating sink is not stepped while chunks of the same turn are queued before the chain: all of them go
+/// through first, and then into its turn together.
 #[derive(Debug, Default)]
 pub(crate) struct PartialCounts {
     /// Passes without a step of the source, which sent several messages in one step.
@@ -77,12 +78,14 @@ impl PassBatch {
 pub(crate) struct DirectCounts {
     pub from_source: u64,
     pub to_sink: u64,
-    /// Whether all of [`PassState::whole`], which are not counted here yet, and the current pass are direct at both ends.
+    /// Whether all of [`PassState::whole`], which are not counted here yet, and the current pass are direct
+    /// at both ends.
     pub all: bool,
 }
 
 impl DirectCounts {
-    /// Counts the passes of a batch that has ended, given whether the last pass came from the source, and reached the sink.
+    /// Counts the passes of a batch that has ended, given whether the last pass came from the source, and
+    /// reached the sink.
     pub fn count(&mut self, whole: u64, from_source: bool, to_sink: bool) {
         if std::mem::take(&mut self.all) {
             self.from_source += whole + u64::from(from_source);

@@ -1,15 +1,16 @@
 //! Waves: threads of a pool carry chunks through the same chain, one after another.
 //!
-//! A chain normally stays on one core, because to thread each chunk to another core costs more than most steps take. In a wave, operators
-//! go from core to core and chunks stay: the state of an operator is a cache line or two, a chunk is hundreds. The chain is cut into a few
-//! stages, each a station of a [`TicketedPipeline`]; a thread that has time takes some new chunks from station to station. At each one
-//! the operators get all messages in order, and one at a time, so they may keep any state. With as many threads as stages all threads
-//! work, each with chunks in its own cache.
+//! A chain normally stays on one core, because to thread each chunk to another core costs more than most
+//! steps take. In a wave, operators go from core to core and chunks stay: the state of an operator is a cache
+//! line or two, a chunk is hundreds. The chain is cut into a few stages, each a station of a
+//! [`TicketedPipeline`]; a thread that has time takes some new chunks from station to station. At each one
+//! the operators get all messages in order, and one at a time, so they may keep any state. With as many
+//! threads as stages all threads work, each with chunks in its own cache.
 //!
-//! A wave is open for a fraction of a millisecond. The worker that owns the chain lends the operators, and carries chunks itself; other
-//! threads come and go. After the wave, the state is as if the worker had made these passes alone: the operators are back, messages are
-//! counted, and messages that did not go through as usual are queued on the edges, or a failure is reported. [`policy`] measures
-//! whether waves are worth it.
+//! A wave is open for a fraction of a millisecond. The worker that owns the chain lends the operators, and
+//! carries chunks itself; other threads come and go. After the wave, the state is as if the worker had made
+//! these passes alone: the operators are back, messages are counted, and messages that did not go through as
+//! usual are queued on the edges, or a failure is reported. [`policy`] measures whether waves are worth it.
 
 mod opening;
 mod owner;
@@ -33,8 +34,9 @@ use stage::{WaveItem, WaveStage};
 use std::hint::spin_loop;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Approximate bytes of the chunks that a thread carries at once. They should stay in the cache next to the core. (Measured without an
-/// engine, 48 KiB of such a cache, chunks of 16 and 32 KiB: more chunks cost up to 10 %.)
+/// Approximate bytes of the chunks that a thread carries at once. They should stay in the cache next to the
+/// core. (Measured without an engine, 48 KiB of such a cache, chunks of 16 and 32 KiB: more chunks cost up to
+/// 10 %.)
 const BYTES: usize = 32 << 10;
 
 /// Most chunks that a thread carries at once.
@@ -92,8 +94,8 @@ pub(crate) struct WaveRequest<'r> {
     pub at_once: usize,
     /// Whether this thread has something else to do, given the number of messages that it has carried.
     pub leaves: &'r dyn Fn(u64) -> bool,
-    /// Called with the place of a thread, and its operator, for which this thread has waited long; with `None` after the wait. Returns
-    /// whether that thread does not return.
+    /// Called with the place of a thread, and its operator, for which this thread has waited long; with
+    /// `None` after the wait. Returns whether that thread does not return.
     pub waits: &'r dyn Fn(Option<(usize, u32)>) -> bool,
 }
 
@@ -183,8 +185,8 @@ impl Wave {
         }
     }
 
-    /// Called between two polls, and with `None` after a long wait. In a long wait, shows the thread that is waited for. Returns whether
-    /// that thread does not return.
+    /// Called between two polls, and with `None` after a long wait. In a long wait, shows the thread that is
+    /// waited for. Returns whether that thread does not return.
     fn waits(&self, request: &WaveRequest<'_>, polls: Option<u32>) -> bool {
         let Some(polls) = polls else {
             return (request.waits)(None);
@@ -269,7 +271,8 @@ fn at_next<R>(
     }
 }
 
-/// Pauses between two polls: a spin-loop hint, or a `yield` after each [`POLLS`]. Returns whether it was a `yield`.
+/// Pauses between two polls: a spin-loop hint, or a `yield` after each [`POLLS`]. Returns whether it was a
+/// `yield`.
 fn pause(polls: u32) -> bool {
     let is_long = polls % POLLS == POLLS - 1;
     if is_long {
@@ -284,8 +287,8 @@ fn lock(kit: &Mutex<Kit>) -> MutexGuard<'_, Kit> {
     kit.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Number of stages: one more than threads, so that no thread waits for a stage that is a little longer than the others, but at most
-/// one per operator.
+/// Number of stages: one more than threads, so that no thread waits for a stage that is a little longer than
+/// the others, but at most one per operator.
 fn stage_count(threads: usize, operators: usize) -> usize {
     (threads + 1).min(operators)
 }

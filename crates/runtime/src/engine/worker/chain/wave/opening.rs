@@ -22,14 +22,15 @@ struct WaveLimits {
 }
 
 impl Worker {
-    /// Starts the measurements of all waves again. Called when the worker has nothing to do, or another part gets its thread:
-    /// that time does not belong to the chains.
+    /// Starts the measurements of all waves again. Called when the worker has nothing to do, or another part
+    /// gets its thread: that time does not belong to the chains.
     pub fn reset_waves(&mut self) {
         let policies = self.chains.iter_mut().flatten().filter_map(|chain| chain.policy.as_mut());
         policies.for_each(|policy| policy.reset());
     }
 
-    /// Whether the policy of the chain, whose source has its turn, should choose between a wave and a pass now.
+    /// Whether the policy of the chain, whose source has its turn, should choose between a wave and a pass
+    /// now.
     #[inline]
     pub(in crate::engine::worker) fn wants_wave(&mut self, cx: &Context, first: u32) -> bool {
         let Some(chain) = &mut self.chains[first as usize] else { return false };
@@ -168,8 +169,8 @@ impl Worker {
     }
 }
 
-/// Shows in this part's slot for which thread it waits and in which operator that is, so that a hang is reported there; restores the
-/// slot after the wait (`None`). Returns whether that thread does not return.
+/// Shows in this part's slot for which thread it waits and in which operator that is, so that a hang is
+/// reported there; restores the slot after the wait (`None`). Returns whether that thread does not return.
 fn show_awaited(
     slot: &PartSlot,
     own: usize,

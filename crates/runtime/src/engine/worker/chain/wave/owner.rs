@@ -100,7 +100,8 @@ impl WaveOwner {
         };
         outcome.by_others = outcome.whole - own;
         outcome.is_usual &= left.is_empty() && outcome.failed.is_none();
-        // Messages beyond the operator that failed came before its message, and continue. The others are dropped.
+        // Messages beyond the operator that failed came before its message, and continue. The others are
+        // dropped.
         let is_before = |item: &WaveItem, failed: &StageFailure| item.next > failed.operator();
         for item in left.drain(..) {
             if outcome.failed.as_ref().is_none_or(|failed| is_before(&item, failed)) {
@@ -136,7 +137,8 @@ impl WaveOwner {
         true
     }
 
-    /// Returns all chunks to their store, this thread's own last, which it will take next. Takes over the notes of other threads.
+    /// Returns all chunks to their store, this thread's own last, which it will take next. Takes over the
+    /// notes of other threads.
     fn strip(&mut self, cx: &mut Context, place: usize) {
         for (_, thread) in self.wave.threads.iter().enumerate().filter(|(other, _)| *other != place) {
             let Kit { cx: their, group } = &mut *lock(&thread.kit);
@@ -181,8 +183,8 @@ impl WaveOwner {
         wave.run(ticket, (cx, &mut self.group, slot), |polls| wave.waits(request, polls))
     }
 
-    /// Takes the operators back from their stations. No other thread is there afterwards. Returns messages that did not go through, in
-    /// order.
+    /// Takes the operators back from their stations. No other thread is there afterwards. Returns messages
+    /// that did not go through, in order.
     fn take_back(
         &self,
         state: &mut WaveState<'_>,
@@ -214,7 +216,8 @@ impl WaveOwner {
         Some(left)
     }
 
-    /// Takes a message that did not come through through the remaining operators inside, and sends it over an edge.
+    /// Takes a message that did not come through through the remaining operators inside, and sends it over an
+    /// edge.
     fn push(
         &self,
         cx: &mut Context,

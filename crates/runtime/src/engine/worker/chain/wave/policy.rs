@@ -12,17 +12,19 @@ const TRIAL_NS: u64 = 100_000;
 /// Time for which a trial waits for other threads, in nanoseconds.
 const PATIENCE_NS: u64 = 2_000_000;
 
-/// Time for which a result is used at first, in nanoseconds. Trials are repeated as the host, its load and the operators change.
+/// Time for which a result is used at first, in nanoseconds. Trials are repeated as the host, its load and
+/// the operators change.
 const SHORTEST_NS: u64 = 1_000_000;
 
 /// Time for which a result is used at most, in nanoseconds.
 const LONGEST_NS: u64 = 64_000_000;
 
-/// Waves are used if a message takes at most this part of its time without waves. A smaller gain may be chance, and costs a core.
+/// Waves are used if a message takes at most this part of its time without waves. A smaller gain may be
+/// chance, and costs a core.
 const WORTH: f64 = 0.95;
 
-/// Time for which a wave is open, in nanoseconds. Other parts wait for the worker that long. To open and close a wave costs about 1 % of
-/// this time.
+/// Time for which a wave is open, in nanoseconds. Other parts wait for the worker that long. To open and
+/// close a wave costs about 1 % of this time.
 const WAVE_NS: f64 = 200_000.0;
 
 /// Least number of messages of the worker in a wave: near its end, threads run out of messages.
@@ -123,7 +125,8 @@ impl WavePolicy {
         &self.stages
     }
 
-    /// Cuts the chain into stages of about the same time, unless that was done: each operator goes to the stage that its middle is in.
+    /// Cuts the chain into stages of about the same time, unless that was done: each operator goes to the
+    /// stage that its middle is in.
     pub fn cut(&mut self, costs_ns: impl Iterator<Item = u64> + Clone) {
         if !self.stages.is_empty() {
             return;
@@ -199,7 +202,8 @@ impl WavePolicy {
         }
     }
 
-    /// Makes the next pass without a wave, after an unusual one: the source is stepped, and queued messages continue.
+    /// Makes the next pass without a wave, after an unusual one: the source is stepped, and queued messages
+    /// continue.
     pub fn back_off(&mut self) {
         self.left = 1;
     }

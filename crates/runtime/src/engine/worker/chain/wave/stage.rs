@@ -92,7 +92,8 @@ impl WaveStage {
         (self.first, self.counts.whole, self.is_halted) = (first, 0, false);
     }
 
-    /// Takes a thread's messages through the operators here. False if something was unusual: the wave must be closed then.
+    /// Takes a thread's messages through the operators here. False if something was unusual: the wave must be
+    /// closed then.
     pub fn work(
         &mut self,
         cx: &mut Context,
@@ -149,8 +150,8 @@ impl WaveStage {
         !self.operators.is_empty() && self.first + self.operators.len() as u32 == ends.sink + 1
     }
 
-    /// Takes messages through all operators here, chunk by chunk, while each chunk is in the cache next to the core. Returns whether all
-    /// was as usual.
+    /// Takes messages through all operators here, chunk by chunk, while each chunk is in the cache next to
+    /// the core. Returns whether all was as usual.
     #[inline(always)]
     fn carry(
         &mut self,
