@@ -46,7 +46,7 @@ pub use base::on_error::{OnError, Restart, Then};
 pub use base::options::{Explain, OnHang, Options, Pace, Pool, Share};
 pub use base::units::{Bytes, Decibels, Hertz, Period, Seconds};
 pub use engine::control::hangs::{Call, Hang};
-pub use engine::control::told::{LateMessage, Lateness};
+pub use engine::control::lateness::{LateMessage, Lateness};
 pub use graph::closure::{FnMap, FnSink, FnSource};
 pub use graph::kind::{Folders, Kind, MakeError, PortInfo, Registry};
 pub use graph::limits::{OnMiss, PathLimits};

@@ -1,4 +1,4 @@
-//! What a worker notes of its steps while it runs, without waiting and without asking for memory.
+//! Flight recorder: notes of a worker about its steps, made without waiting and without allocation.
 
 use crate::graph::limits::OnMiss;
 use crate::operator::message::{NO_DUE, Stamp};
@@ -8,34 +8,34 @@ use onbeat_trace::Span;
 use onbeat_trace::record::MissKind;
 use std::sync::Arc;
 
-/// What one stamp costs at most, in nanoseconds: the goal that `onbeat-runtime`'s bench is held against.
+/// Highest cost of one time stamp, in nanoseconds: the goal of `onbeat-runtime`'s bench.
 const STAMP_NS: u64 = 15;
 
-/// The part of a worker's time that stamps may cost: one in this many.
+/// Part of a worker's time that time stamps may cost: one in this many.
 const SHARE: u64 = 100;
 
-/// Misses that fit between two visits of the recorder.
+/// Most misses between two reads of the recorder thread.
 const MISSES: usize = 1024;
 
-/// How many of the slowest messages of each path are kept.
+/// Number of the slowest messages that are kept per path.
 pub(crate) const SLOWEST: usize = 5;
 
-/// Why somebody is to look into a message.
+/// Reason to explain a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum About {
-    /// It came too late.
+    /// The message came too late.
     Miss(MissKind),
-    /// It is one of the slowest of its path so far.
+    /// The message is one of the slowest of its path so far.
     Slow,
 }
 
-/// A message that somebody is to look into.
+/// A message to explain.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Late {
     pub about: About,
     /// Number in the plan: of the path, or of the operator with the deadline.
     pub of: usize,
-    /// Number in the plan of the operator where it ended.
+    /// Number in the plan of the operator where the message ended.
     pub end: usize,
     pub source: u32,
     pub sequence: u64,
@@ -46,30 +46,30 @@ pub(crate) struct Late {
 }
 
 impl Late {
-    /// How much later than it might have been.
+    /// Time by which the message missed its limit.
     pub fn late_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.due_ns).saturating_sub(self.limit_ns)
     }
 }
 
-/// A step that is noted.
+/// Note of a step.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Noted {
-    /// By its number in the plan.
+pub(crate) struct StepNote {
+    /// Number of the worker in the plan.
     pub worker: u32,
-    /// Of the message that it worked on.
+    /// Stamp of the message that the step worked on.
     pub stamp: Stamp,
-    /// Whether it worked on one: who took none did not.
+    /// Whether the step worked on a message: it took one, or made one as a source.
     pub has_message: bool,
     pub start_ns: u64,
     pub end_ns: u64,
 }
 
-/// The rings of one part: it puts in, the recorder takes out.
+/// Rings of one part. The part writes, the recorder thread reads.
 #[derive(Debug, Clone)]
 pub(crate) struct Rings {
     pub spans: Arc<Spsc<Span>>,
-    /// Spans for which there was no room because nobody had read those before them.
+    /// Number of spans that were lost because the ring was full.
     pub unread: Arc<AtomicU64>,
     pub misses: Arc<Lossy<Late>>,
 }
@@ -84,37 +84,41 @@ impl Rings {
     }
 }
 
-/// One part's recorder of its own flight.
+/// Flight recorder of one part.
 #[derive(Debug)]
 pub(crate) struct Flight {
     rings: Rings,
-    seen: Box<[Seen]>,
-    /// From this interval on between its steps each step of an operator is timed.
+    /// By operator.
+    operators: Box<[OperatorTiming]>,
+    /// Shortest mean interval between steps of an operator at which each step is timed.
     least_ns: u64,
-    /// The operator that was stepped last, and when that ended, while the next step may begin right there; 0 while not.
+    /// Operator that was stepped last.
     pub last: u32,
+    /// End of that step if the next step can begin right there, otherwise 0.
     pub last_end_ns: u64,
 }
 
-/// What is known of one operator.
+/// Intervals of one operator's steps.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
-    /// Its number in the plan.
+struct OperatorTiming {
+    /// Number in the plan.
     plan: u32,
-    /// Of its last step that was timed: when, and which.
+    /// Begin of the last timed step.
     begin_ns: u64,
+    /// Number of the last timed step.
     steps: u64,
-    /// From step to step, on average over the last ones.
+    /// Mean interval of the last steps.
     interval_ns: u64,
+    /// Full edge that keeps the operator from being stepped, and since when.
     held_by: u32,
     held_ns: u64,
 }
 
 impl Flight {
-    /// For operators with these numbers in the plan.
+    /// A recorder for operators with these numbers in the plan.
     pub fn new(rings: Rings, operators: impl ExactSizeIterator<Item = usize>) -> Self {
         let least_ns = STAMP_NS * SHARE * operators.len() as u64;
-        let seen = |plan: usize| Seen {
+        let timing = |plan: usize| OperatorTiming {
             plan: plan as u32,
             begin_ns: 0,
             steps: 0,
@@ -122,34 +126,36 @@ impl Flight {
             held_by: Span::NONE,
             held_ns: 0,
         };
-        Flight { rings, seen: operators.map(seen).collect(), least_ns, last: u32::MAX, last_end_ns: 0 }
+        Flight { rings, operators: operators.map(timing).collect(), least_ns, last: u32::MAX, last_end_ns: 0 }
     }
 
-    /// A step of `operator` begins, which is its `steps`-th. Whether each of its steps is to be timed: where they come so close
-    /// together that stamps would cost more than their share of the time, a sample is.
+    /// Notes the begin of step number `steps` of `operator`. Returns whether each of its steps should be
+    /// timed. If steps follow so closely that time stamps would cost more than [`SHARE`] allows, a sample is
+    /// timed instead.
     #[inline]
     pub fn is_exact(&mut self, operator: u32, begin_ns: u64, steps: u64) -> bool {
-        let seen = &mut self.seen[operator as usize];
-        let since_ns = begin_ns.saturating_sub(seen.begin_ns);
-        // A division costs as much as the rest of the stamp, and of steps that are all timed none is left out.
-        let interval_ns = match steps - seen.steps {
+        let timing = &mut self.operators[operator as usize];
+        let since_ns = begin_ns.saturating_sub(timing.begin_ns);
+        // A division costs as much as the rest of the time stamp. It is not needed while each step is timed.
+        let interval_ns = match steps - timing.steps {
             0 | 1 => since_ns,
             steps => since_ns / steps,
         };
-        (seen.begin_ns, seen.steps) = (begin_ns, steps);
-        // A mean that forgets: an eighth of each step.
-        seen.interval_ns =
-            seen.interval_ns - seen.interval_ns / 8 + (interval_ns / 8).min(self.least_ns * 16);
-        seen.interval_ns >= self.least_ns
+        (timing.begin_ns, timing.steps) = (begin_ns, steps);
+        // Moving mean: each interval counts an eighth.
+        timing.interval_ns =
+            timing.interval_ns - timing.interval_ns / 8 + (interval_ns / 8).min(self.least_ns * 16);
+        timing.interval_ns >= self.least_ns
     }
 
-    /// Notes a step. Whether there was room for that.
+    /// Notes a step. Returns whether there was room.
     #[inline(always)]
-    pub fn note(&mut self, owner: &mut Owner, operator: u32, step: Noted) -> bool {
-        let seen = &mut self.seen[operator as usize];
-        let (plan, held_by, held_ns) = (seen.plan, seen.held_by, seen.held_ns);
-        seen.held_by = Span::NONE;
-        // Field by field where it will lie: a copy of what has just been written would have to wait for that.
+    pub fn note(&mut self, owner: &mut Owner, operator: u32, step: StepNote) -> bool {
+        let timing = &mut self.operators[operator as usize];
+        let (plan, held_by, held_ns) = (timing.plan, timing.held_by, timing.held_ns);
+        timing.held_by = Span::NONE;
+        // Written in place, field by field: a copy of just-written fields would have to wait for these
+        // stores.
         let has_room = self.rings.spans.push_with(owner, || Span {
             operator: plan,
             worker: step.worker,
@@ -162,32 +168,33 @@ impl Flight {
             end_ns: step.end_ns,
         });
         if !has_room {
-            self.left_out();
+            self.count_unread();
         }
         has_room
     }
 
     #[cold]
-    fn left_out(&self) {
+    fn count_unread(&self) {
         // Relaxed: a count that orders nothing.
         self.rings.unread.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The step that was noted last ended then: the next one begins right there, where each step is timed.
+    /// Notes the end of a step. The next step begins right there if each step is timed.
     #[inline]
-    pub fn ends(&mut self, operator: u32, end_ns: u64, is_exact: bool) {
+    pub fn note_end(&mut self, operator: u32, end_ns: u64, is_exact: bool) {
         (self.last, self.last_end_ns) = (operator, if is_exact { end_ns } else { 0 });
     }
 
-    /// Notes that `operator` has work and no room for what comes of it.
-    pub fn hold(&mut self, operator: u32, edge: usize, now_ns: u64) {
-        let seen = &mut self.seen[operator as usize];
-        if seen.held_by == Span::NONE {
-            (seen.held_by, seen.held_ns) = (edge as u32, now_ns);
+    /// Notes that `operator` has work and waits for room on an edge.
+    pub fn note_hold(&mut self, operator: u32, edge: usize, now_ns: u64) {
+        let timing = &mut self.operators[operator as usize];
+        if timing.held_by == Span::NONE {
+            (timing.held_by, timing.held_ns) = (edge as u32, now_ns);
         }
     }
 
-    pub fn miss(&self, owner: &mut Owner, late: Late) {
+    /// Notes a message to explain.
+    pub fn note_late(&self, owner: &mut Owner, late: Late) {
         let _oldest = self.rings.misses.push(owner, late);
     }
 }

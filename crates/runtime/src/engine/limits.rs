@@ -1,4 +1,4 @@
-//! What the limits of a run have its workers share: how many messages are in flight, and ticks to leave out.
+//! State that workers share because of limits: messages in flight, and ticks to leave out.
 
 use crate::base::error::Error;
 use crate::graph::Graph;
@@ -10,30 +10,34 @@ use onbeat_queue::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use onbeat_trace::record::InFlightLimit;
 use std::sync::{Arc, OnceLock};
 
-/// What is under way on a path with a limit, shared by the source and by whoever is at the end.
+/// Messages in flight on a path with a limit, shared by the source and the end.
 ///
-/// The source alone writes what was sent, the end what has arrived. A message counts by its place in the source's sequence: one
-/// that is made of several counts as the last of them.
+/// Only the source's worker writes what was sent, only the end's worker what has arrived. A message counts by
+/// its number in the source's sequence: a message made of several counts as the last of them.
 #[derive(Debug)]
-pub(crate) struct Bound {
+pub(crate) struct InFlightBound {
     limit: InFlightLimit,
-    /// Messages that were sent, and when the last of them was due.
+    /// Number of messages sent.
     sent: AtomicU64,
+    /// Due time of the last message sent.
     sent_due_ns: AtomicU64,
-    /// One more than the highest number that has arrived, and when that was due.
+    /// One more than the highest number that has arrived.
     arrived: AtomicU64,
+    /// Due time of the last message that has arrived.
     arrived_due_ns: AtomicU64,
-    /// Most that were under way when the source was to send one more.
+    /// Most messages that were in flight after the source had sent one.
     most: AtomicU64,
-    /// The source waits for what is under way.
+    /// Whether the source waits for messages to arrive.
     waits: AtomicBool,
+    /// Wakes the source.
     waker: OnceLock<Waker>,
+    /// Name of the path.
     name: String,
 }
 
-impl Bound {
+impl InFlightBound {
     pub fn new(limit: InFlightLimit, name: String) -> Self {
-        Bound {
+        InFlightBound {
             limit,
             sent: AtomicU64::new(0),
             sent_due_ns: AtomicU64::new(0),
@@ -46,30 +50,31 @@ impl Bound {
         }
     }
 
-    /// Most messages that were under way at once.
+    /// Most messages that were in flight at once.
     pub fn most(&self) -> u64 {
         self.most.load(Ordering::Relaxed)
     }
 
-    /// By the source's worker: so many messages have been sent so far, the last of them due then.
+    /// Notes the number of messages sent so far, and the due time of the last one. By the source's worker.
     pub fn sent(&self, count: u64, due_ns: u64) {
         if self.sent.load(Ordering::Relaxed) == 0 {
-            // Nothing has arrived: the first one sets the time.
+            // Nothing has arrived: the first message sets the time.
             self.arrived_due_ns.store(due_ns, Ordering::Relaxed);
         }
         self.sent_due_ns.store(due_ns, Ordering::Relaxed);
         self.sent.store(count, Ordering::Relaxed);
-        let under_way = count.saturating_sub(self.arrived.load(Ordering::Relaxed));
-        self.most.fetch_max(under_way, Ordering::Relaxed);
+        let in_flight = count.saturating_sub(self.arrived.load(Ordering::Relaxed));
+        self.most.fetch_max(in_flight, Ordering::Relaxed);
     }
 
-    /// By whoever is at the end: this message has arrived.
+    /// Notes that a message has arrived. By the worker of the path's end.
     pub fn arrived(&self, sequence: u64, due_ns: u64) {
         if sequence < self.arrived.load(Ordering::Relaxed) {
             return;
         }
         self.arrived_due_ns.store(due_ns, Ordering::Relaxed);
-        // Sequentially consistent, as `waits` is in `is_open`: either the source sees this, or it is seen waiting.
+        // SeqCst: pairs with `waits` in `is_open`. Either the source sees this message, or it is seen waiting
+        // here.
         self.arrived.store(sequence + 1, Ordering::SeqCst);
         if self.waits.load(Ordering::SeqCst)
             && let Some(waker) = self.waker.get()
@@ -78,14 +83,14 @@ impl Bound {
         }
     }
 
-    /// By the source's worker: whether one more may be sent.
+    /// Whether one more message may be sent. By the source's worker.
     fn is_open(&self) -> bool {
         if self.has_room() {
             self.waits.store(false, Ordering::Relaxed);
             return true;
         }
         self.waits.store(true, Ordering::SeqCst);
-        // What has arrived meanwhile may not have seen that.
+        // A message that has arrived meanwhile may not have seen `waits`.
         self.has_room()
     }
 
@@ -103,8 +108,8 @@ impl Bound {
     }
 }
 
-/// The condition of a source that a path with such a limit begins at.
-pub(crate) struct Room(pub Arc<Bound>);
+/// Condition of a source at the begin of a path with a limit on messages in flight.
+pub(crate) struct Room(pub Arc<InFlightBound>);
 
 impl Condition for Room {
     fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
@@ -125,34 +130,34 @@ impl Condition for Room {
     }
 }
 
-/// What the limits of a run have its workers share.
+/// State that workers share because of limits.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
     /// By path of the plan.
-    pub bounds: Vec<Option<Arc<Bound>>>,
-    /// By number of the source; empty where nothing asks for it.
+    pub bounds: Vec<Option<Arc<InFlightBound>>>,
+    /// By number of the source; empty if no miss skips ticks.
     pub skips: Arc<[Skips]>,
-    /// What a miss ended the run.
+    /// Text of the miss that ended the run.
     stopped: OnceLock<String>,
 }
 
-/// What came of the limits of a run.
+/// Results of the limits, for the record.
 #[derive(Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct LimitsOutcome {
     /// The miss that ended the run.
     pub stopped: Option<String>,
-    /// By path of the plan: most messages that were under way.
+    /// By path of the plan: most messages that were in flight.
     pub most: Vec<Option<u64>>,
-    /// Sources that left out ticks, and how many.
+    /// Sources that left out ticks, each with the number of ticks.
     pub skipped: Vec<(String, u64)>,
 }
 
 impl Limits {
-    /// Of a plan.
+    /// Limits of a plan.
     pub fn of(plan: &Plan) -> Self {
         let bound = |path: &PathPlan| {
             let name = format!("{} → {}", path.from, path.to);
-            path.max_in_flight.map(|limit| Arc::new(Bound::new(limit, name)))
+            path.max_in_flight.map(|limit| Arc::new(InFlightBound::new(limit, name)))
         };
         let skips = |operator: &OperatorPlan| operator.on_miss == OnMiss::Skip;
         let any_skips =
@@ -165,7 +170,7 @@ impl Limits {
         }
     }
 
-    /// Gives the sources that are bounded their condition.
+    /// Gives the sources of bounded paths their condition.
     pub fn bind(&self, graph: &mut Graph, plan: &Plan) {
         let numbers = plan.source_numbers();
         for (path, bound) in plan.paths.iter().zip(&self.bounds) {
@@ -176,20 +181,20 @@ impl Limits {
         }
     }
 
-    /// Notes that a miss ends the run: what was missed.
+    /// Notes the miss that ends the run. Only the first one counts.
     pub fn stop(&self, what: impl FnOnce() -> String) {
         self.stopped.get_or_init(what);
     }
 
-    /// What came of them.
-    pub fn outcome(&self, plan: &Plan) -> Outcome {
+    /// Results of the limits.
+    pub fn outcome(&self, plan: &Plan) -> LimitsOutcome {
         let numbers = plan.source_numbers();
         let skipped = |number: usize| {
             let source = Some(&plan.operators[number]).filter(|operator| operator.source)?;
             let count = self.skips.get(numbers[number])?.done();
             (count > 0).then(|| (source.name.clone(), count))
         };
-        Outcome {
+        LimitsOutcome {
             stopped: self.stopped.get().cloned(),
             most: self.bounds.iter().map(|bound| bound.as_ref().map(|bound| bound.most())).collect(),
             skipped: (0..plan.operators.len()).filter_map(skipped).collect(),

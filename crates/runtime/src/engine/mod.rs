@@ -1,4 +1,5 @@
-//! What steps operators: workers, the pools that share them, and what a run's threads have in common. It starts no thread.
+//! The engine that steps operators: workers, pools of threads that share parts, and state that the threads of
+//! a run share. It starts no thread.
 
 pub(crate) mod control;
 pub(crate) mod flight;

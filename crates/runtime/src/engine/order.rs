@@ -1,21 +1,21 @@
-//! What a worker can be asked to do with its operators while it runs.
+//! Orders for the operators of a worker while it runs.
 
 use crate::{Error, Value};
 use std::sync::mpsc::SyncSender;
 
-/// Carried out between two steps. Operators are numbered as in their part.
+/// An order, carried out between two steps. Operators are numbered as in their part.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// Step it no more, until [`Order::Resume`].
+    /// Do not step this operator until [`Order::Resume`].
     Pause(u32),
     Resume(u32),
-    /// All sources, and the time that is left of the run's duration.
+    /// Pause all sources, and the duration of the run.
     PauseAll,
-    /// All that is paused.
+    /// Resume all paused operators.
     ResumeAll,
-    /// It is done.
+    /// End this operator.
     Finish(u32),
-    /// A parameter gets another value, at a sample of its input or at once.
+    /// Set a parameter, at a sample of the operator's input or at once.
     Set {
         operator: u32,
         name: String,
@@ -24,8 +24,8 @@ pub(crate) enum Order {
     },
 }
 
-/// An order, and where its answer goes.
-pub(crate) struct Asked {
+/// An order, and the channel for its answer.
+pub(crate) struct OrderRequest {
     pub order: Order,
     pub answer: SyncSender<Result<(), Error>>,
 }

@@ -1,9 +1,10 @@
-//! Threads that share operators: each part of the graph goes to whichever thread has time for it.
+//! Threads that share parts: each part of the graph goes to a thread that has time for it.
 //!
-//! A part is the engine of [`worker`](crate::engine::worker) for a few operators, mostly one. It runs until it has nothing to do and
-//! then lies down where it is; whoever sends it something wakes it, on the thread that does so: light work stays with
-//! what it follows, in that thread's own list. Only what is heavy enough to be worth the way is offered to the others:
-//! handing a message to another core costs 0.1 to 0.5 µs, waking a thread 10 to 40 µs.
+//! A part is the engine of [`worker`](crate::engine::worker) for a few operators, mostly one. It runs until
+//! it has nothing to do, then parks. The thread that sends it a message wakes it and keeps it in its own
+//! list, so a light part stays with the part that it follows. Only a part that is heavy enough to be worth
+//! the way is offered to other threads: handing a message to another core costs 0.1 to 0.5 µs, waking a
+//! thread 10 to 40 µs.
 
 use crate::base::idle::Idle;
 use crate::base::options::Share;
@@ -15,103 +16,108 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
-/// Rounds after which a thread looks at what it has offered before what it has kept: nothing waits for ever.
+/// Rounds after which a thread takes a part that it has offered before one that it has kept, so that no part
+/// waits for ever.
 const ROUNDS: u32 = 32;
 
 /// A part that goes from thread to thread.
-pub(crate) trait Weighed {
-    /// Whether its steps are long enough to be worth the way to another thread.
+pub(crate) trait PoolPart {
+    /// Whether steps are long enough to be worth the way to another thread.
     fn is_heavy(&self) -> bool;
 }
 
-/// What other threads see of a wave.
-pub(crate) trait Help: Send + Sync {
-    /// Whether there is something to do. A hint.
+/// A wave, as other threads see it.
+pub(crate) trait WaveHelp: Send + Sync {
+    /// Whether chunks can be carried. A hint.
     fn is_open(&self) -> bool;
 
-    /// The thread at this place of the pool carries chunks until there is nothing to do or it is to leave. Says how many messages
-    /// it carried. `is_lost` tells of the thread at a place whether it does not come back.
+    /// Carries chunks on the thread at this place of the pool, until the wave closes or `leaves` says so.
+    /// Returns the number of messages carried. `is_lost` says whether the thread at a place does not return.
     fn help(&self, place: usize, leaves: &dyn Fn() -> bool, is_lost: &dyn Fn(usize) -> bool) -> u64;
 }
 
-/// What the threads of one pool share.
-pub(crate) struct Pool<P> {
+/// State that the threads of one pool share.
+pub(crate) struct ThreadPool<P> {
     pub tasks: TaskPool<P>,
     unparkers: Box<[Unparker]>,
-    /// By part: its steps are worth the way to another thread.
-    heavy: Box<[AtomicBool]>,
-    /// By part: the thread that had it last, whose cache may still have its state.
-    last: Box<[AtomicU32]>,
-    /// Parts that are not over.
+    /// By part: whether steps are worth the way to another thread.
+    is_heavy: Box<[AtomicBool]>,
+    /// By part: the last thread that had it, whose cache may still have its state.
+    last_thread: Box<[AtomicU32]>,
+    /// Number of parts that are not over.
     open: AtomicU32,
-    /// One of its threads does not come back: the others end.
+    /// Whether a thread does not return; the others end then.
     is_given_up: AtomicBool,
-    /// A part has waited for a time, or will be measured against one.
+    /// Whether a part has waited for a time, or has a latency limit.
     keeps_time: AtomicBool,
-    /// By thread: the parts that it has started, and stops.
+    /// By thread: parts that the thread has started, and stops.
     pub started: Box<[OnceLock<Vec<u32>>]>,
-    /// Mean time of a step from which on it is heavy.
+    /// Mean time of a step from which on a part is heavy.
     pub heavy_ns: u64,
-    /// By thread: its number among the workers.
+    /// By thread: number of the worker.
     pub workers: Box<[usize]>,
-    /// Runs that threads may help with, as many as `helped` says.
-    waves: Box<[OnceLock<Arc<dyn Help>>]>,
-    helped: AtomicU32,
+    /// Chains that threads can help with; the first `wave_count` places are used.
+    waves: Box<[OnceLock<Arc<dyn WaveHelp>>]>,
+    wave_count: AtomicU32,
 }
 
-/// Looks for another wave behind one that was closed: most often the next one comes at once.
-const LOOKS: u32 = 1_000;
+/// Polls for another wave after one has closed: most often the next one opens at once.
+const WAVE_POLLS: u32 = 1_000;
 
-/// What one thread of a pool has for itself.
-struct Hand {
+/// State of one thread of a pool, in thread-local memory.
+struct PoolThread {
     /// Address of the pool.
     pool: usize,
-    thread: usize,
-    /// Woken last: its data is still in the cache.
+    /// Place of the thread in the pool.
+    place: usize,
+    /// Part that was woken last: its data is still in the cache.
     next: Option<u32>,
-    /// Oldest first.
+    /// Parts kept for this thread, oldest first.
     list: VecDeque<u32>,
-    counts: Counts,
-    /// Claimed last of its own offers.
+    counts: SharingCounts,
+    /// Part claimed last of the thread's own offers.
     claimed: u32,
 }
 
-impl Hand {
-    /// In turn: a part that always has something to do is offered again after each of its long steps.
+impl PoolThread {
+    /// Claims one of the thread's own offers, in turn: a part that always has work is offered again after
+    /// each of its long steps.
     fn claim<P>(&mut self, tasks: &TaskPool<P>) -> Option<u32> {
-        let claimed = tasks.claim_below(self.thread, self.claimed)?;
+        let claimed = tasks.claim_below(self.place, self.claimed)?;
         self.claimed = claimed;
         Some(claimed)
     }
 }
 
-/// What sharing did on one thread.
+/// Counts of sharing on one thread.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Counts {
-    /// Parts that were taken up.
+pub(crate) struct SharingCounts {
+    /// Parts that the thread has run.
     pub taken: u64,
-    /// Those of them that another thread had offered.
+    /// Parts among these that another thread had offered.
     pub stolen: u64,
-    /// Other threads that were woken.
+    /// Wake-ups of other threads.
     pub woken: u64,
-    /// Times that it went to sleep.
+    /// Number of times that the thread has parked.
     pub parked: u64,
-    /// Messages that it carried for another thread.
+    /// Messages carried in waves of other threads.
     pub helped: u64,
 }
 
 thread_local! {
-    static HAND: RefCell<Option<Hand>> = const { RefCell::new(None) };
+    static THREAD: RefCell<Option<PoolThread>> = const { RefCell::new(None) };
 }
 
-impl<P: Weighed> Pool<P> {
-    /// `workers` has the number of each thread among the workers.
+impl<P: PoolPart> ThreadPool<P> {
+    /// A pool with one thread per parker. `workers` has the number of each thread's worker.
     pub fn new(parkers: &[Parker], workers: &[usize], parts: usize, idle: Idle, share: Share) -> Self {
-        Pool {
+        ThreadPool {
             tasks: TaskPool::new(parkers.len(), parts),
             unparkers: parkers.iter().map(Parker::unparker).collect(),
-            heavy: (0..parts).map(|_| AtomicBool::new(false)).collect(),
-            last: (0..parts).map(|part| AtomicU32::new((part * parkers.len() / parts) as u32)).collect(),
+            is_heavy: (0..parts).map(|_| AtomicBool::new(false)).collect(),
+            last_thread: (0..parts)
+                .map(|part| AtomicU32::new((part * parkers.len() / parts) as u32))
+                .collect(),
             open: AtomicU32::new(parts as u32),
             is_given_up: AtomicBool::new(false),
             keeps_time: AtomicBool::new(false),
@@ -123,138 +129,142 @@ impl<P: Weighed> Pool<P> {
             },
             workers: workers.into(),
             waves: (0..parts).map(|_| OnceLock::new()).collect(),
-            helped: AtomicU32::new(0),
+            wave_count: AtomicU32::new(0),
         }
     }
 
-    /// Brings a part that sleeps back to work. From any thread.
+    /// Wakes a parked part. From any thread.
     pub fn wake(&self, part: u32) {
         if self.tasks.wake(part) {
             self.queue(part);
         }
     }
 
-    /// Keeps a part for this thread, or offers it to all, but first to the one that had it last; from a thread outside of the
-    /// pool always the latter.
+    /// Keeps a light part for the calling thread. Offers a heavy part to all threads, first to the last one
+    /// that had it. A thread outside of the pool always offers.
     fn queue(&self, part: u32) {
-        let kept = HAND.with_borrow_mut(|hand| {
-            let Some(hand) = hand.as_mut().filter(|hand| hand.pool == self.address()) else { return false };
+        let kept = THREAD.with_borrow_mut(|thread| {
+            let Some(thread) = thread.as_mut().filter(|thread| thread.pool == self.address()) else {
+                return false;
+            };
             // Relaxed: a hint.
-            if self.heavy_ns == 0 || self.heavy[part as usize].load(Ordering::Relaxed) {
-                self.offer(self.last(part), part, &mut hand.counts);
-            } else if let Some(before) = hand.next.replace(part) {
-                hand.list.push_back(before);
+            if self.heavy_ns == 0 || self.is_heavy[part as usize].load(Ordering::Relaxed) {
+                self.offer(self.last_thread(part), part, &mut thread.counts);
+            } else if let Some(before) = thread.next.replace(part) {
+                thread.list.push_back(before);
             }
             true
         });
         if !kept {
-            self.offer(self.last(part), part, &mut Counts::default());
+            self.offer(self.last_thread(part), part, &mut SharingCounts::default());
         }
     }
 
-    fn offer(&self, thread: usize, part: u32, counts: &mut Counts) {
+    fn offer(&self, thread: usize, part: u32, counts: &mut SharingCounts) {
         if let Some(sleeper) = self.tasks.offer(thread, part) {
             counts.woken += 1;
             self.unparkers[sleeper].unpark();
         }
     }
 
-    fn last(&self, part: u32) -> usize {
+    fn last_thread(&self, part: u32) -> usize {
         // Relaxed: a hint.
-        self.last[part as usize].load(Ordering::Relaxed) as usize
+        self.last_thread[part as usize].load(Ordering::Relaxed) as usize
     }
 
     fn address(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 
-    /// A part ran out of its turn and has more to do.
+    /// Queues a part again that has more work but has to let others run.
     pub fn put_back(&self, part: u32, item: TaskLease<'_, P>) {
-        let heavy = item.is_heavy();
+        let is_heavy = item.is_heavy();
         item.put_back();
-        with_hand(|hand| match heavy {
-            true => self.offer(hand.thread, part, &mut hand.counts),
-            false => hand.list.push_back(part),
+        with_thread(|thread| match is_heavy {
+            true => self.offer(thread.place, part, &mut thread.counts),
+            false => thread.list.push_back(part),
         });
     }
 
-    /// Whether this thread has other parts to run. On a thread of the pool.
+    /// Whether the calling thread has other parts to run.
     pub fn others_wait(&self) -> bool {
-        HAND.with_borrow(|hand| {
-            hand.as_ref().is_some_and(|hand| {
-                hand.next.is_some() || !hand.list.is_empty() || self.tasks.has_offers(hand.thread)
+        THREAD.with_borrow(|thread| {
+            thread.as_ref().is_some_and(|thread| {
+                thread.next.is_some() || !thread.list.is_empty() || self.tasks.has_offers(thread.place)
             })
         })
     }
 
-    /// Whether who waits here may wait for too long. Relaxed: a hint.
+    /// Whether a waiting part may be too late for something. Relaxed: a hint.
     pub fn keeps_time(&self) -> bool {
         self.keeps_time.load(Ordering::Relaxed)
     }
 
-    /// It does, from now on.
+    /// Sets [`keeps_time`](Self::keeps_time) from now on.
     pub fn keep_time(&self) {
         self.keeps_time.store(true, Ordering::Relaxed);
     }
 
-    /// Whether an alarm is due that nobody has heard yet.
+    /// Whether an alarm is due that no thread has taken yet.
     pub fn has_due(&self, now_ns: impl Fn() -> u64) -> bool {
         let next_ns = self.tasks.next_alarm_ns();
         next_ns != u64::MAX && now_ns() >= next_ns
     }
 
-    pub fn note_weight(&self, part: u32, heavy: bool) {
-        let noted = &self.heavy[part as usize];
-        // Relaxed: a hint. A look first: it rarely changes, and others read it.
-        if noted.load(Ordering::Relaxed) != heavy {
-            noted.store(heavy, Ordering::Relaxed);
+    /// Notes whether a part is heavy.
+    pub fn note_weight(&self, part: u32, is_heavy: bool) {
+        let noted = &self.is_heavy[part as usize];
+        // Relaxed: a hint. Read first: it rarely changes, and other threads read it.
+        if noted.load(Ordering::Relaxed) != is_heavy {
+            noted.store(is_heavy, Ordering::Relaxed);
         }
     }
 
-    /// Gives the calling thread its place in the pool.
+    /// Makes the calling thread the one at this place of the pool.
     pub fn join(&self, thread: usize) {
-        HAND.set(Some(Hand {
+        THREAD.set(Some(PoolThread {
             pool: self.address(),
-            thread,
+            place: thread,
             next: None,
-            list: VecDeque::with_capacity(self.heavy.len()),
-            counts: Counts::default(),
+            list: VecDeque::with_capacity(self.is_heavy.len()),
+            counts: SharingCounts::default(),
             claimed: u32::MAX,
         }));
     }
 
-    /// Ends that, and says what happened.
-    pub fn part_with(&self) -> Counts {
-        HAND.take().map_or(Counts::default(), |hand| hand.counts)
+    /// Ends [`join`](Self::join). Returns the thread's counts.
+    pub fn leave(&self) -> SharingCounts {
+        THREAD.take().map_or(SharingCounts::default(), |thread| thread.counts)
     }
 
-    /// Puts a part in its place and among those that this thread is to run.
+    /// Adds a part, which the calling thread will run first.
     pub fn enter(&self, part: u32, pooled: P) {
         self.tasks.enter(part, pooled);
-        with_hand(|hand| hand.list.push_back(part));
+        with_thread(|thread| thread.list.push_back(part));
     }
 
-    /// The next part for this thread: the one that was woken last, then those it keeps, then those it offers, then those of
-    /// others.
+    /// Returns the next part for this thread: the part that was woken last, then kept parts, then its own
+    /// offers, then offers of other threads.
     pub fn next(&self, thread: usize, round: u32) -> Option<(u32, TaskLease<'_, P>)> {
         loop {
-            let offered = || with_hand(|hand| hand.claim(&self.tasks)).flatten();
-            let kept = || with_hand(|hand| hand.next.take().or_else(|| hand.list.pop_front())).flatten();
+            let offered = || with_thread(|thread| thread.claim(&self.tasks)).flatten();
+            let kept =
+                || with_thread(|thread| thread.next.take().or_else(|| thread.list.pop_front())).flatten();
             let own =
                 if round.is_multiple_of(ROUNDS) { offered().or_else(kept) } else { kept().or_else(offered) };
             let part = match own {
                 Some(part) => part,
                 None => {
                     let part = self.steal(thread)?;
-                    with_hand(|hand| hand.counts.stolen += 1);
+                    with_thread(|thread| thread.counts.stolen += 1);
                     part
                 }
             };
             if let Some(item) = self.tasks.take(part) {
-                if self.last(part) != thread {
-                    self.last[part as usize].store(thread as u32, Ordering::Relaxed);
+                if self.last_thread(part) != thread {
+                    self.last_thread[part as usize].store(thread as u32, Ordering::Relaxed);
                 }
-                with_hand(|hand| hand.counts.taken += 1);
+                with_thread(|thread| thread.counts.taken += 1);
                 return Some((part, item));
             }
         }
@@ -265,73 +275,73 @@ impl<P: Weighed> Pool<P> {
         (1..threads).find_map(|step| self.tasks.claim((thread + step) % threads))
     }
 
-    /// Whether there is a part for whoever comes, or nothing any more.
+    /// Whether any thread has offered a part, or all are over.
     fn has_parts(&self) -> bool {
         self.is_over() || (0..self.unparkers.len()).any(|thread| self.tasks.has_offers(thread))
     }
 
-    /// Threads may help with a run of a part from now on; most often there is one in each.
-    pub fn add_wave(&self, wave: Arc<dyn Help>) -> bool {
-        // Relaxed: who sees the number too early finds nothing there yet.
-        let place = self.helped.fetch_add(1, Ordering::Relaxed) as usize;
+    /// Lets threads help with a chain of a part from now on. Most parts have one chain.
+    pub fn add_wave(&self, wave: Arc<dyn WaveHelp>) -> bool {
+        // Relaxed: a thread that sees the number too early finds an empty place.
+        let place = self.wave_count.fetch_add(1, Ordering::Relaxed) as usize;
         self.waves.get(place).is_some_and(|free| free.set(wave).is_ok())
     }
 
-    fn open_wave(&self) -> Option<&Arc<dyn Help>> {
-        let count = self.helped.load(Ordering::Relaxed) as usize;
+    fn open_wave(&self) -> Option<&Arc<dyn WaveHelp>> {
+        let count = self.wave_count.load(Ordering::Relaxed) as usize;
         let waves = self.waves.iter().take(count).filter_map(OnceLock::get);
         waves.into_iter().find(|wave| wave.is_open())
     }
 
-    /// Helps where a run goes in waves. Says whether it did.
+    /// Helps with an open wave. Returns whether messages were carried.
     pub fn help(&self, thread: usize, now_ns: impl Fn() -> u64, is_lost: impl Fn(usize) -> bool) -> bool {
         let leaves = || self.has_parts() || self.has_due(&now_ns);
         let is_lost = |place: usize| is_lost(self.workers[place]);
         let mut helped = 0;
-        let mut looks = 0;
-        while looks < LOOKS && !leaves() {
+        let mut polls = 0;
+        while polls < WAVE_POLLS && !leaves() {
             let wave = self.open_wave();
             let carried = wave.map_or(0, |wave| wave.help(thread, &leaves, &is_lost));
-            // Without a wave there is nothing to look for; with one in which nothing goes on, neither.
+            // There is no wave to help with, or nothing can be carried in the open one.
             if carried == 0 && (helped == 0 || wave.is_some_and(|wave| wave.is_open())) {
                 break;
             }
             helped += carried;
-            looks = if carried > 0 { 0 } else { looks + 1 };
+            polls = if carried > 0 { 0 } else { polls + 1 };
             std::hint::spin_loop();
         }
-        with_hand(|hand| hand.counts.helped += helped);
+        with_thread(|thread| thread.counts.helped += helped);
         helped > 0
     }
 
-    /// Wakes those of the others that sleep.
+    /// Wakes the other threads if they are parked.
     pub fn call_others(&self, thread: usize) {
         let others = self.unparkers.iter().enumerate().filter(|(other, _)| *other != thread);
         others.for_each(|(_, other)| other.unpark());
     }
 
-    /// The calling thread's place.
+    /// Place of the calling thread.
     pub fn place(&self) -> usize {
-        with_hand(|hand| hand.thread).unwrap_or(0)
+        with_thread(|thread| thread.place).unwrap_or(0)
     }
 
-    /// Lets alarms ring that are due.
-    pub fn ring(&self, now_ns: impl Fn() -> u64) {
+    /// Wakes parts whose alarms are due.
+    pub fn fire_alarms(&self, now_ns: impl Fn() -> u64) {
         if self.tasks.next_alarm_ns() != u64::MAX {
             self.tasks.take_due(now_ns(), |part| self.wake(part));
         }
     }
 
-    /// This thread is about to do something long: somebody else is to look at alarms, if anyone has time.
+    /// Wakes a parked thread, if there is one, to watch alarms while this thread is in a long step.
     pub fn leave_alarms_to_others(&self, thread: usize) {
         if let Some(sleeper) = self.tasks.watch_alarms(thread) {
             self.unparkers[sleeper].unpark();
         }
     }
 
-    /// Waits for something to do.
+    /// Waits for a part to run, a wave or an alarm.
     pub fn rest(&self, thread: usize, idle: Idle, parker: &Parker, now_ns: impl Fn() -> u64) {
-        // A wave that is open now has nothing for this thread, which comes from there: it waits for the next one.
+        // This thread has just left a wave that is open now, so it waits for the next one.
         let is_new = Cell::new(self.open_wave().is_none());
         let has_work = || {
             let is_open = self.open_wave().is_some();
@@ -343,7 +353,7 @@ impl<P: Weighed> Pool<P> {
         {
             return;
         }
-        with_hand(|hand| hand.counts.parked += 1);
+        with_thread(|thread| thread.counts.parked += 1);
         match self.tasks.parked_until_ns(thread) {
             _ if self.is_over() => {}
             u64::MAX => parker.park(),
@@ -354,37 +364,38 @@ impl<P: Weighed> Pool<P> {
         self.tasks.end_park(thread);
     }
 
-    /// One part is over. The last one lets all threads go.
+    /// Counts a part out that is over. The last one wakes all threads, which end.
     pub fn close_one(&self) {
-        // AcqRel: who sees 0 sees what all parts did.
+        // AcqRel: pairs with the Acquire in `is_over`. A thread that reads 0 sees all that the parts did.
         if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.unparkers.iter().for_each(Unparker::unpark);
         }
     }
 
+    /// Whether all parts are over, or a thread was given up.
     pub fn is_over(&self) -> bool {
-        // Acquire, partner: `close_one`. Relaxed: what is left goes through the task pool.
+        // Acquire: pairs with the AcqRel in `close_one`. Relaxed: remaining parts go through the task pool.
         self.open.load(Ordering::Acquire) == 0 || self.is_given_up.load(Ordering::Relaxed)
     }
 
-    /// One of its threads does not come back.
+    /// Ends the other threads after one that does not return was given up.
     pub fn give_up(&self) {
         self.is_given_up.store(true, Ordering::Relaxed);
         self.unparkers.iter().for_each(Unparker::unpark);
     }
 }
 
-fn with_hand<R>(act: impl FnOnce(&mut Hand) -> R) -> Option<R> {
-    HAND.with_borrow_mut(|hand| hand.as_mut().map(act))
+fn with_thread<R>(act: impl FnOnce(&mut PoolThread) -> R) -> Option<R> {
+    THREAD.with_borrow_mut(|thread| thread.as_mut().map(act))
 }
 
 /// Wakes one part of a pool.
 pub(crate) struct PoolWaker<P> {
-    pub pool: Arc<Pool<P>>,
+    pub pool: Arc<ThreadPool<P>>,
     pub part: u32,
 }
 
-impl<P: Weighed + Send> Wake for PoolWaker<P> {
+impl<P: PoolPart + Send> Wake for PoolWaker<P> {
     fn wake(&self) {
         self.pool.wake(self.part);
     }

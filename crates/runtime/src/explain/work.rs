@@ -7,7 +7,7 @@ use super::slowest::Slowest;
 use super::strays::Strays;
 use super::{explain, sentence, way};
 use crate::engine::control::Control;
-use crate::engine::control::told::LateMessage;
+use crate::engine::control::lateness::LateMessage;
 use crate::engine::flight::Rings;
 use crate::engine::flight::{About, Late};
 use crate::plan::Plan;
@@ -148,9 +148,9 @@ impl<'w> Work<'w> {
             let start_ns = self.start_ns.unwrap_or(u64::MAX);
             self.strays.look(&mut *self.evidence, &self.threads, self.plan, start_ns..now_ns);
             if looked > 0 {
-                self.control.told.set_causes(table(&self.causes));
+                self.control.misses.set_causes(table(&self.causes));
             }
-            if self.control.told.is_followed() {
+            if self.control.misses.has_flight_listener() {
                 self.tell_of_flight(if is_over { now_ns } else { now_ns.saturating_sub(OVER_NS) });
             }
             if is_over {
@@ -182,7 +182,7 @@ impl<'w> Work<'w> {
 
     fn drain(&mut self) {
         self.start_ns = self.control.start_ns.get().copied();
-        let is_followed = self.control.told.is_followed();
+        let is_followed = self.control.misses.has_flight_listener();
         for (part, rings) in self.rings.iter().enumerate() {
             let Work { owner, fresh, steps, spans, seen, .. } = self;
             rings.spans.poll(owner);
@@ -217,7 +217,7 @@ impl<'w> Work<'w> {
             events.extend(self.evidence.events(core, window.clone()));
         }
         events.retain(|event| window.contains(&event.start_ns));
-        self.control.told.follow(&self.fresh, &events);
+        self.control.misses.report_flight(&self.fresh, &events);
         self.fresh.clear();
         self.followed_ns = window.end;
     }
@@ -336,7 +336,7 @@ impl<'w> Work<'w> {
         }
         let time_ns = late.end_ns.saturating_sub(self.start_ns.unwrap_or(0));
         let message = LateMessage { kind, name, sequence: late.sequence, time_ns, late_ns, verdict };
-        self.control.told.tell(message);
+        self.control.misses.report(message);
     }
 
     fn findings(self) -> (Findings, Vec<Histogram>) {

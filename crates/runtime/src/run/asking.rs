@@ -3,7 +3,7 @@
 use super::handle::OrderError;
 use crate::Error;
 use crate::engine::control::Control;
-use crate::engine::order::{Asked, Order};
+use crate::engine::order::{Order, OrderRequest};
 use crate::plan::Plan;
 use onbeat_queue::sync::atomic::Ordering;
 use std::collections::VecDeque;
@@ -57,7 +57,7 @@ impl Asking {
     /// A part that is gone is not asked.
     pub(super) fn send(&mut self, part: usize, order: Order) {
         let (answer, answered) = mpsc::sync_channel(1);
-        if self.control.orders[part].send(Asked { order, answer }).is_ok() {
+        if self.control.orders[part].send(OrderRequest { order, answer }).is_ok() {
             self.control.board.call(part);
             self.control.team.wake(part);
             self.open.push_back((part, answered));

@@ -5,9 +5,9 @@ mod connect;
 
 use super::conditions;
 use crate::engine::flight::Rings;
-use crate::engine::order::Asked;
-use crate::engine::pool::{Pool, PoolWaker};
-use crate::engine::team::{CHUNK, CONTROL, Event, PartWaker, Seat, Team, ThreadWaker};
+use crate::engine::order::OrderRequest;
+use crate::engine::pool::{PoolWaker, ThreadPool};
+use crate::engine::team::{CHUNK, CONTROL, InboxEvent, PartWaker, Seat, Team, ThreadWaker};
 use crate::engine::worker::{NodeState, WorkerPool};
 use crate::graph::{Graph, Node};
 use crate::operator::Operator;
@@ -38,7 +38,7 @@ pub(super) struct Part {
     pub conditions: Vec<Option<Box<Conditions>>>,
     pub nodes: Vec<NodeState>,
     pub edges: Vec<EdgeEnds>,
-    pub events: Vec<Event>,
+    pub events: Vec<InboxEvent>,
     /// Messages that edges have from the start, by its number there, of edges that begin here.
     pub initial: Vec<(u32, Initial)>,
     /// Where its misses are to be explained.
@@ -63,7 +63,7 @@ pub(super) struct Bound {
     /// By worker.
     pub threads: Vec<ThreadSeat>,
     /// By part: where its orders go.
-    pub orders: Vec<Sender<Asked>>,
+    pub orders: Vec<Sender<OrderRequest>>,
 }
 
 /// How a thread waits, and its place in its pool where it shares parts with others.
@@ -164,7 +164,7 @@ fn threads(plan: &Plan) -> (Vec<PartWaker>, Vec<Option<Arc<WorkerPool>>>, Vec<Th
         let parts = plan.parts.iter().filter(|part| part.pool == number).count();
         let share = plan.options.share;
         let shared = (parkers.len() > 1)
-            .then(|| Arc::new(Pool::new(&parkers, &pool.workers, parts, pool.idle, share)));
+            .then(|| Arc::new(ThreadPool::new(&parkers, &pool.workers, parts, pool.idle, share)));
         let alone = parkers[0].unparker();
         for (place, (&worker, parker)) in pool.workers.iter().zip(parkers).enumerate() {
             threads[worker] = Some((parker, shared.clone().map(|pool| (pool, place))));
@@ -209,13 +209,15 @@ fn number_operators(plan: &Plan, parts: usize) -> Vec<Place> {
         .collect()
 }
 
-fn number_edges(plan: &Plan, operators: &[Place], parts: usize) -> (Vec<EdgePlace>, Vec<Vec<Event>>) {
+fn number_edges(plan: &Plan, operators: &[Place], parts: usize) -> (Vec<EdgePlace>, Vec<Vec<InboxEvent>>) {
     let mut next = vec![0u32; parts];
-    let mut events: Vec<Vec<Event>> = vec![Vec::new(); parts];
+    let mut events: Vec<Vec<InboxEvent>> = vec![Vec::new(); parts];
     for events in &mut events {
-        events.push(Event::Control);
-        events.push(Event::Chunk);
-        debug_assert!((events[CONTROL as usize], events[CHUNK as usize]) == (Event::Control, Event::Chunk));
+        events.push(InboxEvent::Control);
+        events.push(InboxEvent::Chunk);
+        debug_assert!(
+            (events[CONTROL as usize], events[CHUNK as usize]) == (InboxEvent::Control, InboxEvent::Chunk)
+        );
     }
     let mut number = |part: usize| {
         next[part] += 1;
@@ -231,8 +233,8 @@ fn number_edges(plan: &Plan, operators: &[Place], parts: usize) -> (Vec<EdgePlac
                 return EdgePlace { out, input: out, items: None };
             }
             let input = number(to);
-            events[from].push(Event::Room(out.1));
-            events[to].push(Event::Data(input.1));
+            events[from].push(InboxEvent::Room(out.1));
+            events[to].push(InboxEvent::Data(input.1));
             EdgePlace {
                 out,
                 input,
@@ -248,13 +250,13 @@ fn number_turns(
     graph: &mut Graph,
     plan: &Plan,
     operators: &[Place],
-    events: &mut [Vec<Event>],
+    events: &mut [Vec<InboxEvent>],
 ) -> Vec<(usize, u32)> {
     let mut turns = Vec::new();
     for (number, &place) in plan.order.iter().enumerate() {
         if End::of(&mut *graph.operators[place].operator).is_some() {
             let (part, here) = operators[number];
-            events[part].push(Event::Operator(here));
+            events[part].push(InboxEvent::Operator(here));
             turns.push((number, events[part].len() as u32 - 1));
         }
     }

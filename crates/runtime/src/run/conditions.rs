@@ -1,7 +1,7 @@
 //! From the conditions that a graph states to those that workers ask.
 
 use super::bind::Place;
-use crate::engine::team::{Event, Team};
+use crate::engine::team::{InboxEvent, Team};
 use crate::graph::{Graph, Node};
 use crate::operator::link::EdgeSpec;
 use crate::operator::ports::Merge;
@@ -25,7 +25,7 @@ pub(super) fn number(
     graph: &Graph,
     plan: &Plan,
     operators: &[Place],
-    events: &mut [Vec<Event>],
+    events: &mut [Vec<InboxEvent>],
     watcher: Option<Arc<Watcher>>,
 ) -> Numbered {
     let mut outside = 0;
@@ -34,7 +34,7 @@ pub(super) fn number(
         outside += u32::from(when.iter().any(crate::When::is_outside));
         let (part, here) = operators[number];
         (!when.is_empty()).then(|| {
-            events[part].push(Event::Operator(here));
+            events[part].push(InboxEvent::Operator(here));
             events[part].len() as u32 - 1
         })
     };

@@ -5,7 +5,7 @@ use super::status::{self, RunStatus};
 use crate::base::wording::near;
 use crate::engine::control::Control;
 use crate::engine::control::hangs::Hang;
-use crate::engine::control::told::{LateMessage, Lateness};
+use crate::engine::control::lateness::{LateMessage, Lateness};
 use crate::engine::order::Order;
 use crate::operator::when::{Event, Gate};
 use crate::plan::Plan;
@@ -110,7 +110,7 @@ impl RunHandle {
     /// Asks the sources to end. What is under way is worked off, files are finished, the record is made. Whatever is paused
     /// goes on for that.
     pub fn stop(&self) {
-        self.control.ask_to_stop();
+        self.control.request_stop();
     }
 
     /// When it began, on its clock; `None` before that.
@@ -153,7 +153,7 @@ impl RunHandle {
     /// # Ok::<(), onbeat_runtime::RunError>(())
     /// ```
     pub fn answers(&self, within: Duration) -> bool {
-        let picture = self.control.board.ask();
+        let picture = self.control.board.request();
         self.control.team.wake_all();
         let deadline = Instant::now() + within;
         let parts = self.plan.parts.len();
@@ -308,20 +308,20 @@ impl RunHandle {
 
     /// What was late so far, and why. Empty where that is not looked for ([`Options::explain`](crate::Options::explain)).
     pub fn lateness(&self) -> Lateness {
-        self.control.told.so_far()
+        self.control.misses.so_far()
     }
 
     /// Has `listener` called with each message that was late, as soon as it is known why: some 25 ms after it ended, on a thread of
     /// the run's own, `onbeat-explain`. It replaces the one before. Nobody is called where nothing is explained.
     pub fn on_late(&self, listener: impl FnMut(&LateMessage) + Send + 'static) {
-        self.control.told.listen(listener);
+        self.control.misses.listen(listener);
     }
 
     /// Has `listener` called with all steps that were recorded and all that the kernel did on the workers' cores since the call
     /// before, some 50 times per second, on the same thread. Numbers of operators, workers and edges are their places in the
     /// [`Plan`]. It replaces the one before.
     pub fn on_flight(&self, listener: impl FnMut(&[Span], &[KernelEvent]) + Send + 'static) {
-        self.control.told.listen_to_flight(listener);
+        self.control.misses.listen_to_flight(listener);
     }
 
     /// The gate of this name, for an operator that has it in its conditions.

@@ -4,7 +4,7 @@ use crate::base::helper::Helper;
 use crate::base::options::OnHang;
 use crate::base::slot::within;
 use crate::engine::control::hangs::{Call, Hang, lock};
-use crate::engine::control::{Control, Fault};
+use crate::engine::control::{Control, RunFault};
 use crate::engine::worker::WorkerPool;
 use crate::plan::Plan;
 use onbeat_os::stack::{self, Frame};
@@ -103,14 +103,14 @@ impl Watcher<'_> {
                 && !(is_step && board.has_answered(part, suspect.picture))
         });
         if let Some(suspect) = before.filter(|suspect| suspect.is_told && same.is_none()) {
-            self.control.hangs.is_back(self.operator(part, suspect.within));
+            self.control.hangs.note_return(self.operator(part, suspect.within));
         }
         if within == within::NONE {
             self.suspects[part] = None;
             return;
         }
         let Some(mut suspect) = same else {
-            let picture = if is_step { board.ask_one(part) } else { u64::MAX };
+            let picture = if is_step { board.request_one(part) } else { u64::MAX };
             if is_step {
                 self.control.team.wake(part);
             }
@@ -121,7 +121,7 @@ impl Watcher<'_> {
         if suspect.since.elapsed() < self.limit {
             return;
         }
-        let gives_up = self.plan.options.on_hang == OnHang::Stop || self.control.stop_asked();
+        let gives_up = self.plan.options.on_hang == OnHang::Stop || self.control.is_stop_requested();
         if !suspect.is_told {
             suspect.is_told = true;
             self.suspects[part] = Some(suspect);
@@ -186,7 +186,7 @@ impl Watcher<'_> {
 
     /// The run ends without that thread.
     fn give_up(&self, part: usize, worker: usize, operator: usize, hang: &Hang) {
-        self.control.fail(Fault {
+        self.control.fail(RunFault {
             operator: Some(operator),
             what: FaultKind::Hang,
             text: hang.text(),

@@ -9,8 +9,8 @@ use crate::base::idle::Idle;
 use crate::base::on_error::Trouble;
 use crate::base::panic::panic_text;
 use crate::base::slot::within;
-use crate::engine::control::{Control, Fault};
-use crate::engine::team::Rested;
+use crate::engine::control::{Control, RunFault};
+use crate::engine::team::ParkOutcome;
 use crate::engine::worker::WorkerPool;
 use crate::engine::worker::{Failure, Pause, Worker};
 use crate::operator::Ending;
@@ -124,11 +124,11 @@ impl Thread<'_> {
             let alarm_ns = alarm_ns.map(|alarm_ns| cx.clock.to_real(alarm_ns));
             let begin_ns = cx.clock.real_ns();
             let until_ns = alarm_ns.unwrap_or(u64::MAX).min(begin_ns + self.idle().listens_ns());
-            let is_told = until_ns > begin_ns && cx.clock.is_real() && worker.listen(cx, until_ns);
-            let lying = if is_told { None } else { worker.lie_down(cx, alarm_ns) };
+            let is_told = until_ns > begin_ns && cx.clock.is_real() && worker.spin(cx, until_ns);
+            let lying = if is_told { None } else { worker.park(cx, alarm_ns) };
             let Context { owner, clock, .. } = cx;
             let rested = match lying {
-                None => Rested::Up,
+                None => ParkOutcome::Woken,
                 Some(lying) => {
                     let up = || worker.seat.is_called(owner, lying);
                     self.idle().after(until_ns.saturating_sub(begin_ns)).wait(
@@ -137,7 +137,7 @@ impl Thread<'_> {
                         up,
                         || clock.real_ns(),
                     );
-                    worker.seat.get_up(owner, lying)
+                    worker.seat.unpark(owner, lying)
                 }
             };
             let end_ns = cx.clock.real_ns();
@@ -178,7 +178,7 @@ impl Thread<'_> {
 /// When a part ended, on its clock.
 pub(super) fn note_end(worker: &Worker, cx: &Context, control: &Control) -> u64 {
     let end_ns = cx.now_ns();
-    worker.paint(cx);
+    worker.publish_snapshot(cx);
     control.board.close(worker.seat.part);
     control.publish(end_ns, cx.stamp.time_ns);
     end_ns
@@ -220,7 +220,7 @@ pub(super) fn begin(part: &mut Started, plan: &Plan, control: &Control) {
     cx.start_ns = *control.start_ns.get_or_init(|| cx.now_ns());
     control.now_ns.fetch_max(cx.start_ns, Ordering::Relaxed);
     control.length_ns.fetch_max(cx.length_ns.unwrap_or(0), Ordering::Relaxed);
-    worker.end_ns = end_ns(worker, cx, plan);
+    worker.stop.end_ns = end_ns(worker, cx, plan);
     let initial = std::mem::take(initial);
     if let Err(Failure::Operator(operator, error)) = fill(worker, cx, initial) {
         fail(worker, cx, control, operator as usize, FaultKind::Error, error.to_string());
@@ -307,7 +307,7 @@ pub(super) fn stop(worker: &mut Worker, cx: &mut Context, started: usize, ending
 fn fail(worker: &Worker, cx: &Context, control: &Control, operator: usize, what: FaultKind, text: String) {
     let operator = worker.nodes.get(operator).map(|node| node.plan);
     let time_ns = control.start_ns.get().map_or(0, |start_ns| cx.now_ns().saturating_sub(*start_ns));
-    control.fail(Fault { operator, what, text, time_ns, stack: Vec::new() });
+    control.fail(RunFault { operator, what, text, time_ns, stack: Vec::new() });
 }
 
 /// Runs user code.

@@ -22,7 +22,7 @@ pub use status::{
 use crate::base::options::Options;
 use crate::base::panic::panic_text;
 use crate::engine::control::board::Board;
-use crate::engine::control::{Control, Fault};
+use crate::engine::control::{Control, RunFault};
 use crate::engine::flight::Rings;
 use crate::engine::limits::Limits;
 use crate::explain::{Recorded, Recorder};
@@ -318,7 +318,7 @@ impl Graph {
             Ok(helpers) => helpers,
             Err(error) => {
                 let text = format!("cannot start the thread that watches or explains: {error}");
-                control.fail(Fault::of_the_run(text.clone()));
+                control.fail(RunFault::of_the_run(text.clone()));
                 threads.into_iter().for_each(|thread| drop(thread.join()));
                 return Err(RunError::Begin(text));
             }

@@ -2,7 +2,7 @@
 
 use super::RunError;
 use crate::base::options::{Explain, Options, PREFAULT_MOST_BYTES};
-use crate::engine::control::{Control, Fault};
+use crate::engine::control::{Control, RunFault};
 use crate::plan::Plan;
 use onbeat_os::memory::{self, MemoryLock};
 use onbeat_os::overrun::Overruns;
@@ -158,7 +158,7 @@ pub(super) fn take(worker: usize, plan: &Plan, control: &Control) -> Vec<Obtaine
     if let Some(missing) =
         asked.obtained.iter().find(|setting| options.strict && setting.asked != setting.obtained)
     {
-        control.fail(Fault::of_the_run(strictly(missing)));
+        control.fail(RunFault::of_the_run(strictly(missing)));
     }
     asked.obtained
 }

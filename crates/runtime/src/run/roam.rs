@@ -2,9 +2,9 @@
 
 use super::bind::Part;
 use super::life::{Started, Thread, begin, guarded_run, note_end, start, stop};
-use crate::engine::team::{Lying, Rested};
+use crate::engine::team::{ParkOutcome, ParkState};
 use crate::engine::worker::{Failure, Pause, Worker};
-use crate::engine::worker::{Pooled, WorkerPool};
+use crate::engine::worker::{PooledPart, WorkerPool};
 use crate::operator::chunk::Info;
 use crate::operator::context::{Clock, Context};
 use crate::run::record::{ThreadReport, Time, report};
@@ -42,7 +42,7 @@ pub(super) fn live(
         if worker.has_limits {
             pool.keep_time();
         }
-        pool.enter(number, Pooled { worker, cx, identity, started, lying: None, end_ns: 0 });
+        pool.enter(number, PooledPart { worker, cx, identity, started, parked: None, end_ns: 0 });
     }
     // Read by whoever stands in for this thread, behind a barrier.
     let _ = pool.started[place].set(numbers.clone());
@@ -62,7 +62,7 @@ pub(super) fn live(
         work(thread, pool, place, &clock, &mut time);
     }
     time.end(&clock);
-    let counts = pool.part_with();
+    let counts = pool.leave();
     let mut reports = Vec::new();
     let workers =
         plan.pools.iter().map(|pool| &pool.workers).find(|workers| workers.contains(&thread.worker));
@@ -76,13 +76,13 @@ pub(super) fn live(
                 part.finish();
             }
             let Some(mut part) = pool.tasks.leave(number) else { continue };
-            let Pooled { worker, cx, identity, started, end_ns, .. } = &mut part;
+            let PooledPart { worker, cx, identity, started, end_ns, .. } = &mut part;
             worker.slot.set_worker(thread.worker);
             identity.wear(|| {
                 stop(worker, cx, *started, ending, control);
                 reports.push(report(plan, worker, cx, *started, *end_ns));
             });
-            let Pooled { worker, cx, mut identity, .. } = part;
+            let PooledPart { worker, cx, mut identity, .. } = part;
             // What they hold goes home to stores that are there still.
             identity.wear(|| drop((worker, cx)));
         }
@@ -99,7 +99,7 @@ fn work(thread: &Thread<'_>, pool: &WorkerPool, place: usize, clock: &Clock, tim
     let mut round = 0u32;
     while !pool.is_over() {
         round = round.wrapping_add(1);
-        pool.ring(now_ns);
+        pool.fire_alarms(now_ns);
         let Some((number, part)) = pool.next(place, round) else {
             if pool.help(place, now_ns, |worker| thread.control.barrier.is_given_up(worker)) {
                 continue;
@@ -111,7 +111,7 @@ fn work(thread: &Thread<'_>, pool: &WorkerPool, place: usize, clock: &Clock, tim
             time.waited(begin_ns, now_ns(), alarm_ns);
             continue;
         };
-        if part.worker.heavy {
+        if part.worker.turns.is_heavy {
             pool.leave_alarms_to_others(place);
         }
         run(thread, pool, number, part);
@@ -119,15 +119,15 @@ fn work(thread: &Thread<'_>, pool: &WorkerPool, place: usize, clock: &Clock, tim
 }
 
 /// Runs one part until it rests, is over, or others are to have their turn.
-fn run(thread: &Thread<'_>, pool: &WorkerPool, number: u32, mut part: TaskLease<'_, Pooled>) {
+fn run(thread: &Thread<'_>, pool: &WorkerPool, number: u32, mut part: TaskLease<'_, PooledPart>) {
     let mut up = false;
     part.worker.slot.set_worker(thread.worker);
     loop {
-        let Pooled { worker, cx, identity, lying, .. } = &mut *part;
+        let PooledPart { worker, cx, identity, parked: lying, .. } = &mut *part;
         let paused = identity.wear(|| {
             guarded_run(thread.control, worker, cx, |worker, cx| go(pool, number, worker, cx, lying, up))
         });
-        pool.note_weight(number, worker.heavy);
+        pool.note_weight(number, worker.turns.is_heavy);
         match paused {
             None | Some(Went::Paused(Pause::Over)) => {
                 if paused.is_some() {
@@ -151,7 +151,7 @@ fn run(thread: &Thread<'_>, pool: &WorkerPool, number: u32, mut part: TaskLease<
                 }
                 let alarm_ns = alarm_ns.map(|alarm_ns| cx.clock.to_real(alarm_ns));
                 // Chunk stores are asked for a notification.
-                *lying = identity.wear(|| worker.lie_down(cx, alarm_ns));
+                *lying = identity.wear(|| worker.park(cx, alarm_ns));
                 if let Some(lying) = lying {
                     pool.tasks.set_alarm(number, lying.alarm_ns);
                 }
@@ -183,7 +183,7 @@ fn go(
     number: u32,
     worker: &mut Worker,
     cx: &mut Context,
-    lying: &mut Option<Lying>,
+    lying: &mut Option<ParkState>,
     up: bool,
 ) -> Result<Went, Failure> {
     if let Some(how) = *lying {
@@ -195,10 +195,10 @@ fn go(
         }
         *lying = None;
         pool.tasks.set_alarm(number, u64::MAX);
-        let rested = worker.seat.get_up(&mut cx.owner, how);
+        let rested = worker.seat.unpark(&mut cx.owner, how);
         worker.wake_up(cx, rested, cx.clock.real_ns())?;
     } else if up {
-        worker.wake_up(cx, Rested::Up, cx.clock.real_ns())?;
+        worker.wake_up(cx, ParkOutcome::Woken, cx.clock.real_ns())?;
     }
     worker.run(cx).map(Went::Paused)
 }

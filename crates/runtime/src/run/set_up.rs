@@ -1,7 +1,6 @@
 //! What a worker has before its first step.
 
 use super::bind::Part;
-use crate::base::kept::Kept;
 use crate::base::ready::{Ready, Turns};
 use crate::base::timers::Timers;
 use crate::engine::control::Control;
@@ -9,7 +8,10 @@ use crate::engine::flight::{Flight, SLOWEST};
 use crate::engine::team::CHUNK;
 use crate::engine::worker::chain::wave::{ChainEnds, WavePolicy};
 use crate::engine::worker::chain::{Chain, Executor};
-use crate::engine::worker::{Deadline, Listening, Measured, Meter, NodeState, Path, Pause, Tracker, Worker};
+use crate::engine::worker::{
+    Deadline, History, Meter, MigratingEnds, NodeState, Path, PathStatistics, SourceTurns, Stopping, Tracker,
+    Waiting, Worker,
+};
 use crate::graph::limits::OnMiss;
 use crate::operator::chunk::Info;
 use crate::operator::context::{Clock, Context, EdgeState, Held, Hot, NONE, Names, flag};
@@ -22,8 +24,8 @@ use onbeat_trace::record::WhenFull;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// A worker, its context, and the messages that its edges have from the start. On the worker's own thread: the chunk
-/// stores belong to it from now on.
+/// A worker, its context, and the messages that its edges have from the start. On the worker's own thread:
+/// the chunk stores belong to it from now on.
 pub(super) fn set_up(
     part: Part,
     seeds: Vec<Seed<Info>>,
@@ -55,17 +57,16 @@ pub(super) fn set_up(
         .enumerate()
         .filter_map(|(number, operator)| Some((number as u32, End::of(&mut **operator)?)));
     // Ends without a bit are told by a bell.
-    let upcoming =
-        ends.take(64).enumerate().map(|(bit, (number, end))| (number, end.watch(1 << bit))).collect();
+    let ends = ends.take(64).enumerate().map(|(bit, (number, end))| (number, end.watch(1 << bit))).collect();
     let mut worker = Worker {
-        asked: false,
-        listening: Listening::on(&edges),
-        watched: if pool.is_none() { Worker::watchable(&edges) } else { Box::default() },
-        has_asked: false,
+        turns: SourceTurns::default(),
+        waiting: Waiting::new(&edges, count, events.into(), pool.is_some()),
+        stop: Stopping::new(count),
+        migrating: MigratingEnds { ends, was_picked: false },
+        history: History::default(),
         operators: operators.into(),
         conditions: conditions.into(),
         tick: None,
-        upcoming,
         pool,
         chains: (0..count).map(|_| None).collect(),
         edges: edges.into(),
@@ -76,26 +77,8 @@ pub(super) fn set_up(
         timers: Timers::new(count),
         control: Arc::clone(control),
         slot: Arc::clone(&control.board.parts[seat.part]),
-        end_ns: None,
-        changes: Kept::default(),
-        faults: Kept::default(),
-        halted_ns: None,
-        on_turn: NONE,
-        blind: 0,
-        long: 0,
-        stopping: false,
-        ending: Vec::with_capacity(count),
-        starved: Vec::with_capacity(count),
-        heard: Vec::with_capacity(events.len()),
-        events: events.into(),
         seat,
-        streak: 0,
-        look_ns: 0,
         has_limits: plan.has_limits(),
-        fruitless: 0,
-        pause: Pause::Over,
-        turns: 0,
-        heavy: false,
     };
     let mut cx = context(plan, owner, seeds, &worker);
     make_chains(plan, &mut worker, &mut cx);
@@ -106,7 +89,8 @@ pub(super) fn set_up(
 /// Lets the threads of a pool take chunks through the same chains in waves, where the plan says so.
 fn share_chains(plan: &Plan, worker: &mut Worker, cx: &Context) {
     let Some(pool) = worker.pool.clone() else { return };
-    // Virtual time needs one order of events, and a flight recorder needs steps in the order in which they happened.
+    // Virtual time needs one order of events, and a flight recorder needs steps in the order in which they
+    // happened.
     if !cx.clock.is_real() || worker.flight.is_some() {
         return;
     }
@@ -206,7 +190,7 @@ fn tracker(plan: &Plan, nodes: &[NodeState], control: &Control, explains: bool) 
                 on_miss: path.on_miss,
                 bound: control.limits.bounds[number].clone(),
                 slowest_ns: [0; SLOWEST],
-                measured: Measured::default(),
+                statistics: PathStatistics::default(),
                 misses: 0,
             });
         }

@@ -271,7 +271,7 @@ pub(super) fn status(plan: &Plan, control: &Control, named: &Named, at: Position
             sum_ns: slot.latency.sum_ns(),
             latency: slot.latency.buckets(),
         })),
-        causes: control.told.so_far().causes.into_iter().take(CAUSES).collect(),
+        causes: control.misses.so_far().causes.into_iter().take(CAUSES).collect(),
         obtained: named.obtained.clone(),
         gates: named
             .gates
@@ -347,7 +347,7 @@ fn elapsed_ns(plan: &Plan, control: &Control, at: Position) -> u64 {
 fn state(control: &Control) -> RunState {
     if control.board.is_closed() {
         RunState::Ended
-    } else if control.stop_asked() {
+    } else if control.is_stop_requested() {
         RunState::Stopping
     } else if control.start_ns.get().is_none() {
         RunState::Starting

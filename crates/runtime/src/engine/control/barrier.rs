@@ -1,8 +1,8 @@
-//! Where the threads of a run wait for each other: before the first step, after the last, and between their stops.
+//! Barrier of the threads of a run: before the first step, after the last, and between their stops.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// As the one of the standard library, but that somebody who does not come can be counted out.
+/// Like the barrier of the standard library, but a member that does not come can be counted out.
 pub(crate) struct Barrier {
     members: Mutex<Vec<Member>>,
     changed: Condvar,
@@ -10,12 +10,12 @@ pub(crate) struct Barrier {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Member {
-    /// Expected.
+    /// Has not come yet.
     Away,
     Waiting,
-    /// It does not come back.
+    /// Was counted out: its thread does not return.
     GivenUp,
-    /// Its thread is about to end.
+    /// Has left: its thread is about to end.
     Gone,
 }
 
@@ -28,7 +28,8 @@ impl Barrier {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until all others that count are here. False for one that does not count any more: it is to touch nothing.
+    /// Waits for all members that count. False for a member that does not count any more: it must touch
+    /// nothing.
     pub fn wait(&self, member: usize) -> bool {
         let mut members = self.lock();
         if members[member] != Member::Away {
@@ -51,12 +52,12 @@ impl Barrier {
         self.changed.notify_all();
     }
 
-    /// Counts one out that is expected. False where it waits here after all, or is out already.
+    /// Counts a member out. False if it waits here after all, or is out already.
     pub fn give_up(&self, member: usize) -> bool {
         self.take_out(member, Member::GivenUp)
     }
 
-    /// The thread of this one ends, however that came.
+    /// Counts a member out whose thread ends, for any reason.
     pub fn leave(&self, member: usize) {
         self.take_out(member, Member::Gone);
     }
@@ -71,7 +72,7 @@ impl Barrier {
         is_expected
     }
 
-    /// Waits until a thread is about to end. False when it was given up.
+    /// Waits until a member's thread is about to end. False if the member was given up.
     pub fn await_end(&self, member: usize) -> bool {
         let mut members = self.lock();
         while !matches!(members[member], Member::Gone | Member::GivenUp) {
@@ -92,7 +93,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn those_who_are_left_go_on() {
+    fn the_other_members_continue() {
         for members in 1..5usize {
             for lost in 0..members {
                 let barrier = Arc::new(Barrier::new(members));
@@ -105,7 +106,7 @@ mod tests {
                         onbeat_os::thread::spawn("waits", move || {
                             for round in 0..50u32 {
                                 assert!(barrier.wait(member));
-                                // Nobody is ahead of those who have not come.
+                                // No member is ahead of those that have not come.
                                 assert!(
                                     passed.fetch_add(1, Ordering::Relaxed)
                                         >= round.saturating_sub(1) * others

@@ -1,16 +1,16 @@
-//! A picture of the run for whoever asks for one. It is painted only then: a part that is asked copies its counters here
-//! between two steps, so that watching costs nothing while nobody watches.
+//! Snapshots of the run for threads that watch it. A part copies its counters to the board between two steps,
+//! and only on request, so a run that is not watched has no cost.
 
-use super::recent::Shown;
+use super::recent::SharedLatencies;
 use crate::base::slot::PartSlot;
 use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// What every part has painted last.
+/// Latest snapshot of each part.
 pub(crate) struct Board {
-    /// How often a picture was asked for.
-    asked: AtomicU64,
+    /// Number of snapshots requested.
+    requested: AtomicU64,
     pub parts: Box<[Arc<PartSlot>]>,
     /// By operator of the plan.
     pub operators: Box<[CachePadded<OperatorSlot>]>,
@@ -18,7 +18,7 @@ pub(crate) struct Board {
     pub edges: Box<[CachePadded<EdgeSlot>]>,
     /// By path of the plan.
     pub paths: Box<[PathSlot]>,
-    /// Parts that are not over.
+    /// Number of parts that are not over.
     open: AtomicU32,
 }
 
@@ -26,53 +26,54 @@ pub(crate) struct Board {
 #[derive(Default)]
 pub(crate) struct OperatorSlot {
     pub steps: AtomicU64,
-    /// Time in them.
+    /// Time in these steps.
     pub busy_ns: AtomicU64,
     /// Steps that ended after the deadline.
     pub late: AtomicU64,
     doing: AtomicU64,
-    /// What its conditions wait for, in words. Set before the first step.
+    /// Conditions of the operator in words. Set before the first step.
     conditions: OnceLock<Vec<String>>,
 }
 
-/// The two ends of an edge may lie with different parts.
+/// Counters of an edge, whose two ends can belong to different parts.
 #[derive(Default)]
 pub(crate) struct EdgeSlot {
     /// Messages that its producer has sent.
     pub sent: AtomicU64,
-    /// Those of them that its consumer has to take, and those that it has taken; where both ends are here: what is in it, and 0.
+    /// Messages for the consumer; within one part: messages queued.
     pub put: AtomicU64,
+    /// Messages that the consumer has taken; within one part: 0.
     pub taken: AtomicU64,
     pub dropped: AtomicU64,
 }
 
-/// What a path has measured.
+/// Measurements of a path.
 #[derive(Default)]
 pub(crate) struct PathSlot {
-    pub latency: Shown,
+    pub latency: SharedLatencies,
     pub misses: AtomicU64,
 }
 
-/// What an operator does at the moment. Edges are those of the plan.
+/// Present state of an operator. Edges have their numbers in the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Doing {
     #[default]
     NotStarted,
-    /// It has work, and its turn comes.
+    /// The operator has work, and will be stepped.
     Ready,
     AwaitsMessage(u32),
     AwaitsRoom(u32),
     AwaitsTime,
     AwaitsChunk,
-    /// One of those that it has beside the usual ones, by its place among them.
+    /// Waits for one of its conditions beyond messages and room, by place among these.
     AwaitsCondition(u32),
-    /// Something that its step did not say.
+    /// Waits for something that its step did not say.
     Awaits,
     Paused,
-    /// It has failed, and is started anew in a while.
+    /// Has failed, and will be restarted after a delay.
     Restarts,
     Done,
-    /// It has failed, and the run goes on without it.
+    /// Has failed; the run continues without the operator.
     Isolated,
 }
 
@@ -125,7 +126,7 @@ impl OperatorSlot {
         let _ = self.conditions.set(texts);
     }
 
-    /// What the condition at this place waits for.
+    /// Text of the condition at this place.
     pub fn condition(&self, place: u32) -> String {
         let text = self.conditions.get().and_then(|texts| texts.get(place as usize));
         text.cloned().unwrap_or_else(|| "its conditions (`when`)".to_string())
@@ -139,7 +140,7 @@ impl OperatorSlot {
 impl Board {
     pub fn new(parts: usize, operators: usize, edges: usize, paths: usize) -> Self {
         Board {
-            asked: AtomicU64::new(0),
+            requested: AtomicU64::new(0),
             parts: (0..parts).map(|_| Arc::default()).collect(),
             operators: (0..operators).map(|_| CachePadded::default()).collect(),
             edges: (0..edges).map(|_| CachePadded::default()).collect(),
@@ -148,54 +149,55 @@ impl Board {
         }
     }
 
-    /// Asks all parts, which the caller wakes then. Gives the number of the picture.
-    pub fn ask(&self) -> u64 {
-        let picture = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+    /// Requests a snapshot of all parts, which the caller wakes afterwards. Returns its number.
+    pub fn request(&self) -> u64 {
+        let snapshot = self.requested.fetch_add(1, Ordering::Relaxed) + 1;
         (0..self.parts.len()).for_each(|part| self.call(part));
-        picture
+        snapshot
     }
 
-    /// As [`ask`](Board::ask), of one part.
-    pub fn ask_one(&self, part: usize) -> u64 {
-        let picture = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+    /// Like [`request`](Board::request), for one part.
+    pub fn request_one(&self, part: usize) -> u64 {
+        let snapshot = self.requested.fetch_add(1, Ordering::Relaxed) + 1;
         self.call(part);
-        picture
+        snapshot
     }
 
-    /// Something is asked of this part, which the caller wakes then.
+    /// Flags a request to this part, which the caller wakes afterwards.
     pub fn call(&self, part: usize) {
         self.parts[part].answers.called.store(true, Ordering::Relaxed);
     }
 
-    /// The part looks at what is asked of it.
-    pub fn hear(&self, part: usize) {
+    /// Clears that flag. By the part, before it reads requests.
+    pub fn take_call(&self, part: usize) {
         self.parts[part].answers.called.store(false, Ordering::Relaxed);
     }
 
+    /// Whether a request to this part is flagged.
     #[inline]
     pub fn is_called(&self, part: usize) -> bool {
         self.parts[part].answers.called.load(Ordering::Relaxed)
     }
 
-    /// The picture that this part still has to paint.
-    pub fn is_asked(&self, part: usize) -> Option<u64> {
-        let asked = self.asked.load(Ordering::Relaxed);
-        (asked > self.parts[part].answers.answered.load(Ordering::Relaxed)).then_some(asked)
+    /// Number of the snapshot that this part has not published yet.
+    pub fn requested(&self, part: usize) -> Option<u64> {
+        let requested = self.requested.load(Ordering::Relaxed);
+        (requested > self.parts[part].answers.answered.load(Ordering::Relaxed)).then_some(requested)
     }
 
-    /// The part has painted.
-    pub fn answer(&self, part: usize, picture: u64) {
-        // Release, partner: `has_answered`.
-        // It may have been closed meanwhile by somebody who has given it up.
+    /// Notes that the part has published a snapshot.
+    pub fn answer(&self, part: usize, snapshot: u64) {
+        // Release: pairs with the Acquire in `has_answered`. The part may have been given up and closed
+        // meanwhile.
         let _ =
             self.parts[part].answers.answered.fetch_update(Ordering::Release, Ordering::Relaxed, |last| {
-                (last != u64::MAX).then_some(picture)
+                (last != u64::MAX).then_some(snapshot)
             });
     }
 
-    /// The part has painted for the last time, or will never again.
+    /// Notes that the part will publish no more snapshots.
     pub fn close(&self, part: usize) {
-        // AcqRel, partner: `has_answered`.
+        // AcqRel: the Release pairs with the Acquire in `has_answered`.
         if self.parts[part].answers.answered.swap(u64::MAX, Ordering::AcqRel) != u64::MAX {
             self.open.fetch_sub(1, Ordering::Relaxed);
         }
@@ -210,9 +212,10 @@ impl Board {
         self.open.load(Ordering::Relaxed) == 0
     }
 
-    pub fn has_answered(&self, part: usize, picture: u64) -> bool {
-        // Acquire, partner: `answer`.
-        self.parts[part].answers.answered.load(Ordering::Acquire) >= picture
+    /// Whether the part has published this snapshot or a later one.
+    pub fn has_answered(&self, part: usize, snapshot: u64) -> bool {
+        // Acquire: pairs with the Release in `answer` and `close`.
+        self.parts[part].answers.answered.load(Ordering::Acquire) >= snapshot
     }
 }
 
@@ -221,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_operator_does_is_one_word() {
+    fn the_state_of_an_operator_is_one_word() {
         for word in Doing::WORDS.into_iter().chain([Doing::AwaitsMessage(7), Doing::AwaitsRoom(u32::MAX)]) {
             assert_eq!(Doing::unpack(word.pack()), word);
         }

@@ -1,38 +1,38 @@
-//! Operators whose code has not returned: what is known of them.
+//! Operators whose code has not returned for a long time.
 
 use onbeat_trace::record::FaultRecord;
 use serde::Serialize;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// An operator whose code has not returned for long.
+/// An operator whose code has not returned for a long time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hang {
-    /// Its name.
+    /// Name of the operator.
     pub operator: String,
-    /// What of it has not returned.
+    /// Call that has not returned.
     pub call: Call,
-    /// Name of the thread that is in it.
+    /// Name of the thread that made the call.
     pub worker: String,
-    /// The kernel's id of that thread.
+    /// Kernel's id of that thread.
     pub tid: i32,
-    /// How long it has not returned, in nanoseconds of real time.
+    /// Time since the call, in nanoseconds of real time.
     pub waited_ns: u64,
-    /// What the kernel says of the thread.
+    /// Activity of the thread according to the kernel. `None` if the thread is gone.
     pub activity: Option<String>,
-    /// The operator's calls that the thread is in, innermost first; why there are none, where there are none.
+    /// Stack of the operator's calls in that thread, innermost first; if it is unknown, the reason.
     pub stack: Vec<String>,
 }
 
-/// What of an operator does not return.
+/// Call of an operator's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
-    /// Its `start`.
+    /// `start`.
     Start,
-    /// Its `step`, or its `restart`.
+    /// `step` or `restart`.
     Step,
-    /// Its `stop`.
+    /// `stop`.
     Stop,
 }
 
@@ -60,14 +60,14 @@ impl fmt::Display for Hang {
     }
 }
 
-/// What was noted of operators that hang.
+/// Hangs that were noted.
 #[derive(Default)]
 pub(crate) struct Hangs {
-    /// With their number in the plan, and whether they have come back since.
+    /// Hangs, each with the operator's number in the plan and whether the call has returned since.
     list: Mutex<Vec<(usize, Hang, bool)>>,
     /// For the record.
     pub faults: Mutex<Vec<FaultRecord>>,
-    /// Who wants to be told at once.
+    /// Called at each new hang.
     listener: Mutex<Option<Listener>>,
 }
 
@@ -82,11 +82,11 @@ impl Hangs {
         *lock(&self.listener) = Some(Box::new(listener));
     }
 
-    /// Those that have not come back.
+    /// Hangs whose calls have not returned, each with the operator's number in the plan.
     pub fn current(&self) -> Vec<(usize, Hang)> {
         let list = lock(&self.list);
         list.iter()
-            .filter(|(.., is_back)| !is_back)
+            .filter(|(.., has_returned)| !has_returned)
             .map(|(number, hang, _)| (*number, hang.clone()))
             .collect()
     }
@@ -102,7 +102,10 @@ impl Hangs {
         lock(&self.list).push((operator, hang, false));
     }
 
-    pub fn is_back(&self, operator: usize) {
-        lock(&self.list).iter_mut().filter(|(number, ..)| *number == operator).for_each(|it| it.2 = true);
+    pub fn note_return(&self, operator: usize) {
+        lock(&self.list)
+            .iter_mut()
+            .filter(|(number, ..)| *number == operator)
+            .for_each(|(.., has_returned)| *has_returned = true);
     }
 }

@@ -1,90 +1,97 @@
-//! What the workers of a run share with whoever watches and steers it.
+//! State that the workers of a run share with the threads that watch and steer it.
 
 pub(crate) mod barrier;
 pub(crate) mod board;
 pub(crate) mod hangs;
+pub(crate) mod lateness;
 pub(crate) mod recent;
-pub(crate) mod stuck;
-pub(crate) mod told;
+pub(crate) mod standstill;
 
 use crate::engine::limits::Limits;
-use crate::engine::order::Asked;
+use crate::engine::order::OrderRequest;
 use crate::engine::team::Team;
 use barrier::Barrier;
 use board::Board;
 use hangs::Hangs;
+use lateness::MissLog;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use onbeat_trace::record::FaultKind;
+use standstill::Standstill;
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, OnceLock, PoisonError};
-use stuck::Stuck;
-use told::Told;
 
-/// Shared by the workers and whoever watches them.
+/// State that workers share with the threads that watch them.
 pub(crate) struct Control {
     /// See [`stop`].
     stop: AtomicU32,
-    /// On the run's clock, when a worker last looked. Relaxed everywhere: a picture for people.
+    /// Time of a worker's last poll, on the run's clock. Relaxed everywhere: it is only displayed.
     pub now_ns: AtomicU64,
+    /// Latest source time of a message. Relaxed, too.
     pub position_ns: AtomicU64,
-    /// 0 while unknown.
+    /// Length of the input, 0 while unknown.
     pub length_ns: AtomicU64,
-    /// Where a clock that runs faster or slower has left the real one.
+    /// Real time at which a clock that runs faster or slower starts.
     pub origin_ns: u64,
-    /// On the run's clock: the first step's time. Set when all operators have started.
+    /// Time of the first step, on the run's clock. Set when all operators have started.
     pub start_ns: OnceLock<u64>,
-    /// Of some operator whose steps are recorded, only a sample is. Relaxed: it stays true.
+    /// Whether only a sample of some operator's steps is recorded. Relaxed: it stays true.
     pub is_sampled: AtomicBool,
-    /// All sources were told to pause.
+    /// Whether all sources were ordered to pause.
     pub paused: AtomicBool,
     pub team: Team,
     pub barrier: Barrier,
-    /// By worker: the kernel's id of its thread; 0 before it has begun.
+    /// By worker: the kernel's id of its thread, 0 before the thread runs.
     pub threads: Box<[AtomicU32]>,
     pub hangs: Hangs,
-    pub faults: Mutex<Vec<Fault>>,
-    /// What was left on the workers that saw that nothing goes on.
-    pub stuck: Mutex<Vec<Stuck>>,
+    pub faults: Mutex<Vec<RunFault>>,
+    /// Standstills of the workers that found quiescence.
+    pub stuck: Mutex<Vec<Standstill>>,
     pub board: Board,
     pub limits: Limits,
-    /// Misses that were looked into so far.
-    pub told: Told,
-    /// By part.
-    pub orders: Box<[Sender<Asked>]>,
+    /// Misses that were explained so far.
+    pub misses: MissLog,
+    /// By part: where orders go.
+    pub orders: Box<[Sender<OrderRequest>]>,
 }
 
 /// Bits of [`Control::stop`].
 mod stop {
-    /// A stop was asked for.
+    /// A stop was requested.
     pub const ASKED: u32 = 1;
-    /// A worker has told its sources.
-    pub const TOLD: u32 = 2;
-    /// Something failed: everybody drops what is under way.
+    /// A worker has ended its sources.
+    pub const ENDED: u32 = 2;
+    /// Something failed: all workers drop messages in flight.
     pub const ABORT: u32 = 4;
 }
 
-/// Something that failed.
+/// A failure that ends the run.
 #[derive(Debug, Clone)]
-pub(crate) struct Fault {
-    /// Of the plan; `None` where it is no operator's.
+pub(crate) struct RunFault {
+    /// Operator of the plan; `None` if the failure belongs to no operator.
     pub operator: Option<usize>,
     pub what: FaultKind,
     pub text: String,
-    /// Since the start of the run.
+    /// Time since the start of the run.
     pub time_ns: u64,
-    /// Of a thread that does not return, innermost first.
+    /// Calls of a thread that does not return, innermost first.
     pub stack: Vec<String>,
 }
 
-impl Fault {
-    /// Before the first step.
+impl RunFault {
+    /// A failure before the first step.
     pub fn of_the_run(text: String) -> Self {
-        Fault { operator: None, what: FaultKind::Error, text, time_ns: 0, stack: Vec::new() }
+        RunFault { operator: None, what: FaultKind::Error, text, time_ns: 0, stack: Vec::new() }
     }
 }
 
 impl Control {
-    pub fn new(team: Team, workers: usize, orders: Vec<Sender<Asked>>, board: Board, limits: Limits) -> Self {
+    pub fn new(
+        team: Team,
+        workers: usize,
+        orders: Vec<Sender<OrderRequest>>,
+        board: Board,
+        limits: Limits,
+    ) -> Self {
         Control {
             stop: AtomicU32::new(0),
             now_ns: AtomicU64::new(0),
@@ -102,14 +109,16 @@ impl Control {
             stuck: Mutex::new(Vec::new()),
             board,
             limits,
-            told: Told::default(),
+            misses: MissLog::default(),
             orders: orders.into(),
         }
     }
 
-    // Relaxed throughout: the flags publish nothing but themselves, and what failed lies behind a lock.
+    /// Whether a stop was requested, or the run has failed.
+    // Relaxed, as are all accesses to `stop`: the flags publish only themselves, and failures are behind a
+    // lock.
     #[inline]
-    pub fn stop_asked(&self) -> bool {
+    pub fn is_stop_requested(&self) -> bool {
         self.stop.load(Ordering::Relaxed) != 0
     }
 
@@ -118,27 +127,27 @@ impl Control {
         self.stop.load(Ordering::Relaxed) & stop::ABORT != 0
     }
 
-    /// Whether a worker is to end what it does, which does that already or not.
+    /// Whether a worker must act on the flags, given whether its sources have ended already.
     #[inline]
-    pub fn is_to_stop(&self, is_stopping: bool) -> bool {
-        self.stop_asked() && (!is_stopping || self.is_aborted())
+    pub fn must_stop(&self, is_stopping: bool) -> bool {
+        self.is_stop_requested() && (!is_stopping || self.is_aborted())
     }
 
     pub fn set_stopped(&self) {
-        self.stop.fetch_or(stop::TOLD, Ordering::Relaxed);
+        self.stop.fetch_or(stop::ENDED, Ordering::Relaxed);
     }
 
     pub fn was_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) & stop::TOLD != 0
+        self.stop.load(Ordering::Relaxed) & stop::ENDED != 0
     }
 
-    pub fn ask_to_stop(&self) {
+    pub fn request_stop(&self) {
         self.stop.fetch_or(stop::ASKED, Ordering::Relaxed);
         self.team.wake_all();
     }
 
-    /// Notes what failed, and has all workers drop what is under way.
-    pub fn fail(&self, fault: Fault) {
+    /// Notes a failure, and has all workers drop messages in flight.
+    pub fn fail(&self, fault: RunFault) {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(fault);
         self.stop.fetch_or(stop::ABORT, Ordering::Relaxed);
         self.team.wake_all();

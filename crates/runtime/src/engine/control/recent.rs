@@ -1,26 +1,27 @@
-//! Latencies of a path while it runs, coarse enough to be copied between two steps.
+//! Latencies of a path in a run in progress: a histogram coarse enough to be copied between two steps.
 
 use super::board::PathSlot;
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 use onbeat_trace::Buckets;
 
-/// Each octave from 2^10 to 2^37 ns (1 µs to 137 s) in eight parts: a quantile is at most an eighth too high. What is shorter shares
-/// the first bucket, what is longer the last one.
+/// Number of buckets: each octave from 2^10 to 2^37 ns (1 µs to 137 s) in eight parts, so a quantile is at
+/// most an eighth too high. Shorter latencies share the first bucket, longer ones the last.
 const BUCKETS: usize = 2 + 27 * 8;
 const FIRST_OCTAVE: u32 = 10;
 
-/// How many latencies there were of each length.
+/// Histogram of latencies.
 #[derive(Debug, Clone)]
 pub(crate) struct Recent {
     counts: Box<[u64; BUCKETS]>,
-    /// Buckets from and to which there is something.
+    /// Range of the buckets that are not empty: first, and one after the last.
     used: (u32, u32),
     sum_ns: u64,
     max_ns: u64,
 }
 
-/// The same for others to read. Relaxed throughout: the part's answer publishes it.
-pub(crate) struct Shown {
+/// The same histogram for other threads to read. Relaxed throughout:
+/// [`Board::answer`](super::board::Board::answer) publishes it.
+pub(crate) struct SharedLatencies {
     counts: Box<[AtomicU64]>,
     sum_ns: AtomicU64,
     max_ns: AtomicU64,
@@ -35,18 +36,18 @@ impl Default for Recent {
 impl Recent {
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        let place = place(ns);
-        self.counts[place] += 1;
-        self.used = (self.used.0.min(place as u32), self.used.1.max(place as u32 + 1));
+        let bucket = bucket_of(ns);
+        self.counts[bucket] += 1;
+        self.used = (self.used.0.min(bucket as u32), self.used.1.max(bucket as u32 + 1));
         self.sum_ns = self.sum_ns.saturating_add(ns);
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// Copies it to where others see it.
-    pub fn paint(&self, misses: u64, slot: &PathSlot) {
+    /// Copies the histogram to the board.
+    pub fn publish(&self, misses: u64, slot: &PathSlot) {
         let shown = &slot.latency;
-        for place in self.used.0..self.used.1 {
-            shown.counts[place as usize].store(self.counts[place as usize], Ordering::Relaxed);
+        for at in self.used.0..self.used.1 {
+            shown.counts[at as usize].store(self.counts[at as usize], Ordering::Relaxed);
         }
         shown.sum_ns.store(self.sum_ns, Ordering::Relaxed);
         shown.max_ns.store(self.max_ns, Ordering::Relaxed);
@@ -54,9 +55,9 @@ impl Recent {
     }
 }
 
-impl Default for Shown {
+impl Default for SharedLatencies {
     fn default() -> Self {
-        Shown {
+        SharedLatencies {
             counts: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(),
             sum_ns: AtomicU64::new(0),
             max_ns: AtomicU64::new(0),
@@ -64,7 +65,7 @@ impl Default for Shown {
     }
 }
 
-impl Shown {
+impl SharedLatencies {
     /// The buckets that are not empty.
     pub fn buckets(&self) -> Buckets {
         let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed)).enumerate();
@@ -82,17 +83,17 @@ impl Shown {
     }
 }
 
-fn place(ns: u64) -> usize {
+fn bucket_of(ns: u64) -> usize {
     if ns >> FIRST_OCTAVE == 0 {
         return 0;
     }
     let octave = ns.ilog2();
     let eighth = (ns >> (octave - 3)) & 7;
-    let place = 1 + u64::from(octave - FIRST_OCTAVE) * 8 + eighth;
-    place.min(BUCKETS as u64 - 1) as usize
+    let bucket = 1 + u64::from(octave - FIRST_OCTAVE) * 8 + eighth;
+    bucket.min(BUCKETS as u64 - 1) as usize
 }
 
-/// The longest of a bucket; the last one has none.
+/// Longest latency of a bucket; [`u64::MAX`] for the last one.
 fn up_to_ns(place: usize) -> u64 {
     match place {
         0 => (1 << FIRST_OCTAVE) - 1,
@@ -114,7 +115,7 @@ mod tests {
             .flat_map(|octave| [1u64 << octave, (1 << octave) + 1, (3 << octave) - 1])
             .chain([0, u64::MAX])
         {
-            let at = place(ns);
+            let at = bucket_of(ns);
             assert!(up_to_ns(at) >= ns, "{ns}");
             assert!(at == 0 || up_to_ns(at - 1) < ns, "{ns}");
             let is_inside = (1_024..1 << 37).contains(&ns);
@@ -123,13 +124,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_painted_is_what_was_recorded() {
+    fn published_values_are_those_recorded() {
         let (mut recent, slot) = (Recent::default(), PathSlot::default());
         assert_eq!(slot.latency.buckets(), Buckets::default());
         for ns in [5, 2_000, 2_001, 1 << 50] {
             recent.record(ns);
         }
-        recent.paint(2, &slot);
+        recent.publish(2, &slot);
         let buckets = slot.latency.buckets();
         assert_eq!(buckets.count, [1, 2, 1]);
         assert_eq!(buckets.up_to_ns, [1_023, 2_047, u64::MAX]);

@@ -1,14 +1,15 @@
-//! How long a worker looks for something to do before it sleeps.
+//! Waits of a thread: polling, then parking, as the idle setting says.
 
 use crate::base::idle::Idle;
 use crate::base::quiescence::NEVER;
 use onbeat_os::{Parker, Unparked};
 
-/// Looks at what others tell between two at the clock: that costs more.
-pub(crate) const LOOKS: u32 = 8;
+/// Polls of other state from one reading of the clock to the next, which costs more.
+pub(crate) const POLLS: u32 = 8;
 
 impl Idle {
-    /// Waits on a thread of its own until `up`, or until the run's clock comes to `alarm_ns` (`u64::MAX` for never).
+    /// Waits until `up`, or until the clock reaches `alarm_ns` (`u64::MAX` for never). For a part with a
+    /// thread of its own.
     pub fn wait(self, parker: &Parker, alarm_ns: u64, up: impl Fn() -> bool, now_ns: impl Fn() -> u64) {
         self.spin(alarm_ns, &up, &now_ns);
         while !up() {
@@ -20,7 +21,7 @@ impl Idle {
         }
     }
 
-    /// The part of the wait that leaves the core to others, until an alarm, and what this way of waiting does shortly before that.
+    /// Parks until `alarm_ns`; with [`Idle::Early`], parks until shortly before that, then spins.
     pub fn park_until(
         self,
         parker: &Parker,
@@ -32,12 +33,12 @@ impl Idle {
         let until_ns = alarm_ns.saturating_sub(early_ns);
         let unparked = if now_ns() >= until_ns { Unparked::TimedOut } else { parker.park_until(until_ns) };
         if unparked == Unparked::TimedOut && early_ns > 0 {
-            look(alarm_ns, 1, 1, up, now_ns);
+            spin_until(alarm_ns, 1, 1, up, now_ns);
         }
         unparked
     }
 
-    /// The part of the wait that keeps the core busy. Says whether `up` came true in it, or the time is over.
+    /// Spins if and as long as this setting says. Returns whether `up` came true or the alarm is due.
     pub fn spin(self, alarm_ns: u64, up: impl Fn() -> bool, now_ns: impl Fn() -> u64) -> bool {
         let spin_ns = match self {
             Idle::Park | Idle::Early(_) => return up(),
@@ -45,23 +46,23 @@ impl Idle {
             Idle::Spin => NEVER,
         };
         let end_ns = now_ns().saturating_add(spin_ns).min(alarm_ns);
-        look(end_ns, LOOKS, 1, up, now_ns) || end_ns == alarm_ns
+        spin_until(end_ns, POLLS, 1, up, now_ns) || end_ns == alarm_ns
     }
 }
 
-/// Looks until `up` or until the time comes, so many pauses of the processor after each other, and at the clock at every so many
-/// looks. Says whether `up` came true.
-pub(crate) fn look(
+/// Polls until `up` is true or the clock reaches `end_ns`, with a number of spin-loop hints (`pauses`)
+/// between two polls. Reads the clock at every `every`-th poll. Returns whether `up` came true.
+pub(crate) fn spin_until(
     end_ns: u64,
     every: u32,
     pauses: u32,
     mut up: impl FnMut() -> bool,
     now_ns: impl Fn() -> u64,
 ) -> bool {
-    let mut turns = 0u32;
+    let mut polls = 0u32;
     while !up() {
-        turns = turns.wrapping_add(1);
-        if turns.is_multiple_of(every) && now_ns() >= end_ns {
+        polls = polls.wrapping_add(1);
+        if polls.is_multiple_of(every) && now_ns() >= end_ns {
             return false;
         }
         (0..pauses).for_each(|_| std::hint::spin_loop());

@@ -1,12 +1,12 @@
-//! What the parts of a run share, be they on threads of their own or in a pool: an inbox each, and the knowledge of when nothing
-//! goes on any more.
+//! Parts of a run, as they see each other: an inbox each, and quiescence. A part has a thread of its own or
+//! is in a pool.
 
 mod idle;
 
-pub(crate) use idle::{LOOKS, look};
+pub(crate) use idle::{POLLS, spin_until};
 
 use crate::base::quiescence::{Inbox, NEVER, Quiet, Sleeping, Wake, Wakeup};
-use crate::engine::order::Asked;
+use crate::engine::order::OrderRequest;
 use crate::operator::link::Bell;
 use onbeat_os::Unparker;
 use onbeat_queue::Owner;
@@ -15,7 +15,7 @@ use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-/// Most heads of an inbox: workers share them when there are more.
+/// Most heads of an inbox. More workers share them.
 const SLOTS: usize = 8;
 
 /// Wakes a part that has a thread of its own.
@@ -27,30 +27,31 @@ impl Wake for ThreadWaker {
     }
 }
 
-/// How a part that sleeps is brought back to work.
+/// Waker of a parked part.
 pub(crate) struct PartWaker {
     pub wake: Box<dyn Wake>,
-    /// Whether it goes to whichever thread of a pool has time.
+    /// Whether the threads of a pool share the part.
     pub is_pooled: bool,
 }
 
-/// What is scheduled in a worker's inbox, by number of the item.
+/// Meaning of an item in a worker's inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Event {
-    /// Something came on an edge from another worker.
+pub(crate) enum InboxEvent {
+    /// A message or the end came on an edge from another worker.
     Data(u32),
-    /// There is room on an edge to another worker, or its consumer is done.
+    /// An edge to another worker has room, or its consumer is done.
     Room(u32),
     /// A chunk came home from another worker.
     Chunk,
-    /// The conditions of an operator are to be asked again.
+    /// The conditions of an operator must be checked again.
     Operator(u32),
-    /// Somebody wants the run to end, or has an order, or a question.
+    /// A stop, an order or a snapshot was requested.
     Control,
 }
 
-/// Number of the item for [`Event::Control`], and of that for [`Event::Chunk`].
+/// Number of the item for [`InboxEvent::Control`].
 pub(crate) const CONTROL: u32 = 0;
+/// Number of the item for [`InboxEvent::Chunk`].
 pub(crate) const CHUNK: u32 = 1;
 
 /// All inboxes of a run.
@@ -61,8 +62,9 @@ pub(crate) struct Team {
 }
 
 impl Team {
-    /// For the parts with these tokens; `events` has how many items each one's inbox needs, `threads` how many
-    /// threads there are, and `outside` how many operators wait for somebody outside of the graph.
+    /// A team of the parts with these owners. `events` has the number of items of each inbox, `threads` is
+    /// the number of threads, `outside` the number of operators that wait for events from outside of the
+    /// graph.
     pub fn new(
         owners: &[Owner],
         events: &[usize],
@@ -78,7 +80,7 @@ impl Team {
             called: AtomicBool::new(false),
         });
         let quiet = Arc::new(Quiet {
-            // In virtual time nobody waits for those outside: they have no part in it.
+            // Virtual time does not wait for events from outside.
             active: CachePadded::new(AtomicU32::new(owners.len() as u32 + if manual { 0 } else { outside })),
             paused: AtomicU32::new(0),
             silent: AtomicBool::new(false),
@@ -92,8 +94,8 @@ impl Team {
             .enumerate()
             .map(|(part, (owner, &events))| {
                 let wakeup = Wakeup { quiet: Arc::clone(&quiet), part };
-                // What comes to one operator comes from few, and often from the thread that steps it: one head is looked at
-                // faster than several.
+                // One operator has few producers, and often one on the thread that steps it. One head is
+                // polled faster than several.
                 let slots = if pooled[part] { 1 } else { threads.min(SLOTS) };
                 Arc::new(Inbox::new(owner, slots, events, wakeup))
             })
@@ -101,36 +103,36 @@ impl Team {
         Team { inboxes, quiet }
     }
 
-    /// For worker `from` to tell worker `to` something.
+    /// Notifier by which worker `from` schedules an item of worker `to`.
     pub fn bell(&self, from: usize, to: usize, item: u32) -> Bell {
         Bell { inbox: Arc::clone(&self.inboxes[to]), slot: from, item }
     }
 
-    /// Lets every worker look up. From any thread.
+    /// Has every worker poll the control data. From any thread.
     pub fn wake_all(&self) {
         for inbox in &*self.inboxes {
             inbox.schedule(0, CONTROL);
         }
     }
 
-    /// As [`wake_all`](Team::wake_all), for one of them.
+    /// Like [`wake_all`](Team::wake_all), for one worker.
     pub fn wake(&self, part: usize) {
         self.inboxes[part].schedule(0, CONTROL);
     }
 
-    /// While this is held the team does not fall silent, and virtual time stands still: for who has something to tell to several
-    /// parts, of which the first may wait for the last. From any thread.
-    pub fn hold(&self) -> Held<'_> {
+    /// Prevents quiescence, and stops virtual time, while the result exists. For a thread that notifies
+    /// several parts, of which the first may wait for the last. From any thread.
+    pub fn hold(&self) -> TeamHold<'_> {
         self.quiet.enter(1);
-        Held(&self.quiet)
+        TeamHold(&self.quiet)
     }
 
-    /// One more operator is paused. By a part that is awake.
+    /// Counts a paused operator. By a part that is awake.
     pub fn pause_one(&self) {
         self.quiet.paused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One fewer is.
+    /// Counts an operator that is resumed. By a part that is awake.
     pub fn resume_one(&self) {
         self.quiet.paused.fetch_sub(1, Ordering::Relaxed);
     }
@@ -141,40 +143,40 @@ impl Team {
 }
 
 /// See [`Team::hold`].
-pub(crate) struct Held<'t>(&'t Quiet);
+pub(crate) struct TeamHold<'t>(&'t Quiet);
 
-impl Drop for Held<'_> {
+impl Drop for TeamHold<'_> {
     fn drop(&mut self) {
         self.0.leave(1);
     }
 }
 
-/// One part's place in its team.
+/// Place of one part in its team.
 pub(crate) struct Seat {
     pub team: Team,
-    /// Its own, of the team's.
+    /// Inbox of this part.
     pub inbox: Arc<Inbox>,
     pub part: usize,
-    /// What it is asked to do.
-    pub orders: Receiver<Asked>,
+    /// Orders from outside.
+    pub orders: Receiver<OrderRequest>,
 }
 
-/// How a part lies while it sleeps.
+/// State of a parked part.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lying {
-    /// It has counted itself out.
-    out: bool,
-    /// On the real clock; [`u64::MAX`] for none.
+pub(crate) struct ParkState {
+    /// Whether the part has counted itself out.
+    is_counted_out: bool,
+    /// Alarm on the real clock; [`u64::MAX`] for none.
     pub alarm_ns: u64,
 }
 
-/// Why a worker's rest is over.
+/// Reason why a part is not parked any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rested {
-    /// There may be something to do.
-    Up,
-    /// There is nothing to do for anyone, and nothing will come.
-    Silence,
+pub(crate) enum ParkOutcome {
+    /// There may be work.
+    Woken,
+    /// No part of the run has work, and none will get any.
+    Quiescent,
 }
 
 impl Seat {
@@ -183,61 +185,65 @@ impl Seat {
         &self.inbox
     }
 
-    /// Lets the others know that nothing is to be done here before `alarm_ns` on the run's clock. `None` when something
-    /// came meanwhile: it goes on.
-    pub fn lie_down(&self, owner: &mut Owner, alarm_ns: Option<u64>) -> Option<Lying> {
+    /// Parks the part: there is no work here before `alarm_ns` on the run's clock. `None` if something came
+    /// meanwhile.
+    pub fn park(&self, owner: &mut Owner, alarm_ns: Option<u64>) -> Option<ParkState> {
         let quiet = &*self.team.quiet;
         if let Err(replaced) = self.inbox.sleep(owner) {
-            // Whoever replaced a mark has counted us, and we are counted already.
+            // The part is counted already; each thread that replaced a mark has counted it once more.
             quiet.leave(replaced);
             return None;
         }
-        // Who has an alarm by the real clock can bring something about.
-        let out = quiet.manual || alarm_ns.is_none();
-        if out {
+        // A part with an alarm by the real clock will do something, so it stays counted.
+        let is_counted_out = quiet.manual || alarm_ns.is_none();
+        if is_counted_out {
             quiet.sleepers[self.part].alarm_ns.store(alarm_ns.unwrap_or(NEVER), Ordering::Relaxed);
             quiet.leave(1);
         }
-        Some(Lying { out, alarm_ns: if out { NEVER } else { alarm_ns.unwrap_or(NEVER) } })
+        Some(ParkState {
+            is_counted_out,
+            alarm_ns: if is_counted_out { NEVER } else { alarm_ns.unwrap_or(NEVER) },
+        })
     }
 
-    /// While it lies: whether somebody has told it something.
-    pub fn is_called(&self, owner: &Owner, lying: Lying) -> bool {
+    /// Whether a parked part has been woken.
+    pub fn is_called(&self, owner: &Owner, state: ParkState) -> bool {
         let quiet = &*self.team.quiet;
         let called = || quiet.sleepers[self.part].called.load(Ordering::Acquire);
-        self.inbox.is_woken(owner) || lying.out && (called() || quiet.silent.load(Ordering::Acquire))
+        self.inbox.is_woken(owner)
+            || state.is_counted_out && (called() || quiet.silent.load(Ordering::Acquire))
     }
 
-    /// Ends what [`lie_down`](Seat::lie_down) began, after it was called or its alarm is due.
-    pub fn get_up(&self, owner: &mut Owner, lying: Lying) -> Rested {
+    /// Ends what [`park`](Seat::park) began, after the part was woken or its alarm is due.
+    pub fn unpark(&self, owner: &mut Owner, state: ParkState) -> ParkOutcome {
         let quiet = &*self.team.quiet;
         let sleeper = &quiet.sleepers[self.part];
         let replaced = self.inbox.wake_up(owner);
         let called = sleeper.called.swap(false, Ordering::Acquire);
-        let counted = u32::from(!lying.out) + replaced + u32::from(called);
+        let counted = u32::from(!state.is_counted_out) + replaced + u32::from(called);
         if counted == 0 {
-            return Rested::Silence;
+            return ParkOutcome::Quiescent;
         }
-        if lying.out {
+        if state.is_counted_out {
             sleeper.alarm_ns.store(NEVER, Ordering::Relaxed);
         }
         quiet.leave(counted - 1);
-        Rested::Up
+        ParkOutcome::Woken
     }
 
-    /// Virtual time.
+    /// Virtual time, in nanoseconds.
     pub fn virtual_ns(&self) -> u64 {
         self.team.quiet.now_ns.load(Ordering::Relaxed)
     }
 
-    /// An operator is done that somebody outside of the graph could have brought to life.
+    /// Counts out an operator that is done and could have been scheduled from outside of the graph.
     pub fn count_out(&self) {
         if !self.team.quiet.manual {
             self.team.quiet.leave(1);
         }
     }
 
-    /// This worker is done for good. It sleeps no more, so nobody counts it again.
+    /// Counts out a part that is done. It parks no more, so it is not counted again.
     pub fn retire(&self) {
         self.team.quiet.leave(1);
     }

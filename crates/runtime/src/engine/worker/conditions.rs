@@ -1,5 +1,5 @@
-//! Operators that wait for more than messages and room: their conditions are asked whenever something has changed for them.
-//! They take the slow way at every step; all others pay nothing.
+//! Operators that wait for more than messages and room: their conditions are checked whenever something has
+//! changed for them. They take the slow path at every step; other operators pay nothing.
 
 use super::{Failure, Worker};
 use crate::base::error::Error;
@@ -11,23 +11,23 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl Worker {
-    /// Whether an operator may be stepped. If not, it will be asked again when that may have changed; if it never may, it is
-    /// finished.
+    /// Whether all conditions of an operator hold. If not, they are checked again when that may have changed;
+    /// if they can never hold, the operator is ended.
     pub(super) fn conditions_hold(&mut self, cx: &mut Context, operator: u32) -> Result<bool, Failure> {
-        let Some(of) = &self.conditions[operator as usize] else { return Ok(true) };
+        let Some(conditions) = &self.conditions[operator as usize] else { return Ok(true) };
         let node = &self.nodes[operator as usize];
         let ended = !node.inputs.is_empty() && node.open_inputs == 0;
-        let until_ns = of.until_ns;
+        let until_ns = conditions.until_ns;
         let until = until_ns.is_some_and(|until_ns| cx.now_ns() >= until_ns);
-        let waived = of.again || until || ended;
+        let waived = conditions.again || until || ended;
         cx.current = operator;
         let mut unmet = None;
-        let asked =
-            self.with_conditions(cx, operator, waived, |list, view| ask(list, view, ended, &mut unmet));
-        if let Some(of) = &mut self.conditions[operator as usize] {
-            of.unmet = unmet.unwrap_or(u32::MAX);
+        let checked =
+            self.with_conditions(cx, operator, waived, |list, view| check_all(list, view, ended, &mut unmet));
+        if let Some(conditions) = &mut self.conditions[operator as usize] {
+            conditions.unmet = unmet.unwrap_or(u32::MAX);
         }
-        let Some((verdict, Asks { tick, chunks, notes })) = asked else { return Ok(true) };
+        let Some((verdict, Asks { tick, chunks, notes })) = checked else { return Ok(true) };
         notes.into_inner().into_iter().for_each(|note| cx.note(note));
         match verdict.and_then(|verdict| verdict).map_err(|error| Failure::Operator(operator, error))? {
             Verdict::Holds => {
@@ -42,19 +42,19 @@ impl Worker {
                     self.timers.set(operator, until_ns);
                 }
                 if let Some((store, chunks)) = chunks.get()
-                    && !self.starved.iter().any(|starved| starved.operator == operator)
+                    && !self.waiting.starved.iter().any(|starved| starved.operator == operator)
                 {
-                    self.starved.push(super::Starved { operator, store, chunks });
+                    self.waiting.starved.push(super::StarvedOperator { operator, store, chunks });
                 }
             }
             Verdict::Never => self.finish(cx, operator),
         }
-        // Nothing was stepped: there is nothing to follow.
+        // Nothing was stepped, so there is no message to follow.
         (cx.next, cx.popped) = (NONE, 0);
         Ok(false)
     }
 
-    /// A source that a tick has let through: its messages are due then.
+    /// Gives the messages of a source that a tick has let through the due time of the tick.
     pub(super) fn stamp_tick(&mut self, cx: &mut Context) {
         if let Some((time_ns, due_ns)) = self.tick.take() {
             let due_ns = (cx.pace(crate::Pace::Real) == crate::Pace::Real).then_some(due_ns);
@@ -62,18 +62,18 @@ impl Worker {
         }
     }
 
-    /// An operator with conditions was stepped.
-    pub(super) fn note_step(
+    /// Notes a step of an operator with conditions.
+    pub(super) fn note_conditional_step(
         &mut self,
         cx: &Context,
         operator: u32,
         outcome: &Result<Step, Error>,
     ) -> Result<(), Failure> {
-        let Some(of) = &mut self.conditions[operator as usize] else { return Ok(()) };
-        of.steps += 1;
+        let Some(conditions) = &mut self.conditions[operator as usize] else { return Ok(()) };
+        conditions.steps += 1;
         let source = self.nodes[operator as usize].source;
-        of.again = !source && matches!(outcome, Ok(Step::Again));
-        of.until_ns = matches!(outcome, Ok(Step::Until)).then_some(cx.until_ns);
+        conditions.again = !source && matches!(outcome, Ok(Step::Again));
+        conditions.until_ns = matches!(outcome, Ok(Step::Until)).then_some(cx.until_ns);
         let stepped =
             |list: &mut [Compiled], view: &View<'_>| list.iter_mut().for_each(|it| it.stepped(view));
         match self.with_conditions(cx, operator, false, stepped) {
@@ -82,14 +82,14 @@ impl Worker {
         }
     }
 
-    /// Has the conditions of an operator asked again.
-    pub(super) fn ask_again(&mut self, cx: &mut Context, operator: u32) {
+    /// Has the conditions of an operator checked again.
+    pub(super) fn recheck(&mut self, cx: &mut Context, operator: u32) {
         if !self.nodes[operator as usize].done {
-            self.let_step(cx, operator);
+            self.schedule(cx, operator);
         }
     }
 
-    /// Those that do not hold, in words.
+    /// Conditions that do not hold, in words.
     pub(super) fn unmet_conditions(&mut self, cx: &Context, operator: u32) -> Vec<String> {
         let unmet = |condition: &mut Compiled, view: &View<'_>| match condition.check(view) {
             Ok(Verdict::Holds) => None,
@@ -104,7 +104,7 @@ impl Worker {
         }
     }
 
-    /// Does something with the conditions of an operator. `None` where it has none; an error where one of them panics.
+    /// Calls `act` with the conditions of an operator. `None` if it has none; an error if one of them panics.
     fn with_conditions<R>(
         &mut self,
         cx: &Context,
@@ -112,14 +112,14 @@ impl Worker {
         waived: bool,
         act: impl FnOnce(&mut [Compiled], &View<'_>) -> R,
     ) -> Option<(Result<R, Error>, Asks)> {
-        let mut of = self.conditions[operator as usize].take()?;
-        let mut list = std::mem::take(&mut of.list);
-        let view = View { cx, edges: &self.edges, of: &of, waived, asks: Asks::default() };
-        // The operator may go on after that, and then has them still.
+        let mut conditions = self.conditions[operator as usize].take()?;
+        let mut list = std::mem::take(&mut conditions.list);
+        let view = View { cx, edges: &self.edges, of: &conditions, waived, asks: Asks::default() };
+        // The operator may continue after a panic, and keeps its conditions then.
         let result = catch_unwind(AssertUnwindSafe(|| act(&mut list, &view)));
         let asks = view.asks;
-        of.list = list;
-        self.conditions[operator as usize] = Some(of);
+        conditions.list = list;
+        self.conditions[operator as usize] = Some(conditions);
         let panicked = |panic: Box<dyn Any + Send>| {
             Error::new(format!("one of its conditions panicked: {}", panic_text(&*panic)))
         };
@@ -127,8 +127,9 @@ impl Worker {
     }
 }
 
-/// All of them together. At the end of all inputs, only those that end an operator count: it is to see that there is no more.
-fn ask(
+/// Checks all conditions together. After the end of all inputs, only conditions that end an operator count:
+/// it should see the end.
+fn check_all(
     list: &mut [Compiled],
     view: &View<'_>,
     ended: bool,
@@ -151,7 +152,7 @@ fn ask(
             Verdict::Never => return Ok(Verdict::Never),
             _ if ended => {}
             Verdict::Waits => waits = true,
-            // All must hold: there is no use in asking before the last of them can.
+            // All must hold: a check is useless before the last one can.
             Verdict::Until(time_ns) => until_ns = until_ns.max(Some(time_ns)),
         }
     }

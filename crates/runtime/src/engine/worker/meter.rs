@@ -1,49 +1,51 @@
-//! What one operator's steps cost, at a price that does not show.
+//! Time in the steps of one operator, measured at a cost below 1 %.
 
 use onbeat_trace::Histogram;
 
-/// Time that looking at the clock may cost, as a part of the step: one in this many.
+/// Time that reading the clock may cost, as a part of the steps' time: one in this many.
 const SHARE: u64 = 128;
 
-/// Two looks at the clock, in nanoseconds. A guess on the high side: the vDSO takes 20 to 25 ns on current machines.
-const LOOKS_NS: u64 = 50;
+/// Time to read the clock twice, in nanoseconds. A guess on the high side: the vDSO takes 20 to 25 ns on
+/// current machines.
+const CLOCK_NS: u64 = 50;
 
-/// What a pass through several operators costs that is timed, besides the looks between them: those that go on from hand to hand
-/// end, it goes over the edges, and what it took is noted for each.
+/// Cost of a timed pass through a chain besides reading the clock, in nanoseconds: direct hand-over ends,
+/// chunks go over the edges, and times are noted for each operator.
 const PASS_NS: u64 = 600;
 
-/// The same for a sample that is noted, too, for whoever is to say why something was late, on another core: with the lines of cache
-/// that this takes. Four times what it was measured at, as nobody asks for samples but for statistics.
+/// Cost of a timed step that is also noted in the flight recorder, in nanoseconds, with the cache lines that
+/// this takes. Four times the measured cost, as samples serve only statistics.
 const NOTE_NS: u64 = 600;
 
-/// Most steps between two that are timed: rare events are to be seen within a second.
+/// Most steps from one timed step to the next: rare events should be seen within a second.
 const MOST: u64 = 8192;
 
-/// Times every n-th step, where n is such that the clock costs less than 1 % of the steps; n varies a little, so that
-/// operators with a rhythm of their own are not always met on the same beat.
+/// Times every n-th step, with n such that the clock costs less than 1 % of the steps' time. n varies a
+/// little, so that the samples of an operator with a rhythm do not always meet the same beat.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    /// Of the steps that were timed and not noted.
+    /// Durations of steps that were timed, but not noted in the flight recorder.
     pub histogram: Histogram,
     steps: u64,
     timed_steps: u64,
     timed_ns: u64,
-    /// The worker takes its steps to be long ones.
+    /// Whether steps are long, as the worker counts them.
     pub is_long: bool,
-    /// Whether its steps are slow, on a worker that hands out messages to others.
+    /// Whether steps are slow, on a worker that hands out messages to others.
     pub is_slow: bool,
-    /// What timing a step costs.
+    /// Cost of timing a step.
     cost_ns: u64,
-    /// Steps until one is timed.
+    /// Steps until the next timed step.
     left: u32,
-    /// Each step is timed; and how many more until one would be that is a sample.
+    /// Whether each step is timed.
     is_exact: bool,
+    /// If so: steps until the next one that would be timed as a sample.
     until_sample: u32,
     random: u32,
 }
 
 impl Meter {
-    /// `noted` where steps that are timed are noted, too.
+    /// A meter for an operator; `noted` if timed steps are noted in a flight recorder.
     pub fn new(seed: u32, noted: bool) -> Self {
         Meter {
             histogram: Histogram::new(),
@@ -52,7 +54,7 @@ impl Meter {
             timed_ns: 0,
             is_long: false,
             is_slow: false,
-            cost_ns: if noted { NOTE_NS } else { LOOKS_NS },
+            cost_ns: if noted { NOTE_NS } else { CLOCK_NS },
             left: 1,
             is_exact: false,
             until_sample: 0,
@@ -60,7 +62,7 @@ impl Meter {
         }
     }
 
-    /// Counts `steps` more, and says whether the next one is to be timed.
+    /// Counts further steps. Returns whether the next one is timed.
     #[inline]
     pub fn count(&mut self, steps: u32) -> bool {
         self.steps += u64::from(steps);
@@ -68,12 +70,12 @@ impl Meter {
         self.left == 0
     }
 
-    /// Counts `steps` more that were made without being asked for.
+    /// Counts further steps that could not have been timed.
     pub fn add(&mut self, steps: u64) {
         self.steps += steps;
     }
 
-    /// Notes the duration of a step; the histogram is somebody else's business.
+    /// Notes the duration of a step, except in the histogram. `exact` if the next step is timed, too.
     pub fn timed(&mut self, ns: u64, exact: bool) {
         self.timed_steps += 1;
         self.timed_ns += ns;
@@ -81,7 +83,7 @@ impl Meter {
         self.left = if exact { 1 } else { self.interval() };
     }
 
-    /// Whether the coming step, which is timed, is one of a sample.
+    /// Whether the next step, which is timed, belongs to the sample.
     #[inline]
     pub fn is_sample(&mut self) -> bool {
         if !self.is_exact {
@@ -92,13 +94,13 @@ impl Meter {
         is_due
     }
 
-    /// Steps from one of a sample to the next.
+    /// Steps from one sample to the next.
     fn interval(&mut self) -> u32 {
         self.interval_for(self.cost_ns, self.mean_ns())
     }
 
-    /// Passes through several operators, of which this one is the first, from one that is timed to the next: what these cost together
-    /// to time, and what they take.
+    /// Passes from one timed pass to the next through operators of which this is the first, given the cost of
+    /// timing all of them and the mean time of a pass.
     pub fn passes(&mut self, cost_ns: u64, mean_ns: u64) -> u32 {
         self.interval_for(cost_ns + PASS_NS, mean_ns)
     }
@@ -112,36 +114,36 @@ impl Meter {
         every - every / 4 + self.random % (every / 2 + 1)
     }
 
-    /// What timing a step costs, in nanoseconds.
+    /// Cost of timing a step, in nanoseconds.
     pub fn cost_ns(&self) -> u64 {
         self.cost_ns
     }
 
-    /// Steps until one is to be timed.
+    /// Steps until the next timed step.
     #[inline]
     pub fn left(&self) -> u32 {
         self.left
     }
 
-    /// Steps in all, given those since the last look.
+    /// Number of all steps, given those since the last count.
     pub fn steps(&self, since: u64) -> u64 {
         self.steps + since
     }
 
-    /// Steps until the last look.
+    /// Number of steps up to the last count.
     #[inline]
     pub fn steps_so_far(&self) -> u64 {
         self.steps
     }
 
-    /// Whether the last step, or the mean of all that were timed, took longer than that.
+    /// Whether the last step, or the mean of all timed steps, took longer than the limit.
     #[inline]
     pub fn is_above(&self, step_ns: u64, limit_ns: u64) -> bool {
-        // Without a division, which would cost as much as the rest of a stamp.
+        // Without a division, which would cost as much as the rest of a time stamp.
         step_ns > limit_ns || self.timed_ns > limit_ns.saturating_mul(self.timed_steps)
     }
 
-    /// Of the steps that were timed.
+    /// Mean of the timed steps, 0 if there are none.
     pub fn mean_ns(&self) -> u64 {
         self.timed_ns / self.timed_steps.max(1)
     }
@@ -150,7 +152,7 @@ impl Meter {
         self.timed_steps
     }
 
-    /// Time in all `steps`, from those that were timed.
+    /// Time in all `steps`, extrapolated from the timed steps.
     pub fn busy_ns(&self, steps: u64) -> u64 {
         if self.timed_steps == 0 {
             return 0;

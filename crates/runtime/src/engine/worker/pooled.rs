@@ -1,29 +1,30 @@
-//! A part of the graph that the threads of a pool share.
+//! Parts that the threads of a pool share.
 
 use super::Worker;
-use crate::engine::pool::{Pool, Weighed};
-use crate::engine::team::Lying;
+use crate::engine::pool::{PoolPart, ThreadPool};
+use crate::engine::team::ParkState;
 use crate::operator::context::Context;
 use onbeat_queue::Identity;
 
-/// The threads that share the part of a worker.
-pub(crate) type WorkerPool = Pool<Pooled>;
+/// Threads that share the part of a worker.
+pub(crate) type WorkerPool = ThreadPool<PooledPart>;
 
 /// A part that goes from thread to thread.
-pub(crate) struct Pooled {
+pub(crate) struct PooledPart {
     pub worker: Worker,
     pub cx: Context,
-    /// Its chunk stores belong to this.
+    /// Owner of the part's chunk stores.
     pub identity: Identity,
-    pub lying: Option<Lying>,
-    /// Operators that were started.
+    /// State while the part is parked.
+    pub parked: Option<ParkState>,
+    /// Number of operators that were started.
     pub started: usize,
-    /// When it was over, on the run's clock.
+    /// End of the part, on the run's clock.
     pub end_ns: u64,
 }
 
-impl Weighed for Pooled {
+impl PoolPart for PooledPart {
     fn is_heavy(&self) -> bool {
-        self.worker.heavy
+        self.worker.turns.is_heavy
     }
 }

@@ -1,5 +1,5 @@
-//! Operators that fail in a step without ending the run: they are started anew after a while, or the run goes on without
-//! them.
+//! Operators that fail in a step without ending the run: they are restarted after a delay, or the run
+//! continues without them.
 
 use super::{Failure, Worker};
 use crate::base::error::Error;
@@ -8,7 +8,7 @@ use crate::operator::context::{Context, Held, NONE, STARVED, flag};
 use onbeat_trace::record::{FaultAction, FaultKind, FaultRecord};
 
 impl Worker {
-    /// What is to be done about an operator that failed in a step. `None` when the run fails with it.
+    /// Handles the failure of an operator in a step, as its policy says. `None` if the run fails.
     #[cold]
     pub fn recover(&mut self, cx: &mut Context, operator: u32, what: FaultKind, text: &str) -> Option<()> {
         if what == FaultKind::Panic {
@@ -25,7 +25,7 @@ impl Worker {
                 None => return None,
             },
         };
-        self.faults.note(|| FaultRecord {
+        self.history.faults.note(|| FaultRecord {
             time_ns: now_ns.saturating_sub(cx.start_ns),
             operator: Some(cx.names.operators[operator as usize].clone()),
             what,
@@ -36,7 +36,7 @@ impl Worker {
         });
         self.clean_up(cx, operator);
         match delay_ns {
-            Some(delay_ns) => self.leave_alone(cx, operator, now_ns.saturating_add(delay_ns)),
+            Some(delay_ns) => self.delay_restart(cx, operator, now_ns.saturating_add(delay_ns)),
             None => {
                 self.finish(cx, operator);
                 self.nodes[operator as usize].trouble.isolated = true;
@@ -45,7 +45,8 @@ impl Worker {
         Some(())
     }
 
-    /// Brings what the engine knows of an operator to where it is between two steps: the last one did not come to its end.
+    /// Resets the engine's state of an operator to that between two steps, as its last step did not come to
+    /// an end.
     fn clean_up(&mut self, cx: &mut Context, operator: u32) {
         if cx.next < STARVED {
             cx.ready.set(cx.next);
@@ -61,14 +62,14 @@ impl Worker {
         let hot = &mut cx.hot[operator as usize];
         hot.flags &= !(flag::RESUME | flag::STARVED);
         if hot.left == 0 {
-            // It was a slow one.
+            // The step took the slow path.
             (hot.left, hot.every) = (1, 1);
         }
         cx.turn.clear(operator);
-        self.on_turn = NONE;
+        self.turns.on_turn = NONE;
         self.wait_for_all(cx, operator);
         self.timers.clear(operator);
-        self.starved.retain(|starved| starved.operator != operator);
+        self.waiting.starved.retain(|starved| starved.operator != operator);
         self.tick = None;
         if let Some(conditions) = &mut self.conditions[operator as usize] {
             (conditions.until_ns, conditions.again) = (None, false);
@@ -76,29 +77,30 @@ impl Worker {
         self.check_closing(cx, operator);
     }
 
-    /// Until its alarm goes off, it is not stepped.
-    fn leave_alone(&mut self, cx: &mut Context, operator: u32, until_ns: u64) {
+    /// Keeps an operator from being stepped until its alarm goes off.
+    fn delay_restart(&mut self, cx: &mut Context, operator: u32, until_ns: u64) {
         let trouble = &mut self.nodes[operator as usize].trouble;
         if !std::mem::replace(&mut trouble.restarting, true) {
             cx.unmeet(operator);
         }
-        // A run that comes to its end does not wait: what is left is to be worked off.
-        let until_ns = if self.stopping { 0 } else { until_ns };
+        // A run that ends does not wait: messages in flight should still be processed.
+        let until_ns = if self.stop.is_stopping { 0 } else { until_ns };
         self.timers.set(operator, until_ns);
     }
 
-    /// Whether it failed, and its alarm has gone off.
-    pub(super) fn is_to_restart(&self, operator: u32) -> bool {
+    /// Whether an operator has failed, and its alarm has gone off.
+    pub(super) fn should_restart(&self, operator: u32) -> bool {
         let node = &self.nodes[operator as usize];
         node.trouble.restarting && node.paused.is_none() && self.timers.get(operator).is_none()
     }
 
+    /// Calls the operator's `restart`, and lets it be stepped again.
     pub(super) fn restart(&mut self, cx: &mut Context, operator: u32) -> Result<(), Failure> {
         (cx.current, cx.next, cx.popped) = (operator, NONE, 0);
         self.slot.enter(operator);
-        self.operators[operator as usize].restart(cx).map_err(|error| {
-            Failure::Operator(operator, Error::new(format!("cannot start anew: {error}")))
-        })?;
+        self.operators[operator as usize]
+            .restart(cx)
+            .map_err(|error| Failure::Operator(operator, Error::new(format!("cannot restart: {error}"))))?;
         if cx.next < STARVED {
             cx.ready.set(cx.next);
         }
@@ -112,16 +114,16 @@ impl Worker {
             || !inputs.is_empty() && node.open_inputs == 0;
         cx.held[operator as usize] = Held::No;
         if node.source || has_work || self.conditions[operator as usize].is_some() {
-            self.let_step(cx, operator);
+            self.schedule(cx, operator);
         }
         cx.meet(operator);
-        self.poke_chain(cx, operator);
+        self.resume_chain(cx, operator);
         Ok(())
     }
 }
 
 impl crate::base::on_error::Trouble {
-    /// One failure more: how long to wait before the next start, if there is to be one.
+    /// Counts a failure. Returns the delay before the restart, `None` if the limit is reached.
     fn fail(&mut self, restart: &Restart, now_ns: u64) -> Option<u64> {
         if !self.restarting && now_ns.saturating_sub(self.restarted_ns) >= restart.within_ns {
             self.row = 0;

@@ -1,64 +1,68 @@
-//! What a worker knows of its operators and edges, and how its loop may end.
+//! State of operators beyond their hot part, and results of the worker's loop.
 
 use crate::Error;
+use crate::base::kept::Kept;
 use crate::base::on_error::{OnError, Trouble};
-use crate::engine::control::stuck::Stuck;
-use crate::engine::limits::Bound;
+use crate::engine::control::standstill::Standstill;
+use crate::engine::limits::InFlightBound;
 use crate::operator::context::{Context, NONE};
 use crate::operator::message::{Keys, SEQUENCE_MASK, Stamp};
+use onbeat_trace::record::{ChangeRecord, FaultRecord};
 use std::sync::Arc;
 
-/// What the worker knows of one operator besides its [`Hot`](crate::operator::context::Hot) part.
+/// State of one operator besides its [`Hot`](crate::operator::context::Hot) part.
 #[derive(Debug, Default)]
 pub(crate) struct NodeState {
-    /// Its number in the plan.
+    /// Number in the plan.
     pub plan: usize,
     pub inputs: Vec<u32>,
     pub outputs: Vec<u32>,
-    /// Waits for no input.
+    /// Whether the operator waits for no input.
     pub source: bool,
-    /// Waits for nothing but what it sends itself, round a cycle: it ends when the sources are told to.
+    /// Whether the operator waits only for its own messages, round a cycle: it ends when the sources end.
     pub circular: bool,
     /// Place among the sources of the plan.
     pub source_number: u64,
-    /// Messages sent so far, of a source.
+    /// For a source: number of messages sent so far.
     pub sequence: u64,
-    /// Limits on what is under way, of a source.
-    pub bounds: Vec<Arc<Bound>>,
-    /// Inputs that are not ended, of those that together end it.
+    /// For a source: limits on messages in flight.
+    pub bounds: Vec<Arc<InFlightBound>>,
+    /// Number of inputs that have not ended, of those that together end the operator.
     pub open_inputs: u32,
-    /// Outputs whose consumer is still there.
+    /// Number of outputs whose consumer is not done.
     pub open_outputs: u32,
     pub done: bool,
-    /// The first operator of the run that it is in.
+    /// First operator of the chain to which this operator belongs.
     pub chain: Option<u32>,
-    /// There is one before it that is the same; what both do is told by that one.
+    /// Whether this is a further replica of an operator; the first replica reports for all.
     pub is_copy: bool,
-    /// It is one end of a replicated stretch, and has turns with those of other workers: it says itself when it is done.
+    /// Whether the operator is a migrating end, which has turns with those of other workers. It says itself
+    /// when it is done.
     pub has_turns: bool,
     pub on_error: OnError,
     pub trouble: Trouble,
-    pub paused: Option<Paused>,
-    /// The stamp to go on with: the last step was not finished with its message.
+    pub paused: Option<OperatorPause>,
+    /// Stamp to continue with, if the last step was not finished with its message.
     pub kept: Option<(Stamp, Option<Arc<Keys>>)>,
 }
 
 impl NodeState {
-    /// Puts the stamp in place that a source begins with.
+    /// Sets the stamp with which a source begins.
     #[inline(always)]
     pub fn begin_turn(&self, cx: &mut Context) {
         begin_turn(cx, self.source_number, self.sequence);
     }
 }
 
-/// Puts the stamp in place that a source begins its next message with, given its place among those of the plan and how many it has sent.
+/// Sets the stamp with which a source begins its next message, from the source's number and the number of
+/// messages that it has sent.
 #[inline(always)]
 pub(crate) fn begin_turn(cx: &mut Context, source_number: u64, sequence: u64) {
     let origin = source_number << 48 | (sequence & SEQUENCE_MASK);
     cx.carried = NONE;
     cx.sent_away = false;
-    // Only what changes: the stamp is copied in wide pieces, which would wait for narrow stores, and these for all that the message
-    // before has had written.
+    // Only fields that change are written. The stamp is copied in wide pieces: these would wait for narrow
+    // stores, and the stores for everything that the previous message wrote.
     let (Stamp { time_ns, due_ns, .. }, stamp) = (Stamp::default(), &mut cx.stamp);
     if stamp.time_ns != time_ns || stamp.due_ns != due_ns {
         (stamp.time_ns, stamp.due_ns) = (time_ns, due_ns);
@@ -69,39 +73,40 @@ pub(crate) fn begin_turn(cx: &mut Context, source_number: u64, sequence: u64) {
     }
 }
 
-/// An operator that found too few chunks in a store, and how many it needs.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Starved {
-    pub operator: u32,
-    pub store: usize,
-    pub chunks: usize,
-}
-
-/// Why [`Worker::run`](super::Worker::run) came back.
+/// Reason why [`Worker::run`](super::Worker::run) returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pause {
-    /// All is done.
+    /// All operators are done.
     Over,
-    /// There is nothing to do until somebody says so, or until this time on the run's clock.
+    /// There is nothing to do until a notification comes, or until this time on the run's clock.
     Rest(Option<u64>),
-    /// It has more to do; others that share its thread are to have their turn.
+    /// There is more to do, but other parts that share the thread come first.
     Yield,
 }
 
-/// An operator that is not stepped because somebody said so.
+/// Pause of an operator, ordered from outside.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Paused {
-    /// On the run's clock.
+pub(crate) struct OperatorPause {
+    /// Begin, on the run's clock.
     pub since_ns: u64,
-    /// The alarm that it had.
+    /// Alarm that was set before.
     pub alarm_ns: Option<u64>,
 }
 
-/// Why the loop ended before its time.
+/// Reason why the loop ended early.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// An operator returned an error.
     Operator(u32, Error),
-    /// Nothing can be done for anyone; what its operators wait for, and whether that is more than the end.
-    Stuck(Stuck),
+    /// No part of the run can continue: what the operators here wait for.
+    Stuck(Standstill),
+}
+
+/// Lists for the record, each with the number of all its events.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    /// Pauses, settings and ends ordered from outside.
+    pub changes: Kept<ChangeRecord>,
+    /// Failures of operators that did not end the run.
+    pub faults: Kept<FaultRecord>,
 }

@@ -1,6 +1,6 @@
 //! Operators, edges and paths that a recipe has made several times are told as one: those with the same name are copies.
 
-use crate::engine::worker::Measured;
+use crate::engine::worker::PathStatistics;
 use onbeat_trace::Histogram;
 use onbeat_trace::record::{EdgeRecord, OperatorRecord, OperatorState, PathRecord};
 use std::collections::HashMap;
@@ -65,8 +65,9 @@ pub(super) fn edges(all: Vec<EdgeRecord>) -> Vec<EdgeRecord> {
 }
 
 /// With what was measured on them.
-pub(super) fn paths(all: impl Iterator<Item = (PathRecord, Measured)>) -> Vec<PathRecord> {
-    let key = |(path, _): &(PathRecord, Measured)| (path.from.clone(), path.to.clone(), path.max_latency_ns);
+pub(super) fn paths(all: impl Iterator<Item = (PathRecord, PathStatistics)>) -> Vec<PathRecord> {
+    let key =
+        |(path, _): &(PathRecord, PathStatistics)| (path.from.clone(), path.to.clone(), path.max_latency_ns);
     let joined = join(all, key, |(sum, measured), (path, other)| {
         measured.merge(&other);
         sum.misses += path.misses;
@@ -83,7 +84,7 @@ pub(super) fn whole_operator(mut record: OperatorRecord, steps: &Histogram) -> O
 }
 
 /// With what was measured on it.
-pub(super) fn whole_path(mut record: PathRecord, measured: &Measured) -> PathRecord {
+pub(super) fn whole_path(mut record: PathRecord, measured: &PathStatistics) -> PathRecord {
     record.latency = measured.latency.summary();
     record.latencies_by_time = (record.latency.count > 0).then(|| measured.latency.to_record());
     record.course = measured.course.to_record();

@@ -7,9 +7,9 @@ pub(crate) use copies::join;
 pub(crate) use report::{ThreadReport, Time, report};
 
 use crate::base::kept::Kept;
-use crate::engine::control::Fault;
-use crate::engine::control::stuck::Stuck;
-use crate::engine::limits::Outcome as Outcomes;
+use crate::engine::control::RunFault;
+use crate::engine::control::standstill::Standstill;
+use crate::engine::limits::LimitsOutcome;
 use crate::plan::Plan;
 use crate::plan::response::{Host, responses};
 use onbeat_trace::record::{
@@ -26,12 +26,12 @@ pub(crate) struct Ended {
     /// `None` when it did not come to the first step.
     pub start_ns: Option<u64>,
     pub was_stopped: bool,
-    pub faults: Vec<Fault>,
-    pub stuck: Vec<Stuck>,
+    pub faults: Vec<RunFault>,
+    pub stuck: Vec<Standstill>,
     /// What the steps took that were noted and not counted, by number in the plan; empty where none were.
     pub noted: Vec<Histogram>,
     /// What came of the user's limits.
-    pub limits: Outcomes,
+    pub limits: LimitsOutcome,
     /// Failures beside those that parts tell and those that ended the run.
     pub survived: Vec<FaultRecord>,
     /// What was asked of the machine, and what it gave.

@@ -2,8 +2,8 @@
 
 use super::copies;
 use crate::base::kept::Kept;
-use crate::engine::pool::Counts;
-use crate::engine::worker::{Measured, NodeState, Path, Worker};
+use crate::engine::pool::SharingCounts;
+use crate::engine::worker::{NodeState, Path, PathStatistics, Worker};
 use crate::operator::chunk::Info;
 use crate::operator::context::{Clock, Context, EdgeState, NONE};
 use crate::operator::link::EdgeEnds;
@@ -98,7 +98,10 @@ impl ThreadReport {
     }
 
     /// With what sharing did on it.
-    pub fn with_counts(mut self, Counts { taken, stolen, woken, parked, helped }: Counts) -> Self {
+    pub fn with_counts(
+        mut self,
+        SharingCounts { taken, stolen, woken, parked, helped }: SharingCounts,
+    ) -> Self {
         if let Some(thread) = &mut self.thread {
             thread.sharing = Some(Sharing { taken, stolen, woken, parked, helped });
         }
@@ -113,7 +116,7 @@ pub(crate) struct PartReport {
     pub operators: Vec<(usize, OperatorRecord, Option<Histogram>)>,
     pub(super) outs: Vec<(usize, OutEnd)>,
     pub(super) inputs: Vec<(usize, InEnd)>,
-    pub paths: Vec<(usize, PathRecord, Option<Measured>)>,
+    pub paths: Vec<(usize, PathRecord, Option<PathStatistics>)>,
     /// Messages that sources sent: number of the source, and how many.
     pub sent: Vec<(usize, u64)>,
     pub stores: Vec<StoreRecord>,
@@ -171,8 +174,8 @@ pub(crate) fn report(plan: &Plan, worker: &Worker, cx: &Context, started: usize,
             course: None,
             regularity: None,
         };
-        let measured = plan.recipe.is_some().then(|| path.measured.clone());
-        (path.plan, copies::whole_path(record, &path.measured), measured)
+        let measured = plan.recipe.is_some().then(|| path.statistics.clone());
+        (path.plan, copies::whole_path(record, &path.statistics), measured)
     };
     let store = |store: &Store<Info>| StoreRecord {
         worker: name.clone(),
@@ -202,8 +205,8 @@ pub(crate) fn report(plan: &Plan, worker: &Worker, cx: &Context, started: usize,
             .collect(),
         stores: cx.stores.iter().map(store).collect(),
         misses: worker.tracker.misses(),
-        changes: worker.changes.clone(),
-        faults: worker.faults.clone(),
+        changes: worker.history.changes.clone(),
+        faults: worker.history.faults.clone(),
         notes: cx.notes.clone(),
         end_ns,
         read_ns: clock_read_ns(cx),
@@ -214,7 +217,7 @@ pub(crate) fn report(plan: &Plan, worker: &Worker, cx: &Context, started: usize,
 fn out_end(worker: &Worker, cx: &Context, ends: &EdgeEnds, state: &EdgeState) -> (usize, OutEnd) {
     let local = ends.to != NONE;
     let end = OutEnd {
-        sent: ends.probe.sent(&cx.owner) + if local { worker.carried(ends.to) } else { 0 },
+        sent: ends.probe.sent(&cx.owner) + if local { worker.unqueued(ends.to) } else { 0 },
         dropped: state.dropped,
         dropped_taken: if local { state.dropped - state.refused } else { 0 },
         refused: state.refused,
@@ -227,7 +230,7 @@ fn out_end(worker: &Worker, cx: &Context, ends: &EdgeEnds, state: &EdgeState) ->
 fn in_end(worker: &Worker, cx: &Context, ends: &EdgeEnds, state: &EdgeState) -> (usize, InEnd) {
     let local = ends.from != NONE;
     let end = InEnd {
-        taken: ends.probe.taken(&cx.owner) + if local { worker.carried(ends.to) } else { 0 },
+        taken: ends.probe.taken(&cx.owner) + if local { worker.unqueued(ends.to) } else { 0 },
         cleared: state.cleared,
         gone: state.gone,
         deepest: if local { 0 } else { ends.probe.most_visible(&cx.owner) },

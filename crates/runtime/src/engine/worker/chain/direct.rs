@@ -1,6 +1,6 @@
 //! Direct hand-over: one chunk is filled, changed and drained again and again, and never queued.
 
-use super::state::{Batch, Inside, PassOutcome, PassState};
+use super::state::{Inside, PassBatch, PassOutcome, PassState};
 use crate::Error;
 use crate::base::slot::PartSlot;
 use crate::operator::Step;
@@ -8,20 +8,20 @@ use crate::operator::chunk::Info;
 use crate::operator::context::{Context, NONE};
 use onbeat_queue::Meta;
 
-/// Passes from the source to the sink, all with the same samples.
+/// Makes passes from the source to the sink, all with the same samples.
 ///
-/// Returns `None` before a pass that is out of the ordinary, whose turn has begun, and [`PassOutcome::Through`] if the sink does not
-/// take what it was shown. The flag says whether the result is in the spare samples: operators inside may write other chunks if
-/// `REWRITES` is set.
+/// Returns `None` before a pass that is out of the ordinary, whose turn has begun, and
+/// [`PassOutcome::Through`] if the sink does not take the chunk that it was shown. The flag says whether the
+/// result is in the spare samples: operators inside may write other chunks if `REWRITES` is set.
 ///
-/// It is a function of its own and works on bytes, so that what it needs from one pass to the next stays in registers.
+/// This function is not inlined and works on bytes, so that its state from pass to pass stays in registers.
 #[inline(never)]
 pub(super) fn pass<const REWRITES: bool>(
     cx: &mut Context,
     state: &mut PassState<'_>,
     (samples, spare): (&mut [u8], &mut [u8]),
     info: &mut Info,
-    batch: Batch,
+    batch: PassBatch,
 ) -> (Option<PassOutcome>, bool) {
     let [source, first, sink] = state.numbers;
     let ends =
@@ -32,7 +32,7 @@ pub(super) fn pass<const REWRITES: bool>(
     let (inside, slot, node) = (&mut *state.inside, state.slot, &mut *state.node);
     let (poller, whole) = (&mut state.poller, &mut *state.whole);
     let mut unpolled = batch.unpolled;
-    poller.go_on_for(batch.polled.saturating_sub(unpolled));
+    poller.allow(batch.polled.saturating_sub(unpolled));
     (cx.next, cx.popped) = (NONE, 1);
     state.direct.all = true;
     let (outcome, is_drained) = loop {
@@ -79,10 +79,12 @@ pub(super) fn pass<const REWRITES: bool>(
     (outcome, is_swapped)
 }
 
-/// Takes the samples of a chunk through the operators inside, which are numbered from `first` on and shown in the slot.
+/// Takes the samples of a chunk through the operators inside, which are numbered from `first` on and shown in
+/// the slot.
 ///
 /// # Errors
-/// How many operators it went through before one failed, and the error. Only the slot says which operator is running.
+/// Number of operators before the one that failed, and the error. Only the slot says which operator is
+/// running.
 #[inline(always)]
 pub(super) fn edit(
     cx: &Context,
@@ -103,8 +105,8 @@ pub(super) fn edit(
     Ok(())
 }
 
-/// Like [`edit`], if some operators write other samples: those whose bit is set in `rewriting`, lowest first. Returns whether the
-/// result is in the spare samples.
+/// Like [`edit`], if some operators write other samples: those whose bit is set in `rewriting`, lowest first.
+/// Returns whether the result is in the spare samples.
 #[inline(always)]
 pub(super) fn rewrite(
     cx: &Context,

@@ -1,13 +1,15 @@
-//! Takes chunks through a chain: from the edge before it or from its source, to the edge after it or to its sink.
+//! Takes chunks through a chain: from the edge before it or from its source, to the edge after it or to its
+//! sink.
 //!
-//! Operators that write other chunks get a spare one, which changes places with the chunk in hand. A pass that is timed goes over the
-//! edges at both ends, also if chunks are handed over directly otherwise: it takes some nanoseconds longer than other passes.
+//! Operators that write other chunks get a spare one, which changes places with the present chunk. A timed
+//! pass always goes over the edges at both ends: it takes some nanoseconds longer than a pass with direct
+//! hand-over.
 
 use super::direct::{self, did_more_than_fill, edit, rewrite};
-use super::state::{Batch, PassOutcome, PassState};
-use super::wave::{ChainEnds, Edges, WaveOutcome, WaveOwner, WaveRequest, WaveState};
+use super::state::{PassBatch, PassOutcome, PassState};
+use super::wave::{ChainEnds, WaveEdges, WaveOutcome, WaveOwner, WaveRequest, WaveState};
 use crate::Error;
-use crate::engine::pool::Help;
+use crate::engine::pool::WaveHelp;
 use crate::operator::Step;
 use crate::operator::chunk::Chunk;
 use crate::operator::context::{Context, NONE};
@@ -31,7 +33,7 @@ pub(crate) struct Executor {
     spare_bytes: Option<u32>,
     /// The chunk that is written next.
     spare: Option<Chunk<u8>>,
-    /// If other threads can take chunks through the chain, too.
+    /// Owner's end of waves, if other threads can take chunks through the chain, too.
     wave: Option<WaveOwner>,
 }
 
@@ -83,17 +85,17 @@ impl Executor {
         self.spare_bytes.is_none() || self.spare.is_some()
     }
 
-    /// Lets threads with these contexts take chunks through the chain together from now on, if all its chunks can be handed over
-    /// directly. The ends of the chain have these numbers.
-    pub fn share(&mut self, ends: ChainEnds, contexts: Vec<Context>) -> Option<Arc<dyn Help>> {
+    /// Lets threads with these contexts take chunks through the chain together from now on, if all its chunks
+    /// can be handed over directly. The ends of the chain have these numbers.
+    pub fn share(&mut self, ends: ChainEnds, contexts: Vec<Context>) -> Option<Arc<dyn WaveHelp>> {
         let wave = self.is_direct.then(|| WaveOwner::new(ends, contexts))?;
         let help = wave.help();
         self.wave = Some(wave);
         Some(help)
     }
 
-    /// Runs a wave: see [`wave`](super::wave). Returns `None` if something is queued on the edges.
-    pub fn lend(
+    /// Runs a wave: see [`wave`](super::wave). Returns `None` if messages are queued on the edges.
+    pub fn run_wave(
         &mut self,
         cx: &mut Context,
         state: &mut WaveState<'_>,
@@ -101,19 +103,19 @@ impl Executor {
     ) -> Option<WaveOutcome> {
         let begin = self.begin.as_mut().filter(|out| out.is_clear(cx) && self.out.is_clear(cx))?;
         (cx.next, cx.popped) = (NONE, 1);
-        let mut edges = Edges { begin: &mut **begin, out: &mut *self.out };
+        let mut edges = WaveEdges { begin: &mut **begin, out: &mut *self.out };
         Some(self.wave.as_mut()?.run(cx, state, &mut edges, request))
     }
 
     /// Takes one chunk through the chain, and as many more as `batch` allows while everything is as usual.
     ///
-    /// The chunk comes from the source, whose turn has begun, or from the edge before the first operator inside. `times_ns` gets the
-    /// time at which each step after that of the source begins.
+    /// The chunk comes from the source, whose turn has begun, or from the edge before the first operator
+    /// inside. `times_ns` gets the time at which each step after that of the source begins.
     pub fn pass(
         &mut self,
         cx: &mut Context,
         state: &mut PassState<'_>,
-        batch: Batch,
+        batch: PassBatch,
         times_ns: Option<&mut [u64]>,
     ) -> PassOutcome {
         match times_ns {
@@ -127,20 +129,20 @@ impl Executor {
         &mut self,
         cx: &mut Context,
         state: &mut PassState<'_>,
-        batch: Batch,
+        batch: PassBatch,
         mut times_ns: Option<&mut [u64]>,
     ) -> PassOutcome {
-        // Between two looks at the clock there is one step, and no shortcut.
+        // In a timed pass there is one step between two readings of the clock, and no shortcut.
         let may_be_direct = times_ns.is_none();
         let mut fills = may_be_direct && self.begin.is_some();
         if may_be_direct && self.is_direct && state.sink.is_some() {
             if let Some(outcome) = self.pass_directly(cx, state, batch) {
                 return outcome;
             }
-            // The source had its chance.
+            // The source had the chance to fill a chunk; now it is stepped.
             fills = false;
         }
-        // Those that were handed over directly are among them.
+        // Passes by direct hand-over count, too.
         let mut left = batch.unpolled.saturating_sub(*state.whole as u32);
         loop {
             let mut filled = None;
@@ -164,21 +166,22 @@ impl Executor {
         }
     }
 
-    /// Passes by direct hand-over, as many as go as usual. Returns `None` before one that does not, whose turn has begun.
+    /// Makes passes by direct hand-over while everything is as usual. Returns `None` before a pass that is
+    /// not, whose turn has begun.
     #[inline(always)]
     fn pass_directly(
         &mut self,
         cx: &mut Context,
         state: &mut PassState<'_>,
-        batch: Batch,
+        batch: PassBatch,
     ) -> Option<PassOutcome> {
         if self.spare_bytes.is_some() && self.spare.is_none() {
             return None;
         }
-        // What is queued on an edge comes first.
+        // Chunks that are queued on an edge come first.
         let out = self.begin.as_ref().filter(|out| out.is_clear(cx) && self.out.is_clear(cx))?;
         let mut chunk = out.chunk_if_free(cx)?;
-        // Nobody else has the chunk, and nobody gets it.
+        // Nothing else refers to the chunk.
         let (samples, info) = chunk.parts()?;
         let (outcome, is_swapped) = match self.spare.as_mut().and_then(Chunk::edit_unique) {
             None => direct::pass::<false>(cx, state, (samples, &mut []), info, batch),
@@ -199,7 +202,7 @@ impl Executor {
     /// One step of the source, or a call of its `fill`. Returns the filled chunk.
     ///
     /// # Errors
-    /// What the step came to, if the chain does not get a chunk by it.
+    /// Result of the step, if the chain does not get a chunk by it.
     #[inline(always)]
     fn step_source(
         &mut self,
@@ -261,10 +264,11 @@ impl Executor {
         Ok(chunk)
     }
 
-    /// The spare chunk goes on, with the info of this one, which is written to next.
+    /// Exchanges the chunk and the spare one: the spare one continues, with the info of this chunk, which is
+    /// written next.
     ///
-    /// (Measured, for a chunk from another core: to only read it and return it to its store, where it is written again, takes up to
-    /// three times as long.)
+    /// (Measured, for a chunk from another core: to only read it and return it to its store, where it is
+    /// written again, takes up to three times as long.)
     fn swapped(&mut self, mut chunk: Chunk<u8>) -> Option<Chunk<u8>> {
         let mut other = self.spare.take()?;
         other.truncate(chunk.len());
@@ -313,9 +317,11 @@ impl Executor {
         self.send(cx, state, chunk, None)
     }
 
-    /// Sends a chunk over the edge after the last operator inside, and steps the sink if it belongs to the chain.
+    /// Sends a chunk over the edge after the last operator inside, and steps the sink if it belongs to the
+    /// chain.
     ///
-    /// Returns also whether everything was as usual: the consumer has all that was sent, and nobody measures the message.
+    /// Returns also whether everything was as usual: the consumer has all that was sent, and nobody measures
+    /// the message.
     #[inline(always)]
     fn send(
         &mut self,

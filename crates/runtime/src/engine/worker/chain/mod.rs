@@ -1,9 +1,9 @@
-//! Operators that are run as one step: see [`carry`](crate::engine::carry).
+//! Chains: neighbours on one worker that have one step together.
 //!
-//! A run is a shortcut and nothing else. Its operators are there as any others are, with their edges, and are stepped one by one
-//! as soon as anything is out of the ordinary: an end, a failure, a message between two of them. Then the run is *loose*, until all
-//! edges in it are empty again. How chunks go through, from the source before a run and to the sink behind it: see
-//! [`pass`](super::pass).
+//! A chain is only a shortcut. Its operators exist like all others, with their edges, and are stepped one by
+//! one as soon as anything is unusual: an end, a failure, a message queued between two of them. The chain is
+//! *loose* then, until all edges inside are empty again. [`pass`] takes chunks from the source before a chain
+//! to the sink after it.
 
 mod direct;
 mod executor;
@@ -22,42 +22,44 @@ use state::{DirectCounts, PartialCounts};
 use std::ops::RangeInclusive;
 use wave::{WaveOutcome, WavePolicy};
 
-/// Neighbours on one worker, by rising number.
+/// Neighbours on one worker, with rising numbers, that have one step together.
 pub(crate) struct Chain {
-    /// Those that change chunks.
+    /// First operator inside.
     pub first: u32,
+    /// Last operator inside.
     pub last: u32,
-    /// The operator before them, where that is a source that is run along; else the first of them.
+    /// The source, if one belongs to the chain; otherwise `first`.
     pub source: u32,
-    /// The operator behind them, where that is a sink that is run along; else the last of them.
+    /// The sink, if one belongs to the chain; otherwise `last`.
     pub sink: u32,
     pub executor: Executor,
-    /// Those that write other chunks, by bit, the first of them lowest.
+    /// One bit per operator inside, lowest first: whether the operator writes other chunks.
     pub rewriting: u64,
-    /// Steps that were made in passes since the counters were brought up to date: of those that change chunks, of the source, and
-    /// of the sink.
+    /// Steps of each operator inside that the meters do not count yet.
     passes: u64,
+    /// Steps of the source that its meter does not count yet.
     pub begun: u64,
+    /// Steps of the sink that its meter does not count yet.
     ended: u64,
-    /// Passes that are not among these yet.
+    /// Passes of the present batch, which these three do not count yet.
     pub whole: u64,
-    /// Chunks that went through, by edge from one to the next.
-    carried: Box<[u64]>,
+    /// By edge between two operators inside: chunks that went over without being queued.
+    unqueued: Box<[u64]>,
     pub direct: DirectCounts,
     pub poll_rate: PollRate,
     pub partial: PartialCounts,
-    /// Passes until one is timed.
+    /// Passes until the next timed one.
     pub left: u32,
-    /// Where others may carry chunks, too: whether they are to.
+    /// Policy of waves, if other threads can carry chunks, too.
     pub policy: Option<Box<WavePolicy>>,
-    /// Something may lie between two of them.
+    /// Whether a chunk may be queued inside, so that operators are stepped one by one.
     pub is_loose: bool,
-    /// A chunk is on its way: from the source or not, and to the sink or not.
+    /// During a pass: whether it comes from the source, and whether it goes to the sink.
     pub in_pass: Option<(bool, bool)>,
 }
 
 impl Chain {
-    /// Of those that change chunks, and of all with their ends.
+    /// A chain of the operators inside; `all` includes the ends.
     pub fn new(inside: RangeInclusive<u32>, all: RangeInclusive<u32>, executor: Executor) -> Self {
         let ((first, last), (source, sink)) = (inside.into_inner(), all.into_inner());
         Chain {
@@ -71,7 +73,7 @@ impl Chain {
             begun: 0,
             ended: 0,
             whole: 0,
-            carried: vec![0; (last - first) as usize].into(),
+            unqueued: vec![0; (last - first) as usize].into(),
             direct: DirectCounts::default(),
             poll_rate: PollRate::default(),
             partial: PartialCounts::default(),
@@ -82,8 +84,8 @@ impl Chain {
         }
     }
 
-    /// Messages went along with others; none is under way any more.
-    pub fn wave_ended(&mut self, outcome: &WaveOutcome) {
+    /// Counts the messages of a wave that has ended.
+    pub fn count_wave(&mut self, outcome: &WaveOutcome) {
         self.in_pass = None;
         self.begun += outcome.begun;
         self.passes += outcome.whole + outcome.through;
@@ -92,9 +94,10 @@ impl Chain {
         self.direct.to_sink += outcome.whole;
     }
 
-    /// The pass that was under way ended: through all those that change chunks or not, and in a step of the sink or not. Says how many
-    /// there were before it, and whether messages of these lie before the sink.
-    pub fn pass_ended(&mut self, through: bool, ended: bool) -> (u64, bool) {
+    /// Counts a batch of passes, given whether the last one came through all operators inside, and to a step
+    /// of the sink. Returns the number of passes before the last one, and whether their messages are queued
+    /// before the sink.
+    pub fn count_batch(&mut self, through: bool, ended: bool) -> (u64, bool) {
         let Some((from_source, to_sink)) = self.in_pass.take() else { return (0, false) };
         let whole = std::mem::take(&mut self.whole);
         let PartialCounts { without_source, without_sink } = std::mem::take(&mut self.partial);
@@ -106,14 +109,15 @@ impl Chain {
 }
 
 impl Worker {
-    /// One step of a run, if that is what is to be done for this operator of it. False when it is to be stepped by itself.
+    /// Makes a step of the chain of this operator, if possible. False if the operator must be stepped on its
+    /// own.
     #[inline]
     pub(super) fn step_chain(&mut self, cx: &mut Context, operator: u32) -> Result<bool, Failure> {
         let Some(chain) = &mut self.chains[operator as usize] else {
             return self.step_member(cx, operator);
         };
         let (first, last) = (chain.first, chain.last);
-        let (unmet, flags) = all(cx, first, last);
+        let (unmet, flags) = combined(cx, first, last);
         if flags & !flag::RECORDED != flag::CHAINED || chain.is_loose {
             return self.step_loose(cx, operator, flags);
         }
@@ -124,23 +128,23 @@ impl Worker {
             self.note_hold_of_chain(cx, first, last);
             return Ok(true);
         }
-        if !self.is_equipped(cx, first) {
+        if !self.equip_chain(cx, first) {
             return Ok(false);
         }
         self.go_through(cx, first, false).map(|()| true)
     }
 
-    /// Whether those that write other chunks have one to write to. Where they have not, they are stepped one by one, and each waits for
-    /// one.
+    /// Gets a spare chunk if operators inside write other chunks. False if there is none: then they are
+    /// stepped one by one, and each waits for a chunk.
     #[inline]
-    pub(super) fn is_equipped(&mut self, cx: &Context, first: u32) -> bool {
+    pub(super) fn equip_chain(&mut self, cx: &Context, first: u32) -> bool {
         let Some(chain) = &mut self.chains[first as usize] else { return false };
         let is_equipped = chain.rewriting == 0 || chain.executor.equip(cx);
         chain.is_loose |= !is_equipped;
         is_equipped
     }
 
-    /// Something was, or is, out of the ordinary.
+    /// [`step_chain`](Self::step_chain) if something was, or is, unusual.
     #[cold]
     fn step_loose(&mut self, cx: &mut Context, first: u32, flags: u32) -> Result<bool, Failure> {
         let is_tight = flags & !flag::RECORDED == flag::CHAINED
@@ -151,8 +155,9 @@ impl Worker {
         if is_tight { self.step_chain(cx, first) } else { Ok(false) }
     }
 
-    /// The source before a run has its turn, or an operator of it other than the first is ready. Where nothing lies before that one,
-    /// its turn has come because something lets the whole run go on.
+    /// [`step_chain`](Self::step_chain) if the source has its turn, or an operator inside other than the
+    /// first is ready. If no message is queued before that operator, it is ready because a condition of the
+    /// whole chain holds again.
     fn step_member(&mut self, cx: &mut Context, operator: u32) -> Result<bool, Failure> {
         let first = self.nodes[operator as usize].chain;
         let Some(chain) = first.and_then(|first| self.chains[first as usize].as_mut()) else {
@@ -161,11 +166,11 @@ impl Worker {
         if operator < chain.first {
             return self.step_source(cx, operator);
         }
-        let waits = self.nodes[operator as usize]
+        let has_message = self.nodes[operator as usize]
             .inputs
             .iter()
             .any(|&edge| self.edges[edge as usize].probe.len(&cx.owner) > 0);
-        if cx.hot[operator as usize].flags & !flag::RECORDED != flag::CHAINED || waits {
+        if cx.hot[operator as usize].flags & !flag::RECORDED != flag::CHAINED || has_message {
             chain.is_loose = true;
             return Ok(false);
         }
@@ -177,34 +182,34 @@ impl Worker {
         Ok(true)
     }
 
-    /// The source before a run has its turn: what it sends goes through at once, if nothing hinders that.
+    /// Takes the next message of the source, which has its turn, through the chain, if possible.
     fn step_source(&mut self, cx: &mut Context, source: u32) -> Result<bool, Failure> {
         let Some(chain) = self.chain_of(source) else { return Ok(false) };
         let (first, last) = (chain.first, chain.last);
-        let (unmet, flags) = all(cx, source, last);
+        let (unmet, flags) = combined(cx, source, last);
         if flags & !flag::RECORDED != flag::CHAINED | flag::SOURCE || unmet != 0 || chain.is_loose {
             return Ok(false);
         }
-        if !self.is_equipped(cx, first) {
+        if !self.equip_chain(cx, first) {
             return Ok(false);
         }
         cx.hot[source as usize].left = 1;
         self.go_through(cx, first, true).map(|()| true)
     }
 
-    /// The run that an operator is in, or at an end of.
+    /// Chain to which an operator belongs, ends included.
     fn chain_of(&self, operator: u32) -> Option<&Chain> {
         self.nodes.get(operator as usize)?.chain.and_then(|first| self.chains[first as usize].as_ref())
     }
 
-    /// Lets the run of an operator go on that was started anew.
-    pub(super) fn poke_chain(&mut self, cx: &mut Context, operator: u32) {
+    /// Makes the chain of an operator ready that was restarted.
+    pub(super) fn resume_chain(&mut self, cx: &mut Context, operator: u32) {
         if let Some(chain) = self.chain_of(operator).filter(|chain| chain.executor.has_input(cx)) {
             cx.ready.set(chain.first);
         }
     }
 
-    /// Whether all edges from one to the next are empty, and none of them has anything to do for itself.
+    /// Whether all edges inside are empty.
     fn is_tight(&self, cx: &Context, chain: &Chain) -> bool {
         (chain.first + 1..=chain.last).all(|operator| {
             let inputs = &self.nodes[operator as usize].inputs;
@@ -212,7 +217,7 @@ impl Worker {
         })
     }
 
-    /// One of them failed: those up to it were stepped.
+    /// Handles the failure of an operator inside, after a number of operators (`through`) were stepped.
     #[cold]
     pub(super) fn fail_chain(
         &mut self,
@@ -228,21 +233,22 @@ impl Worker {
         Failure::Operator(failed, error)
     }
 
+    /// Counts the steps of a pass up to the operator that failed.
     pub(super) fn count_failed(&mut self, first: u32, failed: u32) {
-        self.bring_up(first);
+        self.count_passes(first);
         let Some(chain) = &mut self.chains[first as usize] else { return };
         chain.left = 1;
         if failed < chain.first || failed > chain.last {
             // The steps of the ends are counted with the pass.
             return;
         }
-        chain.carried.iter_mut().take((failed - first) as usize).for_each(|carried| *carried += 1);
+        chain.unqueued.iter_mut().take((failed - first) as usize).for_each(|count| *count += 1);
         for operator in first..=failed {
             self.meters[operator as usize].add(1);
         }
     }
 
-    /// The operator whose code is under way, or was when it panicked. While chunks are changed in a pass the slot alone says that.
+    /// Operator whose code is running, or has panicked. During a pass, only the slot has it.
     pub fn in_code(&self, cx: &Context) -> u32 {
         let shown = self.slot.within() & within::OPERATOR;
         let chain = self.chains.iter().flatten().find(|chain| chain.in_pass.is_some());
@@ -252,20 +258,20 @@ impl Worker {
         }
     }
 
-    /// An operator has panicked, in a run or not.
+    /// Counts the steps of a pass in which an operator has panicked.
     #[cold]
     pub(super) fn note_panic(&mut self, operator: u32) {
         let Some(first) = self.nodes.get(operator as usize).and_then(|node| node.chain) else { return };
         if let Some(chain) = self.chains[first as usize].as_mut().filter(|chain| chain.in_pass.is_some()) {
-            let behind = operator > chain.last;
-            chain.direct.count(chain.whole, operator >= chain.first, behind);
-            chain.pass_ended(behind, behind);
+            let in_sink = operator > chain.last;
+            chain.direct.count(chain.whole, operator >= chain.first, in_sink);
+            chain.count_batch(in_sink, in_sink);
             self.count_failed(first, operator);
         }
     }
 
-    /// Counts what went through for each of them.
-    pub(super) fn bring_up(&mut self, first: u32) {
+    /// Adds the passes so far to the meters of all operators of a chain.
+    pub(super) fn count_passes(&mut self, first: u32) {
         let Some(chain) = &mut self.chains[first as usize] else { return };
         let passes = std::mem::take(&mut chain.passes);
         for (end, steps) in [(chain.source, &mut chain.begun), (chain.sink, &mut chain.ended)] {
@@ -275,11 +281,11 @@ impl Worker {
             for operator in chain.first..=chain.last {
                 self.meters[operator as usize].add(passes);
             }
-            chain.carried.iter_mut().for_each(|carried| *carried += passes);
+            chain.unqueued.iter_mut().for_each(|count| *count += passes);
         }
     }
 
-    /// Steps of an operator that it made in a run and that are not counted yet.
+    /// Steps of an operator in passes that its meter does not count yet.
     pub fn passes(&self, operator: u32) -> u64 {
         self.chain_of(operator).map_or(0, |chain| match operator {
             _ if operator < chain.first => chain.begun,
@@ -288,25 +294,26 @@ impl Worker {
         })
     }
 
-    /// Messages that went from one operator of a run to the next without lying in the queue between them, by number of the latter.
-    pub fn carried(&self, to: u32) -> u64 {
+    /// Messages that went to an operator of a chain without being queued.
+    pub fn unqueued(&self, to: u32) -> u64 {
         self.chain_of(to).map_or(0, |chain| match to {
             _ if to < chain.first => 0,
             _ if to == chain.first => chain.direct.from_source,
             _ if to > chain.last => chain.direct.to_sink,
-            _ => chain.passes + chain.carried[(to - chain.first - 1) as usize],
+            _ => chain.passes + chain.unqueued[(to - chain.first - 1) as usize],
         })
     }
 }
 
-/// What is not met, and what is flagged, for any of several.
+/// Unmet conditions and flags of several operators, combined by OR.
 #[inline]
-fn all(cx: &Context, first: u32, last: u32) -> (u32, u32) {
+fn combined(cx: &Context, first: u32, last: u32) -> (u32, u32) {
     let all = &cx.hot[first as usize..=last as usize];
     all.iter().fold((0, 0), |(unmet, flags), hot| (unmet | hot.unmet, flags | hot.flags))
 }
 
-/// One of them may not be stepped, so none is: the one that is let go on lets the first one do so.
+/// Holds a chain of which an operator may not be stepped. When that operator may be stepped again, the chain
+/// continues.
 #[cold]
 fn hold_chain(cx: &mut Context, first: u32, last: u32) {
     for operator in first..=last {

@@ -1,12 +1,13 @@
-//! Chunks go through a run: from the source that makes them, where that is run along, to the sink that takes them.
+//! Passes of chunks through a chain: from its source, if it has one, to its sink.
 //!
-//! The ends are stepped as they are elsewhere, and what they send and take goes over the edges that are there, or from hand to hand where
-//! they can do that (see [`Operator::fill`](crate::Operator::fill)). What is saved is all that lies between two steps. What is out of the
-//! ordinary about an end is followed up as everywhere; then it is stepped by itself, and a pass has one end less.
+//! The ends are stepped as elsewhere. Their chunks go over the edges, or by direct hand-over if both ends can
+//! do that (see [`Inline::fill`]). A pass saves everything that the loop does between two steps. Unusual
+//! results of an end are handled as elsewhere; then the end is stepped on its own, and passes have one end
+//! less.
 
 use super::Executor;
-use super::poll::Poller;
-use super::state::{Batch, PassOutcome, PassState};
+use super::poll::ChainPoller;
+use super::state::{PassBatch, PassOutcome, PassState};
 use crate::engine::worker::{Failure, Meter, Worker};
 use crate::operator::Step;
 use crate::operator::context::{Context, NONE, flag};
@@ -15,13 +16,13 @@ use crate::operator::message::NO_DUE;
 use crate::plan::CHAIN_MOST;
 use std::ops::Range;
 
-/// Most passes in a row with looks at what is told from outside: so long what went through is not counted yet. (Measured: to begin anew
-/// takes 60 ns and some lines of cache.)
-const SEEING: u32 = 1023;
+/// Most passes in a batch with polls; its passes are counted only afterwards. (Measured: to begin a batch
+/// takes 60 ns and some cache lines.)
+const POLLED_PASSES: u32 = 1023;
 
 impl Worker {
-    /// Lets chunks through the run that begins with `first`: one, or several where nobody else waits for a turn, until it is time to look
-    /// around.
+    /// Takes chunks through the chain that begins with `first`: one, or a batch until the next poll if no
+    /// other operator waits.
     #[inline]
     pub(super) fn go_through(
         &mut self,
@@ -36,70 +37,74 @@ impl Worker {
             return self.pass_timed(cx, first, from_source);
         }
         if from_source && chain.policy.is_some() && self.wants_wave(cx, first) {
-            return self.lend(cx, first);
+            return self.open_wave(cx, first);
         }
         let Some(chain) = &mut self.chains[first as usize] else { return Ok(()) };
         let left = chain.left - 1;
         let may_go_on = !from_source || cx.turn.is_only(source) && cx.ready.is_empty();
-        let more = if may_go_on && !(self.pool.is_some() && self.heavy) {
-            let blind = if from_source { self.blind } else { left };
-            let turns = if self.pool.is_some() { self.turns } else { left };
-            // What others write on edges to and from here is looked at elsewhere.
-            let sees_all = from_source && self.watched.is_empty() && cx.full.is_empty();
-            let until_asked =
-                chain.policy.as_ref().map_or(SEEING, |policy| policy.passes_alone().min(SEEING));
-            Batch {
-                unpolled: left.min(blind).min(turns),
-                polled: if sees_all { left.min(until_asked) } else { 0 },
+        let batch = if may_go_on && !(self.pool.is_some() && self.turns.is_heavy) {
+            let unpolled = if from_source { self.turns.unpolled } else { left };
+            let picks = if self.pool.is_some() { self.turns.picks_left } else { left };
+            // Full and watched edges are polled elsewhere.
+            let may_poll = from_source && self.waiting.watched.is_empty() && cx.full.is_empty();
+            let until_wave = chain
+                .policy
+                .as_ref()
+                .map_or(POLLED_PASSES, |policy| policy.passes_alone().min(POLLED_PASSES));
+            PassBatch {
+                unpolled: left.min(unpolled).min(picks),
+                polled: if may_poll { left.min(until_wave) } else { 0 },
             }
         } else {
-            Batch::NONE
+            PassBatch::NONE
         };
-        let (came, more) = self.pass(cx, first, from_source, more, None);
-        // Each of them is a turn.
+        let (outcome, further) = self.pass(cx, first, from_source, batch, None);
+        // Each further pass is a turn.
         if let Some(chain) = &mut self.chains[first as usize] {
-            chain.left = (chain.left - more).max(1);
+            chain.left = (chain.left - further).max(1);
             if let Some(policy) = &mut chain.policy {
-                policy.went(more);
+                policy.count_alone(further);
             }
         }
         if from_source {
-            self.blind = self.blind.saturating_sub(more);
+            self.turns.unpolled = self.turns.unpolled.saturating_sub(further);
         }
-        self.turns -= more.min(self.turns.saturating_sub(1));
-        if from_source && !matches!(came, PassOutcome::FromSource(_)) {
-            self.on_turn = NONE;
+        self.turns.picks_left -= further.min(self.turns.picks_left.saturating_sub(1));
+        if from_source && !matches!(outcome, PassOutcome::FromSource(_)) {
+            self.turns.on_turn = NONE;
         }
-        let came = self.follow_up(cx, first, came, None)?;
-        self.track_end(cx, first, &came);
+        let outcome = self.follow_up(cx, first, outcome, None)?;
+        self.track_sink(cx, first, &outcome);
         Ok(())
     }
 
-    /// One pass, and so many more as `more` says: see [`Carry::pass`](crate::engine::carry::Carry::pass). Says also how many more these were.
+    /// Makes one pass, and as many more as `batch` allows: see [`Executor::pass`]. Also returns the number of
+    /// further passes.
     #[inline]
     fn pass(
         &mut self,
         cx: &mut Context,
         first: u32,
         from_source: bool,
-        more: Batch,
+        batch: PassBatch,
         times_ns: Option<&mut [u64]>,
     ) -> (PassOutcome, u32) {
         let mut inlined = [const { None }; CHAIN_MOST];
         let Some((mut state, executor)) = self.pass_state(cx, first, from_source, &mut inlined) else {
             return (PassOutcome::Nowhere, 0);
         };
-        let came = executor.pass(cx, &mut state, more, times_ns);
-        let to_sink = matches!(came, PassOutcome::ToSink(_));
+        let outcome = executor.pass(cx, &mut state, batch, times_ns);
+        let to_sink = matches!(outcome, PassOutcome::ToSink(_));
         let mut whole = 0;
         if let Some(chain) = &mut self.chains[first as usize] {
-            let (before, waits) = chain.pass_ended(to_sink || matches!(came, PassOutcome::Through), to_sink);
+            let (before, is_queued) =
+                chain.count_batch(to_sink || matches!(outcome, PassOutcome::Through), to_sink);
             whole = before;
-            if waits && !to_sink && chain.sink != cx.next {
+            if is_queued && !to_sink && chain.sink != cx.next {
                 cx.ready.set(chain.sink);
             }
         }
-        (came, whole as u32)
+        (outcome, whole as u32)
     }
 
     /// Borrows what a pass works on, and the executor of the chain.
@@ -114,7 +119,7 @@ impl Worker {
         let alarm_ns = self.alarm_ns();
         let chain = self.chains[first as usize].as_mut()?;
         let (before, rest) = self.operators.split_at_mut(first as usize);
-        let (inside, behind) = rest.split_at_mut((chain.last - first) as usize + 1);
+        let (inside, after) = rest.split_at_mut((chain.last - first) as usize + 1);
         let hot = &cx.hot[chain.sink as usize];
         let to_sink = chain.sink > chain.last && hot.unmet == 0 && hot.flags & flag::SLOW == 0;
         chain.in_pass = Some((from_source, to_sink));
@@ -126,15 +131,15 @@ impl Worker {
         let state = PassState {
             source: before.last_mut().filter(|_| from_source),
             inside: inlined,
-            sink: behind.first_mut().filter(|_| to_sink),
+            sink: after.first_mut().filter(|_| to_sink),
             numbers: [chain.source, first, chain.sink],
             rewriting: chain.rewriting,
             node: &mut self.nodes[chain.source as usize],
             slot: &self.slot,
-            poller: Poller::new(
+            poller: ChainPoller::new(
                 (&self.seat, self.pool.as_deref(), &self.control),
                 alarm_ns,
-                (self.stopping, self.long != 0),
+                (self.stop.is_stopping, self.turns.long_steps != 0),
                 &mut chain.poll_rate,
             ),
             whole: &mut chain.whole,
@@ -144,60 +149,61 @@ impl Worker {
         Some((state, &mut chain.executor))
     }
 
-    /// What follows the last step of a pass, and how far that came in the end: a message of a source that wants something else than
-    /// another turn goes on after that was done.
+    /// Acts on the outcome of a pass, and returns how far it came in the end. If the source returned anything
+    /// but `Again`, that is handled first; then its message continues.
     #[inline]
     fn follow_up(
         &mut self,
         cx: &mut Context,
         first: u32,
-        came: PassOutcome,
+        outcome: PassOutcome,
         times_ns: Option<&mut [u64]>,
     ) -> Result<PassOutcome, Failure> {
-        match came {
-            PassOutcome::ToSink(Ok(Step::Wait)) if cx.next == NONE => Ok(came),
-            PassOutcome::Through | PassOutcome::Nowhere => Ok(came),
-            came => self.follow_up_other(cx, first, came, times_ns),
+        match outcome {
+            PassOutcome::ToSink(Ok(Step::Wait)) if cx.next == NONE => Ok(outcome),
+            PassOutcome::Through | PassOutcome::Nowhere => Ok(outcome),
+            outcome => self.follow_up_unusual(cx, first, outcome, times_ns),
         }
     }
 
     #[inline(never)]
-    fn follow_up_other(
+    fn follow_up_unusual(
         &mut self,
         cx: &mut Context,
         first: u32,
-        came: PassOutcome,
+        outcome: PassOutcome,
         times_ns: Option<&mut [u64]>,
     ) -> Result<PassOutcome, Failure> {
-        let Some(chain) = &mut self.chains[first as usize] else { return Ok(came) };
+        let Some(chain) = &mut self.chains[first as usize] else { return Ok(outcome) };
         let (source, sink) = (chain.source, chain.sink);
-        match came {
+        match outcome {
             PassOutcome::FromSource(outcome) => {
                 let is_done = matches!(outcome, Ok(Step::Done));
-                self.after(cx, source, outcome)?;
+                self.after_step(cx, source, outcome)?;
                 let flags = cx.hot[first as usize].flags;
                 if is_done || cx.next != first || flags & !flag::RECORDED != flag::CHAINED {
                     return Ok(PassOutcome::FromSource(Ok(Step::Wait)));
                 }
-                if !self.is_equipped(cx, first) {
+                if !self.equip_chain(cx, first) {
                     return Ok(PassOutcome::FromSource(Ok(Step::Wait)));
                 }
-                let (came, _) = self.pass(cx, first, false, Batch::NONE, times_ns);
-                self.follow_up(cx, first, came, None)
+                let (outcome, _) = self.pass(cx, first, false, PassBatch::NONE, times_ns);
+                self.follow_up(cx, first, outcome, None)
             }
             PassOutcome::Failed(through, error) => Err(self.fail_chain(cx, first, through, error)),
             PassOutcome::ToSink(outcome) => {
-                self.after(cx, sink, outcome)?;
+                self.after_step(cx, sink, outcome)?;
                 Ok(PassOutcome::ToSink(Ok(Step::Wait)))
             }
-            came => Ok(came),
+            outcome => Ok(outcome),
         }
     }
 
-    /// Where a path ends with the sink, and a pass came to it.
+    /// Notes the end of a path with the sink, if a pass reached it.
     #[inline(always)]
-    fn track_end(&mut self, cx: &mut Context, first: u32, came: &PassOutcome) {
-        if (cx.stamp.due_ns != NO_DUE || !cx.earlier.is_empty()) && matches!(came, PassOutcome::ToSink(_)) {
+    fn track_sink(&mut self, cx: &mut Context, first: u32, outcome: &PassOutcome) {
+        if (cx.stamp.due_ns != NO_DUE || !cx.earlier.is_empty()) && matches!(outcome, PassOutcome::ToSink(_))
+        {
             let Some(sink) = self.chains[first as usize].as_ref().map(|chain| chain.sink) else { return };
             if cx.hot[sink as usize].flags & flag::END != 0 {
                 self.track(cx, sink);
@@ -205,10 +211,10 @@ impl Worker {
         }
     }
 
-    /// A pass with a look at the clock between any two steps.
+    /// Makes a pass that reads the clock between any two steps.
     #[inline(never)]
     fn pass_timed(&mut self, cx: &mut Context, first: u32, from_source: bool) -> Result<(), Failure> {
-        let begin_ns = self.step_begins(cx);
+        let begin_ns = self.step_begin_ns(cx);
         let Some(chain) = &mut self.chains[first as usize] else { return Ok(()) };
         chain.left = 1;
         let (source, last, sink) = (chain.source, chain.last, chain.sink);
@@ -216,43 +222,43 @@ impl Worker {
         let (begin, inside) = if from_source { (source, 1) } else { (first, 0) };
         if from_source {
             self.begin_turn(cx, source);
-            self.follow(cx, source, begin_ns);
+            self.sample_source(cx, source, begin_ns);
         }
-        let (came, _) = self.pass(cx, first, from_source, Batch::NONE, Some(&mut times_ns[inside..]));
-        if from_source && !matches!(came, PassOutcome::FromSource(_)) {
-            self.on_turn = NONE;
+        let (outcome, _) = self.pass(cx, first, from_source, PassBatch::NONE, Some(&mut times_ns[inside..]));
+        if from_source && !matches!(outcome, PassOutcome::FromSource(_)) {
+            self.turns.on_turn = NONE;
         }
         let mut end_ns = cx.now_ns();
         let source_end_ns = end_ns;
-        let was_from_source = matches!(came, PassOutcome::FromSource(_));
-        let came = self.follow_up(cx, first, came, Some(&mut times_ns[inside..]))?;
+        let was_from_source = matches!(outcome, PassOutcome::FromSource(_));
+        let outcome = self.follow_up(cx, first, outcome, Some(&mut times_ns[inside..]))?;
         if was_from_source {
             end_ns = cx.now_ns();
         }
-        let (reached, end_ns) = match came {
+        let (reached, end_ns) = match outcome {
             PassOutcome::Nowhere => return Ok(()),
             PassOutcome::FromSource(_) => (source, source_end_ns),
             PassOutcome::Failed(..) | PassOutcome::Through => (last, end_ns),
             PassOutcome::ToSink(_) => (sink, end_ns),
         };
-        self.bring_up(first);
-        // What comes before the first of them is its own, and what comes after the last one's too.
+        self.count_passes(first);
+        // The first operator is charged for everything before it, the last one for everything after it.
         times_ns[0] = begin_ns;
         let begins_ns = &times_ns[..(reached - begin + 1) as usize];
         let is_exact = self.is_exact(cx, begin, reached, (begin_ns, end_ns));
-        for (operator, at) in (begin..).zip(each(begins_ns, end_ns)) {
-            self.note_step_of(cx, operator, at, is_exact);
+        for (operator, at) in (begin..).zip(spans(begins_ns, end_ns)) {
+            self.note_timed_step(cx, operator, at, is_exact);
         }
         let left = if is_exact { 1 } else { self.passes_until_timed(begin, reached) };
         if let Some(chain) = &mut self.chains[first as usize] {
             chain.left = left;
         }
-        self.look_around(cx, end_ns);
-        self.track_end(cx, first, &came);
+        self.poll_after_timed_step(cx, end_ns);
+        self.track_sink(cx, first, &outcome);
         Ok(())
     }
 
-    /// Passes through these until one is timed, so that this costs less than 1 % of what they take.
+    /// Passes until the next timed one, so that timing costs less than 1 % of their time.
     fn passes_until_timed(&mut self, begin: u32, reached: u32) -> u32 {
         let meters = &mut self.meters[begin as usize..=reached as usize];
         let sum = |of: fn(&Meter) -> u64| meters.iter().map(of).sum();
@@ -261,8 +267,8 @@ impl Worker {
     }
 }
 
-/// From when to when each of several had its turn, given when they began and when the last one ended.
-fn each(begins_ns: &[u64], end_ns: u64) -> impl Iterator<Item = Range<u64>> {
+/// Begin and end of several steps in a row, given their begins and the end of the last one.
+fn spans(begins_ns: &[u64], end_ns: u64) -> impl Iterator<Item = Range<u64>> {
     let ends_ns = begins_ns.iter().skip(1).copied().chain([end_ns]);
     begins_ns.iter().zip(ends_ns).map(|(&begin_ns, end_ns)| begin_ns..end_ns.max(begin_ns))
 }

@@ -1,4 +1,5 @@
-//! What a worker is told from outside, looked at while it lets one chunk after the other go through.
+//! Polls between passes of direct hand-over: alarms, notifications, stops, and other parts that wait for the
+//! thread.
 
 use crate::base::quiescence::Inbox;
 use crate::engine::control::Control;
@@ -7,46 +8,47 @@ use crate::engine::worker::Worker;
 use crate::engine::worker::WorkerPool;
 use crate::operator::context::Context;
 
-/// Passes of short steps from one look to the next, where nothing but loads are to be made for it.
+/// Passes of short steps from one poll to the next if a poll consists of loads alone.
 const FEW: u32 = 16;
 
-/// The most where the time is looked at, too, which takes 20 ns: as long as so many take no longer than [`BRIEF_NS`].
+/// Most passes from one poll to the next if a poll reads the clock, which takes 20 ns, and the passes take at
+/// most [`BRIEF_NS`].
 const MANY: u32 = 128;
 
-/// So long it may go without a look.
+/// Longest time between two polls that read the clock, in nanoseconds.
 const BRIEF_NS: u64 = 4_000;
 
-/// How often it looks.
+/// How often a chain polls.
 #[derive(Debug)]
 pub(crate) struct PollRate {
-    /// Passes from one look to the next, where there is an alarm.
+    /// Passes from one poll to the next if there is an alarm.
     between: u32,
-    /// The time of the last look, where there was one.
-    looked_ns: u64,
+    /// Time of the last poll that read the clock.
+    polled_ns: u64,
 }
 
 impl Default for PollRate {
     fn default() -> Self {
-        PollRate { between: 1, looked_ns: 0 }
+        PollRate { between: 1, polled_ns: 0 }
     }
 }
 
-/// Where it looks: some loads of lines that are seldom written, and the time where there is an alarm.
-pub(crate) struct Poller<'w> {
+/// State to poll: some loads of cache lines that are seldom written, and the clock if there is an alarm.
+pub(crate) struct ChainPoller<'w> {
     inbox: &'w Inbox,
     control: &'w Control,
     pool: Option<&'w WorkerPool>,
-    /// The next alarm, or the end, on the run's clock.
+    /// Next alarm, or the end, on the run's clock.
     alarm_ns: Option<u64>,
     is_stopping: bool,
-    /// Some steps are long ones.
+    /// Whether some steps are long.
     is_long: bool,
-    /// Passes that there may be still.
+    /// Further passes that are allowed.
     left: u32,
     poll_rate: &'w mut PollRate,
 }
 
-impl<'w> Poller<'w> {
+impl<'w> ChainPoller<'w> {
     pub fn new(
         (seat, pool, control): (&'w Seat, Option<&'w WorkerPool>, &'w Control),
         alarm_ns: Option<u64>,
@@ -54,15 +56,16 @@ impl<'w> Poller<'w> {
         poll_rate: &'w mut PollRate,
     ) -> Self {
         let inbox = seat.inbox();
-        Poller { inbox, control, pool, alarm_ns, is_stopping, is_long, left: 0, poll_rate }
+        ChainPoller { inbox, control, pool, alarm_ns, is_stopping, is_long, left: 0, poll_rate }
     }
 
-    /// So many passes are made behind those that need no look.
-    pub fn go_on_for(&mut self, passes: u32) {
+    /// Sets the number of passes that are allowed after those that need no poll.
+    pub fn allow(&mut self, passes: u32) {
         self.left = passes;
     }
 
-    /// How many passes may follow until the next look; 0 where there is something else to do, or there were as many as there may be.
+    /// Returns the number of passes until the next poll; 0 if there is something else to do, or no more
+    /// passes are allowed.
     #[inline(never)]
     pub fn poll(&mut self, cx: &Context) -> u32 {
         if self.left == 0 {
@@ -74,10 +77,10 @@ impl<'w> Poller<'w> {
     }
 
     fn between_polls(&mut self, cx: &Context) -> u32 {
-        let is_told = !self.inbox.is_empty()
-            || self.control.is_to_stop(self.is_stopping)
+        let has_news = !self.inbox.is_empty()
+            || self.control.must_stop(self.is_stopping)
             || self.pool.is_some_and(|pool| pool.others_wait() || pool.has_due(|| cx.clock.real_ns()));
-        if is_told {
+        if has_news {
             return 0;
         }
         let Some(alarm_ns) = self.alarm_ns.filter(|_| cx.clock.is_real()) else {
@@ -87,7 +90,7 @@ impl<'w> Poller<'w> {
         if now_ns >= alarm_ns {
             return 0;
         }
-        let took_ns = now_ns.saturating_sub(std::mem::replace(&mut self.poll_rate.looked_ns, now_ns));
+        let took_ns = now_ns.saturating_sub(std::mem::replace(&mut self.poll_rate.polled_ns, now_ns));
         if took_ns > BRIEF_NS {
             let fewer = u64::from(self.poll_rate.between) * BRIEF_NS / took_ns;
             self.poll_rate.between = (fewer as u32).max(1);
@@ -99,7 +102,7 @@ impl<'w> Poller<'w> {
 }
 
 impl Worker {
-    /// When there is something to do next, on the run's clock, whatever comes.
+    /// Next alarm or end of the sources, on the run's clock.
     pub(in crate::engine::worker) fn alarm_ns(&self) -> Option<u64> {
         match (self.timers.earliest_ns(), self.open_end_ns()) {
             (Some(alarm_ns), Some(end_ns)) => Some(alarm_ns.min(end_ns)),

@@ -1,22 +1,24 @@
-//! Threads of a pool carry chunks through the same run, one behind another, like waves.
+//! Waves: threads of a pool carry chunks through the same chain, one after another.
 //!
-//! A run goes over one core, because to hand each chunk to another one costs more than most steps take. But its operators may as well go
-//! from core to core, and the chunks stay: what an operator keeps is a line or two, a chunk is hundreds. So the run is cut into a few legs,
-//! each a station of a [`TicketedPipeline`]; who has time takes some new chunks from station to station. At each the operators see all messages in
-//! order, and one at a time, so they may keep whatever they like. With as many threads as legs all of them are at work, each with chunks
-//! in its own cache.
+//! A chain normally stays on one core, because to thread each chunk to another core costs more than most
+//! steps take. In a wave, operators go from core to core and chunks stay: the state of an operator is a cache
+//! line or two, a chunk is hundreds. The chain is cut into a few stages, each a station of a
+//! [`TicketedPipeline`]; a thread that has time takes some new chunks from station to station. At each one
+//! the operators get all messages in order, and one at a time, so they may keep any state. With as many
+//! threads as stages all threads work, each with chunks in its own cache.
 //!
-//! A wave is open for a fraction of a millisecond. The worker that has the run lends the operators, and carries chunks itself; others come
-//! and go. Behind it all is as if the worker had made these passes alone: the operators are back, what was sent is counted, and what did not
-//! go through as usual lies on the edges, or is told as a failure. Whether it is worth it is measured: see [`tide`].
+//! A wave is open for a fraction of a millisecond. The worker that owns the chain lends the operators, and
+//! carries chunks itself; other threads come and go. After the wave, the state is as if the worker had made
+//! these passes alone: the operators are back, messages are counted, and messages that did not go through as
+//! usual are queued on the edges, or a failure is reported. [`policy`] measures whether waves are worth it.
 
-mod lend;
+mod opening;
 mod owner;
 mod policy;
 mod stage;
 
 use crate::base::slot::{PartSlot, within};
-use crate::engine::pool::Help;
+use crate::engine::pool::WaveHelp;
 use crate::engine::worker::NodeState;
 use crate::operator::Operator;
 use crate::operator::context::{Context, NONE};
@@ -25,74 +27,79 @@ use crate::operator::message::Stamp;
 use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use onbeat_queue::{Ticket, TicketedPipeline};
-pub(crate) use owner::{Edges, WaveOwner};
+pub(crate) use owner::{WaveEdges, WaveOwner};
 pub(crate) use policy::{WaveChoice, WavePolicy};
-pub(crate) use stage::{ChainEnds, Failed};
-use stage::{Item, Stage};
+pub(crate) use stage::{ChainEnds, StageFailure};
+use stage::{WaveItem, WaveStage};
 use std::hint::spin_loop;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Bytes of the chunks that a thread carries at once, about: they are to stay in the cache next to the core. (Measured without an engine,
-/// 48 KiB of such a cache, chunks of 16 and 32 KiB: more of them cost up to 10 %.)
+/// Approximate bytes of the chunks that a thread carries at once. They should stay in the cache next to the
+/// core. (Measured without an engine, 48 KiB of such a cache, chunks of 16 and 32 KiB: more chunks cost up to
+/// 10 %.)
 const BYTES: usize = 32 << 10;
 
-/// Most chunks that it carries at once.
+/// Most chunks that a thread carries at once.
 const MOST: usize = 8;
 
-/// Looks at a station from one `yield` to the next.
-const LOOKS: u32 = 4096;
+/// Polls of a station from one `yield` to the next.
+const POLLS: u32 = 4096;
 
-/// Looks at the first station until a thread has something better to do: a few milliseconds.
-const PATIENCE: u32 = 64 * LOOKS;
+/// Polls of the first station until a helping thread gives up: a few milliseconds.
+const PATIENCE: u32 = 64 * POLLS;
 
-/// What the threads share.
+/// State of a chain's waves that all threads share.
 struct Wave {
-    relay: TicketedPipeline<Stage>,
+    stations: TicketedPipeline<WaveStage>,
+    /// Whether operators are lent at present. A hint.
     is_open: CachePadded<AtomicBool>,
-    /// The place of the thread whose worker lends the operators.
+    /// Place of the thread whose worker lends the operators.
     lender: AtomicU32,
-    /// By thread.
-    direct: Box<[CachePadded<Hand>]>,
+    /// By thread of the pool.
+    threads: Box<[CachePadded<WaveThread>]>,
     ends: ChainEnds,
 }
 
-/// What one thread has of it.
-struct Hand {
+/// State of one thread in waves.
+struct WaveThread {
     kit: Mutex<Kit>,
-    /// The operator that it is in.
+    /// Shows the operator that is running.
     slot: PartSlot,
 }
 
-/// What it needs to carry chunks.
+/// Context and chunks with which a thread carries messages.
 struct Kit {
     cx: Context,
-    block: Block,
+    group: MessageGroup,
 }
 
-/// Chunks that are carried together.
-struct Block {
-    items: Vec<Item>,
-    /// Those of them in which there is a message, and those that went all the way.
+/// Messages that are carried together.
+struct MessageGroup {
+    items: Vec<WaveItem>,
+    /// Number of items that have a message.
     filled: usize,
+    /// Number of items whose messages went all the way.
     gone: usize,
 }
 
-/// How a worker lets its run go in a wave.
+/// Parameters of one wave.
 pub(crate) struct WaveRequest<'r> {
-    /// By operator of the run and its ends: the leg that it is in.
+    /// By operator of the chain, ends included: its stage.
     pub stages: &'r [usize],
-    /// The thread's place in the pool.
+    /// Place of this thread in the pool.
     pub place: usize,
-    /// Most messages that this thread carries, and at once.
+    /// Most messages that this thread carries.
     pub most: u64,
+    /// Most messages that a thread carries at once.
     pub at_once: usize,
-    /// Whether there is something else to do, behind so many messages.
+    /// Whether this thread has something else to do, given the number of messages that it has carried.
     pub leaves: &'r dyn Fn(u64) -> bool,
-    /// The thread at this place is in an operator for long; `None` where none is any more. Says whether it does not come back.
+    /// Called with the place of a thread, and its operator, for which this thread has waited long; with
+    /// `None` after the wait. Returns whether that thread does not return.
     pub waits: &'r dyn Fn(Option<(usize, u32)>) -> bool,
 }
 
-/// What a wave works on: the operators of a chain, with both ends.
+/// State of a worker that a wave works on: the operators of a chain, with both ends.
 pub(crate) struct WaveState<'w> {
     pub source: &'w mut Box<dyn Operator>,
     pub inside: &'w mut [Box<dyn Operator>],
@@ -112,159 +119,162 @@ impl WaveState<'_> {
     }
 }
 
-/// What it came to.
+/// Result of a wave.
 pub(crate) struct WaveOutcome {
-    /// Messages of the source; those of them that went all the way; and those that went through all operators and lie before the sink.
+    /// Messages of the source.
     pub begun: u64,
+    /// Messages among these that went all the way.
     pub whole: u64,
+    /// Messages among these that are queued before the sink.
     pub through: u64,
-    /// Messages that went all the way with others.
+    /// Messages that other threads carried all the way.
     pub by_others: u64,
-    /// All was as usual, to the end.
+    /// Whether everything was as usual, to the end.
     pub is_usual: bool,
-    pub failed: Option<Failed>,
+    pub failed: Option<StageFailure>,
 }
 
-impl Block {
+impl MessageGroup {
     fn new() -> Self {
-        Block { items: Vec::with_capacity(MOST), filled: 0, gone: 0 }
+        MessageGroup { items: Vec::with_capacity(MOST), filled: 0, gone: 0 }
     }
 
-    /// Chunks for so many messages, if there are as many.
+    /// Gets chunks for this number of messages. False if there are too few.
     fn equip(&mut self, out: &dyn SendChunk, cx: &Context, messages: usize) -> bool {
         while self.items.len() < messages {
             let Some(chunk) = out.chunk_if_free(cx) else { return false };
-            self.items.push(Item { chunk, stamp: Stamp::default(), keys: None, next: NONE });
+            self.items.push(WaveItem { chunk, stamp: Stamp::default(), keys: None, next: NONE });
         }
         true
     }
 
-    /// They go home. Who takes one next gets the first of them, as it was.
+    /// Returns all chunks to their store, in an order in which the next thread gets the first one first.
     fn strip(&mut self) {
         while self.items.pop().is_some() {}
     }
 }
 
 impl Wave {
-    /// One block goes from station to station. `None` where a runner before it does not come back.
+    /// Takes one group from station to station. `None` if a thread before it does not return.
     fn run(
         &self,
-        mut runner: Ticket<'_, Stage>,
-        (cx, block, slot): (&mut Context, &mut Block, &PartSlot),
+        mut ticket: Ticket<'_, WaveStage>,
+        (cx, group, slot): (&mut Context, &mut MessageGroup, &PartSlot),
         mut waits: impl FnMut(Option<u32>) -> bool,
     ) -> Option<bool> {
-        (block.filled, block.gone) = (0, 0);
+        (group.filled, group.gone) = (0, 0);
         let mut is_usual = true;
-        while !runner.is_through() {
-            is_usual &= at_next(&mut runner, &mut waits, |stage| stage.work(cx, block, self.ends, slot))?;
+        while !ticket.is_through() {
+            is_usual &= at_next(&mut ticket, &mut waits, |stage| stage.work(cx, group, self.ends, slot))?;
         }
         Some(is_usual)
     }
 
-    /// Begins as the next runner, when the first station is free.
-    fn begin(&self, request: &WaveRequest<'_>) -> Option<Ticket<'_, Stage>> {
-        let mut looks = 0;
+    /// Waits for the first station, and returns the next ticket. `None` if the thread there does not return.
+    fn begin(&self, request: &WaveRequest<'_>) -> Option<Ticket<'_, WaveStage>> {
+        let mut polls = 0;
         loop {
-            if let Some(runner) = self.relay.begin() {
+            if let Some(ticket) = self.stations.begin() {
                 self.waits(request, None);
-                return Some(runner);
+                return Some(ticket);
             }
-            if self.waits(request, Some(looks)) {
+            if self.waits(request, Some(polls)) {
                 return None;
             }
-            looks = looks.wrapping_add(1);
+            polls = polls.wrapping_add(1);
         }
     }
 
-    /// Between two looks, and (`None`) behind a long wait. While it takes long, it is shown who is waited for; true where that one does not
-    /// come back.
-    fn waits(&self, request: &WaveRequest<'_>, looks: Option<u32>) -> bool {
-        let Some(looks) = looks else {
+    /// Called between two polls, and with `None` after a long wait. In a long wait, shows the thread that is
+    /// waited for. Returns whether that thread does not return.
+    fn waits(&self, request: &WaveRequest<'_>, polls: Option<u32>) -> bool {
+        let Some(polls) = polls else {
             return (request.waits)(None);
         };
-        if !pause(looks) {
+        if !pause(polls) {
             return false;
         }
         let is_lost = (request.waits)(self.others_within(request.place).next());
-        is_lost || self.relay.is_broken()
+        is_lost || self.stations.is_broken()
     }
 
-    /// The other threads that are in operators, by place, each with the operator.
+    /// Other threads that are in operators, by place, each with its operator.
     fn others_within(&self, place: usize) -> impl Iterator<Item = (usize, u32)> {
-        let others = self.direct.iter().enumerate().filter(move |(other, _)| *other != place);
-        others.map(|(other, hand)| (other, hand.slot.within())).filter(|(_, at)| *at != within::NONE)
+        let others = self.threads.iter().enumerate().filter(move |(other, _)| *other != place);
+        others.map(|(other, thread)| (other, thread.slot.within())).filter(|(_, at)| *at != within::NONE)
     }
 }
 
-impl Help for Wave {
+impl WaveHelp for Wave {
     fn is_open(&self) -> bool {
-        // Relaxed: a hint. What counts is what lies at the first station.
+        // Relaxed: a hint. The state of the first station decides.
         self.is_open.load(Ordering::Relaxed)
     }
 
     fn help(&self, place: usize, leaves: &dyn Fn() -> bool, is_lost: &dyn Fn(usize) -> bool) -> u64 {
-        let hand = &*self.direct[place];
-        let mut kit = match hand.kit.try_lock() {
+        let thread = &*self.threads[place];
+        let mut kit = match thread.kit.try_lock() {
             Ok(kit) => kit,
             Err(TryLockError::Poisoned(kit)) => kit.into_inner(),
             Err(TryLockError::WouldBlock) => return 0,
         };
-        let Kit { cx, block } = &mut *kit;
+        let Kit { cx, group } = &mut *kit;
         let mut helped = 0;
-        let mut looks = 0;
-        while self.is_open() && !block.items.is_empty() && !leaves() {
-            let Some(runner) = self.relay.begin_if(|stage| stage.is_open) else {
-                pause(looks);
-                looks += 1;
-                if looks == PATIENCE {
-                    // Who is at the first station takes its time.
+        let mut polls = 0;
+        while self.is_open() && !group.items.is_empty() && !leaves() {
+            let Some(ticket) = self.stations.begin_if(|stage| stage.is_open) else {
+                pause(polls);
+                polls += 1;
+                if polls == PATIENCE {
+                    // The thread at the first station takes long.
                     break;
                 }
                 continue;
             };
-            let waits = |looks: Option<u32>| {
+            let waits = |polls: Option<u32>| {
                 let is_lost = || {
                     // Relaxed: a hint, written before the wave was open.
                     let lender = self.lender.load(Ordering::Relaxed) as usize;
                     is_lost(lender) || self.others_within(place).any(|(other, _)| is_lost(other))
                 };
-                looks.is_some_and(pause) && (self.relay.is_broken() || is_lost())
+                polls.is_some_and(pause) && (self.stations.is_broken() || is_lost())
             };
-            let is_usual = self.run(runner, (&mut *cx, &mut *block, &hand.slot), waits);
-            helped += block.filled as u64;
+            let is_usual = self.run(ticket, (&mut *cx, &mut *group, &thread.slot), waits);
+            helped += group.filled as u64;
             if is_usual != Some(true) {
                 break;
             }
-            looks = 0;
+            polls = 0;
         }
         helped
     }
 }
 
-/// Does something at a runner's next station, when its turn there has come. `None` where that is not waited for any more.
+/// Waits for a ticket's turn at its next station, and calls `act` there. `None` if the wait was given up.
 fn at_next<R>(
-    runner: &mut Ticket<'_, Stage>,
+    ticket: &mut Ticket<'_, WaveStage>,
     mut waits: impl FnMut(Option<u32>) -> bool,
-    act: impl FnOnce(&mut Stage) -> R,
+    act: impl FnOnce(&mut WaveStage) -> R,
 ) -> Option<R> {
-    let mut looks = 0;
+    let mut polls = 0;
     loop {
-        if let Some(mut stage) = runner.arrive() {
-            if looks >= LOOKS {
+        if let Some(mut stage) = ticket.arrive() {
+            if polls >= POLLS {
                 waits(None);
             }
             return Some(act(&mut stage));
         }
-        if waits(Some(looks)) {
+        if waits(Some(polls)) {
             return None;
         }
-        looks = looks.wrapping_add(1);
+        polls = polls.wrapping_add(1);
     }
 }
 
-/// Between two looks. Says whether there were so many that it lets others have the core.
-fn pause(looks: u32) -> bool {
-    let is_long = looks % LOOKS == LOOKS - 1;
+/// Pauses between two polls: a spin-loop hint, or a `yield` after each [`POLLS`]. Returns whether it was a
+/// `yield`.
+fn pause(polls: u32) -> bool {
+    let is_long = polls % POLLS == POLLS - 1;
     if is_long {
         std::thread::yield_now();
     } else {
@@ -277,8 +287,8 @@ fn lock(kit: &Mutex<Kit>) -> MutexGuard<'_, Kit> {
     kit.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How many stations there are for so many threads and operators: one more than threads, so that nobody has to wait for a leg that is a little
-/// longer than the others.
-fn stages(threads: usize, operators: usize) -> usize {
+/// Number of stages: one more than threads, so that no thread waits for a stage that is a little longer than
+/// the others, but at most one per operator.
+fn stage_count(threads: usize, operators: usize) -> usize {
     (threads + 1).min(operators)
 }

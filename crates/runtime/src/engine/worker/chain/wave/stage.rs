@@ -1,7 +1,7 @@
-//! One station of a wave: some operators of a run, and what a thread does with its chunks there.
+//! One stage of a wave: some operators of a chain at a station, and a thread's work there.
 
 use super::super::direct::did_more_than_fill;
-use super::Block;
+use super::MessageGroup;
 use crate::Error;
 use crate::base::slot::PartSlot;
 use crate::engine::worker::begin_turn;
@@ -14,117 +14,125 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// A chunk on its way, with what else there is to the message.
-pub(super) struct Item {
+/// A message in a wave: its chunk, stamp and keys.
+pub(super) struct WaveItem {
     pub chunk: Chunk<u8>,
     pub stamp: Stamp,
     pub keys: Option<Arc<Keys>>,
-    /// The operator that is next.
+    /// Next operator.
     pub next: u32,
 }
 
-/// How an operator failed, and which.
-pub(crate) enum Failed {
+/// Failure of an operator in a wave.
+pub(crate) enum StageFailure {
     Error(u32, Error),
     Panic(u32, Box<dyn Any + Send>),
 }
 
-impl Failed {
+impl StageFailure {
     pub fn operator(&self) -> u32 {
         match self {
-            Failed::Error(operator, _) | Failed::Panic(operator, _) => *operator,
+            StageFailure::Error(operator, _) | StageFailure::Panic(operator, _) => *operator,
         }
     }
 }
 
-/// What lies at a station while the wave is open.
-pub(super) struct Stage {
-    /// Some of the run and its ends, in order.
+/// State of a station. The operators are here while the wave is open.
+pub(super) struct WaveStage {
+    /// Some operators of the chain, ends included, in order.
     pub operators: Vec<Box<dyn Operator>>,
-    /// The number of the first of them.
+    /// Number of the first of these.
     pub first: u32,
-    /// At the first station: whether runners may begin; the source's place among those of the plan.
+    /// At the first station: whether threads may begin.
     pub is_open: bool,
+    /// At the first station: number of the source.
     pub source_number: u64,
-    pub counts: Counts,
+    pub counts: StageCounts,
     /// At the last station: messages that did not go all the way, in order.
-    pub left: Vec<Item>,
-    /// What came here stays as it is: a message before it did not come through as usual.
+    pub left: Vec<WaveItem>,
+    /// Whether messages stay as they are, because a message before them did not come through as usual.
     is_halted: bool,
-    pub failed: Option<Failed>,
+    pub failed: Option<StageFailure>,
 }
 
-/// What is written with each message, and nothing else is: on a cache line of its own.
+/// Counts that are written with each message, and nothing else is: on a cache line of their own.
 #[derive(Default)]
 #[repr(align(64))]
-pub(super) struct Counts {
-    /// At the first station: messages that the source has sent so far.
+pub(super) struct StageCounts {
+    /// At the first station: number of messages that the source has sent.
     pub sequence: u64,
-    /// At the last station: messages that went all the way.
+    /// At the last station: number of messages that went all the way.
     pub whole: u64,
 }
 
-/// The numbers of the ends.
+/// Numbers of the ends of a chain.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChainEnds {
     pub source: u32,
     pub sink: u32,
 }
 
-impl Stage {
-    /// With room for so many operators and messages.
+impl WaveStage {
+    /// An empty stage with room for this number of operators and messages.
     pub fn new(operators: usize, messages: usize) -> Self {
-        Stage {
+        WaveStage {
             operators: Vec::with_capacity(operators),
             first: NONE,
             is_open: false,
             source_number: 0,
-            counts: Counts::default(),
+            counts: StageCounts::default(),
             left: Vec::with_capacity(messages),
             is_halted: false,
             failed: None,
         }
     }
 
-    /// Some of the operators come here.
+    /// Prepares for operators from number `first` on.
     pub fn open(&mut self, first: u32) {
         (self.first, self.counts.whole, self.is_halted) = (first, 0, false);
     }
 
-    /// What a runner does here. False where something is not as usual: then the wave is to be closed.
-    pub fn work(&mut self, cx: &mut Context, block: &mut Block, ends: ChainEnds, slot: &PartSlot) -> bool {
+    /// Takes a thread's messages through the operators here. False if something was unusual: the wave must be
+    /// closed then.
+    pub fn work(
+        &mut self,
+        cx: &mut Context,
+        group: &mut MessageGroup,
+        ends: ChainEnds,
+        slot: &PartSlot,
+    ) -> bool {
         if !self.is_halted && !self.operators.is_empty() {
             self.prefetch(ends);
-            // Nothing of this is used after a panic but the operators, as it is everywhere else.
-            let carry = || self.carry(cx, block, ends, slot);
+            // After a panic only the operators are used again, as everywhere else.
+            let carry = || self.carry(cx, group, ends, slot);
             let is_halted = match catch_unwind(AssertUnwindSafe(carry)) {
                 Ok(Ok(is_usual)) => !is_usual,
                 Ok(Err((operator, error))) => {
-                    self.failed = Some(Failed::Error(operator, error));
+                    self.failed = Some(StageFailure::Error(operator, error));
                     true
                 }
                 Err(panic) => {
-                    self.failed = Some(Failed::Panic(slot.within(), panic));
+                    self.failed = Some(StageFailure::Panic(slot.within(), panic));
                     true
                 }
             };
-            // Only then: else this line stays with all who read it.
+            // Written only then: otherwise the line stays shared by all readers.
             if is_halted {
                 self.is_halted = true;
             }
-            // While it waits for the next station it is in none.
+            // No operator runs while the thread waits for the next station.
             slot.exit();
         }
         if self.is_last(ends) {
-            self.counts.whole += block.gone as u64;
-            if block.filled > block.gone {
-                self.left.extend(block.items.drain(block.gone..block.filled));
+            self.counts.whole += group.gone as u64;
+            if group.filled > group.gone {
+                self.left.extend(group.items.drain(group.gone..group.filled));
             }
         }
         !self.is_halted
     }
 
-    /// What is written here comes from the core of the one before, all of it at once.
+    /// Prefetches all lines that will be written here, as they are in another core's cache.
     #[inline(always)]
     fn prefetch(&mut self, ends: ChainEnds) {
         let is_first = self.first == ends.source;
@@ -142,12 +150,13 @@ impl Stage {
         !self.operators.is_empty() && self.first + self.operators.len() as u32 == ends.sink + 1
     }
 
-    /// Chunk by chunk: through all operators here while it is in the cache next to the core.
+    /// Takes messages through all operators here, chunk by chunk, while each chunk is in the cache next to
+    /// the core. Returns whether all was as usual.
     #[inline(always)]
     fn carry(
         &mut self,
         cx: &mut Context,
-        block: &mut Block,
+        group: &mut MessageGroup,
         ends: ChainEnds,
         slot: &PartSlot,
     ) -> Result<bool, (u32, Error)> {
@@ -163,9 +172,9 @@ impl Stage {
         };
         let mut source = source.and_then(|source| source.inline());
         let mut sink = sink.and_then(|sink| sink.inline());
-        let most = if source.is_some() { block.items.len() } else { block.filled };
-        for item in &mut block.items[..most] {
-            let (samples, info) = item.chunk.parts().expect("nobody else has it");
+        let most = if source.is_some() { group.items.len() } else { group.filled };
+        for item in &mut group.items[..most] {
+            let (samples, info) = item.chunk.parts().expect("the chunk has one owner");
             if let Some(source) = &mut source {
                 info.reset();
                 begin_turn(cx, self.source_number, self.counts.sequence);
@@ -180,13 +189,13 @@ impl Stage {
                 }
                 self.counts.sequence += 1;
                 (item.stamp, item.keys, item.next) = (cx.stamp, cx.keys.take(), first);
-                block.filled += 1;
+                group.filled += 1;
                 if item.stamp.due_ns != NO_DUE {
-                    // Somebody is to know when it arrives.
+                    // The arrival of the message must be recorded.
                     return Ok(false);
                 }
             } else if item.next != first || item.stamp.due_ns != NO_DUE {
-                // It was left lying at a station before.
+                // The message stopped at an earlier station.
                 return Ok(false);
             }
             for inline in inside.iter_mut().filter_map(|operator| operator.inline()) {
@@ -202,7 +211,7 @@ impl Stage {
                     item.keys = cx.keys.take();
                     return Ok(false);
                 }
-                block.gone += 1;
+                group.gone += 1;
             }
         }
         Ok(true)

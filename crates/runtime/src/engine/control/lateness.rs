@@ -1,4 +1,4 @@
-//! What was found so far, for whoever watches a run.
+//! Misses that were explained so far, for threads that watch a run.
 
 use onbeat_trace::cause::{Cause, Verdict};
 use onbeat_trace::record::MissKind;
@@ -7,40 +7,40 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Messages that are shown of those that were late last.
+/// Number of late messages that are kept, the latest ones.
 const LAST: usize = 16;
 
-/// One message that was late, as soon as it is known why.
+/// One message that was late, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LateMessage {
     /// Which limit was missed.
     pub kind: MissKind,
-    /// Of what: the operator, or `from → to` of a path.
+    /// Name of the operator, or `from → to` of the path.
     pub name: String,
-    /// Which message of its source, from 0.
+    /// Number of the message in its source's sequence, from 0.
     pub sequence: u64,
-    /// When it ended, in nanoseconds since the start of the run.
+    /// Time at which the message ended, in nanoseconds since the start of the run.
     pub time_ns: u64,
-    /// How late it was, in nanoseconds.
+    /// Time by which the message missed its limit, in nanoseconds.
     pub late_ns: u64,
-    /// Why.
+    /// Cause of the delay.
     pub verdict: Verdict,
 }
 
-/// What was late so far, and why.
+/// Misses so far, and their causes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lateness {
-    /// How many messages were looked into.
+    /// Number of misses that were explained.
     pub misses: u64,
-    /// What made them late, what cost most first.
+    /// Causes, the most expensive one first.
     pub causes: Vec<Cause>,
-    /// The last of them, the youngest last.
+    /// The last misses, the latest one last.
     pub last: VecDeque<LateMessage>,
 }
 
-/// Where the recorder tells of what it finds.
+/// Explained misses and their listeners. Written by the recorder.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct MissLog {
     so_far: Mutex<Lateness>,
     listener: Mutex<Option<Listener>>,
     flight: Mutex<Option<FlightListener>>,
@@ -53,7 +53,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Told {
+impl MissLog {
     pub fn listen(&self, listener: impl FnMut(&LateMessage) + Send + 'static) {
         *lock(&self.listener) = Some(Box::new(listener));
     }
@@ -66,18 +66,18 @@ impl Told {
         lock(&self.so_far).clone()
     }
 
-    /// Somebody wants all steps.
-    pub fn is_followed(&self) -> bool {
+    /// Whether a listener gets all steps.
+    pub fn has_flight_listener(&self) -> bool {
         lock(&self.flight).is_some()
     }
 
-    pub fn follow(&self, spans: &[Span], events: &[KernelEvent]) {
+    pub fn report_flight(&self, spans: &[Span], events: &[KernelEvent]) {
         if let Some(listener) = &mut *lock(&self.flight) {
             listener(spans, events);
         }
     }
 
-    pub fn tell(&self, message: LateMessage) {
+    pub fn report(&self, message: LateMessage) {
         if let Some(listener) = &mut *lock(&self.listener) {
             listener(&message);
         }
@@ -94,8 +94,8 @@ impl Told {
     }
 }
 
-impl fmt::Debug for Told {
+impl fmt::Debug for MissLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Told({} misses)", lock(&self.so_far).misses)
+        write!(f, "MissLog({} misses)", lock(&self.so_far).misses)
     }
 }

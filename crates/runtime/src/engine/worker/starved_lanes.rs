@@ -1,27 +1,29 @@
-//! Lanes of other workers that run dry: who fills them is stepped before what is behind it.
+//! Starved lanes of other workers: the operator that fills them is stepped before operators after it.
 
 use super::Worker;
 use crate::operator::context::{Context, NONE};
 
-/// Most picks from one look at a lane to the next where nothing comes: behind one that sends few messages, say.
+/// Most picks from one check of a lane to the next while nothing comes, for example because few messages
+/// arrive there.
 const PAUSES: u32 = 63;
 
 impl Worker {
-    /// Another worker has nothing more to do in one of its lanes: the operator that hands out to it, of several the one furthest up the
-    /// graph, else [`NONE`]. What is behind that one is to wait: the other worker would, and longer, if something long were done here first.
+    /// Returns the operator that feeds a starved lane of another worker, of several the one furthest up the
+    /// graph; [`NONE`] if no lane is starved. Operators after it should wait: otherwise the other worker
+    /// would wait, and longer, for a long step here.
     #[inline(never)]
-    pub(super) fn runs_dry(&self, cx: &mut Context) -> u32 {
+    pub(super) fn starved_lane(&self, cx: &mut Context) -> u32 {
         let Context { lanes, owner, edges, .. } = cx;
         for lane in lanes {
             if lane.pause > 0 {
                 lane.pause -= 1;
                 continue;
             }
-            let mut is_dry = |&edge: &u32| {
+            let mut is_starved = |&edge: &u32| {
                 let far = self.edges[edge as usize].probe.far();
                 !edges[edge as usize].gone && far.is_some_and(|far| far.is_drained(owner))
             };
-            if !lane.edges.iter().any(&mut is_dry) {
+            if !lane.edges.iter().any(&mut is_starved) {
                 (lane.was_first, lane.pauses) = (false, 0);
                 continue;
             }

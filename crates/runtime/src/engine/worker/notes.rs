@@ -1,7 +1,7 @@
-//! What a worker notes of its steps for whoever is to say why something was late.
+//! Notes of a worker about its steps, from which misses are explained later.
 
 use super::Worker;
-use crate::engine::flight::{About, Late, Noted};
+use crate::engine::flight::{About, Late, StepNote};
 use crate::graph::limits::OnMiss;
 use crate::operator::context::Skips;
 use crate::operator::context::{Context, flag};
@@ -10,18 +10,18 @@ use onbeat_queue::sync::atomic::Ordering;
 use std::ops::Range;
 
 impl Worker {
-    /// The time at which a step begins that is timed: the end of the one before, where it follows at once and each of its steps is
-    /// timed, so that nothing lies between the two.
+    /// Begin of a timed step: the end of the previous step, if this step follows at once and each step is
+    /// timed. Nothing happened between the two then.
     #[inline(always)]
-    pub(super) fn step_begins(&self, cx: &Context) -> u64 {
+    pub(super) fn step_begin_ns(&self, cx: &Context) -> u64 {
         match &self.flight {
             Some(flight) if flight.last_end_ns != 0 && flight.last == cx.current => flight.last_end_ns,
             _ => cx.now_ns(),
         }
     }
 
-    /// A step that was timed has ended, or those that were run as one from `operator` to `last`, of which the first began then. Whether
-    /// each step of it is to be timed.
+    /// Notes the end of a timed step, or of a pass from `operator` to `last`. Returns whether each step
+    /// should be timed.
     #[inline(always)]
     pub(super) fn is_exact(
         &mut self,
@@ -37,55 +37,63 @@ impl Worker {
         };
         let steps = self.meters[operator as usize].steps_so_far();
         let is_exact = flight.is_exact(operator, begin_ns, steps) || has_deadline;
-        flight.ends(last, end_ns, is_exact);
-        self.is_sampled_unless(is_exact);
+        flight.note_end(last, end_ns, is_exact);
+        self.note_sampling_unless(is_exact);
         is_exact
     }
 
-    /// Notes a step that was timed: what it took is counted by whoever reads that, or here.
+    /// Notes a timed step. Its duration is counted by the reader of the flight recorder, or here if there is
+    /// none.
     #[inline(always)]
-    pub(super) fn note_step_of(&mut self, cx: &mut Context, operator: u32, at: Range<u64>, is_exact: bool) {
+    pub(super) fn note_timed_step(
+        &mut self,
+        cx: &mut Context,
+        operator: u32,
+        at: Range<u64>,
+        is_exact: bool,
+    ) {
         let flags = cx.hot[operator as usize].flags;
         let step_ns = at.end.saturating_sub(at.start);
         let is_noted = self.flight.as_mut().filter(|_| flags & flag::RECORDED != 0).is_some_and(|flight| {
-            let noted = Noted {
+            let note = StepNote {
                 worker: self.slot.worker() as u32,
                 stamp: cx.stamp,
                 has_message: flags & flag::SOURCE != 0 || cx.popped != 0,
                 start_ns: at.start,
                 end_ns: at.end,
             };
-            flight.note(&mut cx.owner, operator, noted)
+            flight.note(&mut cx.owner, operator, note)
         });
         let meter = &mut self.meters[operator as usize];
         if !is_noted {
             meter.histogram.record(step_ns);
         }
         meter.timed(step_ns, is_exact);
-        self.weigh(cx, operator, step_ns);
+        self.classify_steps(cx, operator, step_ns);
     }
 
-    /// Says so where not every step is timed.
+    /// Notes that not every step is timed, unless it is.
     #[inline]
-    fn is_sampled_unless(&self, is_exact: bool) {
+    fn note_sampling_unless(&self, is_exact: bool) {
         if !is_exact && !self.control.is_sampled.load(Ordering::Relaxed) {
             self.control.is_sampled.store(true, Ordering::Relaxed);
         }
     }
 
-    /// An operator has work and may not be stepped.
+    /// Notes that an operator has work and may not be stepped.
     pub(super) fn note_hold(&mut self, cx: &Context, operator: u32) {
         self.note_hold_by(cx, operator, operator);
     }
 
-    /// Several that are run as one step have work and may not be stepped: the first of them waits, for one of those.
+    /// Notes that a chain has work and may not be stepped: the first operator waits for room after one of the
+    /// operators.
     pub(super) fn note_hold_of_chain(&mut self, cx: &Context, first: u32, last: u32) {
         for operator in (first..=last).rev() {
             self.note_hold_by(cx, first, operator);
         }
     }
 
-    /// `held` waits for room behind `operator`, if there is none.
+    /// Notes that `held` waits for room after `operator`, if there is none.
     fn note_hold_by(&mut self, cx: &Context, held: u32, operator: u32) {
         if self.flight.is_none() || cx.hot[operator as usize].flags & flag::RECORDED == 0 {
             return;
@@ -94,11 +102,11 @@ impl Worker {
         let Some(&full) = outputs.iter().find(|&&edge| self.is_full(cx, edge)) else { return };
         let (edge, now_ns) = (self.edges[full as usize].plan, cx.now_ns());
         if let Some(flight) = &mut self.flight {
-            flight.hold(held, edge, now_ns);
+            flight.note_hold(held, edge, now_ns);
         }
     }
 
-    /// When the step that has just ended did so: a look at the clock is spared where that was noted.
+    /// End of the last step. Reads the clock only if the end was not noted.
     #[inline]
     pub(super) fn ended_ns(&self, cx: &Context, operator: u32) -> u64 {
         match &self.flight {
@@ -107,12 +115,12 @@ impl Worker {
         }
     }
 
-    /// A message is finished: for paths and deadlines that end here.
-    pub(super) fn finished(&mut self, cx: &mut Context, operator: u32, stamp: Stamp, now_ns: u64) {
-        self.tracker.finished(operator, stamp, now_ns, cx.start_ns);
+    /// Records a finished message for paths and deadlines that end here.
+    pub(super) fn record_arrival(&mut self, cx: &mut Context, operator: u32, stamp: Stamp, now_ns: u64) {
+        self.tracker.record(operator, stamp, now_ns, cx.start_ns);
         while let Some(late) = self.tracker.take_fresh() {
             if let Some(flight) = &self.flight {
-                flight.miss(&mut cx.owner, late);
+                flight.note_late(&mut cx.owner, late);
             }
             if matches!(late.about, About::Miss(_)) && late.on_miss != OnMiss::Record {
                 self.act_on(operator, &late);
@@ -120,7 +128,7 @@ impl Worker {
         }
     }
 
-    /// Does what the graph wants done when something was missed.
+    /// Acts on a miss, as the graph says (`on_miss`).
     #[cold]
     fn act_on(&mut self, operator: u32, late: &Late) {
         let limits = &self.control.limits;
@@ -135,7 +143,7 @@ impl Worker {
                 limits.stop(|| {
                     format!("message {sequence} of {name} was {late} late, which ends the run (on_miss)")
                 });
-                self.control.ask_to_stop();
+                self.control.request_stop();
             }
         }
     }
