@@ -12,9 +12,9 @@ use std::fmt;
 /// let error = Error::new("antenna 3 is not there: this radio has 2");
 /// assert_eq!(error.to_string(), "antenna 3 is not there: this radio has 2");
 /// ```
-pub struct Error(Box<Inner>);
+pub struct Error(Box<ErrorParts>);
 
-struct Inner {
+struct ErrorParts {
     message: String,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
@@ -22,7 +22,7 @@ struct Inner {
 impl Error {
     /// An error with a message for a person: name the thing, the value, the limit and the fix.
     pub fn new(message: impl Into<String>) -> Self {
-        Error(Box::new(Inner { message: message.into(), source: None }))
+        Error(Box::new(ErrorParts { message: message.into(), source: None }))
     }
 
     /// An error with a message and what caused it.
@@ -30,7 +30,7 @@ impl Error {
         message: impl Into<String>,
         source: impl std::error::Error + Send + Sync + 'static,
     ) -> Self {
-        Error(Box::new(Inner { message: message.into(), source: Some(Box::new(source)) }))
+        Error(Box::new(ErrorParts { message: message.into(), source: Some(Box::new(source)) }))
     }
 }
 

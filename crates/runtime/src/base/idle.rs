@@ -27,17 +27,17 @@ pub enum Idle {
 }
 
 /// Longest that one who looks does so before it tells the others that it has nothing to do.
-const LISTENS_NS: u64 = 20_000;
+const MAX_POLL_NS: u64 = 20_000;
 
 impl Idle {
     /// How long a worker with nothing to do listens before it lies down, in nanoseconds: to bring one back that lies costs some hundred
     /// nanoseconds, and it is found out where everything stands still only when all lie.
-    pub(crate) fn listens_ns(self) -> u64 {
+    pub(crate) fn polls_ns(self) -> u64 {
         match self {
             Idle::Park | Idle::Early(_) => 0,
-            Idle::Spin => LISTENS_NS,
+            Idle::Spin => MAX_POLL_NS,
             // The rest of it is spent while it lies.
-            Idle::SpinFor(spin_ns) => spin_ns.min(LISTENS_NS),
+            Idle::SpinFor(spin_ns) => spin_ns.min(MAX_POLL_NS),
         }
     }
 

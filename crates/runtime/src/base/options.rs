@@ -243,37 +243,37 @@ pub enum Pace {
 }
 
 /// A list of cores in a file: `[0, 1]`, `"0-3,5"`, or one number.
-pub(crate) struct Cores(pub Vec<usize>);
+pub(crate) struct CoreList(pub Vec<usize>);
 
-impl<'de> Deserialize<'de> for Cores {
+impl<'de> Deserialize<'de> for CoreList {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = Cores;
+        struct CoreListVisitor;
+        impl<'de> serde::de::Visitor<'de> for CoreListVisitor {
+            type Value = CoreList;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("cores, such as \"0-3,5\" or [0, 1]")
             }
 
-            fn visit_i64<E: serde::de::Error>(self, core: i64) -> Result<Cores, E> {
+            fn visit_i64<E: serde::de::Error>(self, core: i64) -> Result<CoreList, E> {
                 let core =
                     usize::try_from(core).map_err(|_| E::custom(format!("there is no core {core}")))?;
-                Ok(Cores(vec![core]))
+                Ok(CoreList(vec![core]))
             }
 
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Cores, E> {
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<CoreList, E> {
                 let cores: onbeat_os::CoreSet = text.parse().map_err(E::custom)?;
-                Ok(Cores(cores.iter().collect()))
+                Ok(CoreList(cores.iter().collect()))
             }
 
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<Cores, A::Error> {
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<CoreList, A::Error> {
                 let mut cores = Vec::new();
                 while let Some(core) = list.next_element()? {
                     cores.push(core);
                 }
-                Ok(Cores(cores))
+                Ok(CoreList(cores))
             }
         }
-        deserializer.deserialize_any(Visitor)
+        deserializer.deserialize_any(CoreListVisitor)
     }
 }

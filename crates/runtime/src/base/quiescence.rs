@@ -6,20 +6,20 @@ use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 
 /// How one worker hears of what others did.
-pub(crate) type Inbox = onbeat_queue::Inbox<Wakeup>;
+pub(crate) type WorkerInbox = onbeat_queue::Inbox<Wakeup>;
 
 /// No alarm.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// Brings an engine that sleeps back to work.
-pub(crate) trait Wake: Send + Sync {
+pub(crate) trait Unpark: Send + Sync {
     fn wake(&self);
 }
 
 /// Counts the workers that can still bring something about. A worker that sleeps without an alarm cannot; whoever wakes it
 /// counts it *before* it may be awake, and is itself counted meanwhile, so the count reaches 0 only when nothing is under
 /// way anywhere: then all is done, or a dead-lock is (or virtual time moves on to the next alarm).
-pub(crate) struct Quiet {
+pub(crate) struct Quiescence {
     pub active: CachePadded<AtomicU32>,
     /// Operators that are paused. While there are any, nothing is silent: somebody will let them go on. Relaxed: it is
     /// changed by those who are active.
@@ -29,19 +29,19 @@ pub(crate) struct Quiet {
     /// Virtual time in nanoseconds, under the manual clock.
     pub now_ns: AtomicU64,
     pub manual: bool,
-    pub sleepers: Box<[Sleeping]>,
+    pub sleepers: Box<[SleepState]>,
 }
 
 /// One engine, as others see it while it sleeps.
-pub(crate) struct Sleeping {
-    pub waker: Box<dyn Wake>,
+pub(crate) struct SleepState {
+    pub waker: Box<dyn Unpark>,
     /// Under the manual clock: its next alarm, or [`NEVER`].
     pub alarm_ns: AtomicU64,
     /// Under the manual clock: virtual time has come to its alarm, and it was counted as active again.
     pub called: AtomicBool,
 }
 
-impl Quiet {
+impl Quiescence {
     // All orderings of `active` are AcqRel: who brings it to 0 has seen what all others did before they counted
     // themselves out. `alarm_ns` is written before the owner counts itself out and read by who reaches 0, so Relaxed is
     // enough there; `called` and `silent` are Release with the Acquire of the woken worker.
@@ -91,7 +91,7 @@ impl Quiet {
 
 /// The sleeper of one inbox.
 pub(crate) struct Wakeup {
-    pub quiet: Arc<Quiet>,
+    pub quiet: Arc<Quiescence>,
     pub part: usize,
 }
 

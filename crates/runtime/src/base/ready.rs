@@ -2,7 +2,7 @@
 
 /// Numbers below a fixed limit. Adding, removing and finding the highest are a few instructions.
 #[derive(Debug)]
-pub(crate) struct Ready {
+pub(crate) struct ReadyList {
     words: Box<[u64]>,
     /// Bit `w` says that `words[w]` is not zero. Lies here and not behind a pointer, as nearly all graphs have fewer than 4,096
     /// operators: whether there is anything is one load.
@@ -11,14 +11,14 @@ pub(crate) struct Ready {
     more: Box<[u64]>,
 }
 
-/// Words that [`Ready::summary`] tells of.
+/// Words that [`ReadyList::summary`] tells of.
 const NEAR: usize = 64;
 
-impl Ready {
+impl ReadyList {
     pub fn new(limit: usize) -> Self {
         let words = limit.div_ceil(64).max(1);
         let more = words.saturating_sub(NEAR).div_ceil(64);
-        Ready { words: vec![0; words].into(), summary: 0, more: vec![0; more].into() }
+        ReadyList { words: vec![0; words].into(), summary: 0, more: vec![0; more].into() }
     }
 
     #[inline]
@@ -57,7 +57,7 @@ impl Ready {
     /// Whether this one is in, and no other.
     #[inline]
     pub fn is_only(&self, number: u32) -> bool {
-        let Ready { words, summary, more } = self;
+        let ReadyList { words, summary, more } = self;
         let word = number as usize / 64;
         words[word] == 1 << (number % 64)
             && *summary == if word < NEAR { 1 << word } else { 0 }
@@ -123,8 +123,8 @@ impl Ready {
 
 /// Those that want a turn, and the round in which they get it: each one once, by rising number, before anyone gets another.
 #[derive(Debug)]
-pub(crate) struct Turns {
-    wanted: Ready,
+pub(crate) struct TurnList {
+    wanted: ReadyList,
     /// The word at which the round is.
     word: usize,
     /// The bits of that word that it has not come to. Bits and not a place: each turn waits for what the one before has stored here,
@@ -132,9 +132,9 @@ pub(crate) struct Turns {
     ahead: u64,
 }
 
-impl Turns {
+impl TurnList {
     pub fn new(limit: usize) -> Self {
-        Turns { wanted: Ready::new(limit), word: 0, ahead: u64::MAX }
+        TurnList { wanted: ReadyList::new(limit), word: 0, ahead: u64::MAX }
     }
 
     #[inline]
@@ -183,14 +183,14 @@ impl Turns {
 
 #[cfg(test)]
 mod tests {
-    use super::{Ready, Turns};
+    use super::{ReadyList, TurnList};
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
     proptest! {
         #[test]
         fn behaves_like_a_plain_set(steps in prop::collection::vec((0u8..4, 0u32..10_000), 0..400)) {
-            let mut ready = Ready::new(10_000);
+            let mut ready = ReadyList::new(10_000);
             let mut plain = BTreeSet::new();
             for (what, number) in steps {
                 match what {
@@ -218,7 +218,7 @@ mod tests {
             limit in prop_oneof![1u32..70, 1u32..10_000],
             steps in prop::collection::vec((0u8..6, 0u32..10_000), 0..400),
         ) {
-            let mut turns = Turns::new(limit as usize);
+            let mut turns = TurnList::new(limit as usize);
             // By number: who had a turn since this one has come in, or had its own.
             let mut waiting: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
             for (what, number) in steps {

@@ -31,8 +31,8 @@ macro_rules! quantity {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Visitor;
-                impl de::Visitor<'_> for Visitor {
+                struct QuantityVisitor;
+                impl de::Visitor<'_> for QuantityVisitor {
                     type Value = f64;
                     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                         write!(f, "{} such as {}", $noun, example(Self::Value::default(), $name::UNITS))
@@ -50,7 +50,7 @@ macro_rules! quantity {
                         parse(text, $noun, $base, $name::UNITS).map_err(E::custom)
                     }
                 }
-                deserializer.deserialize_any(Visitor).map($name)
+                deserializer.deserialize_any(QuantityVisitor).map($name)
             }
         }
 

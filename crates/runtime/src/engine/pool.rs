@@ -7,7 +7,7 @@
 
 use crate::base::idle::Idle;
 use crate::base::options::Share;
-use crate::base::quiescence::Wake;
+use crate::base::quiescence::Unpark;
 use onbeat_os::{Parker, Unparker};
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use onbeat_queue::{TaskLease, TaskPool};
@@ -384,7 +384,7 @@ pub(crate) struct PoolWaker<P> {
     pub part: u32,
 }
 
-impl<P: Weighed + Send> Wake for PoolWaker<P> {
+impl<P: Weighed + Send> Unpark for PoolWaker<P> {
     fn wake(&self) {
         self.pool.wake(self.part);
     }

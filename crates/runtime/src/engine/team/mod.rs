@@ -5,9 +5,9 @@ mod idle;
 
 pub(crate) use idle::{LOOKS, look};
 
-use crate::base::quiescence::{Inbox, NEVER, Quiet, Sleeping, Wake, Wakeup};
+use crate::base::quiescence::{NEVER, Quiescence, SleepState, Unpark, Wakeup, WorkerInbox};
 use crate::engine::order::Asked;
-use crate::operator::link::Bell;
+use crate::operator::link::Notifier;
 use onbeat_os::Unparker;
 use onbeat_queue::Owner;
 use onbeat_queue::sync::CachePadded;
@@ -21,7 +21,7 @@ const SLOTS: usize = 8;
 /// Wakes a part that has a thread of its own.
 pub(crate) struct ThreadWaker(pub Unparker);
 
-impl Wake for ThreadWaker {
+impl Unpark for ThreadWaker {
     fn wake(&self) {
         self.0.unpark();
     }
@@ -29,7 +29,7 @@ impl Wake for ThreadWaker {
 
 /// How a part that sleeps is brought back to work.
 pub(crate) struct PartWaker {
-    pub wake: Box<dyn Wake>,
+    pub wake: Box<dyn Unpark>,
     /// Whether it goes to whichever thread of a pool has time.
     pub is_pooled: bool,
 }
@@ -56,8 +56,8 @@ pub(crate) const CHUNK: u32 = 1;
 /// All inboxes of a run.
 #[derive(Clone)]
 pub(crate) struct Team {
-    pub inboxes: Arc<[Arc<Inbox>]>,
-    quiet: Arc<Quiet>,
+    pub inboxes: Arc<[Arc<WorkerInbox>]>,
+    quiet: Arc<Quiescence>,
 }
 
 impl Team {
@@ -72,12 +72,12 @@ impl Team {
         manual: bool,
     ) -> Team {
         let pooled: Vec<bool> = wakers.iter().map(|waker| waker.is_pooled).collect();
-        let sleepers = wakers.into_iter().map(|waker| Sleeping {
+        let sleepers = wakers.into_iter().map(|waker| SleepState {
             waker: waker.wake,
             alarm_ns: AtomicU64::new(NEVER),
             called: AtomicBool::new(false),
         });
-        let quiet = Arc::new(Quiet {
+        let quiet = Arc::new(Quiescence {
             // In virtual time nobody waits for those outside: they have no part in it.
             active: CachePadded::new(AtomicU32::new(owners.len() as u32 + if manual { 0 } else { outside })),
             paused: AtomicU32::new(0),
@@ -95,15 +95,15 @@ impl Team {
                 // What comes to one operator comes from few, and often from the thread that steps it: one head is looked at
                 // faster than several.
                 let slots = if pooled[part] { 1 } else { threads.min(SLOTS) };
-                Arc::new(Inbox::new(owner, slots, events, wakeup))
+                Arc::new(WorkerInbox::new(owner, slots, events, wakeup))
             })
             .collect();
         Team { inboxes, quiet }
     }
 
     /// For worker `from` to tell worker `to` something.
-    pub fn bell(&self, from: usize, to: usize, item: u32) -> Bell {
-        Bell { inbox: Arc::clone(&self.inboxes[to]), slot: from, item }
+    pub fn bell(&self, from: usize, to: usize, item: u32) -> Notifier {
+        Notifier { inbox: Arc::clone(&self.inboxes[to]), slot: from, item }
     }
 
     /// Lets every worker look up. From any thread.
@@ -141,7 +141,7 @@ impl Team {
 }
 
 /// See [`Team::hold`].
-pub(crate) struct Held<'t>(&'t Quiet);
+pub(crate) struct Held<'t>(&'t Quiescence);
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
@@ -153,7 +153,7 @@ impl Drop for Held<'_> {
 pub(crate) struct Seat {
     pub team: Team,
     /// Its own, of the team's.
-    pub inbox: Arc<Inbox>,
+    pub inbox: Arc<WorkerInbox>,
     pub part: usize,
     /// What it is asked to do.
     pub orders: Receiver<Asked>,
@@ -179,7 +179,7 @@ pub(crate) enum Rested {
 
 impl Seat {
     #[inline]
-    pub fn inbox(&self) -> &Arc<Inbox> {
+    pub fn inbox(&self) -> &Arc<WorkerInbox> {
         &self.inbox
     }
 

@@ -3,7 +3,7 @@
 use super::{Failure, Starved, Worker};
 use crate::Error;
 use crate::operator::Step;
-use crate::operator::context::{Context, DONE, Held, NONE, STARVED, flag};
+use crate::operator::context::{Context, DONE, Hold, NONE, STARVED, flag};
 use crate::operator::message::NO_DUE;
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Worker {
             cx.hot[operator as usize].flags &= !flag::STARVED;
             if step != Step::Done {
                 cx.turn.clear(operator);
-                self.starved.push(Starved { operator, store: cx.starved, chunks: 1 });
+                self.starved.push(Starved { operator, store: cx.waiting.starved, chunks: 1 });
                 self.keep_stamp(cx, operator);
                 self.check_closing(cx, operator);
                 return Ok(());
@@ -69,7 +69,7 @@ impl Worker {
             Step::Until => {
                 self.keep_stamp(cx, operator);
                 self.check_closing(cx, operator);
-                self.timers.set(operator, cx.until_ns);
+                self.timers.set(operator, cx.waiting.until_ns);
             }
             Step::Done => self.finish(cx, operator),
         }
@@ -82,14 +82,14 @@ impl Worker {
             return;
         }
         if cx.stamp.due_ns != NO_DUE {
-            cx.earlier.push(cx.stamp);
+            cx.joining.earlier.push(cx.stamp);
         }
-        let now_ns = if cx.earlier.is_empty() { 0 } else { self.ended_ns(cx, operator) };
-        for at in 0..cx.earlier.len() {
-            let stamp = cx.earlier[at];
+        let now_ns = if cx.joining.earlier.is_empty() { 0 } else { self.ended_ns(cx, operator) };
+        for at in 0..cx.joining.earlier.len() {
+            let stamp = cx.joining.earlier[at];
             self.finished(cx, operator, stamp, now_ns);
         }
-        cx.earlier.clear();
+        cx.joining.earlier.clear();
     }
 
     fn after_source(&mut self, cx: &mut Context, operator: u32, step: Step, flags: u32) {
@@ -117,7 +117,7 @@ impl Worker {
             Step::Until => {
                 cx.turn.clear(operator);
                 if !node.done {
-                    self.timers.set(operator, cx.until_ns);
+                    self.timers.set(operator, cx.waiting.until_ns);
                 }
             }
             Step::Done => self.finish(cx, operator),
@@ -149,7 +149,7 @@ impl Worker {
             let state = &mut cx.edges[edge as usize];
             if ends.counted && !state.kept && !state.closed {
                 state.kept = true;
-                cx.kept.push(edge);
+                cx.waiting.kept.push(edge);
                 if ends.probe.len(&cx.owner) == 0 {
                     cx.meet(operator);
                 }
@@ -202,7 +202,7 @@ impl Worker {
             if self.conditions[operator as usize].take().is_some_and(|conditions| conditions.outside) {
                 self.seat.count_out();
             }
-            cx.held[operator as usize] = Held::No;
+            cx.held[operator as usize] = Hold::No;
             cx.hot[operator as usize].unmet += DONE;
             cx.hot[operator as usize].flags &= !flag::RESUME;
             for at in 0..self.nodes[operator as usize].outputs.len() {

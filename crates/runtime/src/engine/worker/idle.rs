@@ -4,7 +4,7 @@
 use super::{Failure, Pause, STREAK, Starved, Worker};
 use crate::engine::control::stuck::Stuck;
 use crate::engine::team::{Event, LOOKS, Lying, Rested, look};
-use crate::operator::context::{Clock, Context, NONE};
+use crate::operator::context::{Context, NONE, RunClock};
 use crate::operator::link::EdgeEnds;
 
 /// From one look at what else there is to do to the next, at least, where each step is timed.
@@ -71,7 +71,7 @@ impl Worker {
         timers && cx.clock.is_real()
             || self.control.is_to_stop(self.stopping)
             || !self.seat.inbox().is_empty()
-            || !cx.full.is_empty()
+            || !cx.waiting.full.is_empty()
             || self.watched.iter().any(|&edge| self.has_come(cx, edge))
     }
 
@@ -118,7 +118,7 @@ impl Worker {
         // Not by a clone of the probe: its count lies where the producer reads.
         let ends = &self.edges[edge as usize];
         let Some(far) = ends.probe.far() else { return };
-        let (before, now, closed) = far.look(&mut cx.owner);
+        let (before, now, closed) = far.poll(&mut cx.owner);
         let (to, counted) = (ends.to, ends.counted);
         if self.nodes[to as usize].done {
             self.clear_inputs(cx, to);
@@ -139,15 +139,15 @@ impl Worker {
     /// Looks whether edges to other workers that were full have room by now, and says whether one has.
     #[inline]
     fn look_for_room(&mut self, cx: &mut Context) -> bool {
-        (0..cx.full.len()).rev().fold(false, |has_room, at| {
-            let edge = cx.full[at];
+        (0..cx.waiting.full.len()).rev().fold(false, |has_room, at| {
+            let edge = cx.waiting.full[at];
             let far = self.edges[edge as usize].probe.far();
             if far.is_some_and(|far| far.has_gone(&cx.owner)) {
                 self.room_came(cx, edge);
             }
             let waits = cx.edges[edge as usize].waiting;
             if !waits {
-                cx.full.swap_remove(at);
+                cx.waiting.full.swap_remove(at);
             }
             has_room || !waits
         })
@@ -171,7 +171,7 @@ impl Worker {
 
     fn look_again(&self, cx: &Context) {
         let far = |&edge: &u32| self.edges[edge as usize].probe.far();
-        self.watched.iter().filter_map(far).for_each(|far| far.look_myself(&cx.owner));
+        self.watched.iter().filter_map(far).for_each(|far| far.decline_notifications(&cx.owner));
     }
 
     #[inline]
@@ -195,10 +195,10 @@ impl Worker {
 
     /// Asks to be told of what it looked for until now. False where there is something.
     fn ask_afar(&mut self, cx: &mut Context) -> bool {
-        for at in 0..cx.full.len() {
-            self.room_came(cx, cx.full[at]);
+        for at in 0..cx.waiting.full.len() {
+            self.room_came(cx, cx.waiting.full[at]);
         }
-        if cx.full.iter().any(|&edge| !cx.edges[edge as usize].waiting) {
+        if cx.waiting.full.iter().any(|&edge| !cx.edges[edge as usize].waiting) {
             return false;
         }
         self.has_asked = true;
@@ -284,7 +284,7 @@ impl Worker {
             return false;
         }
         let alarm_ns = self.alarm_ns();
-        if let (Clock::Manual(now_ns), Some(alarm_ns), 1) = (&mut cx.clock, alarm_ns, self.seat.team.len())
+        if let (RunClock::Manual(now_ns), Some(alarm_ns), 1) = (&mut cx.clock, alarm_ns, self.seat.team.len())
             && self.seat.inbox().is_empty()
         {
             // Nobody else to ask.
@@ -334,7 +334,7 @@ impl Worker {
 
     /// What [`Pause::Rest`] asked for is over, at `real_ns` on the real clock.
     pub fn wake_up(&mut self, cx: &mut Context, rested: Rested, real_ns: u64) -> Result<(), Failure> {
-        if let Clock::Manual(now_ns) = &mut cx.clock {
+        if let RunClock::Manual(now_ns) = &mut cx.clock {
             *now_ns = self.seat.virtual_ns().max(*now_ns);
         }
         if rested == Rested::Silence {
@@ -343,7 +343,7 @@ impl Worker {
         if std::mem::take(&mut self.has_asked) {
             self.look_again(cx);
         }
-        let now_ns = if let Clock::Real(_) = cx.clock { real_ns } else { cx.now_ns() };
+        let now_ns = if let RunClock::Real(_) = cx.clock { real_ns } else { cx.now_ns() };
         self.take_care(cx, now_ns);
         Ok(())
     }

@@ -25,13 +25,13 @@ pub(crate) use state::{Failure, NodeState, Pause, Paused, Starved, begin_turn};
 pub(crate) use tracker::{Deadline, Measured, Path, Tracker};
 
 use crate::Error;
-use crate::base::kept::Kept;
+use crate::base::bounded_list::BoundedList;
 use crate::base::slot::PartSlot;
 use crate::base::timers::Timers;
 use crate::engine::control::Control;
 use crate::engine::flight::Flight;
 use crate::engine::team::{Event, Seat};
-use crate::operator::context::{Context, Held, NONE, STARVED, flag};
+use crate::operator::context::{Context, Hold, NONE, STARVED, flag};
 use crate::operator::link::EdgeEnds;
 use crate::operator::message::NO_DUE;
 use crate::operator::when::Conditions;
@@ -69,9 +69,9 @@ pub(crate) struct Worker {
     /// Time on the run's clock after which sources are ended.
     pub end_ns: Option<u64>,
     /// What was changed from outside, and how often.
-    pub changes: Kept<ChangeRecord>,
+    pub changes: BoundedList<ChangeRecord>,
     /// What failed and did not end the run, and how often.
-    pub faults: Kept<FaultRecord>,
+    pub faults: BoundedList<FaultRecord>,
     /// Since when all of its sources are paused.
     pub halted_ns: Option<u64>,
     /// The source whose turn it is, until it asks for another one; [`NONE`] then.
@@ -83,7 +83,7 @@ pub(crate) struct Worker {
     pub long: u32,
     /// Whether sources have been told to end.
     pub stopping: bool,
-    /// Ends of replicated stretches whose turn is looked for while their bit is set in [`Context::wishes`]: by bit, the operator.
+    /// Ends of replicated stretches whose turn is looked for while their bit is set in [`Replicas::pending_turns`]: by bit, the operator.
     pub upcoming: Box<[(u32, Upcoming)]>,
     /// Edges from other workers of whose messages it is not told, because it looks itself, until it asks before it lies down.
     pub watched: Box<[u32]>,
@@ -153,7 +153,7 @@ impl Worker {
                 }
                 if cx.next >= STARVED {
                     let end = cx.hot[operator as usize].flags & flag::END != 0;
-                    if end && (cx.stamp.due_ns != NO_DUE || !cx.earlier.is_empty()) {
+                    if end && (cx.stamp.due_ns != NO_DUE || !cx.joining.earlier.is_empty()) {
                         self.track(cx, operator);
                     }
                     break;
@@ -187,9 +187,9 @@ impl Worker {
         }
         // Where the step before was timed, that was just now; its end is not where the next one begins.
         let mut ended_ns = self.flight.as_mut().map_or(0, |flight| std::mem::take(&mut flight.last_end_ns));
-        let mut asks_lanes = cx.slow != 0;
+        let mut asks_lanes = cx.replicas.slow_operators != 0;
         loop {
-            if cx.wishes != 0
+            if cx.replicas.pending_turns != 0
                 && let Some(operator) = self.turn_came(cx)
             {
                 return Ok(Some(operator));
@@ -204,7 +204,7 @@ impl Worker {
                 if cx.hot[operator as usize].unmet == 0 {
                     return Ok(Some(operator));
                 }
-                self.hold(cx, operator, Held::Ready)?;
+                self.hold(cx, operator, Hold::Ready)?;
                 continue;
             }
             let looked = self.blind == 0;
@@ -246,18 +246,18 @@ impl Worker {
                 return Ok(Some(source));
             }
             cx.turn.clear(source);
-            self.hold(cx, source, Held::Turn)?;
+            self.hold(cx, source, Hold::Turn)?;
         }
     }
 
     /// An operator that has work but may not be stepped: it is remembered until its conditions hold.
     #[cold]
-    fn hold(&mut self, cx: &mut Context, operator: u32, how: Held) -> Result<(), Failure> {
+    fn hold(&mut self, cx: &mut Context, operator: u32, how: Hold) -> Result<(), Failure> {
         if self.nodes[operator as usize].done {
             self.clear_inputs(cx, operator);
         } else if self.is_to_restart(operator) {
             self.restart(cx, operator)?;
-        } else if cx.held[operator as usize] != Held::Turn {
+        } else if cx.held[operator as usize] != Hold::Turn {
             cx.held[operator as usize] = how;
             self.note_hold(cx, operator);
         }
@@ -277,7 +277,7 @@ impl Worker {
         if hot.flags & (flag::RESUME | flag::SOURCE) != 0 && self.on_turn != operator {
             self.resume(cx, operator);
         }
-        if hot.flags & flag::MULTI != 0 && !cx.kept.is_empty() {
+        if hot.flags & flag::MULTI != 0 && !cx.waiting.kept.is_empty() {
             self.wait_for_all(cx, operator);
         }
         if hot.flags & flag::WHEN != 0 {
@@ -333,7 +333,8 @@ impl Worker {
         if !cx.lanes.is_empty() {
             let is_slow = meter.is_above(step_ns, SLOW_NS);
             if std::mem::replace(&mut meter.is_slow, is_slow) != is_slow {
-                cx.slow = if is_slow { cx.slow + 1 } else { cx.slow - 1 };
+                cx.replicas.slow_operators =
+                    if is_slow { cx.replicas.slow_operators + 1 } else { cx.replicas.slow_operators - 1 };
             }
         }
         if let Some(pool) = &self.pool {
@@ -373,11 +374,11 @@ impl Worker {
 
     /// The step has come: what the operator said it would not wait for is waited for again.
     fn wait_for_all(&mut self, cx: &mut Context, operator: u32) {
-        for at in (0..cx.kept.len()).rev() {
-            let edge = cx.kept[at];
+        for at in (0..cx.waiting.kept.len()).rev() {
+            let edge = cx.waiting.kept[at];
             let ends = &self.edges[edge as usize];
             if ends.to == operator {
-                cx.kept.swap_remove(at);
+                cx.waiting.kept.swap_remove(at);
                 let state = &mut cx.edges[edge as usize];
                 state.kept = false;
                 if ends.probe.len(&cx.owner) == 0 && !state.closed {
@@ -394,7 +395,7 @@ impl Worker {
             self.begin_turn(cx, operator);
             return;
         }
-        cx.carried = NONE;
+        cx.stamped_edge = NONE;
         if let Some((stamp, keys)) = node.kept.take() {
             cx.stamp = stamp;
             cx.keys = keys;

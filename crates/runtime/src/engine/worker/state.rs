@@ -55,7 +55,7 @@ impl NodeState {
 #[inline(always)]
 pub(crate) fn begin_turn(cx: &mut Context, source_number: u64, sequence: u64) {
     let origin = source_number << 48 | (sequence & SEQUENCE_MASK);
-    cx.carried = NONE;
+    cx.stamped_edge = NONE;
     cx.sent_away = false;
     // Only what changes: the stamp is copied in wide pieces, which would wait for narrow stores, and these for all that the message
     // before has had written.

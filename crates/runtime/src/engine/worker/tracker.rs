@@ -1,6 +1,6 @@
 //! How long messages took from their due time, on paths and to deadlines.
 
-use crate::base::kept::Kept;
+use crate::base::bounded_list::BoundedList;
 use crate::engine::control::recent::Recent;
 use crate::engine::flight::{About, Late, SLOWEST};
 use crate::engine::limits::Bound;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(crate) struct Tracker {
     pub paths: Vec<Path>,
     pub deadlines: Vec<Deadline>,
-    misses: Kept<Lateness>,
+    misses: BoundedList<Lateness>,
     /// What the last messages gave, where somebody is to look into that.
     fresh: Vec<Late>,
     pub reports: bool,
@@ -180,7 +180,7 @@ impl Tracker {
     }
 
     /// What came too late, for the record.
-    pub fn misses(&self) -> Kept<Miss> {
+    pub fn misses(&self) -> BoundedList<Miss> {
         self.misses.map(|&Lateness { time_ns, kind, place, sequence, value_ns, limit_ns }| Miss {
             time_ns,
             kind,

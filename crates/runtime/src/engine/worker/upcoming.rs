@@ -31,9 +31,10 @@ impl Worker {
     /// From here on a turn that comes wakes this worker. False when one has come already.
     pub(super) fn wait_for_turns(&mut self, cx: &mut Context) -> bool {
         let waits = |wish: usize| self.upcoming[wish].1.wait();
-        let up = (0..self.upcoming.len()).find(|&wish| cx.wishes & 1 << wish != 0 && !waits(wish));
+        let up =
+            (0..self.upcoming.len()).find(|&wish| cx.replicas.pending_turns & 1 << wish != 0 && !waits(wish));
         if let Some(wish) = up {
-            cx.wishes &= !(1 << wish);
+            cx.replicas.pending_turns &= !(1 << wish);
             self.ask_again(cx, self.upcoming[wish].0);
         }
         up.is_none()
@@ -52,12 +53,12 @@ impl Worker {
     /// An end of a replicated stretch whose turn has come while it was looked for. It is not looked for any more.
     #[inline]
     pub(super) fn upcoming(&self, cx: &mut Context) -> Option<u32> {
-        let mut wishes = cx.wishes;
+        let mut wishes = cx.replicas.pending_turns;
         while wishes != 0 {
             let wish = wishes.trailing_zeros();
             let (operator, turn) = &self.upcoming[wish as usize];
             if turn.is_up() {
-                cx.wishes &= !(1 << wish);
+                cx.replicas.pending_turns &= !(1 << wish);
                 return Some(*operator);
             }
             wishes &= wishes - 1;

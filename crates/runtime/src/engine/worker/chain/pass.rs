@@ -45,7 +45,7 @@ impl Worker {
             let blind = if from_source { self.blind } else { left };
             let turns = if self.pool.is_some() { self.turns } else { left };
             // What others write on edges to and from here is looked at elsewhere.
-            let sees_all = from_source && self.watched.is_empty() && cx.full.is_empty();
+            let sees_all = from_source && self.watched.is_empty() && cx.waiting.full.is_empty();
             let until_asked =
                 chain.policy.as_ref().map_or(SEEING, |policy| policy.passes_alone().min(SEEING));
             Batch {
@@ -197,7 +197,9 @@ impl Worker {
     /// Where a path ends with the sink, and a pass came to it.
     #[inline(always)]
     fn track_end(&mut self, cx: &mut Context, first: u32, came: &PassOutcome) {
-        if (cx.stamp.due_ns != NO_DUE || !cx.earlier.is_empty()) && matches!(came, PassOutcome::ToSink(_)) {
+        if (cx.stamp.due_ns != NO_DUE || !cx.joining.earlier.is_empty())
+            && matches!(came, PassOutcome::ToSink(_))
+        {
             let Some(sink) = self.chains[first as usize].as_ref().map(|chain| chain.sink) else { return };
             if cx.hot[sink as usize].flags & flag::END != 0 {
                 self.track(cx, sink);

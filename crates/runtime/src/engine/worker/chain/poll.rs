@@ -1,6 +1,6 @@
 //! What a worker is told from outside, looked at while it lets one chunk after the other go through.
 
-use crate::base::quiescence::Inbox;
+use crate::base::quiescence::WorkerInbox;
 use crate::engine::control::Control;
 use crate::engine::team::Seat;
 use crate::engine::worker::Worker;
@@ -33,7 +33,7 @@ impl Default for PollRate {
 
 /// Where it looks: some loads of lines that are seldom written, and the time where there is an alarm.
 pub(crate) struct Poller<'w> {
-    inbox: &'w Inbox,
+    inbox: &'w WorkerInbox,
     control: &'w Control,
     pool: Option<&'w WorkerPool>,
     /// The next alarm, or the end, on the run's clock.

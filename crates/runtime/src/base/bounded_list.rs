@@ -2,12 +2,12 @@
 
 /// The first of them, and how many there were.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept<T> {
+pub(crate) struct BoundedList<T> {
     list: Vec<T>,
     total: u64,
 }
 
-impl<T> Kept<T> {
+impl<T> BoundedList<T> {
     /// How many are kept of each kind by each part.
     const LIMIT: usize = 1000;
 
@@ -24,8 +24,8 @@ impl<T> Kept<T> {
     }
 
     /// The same, each as something else.
-    pub fn map<U>(&self, change: impl FnMut(&T) -> U) -> Kept<U> {
-        Kept { list: self.list.iter().map(change).collect(), total: self.total }
+    pub fn map<U>(&self, change: impl FnMut(&T) -> U) -> BoundedList<U> {
+        BoundedList { list: self.list.iter().map(change).collect(), total: self.total }
     }
 
     /// All of several, in the order of `key`.
@@ -40,14 +40,14 @@ impl<T> Kept<T> {
     }
 }
 
-impl<T> Default for Kept<T> {
+impl<T> Default for BoundedList<T> {
     fn default() -> Self {
-        Kept { list: Vec::new(), total: 0 }
+        BoundedList { list: Vec::new(), total: 0 }
     }
 }
 
-impl<T> From<Vec<T>> for Kept<T> {
+impl<T> From<Vec<T>> for BoundedList<T> {
     fn from(list: Vec<T>) -> Self {
-        Kept { total: list.len() as u64, list }
+        BoundedList { total: list.len() as u64, list }
     }
 }
