@@ -1,6 +1,6 @@
-//! Things that are kept one by one up to a limit, and only counted after that: a record is no log.
+//! Lists of a limited length, for events of a run. Events beyond the limit are only counted: a record is not a log.
 
-/// The first of them, and how many there were.
+/// The first [`LIMIT`](Self::LIMIT) items, and the number of all items.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundedList<T> {
     list: Vec<T>,
@@ -8,9 +8,10 @@ pub(crate) struct BoundedList<T> {
 }
 
 impl<T> BoundedList<T> {
-    /// How many are kept of each kind by each part.
+    /// Number of items that are kept.
     const LIMIT: usize = 1000;
 
+    /// Counts an item, and keeps it if there is room.
     pub fn note(&mut self, one: impl FnOnce() -> T) {
         self.total += 1;
         if self.list.len() < Self::LIMIT {
@@ -18,17 +19,17 @@ impl<T> BoundedList<T> {
         }
     }
 
-    /// Makes room for all that will be kept: noting one allocates nothing from here on.
+    /// Allocates room for all items, so that [`note`](Self::note) allocates nothing.
     pub fn reserve(&mut self) {
         self.list.reserve_exact(Self::LIMIT);
     }
 
-    /// The same, each as something else.
+    /// Returns a list with each item changed.
     pub fn map<U>(&self, change: impl FnMut(&T) -> U) -> BoundedList<U> {
         BoundedList { list: self.list.iter().map(change).collect(), total: self.total }
     }
 
-    /// All of several, in the order of `key`.
+    /// Joins several lists. Returns the kept items sorted by `key`, and the number of all items.
     pub fn join<K: Ord>(all: impl IntoIterator<Item = Self>, key: impl FnMut(&T) -> K) -> (Vec<T>, u64) {
         let (mut list, mut total) = (Vec::new(), 0);
         for kept in all {

@@ -1,4 +1,4 @@
-//! What all other layers may use: errors, settings, numbers with units, small data structures.
+//! The lowest layer: errors, settings, numbers with units, small data structures.
 
 pub(crate) mod bounded_list;
 pub(crate) mod error;
