@@ -1,19 +1,23 @@
 //! Graph → plan → worker → record: the engine of onbeat.
 //!
-//! Folders are layers, the lowest first. A file uses its own layer and those above it in this table; `ci/layers` checks that.
+//! Users write an [`Operator`], connect several in a [`Graph`], and run it with [`Options`]. The result is a record of all that was
+//! measured. [`Pipeline`] reads a graph and its options from TOML.
 //!
-//! | layer | what |
+//! Folders are layers, the lowest first. A file uses its own layer and those above it in this table; `ci/layers` checks
+//! that.
+//!
+//! | layer | contents |
 //! |---|---|
-//! | `base/` | errors, settings, units, wording of messages, small data structures |
-//! | `operator/` | what user code sees: [`Operator`], [`Input`], [`Output`], [`Chunk`], [`Context`], [`Condition`], [`Kernel`] |
-//! | `graph/` | names and types: [`Graph`], [`Handle`], [`Kind`], limits |
-//! | `plan/` | who runs where, as plain data: [`Plan`], [`GraphError`], replicated stretches, [`response`] times |
+//! | `base/` | [`Error`], [`Options`], units, wording of messages, small data structures |
+//! | `operator/` | [`Operator`], [`Input`], [`Output`], [`Chunk`], [`Context`], [`When`], [`Kernel`] |
+//! | `graph/` | operators, edges and limits by name: [`Graph`], [`Handle`], [`Kind`] |
+//! | `plan/` | which worker steps which operator, as plain data: [`Plan`], [`GraphError`], [`response`] times |
 //! | `pipeline/` | a graph and its options from TOML: [`Pipeline`], [`PipelineError`] |
-//! | `engine/` | what steps operators: workers, chains, pools; it starts no thread |
-//! | `explain/` | spans and kernel events to causes: [`explain`](mod@explain) |
+//! | `engine/` | the loop that steps operators: workers, chains, pools; it starts no thread |
+//! | `explain/` | causes of late messages, from spans and kernel events: [`explain`](mod@explain) |
 //! | `run/` | threads and their rights, the handle, the record: [`Run`], [`RunHandle`], [`RunError`] |
-//! | `serve/` | a run's handle on a socket: [`ControlSocket`] |
-//! | `testing/` | tests of one operator: [`testing`] |
+//! | `serve/` | control of a run through a socket: [`ControlSocket`] |
+//! | `testing/` | tests of one operator without a graph: [`testing`] |
 //!
 //! ```
 //! use onbeat_runtime::{Graph, Options};

@@ -130,7 +130,7 @@ fn what_cannot_be_is_refused() {
         (&["--runs", "0"], &["'0' for '--runs", "not in 1.."]),
         (&["--workers", "0"], &["'0' for '--workers", "not in 1.."]),
         (&["--workers", "1,two"], &["'two' for '--workers"]),
-        (&["--idle", "nap"], &["`nap` is no way to idle", "spin:20us"]),
+        (&["--idle", "nap"], &["`nap` is not an idle setting", "spin:20us"]),
         (&["--cores", "8191"], &["greedy: not available: there is no core 8191"]),
         (&["--cores", "x"], &["'x' for '--cores", "0-3"]),
         (&["--peer", "gnuradio"], &["'gnuradio' for '--peer", "holoscan"]),

@@ -129,7 +129,7 @@ fn what_cannot_be_is_refused() {
         (&["bench", "pipeline", "p.toml", "--seconds", "0"], &["seconds from 0.001 to 600"]),
         (&["bench", "pipeline", "p.toml", "--set", "gain.c=1"], &["unknown"]),
         (&["bench", "plan", "--shapes", "0"], &["'0' for '--shapes"]),
-        (&["bench", "plan", "--idle", "nap"], &["`nap` is no way to idle"]),
+        (&["bench", "plan", "--idle", "nap"], &["`nap` is not an idle setting"]),
     ] {
         let answer = place.onbeat(arguments);
         assert_eq!((answer.status, &*answer.stdout), (Some(1), ""), "{arguments:?}: {answer:?}");

@@ -104,7 +104,7 @@ fn what_cannot_be_is_refused() {
         (&["--cores", "900"], &["cores: 900 are needed, but there are"]),
         (&["--kernels", "x"], &["'x' for '--kernels", "1-4 or 1,2,8"]),
         (&["--kernels", "5000"], &["kernels: at most 1000"]),
-        (&["--quantum", "16 parsecs"], &["`16 parsecs` is no size"]),
+        (&["--quantum", "16 parsecs"], &["`16 parsecs` is not a size"]),
         (&["--quantum", "5"], &["quantum: 5 bytes: it must be a multiple of 4"]),
         (&["--mode", "gredy"], &["'gredy' for '--mode", "'greedy'"]),
         (&["--mode", "pinned", "--cores", "1"], &["nothing can be measured", "pinned needs"]),
@@ -113,7 +113,7 @@ fn what_cannot_be_is_refused() {
         (&["--seconds", "-1"], &["seconds: -1: give"]),
         (&["--rounds", "0"], &["'0' for '--rounds"]),
         (&["--on", "8191"], &["on: core 8191 is not available to this process"]),
-        (&["--idle", "nap"], &["`nap` is no way to idle"]),
+        (&["--idle", "nap"], &["`nap` is not an idle setting"]),
         (&["--peers=nowhere"], &["there is no nowhere/saxpy.sh", "--peers=DIR"]),
         (&["--plot", "o.png"], &["plots are written as SVG"]),
     ] {

@@ -95,7 +95,7 @@ const CASES: &[Case] = &[
         &["run", "count.toml", "-d", "long"],
         1,
         &[],
-        &["--duration long: ", "is no time"],
+        &["--duration long: ", "is not a time"],
     ),
     (
         "an operator that cannot start",

@@ -51,8 +51,8 @@ fn what_cannot_be_is_refused() {
         (["--cores", "-1"], ["-1", "--cores"]),
         (["--workers", "0"], ["`workers` is 0", "--workers"]),
         (["--workers", "two"], ["two", "--workers"]),
-        (["--idle", "sleep"], ["`sleep` is no way to idle", "--idle"]),
-        (["--idle", "spin:never"], ["`never` is no time to spin for", "--idle"]),
+        (["--idle", "sleep"], ["`sleep` is not an idle setting", "--idle"]),
+        (["--idle", "spin:never"], ["`never` is not a time to spin for", "--idle"]),
         (["-H", "9999"], ["there is no core 9999", "house"]),
         (["--costs", "no.json"], ["no.json", "cannot be read"]),
     ] {

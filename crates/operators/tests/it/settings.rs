@@ -186,7 +186,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         ("saxpy", "a = 1.0", "a", Value::from("much"), None, "`a`: expected a number, found string \"much\""),
         ("saxpy", "a = 1.0", "b", f64::INFINITY.into(), None, "`b` is inf: it must be a finite number"),
         ("agc", "", "target", 0.into(), None, "`target` is 0: it must be a finite number above 0"),
-        ("agc", "", "decay", "10 Hz".into(), None, "`Hz` in `10 Hz` is no unit of time"),
+        ("agc", "", "decay", "10 Hz".into(), None, "`Hz` in `10 Hz` is not a unit of time"),
         ("squelch", "open = -30", "close", 5.into(), None, "`close` is 5"),
         ("squelch", "open = -30", "open", true.into(), None, "expected level"),
         (
@@ -195,7 +195,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
             "open",
             (-3).into(),
             Some(7),
-            "`open` changes between two steps, and not at a sample (7)",
+            "`open` changes between two steps, not at a sample (7)",
         ),
         ("throttle", "rate = 10", "rate", 0.into(), None, "`rate` is 0: it must be a finite number above 0"),
         ("load", "count = 10", "busy", (-1).into(), None, "`busy` is -1 s: it must be from 0 s"),
@@ -215,7 +215,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     // The rate is not known at the time of the request, so the change fails at its sample.
     let error = shift(24e3);
     assert!(error.starts_with("a parameter cannot change at sample 2000: `shift` is 24000"), "{error}");
-    assert!(shift(f64::NAN).contains("`shift`: NaN is no frequency: it must be finite"));
+    assert!(shift(f64::NAN).contains("`shift`: NaN is not a frequency: it must be finite"));
 }
 
 /// A note reports a change for a sample that never arrives.

@@ -2,35 +2,35 @@
 
 use std::fmt;
 
-/// What went wrong inside an operator or while a pipeline was built.
+/// The error of an operator, or of building a pipeline: a text, and perhaps the error that caused it.
 ///
-/// It is one pointer wide, so that `Result<Step, Error>` returns in registers; it is made only when something
-/// fails, never in the steady state.
+/// It is one pointer wide, so that `Result<Step, Error>` is returned in registers. It allocates, but only when something
+/// fails.
 ///
 /// ```
 /// use onbeat_runtime::Error;
 /// let error = Error::new("antenna 3 is not there: this radio has 2");
 /// assert_eq!(error.to_string(), "antenna 3 is not there: this radio has 2");
 /// ```
-pub struct Error(Box<Inner>);
+pub struct Error(Box<ErrorParts>);
 
-struct Inner {
+struct ErrorParts {
     message: String,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
-    /// An error with a message for a person: name the thing, the value, the limit and the fix.
+    /// Makes an error with a message for a person. The message should name the thing, the value, the limit and the fix.
     pub fn new(message: impl Into<String>) -> Self {
-        Error(Box::new(Inner { message: message.into(), source: None }))
+        Error(Box::new(ErrorParts { message: message.into(), source: None }))
     }
 
-    /// An error with a message and what caused it.
+    /// Makes an error with a message and the error that caused it. `Display` shows both, separated by ": ".
     pub fn with_source(
         message: impl Into<String>,
         source: impl std::error::Error + Send + Sync + 'static,
     ) -> Self {
-        Error(Box::new(Inner { message: message.into(), source: Some(Box::new(source)) }))
+        Error(Box::new(ErrorParts { message: message.into(), source: Some(Box::new(source)) }))
     }
 }
 

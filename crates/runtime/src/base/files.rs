@@ -1,11 +1,11 @@
-//! Which files a process reads and which it replaces, so that no run destroys its own input.
+//! Files that a process reads or replaces, so that no run destroys its own input.
 
 use crate::Error;
 use onbeat_os::file::HeldFile;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A file that is in use by this process, until this is dropped.
+/// A mark that this process uses a file, until the mark is dropped.
 ///
 /// [`reading`](FileUse::reading) notes that a file is read, [`replacing`](FileUse::replacing) that it will be
 /// replaced. A file cannot be both, and cannot be replaced by two.
@@ -28,36 +28,37 @@ pub struct FileUse {
     number: u64,
 }
 
-struct Used {
+/// The entry of one [`FileUse`].
+struct FileEntry {
     number: u64,
     /// The file itself, if it exists. While it is held, no other file can get its inode number and be refused
     /// for it.
     file: Option<HeldFile>,
-    /// The path with its links followed, as far as it exists.
+    /// The path from the root, with the links of its folder followed.
     path: PathBuf,
     replaces: bool,
     by: String,
-    /// Somebody else wanted the file too, and was refused.
+    /// Whether another user of the file was refused.
     contested: bool,
 }
 
-struct All {
+struct FileTable {
     next: u64,
-    used: Vec<Used>,
+    entries: Vec<FileEntry>,
 }
 
-static ALL: Mutex<All> = Mutex::new(All { next: 0, used: Vec::new() });
+static FILES: Mutex<FileTable> = Mutex::new(FileTable { next: 0, entries: Vec::new() });
 
-fn all() -> MutexGuard<'static, All> {
+fn files() -> MutexGuard<'static, FileTable> {
     // No code that holds the lock leaves it half changed.
-    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+    FILES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl FileUse {
-    /// `by` will read `path`.
+    /// Marks that `by` will read `path`. `by` is for error texts, such as "operator `iq`".
     ///
     /// # Errors
-    /// When somebody else in this process will replace it.
+    /// If another part of this process will replace the file.
     pub fn reading(path: &Path, by: impl Into<String>) -> Result<Self, Error> {
         Self::new(path, false, by.into())
     }
@@ -65,7 +66,7 @@ impl FileUse {
     /// `by` will replace the file at `path`, or create it.
     ///
     /// # Errors
-    /// When somebody else in this process reads it, or will replace it too.
+    /// If another part of this process reads the file, or will replace it too.
     pub fn replacing(path: &Path, by: impl Into<String>) -> Result<Self, Error> {
         Self::new(path, true, by.into())
     }
@@ -73,7 +74,7 @@ impl FileUse {
     /// Whether a second use of the file was refused. A user that has not replaced the file yet should leave
     /// it as it is.
     pub fn is_contested(&self) -> bool {
-        all().used.iter().any(|used| used.number == self.number && used.contested)
+        files().entries.iter().any(|entry| entry.number == self.number && entry.contested)
     }
 
     fn new(path: &Path, replaces: bool, by: String) -> Result<Self, Error> {
@@ -83,14 +84,14 @@ impl FileUse {
             return Ok(FileUse { number: u64::MAX });
         }
         let identity = file.as_ref().map(HeldFile::identity);
-        let whole = whole(path);
-        let mut all = all();
-        let same = |used: &&Used| {
-            let is_same = used.path == whole
-                || identity.is_some() && used.file.as_ref().map(HeldFile::identity) == identity;
-            is_same && (replaces || used.replaces)
+        let absolute = absolute(path);
+        let mut files = files();
+        let conflicts = |entry: &&FileEntry| {
+            let is_same = entry.path == absolute
+                || identity.is_some() && entry.file.as_ref().map(HeldFile::identity) == identity;
+            is_same && (replaces || entry.replaces)
         };
-        if let Some(other) = all.used.iter_mut().find(|used| same(&&**used)) {
+        if let Some(other) = files.entries.iter_mut().find(|entry| conflicts(&&**entry)) {
             other.contested = true;
             let does = |replaces| if replaces { "writes it" } else { "reads it" };
             return Err(Error::new(format!(
@@ -101,21 +102,21 @@ impl FileUse {
                 does(replaces),
             )));
         }
-        let number = all.next;
-        all.next += 1;
-        all.used.push(Used { number, file, path: whole, replaces, by, contested: false });
+        let number = files.next;
+        files.next += 1;
+        files.entries.push(FileEntry { number, file, path: absolute, replaces, by, contested: false });
         Ok(FileUse { number })
     }
 }
 
 impl Drop for FileUse {
     fn drop(&mut self) {
-        all().used.retain(|used| used.number != self.number);
+        files().entries.retain(|entry| entry.number != self.number);
     }
 }
 
-/// The path from the root, with the links of its folder followed.
-fn whole(path: &Path) -> PathBuf {
+/// Returns the path from the root, with the links of its folder followed.
+fn absolute(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
     path.file_name().map_or_else(|| folder.clone(), |name| folder.join(name))

@@ -4,24 +4,24 @@ use onbeat_trace::record::ThreadRecord;
 use std::io;
 use std::thread::JoinHandle;
 
-/// A thread that does something for a run beside its workers.
+/// A thread of a run that is not a worker, such as the recorder or the watchdog.
 pub(crate) struct Helper {
-    /// As the kernel will know it.
+    /// Name of the thread, also in the kernel.
     pub name: &'static str,
-    /// For the record, in a few words.
+    /// Purpose in a few words, for the record.
     pub purpose: &'static str,
-    /// The cores that it goes to, if there are any.
+    /// Cores that the thread runs on. Empty: the cores of the process.
     pub house_keeping: Vec<usize>,
 }
 
 impl Helper {
-    /// Starts it. When its work is over it says what it has cost.
+    /// Starts the thread. Joined, it returns its entry for the record, with its CPU time.
     pub fn start(self, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<ThreadRecord>> {
         let name = self.name;
         onbeat_os::thread::spawn(name, move || self.live(work).1)
     }
 
-    /// The same, for work that comes to something.
+    /// Starts the thread like [`start`](Self::start). Joined, it also returns the result of `work`.
     pub fn start_with<T: Send + 'static>(
         self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -34,7 +34,7 @@ impl Helper {
         if !self.house_keeping.is_empty()
             && let Ok(cores) = onbeat_os::CoreSet::from_cores(self.house_keeping)
         {
-            // Where that is not allowed it stays where it is, which costs nothing but a place on a list.
+            // A refusal does no harm: the thread stays on the cores that it has.
             let _ = onbeat_os::thread::set_cores(&cores);
         }
         let result = work();

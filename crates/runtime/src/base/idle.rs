@@ -1,10 +1,10 @@
-//! How a worker waits for something to do: the setting.
+//! The setting of how a worker waits for work.
 
 use crate::base::units::Seconds;
 
-/// How a worker waits for something to do.
+/// How a worker waits for work. The default is [`Park`](Idle::Park).
 ///
-/// In text it is `park`, `spin`, `spin:` and a time, or `early:` and a time:
+/// As text: `park`, `spin`, `spin:` with a time, or `early:` with a time.
 ///
 /// ```
 /// use onbeat_runtime::Idle;
@@ -14,34 +14,36 @@ use crate::base::units::Seconds;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Idle {
-    /// It gives its core away until it is woken: 10 to 50 µs later on most machines.
+    /// Gives the core away until it is woken. Waking takes 10 to 50 µs on most machines.
     #[default]
     Park,
-    /// It looks all the time: nothing is faster, and its core does nothing else.
+    /// Polls all the time. This reacts fastest, and the core does nothing else.
     Spin,
-    /// It looks for so many nanoseconds, then parks.
+    /// Polls for this time in nanoseconds, then parks.
     SpinFor(u64),
-    /// It parks, and is up so many nanoseconds before the time at which the next source is due, to look from then on: how late the
-    /// kernel wakes it does not show, as long as it is not later than that. A message that comes meanwhile wakes it as one that parks.
+    /// Parks, but wakes this time in nanoseconds before the next source is due, and polls from then on. The kernel's
+    /// wake-up latency does not show if it is shorter than this time. A message that comes meanwhile wakes the worker as
+    /// under [`Park`](Idle::Park).
     Early(u64),
 }
 
-/// Longest that one who looks does so before it tells the others that it has nothing to do.
-const LISTENS_NS: u64 = 20_000;
+/// Longest time for which a spinning worker polls before it counts itself out as idle, in nanoseconds.
+const MAX_POLL_NS: u64 = 20_000;
 
 impl Idle {
-    /// How long a worker with nothing to do listens before it lies down, in nanoseconds: to bring one back that lies costs some hundred
-    /// nanoseconds, and it is found out where everything stands still only when all lie.
-    pub(crate) fn listens_ns(self) -> u64 {
+    /// Time in nanoseconds for which an idle worker polls before it counts itself out of
+    /// [quiescence](crate::base::quiescence). Counting it in again costs some hundred nanoseconds. A deadlock or the end of
+    /// the run is found only when all workers are out.
+    pub(crate) fn polls_ns(self) -> u64 {
         match self {
             Idle::Park | Idle::Early(_) => 0,
-            Idle::Spin => LISTENS_NS,
-            // The rest of it is spent while it lies.
-            Idle::SpinFor(spin_ns) => spin_ns.min(LISTENS_NS),
+            Idle::Spin => MAX_POLL_NS,
+            // The worker polls for the rest of the time while it is counted out.
+            Idle::SpinFor(spin_ns) => spin_ns.min(MAX_POLL_NS),
         }
     }
 
-    /// What is left of it after so many nanoseconds of looking.
+    /// Returns the setting that is left after the worker has polled for `spent_ns` nanoseconds.
     #[must_use]
     pub(crate) fn after(self, spent_ns: u64) -> Self {
         match self {
@@ -62,12 +64,12 @@ impl std::str::FromStr for Idle {
             None if text == "spin" => Ok(Idle::Spin),
             Some(("spin", word)) => time(word)
                 .map(Idle::SpinFor)
-                .ok_or_else(|| format!("`{word}` is no time to spin for: write `spin:20us`")),
+                .ok_or_else(|| format!("`{word}` is not a time to spin for: write `spin:20us`")),
             Some(("early", word)) => time(word)
                 .map(Idle::Early)
-                .ok_or_else(|| format!("`{word}` is no time to be early by: write `early:150us`")),
+                .ok_or_else(|| format!("`{word}` is not a time to be early by: write `early:150us`")),
             _ => Err(format!(
-                "`{text}` is no way to idle: it is `park`, `spin`, `spin:20us`, or `early:150us`"
+                "`{text}` is not an idle setting: write `park`, `spin`, `spin:20us` or `early:150us`"
             )),
         }
     }

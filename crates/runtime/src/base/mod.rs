@@ -1,10 +1,10 @@
-//! What all other layers may use: errors, settings, numbers with units, small data structures.
+//! The lowest layer: errors, settings, numbers with units, small data structures.
 
+pub(crate) mod bounded_list;
 pub(crate) mod error;
 pub(crate) mod files;
 pub(crate) mod helper;
 pub(crate) mod idle;
-pub(crate) mod kept;
 pub(crate) mod on_error;
 pub(crate) mod options;
 pub(crate) mod panic;

@@ -1,9 +1,11 @@
-//! What becomes of a run when one of its operators fails.
+//! The setting of how a run continues after an operator fails.
 
 use serde::{Deserialize, Serialize};
 
-/// What becomes of the run when an operator's step returns an error or panics. An operator that cannot start, or cannot
-/// finish its work at the end, fails the run in any case.
+/// How the run continues after an operator's step returns an error or panics. The default is [`Stop`](OnError::Stop).
+///
+/// If an operator cannot start, or cannot finish its work in `stop`, the run fails in any case. Set with
+/// [`Graph::on_error`](crate::Graph::on_error).
 ///
 /// ```
 /// use onbeat_runtime::{Graph, OnError, Options, Restart};
@@ -28,29 +30,32 @@ pub enum OnError {
     /// The run ends with an error.
     #[default]
     Stop,
-    /// The operator is started anew after a while ([`Operator::restart`](crate::Operator::restart)). What the step had taken is
-    /// lost; what comes meanwhile waits.
+    /// The operator is restarted after a delay ([`Operator::restart`](crate::Operator::restart)). Messages that the failed
+    /// step took are lost. New messages wait.
     Restart(Restart),
-    /// The run goes on without the operator: it ends, its outputs close, and what comes to it is not read any more. Operators
-    /// that send to it alone end as well. At the end its `stop` is told of a failure.
+    /// The run goes on without the operator. Its outputs close, and messages to it are no longer read. Operators that send
+    /// only to it end as well. Its `stop` gets [`Ending::Failed`](crate::Ending::Failed).
     Isolate,
 }
 
-/// How often an operator is started anew, and after what time.
+/// How often an operator is restarted, and after which delay.
+///
+/// Failures that follow each other closely form a *row*. The default allows 5 restarts in a row, the first after 100 ms,
+/// and a row ends after 60 s without a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Restart {
-    /// Restarts in a row. One failure more, and `then` happens.
+    /// Most restarts in a row. After one more failure `then` applies. Default: 5.
     pub limit: u32,
-    /// Before the first of a row; each further one of the row waits twice as long as the one before, up to an hour. In nanoseconds on
-    /// the run's clock.
+    /// Delay before the first restart of a row, in nanoseconds on the run's clock. Each further delay of the row is twice
+    /// as long as the one before, up to an hour. Default: 100 ms.
     pub delay_ns: u64,
-    /// A row ends when this time has gone by since the last restart without a failure. In nanoseconds on the run's clock.
+    /// Time without a failure after the last restart that ends a row, in nanoseconds on the run's clock. Default: 60 s.
     pub within_ns: u64,
-    /// What becomes of the run when the row is too long.
+    /// How the run continues after too many failures in a row. Default: [`Then::Stop`].
     pub then: Then,
 }
 
-/// What becomes of the run when restarts do not help.
+/// How the run continues if restarts do not help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Then {
@@ -61,7 +66,7 @@ pub enum Then {
     Isolate,
 }
 
-/// Longest time before a restart.
+/// Longest delay that doubling gives: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 impl Default for Restart {
@@ -71,26 +76,26 @@ impl Default for Restart {
 }
 
 impl Restart {
-    /// The time before restart number `number` of a row, from 1 on.
+    /// Returns the delay before restart number `number` of a row, from 1 on.
     pub(crate) fn delay_ns(&self, number: u32) -> u64 {
         let doubled = 1u64.checked_shl(number - 1).unwrap_or(u64::MAX);
-        // A delay that was asked for is kept, however long.
+        // A longer delay is kept if the user asked for it.
         self.delay_ns.saturating_mul(doubled).min(LONGEST_NS.max(self.delay_ns))
     }
 }
 
-/// What has become of an operator that failed.
+/// State of an operator that may have failed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Trouble {
-    /// It has failed, and is to be started anew.
+    /// Whether the operator failed and waits for its restart.
     pub restarting: bool,
-    /// The run goes on without it.
+    /// Whether the run goes on without the operator.
     pub isolated: bool,
-    /// In all.
+    /// Number of restarts in the run.
     pub restarts: u64,
-    /// Failures of this row.
+    /// Number of failures in the current row.
     pub row: u32,
-    /// When it was started anew last, on the run's clock.
+    /// Time of the last restart, on the run's clock.
     pub restarted_ns: u64,
 }
 

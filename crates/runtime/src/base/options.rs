@@ -1,4 +1,4 @@
-//! How a graph is to be run.
+//! Settings of a run.
 
 use crate::base::idle::Idle;
 use onbeat_os::Policy;
@@ -6,10 +6,12 @@ use onbeat_trace::record::{ClockKind, Scheduler};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Most bytes of a stack that are brought in: a thread has 2 MiB, and operators need some.
+/// Most bytes of a stack that can be prefaulted: a thread has 2 MiB, and operators need some.
 pub(crate) const PREFAULT_MOST_BYTES: usize = 1 << 20;
 
-/// Settings of one run. The default runs `greedy` on the real clock until all sources end.
+/// Settings of one run. The default runs everything on one thread (`greedy`) and the real clock, until all sources end.
+///
+/// Settings that the kernel refuses are noted in the record; under [`strict`](Options::strict) they are errors.
 ///
 /// ```
 /// use onbeat_runtime::{Options, Pace};
@@ -18,66 +20,71 @@ pub(crate) const PREFAULT_MOST_BYTES: usize = 1 << 20;
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Options {
-    /// The recipe that makes workers of the graph.
+    /// Recipe that makes workers of the graph. Default: `greedy`, one worker.
     pub scheduler: Scheduler,
-    /// Cores to run on, one worker on each. Empty: `greedy` runs wherever the kernel puts it, `pinned` and `event` take all
-    /// cores that the process may use.
+    /// Cores to run on, with one worker each. Default: none named. Then `greedy` runs on the core that the kernel chooses,
+    /// and `pinned` and `event` use all cores that the process may use.
     pub cores: Vec<usize>,
-    /// Cores for threads that are no workers. Workers that are given no cores keep off them.
+    /// Cores for non-worker threads. Workers without named cores avoid these cores. Default: none.
     pub house_keeping: Vec<usize>,
-    /// For `event`: what its workers share.
+    /// For `event`: the operators that its workers share. Default: [`Share::Heavy`].
     pub share: Share,
-    /// For `pinned` and `event`: how many workers there are, where no cores are named. They then run wherever the kernel puts them.
+    /// For `pinned` and `event`: number of workers if no cores are named. The kernel then chooses their cores. Default:
+    /// `None`, one worker per core.
     pub workers: Option<usize>,
-    /// How workers wait for something to do.
+    /// How workers wait for work. Default: [`Idle::Park`].
     pub idle: Idle,
-    /// For `pinned`: what operators have cost before, by name, in any unit that all share (such as the busy time of an earlier
-    /// record). Those that are not named count by their own `cost`.
+    /// For `pinned`: cost of operators by name, all in the same unit, for example their busy times in an earlier record.
+    /// For operators without an entry their own [`cost`](crate::Graph::cost) counts.
     pub costs: BTreeMap<String, f64>,
-    /// Real or virtual time.
+    /// Real or virtual time. Default: real.
     pub clock: ClockKind,
-    /// How many times faster than real time the run's clock goes, from 1e-6 to 1e6. All times of the run are on that clock:
-    /// periods, paces, limits, and what the record says.
+    /// Speed of the run's clock as a multiple of real time, from 1e-6 to 1e6. Default: 1. All times of the run are on this
+    /// clock: periods, paces, limits and the times in the record.
     pub scale: f64,
-    /// Stop after this much time on the run's clock.
+    /// Time on the run's clock after which the run is stopped, in nanoseconds. Default: `None`, it runs until all sources
+    /// end.
     pub duration_ns: Option<u64>,
-    /// How sources keep time, in place of their own parameter.
+    /// Pace of all sources with a sample rate. Default: `None`, each source's own parameter counts.
     pub pace: Option<Pace>,
-    /// For `custom`: its pools. Operators that are in none go to one called `default`.
+    /// For `custom`: its pools. Operators without a pool go to a pool called `default`.
     pub pools: Vec<Pool>,
-    /// What the kernel's scheduler gives to workers whose pool says nothing else; `None` for what the program has.
+    /// Kernel scheduling policy of workers, unless their pool has one. Default: `None`, the policy of the process.
     #[serde(serialize_with = "as_text")]
     pub policy: Option<Policy>,
-    /// Whether the memory of the process stays in main memory while it runs.
+    /// Whether the memory of the process is locked into main memory during the run. Default: no.
     pub lock_memory: bool,
-    /// Bytes of each worker's stack that are brought in before the first step, 1 MiB at most. `None`: 256 KiB for workers with a
-    /// real-time policy, and for others nothing.
+    /// Bytes of each worker's stack to prefault before the first step, at most 1 MiB. Default: `None`, 256 KiB for workers
+    /// with a real-time policy, 0 for others.
     pub prefault: Option<usize>,
-    /// Whether chunk stores ask for huge pages.
+    /// Whether chunk stores ask for huge pages. Default: no.
     pub huge_pages: bool,
-    /// Whether chunk stores lie on the node of the cores that fill them.
+    /// Whether the memory of chunk stores is on the NUMA node of the cores that fill them. Default: no.
     pub numa: bool,
-    /// By how much timers of workers may be late; `None` for what the kernel gives, 50 µs. Workers with a real-time policy
-    /// have none.
+    /// Time by which timers of workers may be late, in nanoseconds. Default: `None`, the kernel's value of 50 µs. It does
+    /// not apply to workers with a real-time policy.
     pub timer_slack_ns: Option<u64>,
-    /// How long idle cores may take to wake up while it runs, in microseconds; `None` for what the machine does.
+    /// Longest time that idle cores may take to wake up during the run, in microseconds. Default: `None`, the setting of the
+    /// machine.
     pub dma_latency_us: Option<u32>,
-    /// Whether to run what may hang this machine: a real-time worker that never sleeps on a core that others need.
+    /// Whether to run even if that may hang this machine: a real-time worker that never sleeps on a core that others need.
+    /// Default: no.
     pub force: bool,
-    /// Whether a setting that is asked for and not obtained is an error.
+    /// Whether a setting that was asked for and not obtained is an error. Default: no, it is noted.
     pub strict: bool,
-    /// Real time after which an operator whose code has not returned is said to hang, in nanoseconds; `None` to look for none.
+    /// Real time in nanoseconds after which an operator counts as hanging if its code has not returned. Default: 10 s.
+    /// `None` turns the watchdog off.
     pub watchdog_ns: Option<u64>,
-    /// What becomes of the run then.
+    /// How the run continues if an operator hangs. Default: [`OnHang::Wait`].
     pub on_hang: OnHang,
-    /// Whether to find out why messages were late.
+    /// Whether to find the causes of late messages. Default: [`Explain::Auto`].
     pub explain: Explain,
-    /// Capacity of edges that name none, in messages.
+    /// Capacity in messages of edges that name none. Default: 4.
     pub capacity: usize,
-    /// Quantum of edges that name none, in bytes.
+    /// Quantum in bytes of edges that name none. Default: 16 KiB.
     pub quantum: usize,
-    /// Most bytes that all chunk stores together may have. The default is half of the machine's memory: pages that are never
-    /// used are never there.
+    /// Most bytes of all chunk stores together. Default: half of the machine's memory. Pages that are never used take no
+    /// memory.
     pub store_bytes: usize,
 }
 
@@ -115,8 +122,9 @@ impl Default for Options {
     }
 }
 
-/// Threads with the same cores and policy, and the operators that they step. With several workers, any of them steps any
-/// operator of the pool, as under `event`.
+/// A pool of the scheduler `custom`: threads with the same cores and policy, and the operators that they step.
+///
+/// If a pool has several workers, any of them steps any operator of the pool, as under `event`.
 ///
 /// ```
 /// use onbeat_runtime::{Graph, Idle, Options, Pool, Scheduler};
@@ -133,53 +141,53 @@ impl Default for Options {
 /// ```
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Pool {
-    /// Its name, which its threads have too.
+    /// Name of the pool and of its threads.
     pub name: String,
-    /// Its cores, one worker on each. None: its workers run wherever the kernel puts them.
+    /// Cores, with one worker each. Empty: the kernel chooses the cores.
     pub cores: Vec<usize>,
-    /// How many workers it has, where no cores are named; one if nothing is said.
+    /// Number of workers if no cores are named. `None`: 1.
     pub workers: Option<usize>,
-    /// What the kernel's scheduler gives its workers; `None` for [`Options::policy`].
+    /// Kernel scheduling policy of its workers. `None`: [`Options::policy`].
     #[serde(serialize_with = "as_text")]
     pub policy: Option<Policy>,
-    /// How its workers wait; `None` for [`Options::idle`].
+    /// How its workers wait for work. `None`: [`Options::idle`].
     pub idle: Option<Idle>,
-    /// Names of its operators; that of a subgraph stands for all that are in it.
+    /// Names of its operators. The name of a subgraph stands for all operators in it.
     pub operators: Vec<String>,
 }
 
 impl Pool {
-    /// A pool without operators.
+    /// Makes a pool with one worker and without operators.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Pool { name: name.into(), ..Pool::default() }
     }
 
-    /// One worker on each of these cores.
+    /// Sets the cores, with one worker each.
     #[must_use]
     pub fn cores(self, cores: impl IntoIterator<Item = usize>) -> Self {
         Pool { cores: cores.into_iter().collect(), ..self }
     }
 
-    /// So many workers, wherever the kernel puts them.
+    /// Sets the number of workers. The kernel chooses their cores.
     #[must_use]
     pub fn workers(self, workers: usize) -> Self {
         Pool { workers: Some(workers), ..self }
     }
 
-    /// What the kernel's scheduler gives its workers.
+    /// Sets the kernel scheduling policy of its workers.
     #[must_use]
     pub fn policy(self, policy: Policy) -> Self {
         Pool { policy: Some(policy), ..self }
     }
 
-    /// How its workers wait.
+    /// Sets how its workers wait for work.
     #[must_use]
     pub fn idle(self, idle: Idle) -> Self {
         Pool { idle: Some(idle), ..self }
     }
 
-    /// These operators are in it too.
+    /// Adds operators, or subgraphs, by name.
     #[must_use]
     pub fn operators<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.operators.extend(names.into_iter().map(Into::into));
@@ -187,7 +195,7 @@ impl Pool {
     }
 }
 
-/// For serde: a policy as it is written.
+/// Serializes a policy as text, such as `f:80`.
 pub(crate) fn as_text<S: serde::Serializer>(
     policy: &Option<Policy>,
     serializer: S,
@@ -195,85 +203,85 @@ pub(crate) fn as_text<S: serde::Serializer>(
     policy.map(|policy| policy.to_string()).serialize(serializer)
 }
 
-/// What the workers of `event` share with each other.
+/// Operators that the workers of `event` share with each other. The default is [`Heavy`](Share::Heavy).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Share {
-    /// Operators whose steps take longer than the way to another worker: 5 µs on average where idle workers park, 1 µs where they
-    /// spin. Lighter ones stay with what they follow.
+    /// Operators whose steps take longer than a hand-over to another worker: on average 5 µs if idle workers park, 1 µs if
+    /// they spin. Lighter operators stay on the worker of their producer.
     #[default]
     Heavy,
-    /// All: for experiments.
+    /// All operators, for experiments.
     Always,
 }
 
-/// What becomes of a run when the code of an operator does not return.
+/// How a run continues if the code of an operator does not return. The default is [`Wait`](OnHang::Wait).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnHang {
-    /// It is said, and waited for: until somebody asks for the end of the run.
+    /// The hang is reported, and the run waits for the operator until someone stops the run.
     #[default]
     Wait,
-    /// The run fails: all others end as they do after an error, and the thread that hangs is left to itself.
+    /// The run fails. All other operators end as after an error, and the hanging thread is abandoned.
     Stop,
 }
 
-/// Whether it is found out why messages were late.
+/// Whether a run finds the causes of late messages. The default is [`Auto`](Explain::Auto).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Explain {
-    /// Where something has a limit: a path its `max_latency`, an operator its `deadline` or `budget`.
+    /// If something has a limit: a path a `max_latency`, or an operator a `deadline` or `budget`.
     #[default]
     Auto,
-    /// The steps of all operators are recorded.
+    /// Always: the steps of all operators are recorded.
     On,
-    /// Nothing is recorded.
+    /// Never: no steps are recorded.
     Off,
 }
 
-/// How a source with a sample rate keeps time.
+/// How a source with a sample rate keeps time. The default is [`Fast`](Pace::Fast).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
-    /// A chunk comes when its last sample is due.
+    /// The source sends a chunk when its last sample is due.
     Real,
-    /// A chunk comes as soon as there is room.
+    /// The source sends a chunk as soon as there is room.
     #[default]
     Fast,
 }
 
-/// A list of cores in a file: `[0, 1]`, `"0-3,5"`, or one number.
-pub(crate) struct Cores(pub Vec<usize>);
+/// A list of cores as a file gives it: `[0, 1]`, `"0-3,5"`, or one number.
+pub(crate) struct CoreList(pub Vec<usize>);
 
-impl<'de> Deserialize<'de> for Cores {
+impl<'de> Deserialize<'de> for CoreList {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = Cores;
+        struct CoreListVisitor;
+        impl<'de> serde::de::Visitor<'de> for CoreListVisitor {
+            type Value = CoreList;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("cores, such as \"0-3,5\" or [0, 1]")
             }
 
-            fn visit_i64<E: serde::de::Error>(self, core: i64) -> Result<Cores, E> {
+            fn visit_i64<E: serde::de::Error>(self, core: i64) -> Result<CoreList, E> {
                 let core =
                     usize::try_from(core).map_err(|_| E::custom(format!("there is no core {core}")))?;
-                Ok(Cores(vec![core]))
+                Ok(CoreList(vec![core]))
             }
 
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Cores, E> {
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<CoreList, E> {
                 let cores: onbeat_os::CoreSet = text.parse().map_err(E::custom)?;
-                Ok(Cores(cores.iter().collect()))
+                Ok(CoreList(cores.iter().collect()))
             }
 
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<Cores, A::Error> {
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<CoreList, A::Error> {
                 let mut cores = Vec::new();
                 while let Some(core) = list.next_element()? {
                     cores.push(core);
                 }
-                Ok(Cores(cores))
+                Ok(CoreList(cores))
             }
         }
-        deserializer.deserialize_any(Visitor)
+        deserializer.deserialize_any(CoreListVisitor)
     }
 }

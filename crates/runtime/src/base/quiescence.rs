@@ -1,57 +1,62 @@
-//! When nothing goes on any more in a run, and how a worker that sleeps is woken.
+//! Quiescence: the moment when nothing is in flight in any part of a run; and how parked workers are woken.
 
 use onbeat_queue::Sleeper;
 use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 
-/// How one worker hears of what others did.
-pub(crate) type Inbox = onbeat_queue::Inbox<Wakeup>;
+/// The inbox of one worker: the edges and events that other threads changed.
+pub(crate) type WorkerInbox = onbeat_queue::Inbox<Wakeup>;
 
-/// No alarm.
+/// The time of an alarm that is not set.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// Brings an engine that sleeps back to work.
-pub(crate) trait Wake: Send + Sync {
+/// Brings a parked engine back to work.
+pub(crate) trait Unpark: Send + Sync {
     fn wake(&self);
 }
 
-/// Counts the workers that can still bring something about. A worker that sleeps without an alarm cannot; whoever wakes it
-/// counts it *before* it may be awake, and is itself counted meanwhile, so the count reaches 0 only when nothing is under
-/// way anywhere: then all is done, or a dead-lock is (or virtual time moves on to the next alarm).
-pub(crate) struct Quiet {
+/// Counts the engines that can still make something happen.
+///
+/// A parked engine without an alarm cannot. The thread that wakes an engine counts it in *before* the engine can be awake,
+/// and is itself counted in meanwhile. So the count reaches 0 only if nothing is in flight anywhere: the run is over, or
+/// it is a deadlock, or virtual time moves on to the next alarm.
+pub(crate) struct Quiescence {
+    /// Number of engines that are counted in.
     pub active: CachePadded<AtomicU32>,
-    /// Operators that are paused. While there are any, nothing is silent: somebody will let them go on. Relaxed: it is
-    /// changed by those who are active.
+    /// Number of paused operators. While there are any, the run is not over: someone will resume them. Relaxed: only
+    /// active engines change it.
     pub paused: AtomicU32,
-    /// The count has reached 0 and no alarm was left. It never goes back.
+    /// Whether the count has reached 0 without an alarm left. It is never reset.
     pub silent: AtomicBool,
-    /// Virtual time in nanoseconds, under the manual clock.
+    /// Under the manual clock: virtual time in nanoseconds.
     pub now_ns: AtomicU64,
+    /// Whether the run has the manual clock.
     pub manual: bool,
-    pub sleepers: Box<[Sleeping]>,
+    /// Per part: its state while it is parked.
+    pub sleepers: Box<[SleepState]>,
 }
 
-/// One engine, as others see it while it sleeps.
-pub(crate) struct Sleeping {
-    pub waker: Box<dyn Wake>,
+/// State of one engine that other threads need while it is parked.
+pub(crate) struct SleepState {
+    pub waker: Box<dyn Unpark>,
     /// Under the manual clock: its next alarm, or [`NEVER`].
     pub alarm_ns: AtomicU64,
-    /// Under the manual clock: virtual time has come to its alarm, and it was counted as active again.
+    /// Under the manual clock: whether virtual time has reached its alarm, and it was counted in again.
     pub called: AtomicBool,
 }
 
-impl Quiet {
-    // All orderings of `active` are AcqRel: who brings it to 0 has seen what all others did before they counted
-    // themselves out. `alarm_ns` is written before the owner counts itself out and read by who reaches 0, so Relaxed is
-    // enough there; `called` and `silent` are Release with the Acquire of the woken worker.
+impl Quiescence {
+    // All orderings of `active` are AcqRel: the thread that brings it to 0 has seen what all others did before they counted
+    // themselves out. `alarm_ns` is written before the owner counts itself out, and read by the thread that reaches 0, so
+    // Relaxed is enough there. `called` and `silent` are Release; partner: the Acquire of the woken worker.
 
-    /// One more that is awake.
+    /// Counts `count` engines in.
     pub fn enter(&self, count: u32) {
         self.active.fetch_add(count, Ordering::AcqRel);
     }
 
-    /// `count` fewer. Whoever is the last says what that means.
+    /// Counts `count` engines out. If none is left, ends the run or moves virtual time.
     pub fn leave(&self, count: u32) {
         if count > 0 && self.active.fetch_sub(count, Ordering::AcqRel) == count {
             self.all_quiet();
@@ -70,7 +75,7 @@ impl Quiet {
             self.sleepers.iter().for_each(|sleeper| sleeper.waker.wake());
             return;
         }
-        // Counted in meanwhile, so that nobody else finds the count at 0 before all that are due are awake.
+        // This thread is counted in meanwhile, so that no other finds the count at 0 before all due engines are awake.
         self.enter(1);
         self.now_ns.fetch_max(next_ns, Ordering::Relaxed);
         for sleeper in &self.sleepers {
@@ -89,9 +94,9 @@ impl Quiet {
     }
 }
 
-/// The sleeper of one inbox.
+/// The sleeper of one inbox: counts a part in before it is woken.
 pub(crate) struct Wakeup {
-    pub quiet: Arc<Quiet>,
+    pub quiet: Arc<Quiescence>,
     pub part: usize,
 }
 

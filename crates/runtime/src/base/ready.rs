@@ -1,24 +1,24 @@
-//! A set of operators, by number: two levels of bits, so that picking costs the same for 10 and for 4,096 of them.
+//! Sets of operators by number. They have two levels of bits, so picking costs the same for 10 and for 4,096 operators.
 
-/// Numbers below a fixed limit. Adding, removing and finding the highest are a few instructions.
+/// A set of numbers below a fixed limit. Adding, removing and finding the highest take a few instructions.
 #[derive(Debug)]
-pub(crate) struct Ready {
+pub(crate) struct ReadyList {
     words: Box<[u64]>,
-    /// Bit `w` says that `words[w]` is not zero. Lies here and not behind a pointer, as nearly all graphs have fewer than 4,096
-    /// operators: whether there is anything is one load.
+    /// Bit `w` says that `words[w]` is not zero. It is stored here, not behind a pointer: nearly all graphs have fewer than
+    /// 4,096 operators, so one load tells whether the set is empty.
     summary: u64,
-    /// The same for the words from 64 on, 64 of them each.
+    /// Summaries of the words from 64 on, one for 64 words each.
     more: Box<[u64]>,
 }
 
-/// Words that [`Ready::summary`] tells of.
+/// Number of words that [`ReadyList::summary`] covers.
 const NEAR: usize = 64;
 
-impl Ready {
+impl ReadyList {
     pub fn new(limit: usize) -> Self {
         let words = limit.div_ceil(64).max(1);
         let more = words.saturating_sub(NEAR).div_ceil(64);
-        Ready { words: vec![0; words].into(), summary: 0, more: vec![0; more].into() }
+        ReadyList { words: vec![0; words].into(), summary: 0, more: vec![0; more].into() }
     }
 
     #[inline]
@@ -54,17 +54,17 @@ impl Ready {
         self.summary == 0 && self.more.iter().all(|&word| word == 0)
     }
 
-    /// Whether this one is in, and no other.
+    /// Whether the set contains this number and no other.
     #[inline]
     pub fn is_only(&self, number: u32) -> bool {
-        let Ready { words, summary, more } = self;
+        let ReadyList { words, summary, more } = self;
         let word = number as usize / 64;
         words[word] == 1 << (number % 64)
             && *summary == if word < NEAR { 1 << word } else { 0 }
             && more.iter().map(|word| word.count_ones()).sum::<u32>() == u32::from(word >= NEAR)
     }
 
-    /// Removes and returns the highest number up to `most`: the operator that is furthest down the graph.
+    /// Removes and returns the highest number up to `most`: the operator furthest down the graph.
     #[inline]
     pub fn take_highest(&mut self, most: u32) -> Option<u32> {
         if most != u32::MAX {
@@ -87,7 +87,7 @@ impl Ready {
         Some(number)
     }
 
-    /// The highest number up to `most`.
+    /// Returns the highest number up to `most`.
     fn up_to(&self, most: u32) -> Option<u32> {
         let last = (most as usize / 64).min(self.words.len() - 1);
         let cut = |word: usize| match (most as usize).checked_sub(word * 64) {
@@ -98,7 +98,7 @@ impl Ready {
         Some(word as u32 * 64 + 63 - cut(word).leading_zeros())
     }
 
-    /// Whether there is one up to `most`.
+    /// Whether the set contains a number up to `most`.
     #[inline]
     pub fn has(&self, most: u32) -> bool {
         if most == u32::MAX { !self.is_empty() } else { self.up_to(most).is_some() }
@@ -111,7 +111,7 @@ impl Ready {
         (summary != 0).then(|| at * 64 + 63 - summary.leading_zeros() as usize)
     }
 
-    /// The first word from `word` on that is not zero.
+    /// Returns the first word from `word` on that is not zero.
     fn word_from(&self, word: usize) -> Option<usize> {
         let summaries = std::iter::once(self.summary).chain(self.more.iter().copied());
         let (first, within) = (word / 64, u64::MAX << (word % 64));
@@ -121,20 +121,20 @@ impl Ready {
     }
 }
 
-/// Those that want a turn, and the round in which they get it: each one once, by rising number, before anyone gets another.
+/// Sources that want a turn. They get it round robin: each once, by rising number, before any gets another turn.
 #[derive(Debug)]
-pub(crate) struct Turns {
-    wanted: Ready,
-    /// The word at which the round is.
+pub(crate) struct TurnList {
+    wanted: ReadyList,
+    /// Word that the current round has reached.
     word: usize,
-    /// The bits of that word that it has not come to. Bits and not a place: each turn waits for what the one before has stored here,
-    /// and this way it does not wait for long.
+    /// Mask of the bits in that word that the round has not reached. It is a mask, not an index, because each turn depends
+    /// on the store of the turn before, and a mask keeps that dependency short.
     ahead: u64,
 }
 
-impl Turns {
+impl TurnList {
     pub fn new(limit: usize) -> Self {
-        Turns { wanted: Ready::new(limit), word: 0, ahead: u64::MAX }
+        TurnList { wanted: ReadyList::new(limit), word: 0, ahead: u64::MAX }
     }
 
     #[inline]
@@ -155,18 +155,18 @@ impl Turns {
         self.wanted.is_empty()
     }
 
-    /// Whether just this one wants a turn.
+    /// Whether this source wants a turn, and no other.
     #[inline]
     pub fn is_only(&self, number: u32) -> bool {
         self.wanted.is_only(number)
     }
 
-    /// Whose turn is next. It stays in until it is cleared.
+    /// Returns the source whose turn is next. It stays in the list until it is cleared.
     #[inline(always)]
     pub fn next(&mut self) -> Option<u32> {
         let mut here = self.wanted.words[self.word] & self.ahead;
         if here == 0 {
-            // All of this word had theirs.
+            // All sources of this word had their turn.
             if self.wanted.words.len() > 1 {
                 self.word = self.wanted.word_from(self.word + 1).or_else(|| self.wanted.word_from(0))?;
             }
@@ -175,7 +175,7 @@ impl Turns {
                 return None;
             }
         }
-        // All above the lowest.
+        // The bits above the lowest.
         self.ahead = !(here ^ (here - 1));
         Some(self.word as u32 * 64 + here.trailing_zeros())
     }
@@ -183,14 +183,14 @@ impl Turns {
 
 #[cfg(test)]
 mod tests {
-    use super::{Ready, Turns};
+    use super::{ReadyList, TurnList};
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
     proptest! {
         #[test]
         fn behaves_like_a_plain_set(steps in prop::collection::vec((0u8..4, 0u32..10_000), 0..400)) {
-            let mut ready = Ready::new(10_000);
+            let mut ready = ReadyList::new(10_000);
             let mut plain = BTreeSet::new();
             for (what, number) in steps {
                 match what {
@@ -212,14 +212,14 @@ mod tests {
             }
         }
 
-        /// Nobody has two turns while somebody waits for one.
+        /// No source gets two turns while another waits for one.
         #[test]
         fn turns_go_round(
             limit in prop_oneof![1u32..70, 1u32..10_000],
             steps in prop::collection::vec((0u8..6, 0u32..10_000), 0..400),
         ) {
-            let mut turns = Turns::new(limit as usize);
-            // By number: who had a turn since this one has come in, or had its own.
+            let mut turns = TurnList::new(limit as usize);
+            // By number: the sources that had a turn since this one came in or had its own.
             let mut waiting: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
             for (what, number) in steps {
                 let number = number % limit;

@@ -1,44 +1,46 @@
-//! What a part shows all the time to whoever watches the run.
+//! The slot of a part: atomics that show other threads what the part does.
 
 use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// What a part shows all the time.
+/// The slot of a part.
 pub(crate) struct PartSlot {
     pub answers: CachePadded<Answers>,
-    /// The code of an operator that it is in: see [`within`]. Written at each step.
+    /// The operator whose code the part runs: see [`within`]. The part writes it at each step.
     within: CachePadded<AtomicU32>,
-    /// The worker that has stepped it last. Where parts are shared.
+    /// The worker that stepped the part last, if threads share parts. That worker writes it.
     worker: AtomicU32,
 }
 
+/// Requests of other threads to the part, and its answers.
 #[derive(Default)]
 pub(crate) struct Answers {
-    /// The last picture that it has painted.
+    /// Number of the last status snapshot that the part wrote.
     pub answered: AtomicU64,
-    /// Something is asked of it. Relaxed: a hint, so that it does not let it wait for long.
+    /// Whether a request waits for the part. Relaxed: a hint that makes the part answer soon.
     pub called: AtomicBool,
 }
 
-/// In which code of an operator a part is: the operator's number there, and one of these.
+/// Values of the word that says which operator's code a part runs: the operator's number, and perhaps a flag.
 pub(crate) mod within {
-    /// In none.
+    /// The part runs no operator's code.
     pub const NONE: u32 = u32::MAX;
-    /// In its `start` or `stop`, and not in a step: it answers nobody meanwhile.
+    /// Flag of `start`. The part answers no requests during `start` and `stop`.
     pub const START: u32 = 1 << 30;
+    /// Flag of `stop`.
     pub const STOP: u32 = 1 << 31;
-    /// The operator.
+    /// Mask of the operator's number.
     pub const OPERATOR: u32 = START - 1;
 }
 
 impl PartSlot {
-    /// It goes into the code of an operator. Relaxed throughout: for whoever looks from outside, nothing goes by it.
+    /// Notes that the part enters the code of an operator. Relaxed: readers on other threads conclude nothing else from it.
     #[inline(always)]
     pub fn enter(&self, operator: u32) {
         self.within.store(operator, Ordering::Relaxed);
     }
 
-    /// It is in none now.
+    /// Notes that the part runs no operator's code.
     pub fn exit(&self) {
         self.enter(within::NONE);
     }

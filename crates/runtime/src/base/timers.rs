@@ -2,8 +2,8 @@
 
 const ABSENT: u32 = u32::MAX;
 
-/// A binary heap of alarms in which every operator knows its place, so that an alarm can be moved or taken back
-/// without leaving anything behind. It never allocates after it was made.
+/// A binary heap of alarms that knows the place of each operator, so that an alarm can be moved or removed at once.
+/// It allocates only when it is made.
 #[derive(Debug)]
 pub(crate) struct Timers {
     /// (time in ns, operator): a heap, earliest at the front; ties go by operator.
@@ -25,13 +25,13 @@ impl Timers {
         self.heap.first().map(|&(time_ns, _)| time_ns)
     }
 
-    /// The operator's alarm, if it has one.
+    /// Returns the time of the operator's alarm, if it has one.
     pub fn get(&self, operator: u32) -> Option<u64> {
         let place = self.place[operator as usize];
         (place != ABSENT).then(|| self.heap[place as usize].0)
     }
 
-    /// Sets the operator's alarm, in place of the one it may have.
+    /// Sets the operator's alarm, and replaces the alarm that it may have.
     pub fn set(&mut self, operator: u32, time_ns: u64) {
         let mut at = self.place[operator as usize] as usize;
         if at == ABSENT as usize {
@@ -51,7 +51,7 @@ impl Timers {
         }
     }
 
-    /// Takes one alarm that is due at `now_ns`.
+    /// Removes the earliest alarm if it is due at `now_ns`, and returns its operator.
     pub fn take_due(&mut self, now_ns: u64) -> Option<u32> {
         let &(time_ns, operator) = self.heap.first()?;
         (time_ns <= now_ns).then(|| {

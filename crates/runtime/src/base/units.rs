@@ -1,4 +1,4 @@
-//! Quantities with units, as files write them: `"40 kHz"`, `"50ms"`, `"16KiB"`, or a plain number in the base unit.
+//! Quantities with units as in files: `"40 kHz"`, `"50ms"`, `"16KiB"`, or a plain number in the base unit.
 
 use crate::base::wording::quoted;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -31,8 +31,8 @@ macro_rules! quantity {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Visitor;
-                impl de::Visitor<'_> for Visitor {
+                struct QuantityVisitor;
+                impl de::Visitor<'_> for QuantityVisitor {
                     type Value = f64;
                     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                         write!(f, "{} such as {}", $noun, example(Self::Value::default(), $name::UNITS))
@@ -50,7 +50,7 @@ macro_rules! quantity {
                         parse(text, $noun, $base, $name::UNITS).map_err(E::custom)
                     }
                 }
-                deserializer.deserialize_any(Visitor).map($name)
+                deserializer.deserialize_any(QuantityVisitor).map($name)
             }
         }
 
@@ -76,27 +76,27 @@ macro_rules! quantity {
 }
 
 quantity!(
-    /// A frequency or rate, in hertz (samples per second).
+    /// A frequency or rate, in hertz (samples per second). In text: `"40 kHz"`, `"2.4 MS/s"` or `40e3`.
     Hertz, "frequency", "Hz",
     [("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9), ("S/s", 1.0), ("kS/s", 1e3), ("MS/s", 1e6)]
 );
 quantity!(
-    /// A length of time, in seconds.
+    /// A length of time, in seconds. In text: `"50 ms"`, `"20us"`, `"2 min"` or `0.05`.
     Seconds, "time", "s",
     [("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("ns", 1e-9), ("min", 60.0), ("m", 60.0), ("h", 3600.0), ("d", 86400.0)]
 );
 quantity!(
-    /// An amount of memory, in bytes.
+    /// An amount of memory, in bytes. In text: `"16 KiB"`, `"1 MB"` or `16384`.
     Bytes, "size", "B",
     [("B", 1.0), ("KiB", 1024.0), ("MiB", 1048576.0), ("GiB", 1073741824.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)]
 );
 quantity!(
-    /// A ratio of powers, in decibels.
+    /// A ratio of powers, in decibels. In text: `"-6 dB"` or `-6`.
     Decibels, "level", "dB",
     [("dB", 1.0)]
 );
 
-/// A length of time that comes again and again: `"20 ms"`, or how often in a second: `"50 Hz"`.
+/// The period of something that repeats, in seconds. In text: a time such as `"20 ms"`, or a rate such as `"50 Hz"`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize)]
 pub struct Period(pub Seconds);
 
@@ -114,7 +114,7 @@ impl std::str::FromStr for Period {
         if rate > 0.0 {
             Ok(Period(Seconds(1.0 / rate)))
         } else {
-            Err(format!("{} is no rate: it must be above 0", quoted(text)))
+            Err(format!("{} is not a rate: it must be above 0", quoted(text)))
         }
     }
 }
@@ -149,7 +149,7 @@ impl JsonSchema for Period {
 }
 
 impl Seconds {
-    /// In whole nanoseconds; `None` when negative or above 584 years.
+    /// Returns the time in whole nanoseconds, or `None` if it is negative or above 584 years.
     pub fn as_ns(self) -> Option<u64> {
         let ns = (self.0 * 1e9).round();
         (0.0..u64::MAX as f64).contains(&ns).then_some(ns as u64)
@@ -157,7 +157,7 @@ impl Seconds {
 }
 
 impl Bytes {
-    /// As a whole number; `None` when negative, broken or too large.
+    /// Returns the number of bytes, or `None` if it is negative, not a whole number or too large.
     pub fn as_usize(self) -> Option<usize> {
         (self.0.fract() == 0.0 && (0.0..9e15).contains(&self.0)).then_some(self.0 as usize)
     }
@@ -169,7 +169,11 @@ fn parse(text: &str, noun: &str, base: &str, units: &[(&str, f64)]) -> Result<f6
     let (number, unit) = (text[..end].trim(), text[end..].trim());
     let known = || units.iter().map(|(unit, _)| *unit).collect::<Vec<_>>().join(", ");
     let value: f64 = number.replace('_', "").parse().map_err(|_| {
-        format!("{} is no {noun}: write a number and a unit, such as `{}`", quoted(text), example(0.0, units))
+        format!(
+            "{} is not a {noun}: write a number and a unit, such as `{}`",
+            quoted(text),
+            example(0.0, units)
+        )
     })?;
     let factor = match unit {
         "" => 1.0,
@@ -179,27 +183,30 @@ fn parse(text: &str, noun: &str, base: &str, units: &[(&str, f64)]) -> Result<f6
                 .find(|(known, _)| *known == unit)
                 .ok_or_else(|| {
                     let (unit, text) = (quoted(unit), quoted(text));
-                    format!("{unit} in {text} is no unit of {noun}: {} (no unit: {base})", known())
+                    format!(
+                        "{unit} in {text} is not a unit of {noun}: use {} (without a unit: {base})",
+                        known()
+                    )
                 })?
                 .1
         }
     };
-    // Written as a division where that is exact: 50 * 1e-3 is not 0.05.
+    // A division if that is exact: 50 * 1e-3 is not 0.05.
     finite(if factor < 1.0 { value / (1.0 / factor).round() } else { value * factor }, noun)
 }
 
 fn finite(value: f64, noun: &str) -> Result<f64, String> {
-    if value.is_finite() { Ok(value) } else { Err(format!("{value} is no {noun}: it must be finite")) }
+    if value.is_finite() { Ok(value) } else { Err(format!("{value} is not a {noun}: it must be finite")) }
 }
 
 fn example(_: f64, units: &[(&str, f64)]) -> String {
     format!("\"20 {}\"", units.get(1).or(units.first()).map_or("", |(unit, _)| unit))
 }
 
-/// With the largest unit that leaves at least 1 before the point, and no more digits than the number has.
+/// Writes the value with the largest unit that leaves at least 1 before the point and adds no digits.
 fn show(value: f64, base: &str, units: &[(&str, f64)], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let fits = |factor: f64| value.abs() >= factor && (value / factor * 1e6).fract() == 0.0;
-    // The first of equals: `kHz` before `kS/s`.
+    // Of equal units the first: `kHz` before `kS/s`.
     let best = units.iter().rev().filter(|(_, factor)| fits(*factor)).max_by(|a, b| a.1.total_cmp(&b.1));
     match best {
         Some((unit, factor)) => write!(f, "{} {unit}", value / factor),
@@ -243,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_is_named() {
+    fn wrong_quantities_are_named() {
         let error = "40 kHZ".parse::<Hertz>().unwrap_err();
         assert!(error.contains("`kHZ`") && error.contains("kHz"), "{error}");
         assert!("".parse::<Seconds>().unwrap_err().contains("number and a unit"));

@@ -1,6 +1,6 @@
-//! What serde says of a wrong value, in the words of the people who wrote it.
+//! Messages about wrong values, in the words of the people who wrote the values.
 
-/// A message, and perhaps what else helps.
+/// Turns a message of serde into one for users. Also returns an addition to it, such as the known keys.
 pub(crate) fn plain(error: &str) -> (String, Option<String>) {
     for start in ["invalid type: ", "invalid value: "] {
         if let Some((found, expected)) =
@@ -35,7 +35,7 @@ pub(crate) fn plain(error: &str) -> (String, Option<String>) {
     }
 }
 
-/// ": did you mean `x`?" for the nearest of some names, or nothing when none is near.
+/// Returns ": did you mean `x`?" for the nearest of the known names, or "" if none is near.
 pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
     known
         .map(|known| (strsim::damerau_levenshtein(name, known), known))
@@ -44,25 +44,25 @@ pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> S
         .map_or(String::new(), |(_, known)| format!(": did you mean `{known}`?"))
 }
 
-/// ": did you mean …?", or nothing.
+/// Like [`nearest`], but returns "" for long names.
 pub(crate) fn near<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
-    // The distance costs length by length, for each of the known.
+    // The cost of the distance is quadratic in the length, for each known name.
     if name.len() <= 100 { nearest(name, known) } else { String::new() }
 }
 
-/// `name` between backticks, shortened if it is long, without control characters.
+/// Returns `name` in back quotes, shortened if it is long, with control characters escaped.
 pub(crate) fn quoted(name: &str) -> String {
     let shown: String = name.chars().take(80).flat_map(char::escape_debug).collect();
     let more = if name.chars().nth(80).is_some() { "…" } else { "" };
     format!("`{shown}{more}`")
 }
 
-/// `a`, `b`, `c`.
+/// Returns the names as a list: `a`, `b`, `c`.
 pub(crate) fn list(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// A time with three digits or so.
+/// Returns a time with about three digits and a unit.
 pub(crate) fn time(ns: u64) -> String {
     match ns {
         0..1_000 => format!("{ns} ns"),
@@ -88,7 +88,7 @@ fn expected_words(expected: &str) -> String {
         "u64" | "u128" | "usize" => "a whole number that is not negative",
         "a sequence" => "an array",
         "a map" => "a table",
-        // Of keys that take several types, of which none has so many digits.
+        // A key that takes several types, none of which has that many digits.
         "any value" => "a smaller number",
         other if other.starts_with("struct ") => "a table",
         other => other,

@@ -8,7 +8,7 @@
 
 use crate::base::idle::Idle;
 use crate::base::options::Share;
-use crate::base::quiescence::Wake;
+use crate::base::quiescence::Unpark;
 use onbeat_os::{Parker, Unparker};
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use onbeat_queue::{TaskLease, TaskPool};
@@ -96,7 +96,7 @@ pub(crate) struct SharingCounts {
     pub taken: u64,
     /// Parts among these that another thread had offered.
     pub stolen: u64,
-    /// Wake-ups of other threads.
+    /// Unpark-ups of other threads.
     pub woken: u64,
     /// Number of times that the thread has parked.
     pub parked: u64,
@@ -395,7 +395,7 @@ pub(crate) struct PoolWaker<P> {
     pub part: u32,
 }
 
-impl<P: PoolPart + Send> Wake for PoolWaker<P> {
+impl<P: PoolPart + Send> Unpark for PoolWaker<P> {
     fn wake(&self) {
         self.pool.wake(self.part);
     }

@@ -62,21 +62,21 @@ plain_messages!((), char, u128, i128, &'static str, num_complex::Complex<f32>, n
 macro_rules! value_messages {
     ($($type:ty: $($pattern:pat => $made:expr),+;)*) => { $(impl Message for $type {
         fn takes_value(value: &Value) -> bool {
-            Self::make(value).is_some()
+            Self::from_constant(value).is_some()
         }
         fn from_value(value: &Value, _: &mut crate::Context, _: u32) -> Option<Self> {
-            Self::make(value)
+            Self::from_constant(value)
         }
     }
-    impl Make for $type {
-        fn make(value: &Value) -> Option<Self> {
+    impl FromValue for $type {
+        fn from_constant(value: &Value) -> Option<Self> {
             match value { $($pattern => $made,)+ _ => None }
         }
     })* };
 }
 
-trait Make: Sized {
-    fn make(value: &Value) -> Option<Self>;
+trait FromValue: Sized {
+    fn from_constant(value: &Value) -> Option<Self>;
 }
 
 value_messages! {
@@ -250,8 +250,8 @@ impl fmt::Display for Value {
 
 impl<'de> serde::Deserialize<'de> for Value {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl serde::de::Visitor<'_> for Visitor {
+        struct ValueVisitor;
+        impl serde::de::Visitor<'_> for ValueVisitor {
             type Value = Value;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -274,7 +274,7 @@ impl<'de> serde::Deserialize<'de> for Value {
                 Ok(Value::Text(value.into()))
             }
         }
-        deserializer.deserialize_any(Visitor)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What user code sees: operators, their ports, messages, chunks and conditions.
+//! The types of user code: operators, their ports, messages, chunks and conditions.
 
 pub(crate) mod changes;
 pub(crate) mod chunk;
@@ -21,11 +21,16 @@ use crate::operator::kernel::not_settable;
 use crate::{Context, Error, Pace, Ports, Rate, Value};
 use std::any::Any;
 
-/// One node of a pipeline: typed ports and a `step`.
+/// A node of a pipeline: typed ports, and a `step` that reads some and writes others.
 ///
-/// The engine calls [`start`](Operator::start) once, then [`step`](Operator::step) whenever every required input has
-/// a message (or has ended) and every output has room for one, then [`stop`](Operator::stop) once, however the run
-/// ended.
+/// The engine calls the methods in this order, always on a worker thread, one at a time:
+///
+/// 1. [`start`](Operator::start), once, before any step of the run.
+/// 2. [`step`](Operator::step), each time that every required input has a message (or has ended) and every output has
+///    room for one. [`Graph::when`](crate::Graph::when) adds or replaces conditions.
+/// 3. [`stop`](Operator::stop), once, however the run ended.
+///
+/// Only [`ports`](Operator::ports) and `step` are required.
 ///
 /// ```
 /// use onbeat_runtime::{Context, Error, Input, Operator, Output, Ports, Step};
@@ -46,62 +51,75 @@ use std::any::Any;
 ///     }
 /// }
 /// ```
+///
+/// Operators that only transform samples need not implement this trait: [`InPlace`](crate::InPlace) makes one of a
+/// [`Map`](crate::Map), and [`Stream`](crate::Stream) of a [`Kernel`](crate::Kernel).
 pub trait Operator: Any + Send {
-    /// Names the ports, one line each, always the same ones in the same order.
+    /// Names the ports, one line each. It must name the same ports in the same order each time.
     fn ports(&mut self, p: &mut Ports);
 
-    /// One activation: short, and without waiting inside. Says what it wants next.
+    /// Does one activation, and returns when it wants the next one.
+    ///
+    /// It should be short: other operators of the same worker wait meanwhile. It must not block; use a condition
+    /// ([`When`](crate::When)) or an alarm ([`Context::until`]) instead.
     ///
     /// # Errors
-    /// An error stops the run cleanly: every operator's `stop` runs, and the report names this one. Where the graph says so
-    /// ([`OnError`](crate::OnError)), the operator is started anew instead, or the run goes on without it.
+    /// An error (or a panic) stops the run cleanly: every operator's `stop` is called, and the record names this operator.
+    /// With [`OnError`](crate::OnError), the operator is restarted, or the run goes on without it.
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error>;
 
-    /// Called on the worker before the first step: open files, allocate.
+    /// Opens files and sockets and allocates memory, before the first step. The default does nothing.
     ///
     /// # Errors
-    /// The run does not begin; operators that were started are stopped.
+    /// An error keeps the run from starting. Operators that were started are stopped.
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         let _ = cx;
         Ok(())
     }
 
-    /// Called once after the last step, for every operator that was started: finish files or take them away.
+    /// Finishes files, or removes incomplete ones, after the last step. The default does nothing.
+    ///
+    /// Called once for each operator whose `start` was called, also after errors.
     ///
     /// # Errors
-    /// The run counts as failed.
+    /// After an error the run counts as failed.
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         let _ = (cx, ending);
         Ok(())
     }
 
-    /// Called on the worker after a step that failed or panicked, where the graph says that the operator is started anew: what
-    /// it holds becomes as good as new. What the step had taken is lost.
+    /// Resets the operator after a step that failed or panicked, if the graph restarts it
+    /// ([`OnError::Restart`](crate::OnError::Restart)).
+    ///
+    /// Messages that the failed step took are lost. The default calls `stop` with [`Ending::Failed`], then `start`.
     ///
     /// # Errors
-    /// Counts as one more failure. `stop` may still come.
+    /// An error counts as one more failure. `stop` may still be called.
     fn restart(&mut self, cx: &mut Context) -> Result<(), Error> {
         self.stop(cx, Ending::Failed)?;
         self.start(cx)
     }
 
-    /// Whether it can be started anew without harm; asked by the plan where the graph says that it is to be.
+    /// Whether the operator can be restarted without harm. The plan asks if the graph restarts it. The default is `Ok`.
     ///
     /// # Errors
-    /// When it cannot: why.
+    /// The reason why it cannot. The plan then fails with this text.
     fn restartable(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Another one that does the same, for an operator without a state: what it sends for a message depends on nothing but that
-    /// message and its parameters. The scheduler `replicated` steps several of them side by side, and no other one asks.
-    /// The default is `None`: it has a state.
+    /// Makes another operator that does the same, for an operator without state. The default is `None`: it has state.
     ///
-    /// Who takes and sends messages sends exactly one for each that it takes, under the stamp of that one, before it takes the
-    /// next. It is never started anew after a failure.
+    /// "Without state" means that the output for a message depends only on that message and on the parameters. Only the
+    /// scheduler `replicated` calls this: it steps several replicas side by side.
     ///
-    /// A source whose replicas share out what is to be sent (see [`Numbers`](crate::Numbers)) and a sink whose replicas put
-    /// together what they took have some too. Where both ends of a stretch do, messages keep no order among the replicas.
+    /// - An operator with inputs and outputs sends exactly one message for each that it takes, under the same stamp, before
+    ///   it takes the next. It is never restarted after a failure.
+    /// - A source may have replicas that divide the numbers of its messages among themselves: see
+    ///   [`Numbers`](crate::Numbers).
+    /// - A sink may have replicas that combine their results.
+    ///
+    /// If both ends of a stretch have replicas, messages keep no order among the replicas.
     ///
     /// ```
     /// # use onbeat_runtime::{Context, Error, Input, Operator, Output, Ports, Step};
@@ -129,63 +147,67 @@ pub trait Operator: Any + Send {
         None
     }
 
-    /// How often it sends, where it keeps time by itself and knows that before it starts; `pace` is what the run asks for. The plan
-    /// shows it, and `onbeat doctor` lays it beside what waking up costs. The default is `None`: it sends when something comes, or as
-    /// fast as it can.
+    /// Returns how often the operator sends, if it keeps time on its own and knows its rate before the run.
+    ///
+    /// `pace` is the pace that the run asks for, if any. The plan shows the rate, and `onbeat doctor` compares it with the
+    /// cost of waking up. The default is `None`: it sends when a message comes, or as fast as it can.
     fn rate(&self, pace: Option<Pace>) -> Option<Rate> {
         let _ = pace;
         None
     }
 
-    /// Its shortcuts, if it has any: see [`Inline`].
-    fn inline(&mut self) -> Option<&mut dyn Inline> {
-        None
-    }
-
-    /// Its last message came `late_ns` later than its deadline, and the graph says that it is to do less then
-    /// ([`OnMiss::Degrade`](crate::OnMiss::Degrade)): a smaller picture, fewer taps, every other one. When to do more again is its own
-    /// business. Called on the worker, between two steps.
+    /// Asks the operator to do less work per message, such as a smaller picture, fewer taps or every other result.
+    ///
+    /// Called between two steps if its last message missed the deadline by `late_ns` nanoseconds and the graph chose
+    /// [`OnMiss::Degrade`](crate::OnMiss::Degrade). The operator decides when to do more again. The default does nothing.
     fn degrade(&mut self, late_ns: u64) {
         let _ = late_ns;
     }
 
-    /// Names of the parameters that can be changed while it runs.
+    /// Returns the names of the parameters that can be changed during a run. The default is none.
     fn settable(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Changes a parameter, one of [`settable`](Operator::settable), between two steps; what is processed next goes by it. The
-    /// value is read like that of a file: see [`Value::read`].
+    /// Changes one of the [`settable`](Operator::settable) parameters, between two steps. It holds for all messages after
+    /// the call. [`Value::read`] reads the value like that of a file.
     ///
     /// # Errors
-    /// When the parameter cannot have this value: name the value, the limit and the fix. Nothing is changed then.
+    /// If the parameter cannot have this value: the text names the value, the limit and the fix. Nothing is changed then.
     fn set(&mut self, cx: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
         let _ = (cx, value);
         Err(not_settable(name))
     }
 
-    /// As [`set`](Operator::set), for just that sample of its input stream and all after it, however it is cut into chunks.
-    /// Samples are counted from 0, as they come to the operator. [`Stream`](crate::Stream) and
-    /// [`InPlace`](crate::InPlace) do it for every kernel.
+    /// Changes a parameter like [`set`](Operator::set), from sample number `sample` of the input on, however the stream is
+    /// cut into chunks.
+    ///
+    /// Samples count from 0, in the order in which they come to the operator. [`Stream`](crate::Stream) and
+    /// [`InPlace`](crate::InPlace) implement this for every kernel.
     ///
     /// # Errors
-    /// As [`set`](Operator::set); and when the sample has gone by, or the operator cannot do it.
+    /// As [`set`](Operator::set). Also if the sample has passed, or if the operator cannot change at a sample (the default).
     fn set_at(&mut self, cx: &mut Context, name: &str, value: &Value, sample: u64) -> Result<(), Error> {
         let _ = (cx, value);
         Err(Error::new(format!(
-            "`{name}` changes between two steps, and not at a sample ({sample}): leave that out"
+            "`{name}` changes between two steps, not at a sample ({sample}): leave out the sample"
         )))
+    }
+
+    /// Returns the operator's shortcuts for chains, see [`Inline`]. The default is `None`.
+    fn inline(&mut self) -> Option<&mut dyn Inline> {
+        None
     }
 }
 
-/// What an operator wants after a step.
+/// When an operator wants its next step.
 ///
-/// It is a plain word, so that `Result<Step, Error>` comes back in two registers.
+/// It is one plain word, so that `Result<Step, Error>` is returned in two registers.
 ///
 /// ```
 /// use onbeat_runtime::{Context, Error, Input, Output, Step};
 ///
-/// /// The step of an operator that sends each number as often as it says.
+/// /// The step of an operator that counts down from each number that it takes.
 /// fn step(
 ///     input: &mut Input<u64>,
 ///     out: &mut Output<u64>,
@@ -206,24 +228,24 @@ pub trait Operator: Any + Send {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Step {
-    /// Step me when there is a message for me (perhaps there is one already). At the end of all inputs this is the
-    /// same as `Done`.
+    /// When the inputs have messages; perhaps they have some already. After the end of all inputs this is the same as
+    /// `Done`.
     Wait,
-    /// I have more to do with what I hold: step me again as soon as the outputs have room, message or not.
+    /// As soon as the outputs have room, with or without new messages: the operator has more to do.
     Again,
-    /// Step me when there is a message, or at a time, whatever comes first. Made by [`Context::until`].
+    /// When a message comes or at a time, whichever is first. Made by [`Context::until`].
     Until,
-    /// I am finished: close my outputs, and let nothing more come.
+    /// Never: the operator is finished. Its outputs close, and messages that still come are not read.
     Done,
 }
 
-/// How the run ended, as told to [`Operator::stop`].
+/// How the run ended, as [`Operator::stop`] learns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// All sources ended and everything was worked off.
+    /// All sources ended, and all queued messages were processed.
     Ended,
-    /// Someone stopped it (Ctrl-C, a duration): what was under way was worked off.
+    /// The run was stopped by Ctrl-C, a duration or an order. Messages in flight were processed.
     Stopped,
-    /// An operator failed. What this operator has written may be incomplete.
+    /// An operator failed. The output of this operator may be incomplete.
     Failed,
 }

@@ -46,9 +46,9 @@ impl<M: Message> Input<M> {
     fn pop_many(&mut self, cx: &mut Context) -> Option<M> {
         match &mut self.link {
             InLink::Direct(edge) => edge.pop_direct(cx),
-            InLink::Turn(_) if cx.visible == 0 => None,
+            InLink::Turn(_) if cx.replicas.visible == 0 => None,
             InLink::Turn(edge) => {
-                cx.visible -= 1;
+                cx.replicas.visible -= 1;
                 edge.pop_direct(cx)
             }
             InLink::Many(many) => many.pop(self.index, cx),
@@ -60,7 +60,7 @@ impl<M: Message> Input<M> {
     /// the older of both.
     pub fn pop_stamped(&mut self, cx: &mut Context) -> Option<(M, Stamp)> {
         let message = self.pop(cx)?;
-        let stamp = if matches!(self.link, InLink::Many(_)) { cx.own } else { cx.stamp };
+        let stamp = if matches!(self.link, InLink::Many(_)) { cx.joining.own } else { cx.stamp };
         Some((message, stamp))
     }
 
@@ -153,8 +153,8 @@ impl<M: Message> Output<M> {
     }
 
     /// Looks at edges to other workers: [`room`](Output::room) knows of these what this one has seen when it last looked.
-    pub(crate) fn look_for_room(&self, cx: &mut Context) {
-        self.link.look_for_room(cx);
+    pub(crate) fn poll_room(&self, cx: &mut Context) {
+        self.link.poll_room(cx);
     }
 
     /// The edges that begin here, as their worker numbers them.

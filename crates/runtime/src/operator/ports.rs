@@ -28,9 +28,9 @@ enum Visit<'v> {
     /// Collects what ports there are and numbers them.
     Describe(&'v mut Described),
     /// Hands out the ends of the planned edges.
-    Bind(&'v mut Vec<Bound>),
+    Bind(&'v mut Vec<BoundEnd>),
     /// Exchanges what the ports are connected to with what is given.
-    Swap(&'v mut [Bound]),
+    Swap(&'v mut [BoundEnd]),
 }
 
 /// All ports of one operator.
@@ -80,7 +80,7 @@ pub enum Merge {
 }
 
 /// The ends of one operator's edges, on their way to its ports.
-pub(crate) struct Bound {
+pub(crate) struct BoundEnd {
     pub is_input: bool,
     pub port: usize,
     pub end: Box<dyn Any + Send>,
@@ -91,16 +91,16 @@ impl<'v> Ports<'v> {
         Ports { visit: Visit::Describe(described) }
     }
 
-    pub(crate) fn bind(ends: &'v mut Vec<Bound>) -> Self {
+    pub(crate) fn bind(ends: &'v mut Vec<BoundEnd>) -> Self {
         Ports { visit: Visit::Bind(ends) }
     }
 
-    pub(crate) fn swap(ends: &'v mut [Bound]) -> Self {
+    pub(crate) fn swap(ends: &'v mut [BoundEnd]) -> Self {
         Ports { visit: Visit::Swap(ends) }
     }
 
     /// What is handed out, for one who keeps it for somebody else.
-    pub(crate) fn take_ends(&mut self) -> Vec<Bound> {
+    pub(crate) fn take_ends(&mut self) -> Vec<BoundEnd> {
         match &mut self.visit {
             Visit::Bind(ends) => std::mem::take(ends),
             _ => Vec::new(),
@@ -176,7 +176,7 @@ impl<'v> Ports<'v> {
     }
 }
 
-fn take_end(ends: &mut Vec<Bound>, is_input: bool, port: usize) -> Option<Box<dyn Any + Send>> {
+fn take_end(ends: &mut Vec<BoundEnd>, is_input: bool, port: usize) -> Option<Box<dyn Any + Send>> {
     let at = ends.iter().position(|end| end.is_input == is_input && end.port == port)?;
     Some(ends.swap_remove(at).end)
 }

@@ -3,7 +3,7 @@
 use super::error::Fault;
 use super::section::{Section, type_words};
 use super::source::Source;
-use crate::base::options::{Cores, Options, Pace};
+use crate::base::options::{CoreList, Options, Pace};
 use crate::base::wording::quoted;
 use crate::graph::limits::{OnMiss, PathLimits};
 use crate::operator::message::Value;
@@ -114,10 +114,10 @@ impl Header {
         };
         let mut options = Options::default();
         set(&mut options.scheduler, top.get("scheduler")?);
-        if let Some(cores) = top.get::<Cores>("cores")? {
+        if let Some(cores) = top.get::<CoreList>("cores")? {
             options.cores = cores.into_inner().0;
         }
-        if let Some(cores) = top.get::<Cores>("house_keeping")? {
+        if let Some(cores) = top.get::<CoreList>("house_keeping")? {
             options.house_keeping = cores.into_inner().0;
         }
         options.workers = top.get::<usize>("workers")?.map(Spanned::into_inner);

@@ -5,7 +5,7 @@ use super::error::Fault;
 use super::overrides::Setting;
 use super::section::{Section, type_words};
 use crate::base::idle::Idle;
-use crate::base::options::{Cores, Options, PREFAULT_MOST_BYTES, Pool};
+use crate::base::options::{CoreList, Options, PREFAULT_MOST_BYTES, Pool};
 use crate::base::wording::{list, near, quoted};
 use onbeat_os::Policy;
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ fn pool(value: &Spanned<DeValue<'_>>) -> Result<Pool, Fault> {
     let section = Section { what: format!("pool {}", quoted(&name)), ..section };
     Ok(Pool {
         name,
-        cores: section.get::<Cores>("cores")?.map_or(Vec::new(), |cores| cores.into_inner().0),
+        cores: section.get::<CoreList>("cores")?.map_or(Vec::new(), |cores| cores.into_inner().0),
         workers: section.get::<usize>("workers")?.map(Spanned::into_inner),
         policy: policy(&section)?,
         idle: section.get::<Idle>("idle")?.map(Spanned::into_inner),

@@ -5,7 +5,7 @@ use super::resolve::Wire;
 use super::sizes::Size;
 use crate::base::wording::nearest;
 use crate::graph::{Graph, Node};
-use crate::operator::when::{What, When};
+use crate::operator::when::{Requirement, When};
 
 /// Ports by place, and capacities by edge: what the checks need to know of the rest.
 struct Around<'g> {
@@ -37,12 +37,14 @@ impl Around<'_> {
 
     fn check(&self, When(what): &When, nested: bool) -> Result<(), GraphError> {
         match what {
-            What::Messages { port, least } => self.fits(*least, self.capacity(self.input(port)?), port),
-            What::Room { .. } if nested => {
+            Requirement::Messages { port, least } => {
+                self.fits(*least, self.capacity(self.input(port)?), port)
+            }
+            Requirement::Room { .. } if nested => {
                 Err(self.wrong("`room` cannot be one of `any_of`: an output without room always waits"))
             }
-            What::Room { port, least } => self.room(port, *least),
-            What::Inputs { ports, least, how, .. } => {
+            Requirement::Room { port, least } => self.room(port, *least),
+            Requirement::Inputs { ports, least, how, .. } => {
                 let ports: Vec<&str> = match ports.as_slice() {
                     [] => self.node().ports.inputs.iter().map(|port| port.name.as_str()).collect(),
                     ports => ports.iter().map(String::as_str).collect(),
@@ -63,22 +65,26 @@ impl Around<'_> {
                 }
                 self.fits(*least, sum, &ports.join(" and "))
             }
-            What::Batch { port, size, .. } => self.fits(*size, self.capacity(self.input(port)?), port),
-            What::Misused(text) => Err(self.wrong(text)),
-            What::Count(0) => Err(self.wrong("a count of 0 steps: leave the operator out")),
-            What::Period { period_ns: 0, .. } => Err(self.wrong("a period of 0 ns: it must be 1 ns or more")),
-            What::ChunkRoom(0) => Err(self.wrong("0 free chunks are always there")),
-            What::ChunkRoom(_)
+            Requirement::Batch { port, size, .. } => self.fits(*size, self.capacity(self.input(port)?), port),
+            Requirement::Misused(text) => Err(self.wrong(text)),
+            Requirement::Count(0) => Err(self.wrong("a count of 0 steps: leave the operator out")),
+            Requirement::Period { period_ns: 0, .. } => {
+                Err(self.wrong("a period of 0 ns: it must be 1 ns or more"))
+            }
+            Requirement::ChunkRoom(0) => Err(self.wrong("0 free chunks are always there")),
+            Requirement::ChunkRoom(_)
                 if !self.node().ports.outputs.iter().any(|port| port.sample_bytes.is_some()) =>
             {
                 Err(self.wrong("`chunk_room` is about outputs with samples, and there are none"))
             }
-            What::AnyOf(list) if list.is_empty() => Err(self.wrong("`any_of` nothing never holds")),
-            What::AnyOf(list) => list.iter().try_for_each(|when| self.check(when, true)),
-            What::Count(_) | What::Gate(_) | What::Event(_) | What::Readable(_) | What::Period { .. } => {
-                Ok(())
-            }
-            What::ChunkRoom(_) | What::Own(_) => Ok(()),
+            Requirement::AnyOf(list) if list.is_empty() => Err(self.wrong("`any_of` nothing never holds")),
+            Requirement::AnyOf(list) => list.iter().try_for_each(|when| self.check(when, true)),
+            Requirement::Count(_)
+            | Requirement::Gate(_)
+            | Requirement::Event(_)
+            | Requirement::Readable(_)
+            | Requirement::Period { .. } => Ok(()),
+            Requirement::ChunkRoom(_) | Requirement::Own(_) => Ok(()),
         }
     }
 
@@ -142,9 +148,11 @@ impl Around<'_> {
 pub(crate) fn is_about(node: &Node, input: usize) -> bool {
     fn about(When(what): &When, name: &str) -> bool {
         match what {
-            What::Messages { port, .. } | What::Batch { port, .. } => port.is_empty() || port == name,
-            What::Inputs { ports, .. } => ports.is_empty() || ports.iter().any(|port| port == name),
-            What::AnyOf(list) => list.iter().any(|when| about(when, name)),
+            Requirement::Messages { port, .. } | Requirement::Batch { port, .. } => {
+                port.is_empty() || port == name
+            }
+            Requirement::Inputs { ports, .. } => ports.is_empty() || ports.iter().any(|port| port == name),
+            Requirement::AnyOf(list) => list.iter().any(|when| about(when, name)),
             _ => false,
         }
     }
@@ -156,7 +164,7 @@ pub(crate) fn is_about(node: &Node, input: usize) -> bool {
 pub(crate) fn room(node: &Node, out: usize) -> usize {
     let name = &node.ports.outputs[out].name;
     let rooms = node.when.iter().filter_map(|When(what)| match what {
-        What::Room { port, least } if port.is_empty() || port == name => Some(*least),
+        Requirement::Room { port, least } if port.is_empty() || port == name => Some(*least),
         _ => None,
     });
     rooms.max().unwrap_or(1)

@@ -15,7 +15,7 @@ use crate::operator::context::NONE;
 use crate::operator::link::EdgeEnds;
 use crate::operator::link::{EdgeSpec, Initial, Probe};
 use crate::operator::when::Conditions;
-use crate::operator::when::Watcher;
+use crate::operator::when::FileWatcher;
 use crate::plan::Plan;
 use crate::plan::replicate::{End, Way};
 use connect::connect;
@@ -70,7 +70,7 @@ pub(super) struct Bound {
 pub(super) type ThreadSeat = (Parker, Option<(Arc<WorkerPool>, usize)>);
 
 /// Cuts the graph into its parts.
-pub(super) fn bind(mut graph: Graph, plan: &Plan, watcher: Option<Arc<Watcher>>) -> Bound {
+pub(super) fn bind(mut graph: Graph, plan: &Plan, watcher: Option<Arc<FileWatcher>>) -> Bound {
     let parts = plan.parts.len();
     let owners: Vec<Owner> = (0..parts).map(|_| Owner::new()).collect();
     let operators = number_operators(plan, parts);

@@ -6,7 +6,7 @@ use crate::graph::{Graph, Node};
 use crate::operator::link::EdgeSpec;
 use crate::operator::ports::Merge;
 use crate::operator::when::{Conditions, InputEdges};
-use crate::operator::when::{Waker, Watcher, compile};
+use crate::operator::when::{FileWatcher, Waker, compile};
 use crate::plan::{Plan, when};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(super) struct Numbered {
     /// Operators that wait for somebody outside of the graph.
     pub outside: u32,
     /// Where one of them waits for files.
-    pub watcher: Option<Arc<Watcher>>,
+    pub watcher: Option<Arc<FileWatcher>>,
 }
 
 /// Gives each of them an item in its part's inbox.
@@ -26,7 +26,7 @@ pub(super) fn number(
     plan: &Plan,
     operators: &[Place],
     events: &mut [Vec<InboxEvent>],
-    watcher: Option<Arc<Watcher>>,
+    watcher: Option<Arc<FileWatcher>>,
 ) -> Numbered {
     let mut outside = 0;
     let item = |(number, &place): (usize, &usize)| {

@@ -114,7 +114,7 @@ impl Thread<'_> {
     }
 
     fn run_alone(&self, worker: &mut Worker, cx: &mut Context, time: &mut Time) -> Result<(), Failure> {
-        worker.watch(cx, self.idle().listens_ns() > 0 && cx.clock.is_real());
+        worker.watch(cx, self.idle().polls_ns() > 0 && cx.clock.is_real());
         loop {
             let alarm_ns = match worker.run(cx)? {
                 Pause::Over => return Ok(()),
@@ -123,7 +123,7 @@ impl Thread<'_> {
             };
             let alarm_ns = alarm_ns.map(|alarm_ns| cx.clock.to_real(alarm_ns));
             let begin_ns = cx.clock.real_ns();
-            let until_ns = alarm_ns.unwrap_or(u64::MAX).min(begin_ns + self.idle().listens_ns());
+            let until_ns = alarm_ns.unwrap_or(u64::MAX).min(begin_ns + self.idle().polls_ns());
             let is_told = until_ns > begin_ns && cx.clock.is_real() && worker.spin(cx, until_ns);
             let lying = if is_told { None } else { worker.park(cx, alarm_ns) };
             let Context { owner, clock, .. } = cx;

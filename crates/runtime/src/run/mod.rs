@@ -28,7 +28,7 @@ use crate::engine::limits::Limits;
 use crate::explain::{Recorded, Recorder};
 use crate::graph::Graph;
 use crate::operator::chunk::Info;
-use crate::operator::when::{Watcher, Watching, When};
+use crate::operator::when::{FileWatch, FileWatcher, When};
 use crate::plan::replicate;
 use crate::plan::{GraphError, Plan};
 use hang::Watch;
@@ -87,7 +87,7 @@ pub struct Run {
     control: Arc<Control>,
     handle: RunHandle,
     started_unix_ns: u64,
-    watching: Option<Watching>,
+    watching: Option<FileWatch>,
     watch: Option<Watch>,
     held: rights::Held,
     /// What serves it, and ends with it.
@@ -174,7 +174,7 @@ impl Run {
             faults: self.control.faults.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             survived: self.control.hangs.take_faults(),
             helpers: [
-                self.watching.and_then(Watching::end),
+                self.watching.and_then(FileWatch::end),
                 self.watch.and_then(Watch::end),
                 served,
                 recorder,
@@ -256,7 +256,7 @@ impl Graph {
         let started_unix_ns = onbeat_os::clock::realtime_unix_ns();
         let for_files = graph.operators.iter().any(|node| node.when.iter().any(When::waits_for_files));
         let wrong = |error| RunError::Begin(format!("cannot wait for files: {error}"));
-        let watcher = for_files.then(Watcher::new).transpose().map_err(wrong)?;
+        let watcher = for_files.then(FileWatcher::new).transpose().map_err(wrong)?;
         let bind::Bound { mut parts, team, threads: seats, orders } =
             bind::bind(graph, &plan, watcher.clone());
         let recorder = prepare(&plan, &mut parts);

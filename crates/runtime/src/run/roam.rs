@@ -6,7 +6,7 @@ use crate::engine::team::{ParkOutcome, ParkState};
 use crate::engine::worker::{Failure, Pause, Worker};
 use crate::engine::worker::{PooledPart, WorkerPool};
 use crate::operator::chunk::Info;
-use crate::operator::context::{Clock, Context};
+use crate::operator::context::{Context, RunClock};
 use crate::run::record::{ThreadReport, Time, report};
 use onbeat_queue::{Identity, Seed, TaskLease};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) fn live(
     parts: Vec<(Part, Vec<Seed<Info>>)>,
 ) -> ThreadReport {
     let Thread { plan, control, .. } = *thread;
-    let clock = Clock::new(&plan.options, control.origin_ns);
+    let clock = RunClock::new(&plan.options, control.origin_ns);
     pool.join(place);
     let numbers: Vec<u32> = parts.iter().map(|(part, _)| part.place).collect();
     let mut started: Vec<(Identity, Started)> = parts
@@ -94,7 +94,7 @@ pub(super) fn live(
 }
 
 /// Runs parts, whichever have something to do, until all are over.
-fn work(thread: &Thread<'_>, pool: &WorkerPool, place: usize, clock: &Clock, time: &mut Time) {
+fn work(thread: &Thread<'_>, pool: &WorkerPool, place: usize, clock: &RunClock, time: &mut Time) {
     let now_ns = || clock.real_ns();
     let mut round = 0u32;
     while !pool.is_over() {

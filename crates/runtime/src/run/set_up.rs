@@ -1,7 +1,7 @@
 //! What a worker has before its first step.
 
 use super::bind::Part;
-use crate::base::ready::{Ready, Turns};
+use crate::base::ready::{ReadyList, TurnList};
 use crate::base::timers::Timers;
 use crate::engine::control::Control;
 use crate::engine::flight::{Flight, SLOWEST};
@@ -14,7 +14,9 @@ use crate::engine::worker::{
 };
 use crate::graph::limits::OnMiss;
 use crate::operator::chunk::Info;
-use crate::operator::context::{Clock, Context, EdgeState, Held, Hot, NONE, Names, flag};
+use crate::operator::context::{
+    Context, EdgeState, Hold, Hot, Joining, NONE, Names, Replicas, RunClock, WaitState, flag,
+};
 use crate::operator::inline::Shortcut;
 use crate::operator::link::Initial;
 use crate::plan::Plan;
@@ -208,7 +210,7 @@ fn tracker(plan: &Plan, nodes: &[NodeState], control: &Control, explains: bool) 
 
 fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -> Context {
     let count = worker.operators.len();
-    let mut turn = Turns::new(count);
+    let mut turn = TurnList::new(count);
     for number in (0..count as u32).filter(|&number| worker.nodes[number as usize].source) {
         turn.set(number);
     }
@@ -225,43 +227,42 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
     Context {
         owner,
         next: NONE,
-        sent_away: false,
+        stamped_edge: NONE,
+        current: NONE,
         popped: 0,
         stamp: crate::Stamp::default(),
-        own: crate::Stamp::default(),
-        fed_back: false,
-        kept: Vec::with_capacity(worker.edges.len()),
-        // Where nothing is measured none are kept.
-        earlier: Vec::with_capacity(if worker.tracker.is_empty() { 0 } else { 1024 }),
         keys: None,
-        carried: NONE,
-        ready: Ready::new(count),
         hot: hot(worker),
-        held: vec![Held::No; count].into(),
-        turn,
         edges: vec![EdgeState::default(); worker.edges.len()].into(),
+        ready: ReadyList::new(count),
+        sent_away: false,
+        joining: Joining {
+            // If nothing is measured, no stamps are kept.
+            earlier: Vec::with_capacity(if worker.tracker.is_empty() { 0 } else { 1024 }),
+            ..Joining::default()
+        },
+        replicas: Replicas::default(),
+        held: vec![Hold::No; count].into(),
+        turn,
         stores,
-        starved: 0,
-        until_ns: 0,
-        clock: Clock::new(&plan.options, worker.control.origin_ns),
+        length_ns: None,
+        clock: RunClock::new(&plan.options, worker.control.origin_ns),
         start_ns: 0,
         shifts_ns: vec![0; count].into(),
         pace: plan.options.pace,
-        length_ns: None,
         names: Arc::new(Names {
             operators: worker.nodes.iter().map(|node| plan.operators[node.plan].name.clone()).collect(),
             edges: edges().map(|edge| format!("{} → {}", edge.from, edge.to)).collect(),
             errors: edges().map(|edge| edge.when_full == WhenFull::Error).collect(),
             quanta: edges().map(|edge| edge.quantum_bytes.unwrap_or(u32::MAX)).collect(),
         }),
-        current: NONE,
         stopping: false,
-        wishes: 0,
-        slow: 0,
         lanes: Vec::new(),
-        full: Vec::with_capacity(worker.edges.len()),
-        visible: 0,
-        is_last: false,
+        waiting: WaitState {
+            kept: Vec::with_capacity(worker.edges.len()),
+            full: Vec::with_capacity(worker.edges.len()),
+            ..WaitState::default()
+        },
         copies: vec![Cell::new(0); count].into(),
         notes: Vec::new(),
         skips: Arc::clone(&worker.control.limits.skips),

@@ -144,7 +144,7 @@ fn what_cannot_be_drawn_is_said() {
         ("max = inf", "`max` is inf"),
         ("rows = 0", "`rows` is 0"),
         ("rows = 16385", "`rows` is 16385"),
-        ("centre = nan", "NaN is no frequency"),
+        ("centre = nan", "NaN is not a frequency"),
     ] {
         let text =
             registry().operator("waterfall.sink", &format!("path = \"a\"\n{parameters}")).err().unwrap();

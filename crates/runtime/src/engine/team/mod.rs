@@ -5,9 +5,9 @@ mod idle;
 
 pub(crate) use idle::{POLLS, spin_until};
 
-use crate::base::quiescence::{Inbox, NEVER, Quiet, Sleeping, Wake, Wakeup};
+use crate::base::quiescence::{NEVER, Quiescence, SleepState, Unpark, Wakeup, WorkerInbox};
 use crate::engine::order::OrderRequest;
-use crate::operator::link::Bell;
+use crate::operator::link::Notifier;
 use onbeat_os::Unparker;
 use onbeat_queue::Owner;
 use onbeat_queue::sync::CachePadded;
@@ -21,7 +21,7 @@ const SLOTS: usize = 8;
 /// Wakes a part that has a thread of its own.
 pub(crate) struct ThreadWaker(pub Unparker);
 
-impl Wake for ThreadWaker {
+impl Unpark for ThreadWaker {
     fn wake(&self) {
         self.0.unpark();
     }
@@ -29,7 +29,7 @@ impl Wake for ThreadWaker {
 
 /// Waker of a parked part.
 pub(crate) struct PartWaker {
-    pub wake: Box<dyn Wake>,
+    pub wake: Box<dyn Unpark>,
     /// Whether the threads of a pool share the part.
     pub is_pooled: bool,
 }
@@ -57,8 +57,8 @@ pub(crate) const CHUNK: u32 = 1;
 /// All inboxes of a run.
 #[derive(Clone)]
 pub(crate) struct Team {
-    pub inboxes: Arc<[Arc<Inbox>]>,
-    quiet: Arc<Quiet>,
+    pub inboxes: Arc<[Arc<WorkerInbox>]>,
+    quiet: Arc<Quiescence>,
 }
 
 impl Team {
@@ -74,12 +74,12 @@ impl Team {
         manual: bool,
     ) -> Team {
         let pooled: Vec<bool> = wakers.iter().map(|waker| waker.is_pooled).collect();
-        let sleepers = wakers.into_iter().map(|waker| Sleeping {
+        let sleepers = wakers.into_iter().map(|waker| SleepState {
             waker: waker.wake,
             alarm_ns: AtomicU64::new(NEVER),
             called: AtomicBool::new(false),
         });
-        let quiet = Arc::new(Quiet {
+        let quiet = Arc::new(Quiescence {
             // Virtual time does not wait for events from outside.
             active: CachePadded::new(AtomicU32::new(owners.len() as u32 + if manual { 0 } else { outside })),
             paused: AtomicU32::new(0),
@@ -97,15 +97,15 @@ impl Team {
                 // One operator has few producers, and often one on the thread that steps it. One head is
                 // polled faster than several.
                 let slots = if pooled[part] { 1 } else { threads.min(SLOTS) };
-                Arc::new(Inbox::new(owner, slots, events, wakeup))
+                Arc::new(WorkerInbox::new(owner, slots, events, wakeup))
             })
             .collect();
         Team { inboxes, quiet }
     }
 
     /// Notifier by which worker `from` schedules an item of worker `to`.
-    pub fn bell(&self, from: usize, to: usize, item: u32) -> Bell {
-        Bell { inbox: Arc::clone(&self.inboxes[to]), slot: from, item }
+    pub fn bell(&self, from: usize, to: usize, item: u32) -> Notifier {
+        Notifier { inbox: Arc::clone(&self.inboxes[to]), slot: from, item }
     }
 
     /// Has every worker poll the control data. From any thread.
@@ -143,7 +143,7 @@ impl Team {
 }
 
 /// See [`Team::hold`].
-pub(crate) struct TeamHold<'t>(&'t Quiet);
+pub(crate) struct TeamHold<'t>(&'t Quiescence);
 
 impl Drop for TeamHold<'_> {
     fn drop(&mut self) {
@@ -154,8 +154,8 @@ impl Drop for TeamHold<'_> {
 /// Place of one part in its team.
 pub(crate) struct Seat {
     pub team: Team,
-    /// Inbox of this part.
-    pub inbox: Arc<Inbox>,
+    /// WorkerInbox of this part.
+    pub inbox: Arc<WorkerInbox>,
     pub part: usize,
     /// Orders from outside.
     pub orders: Receiver<OrderRequest>,
@@ -181,7 +181,7 @@ pub(crate) enum ParkOutcome {
 
 impl Seat {
     #[inline]
-    pub fn inbox(&self) -> &Arc<Inbox> {
+    pub fn inbox(&self) -> &Arc<WorkerInbox> {
         &self.inbox
     }
 

@@ -28,7 +28,7 @@ impl Worker {
             cx.hot[operator as usize].flags &= !flag::STARVED;
             if step != Step::Done {
                 cx.turn.clear(operator);
-                self.waiting.starved.push(StarvedOperator { operator, store: cx.starved, chunks: 1 });
+                self.waiting.starved.push(StarvedOperator { operator, store: cx.waiting.starved, chunks: 1 });
                 self.keep_stamp(cx, operator);
                 self.check_closing(cx, operator);
                 return Ok(());
@@ -70,7 +70,7 @@ impl Worker {
             Step::Until => {
                 self.keep_stamp(cx, operator);
                 self.check_closing(cx, operator);
-                self.timers.set(operator, cx.until_ns);
+                self.timers.set(operator, cx.waiting.until_ns);
             }
             Step::Done => self.finish(cx, operator),
         }
@@ -83,14 +83,14 @@ impl Worker {
             return;
         }
         if cx.stamp.due_ns != NO_DUE {
-            cx.earlier.push(cx.stamp);
+            cx.joining.earlier.push(cx.stamp);
         }
-        let now_ns = if cx.earlier.is_empty() { 0 } else { self.ended_ns(cx, operator) };
-        for at in 0..cx.earlier.len() {
-            let stamp = cx.earlier[at];
+        let now_ns = if cx.joining.earlier.is_empty() { 0 } else { self.ended_ns(cx, operator) };
+        for at in 0..cx.joining.earlier.len() {
+            let stamp = cx.joining.earlier[at];
             self.record_arrival(cx, operator, stamp, now_ns);
         }
-        cx.earlier.clear();
+        cx.joining.earlier.clear();
     }
 
     /// [`after_step`](Self::after_step) for a source.
@@ -119,7 +119,7 @@ impl Worker {
             Step::Until => {
                 cx.turn.clear(operator);
                 if !node.done {
-                    self.timers.set(operator, cx.until_ns);
+                    self.timers.set(operator, cx.waiting.until_ns);
                 }
             }
             Step::Done => self.finish(cx, operator),
@@ -153,7 +153,7 @@ impl Worker {
             let state = &mut cx.edges[edge as usize];
             if ends.counted && !state.kept && !state.closed {
                 state.kept = true;
-                cx.kept.push(edge);
+                cx.waiting.kept.push(edge);
                 if ends.probe.len(&cx.owner) == 0 {
                     cx.meet(operator);
                 }

@@ -73,7 +73,7 @@ impl Worker {
         conditions.steps += 1;
         let source = self.nodes[operator as usize].source;
         conditions.again = !source && matches!(outcome, Ok(Step::Again));
-        conditions.until_ns = matches!(outcome, Ok(Step::Until)).then_some(cx.until_ns);
+        conditions.until_ns = matches!(outcome, Ok(Step::Until)).then_some(cx.waiting.until_ns);
         let stepped =
             |list: &mut [Compiled], view: &View<'_>| list.iter_mut().for_each(|it| it.stepped(view));
         match self.with_conditions(cx, operator, false, stepped) {

@@ -1,7 +1,7 @@
 //! Ends of operators and edges.
 
 use super::Worker;
-use crate::operator::context::{Context, DONE, Held, NONE, flag};
+use crate::operator::context::{Context, DONE, Hold, NONE, flag};
 
 impl Worker {
     /// Ends closed inputs that have run empty.
@@ -49,7 +49,7 @@ impl Worker {
             if self.conditions[operator as usize].take().is_some_and(|conditions| conditions.outside) {
                 self.seat.count_out();
             }
-            cx.held[operator as usize] = Held::No;
+            cx.held[operator as usize] = Hold::No;
             cx.hot[operator as usize].unmet += DONE;
             cx.hot[operator as usize].flags &= !flag::RESUME;
             for at in 0..self.nodes[operator as usize].outputs.len() {

@@ -41,9 +41,10 @@ impl Worker {
     /// Lets a turn that comes wake this worker from now on. False if one has come already.
     pub(super) fn await_migrating_ends(&mut self, cx: &mut Context) -> bool {
         let waits = |bit: usize| self.migrating.ends[bit].1.wait();
-        let due = (0..self.migrating.ends.len()).find(|&bit| cx.wishes & 1 << bit != 0 && !waits(bit));
+        let due = (0..self.migrating.ends.len())
+            .find(|&bit| cx.replicas.pending_turns & 1 << bit != 0 && !waits(bit));
         if let Some(bit) = due {
-            cx.wishes &= !(1 << bit);
+            cx.replicas.pending_turns &= !(1 << bit);
             self.recheck(cx, self.migrating.ends[bit].0);
         }
         due.is_none()
@@ -62,12 +63,12 @@ impl Worker {
     /// Returns a migrating end whose turn has come, and clears its bit: it is not polled any more.
     #[inline]
     pub(super) fn due_migrating_end(&self, cx: &mut Context) -> Option<u32> {
-        let mut pending = cx.wishes;
+        let mut pending = cx.replicas.pending_turns;
         while pending != 0 {
             let bit = pending.trailing_zeros();
             let (operator, turn) = &self.migrating.ends[bit as usize];
             if turn.is_up() {
-                cx.wishes &= !(1 << bit);
+                cx.replicas.pending_turns &= !(1 << bit);
                 return Some(*operator);
             }
             pending &= pending - 1;

@@ -41,7 +41,7 @@ use crate::base::timers::Timers;
 use crate::engine::control::Control;
 use crate::engine::flight::Flight;
 use crate::engine::team::Seat;
-use crate::operator::context::{Context, Held, NONE, STARVED, flag};
+use crate::operator::context::{Context, Hold, NONE, STARVED, flag};
 use crate::operator::link::EdgeEnds;
 use crate::operator::message::NO_DUE;
 use crate::operator::when::Conditions;
@@ -113,7 +113,7 @@ impl Worker {
                 }
                 if cx.next >= STARVED {
                     let end = cx.hot[operator as usize].flags & flag::END != 0;
-                    if end && (cx.stamp.due_ns != NO_DUE || !cx.earlier.is_empty()) {
+                    if end && (cx.stamp.due_ns != NO_DUE || !cx.joining.earlier.is_empty()) {
                         self.track(cx, operator);
                     }
                     break;
@@ -143,9 +143,9 @@ impl Worker {
         // The end of a timed step is the present time, once. It is not the time at which the next step
         // begins.
         let mut ended_ns = self.flight.as_mut().map_or(0, |flight| std::mem::take(&mut flight.last_end_ns));
-        let mut checks_lanes = cx.slow != 0;
+        let mut checks_lanes = cx.replicas.slow_operators != 0;
         loop {
-            if cx.wishes != 0
+            if cx.replicas.pending_turns != 0
                 && let Some(operator) = self.pick_migrating_end(cx)
             {
                 return Ok(Some(operator));
@@ -160,7 +160,7 @@ impl Worker {
                 if cx.hot[operator as usize].unmet == 0 {
                     return Ok(Some(operator));
                 }
-                self.hold(cx, operator, Held::Ready)?;
+                self.hold(cx, operator, Hold::Ready)?;
                 continue;
             }
             let polls = self.turns.unpolled == 0;
@@ -241,18 +241,18 @@ impl Worker {
             return Ok(true);
         }
         cx.turn.clear(source);
-        self.hold(cx, source, Held::Turn)?;
+        self.hold(cx, source, Hold::Turn)?;
         Ok(false)
     }
 
     /// Remembers an operator that has work but may not be stepped, until its conditions hold.
     #[cold]
-    fn hold(&mut self, cx: &mut Context, operator: u32, how: Held) -> Result<(), Failure> {
+    fn hold(&mut self, cx: &mut Context, operator: u32, how: Hold) -> Result<(), Failure> {
         if self.nodes[operator as usize].done {
             self.clear_inputs(cx, operator);
         } else if self.should_restart(operator) {
             self.restart(cx, operator)?;
-        } else if cx.held[operator as usize] != Held::Turn {
+        } else if cx.held[operator as usize] != Hold::Turn {
             cx.held[operator as usize] = how;
             self.note_hold(cx, operator);
         }

@@ -4,7 +4,7 @@
 use super::{Failure, Pause, Worker};
 use crate::engine::control::standstill::Standstill;
 use crate::engine::team::{POLLS, ParkOutcome, ParkState, spin_until};
-use crate::operator::context::{Clock, Context, NONE};
+use crate::operator::context::{Context, NONE, RunClock};
 
 /// Most polls and pauses of a short wait.
 const SHORT_WAIT: u32 = 64;
@@ -22,7 +22,7 @@ impl Worker {
             return false;
         }
         let alarm_ns = self.alarm_ns();
-        if let (Clock::Manual(now_ns), Some(alarm_ns), 1) = (&mut cx.clock, alarm_ns, self.seat.team.len())
+        if let (RunClock::Manual(now_ns), Some(alarm_ns), 1) = (&mut cx.clock, alarm_ns, self.seat.team.len())
             && self.seat.inbox().is_empty()
         {
             // No other part can have an earlier alarm.
@@ -74,7 +74,7 @@ impl Worker {
 
     /// Continues after [`Pause::Rest`], at `real_ns` on the real clock.
     pub fn wake_up(&mut self, cx: &mut Context, outcome: ParkOutcome, real_ns: u64) -> Result<(), Failure> {
-        if let Clock::Manual(now_ns) = &mut cx.clock {
+        if let RunClock::Manual(now_ns) = &mut cx.clock {
             *now_ns = self.seat.virtual_ns().max(*now_ns);
         }
         if outcome == ParkOutcome::Quiescent {
@@ -83,7 +83,7 @@ impl Worker {
         if std::mem::take(&mut self.waiting.has_asked) {
             self.disarm_notifications(cx);
         }
-        let now_ns = if let Clock::Real(_) = cx.clock { real_ns } else { cx.now_ns() };
+        let now_ns = if let RunClock::Real(_) = cx.clock { real_ns } else { cx.now_ns() };
         self.poll_all(cx, now_ns);
         Ok(())
     }

@@ -43,7 +43,7 @@ impl Worker {
         has_alarm && cx.clock.is_real()
             || self.control.must_stop(self.stop.is_stopping)
             || !self.seat.inbox().is_empty()
-            || !cx.full.is_empty()
+            || !cx.waiting.full.is_empty()
             || self.waiting.watched.iter().any(|&edge| self.has_arrived(cx, edge))
     }
 
@@ -92,7 +92,7 @@ impl Worker {
         // Without a clone of the probe: its count is on a cache line that the producer reads.
         let ends = &self.edges[edge as usize];
         let Some(far) = ends.probe.far() else { return };
-        let (before, now, closed) = far.look(&mut cx.owner);
+        let (before, now, closed) = far.poll(&mut cx.owner);
         let (to, counted) = (ends.to, ends.counted);
         if self.nodes[to as usize].done {
             self.clear_inputs(cx, to);
@@ -113,15 +113,15 @@ impl Worker {
     /// Polls edges to other workers that were full. Returns whether one has room now.
     #[inline]
     fn poll_room(&mut self, cx: &mut Context) -> bool {
-        (0..cx.full.len()).rev().fold(false, |has_room, at| {
-            let edge = cx.full[at];
+        (0..cx.waiting.full.len()).rev().fold(false, |has_room, at| {
+            let edge = cx.waiting.full[at];
             let far = self.edges[edge as usize].probe.far();
             if far.is_some_and(|far| far.has_gone(&cx.owner)) {
                 self.find_room(cx, edge);
             }
             let waits = cx.edges[edge as usize].waiting;
             if !waits {
-                cx.full.swap_remove(at);
+                cx.waiting.full.swap_remove(at);
             }
             has_room || !waits
         })
@@ -148,7 +148,7 @@ impl Worker {
     /// Tells the producers of watched edges that this worker polls: they need not notify it.
     pub(super) fn disarm_notifications(&self, cx: &Context) {
         let far = |&edge: &u32| self.edges[edge as usize].probe.far();
-        self.waiting.watched.iter().filter_map(far).for_each(|far| far.look_myself(&cx.owner));
+        self.waiting.watched.iter().filter_map(far).for_each(|far| far.decline_notifications(&cx.owner));
     }
 
     #[inline]
@@ -172,10 +172,10 @@ impl Worker {
 
     /// Arms notifications for the edges that were polled until now. False if one of them has changed.
     pub(super) fn arm_notifications(&mut self, cx: &mut Context) -> bool {
-        for at in 0..cx.full.len() {
-            self.find_room(cx, cx.full[at]);
+        for at in 0..cx.waiting.full.len() {
+            self.find_room(cx, cx.waiting.full[at]);
         }
-        if cx.full.iter().any(|&edge| !cx.edges[edge as usize].waiting) {
+        if cx.waiting.full.iter().any(|&edge| !cx.edges[edge as usize].waiting) {
             return false;
         }
         self.waiting.has_asked = true;

@@ -4,7 +4,7 @@
 use super::{Failure, Worker};
 use crate::base::error::Error;
 use crate::base::on_error::{OnError, Restart, Then};
-use crate::operator::context::{Context, Held, NONE, STARVED, flag};
+use crate::operator::context::{Context, Hold, NONE, STARVED, flag};
 use onbeat_trace::record::{FaultAction, FaultKind, FaultRecord};
 
 impl Worker {
@@ -57,8 +57,8 @@ impl Worker {
             node.sequence += u64::from(sent);
         }
         node.kept = None;
-        (cx.next, cx.popped, cx.carried) = (NONE, 0, NONE);
-        cx.earlier.clear();
+        (cx.next, cx.popped, cx.stamped_edge) = (NONE, 0, NONE);
+        cx.joining.earlier.clear();
         let hot = &mut cx.hot[operator as usize];
         hot.flags &= !(flag::RESUME | flag::STARVED);
         if hot.left == 0 {
@@ -112,7 +112,7 @@ impl Worker {
         let inputs = &node.inputs;
         let has_work = inputs.iter().any(|&edge| self.edges[edge as usize].probe.len(&cx.owner) > 0)
             || !inputs.is_empty() && node.open_inputs == 0;
-        cx.held[operator as usize] = Held::No;
+        cx.held[operator as usize] = Hold::No;
         if node.source || has_work || self.conditions[operator as usize].is_some() {
             self.schedule(cx, operator);
         }

@@ -22,7 +22,7 @@ impl Worker {
         if hot.flags & (flag::RESUME | flag::SOURCE) != 0 && self.turns.on_turn != operator {
             self.resume(cx, operator);
         }
-        if hot.flags & flag::MULTI != 0 && !cx.kept.is_empty() {
+        if hot.flags & flag::MULTI != 0 && !cx.waiting.kept.is_empty() {
             self.wait_for_all(cx, operator);
         }
         if hot.flags & flag::WHEN != 0 {
@@ -79,7 +79,8 @@ impl Worker {
         if !cx.lanes.is_empty() {
             let is_slow = meter.is_above(step_ns, SLOW_STEP_NS);
             if std::mem::replace(&mut meter.is_slow, is_slow) != is_slow {
-                cx.slow = if is_slow { cx.slow + 1 } else { cx.slow - 1 };
+                cx.replicas.slow_operators =
+                    if is_slow { cx.replicas.slow_operators + 1 } else { cx.replicas.slow_operators - 1 };
             }
         }
         if let Some(pool) = &self.pool {
@@ -120,11 +121,11 @@ impl Worker {
 
     /// Counts empty inputs as unmet conditions again that the operator did not wait for until now.
     pub(super) fn wait_for_all(&mut self, cx: &mut Context, operator: u32) {
-        for at in (0..cx.kept.len()).rev() {
-            let edge = cx.kept[at];
+        for at in (0..cx.waiting.kept.len()).rev() {
+            let edge = cx.waiting.kept[at];
             let ends = &self.edges[edge as usize];
             if ends.to == operator {
-                cx.kept.swap_remove(at);
+                cx.waiting.kept.swap_remove(at);
                 let state = &mut cx.edges[edge as usize];
                 state.kept = false;
                 if ends.probe.len(&cx.owner) == 0 && !state.closed {
@@ -141,7 +142,7 @@ impl Worker {
             self.begin_turn(cx, operator);
             return;
         }
-        cx.carried = NONE;
+        cx.stamped_edge = NONE;
         if let Some((stamp, keys)) = node.kept.take() {
             cx.stamp = stamp;
             cx.keys = keys;

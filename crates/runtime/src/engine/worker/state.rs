@@ -1,7 +1,7 @@
 //! State of operators beyond their hot part, and results of the worker's loop.
 
 use crate::Error;
-use crate::base::kept::Kept;
+use crate::base::bounded_list::BoundedList;
 use crate::base::on_error::{OnError, Trouble};
 use crate::engine::control::standstill::Standstill;
 use crate::engine::limits::InFlightBound;
@@ -59,7 +59,7 @@ impl NodeState {
 #[inline(always)]
 pub(crate) fn begin_turn(cx: &mut Context, source_number: u64, sequence: u64) {
     let origin = source_number << 48 | (sequence & SEQUENCE_MASK);
-    cx.carried = NONE;
+    cx.stamped_edge = NONE;
     cx.sent_away = false;
     // Only fields that change are written. The stamp is copied in wide pieces: these would wait for narrow
     // stores, and the stores for everything that the previous message wrote.
@@ -106,7 +106,7 @@ pub(crate) enum Failure {
 #[derive(Debug, Default)]
 pub(crate) struct History {
     /// Pauses, settings and ends ordered from outside.
-    pub changes: Kept<ChangeRecord>,
+    pub changes: BoundedList<ChangeRecord>,
     /// Failures of operators that did not end the run.
-    pub faults: Kept<FaultRecord>,
+    pub faults: BoundedList<FaultRecord>,
 }

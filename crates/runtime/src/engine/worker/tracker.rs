@@ -1,6 +1,6 @@
 //! Latencies of messages from their due time, on paths and to deadlines.
 
-use crate::base::kept::Kept;
+use crate::base::bounded_list::BoundedList;
 use crate::engine::control::recent::Recent;
 use crate::engine::flight::{About, Late, SLOWEST};
 use crate::engine::limits::InFlightBound;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(crate) struct Tracker {
     pub paths: Vec<Path>,
     pub deadlines: Vec<Deadline>,
-    misses: Kept<TrackedMiss>,
+    misses: BoundedList<TrackedMiss>,
     /// Messages to explain or act on, from the last call of [`record`](Tracker::record).
     fresh: Vec<Late>,
     /// Whether `fresh` is filled.
@@ -187,7 +187,7 @@ impl Tracker {
     }
 
     /// Misses, for the record.
-    pub fn misses(&self) -> Kept<Miss> {
+    pub fn misses(&self) -> BoundedList<Miss> {
         self.misses.map(|&TrackedMiss { time_ns, kind, place, sequence, value_ns, limit_ns }| Miss {
             time_ns,
             kind,

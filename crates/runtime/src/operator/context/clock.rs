@@ -4,7 +4,7 @@ use crate::base::options::Options;
 use onbeat_trace::record::ClockKind;
 
 /// The run's clock.
-pub(crate) enum Clock {
+pub(crate) enum RunClock {
     /// CLOCK_MONOTONIC.
     Real(onbeat_os::tsc::Clock),
     /// Runs faster or slower from a common point on.
@@ -13,14 +13,14 @@ pub(crate) enum Clock {
     Manual(u64),
 }
 
-impl Clock {
+impl RunClock {
     /// The run's: `origin_ns`, on the real clock, is the same for all of its parts.
     pub fn new(options: &Options, origin_ns: u64) -> Self {
         match options.clock {
-            ClockKind::Manual => Clock::Manual(0),
-            ClockKind::Real if options.scale == 1.0 => Clock::Real(onbeat_os::tsc::Clock::new()),
+            ClockKind::Manual => RunClock::Manual(0),
+            ClockKind::Real if options.scale == 1.0 => RunClock::Real(onbeat_os::tsc::Clock::new()),
             ClockKind::Real => {
-                Clock::Scaled { clock: onbeat_os::tsc::Clock::new(), origin_ns, scale: options.scale }
+                RunClock::Scaled { clock: onbeat_os::tsc::Clock::new(), origin_ns, scale: options.scale }
             }
         }
     }
@@ -28,7 +28,7 @@ impl Clock {
     #[inline(always)]
     pub fn now_ns(&self) -> u64 {
         match self {
-            Clock::Real(clock) => clock.now_ns(),
+            RunClock::Real(clock) => clock.now_ns(),
             _ => self.other_ns(),
         }
     }
@@ -36,9 +36,9 @@ impl Clock {
     #[inline(never)]
     fn other_ns(&self) -> u64 {
         match self {
-            Clock::Real(clock) => clock.now_ns(),
-            Clock::Manual(now_ns) => *now_ns,
-            Clock::Scaled { clock, origin_ns, scale } => {
+            RunClock::Real(clock) => clock.now_ns(),
+            RunClock::Manual(now_ns) => *now_ns,
+            RunClock::Scaled { clock, origin_ns, scale } => {
                 origin_ns + (clock.now_ns().saturating_sub(*origin_ns) as f64 * scale) as u64
             }
         }
@@ -46,34 +46,34 @@ impl Clock {
 
     #[inline]
     pub fn is_real(&self) -> bool {
-        !matches!(self, Clock::Manual(_))
+        !matches!(self, RunClock::Manual(_))
     }
 
     /// When the real clock, by which threads wait, comes to a time on this one; that time itself where it is virtual.
     pub fn to_real(&self, time_ns: u64) -> u64 {
         match self {
-            Clock::Scaled { origin_ns, scale, .. } => {
+            RunClock::Scaled { origin_ns, scale, .. } => {
                 // Rounded up: who wakes before the time would only look and sleep again.
                 let real_ns = (time_ns.saturating_sub(*origin_ns) as f64 / scale).ceil();
                 origin_ns.saturating_add(real_ns as u64)
             }
-            Clock::Real(_) | Clock::Manual(_) => time_ns,
+            RunClock::Real(_) | RunClock::Manual(_) => time_ns,
         }
     }
 
     /// The real time, whatever the run goes by.
     pub fn real_ns(&self) -> u64 {
         match self {
-            Clock::Real(clock) | Clock::Scaled { clock, .. } => clock.now_ns(),
-            Clock::Manual(_) => onbeat_os::clock::monotonic_ns(),
+            RunClock::Real(clock) | RunClock::Scaled { clock, .. } => clock.now_ns(),
+            RunClock::Manual(_) => onbeat_os::clock::monotonic_ns(),
         }
     }
 
     /// What a real one is read from.
     pub fn source(&self) -> Option<String> {
         match self {
-            Clock::Real(clock) | Clock::Scaled { clock, .. } => Some(clock.source().to_string()),
-            Clock::Manual(_) => None,
+            RunClock::Real(clock) | RunClock::Scaled { clock, .. } => Some(clock.source().to_string()),
+            RunClock::Manual(_) => None,
         }
     }
 }

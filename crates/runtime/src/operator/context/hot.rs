@@ -65,7 +65,7 @@ impl Hot {
 
 /// Whether an operator that could not be stepped is to be stepped when its conditions hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum Hold {
     No,
     /// It goes back to the ready ones.
     Ready,

@@ -11,7 +11,7 @@
 
 use super::{EdgeSpec, Far, Initial, Probe};
 use crate::base::error::Error;
-use crate::base::quiescence::Inbox;
+use crate::base::quiescence::WorkerInbox;
 use crate::operator::context::Context;
 use crate::operator::message::{KEYED, Keys, Message, Stamp};
 use onbeat_queue::{Full, Lossy, Owner, Spsc};
@@ -20,16 +20,16 @@ use std::sync::Arc;
 
 /// Tells another worker that something has changed for one of its edges.
 #[derive(Clone)]
-pub(crate) struct Bell {
-    pub inbox: Arc<Inbox>,
+pub(crate) struct Notifier {
+    pub inbox: Arc<WorkerInbox>,
     /// Where the worker that rings pushes: one of the inbox's heads.
     pub slot: usize,
     /// What is scheduled there.
     pub item: u32,
 }
 
-impl Bell {
-    pub fn ring(&self) {
+impl Notifier {
+    pub fn notify(&self) {
         // `false`: rung before and not yet heard. It will be heard after this, and what was done before the call is seen
         // then: that is what the inbox promises.
         self.inbox.schedule(self.slot, self.item);
@@ -38,39 +38,39 @@ impl Bell {
 
 /// One edge from worker to worker.
 pub(crate) struct Cross<M> {
-    ring: Kind<M>,
+    ring: CrossRing<M>,
     /// As the producer's worker numbers it.
     pub out: EdgeSpec,
     /// As the consumer's worker numbers it.
     pub input: EdgeSpec,
     /// At the consumer's worker.
-    data: Bell,
+    data: Notifier,
     /// At the producer's worker.
-    room: Bell,
+    room: Notifier,
 }
 
-enum Kind<M> {
+enum CrossRing<M> {
     /// Refuses when full.
-    Strict(Spsc<Item<M>>),
+    Strict(Spsc<Envelope<M>>),
     /// Replaces the oldest when full.
-    Lossy(Lossy<Item<M>>),
+    Lossy(Lossy<Envelope<M>>),
 }
 
-struct Item<M> {
+struct Envelope<M> {
     message: M,
     stamp: Stamp,
     keys: Option<Arc<Keys>>,
 }
 
 impl<M: Message> Cross<M> {
-    pub fn new([(producer, out, room), (consumer, input, data)]: [(&Owner, EdgeSpec, Bell); 2]) -> Self {
+    pub fn new([(producer, out, room), (consumer, input, data)]: [(&Owner, EdgeSpec, Notifier); 2]) -> Self {
         let capacity = out.capacity as usize;
         let ring = match out.when_full {
             WhenFull::Wait | WhenFull::Error | WhenFull::DropNewest => {
-                Kind::Strict(Spsc::new(producer, consumer, capacity))
+                CrossRing::Strict(Spsc::new(producer, consumer, capacity))
             }
-            WhenFull::DropOldest => Kind::Lossy(Lossy::new(producer, consumer, capacity)),
-            WhenFull::Latest => Kind::Lossy(Lossy::new(producer, consumer, 1)),
+            WhenFull::DropOldest => CrossRing::Lossy(Lossy::new(producer, consumer, capacity)),
+            WhenFull::Latest => CrossRing::Lossy(Lossy::new(producer, consumer, 1)),
         };
         Cross { ring, out, input, data, room }
     }
@@ -88,19 +88,19 @@ impl<M: Message> Cross<M> {
         }
         cx.sent_away = true;
         let stamp = Stamp { origin: cx.stamp.origin & !KEYED, ..cx.stamp };
-        let item = Item { message, stamp, keys: cx.keys.clone() };
+        let item = Envelope { message, stamp, keys: cx.keys.clone() };
         let must_tell = match &self.ring {
-            Kind::Lossy(ring) => {
+            CrossRing::Lossy(ring) => {
                 let replaced = ring.push(&mut cx.owner, item);
                 state.dropped += u64::from(replaced.is_some());
                 true
             }
-            Kind::Strict(ring) => match ring.push(&mut cx.owner, item) {
+            CrossRing::Strict(ring) => match ring.push(&mut cx.owner, item) {
                 Ok(before) => {
                     let filled = before + 1 >= waits_at && !state.waiting;
                     if filled && ring.room(&mut cx.owner) < self.room_wanted() {
                         state.waiting = true;
-                        cx.full.push(number);
+                        cx.waiting.full.push(number);
                         cx.unmeet(from);
                     }
                     ring.must_notify(&cx.owner)
@@ -115,7 +115,7 @@ impl<M: Message> Cross<M> {
             },
         };
         if must_tell {
-            self.data.ring();
+            self.data.notify();
         }
         Ok(())
     }
@@ -128,14 +128,14 @@ impl<M: Message> Cross<M> {
     /// On the producer's worker: messages for which there is room as of the last look.
     pub fn room(&self, cx: &Context) -> usize {
         match &self.ring {
-            Kind::Strict(ring) => ring.room_known(&cx.owner),
-            Kind::Lossy(_) => usize::MAX,
+            CrossRing::Strict(ring) => ring.room_known(&cx.owner),
+            CrossRing::Lossy(_) => usize::MAX,
         }
     }
 
     /// On the producer's worker: [`room`](Self::room) is exact after it.
-    pub fn look_for_room(&self, cx: &mut Context) {
-        if let Kind::Strict(ring) = &self.ring {
+    pub fn poll_room(&self, cx: &mut Context) {
+        if let CrossRing::Strict(ring) = &self.ring {
             ring.room(&mut cx.owner);
         }
     }
@@ -143,29 +143,29 @@ impl<M: Message> Cross<M> {
     /// On the consumer's worker.
     pub fn visible(&self, consumer: &Owner) -> usize {
         match &self.ring {
-            Kind::Strict(ring) => ring.len(consumer),
-            Kind::Lossy(ring) => ring.len(consumer),
+            CrossRing::Strict(ring) => ring.len(consumer),
+            CrossRing::Lossy(ring) => ring.len(consumer),
         }
     }
 
     /// On the consumer's worker.
     pub fn peek(&self, consumer: &mut Owner) -> Option<Stamp> {
         match &self.ring {
-            Kind::Strict(ring) => ring.peek(consumer, |item| item.stamp),
-            Kind::Lossy(ring) => ring.peek(consumer, |item| item.stamp),
+            CrossRing::Strict(ring) => ring.peek(consumer, |item| item.stamp),
+            CrossRing::Lossy(ring) => ring.peek(consumer, |item| item.stamp),
         }
     }
 
-    fn take(&self, consumer: &mut Owner) -> Option<Item<M>> {
+    fn take(&self, consumer: &mut Owner) -> Option<Envelope<M>> {
         match &self.ring {
-            Kind::Strict(ring) => {
+            CrossRing::Strict(ring) => {
                 let item = ring.pop(consumer)?;
                 if ring.release(consumer) {
-                    self.room.ring();
+                    self.room.notify();
                 }
                 Some(item)
             }
-            Kind::Lossy(ring) => ring.pop(consumer),
+            CrossRing::Lossy(ring) => ring.pop(consumer),
         }
     }
 
@@ -191,29 +191,29 @@ impl<M: Message> Probe for Cross<M> {
 
     fn sent(&self, owner: &Owner) -> u64 {
         match &self.ring {
-            Kind::Strict(ring) => ring.sent(owner),
-            Kind::Lossy(ring) => ring.sent(owner),
+            CrossRing::Strict(ring) => ring.sent(owner),
+            CrossRing::Lossy(ring) => ring.sent(owner),
         }
     }
 
     fn taken(&self, owner: &Owner) -> u64 {
         match &self.ring {
-            Kind::Strict(ring) => ring.taken(owner),
-            Kind::Lossy(ring) => ring.taken(owner),
+            CrossRing::Strict(ring) => ring.taken(owner),
+            CrossRing::Lossy(ring) => ring.taken(owner),
         }
     }
 
     fn deepest(&self, owner: &Owner) -> u32 {
         match &self.ring {
-            Kind::Strict(ring) => ring.deepest(owner),
-            Kind::Lossy(ring) => ring.deepest(owner),
+            CrossRing::Strict(ring) => ring.deepest(owner),
+            CrossRing::Lossy(ring) => ring.deepest(owner),
         }
     }
 
     fn most_visible(&self, owner: &Owner) -> u32 {
         match &self.ring {
-            Kind::Strict(ring) => ring.most_visible(owner),
-            Kind::Lossy(_) => 0,
+            CrossRing::Strict(ring) => ring.most_visible(owner),
+            CrossRing::Lossy(_) => 0,
         }
     }
 
@@ -234,80 +234,80 @@ impl<M: Message> Probe for Cross<M> {
 impl<M: Message> Far for Cross<M> {
     fn close(&self, owner: &mut Owner) {
         match &self.ring {
-            Kind::Strict(ring) => ring.close(owner),
-            Kind::Lossy(ring) => ring.close(owner),
+            CrossRing::Strict(ring) => ring.close(owner),
+            CrossRing::Lossy(ring) => ring.close(owner),
         }
-        self.data.ring();
+        self.data.notify();
     }
 
     fn leave(&self, owner: &mut Owner) {
         match &self.ring {
-            Kind::Strict(ring) => ring.leave(owner),
-            Kind::Lossy(ring) => ring.leave(owner),
+            CrossRing::Strict(ring) => ring.leave(owner),
+            CrossRing::Lossy(ring) => ring.leave(owner),
         }
-        self.room.ring();
+        self.room.notify();
     }
 
-    fn look(&self, owner: &mut Owner) -> (usize, usize, bool) {
+    fn poll(&self, owner: &mut Owner) -> (usize, usize, bool) {
         let before = self.visible(owner);
         // In this order: what was sent before the end is in view after it.
         match &self.ring {
-            Kind::Strict(ring) => {
+            CrossRing::Strict(ring) => {
                 let closed = ring.is_closed(owner);
                 (before, ring.poll(owner), closed)
             }
-            Kind::Lossy(ring) => {
+            CrossRing::Lossy(ring) => {
                 let closed = ring.is_closed(owner);
                 (before, ring.poll(owner), closed)
             }
         }
     }
 
-    fn look_myself(&self, owner: &Owner) {
-        if let Kind::Strict(ring) = &self.ring {
+    fn decline_notifications(&self, owner: &Owner) {
+        if let CrossRing::Strict(ring) = &self.ring {
             ring.decline_notifications(owner);
         }
     }
 
     fn has_come(&self, owner: &Owner) -> bool {
         match &self.ring {
-            Kind::Strict(ring) => ring.has_come(owner),
-            Kind::Lossy(_) => false,
+            CrossRing::Strict(ring) => ring.has_come(owner),
+            CrossRing::Lossy(_) => false,
         }
     }
 
     fn wait_for_message(&self, owner: &mut Owner) -> bool {
         match &self.ring {
-            Kind::Strict(ring) => ring.wait_for_item(owner),
-            Kind::Lossy(_) => true,
+            CrossRing::Strict(ring) => ring.wait_for_item(owner),
+            CrossRing::Lossy(_) => true,
         }
     }
 
     fn has_gone(&self, owner: &Owner) -> bool {
         match &self.ring {
-            Kind::Strict(ring) => ring.has_gone(owner),
-            Kind::Lossy(_) => false,
+            CrossRing::Strict(ring) => ring.has_gone(owner),
+            CrossRing::Lossy(_) => false,
         }
     }
 
     fn is_drained(&self, owner: &mut Owner) -> bool {
         match &self.ring {
-            Kind::Strict(ring) => ring.room(owner) >= self.out.capacity as usize,
-            Kind::Lossy(_) => false,
+            CrossRing::Strict(ring) => ring.room(owner) >= self.out.capacity as usize,
+            CrossRing::Lossy(_) => false,
         }
     }
 
     fn is_left(&self, owner: &Owner) -> bool {
         match &self.ring {
-            Kind::Strict(ring) => ring.is_left(owner),
-            Kind::Lossy(ring) => ring.is_left(owner),
+            CrossRing::Strict(ring) => ring.is_left(owner),
+            CrossRing::Lossy(ring) => ring.is_left(owner),
         }
     }
 
     fn has_room(&self, owner: &mut Owner) -> bool {
         match &self.ring {
-            Kind::Strict(ring) => !ring.wait_for_room(owner, self.room_wanted()),
-            Kind::Lossy(_) => true,
+            CrossRing::Strict(ring) => !ring.wait_for_room(owner, self.room_wanted()),
+            CrossRing::Lossy(_) => true,
         }
     }
 }

@@ -55,7 +55,7 @@ impl<M: Message> Edge<M> {
                 if before + 1 == self.spec.waits_at {
                     cx.unmeet(self.spec.from);
                 }
-                cx.carried = self.spec.number;
+                cx.stamped_edge = self.spec.number;
                 cx.wake(to);
                 Ok(())
             }
@@ -67,7 +67,7 @@ impl<M: Message> Edge<M> {
     #[inline(always)]
     pub fn pop_direct(&self, cx: &mut Context) -> Option<M> {
         let (message, before) = self.ring.pop(&mut cx.owner)?;
-        if before == 1 && cx.carried == self.spec.number {
+        if before == 1 && cx.stamped_edge == self.spec.number {
             // Followed at once: stamp and keys are in place.
             cx.popped = 1;
             if self.spec.waits_at == 1 {
@@ -86,7 +86,7 @@ impl<M: Message> Edge<M> {
             cx.keep_earlier(cx.stamp);
         }
         cx.popped = 1;
-        cx.carried = NONE;
+        cx.stamped_edge = NONE;
         cx.stamp = self.ring.side(&cx.owner);
         let keyed = cx.stamp.origin & KEYED != 0;
         if cx.keys.is_some() || keyed {

@@ -13,10 +13,10 @@ mod local;
 mod port;
 mod spread;
 
-pub(crate) use cross::Bell;
+pub(crate) use cross::Notifier;
 pub(crate) use ends::EdgeEnds;
 pub(crate) use port::{Alone, InLink, OutLink, in_link, out_link};
-pub(crate) use spread::{Lanes, MakeSpread, make_spread, not_one_for_one};
+pub(crate) use spread::{MakeSpread, SpreadSizes, make_spread, not_one_for_one};
 
 use crate::base::error::Error;
 use crate::operator::context::Context;
@@ -83,10 +83,10 @@ pub(crate) trait Far {
     fn leave(&self, owner: &mut Owner);
     /// At the consumer's end: takes in view what has come. Says how many were in view before, how many are now, and
     /// whether no more will come.
-    fn look(&self, owner: &mut Owner) -> (usize, usize, bool);
+    fn poll(&self, owner: &mut Owner) -> (usize, usize, bool);
     /// At the consumer's end: says that it looks by itself from now on, and need not be told of messages. (Of some kinds of edges it is told
     /// all the same.)
-    fn look_myself(&self, owner: &Owner);
+    fn decline_notifications(&self, owner: &Owner);
     /// At the consumer's end, where it looks by itself: whether a look would bring more in view, as a hint.
     fn has_come(&self, owner: &Owner) -> bool;
     /// At the consumer's end, where it looks by itself: asks to be told of the next message. False where one has come.
@@ -120,49 +120,49 @@ impl Initial {
 }
 
 /// Where the two ends of an edge are.
-pub(crate) enum Ways<'o> {
+pub(crate) enum EdgePlacement<'o> {
     /// On one worker.
     Local(&'o Owner, EdgeSpec),
     /// The producer's worker, then the consumer's: each with what it calls the edge, and how the other wakes it.
-    Cross([(&'o Owner, EdgeSpec, Bell); 2]),
+    Cross([(&'o Owner, EdgeSpec, Notifier); 2]),
 }
 
-/// Both typed ends of a new edge and its probe. The ends are an [`Either`] for the M of the ports.
-pub(crate) struct Ends {
+/// Both typed ends of a new edge and its probe. The ends are an [`AnyEdge`] for the M of the ports.
+pub(crate) struct NewEdge {
     pub out: Box<dyn Any + Send>,
     pub input: Box<dyn Any + Send>,
     pub probe: Arc<dyn Probe>,
 }
 
 /// An edge of either kind.
-pub(crate) enum Either<M> {
+pub(crate) enum AnyEdge<M> {
     Local(Arc<Edge<M>>),
     Cross(Arc<Cross<M>>),
 }
 
-impl<M> Clone for Either<M> {
+impl<M> Clone for AnyEdge<M> {
     fn clone(&self) -> Self {
         match self {
-            Either::Local(edge) => Either::Local(Arc::clone(edge)),
-            Either::Cross(edge) => Either::Cross(Arc::clone(edge)),
+            AnyEdge::Local(edge) => AnyEdge::Local(Arc::clone(edge)),
+            AnyEdge::Cross(edge) => AnyEdge::Cross(Arc::clone(edge)),
         }
     }
 }
 
-pub(crate) type MakeEdge = fn(Ways<'_>) -> Ends;
+pub(crate) type MakeEdge = fn(EdgePlacement<'_>) -> NewEdge;
 pub(crate) type MakeOutLink = fn(Vec<Box<dyn Any + Send>>) -> Box<dyn Any + Send>;
 pub(crate) type MakeInLink = fn(Vec<Box<dyn Any + Send>>, Option<Merge>, Alone) -> Box<dyn Any + Send>;
 
-pub(crate) fn make_edge<M: Message>(ways: Ways<'_>) -> Ends {
-    let (edge, probe): (Either<M>, Arc<dyn Probe>) = match ways {
-        Ways::Local(owner, spec) => {
+pub(crate) fn make_edge<M: Message>(placement: EdgePlacement<'_>) -> NewEdge {
+    let (edge, probe): (AnyEdge<M>, Arc<dyn Probe>) = match placement {
+        EdgePlacement::Local(owner, spec) => {
             let edge = Arc::new(Edge::new(owner, spec));
-            (Either::Local(Arc::clone(&edge)), edge)
+            (AnyEdge::Local(Arc::clone(&edge)), edge)
         }
-        Ways::Cross(ends) => {
+        EdgePlacement::Cross(ends) => {
             let edge = Arc::new(Cross::new(ends));
-            (Either::Cross(Arc::clone(&edge)), edge)
+            (AnyEdge::Cross(Arc::clone(&edge)), edge)
         }
     };
-    Ends { out: Box::new(edge.clone()), input: Box::new(edge), probe }
+    NewEdge { out: Box::new(edge.clone()), input: Box::new(edge), probe }
 }

@@ -1,7 +1,7 @@
 //! All edges of one port.
 
 use super::local::Edge;
-use super::{EdgeSpec, Either};
+use super::{AnyEdge, EdgeSpec};
 use crate::base::error::Error;
 use crate::operator::context::Context;
 use crate::operator::inline::DirectEdge;
@@ -20,7 +20,7 @@ pub(crate) enum OutLink<M> {
     /// one operator to the next is a chain of dependent loads, and this makes it one shorter.
     Direct(Arc<Edge<M>>, u32),
     /// Any number of edges of any kind.
-    Many(Box<[Either<M>]>),
+    Many(Box<[AnyEdge<M>]>),
 }
 
 /// The consumer's end of a port.
@@ -38,7 +38,7 @@ pub(crate) enum InLink<M> {
 
 #[derive(Clone)]
 pub(crate) struct ManyIn<M> {
-    edges: Box<[Either<M>]>,
+    edges: Box<[AnyEdge<M>]>,
     merge: Merge,
     /// Where the next look for an arrival begins.
     turn: usize,
@@ -48,7 +48,7 @@ pub(crate) struct ManyIn<M> {
 pub(crate) fn out_link<M: Message>(ends: Vec<Box<dyn Any + Send>>) -> Box<dyn Any + Send> {
     let edges = typed::<M>(ends);
     Box::new(match edges.as_slice() {
-        [Either::Local(edge)] if is_plain(edge) => OutLink::Direct(Arc::clone(edge), edge.spec.to),
+        [AnyEdge::Local(edge)] if is_plain(edge) => OutLink::Direct(Arc::clone(edge), edge.spec.to),
         _ => OutLink::Many(edges.into()),
     })
 }
@@ -71,8 +71,8 @@ pub(crate) fn in_link<M: Message>(
 ) -> Box<dyn Any + Send> {
     let edges = typed::<M>(ends);
     Box::new(match edges.as_slice() {
-        [Either::Local(edge)] if alone == Alone::Turns => InLink::Turn(Arc::clone(edge)),
-        [Either::Local(edge)] if alone == Alone::Yes && !edge.spec.feedback => {
+        [AnyEdge::Local(edge)] if alone == Alone::Turns => InLink::Turn(Arc::clone(edge)),
+        [AnyEdge::Local(edge)] if alone == Alone::Yes && !edge.spec.feedback => {
             InLink::Direct(Arc::clone(edge))
         }
         _ => {
@@ -81,7 +81,7 @@ pub(crate) fn in_link<M: Message>(
     })
 }
 
-fn typed<M: Message>(ends: Vec<Box<dyn Any + Send>>) -> Vec<Either<M>> {
+fn typed<M: Message>(ends: Vec<Box<dyn Any + Send>>) -> Vec<AnyEdge<M>> {
     ends.into_iter()
         .map(|end| *end.downcast().expect("the graph has compared the types of both ports"))
         .collect()
@@ -92,20 +92,20 @@ fn is_plain<M>(edge: &Edge<M>) -> bool {
     when_full == WhenFull::Wait && !counted && !feedback
 }
 
-impl<M: Message> Either<M> {
+impl<M: Message> AnyEdge<M> {
     fn push(&self, cx: &mut Context, message: M) -> Result<(), Error> {
         match self {
-            Either::Local(edge) => edge.push(cx, message),
-            Either::Cross(edge) => edge.push(cx, message),
+            AnyEdge::Local(edge) => edge.push(cx, message),
+            AnyEdge::Cross(edge) => edge.push(cx, message),
         }
     }
 
     /// Of the producer's end for outputs, of the consumer's for inputs.
     fn spec(&self, input: bool) -> &EdgeSpec {
         match self {
-            Either::Local(edge) => &edge.spec,
-            Either::Cross(edge) if input => &edge.input,
-            Either::Cross(edge) => &edge.out,
+            AnyEdge::Local(edge) => &edge.spec,
+            AnyEdge::Cross(edge) if input => &edge.input,
+            AnyEdge::Cross(edge) => &edge.out,
         }
     }
 
@@ -113,8 +113,8 @@ impl<M: Message> Either<M> {
         let spec = self.spec(false);
         match spec.when_full {
             WhenFull::Wait | WhenFull::Error if !cx.edges[spec.number as usize].gone => match self {
-                Either::Local(edge) => edge.ring.capacity() - edge.ring.len(&cx.owner),
-                Either::Cross(edge) => edge.room(cx),
+                AnyEdge::Local(edge) => edge.ring.capacity() - edge.ring.len(&cx.owner),
+                AnyEdge::Cross(edge) => edge.room(cx),
             },
             _ => usize::MAX,
         }
@@ -123,8 +123,8 @@ impl<M: Message> Either<M> {
     /// Messages in view of the consumer.
     fn len(&self, cx: &Context) -> usize {
         match self {
-            Either::Local(edge) => edge.ring.len(&cx.owner),
-            Either::Cross(edge) => edge.visible(&cx.owner),
+            AnyEdge::Local(edge) => edge.ring.len(&cx.owner),
+            AnyEdge::Cross(edge) => edge.visible(&cx.owner),
         }
     }
 
@@ -138,7 +138,7 @@ impl<M: Message> Either<M> {
         let state = &mut cx.edges[spec.number as usize];
         if spec.counted && !state.kept && !state.closed {
             state.kept = true;
-            cx.kept.push(spec.number);
+            cx.waiting.kept.push(spec.number);
             if empty {
                 cx.meet(spec.to);
             }
@@ -148,21 +148,21 @@ impl<M: Message> Either<M> {
     /// The stamp of the next message.
     fn peek(&self, cx: &mut Context) -> Option<Stamp> {
         match self {
-            Either::Local(edge) => edge.ring.peek(&cx.owner, |stamp| *stamp),
-            Either::Cross(edge) => edge.peek(&mut cx.owner),
+            AnyEdge::Local(edge) => edge.ring.peek(&cx.owner, |stamp| *stamp),
+            AnyEdge::Cross(edge) => edge.peek(&mut cx.owner),
         }
     }
 
     fn pop(&self, cx: &mut Context) -> Option<(M, Stamp, Option<Arc<Keys>>)> {
         match self {
-            Either::Local(edge) => {
+            AnyEdge::Local(edge) => {
                 let message = edge.pop(cx)?;
                 let mut stamp = edge.ring.side(&cx.owner);
                 let keys = if stamp.origin & KEYED != 0 { edge.receive_keys(cx, true) } else { None };
                 stamp.origin &= !KEYED;
                 Some((message, stamp, keys))
             }
-            Either::Cross(edge) => edge.pop(cx),
+            AnyEdge::Cross(edge) => edge.pop(cx),
         }
     }
 }
@@ -199,17 +199,17 @@ impl<M: Message> OutLink<M> {
     pub fn room(&self, cx: &Context) -> usize {
         match self {
             OutLink::Open => usize::MAX,
-            OutLink::Direct(edge, _) => Either::Local(Arc::clone(edge)).room(cx),
+            OutLink::Direct(edge, _) => AnyEdge::Local(Arc::clone(edge)).room(cx),
             OutLink::Many(edges) => edges.iter().map(|edge| edge.room(cx)).min().unwrap_or(usize::MAX),
         }
     }
 
     /// Looks at what workers at the other ends have taken: [`room`](Self::room) is exact after it.
-    pub fn look_for_room(&self, cx: &mut Context) {
+    pub fn poll_room(&self, cx: &mut Context) {
         if let OutLink::Many(edges) = self {
             for edge in edges {
-                if let Either::Cross(edge) = edge {
-                    edge.look_for_room(cx);
+                if let AnyEdge::Cross(edge) = edge {
+                    edge.poll_room(cx);
                 }
             }
         }
@@ -240,7 +240,7 @@ impl<M: Message> InLink<M> {
         match self {
             InLink::Open => true,
             InLink::Direct(edge) => edge.is_ended(cx),
-            InLink::Turn(edge) => cx.is_last && edge.is_ended(cx),
+            InLink::Turn(edge) => cx.replicas.is_last && edge.is_ended(cx),
             InLink::Many(many) => many.edges.iter().all(|edge| edge.is_ended(cx)),
         }
     }
@@ -263,7 +263,7 @@ impl<M: Message> InLink<M> {
         match self {
             InLink::Open => 0,
             InLink::Direct(edge) => edge.ring.len(&cx.owner),
-            InLink::Turn(edge) => edge.ring.len(&cx.owner).min(cx.visible as usize),
+            InLink::Turn(edge) => edge.ring.len(&cx.owner).min(cx.replicas.visible as usize),
             InLink::Many(many) => many.edges.iter().map(|edge| edge.len(cx)).sum(),
         }
     }

@@ -16,11 +16,12 @@ type Handed = Arc<OnceLock<Ring<(), (usize, u64)>>>;
 
 /// Makes a spread of the output's message type, and a gather. They are used with one of another type each, and share what is
 /// put in the slot.
-pub(crate) type MakeSpread = fn(Lanes, &mut Option<Order>) -> (Box<dyn Operator>, Box<dyn Operator>);
+pub(crate) type MakeSpread =
+    fn(SpreadSizes, &mut Option<SharedOrder>) -> (Box<dyn Operator>, Box<dyn Operator>);
 
 /// Through what the messages between a spread and its gather go.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lanes {
+pub(crate) struct SpreadSizes {
     /// One on each of so many workers.
     pub workers: usize,
     /// Messages that can be between the two.
@@ -34,13 +35,13 @@ pub(crate) struct Lanes {
 
 /// What both operators of a stretch share.
 #[derive(Clone, Default)]
-pub(crate) struct Order(Handed);
+pub(crate) struct SharedOrder(Handed);
 
 pub(crate) fn make_spread<M: Message>(
-    Lanes { workers, most, capacity, spare }: Lanes,
-    order: &mut Option<Order>,
+    SpreadSizes { workers, most, capacity, spare }: SpreadSizes,
+    order: &mut Option<SharedOrder>,
 ) -> (Box<dyn Operator>, Box<dyn Operator>) {
-    let Order(handed) = order.get_or_insert_default();
+    let SharedOrder(handed) = order.get_or_insert_default();
     let spread = Spread::<M> {
         input: Input::default(),
         outs: (0..workers).map(|_| Output::default()).collect(),
@@ -67,7 +68,7 @@ struct Spread<M: Message> {
     handed: Handed,
     /// Messages that can be between it and the gather.
     most: usize,
-    /// See [`Lanes::spare`]; then the same where steps are slow.
+    /// See [`SpreadSizes::spare`]; then the same where steps are slow.
     spares: [usize; 2],
     next: usize,
 }
@@ -76,13 +77,13 @@ impl<M: Message> Spread<M> {
     /// Whom the next message goes to. The first worker shares this one's: it works at once on what it gets, so the others are
     /// to have something first.
     fn choose(&mut self, cx: &mut Context) -> usize {
-        let spare = self.spares[usize::from(cx.slow != 0)];
+        let spare = self.spares[usize::from(cx.replicas.slow_operators != 0)];
         let wants = |room: usize| room > spare;
         let (mut emptiest, mut room) = self.emptiest(cx);
         if !wants(room) {
             // What they have taken meanwhile is looked at only where it matters: it brings a cache line from each.
             for out in &self.outs[1..] {
-                out.look_for_room(cx);
+                out.poll_room(cx);
             }
             (emptiest, room) = self.emptiest(cx);
         }

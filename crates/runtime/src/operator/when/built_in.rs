@@ -1,7 +1,7 @@
 //! The conditions that come with the engine.
 
-use super::readable::{Readable, Watcher};
-use super::{Condition, Event, Gate, How, Verdict, View, Waker, What, When};
+use super::readable::{FileWatcher, ReadableCondition};
+use super::{Condition, Event, Gate, How, Requirement, Verdict, View, Waker, When};
 use crate::base::error::Error;
 use crate::operator::ticker::Ticks;
 use std::sync::Arc;
@@ -11,40 +11,52 @@ pub(crate) type Compiled = Box<dyn Condition>;
 
 /// Makes the conditions of an operator ready to be asked. `inputs` are the names of all its inputs; those that conditions name are
 /// known to exist.
-pub(crate) fn compile(when: Vec<When>, inputs: &[String], watcher: Option<&Arc<Watcher>>) -> Vec<Compiled> {
-    let one = |When(what)| compile_one(what, inputs, watcher);
+pub(crate) fn compile(
+    when: Vec<When>,
+    inputs: &[String],
+    watcher: Option<&Arc<FileWatcher>>,
+) -> Vec<Compiled> {
+    let one = |When(requirement)| compile_one(requirement, inputs, watcher);
     when.into_iter().filter_map(one).collect()
 }
 
-fn compile_one(what: What, all: &[String], watcher: Option<&Arc<Watcher>>) -> Option<Compiled> {
+fn compile_one(
+    requirement: Requirement,
+    all: &[String],
+    watcher: Option<&Arc<FileWatcher>>,
+) -> Option<Compiled> {
     let input = &|name: &str| all.iter().position(|port| port == name).unwrap_or(0);
-    Some(match what {
+    Some(match requirement {
         // It is a property of the edges, which count by themselves.
-        What::Room { .. } => return None,
-        What::Messages { port, least } => Box::new(Inputs::new(vec![port], How::All, least, None, input)),
-        What::Inputs { ports, how, least, timeout_ns } => {
+        Requirement::Room { .. } => return None,
+        Requirement::Messages { port, least } => {
+            Box::new(InputsCondition::new(vec![port], How::All, least, None, input))
+        }
+        Requirement::Inputs { ports, how, least, timeout_ns } => {
             let ports = if ports.is_empty() { all.to_vec() } else { ports };
-            Box::new(Inputs::new(ports, how, least, timeout_ns, input))
+            Box::new(InputsCondition::new(ports, how, least, timeout_ns, input))
         }
-        What::Batch { port, size, delay_ns } => {
-            Box::new(Batch { input: input(&port), port, size, delay_ns, since_ns: None })
+        Requirement::Batch { port, size, delay_ns } => {
+            Box::new(BatchCondition { input: input(&port), port, size, delay_ns, since_ns: None })
         }
-        What::Count(steps) => Box::new(Count(steps)),
-        What::Gate(gate) => Box::new(AtGate(gate)),
-        What::Event(event) => Box::new(AtEvent { event, seen: 0, used: 0 }),
-        What::Period { period_ns, overrun } => {
-            Box::new(Period { ticks: Ticks::new(period_ns, overrun).ok()? })
+        Requirement::Count(steps) => Box::new(CountCondition(steps)),
+        Requirement::Gate(gate) => Box::new(GateCondition(gate)),
+        Requirement::Event(event) => Box::new(EventCondition { event, seen: 0, used: 0 }),
+        Requirement::Period { period_ns, overrun } => {
+            Box::new(PeriodCondition { ticks: Ticks::new(period_ns, overrun).ok()? })
         }
-        What::ChunkRoom(chunks) => Box::new(ChunkRoom(chunks)),
-        What::Readable(file) => Box::new(Readable { file, watcher: watcher.cloned(), token: 0 }),
-        What::AnyOf(list) => Box::new(AnyOf(compile(list, all, watcher))),
-        What::Own(own) => own.0,
+        Requirement::ChunkRoom(chunks) => Box::new(ChunkRoomCondition(chunks)),
+        Requirement::Readable(file) => {
+            Box::new(ReadableCondition { file, watcher: watcher.cloned(), token: 0 })
+        }
+        Requirement::AnyOf(list) => Box::new(AnyOfCondition(compile(list, all, watcher))),
+        Requirement::Own(own) => own.0,
         // The plan has refused it.
-        What::Misused(_) => return None,
+        Requirement::Misused(_) => return None,
     })
 }
 
-struct Inputs {
+struct InputsCondition {
     ports: Vec<(String, usize)>,
     how: How,
     least: usize,
@@ -53,7 +65,7 @@ struct Inputs {
     last_ns: Option<u64>,
 }
 
-impl Inputs {
+impl InputsCondition {
     fn new(
         ports: Vec<String>,
         how: How,
@@ -62,11 +74,11 @@ impl Inputs {
         input: &dyn Fn(&str) -> usize,
     ) -> Self {
         let ports = ports.into_iter().map(|port| (port.clone(), input(&port))).collect();
-        Inputs { ports, how, least, timeout_ns, last_ns: None }
+        InputsCondition { ports, how, least, timeout_ns, last_ns: None }
     }
 }
 
-impl Condition for Inputs {
+impl Condition for InputsCondition {
     fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
         let closed = |port: usize| view.is_closed_at(port);
         let enough = |port: usize| view.messages_at(port) >= self.least;
@@ -110,7 +122,7 @@ impl Condition for Inputs {
     }
 }
 
-struct Batch {
+struct BatchCondition {
     port: String,
     input: usize,
     size: usize,
@@ -119,7 +131,7 @@ struct Batch {
     since_ns: Option<u64>,
 }
 
-impl Condition for Batch {
+impl Condition for BatchCondition {
     fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
         let messages = view.messages_at(self.input);
         if messages >= self.size || view.is_closed_at(self.input) || view.inputs_are_waived() {
@@ -144,9 +156,9 @@ impl Condition for Batch {
     }
 }
 
-struct Count(u64);
+struct CountCondition(u64);
 
-impl Condition for Count {
+impl Condition for CountCondition {
     fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
         Ok(if view.steps() < self.0 { Verdict::Holds } else { Verdict::Never })
     }
@@ -156,9 +168,9 @@ impl Condition for Count {
     }
 }
 
-struct AtGate(Gate);
+struct GateCondition(Gate);
 
-impl Condition for AtGate {
+impl Condition for GateCondition {
     fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
         Ok(if self.0.is_open() || view.is_stopping() { Verdict::Holds } else { Verdict::Waits })
     }
@@ -176,14 +188,14 @@ impl Condition for AtGate {
     }
 }
 
-struct AtEvent {
+struct EventCondition {
     event: Event,
     /// Rings that were seen when it was asked last, and of these the ones that have led to a step.
     seen: u64,
     used: u64,
 }
 
-impl Condition for AtEvent {
+impl Condition for EventCondition {
     fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
         // In this order: whoever is gone has rung before.
         let alive = self.event.is_alive();
@@ -214,11 +226,11 @@ impl Condition for AtEvent {
     }
 }
 
-struct Period {
+struct PeriodCondition {
     ticks: Ticks,
 }
 
-impl Condition for Period {
+impl Condition for PeriodCondition {
     fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
         if view.is_stopping() {
             // What is under way gets through, and does not wait for ticks on its way.
@@ -247,9 +259,9 @@ impl Condition for Period {
     }
 }
 
-struct ChunkRoom(usize);
+struct ChunkRoomCondition(usize);
 
-impl Condition for ChunkRoom {
+impl Condition for ChunkRoomCondition {
     fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
         let short = view.of.stores.iter().find(|&&store| view.cx.stores[store].free() < self.0);
         if let Some(&store) = short {
@@ -264,9 +276,9 @@ impl Condition for ChunkRoom {
     }
 }
 
-struct AnyOf(Vec<Compiled>);
+struct AnyOfCondition(Vec<Compiled>);
 
-impl Condition for AnyOf {
+impl Condition for AnyOfCondition {
     fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
         let mut best = Verdict::Never;
         for condition in &mut self.0 {

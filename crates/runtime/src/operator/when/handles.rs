@@ -1,6 +1,6 @@
 //! Handles by which others let an operator go on: from any thread, before and while it runs.
 
-use crate::base::quiescence::Inbox;
+use crate::base::quiescence::WorkerInbox;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 /// Has the conditions of an operator asked again. Cheap to clone, for any thread; it neither blocks nor allocates.
 #[derive(Clone)]
 pub struct Waker {
-    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) inbox: Arc<WorkerInbox>,
     pub(crate) item: u32,
 }
 

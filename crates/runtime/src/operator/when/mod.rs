@@ -9,7 +9,7 @@ pub use handles::{Event, Gate, Waker};
 
 pub(crate) use built_in::{Compiled, compile};
 pub(crate) use conditions::{Conditions, InputEdges};
-pub(crate) use readable::{Watcher, Watching};
+pub(crate) use readable::{FileWatch, FileWatcher};
 
 use crate::base::error::Error;
 use crate::base::options::Pace;
@@ -58,10 +58,10 @@ use std::sync::Arc;
 /// # Ok::<(), onbeat_runtime::RunError>(())
 /// ```
 #[derive(Debug)]
-pub struct When(pub(crate) What);
+pub struct When(pub(crate) Requirement);
 
 #[derive(Debug)]
-pub(crate) enum What {
+pub(crate) enum Requirement {
     Messages {
         port: String,
         least: usize,
@@ -91,7 +91,7 @@ pub(crate) enum What {
     },
     ChunkRoom(usize),
     AnyOf(Vec<When>),
-    Own(Own),
+    Own(OwnCondition),
     /// Made in a way that means nothing; what the plan says of it.
     Misused(&'static str),
 }
@@ -104,9 +104,9 @@ pub(crate) enum How {
     Sum,
 }
 
-pub(crate) struct Own(pub Box<dyn Condition>);
+pub(crate) struct OwnCondition(pub Box<dyn Condition>);
 
-impl fmt::Debug for Own {
+impl fmt::Debug for OwnCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.describe())
     }
@@ -115,13 +115,13 @@ impl fmt::Debug for Own {
 impl When {
     /// So many messages lie at an input. `""` is the only input.
     pub fn messages(input: &str, least: usize) -> Self {
-        When(What::Messages { port: input.to_string(), least })
+        When(Requirement::Messages { port: input.to_string(), least })
     }
 
     /// An output has room for so many messages, on all edges that wait when they are full; 1 is usual. With 0 the operator is
     /// stepped also when it is full, and asks [`Output::room`](crate::Output::room) itself. `""` is the only output.
     pub fn room(output: &str, least: usize) -> Self {
-        When(What::Room { port: output.to_string(), least })
+        When(Requirement::Room { port: output.to_string(), least })
     }
 
     /// One of these inputs has a message; all inputs where none is named.
@@ -141,15 +141,15 @@ impl When {
 
     fn inputs<'n>(inputs: impl IntoIterator<Item = &'n str>, how: How, least: usize) -> Self {
         let ports = inputs.into_iter().map(str::to_string).collect();
-        When(What::Inputs { ports, how, least, timeout_ns: None })
+        When(Requirement::Inputs { ports, how, least, timeout_ns: None })
     }
 
     /// For [`any`](When::any) and [`all`](When::all): each of them needs so many messages to count. For others it is an error of the
     /// plan.
     pub fn least(mut self, messages: usize) -> Self {
         match &mut self.0 {
-            What::Inputs { least, .. } | What::Messages { least, .. } => *least = messages,
-            other => *other = What::Misused("`least` goes with `any`, `all`, `sum` and `messages`"),
+            Requirement::Inputs { least, .. } | Requirement::Messages { least, .. } => *least = messages,
+            other => *other = Requirement::Misused("`least` goes with `any`, `all`, `sum` and `messages`"),
         }
         self
     }
@@ -158,9 +158,9 @@ impl When {
     /// the next one comes anyway, with whatever messages there are, and be it none. For others it is an error of the plan.
     pub fn timeout_ns(mut self, time_ns: u64) -> Self {
         match &mut self.0 {
-            What::Inputs { timeout_ns, .. } => *timeout_ns = Some(time_ns),
+            Requirement::Inputs { timeout_ns, .. } => *timeout_ns = Some(time_ns),
             other => {
-                *other = What::Misused(
+                *other = Requirement::Misused(
                     "`timeout_ns` goes with `any`, `all` and `sum`; for one input, write `When::all([\"in\"]).least(4)`",
                 );
             }
@@ -170,78 +170,78 @@ impl When {
 
     /// `size` messages lie at an input, or the first of fewer has waited for `delay_ns` nanoseconds. `""` is the only input.
     pub fn batch(input: &str, size: usize, delay_ns: u64) -> Self {
-        When(What::Batch { port: input.to_string(), size, delay_ns })
+        When(Requirement::Batch { port: input.to_string(), size, delay_ns })
     }
 
     /// The operator is stepped so often, and is done then.
     pub fn count(steps: u64) -> Self {
-        When(What::Count(steps))
+        When(Requirement::Count(steps))
     }
 
     /// The gate is open. A run that is stopped opens all gates, so that what is under way gets through.
     pub fn gate(gate: &Gate) -> Self {
-        When(What::Gate(gate.clone()))
+        When(Requirement::Gate(gate.clone()))
     }
 
     /// The event was rung since the last step. An operator that waits for an event that nobody can ring any more is done.
     pub fn event(event: &Event) -> Self {
-        When(What::Event(event.inside()))
+        When(Requirement::Event(event.inside()))
     }
 
     /// A read from this file would not wait: it has data, or its end has come. A socket, a pipe, an eventfd; regular files always
     /// are readable. A thread of its own, `onbeat-events`, waits for all such files of a run.
     pub fn readable(file: impl Into<OwnedFd>) -> Self {
-        When(What::Readable(Arc::new(file.into())))
+        When(Requirement::Readable(Arc::new(file.into())))
     }
 
     /// The next tick of a period is due; see [`Ticker`](crate::Ticker). Messages of a source are due at their tick.
     pub fn period_ns(period_ns: u64, overrun: Overrun) -> Self {
-        When(What::Period { period_ns, overrun })
+        When(Requirement::Period { period_ns, overrun })
     }
 
     /// Its period in nanoseconds, if it is one.
     pub(crate) fn tick_ns(&self) -> Option<u64> {
         match self.0 {
-            What::Period { period_ns, .. } => Some(period_ns),
+            Requirement::Period { period_ns, .. } => Some(period_ns),
             _ => None,
         }
     }
 
     /// So many chunks are free for each output with samples.
     pub fn chunk_room(chunks: usize) -> Self {
-        When(What::ChunkRoom(chunks))
+        When(Requirement::ChunkRoom(chunks))
     }
 
     /// One of these holds. ([`room`](When::room) cannot be among them: an output without room always waits.)
     pub fn any_of(conditions: impl IntoIterator<Item = When>) -> Self {
-        When(What::AnyOf(conditions.into_iter().collect()))
+        When(Requirement::AnyOf(conditions.into_iter().collect()))
     }
 
     /// A condition of your own.
     pub fn own(condition: impl Condition) -> Self {
-        When(What::Own(Own(Box::new(condition))))
+        When(Requirement::Own(OwnCondition(Box::new(condition))))
     }
 
     pub(crate) fn is_outside(&self) -> bool {
         match &self.0 {
-            What::Gate(_) | What::Event(_) | What::Readable(_) => true,
-            What::AnyOf(list) => list.iter().any(When::is_outside),
-            What::Own(own) => own.0.is_outside(),
+            Requirement::Gate(_) | Requirement::Event(_) | Requirement::Readable(_) => true,
+            Requirement::AnyOf(list) => list.iter().any(When::is_outside),
+            Requirement::Own(own) => own.0.is_outside(),
             _ => false,
         }
     }
 
-    /// Whether it needs a [`Watcher`].
+    /// Whether it needs a [`FileWatcher`].
     pub(crate) fn waits_for_files(&self) -> bool {
         match &self.0 {
-            What::Readable(_) => true,
-            What::AnyOf(list) => list.iter().any(When::waits_for_files),
+            Requirement::Readable(_) => true,
+            Requirement::AnyOf(list) => list.iter().any(When::waits_for_files),
             _ => false,
         }
     }
 
     pub(crate) fn boxed(condition: Box<dyn Condition>) -> Self {
-        When(What::Own(Own(condition)))
+        When(Requirement::Own(OwnCondition(condition)))
     }
 }
 

@@ -15,7 +15,7 @@ const NAME: &str = "onbeat-events";
 
 /// The files that operators of a run wait for, and the thread that waits for them in their place.
 #[derive(Debug)]
-pub(crate) struct Watcher {
+pub(crate) struct FileWatcher {
     poll: Poll,
     /// By token. Written before the first step only.
     wakers: Mutex<Vec<Waker>>,
@@ -23,14 +23,14 @@ pub(crate) struct Watcher {
 
 /// A watcher at work.
 #[derive(Debug)]
-pub(crate) struct Watching {
-    watcher: Arc<Watcher>,
+pub(crate) struct FileWatch {
+    watcher: Arc<FileWatcher>,
     thread: JoinHandle<ThreadRecord>,
 }
 
-impl Watcher {
+impl FileWatcher {
     pub fn new() -> io::Result<Arc<Self>> {
-        Ok(Arc::new(Watcher { poll: Poll::new()?, wakers: Mutex::new(Vec::new()) }))
+        Ok(Arc::new(FileWatcher { poll: Poll::new()?, wakers: Mutex::new(Vec::new()) }))
     }
 
     fn register(&self, waker: &Waker) -> u64 {
@@ -40,12 +40,12 @@ impl Watcher {
     }
 
     /// Starts the thread, on the house-keeping cores if there are any.
-    pub fn start(self: Arc<Self>, house_keeping: &[usize]) -> io::Result<Watching> {
+    pub fn start(self: Arc<Self>, house_keeping: &[usize]) -> io::Result<FileWatch> {
         let house_keeping = house_keeping.to_vec();
         let helper = Helper { name: NAME, purpose: "waits for files that operators read", house_keeping };
         let watcher = Arc::clone(&self);
         let thread = helper.start(move || watcher.watch())?;
-        Ok(Watching { watcher: self, thread })
+        Ok(FileWatch { watcher: self, thread })
     }
 
     fn watch(&self) {
@@ -62,7 +62,7 @@ impl Watcher {
     }
 }
 
-impl Watching {
+impl FileWatch {
     /// Ends the thread.
     pub fn end(self) -> Option<ThreadRecord> {
         self.watcher.poll.end().ok()?;
@@ -71,13 +71,13 @@ impl Watching {
 }
 
 /// The condition.
-pub(super) struct Readable {
+pub(super) struct ReadableCondition {
     pub file: Arc<OwnedFd>,
-    pub watcher: Option<Arc<Watcher>>,
+    pub watcher: Option<Arc<FileWatcher>>,
     pub token: u64,
 }
 
-impl Condition for Readable {
+impl Condition for ReadableCondition {
     fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
         let wrong = |error| Error::new(format!("cannot wait for the file of its condition: {error}"));
         if view.is_stopping() || is_readable(self.file.as_fd()).map_err(wrong)? {

@@ -6,7 +6,7 @@ use crate::graph::limits::OnMiss;
 use crate::graph::{EdgeDef, Graph, Node, PathDef, PortRef};
 use crate::operator::inline::Role;
 use crate::operator::link::Initial;
-use crate::operator::link::Lanes;
+use crate::operator::link::SpreadSizes;
 use crate::operator::message::Value;
 use crate::operator::ports::{Described, Ports};
 use crate::operator::{Operator, Step};
@@ -184,7 +184,7 @@ impl Builder<'_> {
             _ => capacity.saturating_sub((had / 2).max(2)).max(1),
         };
         let most = lane.saturating_mul(recipe.workers).saturating_add(1).min(RING_MOST);
-        let (mut order, lanes) = (None, Lanes { workers: recipe.workers, most, capacity, spare });
+        let (mut order, lanes) = (None, SpreadSizes { workers: recipe.workers, most, capacity, spare });
         let (head, _) = spread(lanes, &mut order);
         let (_, tail) = make(lanes, &mut order);
         let mut add = |kind: &str, mut operator: Box<dyn Operator>| {

@@ -7,9 +7,9 @@
 use super::block::{Block, Pace, Way};
 use crate::operator::context::{Context, STARVED};
 use crate::operator::link::not_one_for_one;
-use crate::operator::link::{Bell, Probe};
+use crate::operator::link::{Notifier, Probe};
 use crate::operator::message::{LAST, SEQUENCE_MASK};
-use crate::operator::ports::Bound;
+use crate::operator::ports::BoundEnd;
 use crate::operator::{Ending, Operator, Step};
 use crate::{Error, Ports, Value};
 use onbeat_queue::{MemberEntry, MemberGuard, TurnMember, TurnWatch};
@@ -46,16 +46,16 @@ struct Guest {
 pub(crate) struct End {
     seat: TurnMember<Guest>,
     /// What its ports are connected to on this worker, while it is not here.
-    ends: Vec<Bound>,
+    ends: Vec<BoundEnd>,
     /// How the other workers are told, by place.
-    bells: Vec<Bell>,
+    bells: Vec<Notifier>,
     /// Of a sink: the edge that leads here.
     edge: Option<(u32, Arc<dyn Probe>)>,
     /// Of a source: how many messages a turn of it has.
     block: Block,
     /// Of a sink: the turn of the source, which comes next on this worker.
     ahead: Option<Upcoming>,
-    /// Its bit in [`Context::wishes`], where its worker looks whether its turn has come.
+    /// Its bit in [`Replicas::pending_turns`], where its worker looks whether its turn has come.
     wish: u64,
     settable: &'static [&'static str],
 }
@@ -97,7 +97,7 @@ impl End {
     }
 
     /// How it tells the others, by place; for a sink, where its messages come from; for a source, where they go.
-    pub fn seat(&mut self, bells: Vec<Bell>, edge: Option<(u32, Arc<dyn Probe>)>, way: Option<Way>) {
+    pub fn seat(&mut self, bells: Vec<Notifier>, edge: Option<(u32, Arc<dyn Probe>)>, way: Option<Way>) {
         (self.bells, self.edge) = (bells, edge);
         self.block = way.map_or(Block::ONE, |way| Block::new(way, self.bells.len()));
     }
@@ -112,7 +112,7 @@ impl End {
         self.seat.release();
     }
 
-    /// Its worker looks for its turn from now on, where this bit is set in [`Context::wishes`].
+    /// Its worker looks for its turn from now on, where this bit is set in [`Replicas::pending_turns`].
     pub fn watch(&mut self, wish: u64) -> Upcoming {
         self.wish = wish;
         Upcoming(self.seat.watch())
@@ -160,7 +160,7 @@ impl Upcoming {
 /// What the ports of one worker's end are connected to, while they are not in the operator.
 struct Ends<'e> {
     place: u32,
-    bound: &'e mut [Bound],
+    bound: &'e mut [BoundEnd],
 }
 
 impl Guest {
@@ -193,8 +193,8 @@ impl Guest {
     }
 }
 
-fn tell(bells: &[Bell], places: impl IntoIterator<Item = usize>) {
-    places.into_iter().filter_map(|place| bells.get(place)).for_each(Bell::ring);
+fn tell(bells: &[Notifier], places: impl IntoIterator<Item = usize>) {
+    places.into_iter().filter_map(|place| bells.get(place)).for_each(Notifier::notify);
 }
 
 impl Operator for End {
@@ -213,7 +213,7 @@ impl Operator for End {
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        cx.wishes &= !self.wish;
+        cx.replicas.pending_turns &= !self.wish;
         loop {
             let End { seat, ends, bells, edge, block, ahead, .. } = self;
             let ends = Ends { place: seat.place() as u32, bound: ends };
@@ -229,7 +229,7 @@ impl Operator for End {
                 }
                 MemberEntry::NotYet => {}
             }
-            cx.wishes |= self.wish;
+            cx.replicas.pending_turns |= self.wish;
             if self.wish != 0 || self.seat.wait() {
                 return Ok(Step::Wait);
             }
@@ -270,7 +270,7 @@ impl Operator for End {
 fn send(
     mut turn: MemberGuard<'_, Guest>,
     mut ends: Ends<'_>,
-    bells: &[Bell],
+    bells: &[Notifier],
     cx: &mut Context,
     block: &Block,
 ) -> Result<Step, Error> {
@@ -297,7 +297,7 @@ fn send(
             Ok(Step::Done)
         }
         step if sent > 0 => {
-            turn.until_ns = (step == Step::Until).then_some(cx.until_ns);
+            turn.until_ns = (step == Step::Until).then_some(cx.waiting.until_ns);
             turn.is_idle = step == Step::Wait && !cx.is_starved();
             if turn.left == 0 {
                 turn.go(&mut ends);
@@ -348,7 +348,7 @@ impl Guest {
 fn take(
     mut turn: MemberGuard<'_, Guest>,
     mut ends: Ends<'_>,
-    (bells, ahead): (&[Bell], Option<&Upcoming>),
+    (bells, ahead): (&[Notifier], Option<&Upcoming>),
     cx: &mut Context,
     (edge, probe): (u32, &dyn Probe),
 ) -> Result<Step, Error> {
@@ -359,10 +359,10 @@ fn take(
         }
         // Nothing more comes here, and others have only what was handed out before it.
         let is_end = !is_here && !turn.is_served;
-        (cx.visible, cx.is_last) = (u32::from(is_here), is_end);
+        (cx.replicas.visible, cx.replicas.is_last) = (u32::from(is_here), is_end);
         turn.come(&mut ends);
         let outcome = turn.operator.step(cx);
-        if is_here && cx.visible == 0 {
+        if is_here && cx.replicas.visible == 0 {
             if cx.stamp.origin & SEQUENCE_MASK != turn.count & SEQUENCE_MASK {
                 return Err(not_one_for_one("others"));
             }

@@ -4,7 +4,7 @@ use super::{EdgePlace, Place};
 use crate::engine::team::Team;
 use crate::graph::Node;
 use crate::operator::context::NONE;
-use crate::operator::link::{Alone, EdgeSpec, Probe, Ways};
+use crate::operator::link::{Alone, EdgePlacement, EdgeSpec, Probe};
 use crate::operator::ports::{self, Described, Merge, Ports};
 use crate::plan::replicate::End;
 use crate::plan::{self, Plan, when};
@@ -58,8 +58,8 @@ pub(super) fn connect(
         };
         let (from, to) = (place.out.0, place.input.0);
         let ways = match place.items {
-            None => Ways::Local(&owners[from], out),
-            Some((room, data)) => Ways::Cross([
+            None => EdgePlacement::Local(&owners[from], out),
+            Some((room, data)) => EdgePlacement::Cross([
                 (&owners[from], out, team.bell(to, from, room)),
                 (&owners[to], input, team.bell(from, to, data)),
             ]),
@@ -74,7 +74,7 @@ pub(super) fn connect(
         let mut bound = Vec::new();
         let Described { inputs, outputs } = &node.ports;
         for (port, ends) in std::mem::take(&mut out_ends[number]).into_iter().enumerate().filter(has_ends) {
-            bound.push(ports::Bound { is_input: false, port, end: (outputs[port].link)(ends) });
+            bound.push(ports::BoundEnd { is_input: false, port, end: (outputs[port].link)(ends) });
         }
         for (port, ends) in std::mem::take(&mut in_ends[number]).into_iter().enumerate().filter(has_ends) {
             let alone = match edges_into[number] {
@@ -83,7 +83,7 @@ pub(super) fn connect(
                 _ => Alone::No,
             };
             let end = (inputs[port].link)(ends, inputs[port].merge, alone);
-            bound.push(ports::Bound { is_input: true, port, end });
+            bound.push(ports::BoundEnd { is_input: true, port, end });
         }
         node.operator.ports(&mut Ports::bind(&mut bound));
     }

@@ -6,7 +6,7 @@ mod report;
 pub(crate) use copies::join;
 pub(crate) use report::{ThreadReport, Time, report};
 
-use crate::base::kept::Kept;
+use crate::base::bounded_list::BoundedList;
 use crate::engine::control::RunFault;
 use crate::engine::control::standstill::Standstill;
 use crate::engine::limits::LimitsOutcome;
@@ -126,9 +126,11 @@ pub(crate) fn record(
         false => paths.map(|(record, _)| record).collect(),
     };
     let (misses, misses_total) =
-        Kept::join(reports.iter_mut().map(|report| take(&mut report.misses)), |miss| miss.time_ns);
+        BoundedList::join(reports.iter_mut().map(|report| take(&mut report.misses)), |miss| miss.time_ns);
     let (changes, changes_total) =
-        Kept::join(reports.iter_mut().map(|report| take(&mut report.changes)), |change| change.time_ns);
+        BoundedList::join(reports.iter_mut().map(|report| take(&mut report.changes)), |change| {
+            change.time_ns
+        });
     let fatal = ended.faults.iter().map(|fault| FaultRecord {
         time_ns: fault.time_ns,
         operator: fault.operator.map(|operator| plan.operators[operator].name.clone()),
@@ -138,9 +140,9 @@ pub(crate) fn record(
         delay_ns: None,
         stack: fault.stack.clone(),
     });
-    let ending = [take(&mut ended.survived), fatal.collect()].map(Kept::from);
+    let ending = [take(&mut ended.survived), fatal.collect()].map(BoundedList::from);
     let of_parts = reports.iter_mut().map(|report| take(&mut report.faults));
-    let (faults, faults_total) = Kept::join(of_parts.chain(ending), |fault| fault.time_ns);
+    let (faults, faults_total) = BoundedList::join(of_parts.chain(ending), |fault| fault.time_ns);
     let said = reports.iter_mut().flat_map(|report| report.notes.drain(..));
     let left_out = ended.limits.skipped.iter().map(|(source, ticks)| {
         format!("{source}: left out {ticks} ticks, because messages of it were late (on_miss = \"skip\")")

@@ -1,11 +1,11 @@
 //! What threads and parts report at their end.
 
 use super::copies;
-use crate::base::kept::Kept;
+use crate::base::bounded_list::BoundedList;
 use crate::engine::pool::SharingCounts;
 use crate::engine::worker::{NodeState, Path, PathStatistics, Worker};
 use crate::operator::chunk::Info;
-use crate::operator::context::{Clock, Context, EdgeState, NONE};
+use crate::operator::context::{Context, EdgeState, NONE, RunClock};
 use crate::operator::link::EdgeEnds;
 use crate::plan::Plan;
 use onbeat_os::Usage;
@@ -37,7 +37,7 @@ pub(crate) struct Time {
 }
 
 impl Time {
-    pub fn begin(clock: &Clock) -> Self {
+    pub fn begin(clock: &RunClock) -> Self {
         let begin_ns = clock.real_ns();
         let mut time = Time { begin_ns, end_ns: begin_ns, ..Time::default() };
         time.after_start();
@@ -58,7 +58,7 @@ impl Time {
         self.usage = Usage::of_thread().unwrap_or_default();
     }
 
-    pub fn end(&mut self, clock: &Clock) {
+    pub fn end(&mut self, clock: &RunClock) {
         self.usage = Usage::of_thread().unwrap_or_default().since(&self.usage);
         self.allocations =
             onbeat_os::allocations::of_thread().zip(self.allocations).map(|(now, then)| now - then);
@@ -120,9 +120,9 @@ pub(crate) struct PartReport {
     /// Messages that sources sent: number of the source, and how many.
     pub sent: Vec<(usize, u64)>,
     pub stores: Vec<StoreRecord>,
-    pub misses: Kept<Miss>,
-    pub changes: Kept<ChangeRecord>,
-    pub faults: Kept<FaultRecord>,
+    pub misses: BoundedList<Miss>,
+    pub changes: BoundedList<ChangeRecord>,
+    pub faults: BoundedList<FaultRecord>,
     pub notes: Vec<String>,
     pub end_ns: u64,
     pub read_ns: Option<f64>,

@@ -275,7 +275,7 @@ fn an_operator_of_ones_own_may_send_when_it_is_set() {
             let error = run.set("own", "add", 7, Some(3)).unwrap_err().to_string();
             assert_eq!(
                 error,
-                "operator `own`: `add` changes between two steps, and not at a sample (3): leave that out"
+                "operator `own`: `add` changes between two steps, not at a sample (3): leave out the sample"
             );
             run.set("own", "add", 7, None).unwrap();
             until(&run, |_| came.lock().unwrap().last() == Some(&1_000_000));

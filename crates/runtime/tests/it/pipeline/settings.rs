@@ -68,7 +68,7 @@ fn what_was_given_by_a_flag_names_the_flag() {
     let error =
         onbeat_runtime::Pipeline::parse(CHAIN, "test.toml", "", &super::registry(), &overrides).unwrap_err();
     assert!(
-        error.to_string().starts_with("--duration soon: `duration` of the pipeline: `soon` is no time"),
+        error.to_string().starts_with("--duration soon: `duration` of the pipeline: `soon` is not a time"),
         "{error}"
     );
 }

@@ -85,7 +85,7 @@ fn wrong_conditions_are_refused_at_their_place() {
             "false",
         ),
         ("when = { period = \"0 Hz\" }", "must be above 0", "\"0 Hz\""),
-        ("when = { period = \"soon\" }", "is no time", "\"soon\""),
+        ("when = { period = \"soon\" }", "is not a time", "\"soon\""),
         ("when = { any = [\"in\"], timeout = \"-1s\" }", "must be above 0", "\"-1s\""),
         ("when = { room = 1 }", "about an output, and there is none", ""),
         ("when = { room = -1 }", "-1 must be a whole number from 0", "-1"),

@@ -60,7 +60,7 @@ pub(super) fn pass<const REWRITES: bool>(
         if !to.drain(cx, if REWRITES && is_swapped { spare } else { samples }, info) {
             break (Some(PassOutcome::Through), false);
         }
-        if !cx.is_usual() || cx.wishes != 0 || !cx.ready.is_empty() {
+        if !cx.is_usual() || cx.replicas.pending_turns != 0 || !cx.ready.is_empty() {
             break (Some(PassOutcome::ToSink(Ok(Step::Wait))), true);
         }
         if unpolled == 0 {

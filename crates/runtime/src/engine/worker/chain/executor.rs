@@ -369,7 +369,7 @@ fn goes_on(cx: &mut Context, state: &mut PassState<'_>) -> bool {
     let is_left = state.partial.is_some() && cx.ready.contains(first);
     let from_source = state.source.is_some() && !is_left;
     let goes_on = if from_source { cx.ready.is_empty() } else { cx.ready.is_only(first) };
-    if cx.wishes != 0 || !goes_on {
+    if cx.replicas.pending_turns != 0 || !goes_on {
         return false;
     }
     *state.whole += 1;

@@ -15,7 +15,7 @@ pub(crate) mod wave;
 use super::{Failure, Worker};
 use crate::Error;
 use crate::base::slot::within;
-use crate::operator::context::{Context, DONE, Held, NONE, flag};
+use crate::operator::context::{Context, DONE, Hold, NONE, flag};
 pub(crate) use executor::Executor;
 use poll::PollRate;
 use state::{DirectCounts, PartialCounts};
@@ -318,8 +318,8 @@ fn combined(cx: &Context, first: u32, last: u32) -> (u32, u32) {
 fn hold_chain(cx: &mut Context, first: u32, last: u32) {
     for operator in first..=last {
         let unmet = cx.hot[operator as usize].unmet;
-        if unmet != 0 && unmet < DONE && cx.held[operator as usize] == Held::No {
-            cx.held[operator as usize] = Held::Ready;
+        if unmet != 0 && unmet < DONE && cx.held[operator as usize] == Hold::No {
+            cx.held[operator as usize] = Hold::Ready;
         }
     }
 }

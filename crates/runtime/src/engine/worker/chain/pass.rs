@@ -46,7 +46,7 @@ impl Worker {
             let unpolled = if from_source { self.turns.unpolled } else { left };
             let picks = if self.pool.is_some() { self.turns.picks_left } else { left };
             // Full and watched edges are polled elsewhere.
-            let may_poll = from_source && self.waiting.watched.is_empty() && cx.full.is_empty();
+            let may_poll = from_source && self.waiting.watched.is_empty() && cx.waiting.full.is_empty();
             let until_wave = chain
                 .policy
                 .as_ref()
@@ -202,7 +202,8 @@ impl Worker {
     /// Notes the end of a path with the sink, if a pass reached it.
     #[inline(always)]
     fn track_sink(&mut self, cx: &mut Context, first: u32, outcome: &PassOutcome) {
-        if (cx.stamp.due_ns != NO_DUE || !cx.earlier.is_empty()) && matches!(outcome, PassOutcome::ToSink(_))
+        if (cx.stamp.due_ns != NO_DUE || !cx.joining.earlier.is_empty())
+            && matches!(outcome, PassOutcome::ToSink(_))
         {
             let Some(sink) = self.chains[first as usize].as_ref().map(|chain| chain.sink) else { return };
             if cx.hot[sink as usize].flags & flag::END != 0 {

@@ -1,7 +1,7 @@
 //! Polls between passes of direct hand-over: alarms, notifications, stops, and other parts that wait for the
 //! thread.
 
-use crate::base::quiescence::Inbox;
+use crate::base::quiescence::WorkerInbox;
 use crate::engine::control::Control;
 use crate::engine::team::Seat;
 use crate::engine::worker::Worker;
@@ -35,7 +35,7 @@ impl Default for PollRate {
 
 /// State to poll: some loads of cache lines that are seldom written, and the clock if there is an alarm.
 pub(crate) struct ChainPoller<'w> {
-    inbox: &'w Inbox,
+    inbox: &'w WorkerInbox,
     control: &'w Control,
     pool: Option<&'w WorkerPool>,
     /// Next alarm, or the end, on the run's clock.

@@ -227,7 +227,7 @@ impl WaveOwner {
         through: &mut u64,
     ) -> Option<StageFailure> {
         let [source, first] = state.numbers;
-        (cx.stamp, cx.keys, cx.carried) = (item.stamp, item.keys, NONE);
+        (cx.stamp, cx.keys, cx.stamped_edge) = (item.stamp, item.keys, NONE);
         if item.next == first {
             cx.current = source;
             state.slot.enter(source);
