@@ -24,12 +24,12 @@ mod cores;
 mod findings;
 mod machine;
 mod recorder;
+mod route;
 mod sentence;
 mod share;
 mod slowest;
 mod split;
 mod strays;
-mod way;
 mod work;
 
 pub use case::{Case, EdgeFacts, OperatorFacts, Scheduling, ThreadFacts};

@@ -5,7 +5,7 @@ use super::findings::{Findings, key, table};
 use super::machine::{fault_cost_ns, has_fair_server, scheduling};
 use super::slowest::Slowest;
 use super::strays::Strays;
-use super::{explain, sentence, way};
+use super::{explain, route, sentence};
 use crate::engine::control::Control;
 use crate::engine::control::told::LateMessage;
 use crate::engine::flight::Rings;
@@ -234,7 +234,7 @@ impl<'w> Work<'w> {
             near
         };
         let spans: Vec<Span> = self.spans.iter().flat_map(of_part).collect();
-        let way = way::way(late, &spans, self.plan);
+        let way = route::route(late, &spans, self.plan);
         (spans, way)
     }
 

@@ -6,7 +6,7 @@ use onbeat_trace::Span;
 
 /// The steps of a message from its source to where it was late, in their order: from the last one back, always to the one that
 /// came last of those that it waited for. Operators of which nothing was recorded are passed over.
-pub(super) fn way(late: &Late, spans: &[Span], plan: &Plan) -> Vec<Span> {
+pub(super) fn route(late: &Late, spans: &[Span], plan: &Plan) -> Vec<Span> {
     let mut way = Vec::new();
     let is_it = |span: &Span| span.source == late.source && span.sequence == late.sequence;
     // A step begins before the message is finished, and ends in the same moment.
